@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The public C API: describe a graph of operators, run it as a pipeline, take batches.
+ * Whatever can fail returns an hr_status and describes the failure in the hr_error given last (which may
+ * be NULL). Nothing here prints, exits or keeps global state. A graph belongs to one thread; a pipeline
+ * may be used from any thread, one call at a time; batches and tensors may outlive their pipeline. */
+#ifndef HEADRACE_HEADRACE_H
+#define HEADRACE_HEADRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define HR_API __attribute__((visibility("default")))
+#define HR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define HR_API
+#define HR_PRINTF(fmt, args)
+#endif
+
+#define HR_VERSION_MAJOR 0
+#define HR_VERSION_MINOR 1
+#define HR_VERSION_PATCH 0
+#define HR_VERSION "0.1.0"
+
+HR_API const char *hr_version(void);
+
+/* ---- errors ------------------------------------------------------------------------------------- */
+
+/* What kind of failure; Python raises the exception named behind it. */
+typedef enum hr_status {
+    HR_STATUS_OK = 0,
+    HR_STATUS_ERROR,           /* RuntimeError: a check inside an operator, the usual kind */
+    HR_STATUS_VALUE,           /* ValueError */
+    HR_STATUS_TYPE,            /* TypeError */
+    HR_STATUS_KEY,             /* KeyError */
+    HR_STATUS_INDEX,           /* IndexError */
+    HR_STATUS_NOT_IMPLEMENTED, /* NotImplementedError */
+    HR_STATUS_IO,              /* RuntimeError: the system refused a file */
+    HR_STATUS_CORRUPT,         /* RuntimeError: bytes that are not what they claim to be */
+    HR_STATUS_LIMIT,           /* RuntimeError: a configured limit on memory, pixels, ... */
+    HR_STATUS_NO_MEMORY,       /* MemoryError */
+    HR_STATUS_END,             /* StopIteration: a source has no more data */
+    HR_STATUS_TIMEOUT,         /* the wait ended before the result came; call again */
+    HR_STATUS_STATE,           /* RuntimeError: the call does not fit the object's state */
+    HR_STATUS_NOT_FUSABLE,     /* internal to planning: this step starts a new image program */
+    HR_STATUS_COUNT
+} hr_status;
+
+#define HR_ERROR_SIZE 1536
+
+typedef struct hr_error {
+    hr_status status;
+    char message[HR_ERROR_SIZE]; /* UTF-8, no newline at the end */
+} hr_error;
+
+HR_API const char *hr_status_name(hr_status status);
+
+/* ---- types -------------------------------------------------------------------------------------- */
+
+/* The numbers are DALI's. */
+typedef enum hr_dtype {
+    HR_DTYPE_NONE = -1,
+    HR_DTYPE_UINT8 = 0,
+    HR_DTYPE_UINT16,
+    HR_DTYPE_UINT32,
+    HR_DTYPE_UINT64,
+    HR_DTYPE_INT8,
+    HR_DTYPE_INT16,
+    HR_DTYPE_INT32,
+    HR_DTYPE_INT64,
+    HR_DTYPE_FLOAT16,
+    HR_DTYPE_FLOAT,
+    HR_DTYPE_FLOAT64,
+    HR_DTYPE_BOOL,
+    HR_DTYPE_COUNT
+} hr_dtype;
+
+typedef enum hr_image_type {
+    HR_IMAGE_TYPE_RGB = 0,
+    HR_IMAGE_TYPE_BGR,
+    HR_IMAGE_TYPE_GRAY,
+    HR_IMAGE_TYPE_YCBCR,
+    HR_IMAGE_TYPE_ANY_DATA,
+    HR_IMAGE_TYPE_COUNT
+} hr_image_type;
+
+typedef enum hr_interp {
+    HR_INTERP_NONE = -1, /* not given */
+    HR_INTERP_NN = 0,
+    HR_INTERP_LINEAR,
+    HR_INTERP_CUBIC,
+    HR_INTERP_LANCZOS3,
+    HR_INTERP_TRIANGULAR,
+    HR_INTERP_GAUSSIAN,
+    HR_INTERP_COUNT
+} hr_interp;
+
+HR_API size_t hr_dtype_size(hr_dtype dtype);      /* bytes an element; 0 for what is no element type */
+HR_API const char *hr_dtype_name(hr_dtype dtype); /* "UINT8", ... */
+
+/* ---- tensors ------------------------------------------------------------------------------------ */
+
+#define HR_MAX_NDIM 8
+
+typedef struct hr_shape {
+    int32_t ndim;
+    int64_t extent[HR_MAX_NDIM];
+} hr_shape;
+
+/* One letter a dimension ("HWC"), or empty: no layout. */
+typedef struct hr_layout {
+    char name[HR_MAX_NDIM + 1];
+} hr_layout;
+
+typedef struct hr_buffer hr_buffer; /* a counted block of memory */
+
+/* A view: dense, row-major elements. `data` is aligned to the element; only buffers are aligned to 64
+ * bytes. The view borrows `buffer` and `source_info`; what lends them says for how long. */
+typedef struct hr_tensor {
+    void *data;
+    hr_dtype dtype;
+    hr_shape shape;
+    hr_layout layout;
+    hr_buffer *buffer;       /* the block that `data` lies in, or NULL */
+    const char *source_info; /* where the sample came from (a path), or NULL */
+} hr_tensor;
+
+/* Destroys caller's memory lent to the library. */
+typedef void (*hr_release_fn)(void *context);
+
+HR_API hr_buffer *hr_buffer_ref(hr_buffer *buffer); /* any thread */
+HR_API void hr_buffer_unref(hr_buffer *buffer);     /* any thread; NULL is fine */
+HR_API void *hr_buffer_data(const hr_buffer *buffer);
+HR_API size_t hr_buffer_size(const hr_buffer *buffer);
+
+/* A batch: a list of samples of one type and number of dimensions; counted, immutable but for its layout. */
+typedef struct hr_batch hr_batch;
+
+/* Copies `tensors` (their elements too unless `no_copy`, which needs every tensor to have a buffer to hold
+ * on to). Shapes may differ; dtype and ndim may not: HR_STATUS_TYPE / HR_STATUS_ERROR. */
+HR_API hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count, bool no_copy,
+                                 hr_error *error);
+/* Takes memory of the caller's as a buffer: `release(context)` runs when the last holder lets go. */
+HR_API hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
+                                 void *context, hr_error *error);
+HR_API hr_batch *hr_batch_ref(hr_batch *batch);
+HR_API void hr_batch_unref(hr_batch *batch);
+HR_API int32_t hr_batch_size(const hr_batch *batch);
+/* The i-th sample; valid while the batch is held. NULL when out of range. */
+HR_API const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i);
+/* The whole batch as one tensor with the batch in dimension 0 (zero-copy). false when shapes differ or the
+ * samples do not lie one behind the other. */
+HR_API bool hr_batch_dense(const hr_batch *batch, hr_tensor *out);
+HR_API hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *error);
+
+/* ---- graphs ------------------------------------------------------------------------------------- */
+
+typedef struct hr_graph hr_graph;
+
+typedef struct hr_edge { /* output `output` of node `node` */
+    int32_t node, output;
+} hr_edge;
+
+/* A value for an argument. Numbers convert where nothing is lost (1 -> 1.0, 2.0 -> 2 for sizes). */
+typedef enum hr_value_kind {
+    HR_VALUE_BOOL,
+    HR_VALUE_INT,
+    HR_VALUE_FLOAT,
+    HR_VALUE_STRING,
+    HR_VALUE_INTS,
+    HR_VALUE_FLOATS,
+    HR_VALUE_STRINGS,
+    HR_VALUE_EDGE /* a tensor a sample: the argument is an input */
+} hr_value_kind;
+
+typedef struct hr_value {
+    hr_value_kind kind;
+    int32_t count; /* elements of the three lists */
+    union {
+        int64_t i; /* BOOL, INT; enumerations are INT */
+        double f;
+        const char *s;
+        const int64_t *ints;
+        const double *floats;
+        const char *const *strings;
+        hr_edge edge;
+    } u;
+} hr_value;
+
+typedef struct hr_arg_value {
+    const char *name;
+    hr_value value;
+} hr_arg_value;
+
+typedef struct hr_node_desc {
+    const char *op;     /* "decoders.image"; aliases and old names resolve */
+    const char *name;   /* unique in the graph, or NULL */
+    const char *device; /* "cpu", "gpu", "mixed"; NULL is "cpu" */
+    const char *origin; /* "train.py:31", the user's line, for messages; or NULL */
+    const hr_edge *inputs;
+    int32_t input_count;
+    const hr_arg_value *args;
+    int32_t arg_count;
+    bool preserve; /* keep the node though nothing uses it */
+} hr_node_desc;
+
+HR_API hr_status hr_graph_create(hr_graph **out, hr_error *error);
+HR_API void hr_graph_destroy(hr_graph *graph);
+/* Checks and copies all of `desc`; `*node` is the new node's number, in definition order. */
+HR_API hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *node,
+                                   hr_error *error);
+HR_API hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t count,
+                                      hr_error *error);
+/* Number of outputs of a node; -1 for an unknown node. */
+HR_API int32_t hr_graph_node_outputs(const hr_graph *graph, int32_t node);
+/* The node of that name; -1 when there is none. */
+HR_API int32_t hr_graph_find_node(const hr_graph *graph, const char *name);
+/* A portable text of the graph; `*text` is freed with hr_string_free. */
+HR_API hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, hr_error *error);
+/* The text is hostile: any bytes give a graph or an error. */
+HR_API hr_status hr_graph_parse(hr_graph **out, const char *text, size_t size, hr_error *error);
+HR_API void hr_string_free(char *text);
+
+/* ---- pipelines ---------------------------------------------------------------------------------- */
+
+typedef struct hr_pipeline hr_pipeline;
+typedef struct hr_outputs hr_outputs; /* one iteration's batches; counted */
+
+typedef enum hr_on_error { HR_ON_ERROR_RAISE = 0, HR_ON_ERROR_REPLACE, HR_ON_ERROR_SKIP } hr_on_error;
+
+typedef struct hr_pipeline_options {
+    size_t struct_size; /* sizeof(hr_pipeline_options), set by hr_pipeline_options_init */
+    int32_t batch_size;
+    int32_t num_threads;
+    int32_t prefetch_queue_depth; /* iterations in flight */
+    int64_t seed;                 /* < 0: 0 is used */
+    hr_on_error on_error;
+    bool fuse;   /* false: one operator after the other, same bytes */
+    bool strict; /* warnings about damaged data are errors */
+    bool set_affinity;
+    size_t host_memory_limit;   /* bytes held by outputs and read-ahead; 0: three quarters of memory */
+    size_t read_ahead_limit;    /* bytes of files read before they are needed; 0: 64 MiB */
+    int64_t max_image_pixels;   /* 0: 2^28 */
+    const char *quarantine;     /* append bad files to this file, one a line; or NULL */
+    const char *trace;          /* write a Chrome trace here; NULL: HEADRACE_TRACE decides */
+    const void *checkpoint;     /* state to resume from, or NULL */
+    size_t checkpoint_size;
+    int32_t cpu_level; /* 0: the best this CPU has; 1 base, 3 v3, 4 v4 (also HEADRACE_CPU_LEVEL) */
+} hr_pipeline_options;
+
+HR_API void hr_pipeline_options_init(hr_pipeline_options *options);
+
+/* Compiles the graph (which is copied and may be destroyed). Work starts at once unless sources need
+ * feeding. */
+HR_API hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
+                                    const hr_pipeline_options *options, hr_error *error);
+/* Cancels what is in flight, joins the workers. NULL is fine. */
+HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
+/* Takes the next iteration, waiting at most `timeout_ms` (< 0: for ever): HR_STATUS_TIMEOUT when it has
+ * not come. HR_STATUS_INDEX when a source must be fed first. HR_STATUS_LIMIT when held outputs leave no memory. */
+HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
+                                 hr_error *error);
+/* Iterations that were fed or started and not taken yet. */
+HR_API int32_t hr_pipeline_pending(hr_pipeline *pipeline);
+/* How many more batches the source `node` (external_source) can take now; at least 1 when nothing is in flight. */
+HR_API int32_t hr_pipeline_feed_room(hr_pipeline *pipeline, int32_t node);
+/* Gives the source `node` its next batches, one an output of the node; they are referenced, not copied. */
+HR_API hr_status hr_pipeline_feed(hr_pipeline *pipeline, int32_t node, hr_batch *const *batches,
+                                  int32_t count, hr_error *error);
+
+HR_API void hr_outputs_unref(hr_outputs *outputs);
+HR_API int32_t hr_outputs_count(const hr_outputs *outputs);
+HR_API hr_batch *hr_outputs_batch(const hr_outputs *outputs, int32_t i); /* borrowed */
+HR_API int64_t hr_outputs_iteration(const hr_outputs *outputs);
+/* Positions of the primary source that this iteration took (skipped samples included). */
+HR_API int32_t hr_outputs_positions(const hr_outputs *outputs);
+
+/* Facts about the reader `node`; HR_STATUS_KEY when it is none. */
+typedef struct hr_reader_meta {
+    int64_t epoch_size, epoch_size_padded;
+    int32_t number_of_shards, shard_id;
+    bool pad_last_batch, stick_to_shard;
+} hr_reader_meta;
+HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
+                                         hr_error *error);
+
+/* State after the last iteration taken: pass it as `checkpoint` to continue exactly there. Texts are freed
+ * with hr_string_free. */
+HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size_t *size, hr_error *error);
+/* JSON: counters since the start (see docs/statistics.md). */
+HR_API hr_status hr_pipeline_stats(hr_pipeline *pipeline, char **json, hr_error *error);
+/* What holds this pipeline back, in words. */
+HR_API hr_status hr_pipeline_explain(hr_pipeline *pipeline, char **text, hr_error *error);
+/* JSON list of bad samples: {"iteration","index","epoch","source","operator","message","action"}. */
+HR_API hr_status hr_pipeline_errors(hr_pipeline *pipeline, char **json, hr_error *error);
+/* The compiled plan in words: stages, nodes, fused chains. */
+HR_API hr_status hr_pipeline_describe(hr_pipeline *pipeline, char **text, hr_error *error);
+
+/* Called by whoever forks: in the child every call on this pipeline fails with HR_STATUS_STATE (the library
+ * notices a fork by itself; see docs/architecture.md). */
+
+/* ---- what there is ------------------------------------------------------------------------------ */
+
+/* JSON description of the operators: names, arguments, types, defaults, docs. */
+HR_API hr_status hr_schema_json(char **json, hr_error *error);
+/* JSON: CPU, levels, codecs, libraries and their versions, limits of this process. */
+HR_API hr_status hr_doctor_json(char **json, hr_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The leaves in one include: errors, types, memory, tensors, random numbers, mathematics. */
+#ifndef HR_CORE_CORE_H
+#define HR_CORE_CORE_H
+
+#include "core/alloc.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/layout.h"
+#include "core/mathx.h"
+#include "core/rng.h"
+#include "core/tensor.h"
+
+#endif

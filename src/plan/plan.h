@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The graph compiled: which nodes run, in which stages, which of them as chains of image programs. Pure functions on
+ * data: prune, merge (equal nodes), place, fuse, group. */
+#ifndef HR_PLAN_PLAN_H
+#define HR_PLAN_PLAN_H
+
+#include "graph/graph.h"
+
+/* One slot a (node, output) that is used. */
+typedef struct hr_plan_input {
+    int32_t value; /* which value (plan->values index) */
+} hr_plan_input;
+
+/* A step: one node, or a chain of nodes that lower into image programs one behind the other. */
+typedef struct hr_plan_step {
+    int32_t first, count; /* nodes plan->order[first .. first + count - 1]; count > 1 is a fused chain */
+} hr_plan_step;
+
+typedef enum hr_stage_kind {
+    HR_STAGE_KIND_SAMPLE, /* tasks of `group` samples through all steps */
+    HR_STAGE_KIND_BATCH   /* one task: a whole-batch node */
+} hr_stage_kind;
+
+typedef struct hr_plan_stage {
+    hr_stage_kind kind;
+    bool ordered; /* iterations one at a time, in order */
+    int32_t first, count; /* steps */
+    int32_t group;        /* samples a task; <= 0: the whole batch (all its nodes are CHEAP) */
+} hr_plan_stage;
+
+/* A value is one output of one planned node. */
+typedef struct hr_plan_value {
+    hr_edge edge;     /* graph node and output */
+    int32_t output;   /* which pipeline output it is first, or -1 */
+    int32_t uses;     /* consumers in the plan, outputs counted */
+    int32_t stage;    /* made in this stage */
+    bool crosses;     /* also used in a later stage: must outlive its task */
+    bool internal;    /* inside a fused chain: exists only if the chain is cut there */
+} hr_plan_value;
+
+typedef struct hr_plan {
+    const hr_graph *graph; /* borrowed */
+    int32_t *order;        /* planned nodes (graph indices), in running order: sources first */
+    int32_t order_count;
+    int32_t *replaced;     /* graph node -> the equal node that runs for it (itself mostly); -1: pruned */
+    hr_plan_step *steps;
+    int32_t step_count;
+    hr_plan_stage *stages;
+    int32_t stage_count;
+    hr_plan_value *values;
+    int32_t value_count;
+    int32_t *value_of;     /* graph node -> its first value index, -1 when not planned; outputs are consecutive */
+    int32_t *outputs;      /* pipeline output -> value */
+    int32_t output_count;
+    int32_t *sources;      /* source nodes (graph indices), definition order; [0] is the primary one */
+    int32_t source_count;
+} hr_plan;
+
+hr_status hr_plan_make(hr_plan **out, const hr_graph *graph, bool fuse, hr_error *error);
+void hr_plan_destroy(hr_plan *plan);
+/* Value of an edge after merging; -1 when it is not planned. */
+int32_t hr_plan_value_find(const hr_plan *plan, hr_edge edge);
+void hr_plan_describe(const hr_plan *plan, hr_text *text);
+
+#endif
