@@ -134,6 +134,7 @@ int64_t hr_task_max_pixels(const hr_task *task);
 
 /* Where the bytes of an item lie. Borrowed from the reader's state. */
 typedef struct hr_span {
+    const char *root;   /* folder that `path` is relative to, or NULL */
     const char *path;   /* as listed: goes to source_info and messages */
     int64_t offset;
     int64_t size;       /* < 0: to the end of the file */
@@ -217,13 +218,17 @@ typedef struct hr_op_def {
     void (*destroy)(void *state);
     /* Type, shape and layout of the outputs of one sample. */
     hr_status (*infer)(hr_op_call *c, hr_error *error);
-    /* Adds this operator, for this sample, to an image program: image/program.h. HR_STATUS_NOT_FUSABLE cuts. */
+    /* Adds this operator, for this sample, to an image program (image/program.h), which the executor has started
+     * from input 0 (with in[0].layouts) unless a node before did; only rank SOURCE starts it itself. c->out is NULL,
+     * and behind another node c->in[0] is not there: ask the program. HR_STATUS_NOT_FUSABLE cuts the chain; from
+     * a fresh program it means: use infer and run_cpu. */
     hr_status (*lower)(hr_op_call *c, hr_image_program *program, hr_error *error);
     hr_lower_rank lower_rank;
     /* The work, on a group of `n` samples (1 unless CHEAP). Optional where `lower` covers every input. When
      * a group fails the executor calls again sample by sample. */
     hr_status (*run_cpu)(hr_op_call *calls, int32_t n, hr_error *error);
-    /* Operators whose meaning is the batch: infer and run over all samples of the iteration. */
+    /* Operators whose meaning is the batch: describes and computes the outputs of all samples of the iteration;
+     * their memory comes from the arena (or views of inputs' buffers). */
     hr_status (*run_batch)(hr_op_call *calls, int32_t n, hr_error *error);
     const hr_reader_def *reader; /* SOURCE: an indexed source; NULL: fed from outside */
 } hr_op_def;
