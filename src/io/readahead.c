@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Requests form a queue. A request is queued, reading, done; `lock` guards all of it but the read
+ * itself. */
+#include "io/readahead.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#include "io/file.h"
+
+typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
+
+struct hr_read {
+    hr_read *prev, *next; /* in the queue while QUEUED */
+    hr_span span;
+    read_state state;
+    bool dropped; /* nobody wants it any more; the reading thread frees it */
+    bool wanted;  /* a worker waits for it: room or not */
+    bool counted; /* its bytes are part of `held` */
+    size_t size;
+    hr_buffer *buffer;
+    hr_status status;
+    hr_error *error; /* only when it failed */
+};
+
+struct hr_readahead {
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* the queue or `held` changed */
+    pthread_cond_t ready; /* some request is done */
+    hr_pool *pool;
+    size_t limit, held; /* bytes read or being read, not taken yet */
+    hr_read *first, *last;
+    bool stop;
+    int32_t thread_count;
+    pthread_t *threads;
+    int64_t stall_us;
+    hr_readahead_stats stats;
+};
+
+int64_t hr_clock_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void unlink_read(hr_readahead *ra, hr_read *r)
+{
+    *(r->prev ? &r->prev->next : &ra->first) = r->next;
+    *(r->next ? &r->next->prev : &ra->last) = r->prev;
+    r->prev = r->next = NULL;
+}
+
+static void free_read(hr_read *r)
+{
+    hr_buffer_unref(r->buffer);
+    hr_free(r->error);
+    hr_free(r);
+}
+
+static void sleep_us(int64_t us)
+{
+    struct timespec t = {us / 1000000, us % 1000000 * 1000};
+    nanosleep(&t, NULL);
+}
+
+/* Reads an opened request; no lock held. */
+static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status opened, hr_error *error)
+{
+    int64_t start = hr_clock_ns();
+    if (ra->stall_us > 0)
+        sleep_us(ra->stall_us);
+    r->status = opened;
+    if (opened == HR_STATUS_OK) {
+        r->status = hr_file_read(file, ra->pool, &r->buffer, error);
+        hr_file_close(file);
+    }
+    if (r->status != HR_STATUS_OK && (r->error = hr_calloc(1, sizeof(*r->error), NULL)))
+        *r->error = *error;
+    int64_t took = hr_clock_ns() - start;
+    pthread_mutex_lock(&ra->lock);
+    ra->stats.files++;
+    ra->stats.bytes += r->buffer ? (int64_t)hr_buffer_size(r->buffer) : 0;
+    ra->stats.read_ns += took;
+    pthread_mutex_unlock(&ra->lock);
+}
+
+/* Waits until `size` more bytes may be held; lock held. false: stop, or the request was dropped. */
+static bool wait_for_room(hr_readahead *ra, const hr_read *r, size_t size)
+{
+    while (!ra->stop && !r->dropped && !r->wanted && ra->held > 0 && ra->held + size > ra->limit)
+        pthread_cond_wait(&ra->work, &ra->lock);
+    return !ra->stop && !r->dropped;
+}
+
+/* One request on a read-ahead thread; lock held on entry and exit. */
+static void serve(hr_readahead *ra, hr_read *r)
+{
+    hr_error error;
+    hr_file file = {.fd = -1};
+    unlink_read(ra, r);
+    r->state = READ_READING;
+    pthread_mutex_unlock(&ra->lock);
+    hr_status opened = hr_file_open(&file, &r->span, &error);
+    pthread_mutex_lock(&ra->lock);
+    if (!wait_for_room(ra, r, file.size)) {
+        hr_file_close(&file);
+        r->status = hr_fail(NULL, HR_STATUS_STATE, " ");
+    } else {
+        r->counted = true;
+        r->size = file.size;
+        ra->held += r->size;
+        ra->stats.peak_bytes = HR_MAX(ra->stats.peak_bytes, (int64_t)ra->held);
+        pthread_mutex_unlock(&ra->lock);
+        read_now(ra, r, &file, opened, &error);
+        pthread_mutex_lock(&ra->lock);
+    }
+    r->state = READ_DONE;
+    if (r->dropped) {
+        ra->held -= r->counted ? r->size : 0;
+        free_read(r);
+        pthread_cond_broadcast(&ra->work);
+    }
+    pthread_cond_broadcast(&ra->ready);
+}
+
+static void *thread_main(void *context)
+{
+    hr_readahead *ra = context;
+    pthread_mutex_lock(&ra->lock);
+    while (!ra->stop) {
+        if (ra->first)
+            serve(ra, ra->first);
+        else
+            pthread_cond_wait(&ra->work, &ra->lock);
+    }
+    pthread_mutex_unlock(&ra->lock);
+    return NULL;
+}
+
+hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, int32_t threads,
+                              int64_t stall_us, hr_error *error)
+{
+    hr_readahead *ra = hr_calloc(1, sizeof(*ra), error);
+    if (!ra)
+        return HR_STATUS_NO_MEMORY;
+    ra->threads = hr_calloc((size_t)HR_MAX(threads, 1), sizeof(*ra->threads), error);
+    if (!ra->threads) {
+        hr_free(ra);
+        return HR_STATUS_NO_MEMORY;
+    }
+    pthread_mutex_init(&ra->lock, NULL);
+    pthread_cond_init(&ra->work, NULL);
+    pthread_cond_init(&ra->ready, NULL);
+    ra->pool = hr_pool_ref(pool);
+    ra->limit = limit;
+    ra->stall_us = stall_us;
+    for (; ra->thread_count < threads; ra->thread_count++) {
+        if (pthread_create(&ra->threads[ra->thread_count], NULL, thread_main, ra) != 0) {
+            hr_readahead_destroy(ra);
+            return hr_fail(error, HR_STATUS_ERROR, "cannot start a read-ahead thread");
+        }
+    }
+    *out = ra;
+    return HR_STATUS_OK;
+}
+
+void hr_readahead_destroy(hr_readahead *ra)
+{
+    if (!ra)
+        return;
+    pthread_mutex_lock(&ra->lock);
+    ra->stop = true;
+    pthread_cond_broadcast(&ra->work);
+    pthread_mutex_unlock(&ra->lock);
+    for (int32_t i = 0; i < ra->thread_count; i++)
+        pthread_join(ra->threads[i], NULL);
+    pthread_cond_destroy(&ra->ready);
+    pthread_cond_destroy(&ra->work);
+    pthread_mutex_destroy(&ra->lock);
+    hr_pool_unref(ra->pool);
+    hr_free(ra->threads);
+    hr_free(ra);
+}
+
+hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *span, hr_read **out, hr_error *error)
+{
+    hr_read *r = hr_calloc(1, sizeof(*r), error);
+    if (!r)
+        return HR_STATUS_NO_MEMORY;
+    r->span = *span;
+    pthread_mutex_lock(&ra->lock);
+    r->prev = ra->last;
+    *(ra->last ? &ra->last->next : &ra->first) = r;
+    ra->last = r;
+    pthread_cond_signal(&ra->work);
+    pthread_mutex_unlock(&ra->lock);
+    *out = r;
+    return HR_STATUS_OK;
+}
+
+/* A worker came before the read-ahead: it reads for itself, beyond the limit if need be, and never
+ * waits for room. */
+static void read_here(hr_readahead *ra, hr_read *r)
+{
+    hr_error error;
+    hr_file file = {.fd = -1};
+    unlink_read(ra, r);
+    r->state = READ_READING;
+    ra->stats.own_reads++;
+    pthread_mutex_unlock(&ra->lock);
+    hr_status opened = hr_file_open(&file, &r->span, &error);
+    read_now(ra, r, &file, opened, &error);
+    pthread_mutex_lock(&ra->lock);
+    r->state = READ_DONE;
+}
+
+hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, int64_t *waited_ns,
+                            hr_error *error)
+{
+    int64_t start = hr_clock_ns();
+    pthread_mutex_lock(&ra->lock);
+    if (read->state == READ_QUEUED)
+        read_here(ra, read);
+    if (read->state != READ_DONE) {
+        read->wanted = true;
+        pthread_cond_broadcast(&ra->work);
+    }
+    while (read->state != READ_DONE)
+        pthread_cond_wait(&ra->ready, &ra->lock);
+    if (read->counted) {
+        ra->held -= read->size;
+        pthread_cond_broadcast(&ra->work);
+    }
+    pthread_mutex_unlock(&ra->lock);
+    *waited_ns = hr_clock_ns() - start;
+    hr_status status = read->status;
+    if (status == HR_STATUS_OK) {
+        *out = read->buffer;
+        read->buffer = NULL;
+    } else if (read->error) {
+        hr_fail(error, status, "%s", read->error->message);
+    } else {
+        hr_fail(error, status, "could not be read");
+    }
+    free_read(read);
+    return status;
+}
+
+void hr_readahead_drop(hr_readahead *ra, hr_read *read)
+{
+    if (!read)
+        return;
+    pthread_mutex_lock(&ra->lock);
+    if (read->state == READ_READING) {
+        read->dropped = true; /* its thread frees it */
+        pthread_cond_broadcast(&ra->work);
+    } else {
+        if (read->state == READ_QUEUED)
+            unlink_read(ra, read);
+        ra->held -= read->counted ? read->size : 0;
+        pthread_cond_broadcast(&ra->work);
+        free_read(read);
+    }
+    pthread_mutex_unlock(&ra->lock);
+}
+
+void hr_readahead_stats_get(hr_readahead *ra, hr_readahead_stats *out)
+{
+    pthread_mutex_lock(&ra->lock);
+    *out = ra->stats;
+    pthread_mutex_unlock(&ra->lock);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* readers.file: whole files and their labels, from class folders, a list file or a given list. */
+#include "readers/list.h"
+#include "readers/sampler.h"
+
+typedef struct file_args {
+    hr_sampler_args sampler;
+    const char *file_root, *file_list;
+    hr_strings files, file_filters, dir_filters;
+    hr_ints labels;
+    int32_t case_sensitive_filter;
+} file_args;
+
+typedef struct file_state {
+    const char *root;
+    hr_file_list list;
+} file_state;
+
+static const hr_arg_def file_arg_defs[] = {
+    HR_ARG(file_args, file_root, STRING, HR_ARG_OPTIONAL, NULL,
+           "Folder whose sub-folders are the classes (labels 0, 1, ... in byte order of their "
+           "names); with "
+           "file_list or files: the folder that relative paths start from."),
+    HR_ARG(file_args, file_list, STRING, HR_ARG_OPTIONAL, NULL,
+           "Text file with a line 'path label' for every file."),
+    HR_ARG(file_args, files, STRINGS, HR_ARG_OPTIONAL, NULL, "Paths of the files."),
+    HR_ARG(file_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
+           "Labels of `files`, as many; without them the files are numbered."),
+    HR_ARG(file_args, file_filters, STRINGS, 0,
+           "[\"*.jpg\", \"*.jpeg\", \"*.png\", \"*.bmp\", \"*.tif\", \"*.tiff\", \"*.pnm\", "
+           "\"*.ppm\", "
+           "\"*.pgm\", \"*.pbm\", \"*.jp2\", \"*.webp\", \"*.flac\", \"*.ogg\", \"*.wav\"]",
+           "Globs of file names; a file in a class folder must match one."),
+    HR_ARG(file_args, dir_filters, STRINGS, HR_ARG_OPTIONAL, NULL,
+           "Globs of folder names; labels count the folders that match one."),
+    HR_ARG(file_args, case_sensitive_filter, BOOL, 0, "False",
+           "Tell upper from lower case letters in the globs."),
+    HR_SAMPLER_ARG_DEFS(file_args),
+    HR_ARG_END};
+
+static hr_status file_check(const void *args, uint64_t given, hr_error *error)
+{
+    const file_args *a = args;
+    (void)given;
+    if (a->files.v && a->file_list)
+        return hr_fail(error, HR_STATUS_ERROR, "files and file_list exclude each other");
+    if (!a->files.v && !a->file_list && !a->file_root)
+        return hr_fail(error, HR_STATUS_ERROR, "give one of file_root, file_list and files");
+    if (a->labels.v && !a->files.v)
+        return hr_fail(error, HR_STATUS_ERROR, "labels needs files");
+    if (a->labels.v && a->labels.n != a->files.n)
+        return hr_fail(error, HR_STATUS_ERROR, "there are %d labels for %d files", a->labels.n,
+                       a->files.n);
+    return HR_STATUS_OK;
+}
+
+static hr_status fill_list(file_state *s, const file_args *a, hr_error *error)
+{
+    if (a->file_list)
+        return hr_file_list_load(&s->list, a->file_list, error);
+    if (!a->files.v) {
+        hr_list_filter filter = {a->file_filters, a->dir_filters, a->case_sensitive_filter != 0};
+        return hr_file_list_scan(&s->list, a->file_root, &filter, error);
+    }
+    for (int32_t i = 0; i < a->files.n; i++)
+        HR_TRY(hr_file_list_add(&s->list, NULL, a->files.v[i], a->labels.v ? a->labels.v[i] : i,
+                                error));
+    return HR_STATUS_OK;
+}
+
+static void file_destroy(void *state)
+{
+    file_state *s = state;
+    hr_file_list_fini(&s->list);
+    hr_free(s);
+}
+
+static hr_status file_create(const void *args, void **state, hr_error *error)
+{
+    const file_args *a = args;
+    file_state *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    s->root = a->file_root;
+    hr_status status = fill_list(s, a, error);
+    if (status == HR_STATUS_OK && s->list.count == 0)
+        status = hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
+                         a->files.v     ? "files"
+                         : a->file_list ? "file_list"
+                                        : "file_root",
+                         a->files.v     ? ""
+                         : a->file_list ? a->file_list
+                                        : a->file_root);
+    if (status != HR_STATUS_OK) {
+        file_destroy(s);
+        return status;
+    }
+    *state = s;
+    return HR_STATUS_OK;
+}
+
+static int64_t file_count(const void *state)
+{
+    return ((const file_state *)state)->list.count;
+}
+
+static hr_status file_locate(const void *state, int64_t index, hr_span *span, hr_error *error)
+{
+    const file_state *s = state;
+    (void)error;
+    *span = (hr_span){.root = s->root, .path = hr_file_list_name(&s->list, index), .size = -1};
+    return HR_STATUS_OK;
+}
+
+static hr_status file_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
+{
+    const file_state *s = c->state;
+    c->out[0] = *bytes;
+    int32_t *label = hr_arena_alloc(c->arena, sizeof(*label), error);
+    if (!label)
+        return HR_STATUS_NO_MEMORY;
+    *label = s->list.label[index];
+    hr_tensor_describe(&c->out[1], HR_DTYPE_INT32, (hr_shape){1, {1}}, NULL);
+    c->out[1].data = label;
+    return HR_STATUS_OK;
+}
+
+static const hr_reader_def file_reader = {file_count, file_locate, file_emit};
+static const char *const file_aliases[] = {"file_reader", NULL};
+
+const hr_op_def hr_op_readers_file = {
+    HR_OP_ABI,
+    .name = "readers.file",
+    .doc = "Reads files whole. Output 0: the bytes, UINT8 of shape (size,); output 1: the label, "
+           "INT32 of "
+           "shape (1,). A file that cannot be read fails its sample only (see on_error).",
+    .aliases = file_aliases,
+    .devices = "cpu",
+    .flags = HR_OP_SOURCE,
+    .args = file_arg_defs,
+    .args_size = sizeof(file_args),
+    .out = {{"bytes"}, {"labels"}},
+    .out_count = 2,
+    .check = file_check,
+    .create = file_create,
+    .destroy = file_destroy,
+    .reader = &file_reader,
+};

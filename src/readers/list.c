@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Making lists of files from folders and from text files. */
+#include "readers/list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "io/file.h"
+
+hr_status hr_file_list_add(hr_file_list *list, const char *dir, const char *name, int32_t label,
+                           hr_error *error)
+{
+    size_t dir_size = dir ? strlen(dir) + 1 : 0, name_size = strlen(name) + 1;
+    if (list->count == list->capacity) {
+        int64_t capacity = list->capacity ? list->capacity * 2 : 1024;
+        int64_t *offset = hr_realloc(list->offset, (size_t)capacity, sizeof(*list->offset), error);
+        list->offset = offset ? offset : list->offset;
+        int32_t *labels =
+            offset ? hr_realloc(list->label, (size_t)capacity, sizeof(*list->label), error) : NULL;
+        if (!labels)
+            return HR_STATUS_NO_MEMORY;
+        list->label = labels;
+        list->capacity = capacity;
+    }
+    if (list->text_size + dir_size + name_size > list->text_capacity) {
+        size_t capacity = list->text_capacity * 2 + dir_size + name_size + 4096;
+        char *text = hr_realloc(list->text, capacity, 1, error);
+        if (!text)
+            return HR_STATUS_NO_MEMORY;
+        list->text = text;
+        list->text_capacity = capacity;
+    }
+    list->offset[list->count] = (int64_t)list->text_size;
+    list->label[list->count++] = label;
+    if (dir) {
+        memcpy(list->text + list->text_size, dir, dir_size - 1);
+        list->text[list->text_size + dir_size - 1] = '/';
+    }
+    memcpy(list->text + list->text_size + dir_size, name, name_size);
+    list->text_size += dir_size + name_size;
+    return HR_STATUS_OK;
+}
+
+const char *hr_file_list_name(const hr_file_list *list, int64_t i)
+{
+    return list->text + list->offset[i];
+}
+
+void hr_file_list_fini(hr_file_list *list)
+{
+    hr_free(list->text);
+    hr_free(list->offset);
+    hr_free(list->label);
+    *list = (hr_file_list){0};
+}
+
+static bool matches(const hr_strings *patterns, const char *name, int flags)
+{
+    for (int32_t i = 0; i < patterns->n; i++)
+        if (fnmatch(patterns->v[i], name, flags) == 0)
+            return true;
+    return false;
+}
+
+/* Byte order, whatever the locale. */
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void free_entries(struct dirent **entries, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+}
+
+static bool is_dir(const char *root, const struct dirent *entry)
+{
+    if (entry->d_type == DT_DIR)
+        return true;
+    if (entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN)
+        return false;
+    char path[4096 + 512];
+    struct stat st;
+    int n = snprintf(path, sizeof(path), "%s/%s", root, entry->d_name);
+    return n > 0 && (size_t)n < sizeof(path) && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static hr_status scan_class(hr_file_list *list, const char *root, const char *class_name,
+                            const hr_list_filter *filter, int32_t label, hr_error *error)
+{
+    char path[4096 + 512];
+    struct dirent **entries;
+    int n = snprintf(path, sizeof(path), "%s/%s", root, class_name);
+    if (n < 0 || (size_t)n >= sizeof(path))
+        return hr_fail(error, HR_STATUS_IO, "file_root: the path of '%s' is too long", class_name);
+    int count = scandir(path, &entries, NULL, by_bytes);
+    if (count < 0)
+        return hr_fail_errno(error, errno, "file_root: the folder '%s' cannot be listed", path);
+    hr_status status = HR_STATUS_OK;
+    int flags = filter->case_sensitive ? 0 : FNM_CASEFOLD;
+    for (int i = 0; i < count && status == HR_STATUS_OK; i++)
+        if (matches(&filter->files, entries[i]->d_name, flags) && !is_dir(path, entries[i]))
+            status = hr_file_list_add(list, class_name, entries[i]->d_name, label, error);
+    free_entries(entries, count);
+    return status;
+}
+
+hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_filter *filter,
+                            hr_error *error)
+{
+    struct dirent **entries;
+    int count = scandir(root, &entries, NULL, by_bytes);
+    if (count < 0)
+        return hr_fail_errno(error, errno, "file_root: the folder '%s' cannot be listed", root);
+    hr_status status = HR_STATUS_OK;
+    int32_t label = 0;
+    for (int i = 0; i < count && status == HR_STATUS_OK; i++) {
+        const char *name = entries[i]->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !is_dir(root, entries[i]))
+            continue;
+        if (filter->dirs.v &&
+            !matches(&filter->dirs, name, filter->case_sensitive ? 0 : FNM_CASEFOLD))
+            continue;
+        status = scan_class(list, root, name, filter, label++, error);
+    }
+    free_entries(entries, count);
+    return status;
+}
+
+/* "some path 12": the label is behind the last blank. */
+static hr_status add_line(hr_file_list *list, char *line, int64_t number, hr_error *error)
+{
+    size_t size = strlen(line);
+    while (size > 0 && strchr(" \t\r", line[size - 1]))
+        line[--size] = 0;
+    if (size == 0)
+        return HR_STATUS_OK;
+    char *blank = line + size;
+    while (blank > line && blank[-1] != ' ' && blank[-1] != '\t')
+        blank--;
+    char *end;
+    errno = 0;
+    long label = strtol(blank, &end, 10);
+    if (blank == line || *end || errno || label < INT32_MIN || label > INT32_MAX)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "file_list: line %lld, '%s', is not a path, a blank and an integer label",
+                       (long long)number, line);
+    while (blank > line && (blank[-1] == ' ' || blank[-1] == '\t'))
+        *--blank = 0;
+    return hr_file_list_add(list, NULL, line, (int32_t)label, error);
+}
+
+hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *error)
+{
+    char *text;
+    size_t size;
+    hr_status status = hr_file_text(path, &text, &size, error);
+    if (status != HR_STATUS_OK)
+        return error ? hr_error_prefix(error, "file_list: '%s' ", path) : status;
+    int64_t number = 1;
+    for (char *line = text, *next; line && status == HR_STATUS_OK; line = next, number++) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        status = add_line(list, line, number, error);
+    }
+    hr_free(text);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A compact list of file names with labels: one block of text, one offset and one label a file (12
+ * bytes more than its name). */
+#ifndef HR_READERS_LIST_H
+#define HR_READERS_LIST_H
+
+#include "core/core.h"
+
+typedef struct hr_file_list {
+    char *text;
+    size_t text_size, text_capacity;
+    int64_t *offset;
+    int32_t *label;
+    int64_t count, capacity;
+} hr_file_list;
+
+hr_status hr_file_list_add(hr_file_list *list, const char *dir, const char *name, int32_t label,
+                           hr_error *error);
+const char *hr_file_list_name(const hr_file_list *list, int64_t i);
+void hr_file_list_fini(hr_file_list *list);
+
+typedef struct hr_list_filter {
+    hr_strings files, dirs; /* globs; dirs.v NULL: all */
+    bool case_sensitive;
+} hr_list_filter;
+
+/* root/class/file: classes in byte order are labels 0 .., files sorted within. */
+hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_filter *filter,
+                            hr_error *error);
+/* A text file of lines "path label". */
+hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *error);
+
+#endif

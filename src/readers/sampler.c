@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Positions to items. Shard s of n holds items floor(s N / n) .. floor((s + 1) N / n) - 1 of the
+ * epoch's order. */
+#include "readers/sampler.h"
+
+/* Keys of unrelated permutations must differ: what a key is for goes into it. */
+enum { KEY_SHUFFLE = 0x5368, KEY_WHOLE = 0x5768, KEY_REPLACE = 0x5265 };
+
+int64_t hr_sampler_shard_start(const hr_sampler *s, int64_t shard)
+{
+    return (int64_t)((__int128)s->count * shard / s->args.num_shards);
+}
+
+static int64_t shard_size(const hr_sampler *s, int64_t shard)
+{
+    return hr_sampler_shard_start(s, shard + 1) - hr_sampler_shard_start(s, shard);
+}
+
+hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count,
+                          int32_t batch_size, uint64_t seed, hr_error *error)
+{
+    *s = (hr_sampler){.args = *args, .count = count, .batch_size = batch_size};
+    if (args->shard_id >= args->num_shards)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "shard_id is %d; with num_shards=%d allowed are 0 .. %d", args->shard_id,
+                       args->num_shards, args->num_shards - 1);
+    if (count < args->num_shards)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "there are %lld items, too few for num_shards=%d: a shard would be empty",
+                       (long long)count, args->num_shards);
+    if (args->shuffle_after_epoch && args->random_shuffle)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "shuffle_after_epoch and random_shuffle exclude each other");
+    if (args->shuffle_after_epoch && args->stick_to_shard)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "shuffle_after_epoch and stick_to_shard exclude each other");
+    s->key = hr_mix(seed, KEY_SHUFFLE);
+    /* The order of shuffle_after_epoch must not depend on the pipeline's seed: ranks may have
+     * different ones. */
+    if (args->shuffle_after_epoch)
+        s->key = hr_mix((uint64_t)args->shuffle_after_epoch_seed, KEY_WHOLE);
+    return HR_STATUS_OK;
+}
+
+static int64_t padded_epoch(const hr_sampler *s)
+{
+    int64_t n = s->args.num_shards, largest = (s->count + n - 1) / n;
+    return (largest + s->batch_size - 1) / s->batch_size * s->batch_size;
+}
+
+/* Shard that this reader reads in an epoch. */
+static int64_t shard_of_epoch(const hr_sampler *s, int64_t epoch)
+{
+    return s->args.stick_to_shard ? s->args.shard_id
+                                  : (s->args.shard_id + epoch) % s->args.num_shards;
+}
+
+/* Unpadded epochs follow each other without a gap. */
+static void unpadded(const hr_sampler *s, int64_t position, int64_t *epoch, int64_t *offset)
+{
+    int64_t n = s->args.num_shards;
+    if (s->args.stick_to_shard) {
+        int64_t size = shard_size(s, s->args.shard_id);
+        *epoch = position / size;
+        *offset = position % size;
+        return;
+    }
+    /* n epochs read every item once, beginning at this reader's first shard. */
+    int64_t begin = hr_sampler_shard_start(s, s->args.shard_id);
+    int64_t round = position / s->count, item = begin + position % s->count;
+    int64_t wrapped = item >= s->count;
+    item -= wrapped ? s->count : 0;
+    int64_t shard = (int64_t)((((__int128)item + 1) * n - 1) / s->count);
+    *epoch = round * n + shard + wrapped * n - s->args.shard_id;
+    *offset = item - hr_sampler_shard_start(s, shard);
+}
+
+/* Item number `offset` of the epoch's shard. */
+static int64_t item_at(const hr_sampler *s, int64_t epoch, int64_t offset)
+{
+    int64_t shard = shard_of_epoch(s, epoch), start = hr_sampler_shard_start(s, shard);
+    if (s->args.shuffle_after_epoch)
+        return hr_permute(hr_mix(s->key, (uint64_t)epoch), s->count, start + offset);
+    if (s->args.random_shuffle)
+        return start + hr_permute(hr_mix(s->key, (uint64_t)epoch), shard_size(s, shard), offset);
+    return start + offset;
+}
+
+static void locate(const hr_sampler *s, int64_t position, int64_t *epoch, int64_t *offset)
+{
+    if (!s->args.pad_last_batch) {
+        unpadded(s, position, epoch, offset);
+        return;
+    }
+    int64_t size = padded_epoch(s);
+    *epoch = position / size;
+    *offset = position % size;
+}
+
+hr_place hr_sampler_at(const hr_sampler *s, int64_t position)
+{
+    int64_t epoch, offset;
+    locate(s, position, &epoch, &offset);
+    int64_t size = shard_size(s, shard_of_epoch(s, epoch));
+    int32_t repeat = offset < size ? 0 : (int32_t)(offset - size + 1);
+    return (hr_place){item_at(s, epoch, offset - repeat), epoch, repeat};
+}
+
+hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt)
+{
+    int64_t epoch, offset;
+    locate(s, position, &epoch, &offset);
+    int64_t size = shard_size(s, shard_of_epoch(s, epoch));
+    hr_rng rng =
+        hr_rng_make(hr_mix(s->key, KEY_REPLACE), offset, (uint32_t)epoch, (uint32_t)attempt);
+    /* The copy counts as a repeat, so that it is augmented unlike the item's own turn in this
+     * epoch. */
+    int64_t other = hr_rng_below(&rng, 0, size);
+    return (hr_place){item_at(s, epoch, other), epoch, (int32_t)(0x10000 + attempt)};
+}
+
+void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)
+{
+    int64_t n = s->args.num_shards;
+    *out = (hr_reader_meta){
+        .epoch_size = s->count,
+        .epoch_size_padded = (s->count + n - 1) / n * n,
+        .number_of_shards = s->args.num_shards,
+        .shard_id = s->args.shard_id,
+        .pad_last_batch = s->args.pad_last_batch != 0,
+        .stick_to_shard = s->args.stick_to_shard != 0,
+    };
+}
