@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+# Checks a built wheel: tag, size, exported symbols, and a run of the README's pipeline in a fresh environment
+# under every CPython from 3.11 that is found.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+wheel=$(realpath "$1")
+folder=build/wheel-test
+rm -rf "$folder"
+mkdir -p "$folder"
+
+fail() {
+    echo "wheel: $*"
+    exit 1
+}
+
+case $wheel in
+*-cp311-abi3-manylinux_*) ;;
+*) fail "tag is not cp311-abi3-manylinux: $wheel" ;;
+esac
+size=$(stat -c %s "$wheel")
+[ "$size" -le $((15 * 1000 * 1000)) ] || fail "$size bytes are more than 15 MB"
+
+.venv/bin/python -m zipfile -e "$wheel" "$folder/files"
+core=$(echo "$folder"/files/headrace/_core*.so)
+exported=$(nm -D --defined-only "$core" | awk '$2 ~ /[A-TV-Z]/ { print $3 }' | sort | tr '\n' ' ')
+[ "$exported" = "PyInit__core " ] || fail "exports more than PyInit__core: $exported"
+echo "wheel: ${wheel##*/}: $size bytes, exports $exported"
+
+fits() {
+    "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+tried=
+for python in .venv/bin/python python3.12 python3.13 \
+    "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3; do
+    fits "$python" || continue
+    version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    case " $tried " in *" $version "*) continue ;; esac
+    tried="$tried $version"
+    "$python" -m venv "$folder/venv$version"
+    "$folder/venv$version/bin/python" -m pip install -q --disable-pip-version-check "$wheel"
+    (cd "$folder" && "venv$version/bin/python" ../../.ci/wheel_use.py)
+    "$folder/venv$version/bin/headrace" ops flip >/dev/null || fail "headrace ops fails under $version"
+    echo "wheel: works under CPython $version"
+done

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Use an installed headrace as the README does, without PyTorch: run by wheel-test.sh."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CHECK_IMPORT = """
+import sys, time
+before = time.perf_counter()
+import headrace
+took = time.perf_counter() - before
+heavy = sorted({"numpy", "torch", "PIL", "rich", "jax", "tensorflow", "cupy"} & set(sys.modules))
+assert not heavy, f"import headrace loads {heavy}"
+print(took)
+"""
+
+
+def check_import() -> None:
+    """`import headrace` takes less than 100 ms (best of five processes) and loads no framework."""
+    times = []
+    for _ in range(5):
+        done = subprocess.run(
+            [sys.executable, "-c", CHECK_IMPORT], check=True, capture_output=True, text=True
+        )
+        times.append(float(done.stdout))
+    assert min(times) < 0.1, f"import headrace takes {min(times) * 1e3:.0f} ms"
+    print(f"import headrace: {min(times) * 1e3:.0f} ms")
+
+
+def make_images(root: Path) -> int:
+    """Three class folders of gradients in every bundled format; returns how many files."""
+    from PIL import Image
+
+    count = 0
+    for label, name in enumerate(("ash", "birch", "cedar")):
+        folder = root / name
+        folder.mkdir()
+        for i, suffix in enumerate(("jpg", "png", "webp", "bmp", "ppm")):
+            image = Image.linear_gradient("L").resize((320 + 16 * i, 240 + 8 * label))
+            Image.merge("RGB", (image, image.rotate(180), image)).save(folder / f"{i}.{suffix}")
+            count += 1
+    return count
+
+
+def check_pipeline(root: Path, count: int) -> None:
+    """One epoch of the README's training pipeline: shapes, values and labels."""
+    import numpy as np
+    from headrace import fn, pipeline_def, types
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=12, exec_dynamic=True)
+    def train(root, shard_id=0, num_shards=1):
+        jpegs, labels = fn.readers.file(
+            file_root=root, random_shuffle=True, shard_id=shard_id, num_shards=num_shards,
+            pad_last_batch=True, name="Reader",
+        )  # fmt: skip
+        images = fn.decoders.image_random_crop(
+            jpegs, random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3], num_attempts=100
+        )
+        images = fn.resize(images, size=[224, 224], interp_type=types.INTERP_TRIANGULAR)
+        images = fn.crop_mirror_normalize(
+            images, mirror=fn.random.coin_flip(), dtype=types.FLOAT, output_layout="CHW",
+            mean=[123.675, 116.28, 103.53], std=[58.395, 57.12, 57.375],
+        )  # fmt: skip
+        return images, labels
+
+    pipe = train(str(root))
+    pipe.build()
+    assert pipe.epoch_size("Reader") == count
+    seen = []
+    for _ in range((count + 3) // 4):
+        images, labels = pipe.run()
+        batch = np.asarray(images.as_tensor())
+        assert batch.shape == (4, 3, 224, 224) and batch.dtype == np.float32
+        assert -3 < batch.min() < batch.max() < 3 and batch.std() > 0.1
+        seen += [int(np.asarray(labels.at(i))[0]) for i in range(4)]
+    assert sorted(seen[:count]) == sorted([0, 1, 2] * (count // 3)), seen
+    print(f"training pipeline: {count} images of 5 formats")
+
+
+def main() -> None:
+    """Run the checks."""
+    check_import()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        check_pipeline(root, make_images(root))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+# Sets a machine up, step by step:  tools/setup.sh STEP...
+#   system   compiler, CMake, Ninja, image libraries, Python (apt-get, when something is missing)
+#   lint     clang-format, clang and its sanitizers
+#   venv     .venv with what building and testing need from PyPI
+#   torch    PyTorch into .venv; without it the PyTorch tests are skipped
+#   peers    DALI and torchvision into .venv, to compare with
+#   install  builds the package and installs it into .venv
+#   wheel    builds the self-contained wheel into dist/
+# Every step looks first whether there is anything to do. Runs that overlap wait for each other.
+set -eu
+cd "$(dirname "$0")/.."
+mkdir -p .cache
+exec 9>.cache/setup.lock
+flock 9
+
+venv_python=.venv/bin/python
+
+say() { printf '%s\n' "$*" >&2; }
+die() {
+    say "setup: $*"
+    exit 1
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# ---- system packages ------------------------------------------------------------------------------
+
+cmake_is_new() {
+    have cmake && cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(v[1] > 3 || v[1] == 3 && v[2] >= 25) }'
+}
+links_with() { # links_with LIBRARY: the compiler finds it without pkg-config
+    have cc && echo 'int main(void) { return 0; }' | cc -x c - -o /dev/null "-l$1" 2>/dev/null
+}
+python_is_fit() { # 3.11 or newer, with headers and the means to make an environment
+    "$1" -c '
+import sys, os, sysconfig, venv, ensurepip
+fit = sys.version_info >= (3, 11) and os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
+sys.exit(not fit)' >/dev/null 2>&1
+}
+find_python() { # prints a fit interpreter, or nothing
+    for p in ${PYTHON:+"$PYTHON"} python3.11 python3.12 python3.13 python3.14 python3 /usr/bin/python3 \
+        "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3; do
+        if python_is_fit "$p"; then
+            printf '%s\n' "$p"
+            return
+        fi
+    done
+}
+missing_system() {
+    have cc && have c++ && have make || echo build-essential
+    cmake_is_new || echo cmake
+    have ninja || echo ninja-build
+    have pkg-config || echo pkg-config
+    links_with jpeg || echo libjpeg-dev
+    links_with png || echo libpng-dev
+    links_with webp || echo libwebp-dev
+    links_with z || echo zlib1g-dev
+    [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv
+}
+missing_lint() {
+    have clang-format-14 || clang-format --version 2>/dev/null | grep -q 'version 14\.' || echo clang-format-14
+    have clang || echo clang
+    have clang && echo 'int main(void) { return 0; }' |
+        clang -x c - -o /dev/null -fsanitize=thread 2>/dev/null || echo libclang-rt-dev
+    have llvm-symbolizer || echo llvm
+}
+
+apt_install() { # apt_install PACKAGE...
+    have apt-get || die "please install these packages (names of Debian and Ubuntu): $*"
+    if [ "$(id -u)" = 0 ]; then
+        as_root=
+    elif have sudo && sudo -n true 2>/dev/null; then
+        as_root="sudo -n"
+    else
+        die "these packages are missing: $*
+As root:  apt-get install $*"
+    fi
+    say "setup: installing $*"
+    $as_root apt-get update -qq || say "setup: apt-get update failed; going on with the lists there are"
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+        >.cache/apt.log 2>&1 </dev/null || {
+        tail -n 20 .cache/apt.log >&2
+        die "apt-get install $* failed"
+    }
+}
+ensure_packages() { # ensure_packages CHECK: installs what the function CHECK names
+    packages=$("$1" | tr '\n' ' ')
+    [ -n "$packages" ] || return 0
+    # shellcheck disable=SC2086 # a list of words
+    apt_install $packages
+    packages=$("$1" | tr '\n' ' ')
+    [ -z "$packages" ] || die "still missing after the installation: $packages"
+}
+
+# ---- Python ---------------------------------------------------------------------------------------
+
+pip_install() { # pip_install REQUIREMENTS-FILE: once for each content of the file
+    stamp=.venv/.$(basename "$1" .txt)
+    cmp -s "$1" "$stamp" && return 0
+    say "setup: installing $1"
+    "$venv_python" -m pip install -q --disable-pip-version-check -r "$1" </dev/null || return 1
+    cp "$1" "$stamp"
+}
+step_venv() {
+    if ! "$venv_python" -c 'import pip' 2>/dev/null; then
+        python=$(find_python)
+        [ -n "$python" ] || die "no Python of version 3.11 or newer (PYTHON=... names one)"
+        say "setup: making .venv with $("$python" --version)"
+        rm -rf .venv
+        "$python" -m venv .venv
+    fi
+    pip_install tools/requirements.txt || die "could not install tools/requirements.txt"
+}
+step_torch() {
+    pip_install tools/requirements-torch.txt ||
+        say "setup: PyTorch could not be installed: the tests that need it will be skipped"
+}
+step_peers() {
+    pip_install tools/requirements-peers.txt || die "could not install tools/requirements-peers.txt"
+}
+
+# ---- the package ----------------------------------------------------------------------------------
+
+sources_state() { # changes whenever a file that goes into the package does
+    {
+        find CMakeLists.txt pyproject.toml README.md include src python tools/*.cmake tools/*.py -type f \
+            ! -name '*.pyc' -printf '%p %s %T@\n' | LC_ALL=C sort
+        echo "${CMAKE_ARGS:-} ${CC:-}"
+        "$venv_python" --version
+    } | sha256sum
+}
+step_install() {
+    state=$(sources_state)
+    [ "$state" = "$(cat .venv/.installed 2>/dev/null)" ] && return 0
+    say "setup: building and installing headrace"
+    "$venv_python" -m pip install -q --disable-pip-version-check --no-build-isolation --force-reinstall \
+        --no-deps -C build-dir=build/dev -C cmake.define.HR_TESTS=ON . </dev/null
+    printf '%s\n' "$state" >.venv/.installed
+}
+step_wheel() {
+    say "setup: building the wheel"
+    rm -rf build/raw-wheel
+    "$venv_python" -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
+        -C build-dir=build/wheel -w build/raw-wheel . </dev/null
+    PATH="$PWD/.venv/bin:$PATH" "$venv_python" -m auditwheel -v repair --strip -w dist \
+        build/raw-wheel/*.whl >.cache/auditwheel.log 2>&1 || {
+        tail -n 20 .cache/auditwheel.log >&2
+        die "auditwheel failed"
+    }
+    ls -l dist/*.whl
+}
+
+[ $# -gt 0 ] || die "which step? (see the head of tools/setup.sh)"
+for step in "$@"; do
+    case $step in
+    system | lint) ensure_packages "missing_$step" ;;
+    venv | torch | peers | install | wheel) "step_$step" ;;
+    *) die "unknown step: $step" ;;
+    esac
+done
