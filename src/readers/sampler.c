@@ -9,7 +9,7 @@ enum { KEY_SHUFFLE = 0x5368, KEY_WHOLE = 0x5768, KEY_REPLACE = 0x5265 };
 
 int64_t hr_sampler_shard_start(const hr_sampler *s, int64_t shard)
 {
-    return (int64_t)((__int128)s->count * shard / s->args.num_shards);
+    return s->count * shard / s->args.num_shards;
 }
 
 static int64_t shard_size(const hr_sampler *s, int64_t shard)
@@ -28,6 +28,9 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
     if (count < args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR,
                        "there are %lld items, too few for num_shards=%d: a shard would be empty",
+                       (long long)count, args->num_shards);
+    if (count > (INT64_MAX >> 1) / args->num_shards)
+        return hr_fail(error, HR_STATUS_ERROR, "%lld items in %d shards are too many",
                        (long long)count, args->num_shards);
     if (args->shuffle_after_epoch && args->random_shuffle)
         return hr_fail(error, HR_STATUS_ERROR,
@@ -71,7 +74,7 @@ static void unpadded(const hr_sampler *s, int64_t position, int64_t *epoch, int6
     int64_t round = position / s->count, item = begin + position % s->count;
     int64_t wrapped = item >= s->count;
     item -= wrapped ? s->count : 0;
-    int64_t shard = (int64_t)((((__int128)item + 1) * n - 1) / s->count);
+    int64_t shard = ((item + 1) * n - 1) / s->count;
     *epoch = round * n + shard + wrapped * n - s->args.shard_id;
     *offset = item - hr_sampler_shard_start(s, shard);
 }
