@@ -26,7 +26,11 @@ typedef struct hr_filter_fix {
     int32_t out, taps, stride;
     const int32_t *start;
     const int16_t *coef;
+    const void *table; /* made of the fields above by hfilter_table: how a level likes them best */
 } hr_filter_fix;
+
+/* hfilter_u8 may read this many elements beyond its row; their values do not matter. */
+#define HR_FIX_ROW_PAD 128
 
 typedef struct hr_filter_float {
     int32_t out, taps, stride;
@@ -43,8 +47,13 @@ typedef struct hr_kernels {
      * padded: up to 63 elements beyond n may be written, rows may be read up to 63 bytes beyond n. */
     void (*vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef, int32_t taps,
                        size_t n);
+    /* Bytes of a level's table for `f` (without table), 0 when it needs none; fills it, 64-byte aligned. The
+     * starts must not be negative and stay below 2^24. */
+    size_t (*hfilter_table_size)(const hr_filter_fix *f, int32_t channels);
+    void (*hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels);
     /* One row, interleaved channels (1 to 4): dst[x * channels + c], rounded half up and saturated to u8. Reads
-     * up to 64 bytes beyond the row; writes exactly f->out * channels bytes. */
+     * up to HR_FIX_ROW_PAD elements beyond the row; writes exactly f->out * channels bytes. f->table must have
+     * been filled by the same level for the same number of channels. */
     void (*hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f, int32_t channels);
 
     /* ---- float resampling: one order of operations, no FMA ---- */

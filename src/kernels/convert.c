@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Rows from one element type to another, and reversed rows. */
+#include "kernels/half.h"
+#include "kernels/level.h"
+
+void HR_LEVELED(hr__u8_to_f32)(float *restrict dst, const uint8_t *restrict src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i];
+}
+
+void HR_LEVELED(hr__i16_to_f32)(float *restrict dst, const int16_t *restrict src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i];
+}
+
+void HR_LEVELED(hr__u16_to_f32)(float *restrict dst, const uint16_t *restrict src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i];
+}
+
+void HR_LEVELED(hr__f32_to_f16)(uint16_t *dst, const float *src, size_t n)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    for (; i + 8 <= n; i += 8)
+        _mm_storeu_si128((__m128i *)(dst + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
+#endif
+    for (; i < n; i++)
+        dst[i] = half_from_float(src[i]);
+}
+
+void HR_LEVELED(hr__f16_to_f32)(float *dst, const uint16_t *src, size_t n)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(src + i))));
+#endif
+    for (; i < n; i++)
+        dst[i] = half_to_float(src[i]);
+}
+
+void HR_LEVELED(hr__mirror_u8)(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
+                               int32_t channels)
+{
+    size_t step = (size_t)channels;
+    for (size_t i = 0; i < n; i++)
+        for (size_t c = 0; c < step; c++)
+            dst[i * step + c] = src[(n - 1 - i) * step + c];
+}

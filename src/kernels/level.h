@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What the files that are compiled once a CPU level share: HR_LEVELED(hr__x) is hr__x_base,
+ * hr__x_v3 or hr__x_v4, so that the levels can live in one library. Only table.c refers to the
+ * functions below. */
+#ifndef HR_KERNELS_LEVEL_H
+#define HR_KERNELS_LEVEL_H
+
+#include "kernels/kernels.h"
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+#include <immintrin.h>
+#endif
+
+#define HR_LEVEL_PASTE(name, level) name##_##level
+#define HR_LEVEL_JOIN(name, level) HR_LEVEL_PASTE(name, level)
+#define HR_LEVELED(name) HR_LEVEL_JOIN(name, HR_LEVEL)
+
+/* resample_u8.c */
+void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
+                                int32_t taps, size_t n);
+size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channels);
+void HR_LEVELED(hr__hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels);
+void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
+                                int32_t channels);
+
+/* resample_f32.c */
+void HR_LEVELED(hr__vfilter_f32)(float *dst, const float *const *rows, const float *coef,
+                                 int32_t taps, size_t n);
+void HR_LEVELED(hr__hfilter_f32)(float *dst, const float *src, const hr_filter_float *f,
+                                 int32_t channels);
+
+/* convert.c */
+void HR_LEVELED(hr__u8_to_f32)(float *dst, const uint8_t *src, size_t n);
+void HR_LEVELED(hr__i16_to_f32)(float *dst, const int16_t *src, size_t n);
+void HR_LEVELED(hr__u16_to_f32)(float *dst, const uint16_t *src, size_t n);
+void HR_LEVELED(hr__f32_to_f16)(uint16_t *dst, const float *src, size_t n);
+void HR_LEVELED(hr__f16_to_f32)(float *dst, const uint16_t *src, size_t n);
+void HR_LEVELED(hr__mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
+
+/* normalize.c */
+void HR_LEVELED(hr__norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n,
+                                     int32_t channels, const float *mean, const float *mul,
+                                     int mirror);
+void HR_LEVELED(hr__norm_u8_chw_f16)(uint16_t *dst, size_t plane, const uint8_t *src, size_t n,
+                                     int32_t channels, const float *mean, const float *mul,
+                                     int mirror);
+void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uint8_t *src, size_t n,
+                                     int32_t channels, const float *mean, const float *mul,
+                                     int mirror);
+
+extern const hr_kernels hr__kernels_base, hr__kernels_v3, hr__kernels_v4;
+
+#endif

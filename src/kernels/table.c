@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The table of one CPU level. */
+#include "kernels/level.h"
+
+#define LEVEL_TEXT(level) LEVEL_TEXT_OF(level)
+#define LEVEL_TEXT_OF(level) #level
+
+#if defined(HR_LEVEL_v4)
+#define LEVEL_NUMBER HR_CPU_LEVEL_V4
+#elif defined(HR_LEVEL_v3)
+#define LEVEL_NUMBER HR_CPU_LEVEL_V3
+#else
+#define LEVEL_NUMBER HR_CPU_LEVEL_BASE
+#endif
+
+const hr_kernels HR_LEVELED(hr__kernels) = {
+    .level = LEVEL_NUMBER,
+    .name = LEVEL_TEXT(HR_LEVEL),
+    .vfilter_u8 = HR_LEVELED(hr__vfilter_u8),
+    .hfilter_table_size = HR_LEVELED(hr__hfilter_table_size),
+    .hfilter_table = HR_LEVELED(hr__hfilter_table),
+    .hfilter_u8 = HR_LEVELED(hr__hfilter_u8),
+    .vfilter_f32 = HR_LEVELED(hr__vfilter_f32),
+    .hfilter_f32 = HR_LEVELED(hr__hfilter_f32),
+    .u8_to_f32 = HR_LEVELED(hr__u8_to_f32),
+    .i16_to_f32 = HR_LEVELED(hr__i16_to_f32),
+    .u16_to_f32 = HR_LEVELED(hr__u16_to_f32),
+    .norm_u8_chw_f32 = HR_LEVELED(hr__norm_u8_chw_f32),
+    .norm_u8_chw_f16 = HR_LEVELED(hr__norm_u8_chw_f16),
+    .norm_u8_hwc_f32 = HR_LEVELED(hr__norm_u8_hwc_f32),
+    .f32_to_f16 = HR_LEVELED(hr__f32_to_f16),
+    .f16_to_f32 = HR_LEVELED(hr__f16_to_f32),
+    .mirror_u8 = HR_LEVELED(hr__mirror_u8),
+};
