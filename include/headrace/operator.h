@@ -63,7 +63,8 @@ enum {
     HR_ARG_OPTIONAL = 1 << 3,
     HR_ARG_DEPRECATED = 1 << 4, /* works; `use` names the new one */
     HR_ARG_IGNORED = 1 << 5,    /* accepted and checked, changes nothing */
-    HR_ARG_SCALAR_OK = 1 << 6   /* a list of one may be written as a number (lists: always accepted) */
+    HR_ARG_SCALAR_OK = 1 << 6,  /* a list of one may be written as a number (lists: always accepted) */
+    HR_ARG_NONFINITE = 1 << 7   /* FLOAT, FLOATS: NaN and infinities are values; otherwise they are refused */
 };
 
 typedef struct hr_arg_def {

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Arguments of a node: the user's values, checked against the table, into the operator's struct. */
+#include "graph/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int32_t hr__args_count(const hr_op_def *def)
+{
+    int32_t n = 0;
+    while (def->args && def->args[n].type != HR_ARG_TYPE_END)
+        n++;
+    return n;
+}
+
+int32_t hr__args_find_exact(const hr_op_def *def, const char *name)
+{
+    int32_t n = hr__args_count(def);
+    for (int32_t i = 0; i < n; i++) {
+        if (strcmp(def->args[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+int32_t hr_args_find(const hr_op_def *def, const char *name)
+{
+    int32_t i = hr__args_find_exact(def, name);
+    /* Renamed twice at most; a table whose names go in circles ends here too. */
+    for (int hops = 0; hops < 4 && i >= 0 && def->args[i].use; hops++)
+        i = hr__args_find_exact(def, def->args[i].use);
+    return i;
+}
+
+const char *hr_node_text(const hr_node *node, char *text, size_t size)
+{
+    bool named = node->name && strncmp(node->name, "__", 2) != 0;
+    bool placed = node->origin && node->origin[0];
+    snprintf(text, size, "%s%s%.60s%s%s%.90s%s", node->def->name, named ? " '" : "",
+             named ? node->name : "", named ? "'" : "", placed ? " (" : "",
+             placed ? node->origin : "", placed ? ")" : "");
+    return text;
+}
+
+static void *arg_field(void *args, const hr_arg_def *arg)
+{
+    return (char *)args + arg->offset;
+}
+
+/* ---- names ---- */
+
+/* Letters to change between two names, up to 63 letters; case costs nothing. */
+static int32_t distance(const char *a, const char *b)
+{
+    int32_t row[64], n = (int32_t)strlen(b);
+    if (n > 63 || strlen(a) > 63)
+        return 64;
+    for (int32_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (int32_t i = 1; *a; a++, i++) {
+        int32_t corner = row[0];
+        row[0] = i;
+        for (int32_t j = 1; j <= n; j++) {
+            int32_t same = corner + ((*a | 32) != (b[j - 1] | 32));
+            corner = row[j];
+            row[j] = HR_MIN(same, HR_MIN(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[n];
+}
+
+static bool resembles(const char *name, const char *candidate)
+{
+    int32_t size = (int32_t)strlen(name);
+    return distance(name, candidate) <= HR_MAX(1, size / 3) ||
+           (size >= 3 && strstr(candidate, name) != NULL);
+}
+
+const char *hr__suggest(const char *name, const char *const *candidates, int32_t count, char *text,
+                        size_t size)
+{
+    size_t used = 0;
+    int32_t found = 0;
+    text[0] = '\0';
+    for (int32_t i = 0; i < count && found < 4 && used < size; i++) {
+        if (resembles(name, candidates[i])) {
+            used += (size_t)snprintf(text + used, size - used, "%s\"%s\"",
+                                     found++ ? " or " : "; did you mean ", candidates[i]);
+        }
+    }
+    if (found && used < size)
+        snprintf(text + used, size - used, "?");
+    return text;
+}
+
+static hr_status fail_unknown(const hr_node *node, const char *name, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE], hint[900];
+    const char *names[HR_GRAPH_MAX_ARGS];
+    int32_t n = 0, count = hr__args_count(node->def);
+    for (int32_t i = 0; i < count && n < HR_GRAPH_MAX_ARGS; i++) {
+        if (!(node->def->args[i].flags & HR_ARG_DEPRECATED))
+            names[n++] = node->def->args[i].name;
+    }
+    hr__suggest(name, names, n, hint, sizeof(hint));
+    size_t used = hint[0] ? sizeof(hint) : 0;
+    for (int32_t i = 0; i < n && used < sizeof(hint); i++)
+        used += (size_t)snprintf(hint + used, sizeof(hint) - used, "%s%s", i ? ", " : "; it has ",
+                                 names[i]);
+    return hr_fail(error, HR_STATUS_KEY,
+                   "%s: argument \"%.80s\" is not defined for this operator%s",
+                   hr_node_text(node, text, sizeof(text)), name, hint);
+}
+
+/* ---- arguments that every operator has ---- */
+
+static hr_status common_seed(hr_node *node, const hr_value *value, hr_error *error)
+{
+    static const hr_arg_def seed_def = {.name = "seed", .type = HR_ARG_TYPE_INT64};
+    hr__conversion c = {.node = node, .arg = &seed_def, .value = value};
+    int64_t seed = -1;
+    HR_TRY(hr__convert(&c, &seed, error));
+    /* Elsewhere a seed is accepted and means nothing. */
+    if (node->def->flags & (HR_OP_RANDOM | HR_OP_SOURCE))
+        node->seed = seed < 0 ? -1 : seed;
+    return HR_STATUS_OK;
+}
+
+static hr_status common_device(const hr_node *node, const char *device, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    if (strcmp(device, "cpu") == 0)
+        return HR_STATUS_OK;
+    hr_node_text(node, text, sizeof(text));
+    if (strcmp(device, "gpu") != 0 && strcmp(device, "mixed") != 0)
+        return hr_fail(
+            error, HR_STATUS_VALUE,
+            "%s: argument \"device\": must be \"cpu\", \"gpu\" or \"mixed\"; got \"%.40s\"", text,
+            device);
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s: device=\"%s\": this build has no GPU support; use device=\"cpu\"", text,
+                   device);
+}
+
+static hr_status common_string(hr_node *node, const hr_arg_value *given, char **out,
+                               hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE], value[128];
+    if (given->value.kind != HR_VALUE_STRING || !given->value.u.s)
+        return hr_fail(error, HR_STATUS_TYPE, "%s: argument \"%s\": must be a string; got %s",
+                       hr_node_text(node, text, sizeof(text)), given->name,
+                       hr__value_text(&given->value, value, sizeof(value)));
+    return hr__node_strdup(node, given->value.u.s, out, error);
+}
+
+static hr_status common_preserve(hr_node *node, const hr_value *value, hr_error *error)
+{
+    static const hr_arg_def preserve_def = {.name = "preserve", .type = HR_ARG_TYPE_BOOL};
+    hr__conversion c = {.node = node, .arg = &preserve_def, .value = value};
+    int32_t preserve = 0;
+    HR_TRY(hr__convert(&c, &preserve, error));
+    node->preserve = node->preserve || preserve;
+    return HR_STATUS_OK;
+}
+
+/* `*taken` is false for a name that is not common. */
+static hr_status common_set(hr_node *node, const hr_arg_value *given, bool *taken, hr_error *error)
+{
+    *taken = true;
+    if (strcmp(given->name, "bytes_per_sample_hint") == 0)
+        return HR_STATUS_OK;
+    if (given->value.kind != HR_VALUE_EDGE) {
+        if (strcmp(given->name, "seed") == 0)
+            return common_seed(node, &given->value, error);
+        if (strcmp(given->name, "preserve") == 0)
+            return common_preserve(node, &given->value, error);
+    }
+    if (strcmp(given->name, "name") == 0)
+        return common_string(node, given, &node->name, error);
+    if (strcmp(given->name, "device") == 0)
+        return common_string(node, given, &node->device, error);
+    *taken = false;
+    return HR_STATUS_OK;
+}
+
+/* ---- the struct ---- */
+
+hr_status hr__args_defaults(hr_node *node, hr_error *error)
+{
+    int32_t n = hr__args_count(node->def);
+    for (int32_t i = 0; i < n; i++) {
+        const hr_arg_def *arg = &node->def->args[i];
+        bool absent = !arg->def || (arg->flags & (HR_ARG_REQUIRED | HR_ARG_OPTIONAL));
+        if (arg->flags & HR_ARG_IGNORED || arg->use)
+            continue;
+        if (absent) {
+            hr__field_absent(arg, arg_field(node->args, arg));
+            continue;
+        }
+        hr_value value;
+        hr__conversion c = {
+            .node = node, .arg = arg, .value = &value, .store = node, .trusted = true};
+        if (hr__literal_parse(node, arg->def, &value, error) != HR_STATUS_OK)
+            return hr_error_prefix(error, "%s: default of \"%s\"", node->def->name, arg->name);
+        HR_TRY(hr__convert(&c, arg_field(node->args, arg), error));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status arg_set_edge(hr_node *node, int32_t i, hr_edge edge, hr_error *error)
+{
+    const hr_arg_def *arg = &node->def->args[i];
+    char text[HR_NODE_TEXT_SIZE];
+    if (!(arg->flags & HR_ARG_PER_SAMPLE))
+        return hr_fail(
+            error, HR_STATUS_TYPE,
+            "%s: argument \"%s\": must be a constant; got a value a sample (a data node)",
+            hr_node_text(node, text, sizeof(text)), arg->name);
+    if (!(arg->flags & HR_ARG_IGNORED))
+        node->arg_inputs[node->arg_input_count++] = (hr_arg_input){i, edge};
+    return HR_STATUS_OK;
+}
+
+static hr_status arg_set(hr_node *node, const hr_arg_value *given, hr_error *error)
+{
+    union {
+        int32_t i;
+        int64_t wide;
+        float f;
+        const char *s;
+        hr_floats list;
+    } unused;
+    char text[HR_NODE_TEXT_SIZE];
+    bool common = false;
+    int32_t i = hr_args_find(node->def, given->name);
+    if (i < 0) {
+        HR_TRY(common_set(node, given, &common, error));
+        return common ? HR_STATUS_OK : fail_unknown(node, given->name, error);
+    }
+    if (node->given >> i & 1)
+        return hr_fail(error, HR_STATUS_VALUE, "%s: argument \"%s\" is given twice%s%s%s",
+                       hr_node_text(node, text, sizeof(text)), node->def->args[i].name,
+                       strcmp(given->name, node->def->args[i].name) ? " (\"" : "",
+                       strcmp(given->name, node->def->args[i].name) ? given->name : "",
+                       strcmp(given->name, node->def->args[i].name) ? "\" is its old name)" : "");
+    node->given |= UINT64_C(1) << i;
+    if (given->value.kind == HR_VALUE_EDGE)
+        return arg_set_edge(node, i, given->value.u.edge, error);
+    const hr_arg_def *arg = &node->def->args[i];
+    hr_arg_value *kept = &node->values[node->value_count];
+    kept->name = arg->name;
+    HR_TRY(hr__value_copy(node, &kept->value, &given->value, error));
+    node->value_count++;
+    hr__conversion c = {.node = node, .arg = arg, .value = &kept->value, .store = node};
+    bool ignored = arg->flags & HR_ARG_IGNORED;
+    return hr__convert(&c, ignored ? (void *)&unused : arg_field(node->args, arg), error);
+}
+
+static hr_status required_check(const hr_node *node, hr_error *error)
+{
+    char missing[512] = "", text[HR_NODE_TEXT_SIZE];
+    size_t used = 0;
+    int32_t n = hr__args_count(node->def), count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        if (!(node->def->args[i].flags & HR_ARG_REQUIRED) || (node->given >> i & 1))
+            continue;
+        if (used < sizeof(missing))
+            used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s\"%s\"",
+                                     count ? ", " : "", node->def->args[i].name);
+        count++;
+    }
+    if (count == 0)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "%s: missing required argument%s %s",
+                   hr_node_text(node, text, sizeof(text)), count == 1 ? "" : "s", missing);
+}
+
+hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    size_t n = (size_t)HR_MAX(desc->arg_count, 0);
+    node->args = hr__node_store(node, 1, HR_MAX(node->def->args_size, 1), error);
+    node->values = node->args ? hr__node_store(node, n + 1, sizeof(*node->values), error) : NULL;
+    node->arg_inputs =
+        node->values ? hr__node_store(node, n + 1, sizeof(*node->arg_inputs), error) : NULL;
+    if (!node->arg_inputs)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr__args_defaults(node, error));
+    for (size_t i = 0; i < n; i++) {
+        if (!desc->args[i].name)
+            return hr_fail(error, HR_STATUS_VALUE, "%s: argument %d has no name",
+                           hr_node_text(node, text, sizeof(text)), (int)i);
+        HR_TRY(arg_set(node, &desc->args[i], error));
+    }
+    HR_TRY(common_device(node, node->device, error));
+    HR_TRY(required_check(node, error));
+    if (node->def->check && node->def->check(node->args, node->given, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const hr_tensor *value,
+                             hr_arena *arena, hr_error *error)
+{
+    const hr_arg_def *def = &node->def->args[arg];
+    hr__conversion c = {.node = node, .arg = def, .tensor = value, .arena = arena};
+    return hr__convert(&c, arg_field(args, def), error);
+}

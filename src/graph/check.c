@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Whether an operator's table is sound: what the rest of the library takes for granted. */
+#include "graph/value.h"
+
+#include <string.h>
+
+static hr_status arg_check(const hr_op_def *def, int32_t i, hr_error *error)
+{
+    const hr_arg_def *arg = &def->args[i];
+    size_t end = 0;
+    if (hr__arg_type_size(arg->type) == 0)
+        return hr_fail(error, HR_STATUS_VALUE, "its type %d is unknown", (int)arg->type);
+    if (!arg->doc || !arg->doc[0])
+        return hr_fail(error, HR_STATUS_VALUE, "it has no documentation");
+    if (hr__args_find_exact(def, arg->name) != i)
+        return hr_fail(error, HR_STATUS_VALUE, "its name appears twice");
+    if (arg->use && hr_args_find(def, arg->name) < 0)
+        return hr_fail(error, HR_STATUS_VALUE, "\"%s\", which replaces it, does not exist",
+                       arg->use);
+    if (arg->use && !(arg->flags & HR_ARG_DEPRECATED))
+        return hr_fail(error, HR_STATUS_VALUE, "it is replaced by \"%s\" and not deprecated",
+                       arg->use);
+    if (arg->min > arg->max ||
+        arg->count_min > HR_MAX(arg->count_max, 0x7fffffff * !arg->count_max))
+        return hr_fail(error, HR_STATUS_VALUE, "its range or length allows nothing");
+    if (!(arg->flags & (HR_ARG_REQUIRED | HR_ARG_OPTIONAL | HR_ARG_IGNORED)) && !arg->def &&
+        !arg->use)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "it has no default and is neither required nor optional");
+    if ((arg->flags & HR_ARG_PER_SAMPLE) && arg->type == HR_ARG_TYPE_STRINGS)
+        return hr_fail(error, HR_STATUS_VALUE, "lists of strings cannot come a sample");
+    if (arg->flags & HR_ARG_IGNORED || arg->use)
+        return HR_STATUS_OK;
+    if (arg->size != hr__arg_type_size(arg->type))
+        return hr_fail(error, HR_STATUS_VALUE, "the field has %zu bytes, %s needs %zu", arg->size,
+                       hr__arg_type_name(arg->type), hr__arg_type_size(arg->type));
+    if (!hr_size_add(arg->offset, arg->size, &end) || end > def->args_size)
+        return hr_fail(error, HR_STATUS_VALUE, "the field lies outside of the args struct");
+    return HR_STATUS_OK;
+}
+
+/* Two arguments in one field: a slip of copy and paste that nothing else would notice. */
+static hr_status overlap_check(const hr_op_def *def, int32_t i, hr_error *error)
+{
+    const hr_arg_def *a = &def->args[i];
+    for (int32_t k = 0; k < i; k++) {
+        const hr_arg_def *b = &def->args[k];
+        bool stored = !((a->flags | b->flags) & HR_ARG_IGNORED) && !a->use && !b->use;
+        if (stored && a->offset < b->offset + b->size && b->offset < a->offset + a->size)
+            return hr_fail(error, HR_STATUS_VALUE, "it shares its field with \"%s\"", b->name);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status table_check(const hr_op_def *def, hr_error *error)
+{
+    if (!def->doc || !def->doc[0])
+        return hr_fail(error, HR_STATUS_VALUE, "it has no documentation");
+    if (hr__args_count(def) > HR_GRAPH_MAX_ARGS)
+        return hr_fail(error, HR_STATUS_VALUE, "more than %d arguments", HR_GRAPH_MAX_ARGS);
+    if (def->in_min < 0 || def->in_max < def->in_min || def->in_max > HR_OP_MAX_INPUTS)
+        return hr_fail(error, HR_STATUS_VALUE, "%d to %d inputs are not possible", def->in_min,
+                       def->in_max);
+    if (def->out_count > HR_OP_MAX_OUTPUTS || (def->out_count < 0 && !def->outputs))
+        return hr_fail(error, HR_STATUS_VALUE, "its number of outputs is not possible");
+    bool source = def->flags & HR_OP_SOURCE;
+    if (source && def->in_max > 0)
+        return hr_fail(error, HR_STATUS_VALUE, "a source takes no inputs");
+    if (!source && def->reader)
+        return hr_fail(error, HR_STATUS_VALUE, "it has a reader and is no source");
+    if (source && def->reader && !(def->reader->count && def->reader->locate && def->reader->emit))
+        return hr_fail(error, HR_STATUS_VALUE, "its reader is not complete");
+    if (source && def->reader && def->args_size < sizeof(hr_sampler_args))
+        return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
+    if (!source && !def->lower && !def->run_cpu && !def->run_batch)
+        return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it");
+    if ((def->run_cpu || def->run_batch) && !def->infer)
+        return hr_fail(error, HR_STATUS_VALUE, "it runs and has no infer");
+    if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))
+        return hr_fail(error, HR_STATUS_VALUE, "lower and lower_rank belong together");
+    if (def->create && !def->destroy)
+        return hr_fail(error, HR_STATUS_VALUE, "it creates state and does not destroy it");
+    return HR_STATUS_OK;
+}
+
+static hr_status defaults_check(const hr_op_def *def, hr_error *error)
+{
+    hr_node *node = hr_calloc(1, sizeof(*node), error);
+    if (!node)
+        return HR_STATUS_NO_MEMORY;
+    node->def = def;
+    node->args = hr__node_store(node, 1, HR_MAX(def->args_size, 1), error);
+    hr_status status = node->args ? hr__args_defaults(node, error) : HR_STATUS_NO_MEMORY;
+    hr__node_destroy(node);
+    return status;
+}
+
+hr_status hr_op_def_check(const hr_op_def *def, hr_error *error)
+{
+    if (def->abi != HR_OP_ABI_VERSION || def->struct_size != sizeof(hr_op_def))
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "an operator's table was made for another version (ABI %u)", def->abi);
+    if (!def->name || !def->name[0])
+        return hr_fail(error, HR_STATUS_VALUE, "an operator has no name");
+    if (table_check(def, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "operator %s", def->name);
+    int32_t n = hr__args_count(def);
+    for (int32_t i = 0; i < n; i++) {
+        if (!def->args[i].name || !def->args[i].name[0])
+            return hr_fail(error, HR_STATUS_VALUE, "operator %s: argument %d has no name",
+                           def->name, i);
+    }
+    for (int32_t i = 0; i < n; i++) {
+        hr_status status = arg_check(def, i, error);
+        if (status == HR_STATUS_OK)
+            status = overlap_check(def, i, error);
+        if (status != HR_STATUS_OK)
+            return hr_error_prefix(error, "operator %s: argument \"%s\"", def->name,
+                                   def->args[i].name);
+    }
+    return defaults_check(def, error);
+}

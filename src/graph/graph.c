@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Graphs: nodes in definition order, owned whole by one thread. */
+#include "graph/value.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- nodes ---- */
+
+void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error)
+{
+    /* Grown by doubling: full at 0 and at every power of two. */
+    size_t n = (size_t)node->storage_count;
+    if ((n & (n - 1)) == 0) {
+        void **grown = hr_realloc(node->storage, n ? 2 * n : 1, sizeof(*grown), error);
+        if (!grown)
+            return NULL;
+        node->storage = grown;
+    }
+    void *memory = hr_calloc(count, size, error);
+    if (memory)
+        node->storage[node->storage_count++] = memory;
+    return memory;
+}
+
+hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error *error)
+{
+    size_t size = strlen(text ? text : "") + 1;
+    char *copy = hr__node_store(node, size, 1, error);
+    if (!copy)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(copy, text ? text : "", size);
+    *out = copy;
+    return HR_STATUS_OK;
+}
+
+void hr__node_destroy(hr_node *node)
+{
+    if (!node)
+        return;
+    for (int32_t i = 0; i < node->storage_count; i++)
+        hr_free(node->storage[i]);
+    hr_free(node->storage);
+    hr_free(node);
+}
+
+static hr_status edge_check(const hr_graph *graph, const hr_node *node, hr_edge edge,
+                            const char *what, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    int32_t outputs = hr_graph_node_outputs(graph, edge.node);
+    if (outputs >= 0 && edge.output >= 0 && edge.output < outputs)
+        return HR_STATUS_OK;
+    if (outputs < 0)
+        return hr_fail(error, HR_STATUS_VALUE, "%s: %s: there is no node %d",
+                       hr_node_text(node, text, sizeof(text)), what, edge.node);
+    return hr_fail(error, HR_STATUS_VALUE,
+                   "%s: %s: node %d (%s) has %d outputs, there is no output %d",
+                   hr_node_text(node, text, sizeof(text)), what, edge.node,
+                   graph->nodes[edge.node]->def->name, outputs, edge.output);
+}
+
+static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
+                            hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    const hr_op_def *def = node->def;
+    int32_t n = desc->input_count;
+    if (n < def->in_min || n > def->in_max) {
+        hr_node_text(node, text, sizeof(text));
+        if (def->in_min == def->in_max)
+            return hr_fail(error, HR_STATUS_VALUE, "%s: takes %d input%s; got %d", text,
+                           def->in_min, def->in_min == 1 ? "" : "s", n);
+        return hr_fail(error, HR_STATUS_VALUE, "%s: takes between %d and %d inputs; got %d", text,
+                       def->in_min, def->in_max, n);
+    }
+    node->inputs = hr__node_store(node, (size_t)n + 1, sizeof(*node->inputs), error);
+    if (!node->inputs)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < n; i++) {
+        char what[32];
+        snprintf(what, sizeof(what), "input %d", i);
+        HR_TRY(edge_check(graph, node, desc->inputs[i], what, error));
+        node->inputs[i] = desc->inputs[i];
+    }
+    node->input_count = n;
+    return HR_STATUS_OK;
+}
+
+/* "__resize_3" where the user gave none; never one that is taken. */
+static hr_status name_set(const hr_graph *graph, hr_node *node, hr_error *error)
+{
+    char text[160];
+    if (node->name) {
+        if (hr_graph_find_node(graph, node->name) < 0)
+            return HR_STATUS_OK;
+        return hr_fail(error, HR_STATUS_VALUE, "%s: another node has this name already",
+                       hr_node_text(node, text, sizeof(text)));
+    }
+    for (int32_t k = 0; k <= graph->count; k++) {
+        int n = snprintf(text, sizeof(text), "__%.100s_%d", node->def->name, node->index);
+        if (k)
+            snprintf(text + n, sizeof(text) - (size_t)n, "_%d", k);
+        for (char *p = text; *p; p++)
+            *p = *p == '.' ? '_' : *p;
+        if (hr_graph_find_node(graph, text) < 0)
+            break;
+    }
+    return hr__node_strdup(node, text, &node->name, error);
+}
+
+static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
+                           hr_error *error)
+{
+    char what[128], text[HR_NODE_TEXT_SIZE];
+    node->index = graph->count;
+    node->seed = -1;
+    node->preserve = desc->preserve;
+    HR_TRY(hr__node_strdup(node, desc->origin, &node->origin, error));
+    HR_TRY(hr__node_strdup(node, desc->device ? desc->device : "cpu", &node->device, error));
+    if (desc->name)
+        HR_TRY(hr__node_strdup(node, desc->name, &node->name, error));
+    HR_TRY(inputs_set(graph, node, desc, error));
+    HR_TRY(hr_args_build(node, desc, error));
+    HR_TRY(name_set(graph, node, error));
+    for (int32_t i = 0; i < node->arg_input_count; i++) {
+        snprintf(what, sizeof(what), "argument \"%s\"",
+                 node->def->args[node->arg_inputs[i].arg].name);
+        HR_TRY(edge_check(graph, node, node->arg_inputs[i].edge, what, error));
+    }
+    node->output_count = node->def->out_count;
+    if (node->output_count < 0)
+        node->output_count = node->def->outputs(node->args, node->input_count);
+    if (node->output_count < 0 || node->output_count > HR_OP_MAX_OUTPUTS)
+        return hr_fail(error, HR_STATUS_VALUE, "%s: %d outputs; at most %d are possible",
+                       hr_node_text(node, text, sizeof(text)), node->output_count,
+                       HR_OP_MAX_OUTPUTS);
+    return HR_STATUS_OK;
+}
+
+/* ---- graphs ---- */
+
+hr_status hr_graph_create(hr_graph **out, hr_error *error)
+{
+    *out = hr_calloc(1, sizeof(**out), error);
+    return *out ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr_graph_destroy(hr_graph *graph)
+{
+    if (!graph)
+        return;
+    for (int32_t i = 0; i < graph->count; i++)
+        hr__node_destroy(graph->nodes[i]);
+    hr_free(graph->nodes);
+    hr_free(graph->outputs);
+    hr_free(graph);
+}
+
+static hr_status graph_reserve(hr_graph *graph, hr_error *error)
+{
+    if (graph->count >= HR_GRAPH_MAX_NODES)
+        return hr_fail(error, HR_STATUS_LIMIT, "a graph has at most %d nodes", HR_GRAPH_MAX_NODES);
+    if (graph->count < graph->capacity)
+        return HR_STATUS_OK;
+    int32_t capacity = graph->capacity ? 2 * graph->capacity : 16;
+    hr_node **grown = hr_realloc(graph->nodes, (size_t)capacity, sizeof(*grown), error);
+    if (!grown)
+        return HR_STATUS_NO_MEMORY;
+    graph->nodes = grown;
+    graph->capacity = capacity;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_desc *desc,
+                        int32_t *node, hr_error *error)
+{
+    HR_TRY(graph_reserve(graph, error));
+    hr_node *made = hr_calloc(1, sizeof(*made), error);
+    if (!made)
+        return HR_STATUS_NO_MEMORY;
+    made->def = def;
+    hr_status status = node_fill(graph, made, desc, error);
+    if (status != HR_STATUS_OK) {
+        hr__node_destroy(made);
+        return status;
+    }
+    graph->nodes[graph->count++] = made;
+    if (node)
+        *node = made->index;
+    return HR_STATUS_OK;
+}
+
+static hr_status fail_operator(const hr_node_desc *desc, hr_error *error)
+{
+    char hint[256] = "";
+    const char *names[512];
+    int32_t n = HR_MIN(hr_registry_count(), (int32_t)HR_COUNT_OF(names));
+    for (int32_t i = 0; i < n; i++)
+        names[i] = hr_registry_get(i)->name;
+    bool placed = desc->origin && desc->origin[0];
+    hr__suggest(desc->op, names, n, hint, sizeof(hint));
+    return hr_fail(error, HR_STATUS_KEY,
+                   "%s%.90s%soperator '%.100s' is not part of this version of Headrace%s",
+                   placed ? "(" : "", placed ? desc->origin : "", placed ? "): " : "", desc->op,
+                   hint);
+}
+
+hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *node,
+                            hr_error *error)
+{
+    if (!desc->op)
+        return hr_fail(error, HR_STATUS_VALUE, "a node without an operator");
+    const hr_op_def *def = hr_registry_find(desc->op, NULL);
+    if (!def)
+        return fail_operator(desc, error);
+    return hr__graph_add(graph, def, desc, node, error);
+}
+
+hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t count,
+                               hr_error *error)
+{
+    if (count <= 0)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "a pipeline without outputs");
+    for (int32_t i = 0; i < count; i++) {
+        int32_t outputs = hr_graph_node_outputs(graph, edges[i].node);
+        if (outputs < 0)
+            return hr_fail(error, HR_STATUS_VALUE, "pipeline output %d: there is no node %d", i,
+                           edges[i].node);
+        if (edges[i].output < 0 || edges[i].output >= outputs)
+            return hr_fail(error, HR_STATUS_VALUE,
+                           "pipeline output %d: node %d (%s) has %d outputs, there is no output %d",
+                           i, edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
+                           edges[i].output);
+    }
+    hr_edge *copy = hr_calloc((size_t)count, sizeof(*copy), error);
+    if (!copy)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(copy, edges, (size_t)count * sizeof(*copy));
+    hr_free(graph->outputs);
+    graph->outputs = copy;
+    graph->output_count = count;
+    return HR_STATUS_OK;
+}
+
+int32_t hr_graph_node_outputs(const hr_graph *graph, int32_t node)
+{
+    return node >= 0 && node < graph->count ? graph->nodes[node]->output_count : -1;
+}
+
+int32_t hr_graph_find_node(const hr_graph *graph, const char *name)
+{
+    for (int32_t i = 0; name && i < graph->count; i++) {
+        if (strcmp(graph->nodes[i]->name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* The node as the user could have described it; `args` has room for all values, inputs and the
+ * seed. */
+static hr_node_desc node_describe(const hr_node *node, hr_arg_value *args)
+{
+    int32_t n = node->value_count;
+    if (n)
+        memcpy(args, node->values, (size_t)n * sizeof(*args));
+    for (int32_t i = 0; i < node->arg_input_count; i++) {
+        const hr_arg_input *in = &node->arg_inputs[i];
+        args[n++] = (hr_arg_value){node->def->args[in->arg].name,
+                                   {.kind = HR_VALUE_EDGE, .u.edge = in->edge}};
+    }
+    if (node->seed >= 0)
+        args[n++] = (hr_arg_value){"seed", {.kind = HR_VALUE_INT, .u.i = node->seed}};
+    return (hr_node_desc){
+        .op = node->def->name,
+        .name = node->name,
+        .device = node->device,
+        .origin = node->origin,
+        .inputs = node->inputs,
+        .input_count = node->input_count,
+        .args = args,
+        .arg_count = n,
+        .preserve = node->preserve,
+    };
+}
+
+hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error)
+{
+    hr_graph *copy = NULL;
+    hr_arg_value args[HR_GRAPH_MAX_ARGS + 1];
+    HR_TRY(hr_graph_create(&copy, error));
+    hr_status status = HR_STATUS_OK;
+    for (int32_t i = 0; i < graph->count && status == HR_STATUS_OK; i++) {
+        hr_node_desc desc = node_describe(graph->nodes[i], args);
+        status = hr__graph_add(copy, graph->nodes[i]->def, &desc, NULL, error);
+    }
+    if (status == HR_STATUS_OK && graph->output_count)
+        status = hr_graph_set_outputs(copy, graph->outputs, graph->output_count, error);
+    if (status != HR_STATUS_OK) {
+        hr_graph_destroy(copy);
+        return status;
+    }
+    *out = copy;
+    return HR_STATUS_OK;
+}
