@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Three kinds of memory. `hr_alloc`: plain, for things that live long. `hr_arena`: a worker's scratch, freed
- * whole at the end of a task. `hr_pool`: recycled, counted 64-byte aligned buffers padded by 64 bytes, with
- * a limit; a buffer keeps its pool alive, so it may outlive the pipeline. */
+/* Three kinds of memory. `hr_alloc`: plain, for things that live long. `hr_arena`: a worker's
+ * scratch, freed whole at the end of a task. `hr_pool`: recycled, counted 64-byte aligned buffers
+ * padded by 64 bytes, with a limit; a buffer keeps its pool alive, so it may outlive the pipeline.
+ */
 #ifndef HR_CORE_ALLOC_H
 #define HR_CORE_ALLOC_H
 
@@ -16,7 +17,8 @@
 bool hr_size_mul(size_t a, size_t b, size_t *out);
 bool hr_size_add(size_t a, size_t b, size_t *out);
 
-/* Plain memory, zeroed. NULL (and the error) when there is none. Every allocation of the library comes through
+/* Plain memory, zeroed (what hr_realloc adds is not). NULL (and the error) when there is none;
+ * hr_realloc then leaves the old memory as it was. Every allocation of the library comes through
  * here or mmap, so that a test can make the n-th one fail (hr_alloc_fail_after). */
 void *hr_calloc(size_t count, size_t size, hr_error *error);
 void *hr_realloc(void *memory, size_t count, size_t size, hr_error *error);
@@ -28,7 +30,8 @@ void hr_alloc_fail_after(int64_t n);
 /* ---- arena: one thread ---- */
 hr_status hr_arena_create(hr_arena **out, hr_error *error);
 void hr_arena_destroy(hr_arena *arena);
-/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when there is no memory. */
+/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when there is no memory.
+ */
 void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error);
 void hr_arena_reset(hr_arena *arena); /* keeps its blocks for the next task, up to a bound */
 typedef struct hr_arena_mark {
@@ -43,10 +46,13 @@ typedef struct hr_pool hr_pool;
 hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error);
 hr_pool *hr_pool_ref(hr_pool *pool);
 void hr_pool_unref(hr_pool *pool);
-/* HR_STATUS_LIMIT when the limit is reached, HR_STATUS_NO_MEMORY when the system has none. */
+/* `size` bytes, not zeroed, count as lent. HR_STATUS_LIMIT when the limit is reached,
+ * HR_STATUS_NO_MEMORY when the system has none. */
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);
-size_t hr_pool_lent(const hr_pool *pool);   /* bytes in buffers now */
-size_t hr_pool_peak(const hr_pool *pool);   /* the most ever lent */
+/* A buffer that belongs to no pool. */
+hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);
+size_t hr_pool_lent(const hr_pool *pool); /* bytes in buffers now */
+size_t hr_pool_peak(const hr_pool *pool); /* the most ever lent */
 size_t hr_pool_limit(const hr_pool *pool);
 
 #endif

@@ -5,6 +5,7 @@
 #define HR_CORE_CORE_H
 
 #include "core/alloc.h"
+#include "core/batch.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/json.h"

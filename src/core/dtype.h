@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Element types: facts, and conversion between them with one rounding rule (half away from zero, then
- * saturate; NaN becomes 0), the same on every level. */
+/* Element types: facts, and conversion between them with one rounding rule (half away from zero,
+ * then saturate; NaN becomes 0), the same on every level. */
 #ifndef HR_CORE_DTYPE_H
 #define HR_CORE_DTYPE_H
 
 #include "core/error.h"
 
 bool hr_dtype_is_float(hr_dtype dtype);
-bool hr_dtype_is_signed(hr_dtype dtype); /* floats are */
+bool hr_dtype_is_signed(hr_dtype dtype);  /* floats are */
 bool hr_dtype_is_integer(hr_dtype dtype); /* BOOL is not */
 /* Range of an integer type as double: UINT8 0..255; floats -inf..inf. */
 double hr_dtype_min(hr_dtype dtype);
@@ -17,17 +17,23 @@ double hr_dtype_max(hr_dtype dtype);
 float hr_half_to_float(uint16_t half);
 uint16_t hr_half_from_float(float value); /* nearest even; overflow to inf; NaN stays NaN */
 
-/* Converts `count` elements; src and dst must not overlap unless equal with equal sizes. DALI's `cast`. */
+/* Converts `count` elements; src and dst must not overlap unless equal with equal sizes. DALI's
+ * `cast`. */
 void hr_convert(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count);
 double hr_element_double(const void *data, hr_dtype dtype, size_t i); /* one element, as a double */
-int64_t hr_element_int(const void *data, hr_dtype dtype, size_t i);   /* floats truncate and saturate */
+int64_t hr_element_int(const void *data, hr_dtype dtype,
+                       size_t i); /* floats truncate and saturate */
 
 /* Round half away from zero to u8 with saturation; NaN is 0. */
 static inline uint8_t hr_round_u8(float v)
 {
     if (!(v > 0.0f))
         return 0;
-    return v >= 255.0f ? 255 : (uint8_t)(v + 0.5f); /* exact: below 255 a float has a bit to spare */
+    if (v >= 255.0f)
+        return 255;
+    uint8_t whole = (uint8_t)v;
+    /* v + 0.5f would be rounded itself: 0.49999997f would become 1. */
+    return (uint8_t)(whole + (v - (float)whole >= 0.5f));
 }
 
 #endif

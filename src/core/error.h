@@ -6,9 +6,11 @@
 
 #include "headrace/headrace.h"
 
-/* Writes the message (`error` may be NULL) and returns `status`, so that a failure is one statement. */
+/* Writes the message (`error` may be NULL) and returns `status`, so that a failure is one
+ * statement. */
 hr_status hr_fail(hr_error *error, hr_status status, const char *fmt, ...) HR_PRINTF(3, 4);
-hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...) HR_PRINTF(3, 4); /* HR_STATUS_IO */
+hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...)
+    HR_PRINTF(3, 4); /* HR_STATUS_IO */
 hr_status hr_fail_memory(hr_error *error, size_t size);
 /* Puts "text: " before the message already there and returns its status. */
 hr_status hr_error_prefix(hr_error *error, const char *fmt, ...) HR_PRINTF(2, 3);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Text that grows, and the little JSON the library writes and reads (graphs, checkpoints, statistics). */
+/* Text that grows, and the little JSON the library writes and reads (graphs, checkpoints,
+ * statistics). */
 #ifndef HR_CORE_JSON_H
 #define HR_CORE_JSON_H
 
@@ -15,9 +16,11 @@ typedef struct hr_text {
 
 void hr_text_append(hr_text *text, const char *fmt, ...) HR_PRINTF(2, 3);
 void hr_text_append_bytes(hr_text *text, const char *bytes, size_t size);
-void hr_text_append_quoted(hr_text *text, const char *string); /* a JSON string; non-UTF-8 bytes as \u00xx
-                                                                 with lossless \udcXX surrogate escapes */
-void hr_text_append_double(hr_text *text, double v); /* shortest that reads back equal (%.17g), nan/inf as null */
+void hr_text_append_quoted(hr_text *text,
+                           const char *string); /* a JSON string; non-UTF-8 bytes as \u00xx
+                                                  with lossless \udcXX surrogate escapes */
+void hr_text_append_double(hr_text *text,
+                           double v); /* shortest that reads back equal (%.17g), nan/inf as null */
 /* Hands over the zero-terminated text (hr_string_free), or fails. */
 hr_status hr_text_take(hr_text *text, char **out, size_t *size, hr_error *error);
 void hr_text_fini(hr_text *text);
@@ -43,9 +46,11 @@ struct hr_json {
     const char **keys; /* OBJECT */
 };
 
-/* Parses all of `text` (hostile: depth <= 32, memory bounded by 64 x size). Free with hr_json_destroy. */
+/* Parses all of `text` (hostile: depth <= 32, memory bounded by 64 x size). Free with
+ * hr_json_destroy. */
 hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *error);
 void hr_json_destroy(hr_json *json);
-const hr_json *hr_json_get(const hr_json *object, const char *key); /* NULL when absent or not an object */
+const hr_json *hr_json_get(const hr_json *object,
+                           const char *key); /* NULL when absent or not an object */
 
 #endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Plain memory, blocks for arenas and buffers, and the hook that makes an allocation fail. */
+#include "core/alloc.h"
+#include "core/block.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Allocations until one fails; negative: none does. Only tests write it. */
+static atomic_int_least64_t fail_countdown = -1;
+
+void hr_alloc_fail_after(int64_t n)
+{
+    atomic_store(&fail_countdown, n < 0 ? -1 : n);
+}
+
+static bool injected_failure(void)
+{
+    if (atomic_load_explicit(&fail_countdown, memory_order_relaxed) < 0)
+        return false;
+    return atomic_fetch_sub(&fail_countdown, 1) == 0;
+}
+
+bool hr_size_mul(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+
+bool hr_size_add(size_t a, size_t b, size_t *out)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
+
+void *hr_calloc(size_t count, size_t size, hr_error *error)
+{
+    size_t bytes;
+    if (!hr_size_mul(count, size, &bytes))
+        bytes = SIZE_MAX;
+    void *memory = NULL;
+    if (bytes <= PTRDIFF_MAX && !injected_failure())
+        memory = calloc(1, bytes ? bytes : 1);
+    if (!memory)
+        hr_fail_memory(error, bytes);
+    return memory;
+}
+
+void *hr_realloc(void *memory, size_t count, size_t size, hr_error *error)
+{
+    size_t bytes;
+    if (!hr_size_mul(count, size, &bytes))
+        bytes = SIZE_MAX;
+    void *moved = NULL;
+    if (bytes <= PTRDIFF_MAX && !injected_failure())
+        moved = realloc(memory, bytes ? bytes : 1);
+    if (!moved)
+        hr_fail_memory(error, bytes);
+    return moved;
+}
+
+void hr_free(void *memory)
+{
+    free(memory);
+}
+
+void hr_string_free(char *text)
+{
+    hr_free(text);
+}
+
+char *hr_strdup(const char *text, hr_error *error)
+{
+    size_t size = strlen(text) + 1;
+    char *copy = hr_calloc(1, size, error);
+    if (copy)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+/* Maps `size` bytes at a multiple of HR_BLOCK_HUGE, so that huge pages can begin at once. */
+static void *map_huge(size_t size)
+{
+    size_t span;
+    if (!hr_size_add(size, HR_BLOCK_HUGE, &span))
+        return NULL;
+    char *base = mmap(NULL, span, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED)
+        return NULL;
+    size_t head = (HR_BLOCK_HUGE - (uintptr_t)base % HR_BLOCK_HUGE) % HR_BLOCK_HUGE;
+    if (head)
+        munmap(base, head);
+    if (HR_BLOCK_HUGE - head)
+        munmap(base + head + size, HR_BLOCK_HUGE - head);
+    madvise(base + head, size, MADV_HUGEPAGE); /* a wish; a kernel without them says no */
+    return base + head;
+}
+
+static bool block_is_mapped(size_t size)
+{
+    return size >= HR_BLOCK_HUGE;
+}
+
+size_t hr_block_round(size_t size)
+{
+    size_t unit = block_is_mapped(size) ? HR_BLOCK_PAGE : HR_ALIGN;
+    size_t more;
+    return hr_size_add(size, unit - 1, &more) ? more / unit * unit : 0;
+}
+
+void *hr_block_alloc(size_t size, hr_error *error)
+{
+    void *memory = NULL;
+    if (size > 0 && size <= PTRDIFF_MAX && !injected_failure())
+        memory = block_is_mapped(size) ? map_huge(size) : aligned_alloc(HR_ALIGN, size);
+    if (!memory)
+        hr_fail_memory(error, size);
+    return memory;
+}
+
+void hr_block_free(void *memory, size_t size)
+{
+    if (!memory)
+        return;
+    HR_UNPOISON(memory, size);
+    if (block_is_mapped(size))
+        munmap(memory, size);
+    else
+        free(memory);
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The arena: a stack of blocks, each twice the one before. Blocks above the current one are always
+ * empty. */
+#include "core/alloc.h"
+#include "core/block.h"
+
+#include <string.h>
+
+#define ARENA_FIRST ((size_t)256 << 10)
+#define ARENA_GROWTH_MAX ((size_t)16 << 20)
+#define ARENA_KEEP ((size_t)64 << 20) /* bytes that survive a reset */
+
+typedef struct arena_block {
+    char *data;
+    size_t size, used;
+} arena_block;
+
+struct hr_arena {
+    arena_block *blocks;
+    size_t count, capacity;
+    size_t current;
+};
+
+hr_status hr_arena_create(hr_arena **out, hr_error *error)
+{
+    *out = hr_calloc(1, sizeof **out, error);
+    return *out ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr_arena_destroy(hr_arena *arena)
+{
+    if (!arena)
+        return;
+    for (size_t i = 0; i < arena->count; i++)
+        hr_block_free(arena->blocks[i].data, arena->blocks[i].size);
+    hr_free(arena->blocks);
+    hr_free(arena);
+}
+
+/* Puts a new block of at least `need` bytes behind the current one. */
+static bool arena_grow(hr_arena *arena, size_t need, hr_error *error)
+{
+    if (arena->count == arena->capacity) {
+        size_t capacity = arena->capacity ? arena->capacity * 2 : 8;
+        arena_block *blocks = hr_realloc(arena->blocks, capacity, sizeof *blocks, error);
+        if (!blocks)
+            return false;
+        arena->blocks = blocks;
+        arena->capacity = capacity;
+    }
+    size_t size = arena->count ? arena->blocks[arena->current].size * 2 : ARENA_FIRST;
+    size = hr_block_round(HR_MAX(HR_MIN(size, ARENA_GROWTH_MAX), need));
+    void *data = hr_block_alloc(size, error);
+    if (!data)
+        return false;
+    HR_POISON(data, size);
+    size_t at = arena->count ? arena->current + 1 : 0;
+    memmove(arena->blocks + at + 1, arena->blocks + at,
+            (arena->count - at) * sizeof *arena->blocks);
+    arena->blocks[at] = (arena_block){data, size, 0};
+    arena->count++;
+    return true;
+}
+
+/* Makes the block behind the current one fit `need`, if any of the empty ones does. */
+static bool arena_find(hr_arena *arena, size_t need)
+{
+    size_t next = arena->current + 1;
+    for (size_t i = next; i < arena->count; i++) {
+        if (arena->blocks[i].size >= need) {
+            arena_block found = arena->blocks[i];
+            arena->blocks[i] = arena->blocks[next];
+            arena->blocks[next] = found;
+            return true;
+        }
+    }
+    return false;
+}
+
+void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error)
+{
+    size_t need;
+    if (!hr_size_add(size, HR_PAD + HR_REDZONE + HR_ALIGN - 1, &need)) {
+        hr_fail_memory(error, size);
+        return NULL;
+    }
+    need = need / HR_ALIGN * HR_ALIGN;
+    arena_block *block = arena->count ? &arena->blocks[arena->current] : NULL;
+    if (!block || block->size - block->used < need) {
+        bool first = !block;
+        if ((first || !arena_find(arena, need)) && !arena_grow(arena, need, error))
+            return NULL;
+        arena->current += !first;
+        block = &arena->blocks[arena->current];
+    }
+    char *memory = block->data + block->used;
+    block->used += need;
+    HR_UNPOISON(memory, size + HR_PAD);
+    return memory;
+}
+
+hr_arena_mark hr_arena_save(const hr_arena *arena)
+{
+    size_t used = arena->count ? arena->blocks[arena->current].used : 0;
+    return (hr_arena_mark){arena->current, used};
+}
+
+void hr_arena_restore(hr_arena *arena, hr_arena_mark mark)
+{
+    for (size_t i = mark.block; i < arena->count && i <= arena->current; i++) {
+        arena_block *block = &arena->blocks[i];
+        block->used = i == mark.block ? mark.used : 0;
+        HR_POISON(block->data + block->used, block->size - block->used);
+    }
+    arena->current = mark.block;
+}
+
+void hr_arena_reset(hr_arena *arena)
+{
+    hr_arena_restore(arena, (hr_arena_mark){0, 0});
+    size_t kept = 0, bytes = 0;
+    for (size_t i = 0; i < arena->count; i++) {
+        arena_block block = arena->blocks[i];
+        if (bytes + block.size <= ARENA_KEEP) {
+            bytes += block.size;
+            arena->blocks[kept++] = block;
+        } else {
+            hr_block_free(block.data, block.size);
+        }
+    }
+    arena->count = kept;
+}

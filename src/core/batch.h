@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Inside the library: making a batch before it is published. */
+#ifndef HR_CORE_BATCH_H
+#define HR_CORE_BATCH_H
+
+#include "core/error.h"
+
+#define HR_BATCH_KEEP_MAX 8
+
+/* `count` zeroed tensors with one reference. The batch owns one reference to the buffer of every
+ * tensor that has one, given up with the last reference to the batch. */
+hr_status hr_batch_alloc(hr_batch **out, int32_t count, hr_error *error);
+/* The tensors, to be written before the batch is published. */
+hr_tensor *hr_batch_tensors(hr_batch *batch);
+/* Drops the last tensors (and their references to buffers), so that `count` stay. Before
+ * publishing. */
+void hr_batch_truncate(hr_batch *batch, int32_t count);
+/* Adds a reference to `buffer` that is held as long as the batch: source_info may point into it.
+ * The caller's own reference stays the caller's. Before publishing; false (and nothing held) beyond
+ * HR_BATCH_KEEP_MAX. */
+bool hr_batch_keep(hr_batch *batch, hr_buffer *buffer);
+
+#endif

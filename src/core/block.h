@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Large pieces of memory that arenas and buffers are cut from: 64-byte aligned; from 2 MiB on they
+ * are mapped on their own, in huge pages where the system has them. */
+#ifndef HR_CORE_BLOCK_H
+#define HR_CORE_BLOCK_H
+
+#include "core/error.h"
+
+#define HR_BLOCK_HUGE ((size_t)2 << 20)
+#define HR_BLOCK_PAGE ((size_t)4096)
+
+/* `size` rounded up to what hr_block_alloc takes; 0 on overflow. */
+size_t hr_block_round(size_t size);
+/* Not zeroed. `size` comes from hr_block_round and is given again to hr_block_free. */
+void *hr_block_alloc(size_t size, hr_error *error);
+void hr_block_free(void *memory, size_t size);
+
+/* Under AddressSanitizer memory that is not lent out is marked, so that using it is reported. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HR_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define HR_ASAN 1
+#endif
+#ifdef HR_ASAN
+#include <sanitizer/asan_interface.h>
+#define HR_POISON(memory, size) __asan_poison_memory_region((memory), (size))
+#define HR_UNPOISON(memory, size) __asan_unpoison_memory_region((memory), (size))
+#define HR_REDZONE 64
+#else
+#define HR_POISON(memory, size) ((void)(memory), (void)(size))
+#define HR_UNPOISON(memory, size) ((void)(memory), (void)(size))
+#define HR_REDZONE 0
+#endif
+
+#endif

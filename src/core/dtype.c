@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Element types and conversion. Each of the 144 pairs is a loop of its own, made by the macros
+ * below from one function a kind of pair; the compiler sees constant bounds in each and vectorises
+ * those that it can. */
+#include "core/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- facts ---- */
+
+typedef struct dtype_facts {
+    const char *name;
+    size_t size;
+    bool is_float, is_signed, is_integer;
+    double min, max;
+} dtype_facts;
+
+static const dtype_facts facts[HR_DTYPE_COUNT] = {
+    [HR_DTYPE_UINT8] = {"UINT8", 1, false, false, true, 0, UINT8_MAX},
+    [HR_DTYPE_UINT16] = {"UINT16", 2, false, false, true, 0, UINT16_MAX},
+    [HR_DTYPE_UINT32] = {"UINT32", 4, false, false, true, 0, UINT32_MAX},
+    [HR_DTYPE_UINT64] = {"UINT64", 8, false, false, true, 0, 0x1p64},
+    [HR_DTYPE_INT8] = {"INT8", 1, false, true, true, INT8_MIN, INT8_MAX},
+    [HR_DTYPE_INT16] = {"INT16", 2, false, true, true, INT16_MIN, INT16_MAX},
+    [HR_DTYPE_INT32] = {"INT32", 4, false, true, true, INT32_MIN, INT32_MAX},
+    [HR_DTYPE_INT64] = {"INT64", 8, false, true, true, -0x1p63, 0x1p63},
+    [HR_DTYPE_FLOAT16] = {"FLOAT16", 2, true, true, false, -INFINITY, INFINITY},
+    [HR_DTYPE_FLOAT] = {"FLOAT", 4, true, true, false, -INFINITY, INFINITY},
+    [HR_DTYPE_FLOAT64] = {"FLOAT64", 8, true, true, false, -INFINITY, INFINITY},
+    [HR_DTYPE_BOOL] = {"BOOL", 1, false, false, false, 0, 1},
+};
+
+static const dtype_facts *facts_of(hr_dtype dtype)
+{
+    static const dtype_facts none = {"NO_TYPE", 0, false, false, false, 0, 0};
+    return (unsigned)dtype < HR_DTYPE_COUNT ? &facts[dtype] : &none;
+}
+
+size_t hr_dtype_size(hr_dtype dtype)
+{
+    return facts_of(dtype)->size;
+}
+
+const char *hr_dtype_name(hr_dtype dtype)
+{
+    return facts_of(dtype)->name;
+}
+
+bool hr_dtype_is_float(hr_dtype dtype)
+{
+    return facts_of(dtype)->is_float;
+}
+
+bool hr_dtype_is_signed(hr_dtype dtype)
+{
+    return facts_of(dtype)->is_signed;
+}
+
+bool hr_dtype_is_integer(hr_dtype dtype)
+{
+    return facts_of(dtype)->is_integer;
+}
+
+double hr_dtype_min(hr_dtype dtype)
+{
+    return facts_of(dtype)->min;
+}
+
+double hr_dtype_max(hr_dtype dtype)
+{
+    return facts_of(dtype)->max;
+}
+
+/* ---- half precision ---- */
+
+float hr_half_to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff, bits;
+    if (rest >= 0x7c00) {
+        bits = 0x7f800000 | (rest & 0x3ff) << 13;
+    } else if (rest >= 0x400) {
+        bits = (rest << 13) + ((127u - 15u) << 23);
+    } else {
+        float subnormal = (float)rest * 0x1p-24f;
+        memcpy(&bits, &subnormal, sizeof bits);
+    }
+    bits |= sign;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+uint16_t hr_half_from_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    bits &= 0x7fffffff;
+    if (bits > 0x7f800000)
+        return sign | 0x7e00;
+    if (bits >= 0x477ff000) /* 65520 and more: nearer to the power of two that a half lacks */
+        return sign | 0x7c00;
+    if (bits < 0x38800000) { /* below 2^-14: subnormal, a multiple of 2^-24 */
+        float magnitude, shifter = 0x1p-1f;
+        memcpy(&magnitude, &bits, sizeof magnitude);
+        magnitude += shifter; /* the last bit of [0.5, 1) is 2^-24: the adder rounds, to even */
+        memcpy(&bits, &magnitude, sizeof bits);
+        return (uint16_t)(sign | (bits - 0x3f000000));
+    }
+    bits += 0xfff + (bits >> 13 & 1);
+    return (uint16_t)(sign | ((bits - ((127u - 15u) << 23)) >> 13));
+}
+
+/* By way of a float whose last bit says that something was cut off ("round to odd"): rounds once.
+ */
+static uint16_t half_from_double(double value)
+{
+    float near = (float)value;
+    if ((double)near != value && isfinite(near)) {
+        uint32_t bits;
+        memcpy(&bits, &near, sizeof bits);
+        if (fabs((double)near) > fabs(value))
+            bits--;
+        bits |= 1;
+        memcpy(&near, &bits, sizeof near);
+    }
+    return hr_half_from_float(near);
+}
+
+/* ---- single values ---- */
+
+/* Half away from zero, then saturation, for integer types of at most 32 bits; NaN is 0. */
+static inline int64_t round_clamp(double v, double min, double max)
+{
+    if (!(v >= min))
+        return v < min ? (int64_t)min : 0;
+    if (v >= max)
+        return (int64_t)max;
+    int64_t whole = (int64_t)v;
+    double rest = v - (double)whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
+}
+
+static inline int64_t round_clamp_i64(double v)
+{
+    if (v >= 0x1p63)
+        return INT64_MAX;
+    if (v <= -0x1p63)
+        return INT64_MIN;
+    return round_clamp(v, -0x1p63, 0x1p63);
+}
+
+static inline uint64_t round_clamp_u64(double v)
+{
+    if (!(v >= 0.5))
+        return 0;
+    if (v >= 0x1p64)
+        return UINT64_MAX;
+    if (v < 0x1p62)
+        return (uint64_t)round_clamp(v, 0, 0x1p62);
+    return (uint64_t)v; /* whole: a double has 53 bits */
+}
+
+double hr_element_double(const void *data, hr_dtype dtype, size_t i)
+{
+    double v = 0;
+    hr_convert(&v, HR_DTYPE_FLOAT64, (const char *)data + i * hr_dtype_size(dtype), dtype, 1);
+    return v;
+}
+
+int64_t hr_element_int(const void *data, hr_dtype dtype, size_t i)
+{
+    const char *at = (const char *)data + i * hr_dtype_size(dtype);
+    if (hr_dtype_is_float(dtype)) {
+        double v = hr_element_double(data, dtype, i);
+        if (v >= 0x1p63)
+            return INT64_MAX;
+        if (!(v > -0x1p63))
+            return v <= -0x1p63 ? INT64_MIN : 0;
+        return (int64_t)v;
+    }
+    int64_t v = 0;
+    hr_convert(&v, HR_DTYPE_INT64, at, dtype, 1);
+    return v;
+}
+
+/* ---- loops ---- */
+
+typedef void (*convert_fn)(void *dst, const void *src, size_t count);
+
+#define LOOP(name, D, S, expression)                                                               \
+    static void name(void *dst, const void *src, size_t count)                                     \
+    {                                                                                              \
+        D *d = dst;                                                                                \
+        const S *s = src;                                                                          \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const S v = s[i];                                                                      \
+            d[i] = (D)(expression);                                                                \
+        }                                                                                          \
+    }
+
+/* Integer to integer: all but the upper half of uint64_t fit int64_t. `lo` and `hi` bound D. */
+static inline int64_t clamp_i(int64_t v, int64_t lo, int64_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+static inline uint64_t clamp_u(uint64_t v, uint64_t hi)
+{
+    return v > hi ? hi : v;
+}
+
+#define FROM_INTEGER(s, S)                                                                         \
+    LOOP(s##_to_u8, uint8_t, S, clamp_i(v, 0, UINT8_MAX))                                          \
+    LOOP(s##_to_u16, uint16_t, S, clamp_i(v, 0, UINT16_MAX))                                       \
+    LOOP(s##_to_u32, uint32_t, S, clamp_i(v, 0, UINT32_MAX))                                       \
+    LOOP(s##_to_u64, uint64_t, S, clamp_i(v, 0, INT64_MAX))                                        \
+    LOOP(s##_to_i8, int8_t, S, clamp_i(v, INT8_MIN, INT8_MAX))                                     \
+    LOOP(s##_to_i16, int16_t, S, clamp_i(v, INT16_MIN, INT16_MAX))                                 \
+    LOOP(s##_to_i32, int32_t, S, clamp_i(v, INT32_MIN, INT32_MAX))                                 \
+    LOOP(s##_to_i64, int64_t, S, v)                                                                \
+    FROM_ANY(s, S)
+
+#define FROM_ANY(s, S)                                                                             \
+    LOOP(s##_to_f16, uint16_t, S, hr_half_from_float((float)v))                                    \
+    LOOP(s##_to_f32, float, S, v)                                                                  \
+    LOOP(s##_to_f64, double, S, v)                                                                 \
+    LOOP(s##_to_bool, uint8_t, S, v != 0)
+
+/* `read` makes a float or double of the stored element v. */
+#define FROM_FLOAT(s, S, read, half)                                                               \
+    LOOP(s##_to_u8, uint8_t, S, round_clamp(read(v), 0, UINT8_MAX))                                \
+    LOOP(s##_to_u16, uint16_t, S, round_clamp(read(v), 0, UINT16_MAX))                             \
+    LOOP(s##_to_u32, uint32_t, S, round_clamp(read(v), 0, UINT32_MAX))                             \
+    LOOP(s##_to_u64, uint64_t, S, round_clamp_u64(read(v)))                                        \
+    LOOP(s##_to_i8, int8_t, S, round_clamp(read(v), INT8_MIN, INT8_MAX))                           \
+    LOOP(s##_to_i16, int16_t, S, round_clamp(read(v), INT16_MIN, INT16_MAX))                       \
+    LOOP(s##_to_i32, int32_t, S, round_clamp(read(v), INT32_MIN, INT32_MAX))                       \
+    LOOP(s##_to_i64, int64_t, S, round_clamp_i64(read(v)))                                         \
+    LOOP(s##_to_f16, uint16_t, S, half(v))                                                         \
+    LOOP(s##_to_f32, float, S, read(v))                                                            \
+    LOOP(s##_to_f64, double, S, read(v))                                                           \
+    LOOP(s##_to_bool, uint8_t, S, !(fabs((double)read(v)) < 0.5)) /* NaN is true, as in DALI */
+
+#define SELF(v) (v)
+FROM_INTEGER(u8, uint8_t)
+FROM_INTEGER(u16, uint16_t)
+FROM_INTEGER(u32, uint32_t)
+FROM_INTEGER(i8, int8_t)
+FROM_INTEGER(i16, int16_t)
+FROM_INTEGER(i32, int32_t)
+FROM_INTEGER(i64, int64_t)
+FROM_FLOAT(f16, uint16_t, hr_half_to_float, SELF)
+FROM_FLOAT(f64, double, SELF, half_from_double)
+LOOP(u64_to_u8, uint8_t, uint64_t, clamp_u(v, UINT8_MAX))
+LOOP(u64_to_u16, uint16_t, uint64_t, clamp_u(v, UINT16_MAX))
+LOOP(u64_to_u32, uint32_t, uint64_t, clamp_u(v, UINT32_MAX))
+LOOP(u64_to_u64, uint64_t, uint64_t, v)
+LOOP(u64_to_i8, int8_t, uint64_t, clamp_u(v, INT8_MAX))
+LOOP(u64_to_i16, int16_t, uint64_t, clamp_u(v, INT16_MAX))
+LOOP(u64_to_i32, int32_t, uint64_t, clamp_u(v, INT32_MAX))
+LOOP(u64_to_i64, int64_t, uint64_t, clamp_u(v, INT64_MAX))
+FROM_ANY(u64, uint64_t)
+/* In float, which vectorises: up to 16 bits every step is exact. */
+static inline int32_t round_clamp_f(float v, float lo, float hi)
+{
+    float inside = v > lo ? (v < hi ? v : hi) : (v <= lo ? lo : 0.0f);
+    int32_t whole = (int32_t)inside;
+    float rest = inside - (float)whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+LOOP(f32_to_u8, uint8_t, float, round_clamp_f(v, 0.0f, 255.0f))
+LOOP(f32_to_u16, uint16_t, float, round_clamp_f(v, 0.0f, 65535.0f))
+LOOP(f32_to_i8, int8_t, float, round_clamp_f(v, -128.0f, 127.0f))
+LOOP(f32_to_i16, int16_t, float, round_clamp_f(v, -32768.0f, 32767.0f))
+LOOP(f32_to_u32, uint32_t, float, round_clamp(v, 0, UINT32_MAX))
+LOOP(f32_to_i32, int32_t, float, round_clamp(v, INT32_MIN, INT32_MAX))
+LOOP(f32_to_u64, uint64_t, float, round_clamp_u64(v))
+LOOP(f32_to_i64, int64_t, float, round_clamp_i64(v))
+LOOP(f32_to_f16, uint16_t, float, hr_half_from_float(v))
+LOOP(f32_to_f32, float, float, v)
+LOOP(f32_to_f64, double, float, v)
+LOOP(f32_to_bool, uint8_t, float, !(fabsf(v) < 0.5f))
+/* A BOOL is a byte that is 0 or not. */
+LOOP(bool_to_u8, uint8_t, uint8_t, v != 0)
+LOOP(bool_to_u16, uint16_t, uint8_t, v != 0)
+LOOP(bool_to_u32, uint32_t, uint8_t, v != 0)
+LOOP(bool_to_u64, uint64_t, uint8_t, v != 0)
+LOOP(bool_to_f16, uint16_t, uint8_t, v != 0 ? 0x3c00 : 0)
+LOOP(bool_to_f32, float, uint8_t, v != 0)
+LOOP(bool_to_f64, double, uint8_t, v != 0)
+
+/* In the order of hr_dtype; what is the same work shares a loop. */
+#define ROW(s)                                                                                     \
+    {                                                                                              \
+        s##_to_u8, s##_to_u16, s##_to_u32, s##_to_u64, s##_to_i8, s##_to_i16, s##_to_i32,          \
+            s##_to_i64, s##_to_f16, s##_to_f32, s##_to_f64, s##_to_bool                            \
+    }
+static const convert_fn loops[HR_DTYPE_COUNT][HR_DTYPE_COUNT] = {
+    ROW(u8),
+    ROW(u16),
+    ROW(u32),
+    ROW(u64),
+    ROW(i8),
+    ROW(i16),
+    ROW(i32),
+    ROW(i64),
+    ROW(f16),
+    ROW(f32),
+    ROW(f64),
+    {bool_to_u8, bool_to_u16, bool_to_u32, bool_to_u64, bool_to_u8, bool_to_u16, bool_to_u32,
+     bool_to_u64, bool_to_f16, bool_to_f32, bool_to_f64, bool_to_u8},
+};
+
+void hr_convert(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count)
+{
+    if ((unsigned)dst_type >= HR_DTYPE_COUNT || (unsigned)src_type >= HR_DTYPE_COUNT || count == 0)
+        return;
+    if (dst_type == src_type && dst_type != HR_DTYPE_BOOL) {
+        if (dst != src)
+            memcpy(dst, src, count * hr_dtype_size(dst_type));
+        return;
+    }
+    loops[src_type][dst_type](dst, src, count);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Counted buffers and the pool that recycles them. A buffer's head lies in front of its bytes, in
+ * the same block; blocks come in classes, eight an octave, and wait in a list a class until they
+ * are lent again. */
+#include "core/alloc.h"
+#include "core/block.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define POOL_CLASSES 512
+#define POOL_KEEP                                                                                  \
+    ((size_t)256 << 20) /* blocks are kept up to this, or 5/4 of the most ever lent                \
+                         */
+#define HEAD ((sizeof(hr_buffer) + HR_ALIGN - 1) / HR_ALIGN * HR_ALIGN)
+
+struct hr_buffer {
+    atomic_size_t refs;
+    void *data;
+    size_t size;
+    size_t block;    /* bytes of the block that this head lies in; 0 for adopted memory */
+    hr_pool *pool;   /* a reference while lent; NULL when it has none */
+    hr_buffer *next; /* in the pool's list */
+    hr_release_fn release;
+    void *context;
+};
+
+struct hr_pool {
+    atomic_size_t refs; /* owners and lent buffers */
+    atomic_size_t lent, peak;
+    size_t limit;
+    pid_t pid;            /* in a forked child the lock may be held by a thread that is not there */
+    pthread_mutex_t lock; /* guards what follows, and the writing of lent and peak */
+    size_t held;          /* bytes of all blocks, lent and waiting */
+    size_t waiting;       /* blocks in the lists */
+    size_t hand;          /* the class that gives up a block next */
+    hr_buffer *lists[POOL_CLASSES];
+};
+
+/* ---- classes ---- */
+
+/* The smallest class whose blocks have at least `size` bytes; `*block` is their size, 0 on
+ * overflow. Up to 512 bytes there is a class every 64 bytes, then eight an octave. */
+static size_t class_of(size_t size, size_t *block)
+{
+    if (size <= 512) {
+        size_t i = size ? (size - 1) / 64 : 0;
+        *block = (i + 1) * 64;
+        return i;
+    }
+    unsigned octave =
+        63u - (unsigned)__builtin_clzll(size - 1); /* 2^octave < size <= 2^(octave + 1) */
+    size_t base = (size_t)1 << octave, step = base / 8;
+    size_t i = (size - base + step - 1) / step; /* 1 .. 8 */
+    *block = octave >= 62 ? 0 : hr_block_round(base + i * step);
+    return 8 + (size_t)(octave - 9) * 8 + i - 1;
+}
+
+/* ---- buffers ---- */
+
+static hr_buffer *buffer_new(size_t block, hr_error *error)
+{
+    hr_buffer *buffer = hr_block_alloc(block, error);
+    if (!buffer)
+        return NULL;
+    *buffer = (hr_buffer){.data = (char *)buffer + HEAD, .block = block};
+    return buffer;
+}
+
+/* Hands the buffer to a caller: its bytes and the padding are usable, the rest of the block is not.
+ */
+static void buffer_lend(hr_buffer *buffer, size_t size)
+{
+    buffer->size = size;
+    buffer->next = NULL;
+    atomic_init(&buffer->refs, 1);
+    HR_POISON(buffer->data, buffer->block - HEAD);
+    HR_UNPOISON(buffer->data, size + HR_PAD);
+}
+
+hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error)
+{
+    *out = NULL;
+    size_t block;
+    if (!hr_size_add(size, HEAD + HR_PAD + HR_REDZONE, &block) || !(block = hr_block_round(block)))
+        return hr_fail_memory(error, size);
+    hr_buffer *buffer = buffer_new(block, error);
+    if (!buffer)
+        return HR_STATUS_NO_MEMORY;
+    buffer_lend(buffer, size);
+    *out = buffer;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
+                          void *context, hr_error *error)
+{
+    *out = NULL;
+    hr_buffer *buffer = hr_calloc(1, sizeof *buffer, error);
+    if (!buffer)
+        return HR_STATUS_NO_MEMORY;
+    *buffer = (hr_buffer){.data = data, .size = size, .release = release, .context = context};
+    atomic_init(&buffer->refs, 1);
+    *out = buffer;
+    return HR_STATUS_OK;
+}
+
+hr_buffer *hr_buffer_ref(hr_buffer *buffer)
+{
+    atomic_fetch_add_explicit(&buffer->refs, 1, memory_order_relaxed);
+    return buffer;
+}
+
+static void pool_take_back(hr_pool *pool, hr_buffer *buffer);
+
+void hr_buffer_unref(hr_buffer *buffer)
+{
+    if (!buffer || atomic_fetch_sub_explicit(&buffer->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (buffer->pool) {
+        pool_take_back(buffer->pool, buffer);
+        return;
+    }
+    if (buffer->release)
+        buffer->release(buffer->context);
+    if (buffer->block)
+        hr_block_free(buffer, buffer->block);
+    else
+        hr_free(buffer);
+}
+
+void *hr_buffer_data(const hr_buffer *buffer)
+{
+    return buffer->data;
+}
+
+size_t hr_buffer_size(const hr_buffer *buffer)
+{
+    return buffer->size;
+}
+
+static void free_list(hr_buffer *list)
+{
+    while (list) {
+        hr_buffer *next = list->next;
+        hr_block_free(list, list->block);
+        list = next;
+    }
+}
+
+/* ---- the pool ---- */
+
+hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error)
+{
+    *out = NULL;
+    hr_pool *pool = hr_calloc(1, sizeof *pool, error);
+    if (!pool)
+        return HR_STATUS_NO_MEMORY;
+    int code = pthread_mutex_init(&pool->lock, NULL);
+    if (code) {
+        hr_free(pool);
+        return hr_fail_errno(error, code, "cannot make a lock");
+    }
+    pool->limit = limit;
+    pool->pid = getpid();
+    atomic_init(&pool->refs, 1);
+    atomic_init(&pool->lent, 0);
+    atomic_init(&pool->peak, 0);
+    *out = pool;
+    return HR_STATUS_OK;
+}
+
+hr_pool *hr_pool_ref(hr_pool *pool)
+{
+    atomic_fetch_add_explicit(&pool->refs, 1, memory_order_relaxed);
+    return pool;
+}
+
+void hr_pool_unref(hr_pool *pool)
+{
+    if (!pool || atomic_fetch_sub_explicit(&pool->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (size_t i = 0; i < POOL_CLASSES; i++)
+        free_list(pool->lists[i]);
+    pthread_mutex_destroy(&pool->lock);
+    hr_free(pool);
+}
+
+/* Takes waiting blocks out until `incoming` more bytes may be held; the caller frees them without
+ * the lock. */
+static hr_buffer *pool_trim(hr_pool *pool, size_t incoming)
+{
+    size_t peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
+    size_t bound = HR_MAX(POOL_KEEP, peak + peak / 4);
+    if (pool->limit)
+        bound = HR_MIN(bound, pool->limit);
+    hr_buffer *out = NULL;
+    while (pool->waiting && (incoming > bound || pool->held > bound - incoming)) {
+        hr_buffer **list = &pool->lists[pool->hand];
+        hr_buffer *buffer = *list;
+        if (!buffer) {
+            pool->hand = (pool->hand + 1) % POOL_CLASSES;
+            continue;
+        }
+        *list = buffer->next;
+        buffer->next = out;
+        out = buffer;
+        pool->held -= buffer->block;
+        pool->waiting--;
+    }
+    return out;
+}
+
+/* A waiting block of the class, or of one at most a half larger. */
+static hr_buffer *pool_pop(hr_pool *pool, size_t class_index)
+{
+    for (size_t i = class_index; i < HR_MIN(class_index + 5, (size_t)POOL_CLASSES); i++) {
+        hr_buffer *buffer = pool->lists[i];
+        if (buffer) {
+            pool->lists[i] = buffer->next;
+            pool->waiting--;
+            return buffer;
+        }
+    }
+    return NULL;
+}
+
+/* Counts `size` bytes as lent; false when the limit forbids it. Under the lock. */
+static bool pool_charge(hr_pool *pool, size_t size)
+{
+    size_t lent = atomic_load_explicit(&pool->lent, memory_order_relaxed);
+    if (pool->limit && (size > pool->limit || lent > pool->limit - size))
+        return false;
+    lent += size;
+    atomic_store_explicit(&pool->lent, lent, memory_order_relaxed);
+    if (lent > atomic_load_explicit(&pool->peak, memory_order_relaxed))
+        atomic_store_explicit(&pool->peak, lent, memory_order_relaxed);
+    return true;
+}
+
+static void pool_discharge(hr_pool *pool, size_t size)
+{
+    size_t lent = atomic_load_explicit(&pool->lent, memory_order_relaxed);
+    atomic_store_explicit(&pool->lent, lent - size, memory_order_relaxed);
+}
+
+hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error)
+{
+    *out = NULL;
+    size_t need, block;
+    if (!hr_size_add(size, HEAD + HR_PAD + HR_REDZONE, &need))
+        return hr_fail_memory(error, size);
+    size_t class_index = class_of(need, &block);
+    if (!block)
+        return hr_fail_memory(error, size);
+    if (pool->pid != getpid())
+        return hr_fail(error, HR_STATUS_STATE, "this pipeline belongs to the parent process");
+    pthread_mutex_lock(&pool->lock);
+    hr_buffer *buffer = NULL, *freed = NULL;
+    bool allowed = pool_charge(pool, size);
+    if (allowed && !(buffer = pool_pop(pool, class_index))) {
+        freed = pool_trim(pool, block);
+        pool->held += block;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    free_list(freed);
+    if (!allowed)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "%zu bytes more would exceed the memory limit of %zu bytes (%zu are held)",
+                       size, pool->limit, hr_pool_lent(pool));
+    if (!buffer && !(buffer = buffer_new(block, error))) {
+        pthread_mutex_lock(&pool->lock);
+        pool_discharge(pool, size);
+        pool->held -= block;
+        pthread_mutex_unlock(&pool->lock);
+        return HR_STATUS_NO_MEMORY;
+    }
+    buffer_lend(buffer, size);
+    buffer->pool = hr_pool_ref(pool);
+    *out = buffer;
+    return HR_STATUS_OK;
+}
+
+static void pool_take_back(hr_pool *pool, hr_buffer *buffer)
+{
+    if (pool->pid != getpid())
+        return; /* a child's copy: left to the child's end */
+    size_t block, class_index = class_of(buffer->block, &block);
+    HR_POISON(buffer->data, buffer->block - HEAD);
+    buffer->pool = NULL;
+    pthread_mutex_lock(&pool->lock);
+    pool_discharge(pool, buffer->size);
+    buffer->next = pool->lists[class_index];
+    pool->lists[class_index] = buffer;
+    pool->waiting++;
+    hr_buffer *freed = pool_trim(pool, 0);
+    pthread_mutex_unlock(&pool->lock);
+    free_list(freed);
+    hr_pool_unref(pool);
+}
+
+size_t hr_pool_lent(const hr_pool *pool)
+{
+    return atomic_load_explicit(&pool->lent, memory_order_relaxed);
+}
+
+size_t hr_pool_peak(const hr_pool *pool)
+{
+    return atomic_load_explicit(&pool->peak, memory_order_relaxed);
+}
+
+size_t hr_pool_limit(const hr_pool *pool)
+{
+    return pool->limit;
+}
