@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Checkpoints of iterators: the state of a pipeline with the position of the iterator in front of it."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+_MAGIC = b"HRIT\x01"
+_LENGTH = struct.Struct("<I")
+_HEADER = len(_MAGIC) + _LENGTH.size
+
+
+def wrap(pipeline_state: bytes, extra: dict[str, Any]) -> bytes:
+    """Joins the state of a pipeline and what belongs to it (plain JSON values) into one checkpoint."""
+    text = json.dumps(extra, sort_keys=True, separators=(",", ":")).encode()
+    return _MAGIC + _LENGTH.pack(len(text)) + text + pipeline_state
+
+
+def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
+    """Splits a checkpoint into the state of the pipeline and what `wrap` put in front of it.
+
+    Returns:
+        The state, and None in the second place for a checkpoint of a pipeline alone.
+
+    Raises:
+        ValueError: the checkpoint is damaged.
+    """
+    data = checkpoint.encode() if isinstance(checkpoint, str) else bytes(checkpoint)
+    if not data.startswith(_MAGIC):
+        return data, None
+    if len(data) < _HEADER:
+        raise ValueError("The checkpoint is cut off.")
+    (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
+    if length > len(data) - _HEADER:
+        raise ValueError("The checkpoint is cut off.")
+    try:
+        extra = json.loads(data[_HEADER : _HEADER + length])
+    except ValueError as error:
+        raise ValueError(f"The checkpoint is damaged: {error}") from None
+    if not isinstance(extra, dict):
+        raise ValueError("The checkpoint is damaged: its header is no object.")
+    return data[_HEADER + length :], extra

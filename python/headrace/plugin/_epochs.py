@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Where an epoch ends: plain arithmetic on positions, without pipelines or frameworks.
+
+A *position* is one step of a reader: one sample, a padded copy or a skipped bad file. Pipelines run whole
+batches of positions; the classes here say how many batches an epoch has, and how many positions of a
+batch belong to it. Both have the same four members:
+
+``positions``      length of the epoch in positions, as ``size`` of an iterator
+``next_action()``  what the next call does: one of ``TAKE``, ``DROP`` (run and throw away), ``END``
+``advance()``      one batch was run; returns the positions to keep, one number a pipeline
+``roll()``         go to the next epoch
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+
+class LastBatchPolicy(enum.Enum):
+    """What an iterator does with a last batch that has fewer samples than the others.
+
+    FILL: full batches; the missing samples are the next ones of the reader (or padded copies).
+    DROP: the batch is left out.
+    PARTIAL: the batch is shorter.
+    """
+
+    FILL = 0
+    DROP = 1
+    PARTIAL = 2
+
+
+class Action(enum.Enum):
+    """What the next call of an iterator does."""
+
+    TAKE = 0
+    DROP = 1
+    END = 2
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Quotient of integers, rounded up; `b` > 0."""
+    return -(-a // b)
+
+
+class ReaderEpochs:
+    """Epochs of a sharded reader.
+
+    Every lane (a rank of the whole job, not of this process alone) starts at a shard of its own and goes
+    to the next one with each epoch. All lanes run the same number of batches in an epoch, so that
+    distributed steps stay together; the largest shard sets it.
+
+    Args:
+        samples: samples in the data set, all shards together.
+        padded: the same with all shards padded to equal length (``epoch_size_padded``).
+        shards: number of shards.
+        mine: the shard with which each pipeline of this process starts.
+        batch: positions in a batch.
+        pad: the reader repeats its last sample to fill the last batch.
+        stick: the reader stays on its shard.
+    """
+
+    def __init__(
+        self,
+        samples: int,
+        padded: int,
+        shards: int,
+        mine: list[int],
+        batch: int,
+        policy: LastBatchPolicy,
+        pad: bool,
+        stick: bool,
+    ) -> None:
+        self.batch = batch
+        self.mine = mine
+        self.policy = policy
+        self.stick = stick
+        self._sizes = [(i + 1) * samples // shards - i * samples // shards for i in range(shards)]
+        # FILL without padding starts the next shard inside this epoch's last batch.
+        self._carries = policy is LastBatchPolicy.FILL and not pad
+        self.epoch = 0
+        self.taken = 0  # positions run in this epoch
+        self.carry = [0] * shards  # positions of its shard that a lane took in the epoch before
+        if policy is LastBatchPolicy.DROP:
+            self.positions = samples // shards
+        elif pad:
+            self.positions = padded // shards
+        else:
+            self.positions = ceil_div(max(self._sizes), batch) * batch
+
+    def _size_of(self, lane: int) -> int:
+        return self._sizes[(lane + (0 if self.stick else self.epoch)) % len(self._sizes)]
+
+    def next_action(self) -> Action:
+        if self.taken >= self.positions:
+            return Action.END
+        if self.policy is LastBatchPolicy.DROP and self.taken + self.batch > self.positions:
+            return Action.DROP
+        return Action.TAKE
+
+    def advance(self) -> list[int]:
+        before = self.taken
+        self.taken += self.batch
+        if self.policy is not LastBatchPolicy.PARTIAL:
+            return [self.batch] * len(self.mine)
+        return [min(max(self._size_of(lane) - before, 0), self.batch) for lane in self.mine]
+
+    def roll(self) -> None:
+        if self._carries:
+            self._roll_carry()
+        else:
+            self.epoch += 1
+        self.taken = 0
+
+    def _roll_carry(self) -> None:
+        taken = self.taken
+        while True:
+            self.carry = [c + taken - self._size_of(i) for i, c in enumerate(self.carry)]
+            self.epoch += 1
+            left = max(self._size_of(i) - c for i, c in enumerate(self.carry))
+            if left > 0:
+                break
+            taken = 0  # this epoch was read ahead of whole: on to the next one
+        self.positions = ceil_div(left, self.batch) * self.batch
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "epoch": self.epoch,
+            "taken": self.taken,
+            "carry": self.carry,
+            "positions": self.positions,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        if len(state["carry"]) != len(self._sizes):
+            raise ValueError(
+                f"The checkpoint is of a reader with {len(state['carry'])} shards, this one has "
+                f"{len(self._sizes)}."
+            )
+        self.epoch = state["epoch"]
+        self.taken = state["taken"]
+        self.carry = list(state["carry"])
+        self.positions = state["positions"]
+
+
+class SizedEpochs:
+    """Epochs of a length that the user gave (`positions`), shared by all pipelines of the iterator;
+    -1: until the pipeline ends."""
+
+    def __init__(
+        self, positions: int, pipelines: int, batch: int, policy: LastBatchPolicy, pad: bool
+    ) -> None:
+        self.positions = positions
+        self.batch = batch
+        self.policy = policy
+        self._pad = pad
+        self._pipelines = pipelines
+        self.taken = 0  # by all pipelines together
+
+    def next_action(self) -> Action:
+        if self.positions < 0:
+            return Action.TAKE
+        if self.taken >= self.positions:
+            return Action.END
+        step = self.batch * self._pipelines
+        if self.policy is LastBatchPolicy.DROP and self.taken + step > self.positions:
+            return Action.DROP
+        return Action.TAKE
+
+    def advance(self) -> list[int]:
+        before = self.taken
+        self.taken += self.batch * self._pipelines
+        if self.policy is not LastBatchPolicy.PARTIAL or self.positions < 0:
+            return [self.batch] * self._pipelines
+        left = self.positions - before
+        return [min(max(left - i * self.batch, 0), self.batch) for i in range(self._pipelines)]
+
+    def roll(self) -> None:
+        carries = self.policy is LastBatchPolicy.FILL and not self._pad
+        self.taken = self.taken % self.positions if carries and self.positions > 0 else 0
+
+    def state(self) -> dict[str, Any]:
+        return {"taken": self.taken}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.taken = state["taken"]

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Iterators that give batches as PyTorch tensors.
+
+A tensor lies over the memory of its batch: nothing is copied, and the batch lives as long as a tensor
+does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import torch
+
+from headrace import types
+from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
+
+__all__ = [
+    "DALIClassificationIterator",
+    "DALIGenericIterator",
+    "DALIRaggedIterator",
+    "LastBatchPolicy",
+    "feed_ndarray",
+    "to_torch_type",
+]
+
+_TORCH_NAMES = {
+    "FLOAT": "float32",
+    "FLOAT64": "float64",
+    "FLOAT16": "float16",
+    "UINT8": "uint8",
+    "INT8": "int8",
+    "BOOL": "bool",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "UINT16": "uint16",
+    "UINT32": "uint32",
+    "UINT64": "uint64",
+}
+
+#: Element types of batches -> those of PyTorch (the wider unsigned ones where PyTorch has them).
+to_torch_type: dict[types.DALIDataType, torch.dtype] = {
+    getattr(types.DALIDataType, name): getattr(torch, torch_name)
+    for name, torch_name in _TORCH_NAMES.items()
+    if hasattr(torch, torch_name)
+}
+
+
+def _dense(batch: Any) -> torch.Tensor:
+    """The whole batch as one tensor over the same memory; RuntimeError when shapes differ."""
+    tensor: torch.Tensor = torch.from_dlpack(batch.as_tensor())
+    return tensor
+
+
+def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
+    """Copies a tensor, or a batch of uniform shape, into an existing CPU tensor.
+
+    Args:
+        dali_tensor: the source: TensorCPU or TensorListCPU.
+        arr: the target, of the same shape and type; any strides.
+        cuda_stream: of no effect for sources on the CPU.
+
+    Returns:
+        `arr`.
+
+    Raises:
+        AssertionError: shapes or types differ.
+        RuntimeError: the batch has no uniform shape.
+    """
+    del cuda_stream
+    whole = dali_tensor.as_tensor() if hasattr(dali_tensor, "as_tensor") else dali_tensor
+    source = torch.from_dlpack(whole)
+    if source.dtype != arr.dtype:
+        raise AssertionError(
+            "The element type of DALI Tensor/TensorList doesn't match the element type of the target "
+            f"PyTorch Tensor: {source.dtype} vs {arr.dtype}"
+        )
+    if source.shape != arr.shape:
+        raise AssertionError(
+            f"Shapes do not match: DALI tensor has size {list(source.shape)}, but PyTorch Tensor has "
+            f"size {list(arr.shape)}"
+        )
+    return arr.copy_(source)
+
+
+class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
+    def __init__(
+        self,
+        pipelines: Any,
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        pin_memory: bool = False,
+    ) -> None:
+        del dynamic_shape  # shapes may always change from batch to batch
+        if len(set(output_map)) != len(output_map):
+            raise AssertionError("output_map names should be distinct")
+        self.output_map = list(output_map)
+        self._pin_memory = pin_memory
+        super().__init__(
+            pipelines,
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+        )
+
+    def _tensor(self, batch: Any, keep: int | None) -> torch.Tensor:
+        tensor = _dense(batch)
+        if keep is not None:
+            tensor = tensor[:keep]
+        return tensor.pin_memory() if self._pin_memory else tensor
+
+    def _named(self, outputs: Sequence[Any]) -> zip[tuple[str, Any]]:
+        if len(self.output_map) > len(outputs):
+            raise KeyError(self.output_map[len(outputs)])
+        return zip(self.output_map, outputs)
+
+
+class DALIGenericIterator(_TorchIterator):
+    """Yields a list with one dictionary (name -> `torch.Tensor`) a pipeline.
+
+    Args:
+        pipelines: one pipeline or a list of them with one batch size.
+        output_map: a name for each output of the pipelines.
+        size: samples in an epoch; -1: until the pipeline raises StopIteration. Prefer `reader_name`.
+        reader_name: the reader whose size, shards and padding rule the epochs.
+        auto_reset: "yes" or True: the next epoch starts by itself; "no", False or None: `reset()` or
+            `iter()` starts it.
+        fill_last_batch: deprecated, use `last_batch_policy`.
+        dynamic_shape: of no effect.
+        last_batch_padded: with `size`: the source repeats its last sample instead of going on.
+        last_batch_policy: see `LastBatchPolicy`.
+        prepare_first_batch: run the first batch in the constructor.
+        pin_memory: copy the tensors to pinned memory (needs a GPU; the only case with a copy).
+
+    Tensors have shape (batch, *sample shape). All samples of a batch must have one shape: RuntimeError.
+    """
+
+    def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
+        return {name: self._tensor(batch, keep) for name, batch in self._named(outputs)}
+
+
+class DALIClassificationIterator(DALIGenericIterator):
+    """`DALIGenericIterator` for pipelines with two outputs, named "data" and "label"."""
+
+    def __init__(
+        self,
+        pipelines: Any,
+        size: int = -1,
+        reader_name: str | None = None,
+        auto_reset: str | bool | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        pin_memory: bool = False,
+    ) -> None:
+        super().__init__(
+            pipelines,
+            ["data", "label"],
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            dynamic_shape,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            pin_memory,
+        )
+
+
+class DALIRaggedIterator(_TorchIterator):
+    """As `DALIGenericIterator`, for batches whose samples differ in shape.
+
+    Args:
+        output_types: one tag an output: `DENSE_TAG` (one tensor, uniform shapes), `SPARSE_LIST_TAG` (a
+            list with a tensor a sample), `SPARSE_COO_TAG` (one sparse tensor of shape
+            (batch, largest extents)). None: all dense.
+
+    Raises:
+        AssertionError: an unknown tag, or not as many tags as outputs.
+    """
+
+    DENSE_TAG = "dense"
+    SPARSE_LIST_TAG = "sparse_list"
+    SPARSE_COO_TAG = "sparse_coo"
+
+    def __init__(
+        self,
+        pipelines: Any,
+        output_map: Sequence[str],
+        size: int = -1,
+        reader_name: str | None = None,
+        output_types: Sequence[str] | None = None,
+        auto_reset: str | bool | None = False,
+        fill_last_batch: bool | None = None,
+        dynamic_shape: bool | None = False,
+        last_batch_padded: bool = False,
+        last_batch_policy: LastBatchPolicy = LastBatchPolicy.FILL,
+        prepare_first_batch: bool = True,
+        pin_memory: bool = False,
+    ) -> None:
+        tags = [self.DENSE_TAG] * len(output_map) if output_types is None else list(output_types)
+        if not set(tags) <= {self.DENSE_TAG, self.SPARSE_LIST_TAG, self.SPARSE_COO_TAG}:
+            raise AssertionError("Only DENSE_TAG, SPARSE_LIST_TAG and SPARSE_COO_TAG are allowed")
+        if len(tags) != len(output_map):
+            raise AssertionError(
+                f"output_types has {len(tags)} tags for the {len(output_map)} names of output_map"
+            )
+        self._tags = tags
+        super().__init__(
+            pipelines,
+            output_map,
+            size,
+            reader_name,
+            auto_reset,
+            fill_last_batch,
+            dynamic_shape,
+            last_batch_padded,
+            last_batch_policy,
+            prepare_first_batch,
+            pin_memory,
+        )
+
+    def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for (name, batch), tag in zip(self._named(outputs), self._tags):
+            if tag == self.DENSE_TAG:
+                result[name] = self._tensor(batch, keep)
+                continue
+            count = len(batch) if keep is None else keep
+            samples = [torch.from_dlpack(batch[i]) for i in range(count)]
+            if self._pin_memory:
+                samples = [sample.pin_memory() for sample in samples]
+            result[name] = samples if tag == self.SPARSE_LIST_TAG else _sparse(samples)
+        return result
+
+
+def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
+    """A sparse tensor of shape (samples, largest extents) with every element of every sample."""
+    indices = [
+        torch.cat([torch.full((sample.numel(), 1), i), torch.ones(sample.shape).nonzero()], dim=1)
+        for i, sample in enumerate(samples)
+    ]
+    values = torch.cat([sample.reshape(-1) for sample in samples])
+    extents = [max(e) for e in zip(*(sample.shape for sample in samples))]
+    return torch.sparse_coo_tensor(torch.cat(indices).t(), values, (len(samples), *extents))
