@@ -258,9 +258,7 @@ int32_t hr_graph_find_node(const hr_graph *graph, const char *name)
     return -1;
 }
 
-/* The node as the user could have described it; `args` has room for all values, inputs and the
- * seed. */
-static hr_node_desc node_describe(const hr_node *node, hr_arg_value *args)
+hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args)
 {
     int32_t n = node->value_count;
     if (n)
@@ -288,11 +286,11 @@ static hr_node_desc node_describe(const hr_node *node, hr_arg_value *args)
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error)
 {
     hr_graph *copy = NULL;
-    hr_arg_value args[HR_GRAPH_MAX_ARGS + 1];
+    hr_arg_value args[HR_NODE_ARGS_MAX];
     HR_TRY(hr_graph_create(&copy, error));
     hr_status status = HR_STATUS_OK;
     for (int32_t i = 0; i < graph->count && status == HR_STATUS_OK; i++) {
-        hr_node_desc desc = node_describe(graph->nodes[i], args);
+        hr_node_desc desc = hr__node_describe(graph->nodes[i], args);
         status = hr__graph_add(copy, graph->nodes[i]->def, &desc, NULL, error);
     }
     if (status == HR_STATUS_OK && graph->output_count)

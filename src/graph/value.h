@@ -62,6 +62,9 @@ bool hr__field_equal(const hr_arg_def *arg, const void *a, const void *b);
 /* As hr_graph_add_node for a table that need not be registered; desc->op is not used. */
 hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_desc *desc,
                         int32_t *node, hr_error *error);
+/* The node as the user could have described it; `args` has HR_NODE_ARGS_MAX elements. */
+#define HR_NODE_ARGS_MAX (HR_GRAPH_MAX_ARGS + 1) /* and the seed */
+hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args);
 /* Names among candidates that `name` may have meant, as ' (did you mean "x"?)', or "". */
 const char *hr__suggest(const char *name, const char *const *candidates, int32_t count, char *text,
                         size_t size);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The operators' tables as JSON: what Python signatures, stubs, documentation and argument tests
+ * are made from. */
+#include "graph/value.h"
+
+#include <string.h>
+
+typedef struct flag_name {
+    uint32_t flag;
+    const char *name;
+} flag_name;
+
+static const flag_name op_flags[] = {
+    {HR_OP_SOURCE, "source"},   {HR_OP_RANDOM, "random"},     {HR_OP_VIEW, "view"},
+    {HR_OP_INPLACE, "inplace"}, {HR_OP_SEQUENCE, "sequence"}, {HR_OP_VOLUMETRIC, "volumetric"},
+    {HR_OP_ORDERED, "ordered"}, {HR_OP_HIDDEN, "hidden"},     {HR_OP_DEPRECATED, "deprecated"},
+    {HR_OP_CHEAP, "cheap"},
+};
+
+static const flag_name arg_flags[] = {
+    {HR_ARG_PER_SAMPLE, "per_sample"}, {HR_ARG_PER_FRAME, "per_frame"},
+    {HR_ARG_REQUIRED, "required"},     {HR_ARG_OPTIONAL, "optional"},
+    {HR_ARG_DEPRECATED, "deprecated"}, {HR_ARG_IGNORED, "ignored"},
+    {HR_ARG_SCALAR_OK, "scalar_ok"},   {HR_ARG_NONFINITE, "nonfinite"},
+};
+
+static void put_key(hr_text *text, const char *key, bool first)
+{
+    hr_text_append(text, "%s\"%s\": ", first ? "" : ", ", key);
+}
+
+static void put_string(hr_text *text, const char *key, const char *value)
+{
+    put_key(text, key, false);
+    if (value)
+        hr_text_append_quoted(text, value);
+    else
+        hr_text_append(text, "null");
+}
+
+static void put_flags(hr_text *text, const flag_name *names, size_t count, uint32_t flags)
+{
+    int32_t n = 0;
+    put_key(text, "flags", false);
+    hr_text_append(text, "[");
+    for (size_t i = 0; i < count; i++) {
+        if (flags & names[i].flag)
+            hr_text_append(text, "%s\"%s\"", n++ ? ", " : "", names[i].name);
+    }
+    hr_text_append(text, "]");
+}
+
+/* "a|b|c" as a list; NULL as null. */
+static void put_split(hr_text *text, const char *key, const char *joined)
+{
+    put_key(text, key, false);
+    hr_text_append(text, joined ? "[" : "null");
+    for (const char *p = joined; p;) {
+        char item[64];
+        size_t size = strcspn(p, "|");
+        size_t kept = HR_MIN(size, sizeof(item) - 1);
+        memcpy(item, p, kept);
+        item[kept] = '\0';
+        hr_text_append_quoted(text, item);
+        p = p[size] ? p + size + 1 : NULL;
+        hr_text_append(text, p ? ", " : "]");
+    }
+}
+
+static void put_arg(hr_text *text, const hr_arg_def *arg)
+{
+    hr_text_append(text, "{");
+    put_key(text, "name", true);
+    hr_text_append_quoted(text, arg->name);
+    put_string(text, "type", hr__arg_type_name(arg->type));
+    hr_text_append(text, ", \"list\": %s", hr__arg_type_is_list(arg->type) ? "true" : "false");
+    put_flags(text, arg_flags, HR_COUNT_OF(arg_flags), arg->flags);
+    put_string(text, "default", arg->def);
+    put_string(text, "doc", arg->doc);
+    if (arg->min != 0.0 || arg->max != 0.0) {
+        hr_text_append(text, ", \"min\": ");
+        hr_text_append_double(text, arg->min);
+        hr_text_append(text, ", \"max\": ");
+        hr_text_append_double(text, arg->max);
+    }
+    if (arg->count_min || arg->count_max)
+        hr_text_append(text, ", \"count_min\": %d, \"count_max\": %d", arg->count_min,
+                       arg->count_max);
+    if (arg->choices)
+        put_split(text, "choices", arg->choices);
+    if (arg->use)
+        put_string(text, "use", arg->use);
+    if (arg->since)
+        put_string(text, "since", arg->since);
+    hr_text_append(text, "}");
+}
+
+static void put_inputs(hr_text *text, const hr_op_def *def)
+{
+    hr_text_append(text, ", \"in_min\": %d, \"in_max\": %d, \"inputs\": [", def->in_min,
+                   def->in_max);
+    for (size_t i = 0; i < HR_COUNT_OF(def->in) && def->in[i].name; i++) {
+        hr_text_append(text, "%s{", i ? ", " : "");
+        put_key(text, "name", true);
+        hr_text_append_quoted(text, def->in[i].name);
+        put_split(text, "layouts", def->in[i].layouts);
+        hr_text_append(text, "}");
+    }
+    hr_text_append(text, "]");
+}
+
+static void put_outputs(hr_text *text, const hr_op_def *def)
+{
+    if (def->out_count < 0)
+        hr_text_append(text, ", \"out_count\": null, \"outputs\": [");
+    else
+        hr_text_append(text, ", \"out_count\": %d, \"outputs\": [", def->out_count);
+    for (size_t i = 0; i < HR_COUNT_OF(def->out) && def->out[i].name; i++) {
+        hr_text_append(text, "%s", i ? ", " : "");
+        hr_text_append_quoted(text, def->out[i].name);
+    }
+    hr_text_append(text, "]");
+}
+
+static void put_operator(hr_text *text, const hr_op_def *def)
+{
+    int32_t n = hr__args_count(def);
+    hr_text_append(text, "{");
+    put_key(text, "name", true);
+    hr_text_append_quoted(text, def->name);
+    put_string(text, "doc", def->doc);
+    put_key(text, "aliases", false);
+    hr_text_append(text, "[");
+    for (int32_t i = 0; def->aliases && def->aliases[i]; i++) {
+        hr_text_append(text, "%s", i ? ", " : "");
+        hr_text_append_quoted(text, def->aliases[i]);
+    }
+    hr_text_append(text, "]");
+    put_split(text, "devices", def->devices);
+    put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
+    hr_text_append(text, ", \"reader\": %s", def->reader ? "true" : "false");
+    put_inputs(text, def);
+    put_outputs(text, def);
+    put_key(text, "args", false);
+    hr_text_append(text, "[");
+    for (int32_t i = 0; i < n; i++) {
+        hr_text_append(text, i ? ",\n  " : "\n  ");
+        put_arg(text, &def->args[i]);
+    }
+    hr_text_append(text, "]}");
+}
+
+hr_status hr_schema_json(char **json, hr_error *error)
+{
+    hr_text text = {0};
+    hr_text_append(&text, "{\"version\": \"%s\", \"operators\": [", HR_VERSION);
+    for (int32_t i = 0; i < hr_registry_count(); i++) {
+        hr_text_append(&text, i ? ",\n" : "\n");
+        put_operator(&text, hr_registry_get(i));
+    }
+    hr_text_append(&text, "\n]}\n");
+    return hr_text_take(&text, json, NULL, error);
+}
