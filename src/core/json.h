@@ -16,12 +16,13 @@ typedef struct hr_text {
 
 void hr_text_append(hr_text *text, const char *fmt, ...) HR_PRINTF(2, 3);
 void hr_text_append_bytes(hr_text *text, const char *bytes, size_t size);
-void hr_text_append_quoted(hr_text *text,
-                           const char *string); /* a JSON string; non-UTF-8 bytes as \u00xx
-                                                  with lossless \udcXX surrogate escapes */
-void hr_text_append_double(hr_text *text,
-                           double v); /* shortest that reads back equal (%.17g), nan/inf as null */
-/* Hands over the zero-terminated text (hr_string_free), or fails. */
+/* A JSON string; a byte that is no UTF-8 becomes \udcXX, as Python's surrogateescape has it. */
+void hr_text_append_quoted(hr_text *text, const char *string);
+/* The shortest that reads back equal, with a point in every locale; nan and inf as null. */
+void hr_text_append_double(hr_text *text, double v);
+double hr_text_number(const char *number); /* strtod of the C locale */
+/* Hands over the zero-terminated text (hr_string_free), or fails; `size` may be NULL. `text` is
+ * empty afterwards. */
 hr_status hr_text_take(hr_text *text, char **out, size_t *size, hr_error *error);
 void hr_text_fini(hr_text *text);
 
@@ -46,8 +47,8 @@ struct hr_json {
     const char **keys; /* OBJECT */
 };
 
-/* Parses all of `text` (hostile: depth <= 32, memory bounded by 64 x size). Free with
- * hr_json_destroy. */
+/* Parses all of `text` (hostile: depth <= 32, memory bounded by 65 x size; strings are UTF-8
+ * without zero bytes). HR_STATUS_CORRUPT says at which byte. Free with hr_json_destroy. */
 hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *error);
 void hr_json_destroy(hr_json *json);
 const hr_json *hr_json_get(const hr_json *object,
