@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Coded pictures as sources of image programs. */
+#include "ops/decoders/decode.h"
+
+static hr_status decode_window(void *context, hr_window window, void *dst, size_t stride,
+                               hr_op_call *c, hr_error *error)
+{
+    const hr_decode_picture *picture = context;
+    hr_decode_request request = {.window = window,
+                                 .type = picture->type,
+                                 .dtype = picture->dtype,
+                                 .adjust_orientation = picture->adjust_orientation,
+                                 .dst = dst,
+                                 .stride = stride};
+
+    return hr_image_decode(picture->bytes, picture->size, &picture->info, &request, c, error);
+}
+
+static hr_status check_types(const hr_decode_args *args, hr_error *error)
+{
+    switch (args->dtype) {
+    case HR_DTYPE_UINT8:
+    case HR_DTYPE_INT8:
+    case HR_DTYPE_UINT16:
+    case HR_DTYPE_INT16:
+    case HR_DTYPE_INT32:
+    case HR_DTYPE_FLOAT:
+        return HR_STATUS_OK;
+    default:
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`dtype` is %s: it must be UINT8, INT8, UINT16, INT16, INT32 or FLOAT",
+                       hr_dtype_name((hr_dtype)args->dtype));
+    }
+}
+
+hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+                          hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+
+    HR_TRY(check_types(args, error));
+    if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input must be the bytes of a file, a 1-D UINT8 tensor; it is %d-D %s",
+                       (int)in->shape.ndim, hr_dtype_name(in->dtype));
+    hr_decode_picture *picture = hr_arena_alloc(c->arena, sizeof(*picture), error);
+    if (!picture)
+        return HR_STATUS_NO_MEMORY;
+    *picture = (hr_decode_picture){.bytes = in->data,
+                                   .size = (size_t)in->shape.extent[0],
+                                   .type = (hr_image_type)args->output_type,
+                                   .dtype = (hr_dtype)args->dtype,
+                                   .adjust_orientation = args->adjust_orientation != 0};
+    HR_TRY(hr_image_probe(picture->bytes, picture->size, hr_task_max_pixels(c->task),
+                          &picture->info, error));
+    hr_image_extent(&picture->info, picture->adjust_orientation, &picture->height, &picture->width);
+    *out = picture;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *picture,
+                             hr_window window, hr_error *error)
+{
+    hr_image_source source = {.context = picture, .decode = decode_window};
+    int32_t channels = hr_image_type_channels(&picture->info, picture->type);
+
+    HR_TRY(hr_program_from_coded(program, source, picture->dtype, picture->height, picture->width,
+                                 channels, error));
+    if (window.y == 0 && window.x == 0 && window.h == picture->height && window.w == picture->width)
+        return HR_STATUS_OK;
+    return hr_program_crop(program, window, NULL, 0, error);
+}

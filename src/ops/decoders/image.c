@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* decoders.image: a coded picture, whole. */
+#include "ops/decoders/decode.h"
+
+typedef struct image_args {
+    hr_decode_args decode;
+} image_args;
+
+static const hr_arg_def image_arg_defs[] = {
+    HR_DECODE_ARG_DEFS(image_args, decode),
+    HR_ARG_ACCEPT(cache_size, INT, "0",
+                  "Megabytes of device memory for decoded pictures; no effect."),
+    HR_ARG_ACCEPT(cache_threshold, INT, "0", "Bytes from which pictures are cached; no effect."),
+    HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "Kind of the device cache; no effect."),
+    HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "How cached pictures are copied; no effect."),
+    HR_ARG_ACCEPT(cache_debug, BOOL, "False", "Reports of the device cache; no effect."),
+    HR_ARG_END};
+
+static hr_status image_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const image_args *args = c->args;
+    hr_decode_picture *picture;
+
+    HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
+    hr_window whole = {.h = picture->height, .w = picture->width};
+    return hr__decode_program(program, picture, whole, error);
+}
+
+static const char *const image_aliases[] = {"image_decoder",
+                                            "ops:HostDecoder",
+                                            "ops:ImageDecoder",
+                                            "ops:nvJPEGDecoder",
+                                            "experimental.decoders.image",
+                                            NULL};
+
+const hr_op_def hr_op_decoders_image = {
+    HR_OP_ABI,
+    .name = "decoders.image",
+    .doc = "Decodes pictures. The input is the bytes of one file a sample (1-D, UINT8): JPEG, PNG, "
+           "BMP, PNM or WebP, told apart by content. The output is HWC. Damaged files are an "
+           "error, or are replaced or skipped as the pipeline's `on_error` says.",
+    .aliases = image_aliases,
+    .devices = "cpu|mixed",
+    .args = image_arg_defs,
+    .args_size = sizeof(image_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"image"}},
+    .out_count = 1,
+    .lower = image_lower,
+    .lower_rank = HR_LOWER_RANK_SOURCE,
+};

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* decoders.image_crop: a window of a coded picture, placed as in `crop`; only the window is
+ * decoded. */
+#include "ops/decoders/decode.h"
+#include "ops/image/crop_window.h"
+
+typedef struct image_crop_args {
+    hr_decode_args decode;
+    hr_crop_args crop;
+} image_crop_args;
+
+static const hr_arg_def image_crop_arg_defs[] = {HR_DECODE_ARG_DEFS(image_crop_args, decode),
+                                                 HR_CROP_ARG_DEFS(image_crop_args, crop),
+                                                 HR_ARG_END};
+
+static hr_status image_crop_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    return hr__crop_check(image_crop_arg_defs, given, error);
+}
+
+static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const image_crop_args *args = c->args;
+    hr_decode_picture *picture;
+    hr_crop_box box;
+
+    HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
+    HR_TRY(hr__crop_box(&args->crop, false, 1, picture->height, picture->width, &box, error));
+    if (box.y.size > picture->height || box.x.size > picture->width)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a crop of %lldx%lld does not fit the picture of %lldx%lld (height x width)",
+                       (long long)box.y.size, (long long)box.x.size, (long long)picture->height,
+                       (long long)picture->width);
+    hr_window window = {box.y.start, box.x.start, box.y.size, box.x.size};
+    return hr__decode_program(program, picture, window, error);
+}
+
+static const char *const image_crop_aliases[] = {"image_decoder_crop",
+                                                 "ops:HostDecoderCrop",
+                                                 "ops:ImageDecoderCrop",
+                                                 "ops:nvJPEGDecoderCrop",
+                                                 "experimental.decoders.image_crop",
+                                                 NULL};
+
+const hr_op_def hr_op_decoders_image_crop = {
+    HR_OP_ABI,
+    .name = "decoders.image_crop",
+    .doc = "Decodes a window of a picture, the same pixels as `decoders.image` followed by `crop`, "
+           "reading only what the window needs. The input is the bytes of one file a sample (1-D, "
+           "UINT8); the output is HWC. A window larger than the picture is an error.",
+    .aliases = image_crop_aliases,
+    .devices = "cpu|mixed",
+    .args = image_crop_arg_defs,
+    .args_size = sizeof(image_crop_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"image"}},
+    .out_count = 1,
+    .check = image_crop_check,
+    .lower = image_crop_lower,
+    .lower_rank = HR_LOWER_RANK_SOURCE,
+};

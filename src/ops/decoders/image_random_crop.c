@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* decoders.image_random_crop: a random window of a coded picture; only the window is decoded. */
+#include "ops/decoders/decode.h"
+#include "ops/image/random_window.h"
+
+typedef struct image_random_crop_args {
+    hr_decode_args decode;
+    hr_random_window_args random;
+} image_random_crop_args;
+
+static const hr_arg_def image_random_crop_arg_defs[] = {
+    HR_DECODE_ARG_DEFS(image_random_crop_args, decode),
+    HR_RANDOM_WINDOW_ARG_DEFS(image_random_crop_args, random), HR_ARG_END};
+
+static hr_status image_random_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const image_random_crop_args *args = c->args;
+    hr_decode_picture *picture;
+    hr_window window;
+
+    HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
+    HR_TRY(
+        hr__random_window(&args->random, &c->rng, picture->height, picture->width, &window, error));
+    return hr__decode_program(program, picture, window, error);
+}
+
+static const char *const image_random_crop_aliases[] = {"image_decoder_random_crop",
+                                                        "ops:HostDecoderRandomCrop",
+                                                        "ops:ImageDecoderRandomCrop",
+                                                        "ops:nvJPEGDecoderRandomCrop",
+                                                        "experimental.decoders.image_random_crop",
+                                                        NULL};
+
+const hr_op_def hr_op_decoders_image_random_crop = {
+    HR_OP_ABI,
+    .name = "decoders.image_random_crop",
+    .doc = "Decodes a random window of a picture: its area and its aspect ratio are drawn from "
+           "ranges, its place uniformly. Only what the window needs is decoded. The input is the "
+           "bytes of one file a sample (1-D, UINT8); the output is HWC.",
+    .aliases = image_random_crop_aliases,
+    .devices = "cpu|mixed",
+    .flags = HR_OP_RANDOM,
+    .args = image_random_crop_arg_defs,
+    .args_size = sizeof(image_random_crop_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"image"}},
+    .out_count = 1,
+    .lower = image_random_crop_lower,
+    .lower_rank = HR_LOWER_RANK_SOURCE,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* external_source: a source that is fed from outside, by hr_pipeline_feed. It has no work of its
+ * own. */
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#include <string.h>
+
+typedef struct external_source_args {
+    int32_t num_outputs, dtype, ndim;
+    const char *layout;
+} external_source_args;
+
+static const hr_arg_def external_source_arg_defs[] = {
+    HR_ARG(external_source_args, num_outputs, INT, 0, "1", "Number of outputs, each fed a batch.",
+           .min = 1, .max = HR_OP_MAX_OUTPUTS),
+    HR_ARG(external_source_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type that the data must have; not given: any."),
+    HR_ARG(external_source_args, ndim, INT, HR_ARG_OPTIONAL, NULL,
+           "Number of dimensions that samples must have; not given: any, or that of `layout`.",
+           .min = 0, .max = HR_MAX_NDIM),
+    HR_ARG(external_source_args, layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
+           "Layout of the samples, one letter a dimension."),
+    HR_ARG_ACCEPT(blocking, BOOL, "False", "Sources are asked when data is needed. No effect."),
+    HR_ARG_ACCEPT(no_copy, BOOL, "False",
+                  "Batches are referenced, never copied again, once they were made. No effect."),
+    HR_ARG_ACCEPT(repeat_last, BOOL, "False",
+                  "Feed the last batch again when there is none; done by whoever feeds."),
+    HR_ARG_END};
+
+static int32_t external_source_outputs(const void *args, int32_t n_in)
+{
+    (void)n_in;
+    return ((const external_source_args *)args)->num_outputs;
+}
+
+static hr_status external_source_check(const void *args, uint64_t given, hr_error *error)
+{
+    const external_source_args *a = args;
+    hr_layout layout;
+
+    (void)given;
+    HR_TRY(hr_layout_set(&layout, a->layout, error));
+    if (a->layout && *a->layout && a->ndim >= 0 && strlen(layout.name) != (size_t)a->ndim)
+        return hr_fail(error, HR_STATUS_VALUE, "`layout` is \"%s\" but `ndim` is %d", a->layout,
+                       (int)a->ndim);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_external_source = {
+    HR_OP_ABI,
+    .name = "external_source",
+    .doc = "A source whose batches come from outside: a callable, an iterable or explicit feeding.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SOURCE,
+    .args = external_source_arg_defs,
+    .args_size = sizeof(external_source_args),
+    .out = {{"output"}},
+    .out_count = -1,
+    .outputs = external_source_outputs,
+    .check = external_source_check,
+};

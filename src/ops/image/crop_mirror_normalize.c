@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* crop_mirror_normalize: window, mirror, (v - mean) / std * scale + shift, type and layout in one.
+ */
+#include "ops/image/crop_window.h"
+#include "ops/image/window_copy.h"
+
+#include <string.h>
+
+#define LAYOUTS "HWC|CHW|DHWC|CDHW|FHWC|FCHW|CFHW|FDHWC|FCDHW|CFDHW"
+
+typedef struct cmn_args {
+    hr_crop_args crop;
+    const char *out_of_bounds_policy, *output_layout;
+    int32_t dtype, mirror, pad_output;
+    hr_floats fill_values, mean, std;
+    float scale, shift;
+} cmn_args;
+
+static const hr_arg_def cmn_arg_defs[] = {
+    HR_CROP_ARG_DEFS(cmn_args, crop),
+    HR_ARG(cmn_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+           "A window that leaves the picture is an \"error\", is filled (\"pad\", see "
+           "`fill_values`) or made smaller (\"trim_to_shape\").",
+           .choices = "error|pad|trim_to_shape"),
+    HR_ARG(cmn_args, fill_values, FLOATS, 0, "[0.0]",
+           "What \"pad\" writes outside of the picture and into channels that `pad_output` adds: "
+           "one value or one an output channel, in units of the output (not normalised)."),
+    HR_ARG(cmn_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",
+           "Not 0: mirror the window left to right."),
+    HR_ARG(cmn_args, mean, FLOATS, HR_ARG_PER_SAMPLE, "[0.0]",
+           "Subtracted: one value or one a channel, in units of the input."),
+    HR_ARG(cmn_args, std, FLOATS, HR_ARG_PER_SAMPLE, "[1.0]",
+           "Divided by: one value or one a channel, in units of the input."),
+    HR_ARG(cmn_args, scale, FLOAT, 0, "1.0", "Multiplied with the normalised values."),
+    HR_ARG(cmn_args, shift, FLOAT, 0, "0.0", "Added to the scaled values."),
+    HR_ARG(cmn_args, dtype, DTYPE, 0, "FLOAT",
+           "Type of the output: FLOAT, FLOAT16, UINT8 or INT8; integers round halves away from "
+           "zero and saturate."),
+    HR_ARG(cmn_args, output_layout, LAYOUT, 0, "\"CHW\"",
+           "Order of the output's dimensions, a permutation of the input's; empty: as the input."),
+    HR_ARG(cmn_args, pad_output, BOOL, 0, "False",
+           "Adds channels up to the next power of two: zeros, or `fill_values` under the policy "
+           "\"pad\"."),
+    {.name = "output_dtype",
+     .type = HR_ARG_TYPE_DTYPE,
+     .flags = HR_ARG_DEPRECATED,
+     .offset = offsetof(cmn_args, dtype),
+     .size = sizeof(int32_t),
+     .use = "dtype",
+     .since = "0.24",
+     .doc = "Old name of `dtype`."},
+    {.name = "image_type",
+     .type = HR_ARG_TYPE_IMAGE_TYPE,
+     .since = "0.24",
+     .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,
+     .doc = "Has no effect."},
+    HR_ARG_END};
+
+static hr_status cmn_check(const void *args, uint64_t given, hr_error *error)
+{
+    const cmn_args *a = args;
+
+    if (a->dtype != HR_DTYPE_FLOAT && a->dtype != HR_DTYPE_FLOAT16 && a->dtype != HR_DTYPE_UINT8 &&
+        a->dtype != HR_DTYPE_INT8)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`dtype` is %s: it must be FLOAT, FLOAT16, UINT8 or INT8",
+                       hr_dtype_name((hr_dtype)a->dtype));
+    return hr__crop_check(cmn_arg_defs, given, error);
+}
+
+/* The constants of (v - mean) * mul, folded in double: DALI's bits. */
+static hr_status fold(const cmn_args *a, int32_t channels, float *mean, float *mul, int32_t *count,
+                      hr_error *error)
+{
+    int32_t n = HR_MAX(a->mean.n, a->std.n);
+
+    if (a->mean.n < 1 || a->std.n < 1 || n > HR_CHANNELS_MAX || (n != 1 && n != channels) ||
+        (a->mean.n != n && a->mean.n != 1) || (a->std.n != n && a->std.n != 1))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`mean` has %d and `std` %d elements: each must have one, or one a channel; "
+                       "the input has %d channels",
+                       (int)a->mean.n, (int)a->std.n, (int)channels);
+    for (int32_t i = 0; i < n; i++) {
+        double m = (double)a->mean.v[a->mean.n == 1 ? 0 : i];
+        double s = (double)a->std.v[a->std.n == 1 ? 0 : i];
+        double scale = (double)a->scale, shift = (double)a->shift;
+        mean[i] = (float)(shift != 0.0 ? m - shift * s / scale : m);
+        mul[i] = (float)(scale / s);
+    }
+    *count = n;
+    return HR_STATUS_OK;
+}
+
+static int32_t power_of_two(int32_t n)
+{
+    int32_t p = 1;
+
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+static hr_status layout_check(const char *layout, const hr_layout *in, hr_error *error)
+{
+    bool same = strlen(layout) == strlen(in->name);
+
+    for (const char *p = layout; *p && same; p++)
+        same = strchr(in->name, *p) != NULL && strchr(p + 1, *p) == NULL;
+    if (same)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`output_layout` is \"%s\": it must be a permutation of the input's, \"%s\"",
+                   layout, in->name);
+}
+
+/* Fill values as the output's type holds them; their count must be 1 or `channels`. */
+static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t *count,
+                       hr_error *error)
+{
+    *count = a->fill_values.n;
+    if ((*count != 1 && *count != channels) || *count > HR_CHANNELS_MAX)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`fill_values` has %d elements: it must have one, or one an output channel "
+                       "(%d)",
+                       (int)*count, (int)channels);
+    for (int32_t i = 0; i < *count; i++)
+        fill[i] = hr__fill_value(a->fill_values.v[i], (hr_dtype)a->dtype);
+    return HR_STATUS_OK;
+}
+
+/* The window in the mirrored picture, so that normalising and mirroring come before the fill. */
+static hr_status add_window(hr_image_program *p, const cmn_args *a, const hr_crop_box *box,
+                            const float *fill, int32_t fill_count, hr_error *error)
+{
+    int64_t depth = hr_program_extent(p, 'D'), width = hr_program_extent(p, 'W');
+    hr_window window = {box->y.start, box->x.start, box->y.size, box->x.size};
+
+    if (a->mirror) {
+        window.x = width - (box->x.start + box->x.size);
+        HR_TRY(hr_program_flip(p, true, false, false, error));
+    }
+    if (box->z.start != 0 || box->z.size != depth)
+        HR_TRY(hr_program_crop_outer(p, 'D', box->z.start, box->z.size, error));
+    if (window.y != 0 || window.x != 0 || window.h != hr_program_extent(p, 'H') ||
+        window.w != width)
+        HR_TRY(hr_program_crop(p, window, fill, fill_count, error));
+    return HR_STATUS_OK;
+}
+
+static hr_status check_input(hr_dtype in, hr_error *error)
+{
+    switch (in) {
+    case HR_DTYPE_UINT8:
+    case HR_DTYPE_UINT16:
+    case HR_DTYPE_INT16:
+    case HR_DTYPE_INT32:
+    case HR_DTYPE_FLOAT16:
+    case HR_DTYPE_FLOAT:
+        return HR_STATUS_OK;
+    default:
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "input of type %s cannot be normalised: UINT8, UINT16, INT16, INT32, "
+                       "FLOAT16 and FLOAT can",
+                       hr_dtype_name(in));
+    }
+}
+
+static hr_status cmn_box(const cmn_args *a, const hr_image_program *p, hr_crop_box *box,
+                         hr_error *error)
+{
+    int64_t d = hr_program_extent(p, 'D'), h = hr_program_extent(p, 'H');
+    int64_t w = hr_program_extent(p, 'W');
+
+    HR_TRY(hr__crop_box(&a->crop, hr_program_has(p, 'D'), d, h, w, box, error));
+    return hr__crop_bound(box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error);
+}
+
+static hr_status add_all(const cmn_args *a, hr_image_program *p, const hr_crop_box *box,
+                         hr_error *error)
+{
+    int32_t channels = (int32_t)hr_program_extent(p, 'C'), count, fill_count;
+    int32_t padded = a->pad_output ? power_of_two(channels) : channels;
+    float mean[HR_CHANNELS_MAX], mul[HR_CHANNELS_MAX], fill[HR_CHANNELS_MAX], zero = 0.0f;
+    bool pads = hr__bounds_parse(a->out_of_bounds_policy) == HR_BOUNDS_PAD;
+    const char *layout = a->output_layout;
+
+    HR_TRY(check_input(hr_program_dtype(p), error));
+    HR_TRY(fold(a, channels, mean, mul, &count, error));
+    HR_TRY(hr_program_normalize(p, mean, mul, count, (hr_dtype)a->dtype, error));
+    if (pads) {
+        HR_TRY(fills(a, padded, fill, &fill_count, error));
+        HR_TRY(add_window(p, a, box, fill, HR_MIN(fill_count, channels), error));
+    } else {
+        HR_TRY(add_window(p, a, box, NULL, 0, error));
+    }
+    if (layout && *layout) {
+        HR_TRY(layout_check(layout, &p->layout, error));
+    } else {
+        layout = p->layout.name;
+    }
+    return hr_program_output(p, layout, padded == channels ? 0 : padded, pads ? fill : &zero,
+                             pads ? fill_count : 1, error);
+}
+
+static hr_status cmn_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const cmn_args *a = c->args;
+    hr_crop_box box;
+
+    HR_TRY(cmn_box(a, program, &box, error));
+    if (box.z.start < 0 || box.z.size > hr_program_extent(program, 'D') - box.z.start)
+        return HR_STATUS_NOT_FUSABLE; /* programs fill height and width only */
+    return add_all(a, program, &box, error);
+}
+
+/* Volumes whose window leaves them along the depth: all slices first, then the window among them.
+ */
+typedef struct cmn_memo {
+    hr_image_program program;
+    hr_crop_range z;
+} cmn_memo;
+
+static hr_status cmn_infer(hr_op_call *c, hr_error *error)
+{
+    const cmn_args *a = c->args;
+    cmn_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_crop_box box;
+
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_program_from_tensor(&m->program, &c->in[0], LAYOUTS, error));
+    HR_TRY(cmn_box(a, &m->program, &box, error));
+    m->z = box.z;
+    box.z = (hr_crop_range){0, hr_program_extent(&m->program, 'D')};
+    HR_TRY(add_all(a, &m->program, &box, error));
+    hr_program_describe(&m->program, &c->out[0]);
+    int32_t d = hr_layout_find(&c->out[0].layout, 'D');
+    if (d >= 0)
+        c->out[0].shape.extent[d] = m->z.size;
+    c->memo = m;
+    return HR_STATUS_OK;
+}
+
+static hr_status cmn_run_one(hr_op_call *c, hr_error *error)
+{
+    const cmn_args *a = c->args;
+    const cmn_memo *m = c->memo;
+    int64_t start[HR_MAX_NDIM] = {0};
+    hr_tensor all;
+    size_t bytes;
+
+    hr_program_describe(&m->program, &all);
+    int32_t d = hr_layout_find(&all.layout, 'D');
+    if (!hr_tensor_bytes(&all, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the volume is too large");
+    all.data = hr_arena_alloc(c->arena, bytes, error);
+    if (!all.data)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_program_run(&m->program, c, all.data, error));
+    if (d >= 0)
+        start[d] = m->z.start;
+    return hr__window_copy(&c->out[0], &all, start, a->fill_values.v, a->fill_values.n,
+                           hr_layout_find(&all.layout, 'C'), error);
+}
+
+static hr_status cmn_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(cmn_run_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_crop_mirror_normalize = {
+    HR_OP_ABI,
+    .name = "crop_mirror_normalize",
+    .doc =
+        "Takes a window, mirrors it, computes (v - mean) / std * scale + shift for every channel "
+        "and writes it in another type and layout. UINT8, UINT16, INT16, INT32, FLOAT16 and "
+        "FLOAT in. Sequences and volumes need an `output_layout` of their own.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = cmn_arg_defs,
+    .args_size = sizeof(cmn_args),
+    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = cmn_check,
+    .infer = cmn_infer,
+    .lower = cmn_lower,
+    .lower_rank = HR_LOWER_RANK_NORMALIZE,
+    .run_cpu = cmn_run,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Crop windows: positions in the free space, rounding, and what lies outside of the picture. */
+#include "ops/image/crop_window.h"
+
+#include <math.h>
+#include <string.h>
+
+bool hr__arg_given(const hr_arg_def *defs, uint64_t given, const char *name)
+{
+    for (int32_t i = 0; defs[i].type != HR_ARG_TYPE_END; i++) {
+        if (strcmp(defs[i].name, name) == 0)
+            return i < 64 && ((given >> i) & 1) != 0;
+    }
+    return false;
+}
+
+hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error)
+{
+    bool h = hr__arg_given(defs, given, "crop_h"), w = hr__arg_given(defs, given, "crop_w");
+    bool d = hr__arg_given(defs, given, "crop_d");
+
+    if (h != w)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`crop_h` and `crop_w` go together: only `%s` was given",
+                       h ? "crop_h" : "crop_w");
+    if (d && !h)
+        return hr_fail(error, HR_STATUS_ERROR, "`crop_d` needs `crop_h` and `crop_w`");
+    if (h && hr__arg_given(defs, given, "crop"))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`crop` and `crop_h`, `crop_w` say the same thing: give one of them");
+    return HR_STATUS_OK;
+}
+
+static hr_status place(float wanted, float pos, char axis, bool truncate, int64_t extent,
+                       hr_crop_range *range, hr_error *error)
+{
+    if (!(pos >= 0.0f && pos <= 1.0f))
+        return hr_fail(error, HR_STATUS_ERROR, "`crop_pos_%c` is %g: it must be in [0, 1]", axis,
+                       (double)pos);
+    range->size = extent;
+    if (wanted >= 1.0f) { /* NaN (absent), 0 and less keep the whole extent */
+        if (wanted > 2147483647.0f)
+            return hr_fail(error, HR_STATUS_ERROR, "a crop of %g pixels is too large",
+                           (double)wanted);
+        range->size = (int64_t)wanted;
+    }
+    float start = pos * (float)(extent - range->size);
+    range->start = (int64_t)(truncate ? floor((double)start) : hr_round((double)start));
+    return HR_STATUS_OK;
+}
+
+hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, int64_t height,
+                       int64_t width, hr_crop_box *box, hr_error *error)
+{
+    float d = args->crop_d, h = args->crop_h, w = args->crop_w;
+    bool truncate = strcmp(args->rounding, "truncate") == 0;
+
+    if (args->crop.v) {
+        int32_t n = args->crop.n;
+        if (n != 2 && n != 3)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`crop` has %d elements: it must be (height, width) or (depth, height, "
+                           "width)",
+                           (int)n);
+        d = n == 3 ? args->crop.v[0] : 0.0f;
+        h = args->crop.v[n - 2];
+        w = args->crop.v[n - 1];
+    }
+    HR_TRY(place(h, args->crop_pos_y, 'y', truncate, height, &box->y, error));
+    HR_TRY(place(w, args->crop_pos_x, 'x', truncate, width, &box->x, error));
+    return place(has_depth ? d : 0.0f, args->crop_pos_z, 'z', truncate, depth, &box->z, error);
+}
+
+hr_bounds hr__bounds_parse(const char *policy)
+{
+    if (strcmp(policy, "pad") == 0)
+        return HR_BOUNDS_PAD;
+    return strcmp(policy, "trim_to_shape") == 0 ? HR_BOUNDS_TRIM : HR_BOUNDS_ERROR;
+}
+
+static hr_status bound(hr_crop_range *r, hr_bounds bounds, const char *axis, int64_t extent,
+                       hr_error *error)
+{
+    if (r->start >= 0 && r->size <= extent - r->start)
+        return HR_STATUS_OK;
+    if (bounds == HR_BOUNDS_PAD)
+        return HR_STATUS_OK;
+    if (bounds == HR_BOUNDS_ERROR)
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the window reaches from %lld to %lld along the %s, which has %lld "
+            "elements; `out_of_bounds_policy` \"pad\" or \"trim_to_shape\" would allow it",
+            (long long)r->start, (long long)(r->start + r->size), axis, (long long)extent);
+    int64_t end = HR_MIN(r->start + r->size, extent);
+    r->start = HR_MIN(HR_MAX(r->start, 0), extent);
+    r->size = HR_MAX(end - r->start, 0);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__crop_bound(hr_crop_box *box, hr_bounds bounds, int64_t depth, int64_t height,
+                         int64_t width, hr_error *error)
+{
+    HR_TRY(bound(&box->z, bounds, "depth", depth, error));
+    HR_TRY(bound(&box->y, bounds, "height", height, error));
+    return bound(&box->x, bounds, "width", width, error);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The arguments that say how resampling operators filter, and what they mean for one axis. */
+#ifndef HR_OPS_IMAGE_FILTERS_H
+#define HR_OPS_IMAGE_FILTERS_H
+
+#include "image/program.h"
+
+typedef struct hr_filter_args {
+    int32_t interp_type, min_filter, mag_filter, antialias, dtype;
+} hr_filter_args;
+
+#define HR_FILTER_ARG(S, field, id, kind, flag, deflt, text)                                       \
+    {                                                                                              \
+        .name = #id, .type = HR_ARG_TYPE_##kind, .flags = (flag), .offset = offsetof(S, field.id), \
+        .size = sizeof(int32_t), .def = (deflt), .doc = (text)                                     \
+    }
+
+/* Describes the hr_filter_args called `field` in the args struct S. */
+#define HR_FILTER_ARG_DEFS(S, field)                                                               \
+    HR_FILTER_ARG(S, field, interp_type, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,              \
+                  "INTERP_LINEAR",                                                                 \
+                  "Filter for growing and shrinking axes; `min_filter` and `mag_filter` go "       \
+                  "before it."),                                                                   \
+        HR_FILTER_ARG(S, field, min_filter, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,           \
+                      "INTERP_LINEAR", "Filter for axes that shrink."),                            \
+        HR_FILTER_ARG(S, field, mag_filter, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,           \
+                      "INTERP_LINEAR", "Filter for axes that grow or keep their size."),           \
+        HR_FILTER_ARG(S, field, antialias, BOOL, 0, "True",                                        \
+                      "Widen the filter on axes that shrink, so that fine detail does not alias. " \
+                      "Changes nothing for INTERP_NN."),                                           \
+        HR_FILTER_ARG(S, field, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                               \
+                      "Type of the output: the input's (default) or FLOAT."),                      \
+        HR_ARG_ACCEPT(minibatch_size, INT, "32",                                                   \
+                      "Pictures per launch on devices; no effect on the CPU."),                    \
+        HR_ARG_ACCEPT(temp_buffer_hint, INT, "0",                                                  \
+                      "Bytes of scratch to set aside; scratch here follows the need. No effect.")
+
+/* Fills `interp` and `antialias` of an axis whose lo, hi and out are set. */
+void hr__filter_choose(const hr_filter_args *args, hr_resample_axis *axis);
+/* The output's type for pictures of type `in`: UINT8, INT16, UINT16 and FLOAT can be resampled. */
+hr_status hr__filter_dtype(const hr_filter_args *args, hr_dtype in, hr_dtype *out, hr_error *error);
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* flip: reverses axes of pictures, sequences and volumes. */
+#include "image/program.h"
+
+typedef struct flip_args {
+    int32_t horizontal, vertical, depthwise;
+} flip_args;
+
+static const hr_arg_def flip_arg_defs[] = {
+    HR_ARG(flip_args, horizontal, INT, HR_ARG_PER_SAMPLE, "1",
+           "Not 0: reverse the width axis (left and right change places)."),
+    HR_ARG(flip_args, vertical, INT, HR_ARG_PER_SAMPLE, "0",
+           "Not 0: reverse the height axis (top and bottom change places)."),
+    HR_ARG(flip_args, depthwise, INT, HR_ARG_PER_SAMPLE, "0",
+           "Not 0: reverse the depth axis; inputs without one are left as they are."),
+    HR_ARG_END};
+
+static hr_status flip_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const flip_args *args = c->args;
+    bool depth = args->depthwise != 0 && hr_program_has(program, 'D');
+
+    return hr_program_flip(program, args->horizontal != 0, args->vertical != 0, depth, error);
+}
+
+const hr_op_def hr_op_flip = {
+    HR_OP_ABI,
+    .name = "flip",
+    .doc = "Reverses axes. Shape, type and layout stay.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = flip_arg_defs,
+    .args_size = sizeof(flip_args),
+    .in = {{.name = "data", .layouts = "FDHWC|FHWC|DHWC|HWC|FCDHW|FCHW|CDHW|CHW"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .lower = flip_lower,
+    .lower_rank = HR_LOWER_RANK_WINDOW,
+};

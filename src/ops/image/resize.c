@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* resize: pictures, sequences and volumes to another size. Pictures are a step of an image program;
+ * volumes whose depth changes are resampled here. */
+#include "ops/image/crop_window.h"
+#include "ops/image/filters.h"
+#include "ops/image/resize_nd.h"
+#include "ops/image/resize_size.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LAYOUTS "HWC|FHWC|CHW|FCHW|CFHW|DHWC|FDHWC|CDHW|FCDHW|CFDHW"
+
+typedef struct resize_args {
+    hr_filter_args filter;
+    hr_floats size, max_size, roi_start, roi_end;
+    float resize_x, resize_y, resize_z, resize_shorter, resize_longer;
+    const char *mode;
+    int32_t subpixel_scale, roi_relative, save_attrs;
+} resize_args;
+
+#define WHEN_GIVEN (HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL)
+
+static const hr_arg_def resize_arg_defs[] = {
+    HR_FILTER_ARG_DEFS(resize_args, filter),
+    HR_ARG(resize_args, size, FLOATS, WHEN_GIVEN, NULL,
+           "Output size in pixels, (depth,) height, width; one number stands for all axes. 0: not "
+           "given, `mode` decides; negative: the axis is mirrored. Halves round away from zero."),
+    HR_ARG(resize_args, resize_x, FLOAT, WHEN_GIVEN, "0.0",
+           "Output width in pixels; 0: not given."),
+    HR_ARG(resize_args, resize_y, FLOAT, WHEN_GIVEN, "0.0",
+           "Output height in pixels; 0: not given."),
+    HR_ARG(resize_args, resize_z, FLOAT, WHEN_GIVEN, "0.0",
+           "Output depth in slices; 0: not given."),
+    HR_ARG(resize_args, resize_shorter, FLOAT, WHEN_GIVEN, "0.0",
+           "Length of the shortest side in pixels; the others follow the aspect ratio."),
+    HR_ARG(resize_args, resize_longer, FLOAT, WHEN_GIVEN, "0.0",
+           "Length of the longest side in pixels; the others follow the aspect ratio."),
+    HR_ARG(resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
+           "Upper limit of the output in pixels, one for all axes or one an axis, applied after "
+           "the size rule."),
+    HR_ARG(resize_args, mode, STRING, HR_ARG_OPTIONAL, "\"default\"",
+           "What happens with axes: \"default\" keeps the aspect ratio on axes without a size, "
+           "\"stretch\" leaves these as they are, \"not_larger\" and \"not_smaller\" use one scale "
+           "for all axes so that none is larger (smaller) than asked.",
+           .choices = "default|stretch|not_larger|not_smaller"),
+    HR_ARG(resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
+           "Start of the region to resize, in pixels or relative; needs `roi_end`. A start behind "
+           "the end mirrors."),
+    HR_ARG(resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL, "End of the region to resize."),
+    HR_ARG(resize_args, roi_relative, BOOL, 0, "False",
+           "The region is in fractions of the picture's extents."),
+    HR_ARG(resize_args, subpixel_scale, BOOL, 0, "True",
+           "Where the wanted size is no whole number, move the region's ends so that the scale "
+           "stays the wanted one."),
+    HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
+           "Adds a second output: the input's extents, INT32, (depth,) height, width."),
+    {.name = "image_type",
+     .type = HR_ARG_TYPE_IMAGE_TYPE,
+     .since = "0.25",
+     .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,
+     .doc = "Has no effect."},
+    HR_ARG_END};
+
+static int32_t resize_outputs(const void *args, int32_t n_in)
+{
+    (void)n_in;
+    return ((const resize_args *)args)->save_attrs ? 2 : 1;
+}
+
+static hr_status resize_check(const void *args, uint64_t given, hr_error *error)
+{
+    const hr_arg_def *d = resize_arg_defs;
+    bool shorter = hr__arg_given(d, given, "resize_shorter");
+    bool longer = hr__arg_given(d, given, "resize_longer");
+    bool axes = hr__arg_given(d, given, "resize_x") || hr__arg_given(d, given, "resize_y") ||
+                hr__arg_given(d, given, "resize_z");
+
+    (void)args;
+    if (shorter + longer + axes + hr__arg_given(d, given, "size") != 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the output size is given in exactly one of these ways: `size`, "
+                       "`resize_x`/`resize_y`/`resize_z`, `resize_shorter`, `resize_longer`");
+    if ((shorter || longer) && hr__arg_given(d, given, "mode"))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`mode` does not go with `resize_shorter` and `resize_longer`");
+    if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
+        return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` go together");
+    return HR_STATUS_OK;
+}
+
+static hr_resize_mode mode_parse(const resize_args *args)
+{
+    if (!isnan(args->resize_shorter))
+        return HR_RESIZE_MODE_NOT_SMALLER;
+    if (!isnan(args->resize_longer))
+        return HR_RESIZE_MODE_NOT_LARGER;
+    if (!args->mode || strcmp(args->mode, "default") == 0)
+        return HR_RESIZE_MODE_DEFAULT;
+    if (strcmp(args->mode, "stretch") == 0)
+        return HR_RESIZE_MODE_STRETCH;
+    return strcmp(args->mode, "not_larger") == 0 ? HR_RESIZE_MODE_NOT_LARGER
+                                                 : HR_RESIZE_MODE_NOT_SMALLER;
+}
+
+/* A list of one number an axis; one number stands for all unless `exact`. */
+static hr_status spread(const char *name, hr_floats list, int32_t axes, bool exact, float *out,
+                        hr_error *error)
+{
+    if (list.n != axes && (exact || list.n != 1))
+        return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d%s", name,
+                       (int)list.n, (int)axes, exact ? "" : " or one");
+    for (int32_t i = 0; i < axes; i++)
+        out[i] = list.v[list.n == 1 ? 0 : i];
+    return HR_STATUS_OK;
+}
+
+static float or_zero(float v)
+{
+    return isnan(v) ? 0.0f : v;
+}
+
+static hr_status request_make(const resize_args *args, int32_t axes, const int64_t *extent,
+                              hr_resize_request *q, hr_error *error)
+{
+    float one = !isnan(args->resize_shorter) ? args->resize_shorter : args->resize_longer;
+    const float separate[3] = {or_zero(args->resize_z), or_zero(args->resize_y),
+                               or_zero(args->resize_x)};
+
+    *q = (hr_resize_request){
+        .axes = axes, .mode = mode_parse(args), .subpixel = args->subpixel_scale != 0};
+    for (int32_t i = 0; i < axes; i++) {
+        q->hi[i] = (float)extent[i];
+        q->size[i] = isnan(one) ? separate[3 - axes + i] : one;
+    }
+    if (args->size.v)
+        HR_TRY(spread("size", args->size, axes, false, q->size, error));
+    if (args->max_size.v)
+        HR_TRY(spread("max_size", args->max_size, axes, false, q->max_size, error));
+    if (!args->roi_start.v || !args->roi_end.v)
+        return HR_STATUS_OK;
+    HR_TRY(spread("roi_start", args->roi_start, axes, true, q->lo, error));
+    HR_TRY(spread("roi_end", args->roi_end, axes, true, q->hi, error));
+    for (int32_t i = 0; i < axes && args->roi_relative; i++) {
+        q->lo[i] *= (float)extent[i];
+        q->hi[i] *= (float)extent[i];
+    }
+    return HR_STATUS_OK;
+}
+
+/* The axes to resample, the last two being height and width. */
+static hr_status solve(const resize_args *args, int32_t axes, const int64_t *extent,
+                       hr_resample_axis *axis, hr_error *error)
+{
+    hr_resize_request q;
+
+    HR_TRY(request_make(args, axes, extent, &q, error));
+    HR_TRY(hr__resize_solve(&q, axis, error));
+    for (int32_t i = 0; i < axes; i++)
+        hr__filter_choose(&args->filter, &axis[i]);
+    return HR_STATUS_OK;
+}
+
+static bool is_identity(const hr_resample_axis *axis, int64_t extent)
+{
+    return axis->lo == 0.0 && axis->hi == (double)extent && axis->out == extent &&
+           axis->interp != HR_INTERP_GAUSSIAN;
+}
+
+static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const resize_args *args = c->args;
+    const int64_t extent[3] = {hr_program_extent(program, 'D'), hr_program_extent(program, 'H'),
+                               hr_program_extent(program, 'W')};
+    int32_t axes = hr_program_has(program, 'D') ? 3 : 2;
+    hr_resample_axis axis[3];
+    hr_dtype dtype;
+
+    if (c->n_out > 1)
+        return HR_STATUS_NOT_FUSABLE; /* the second output is no picture */
+    HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
+    HR_TRY(solve(args, axes, extent + 3 - axes, axis, error));
+    if (axes == 3 && !is_identity(&axis[0], extent[0]))
+        return HR_STATUS_NOT_FUSABLE;
+    return hr_program_resample(program, &axis[axes - 2], &axis[axes - 1], dtype, error);
+}
+
+typedef struct resize_memo {
+    int32_t first, axes;
+    hr_resample_axis axis[3];
+} resize_memo;
+
+static hr_status resize_infer(hr_op_call *c, hr_error *error)
+{
+    const resize_args *args = c->args;
+    const hr_tensor *in = &c->in[0];
+    resize_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    hr_shape shape = in->shape;
+    hr_layout layout;
+    hr_dtype dtype;
+
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_layout_match(LAYOUTS, &in->layout, shape.ndim, &layout, error));
+    HR_TRY(hr__filter_dtype(&args->filter, in->dtype, &dtype, error));
+    memo->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
+    memo->first = hr_layout_find(&layout, 'W') - memo->axes + 1;
+    HR_TRY(solve(args, memo->axes, shape.extent + memo->first, memo->axis, error));
+    if (c->n_out > 1)
+        hr_tensor_describe(&c->out[1], HR_DTYPE_INT32, hr_shape_make(1, &(int64_t){memo->axes}),
+                           NULL);
+    for (int32_t i = 0; i < memo->axes; i++)
+        shape.extent[memo->first + i] = memo->axis[i].out;
+    hr_tensor_describe(&c->out[0], dtype, shape, layout.name);
+    c->memo = memo;
+    return HR_STATUS_OK;
+}
+
+static hr_status run_one(hr_op_call *c, hr_error *error)
+{
+    const resize_memo *m = c->memo;
+    const hr_tensor *in = &c->in[0];
+    const hr_resample_axis *yx = m->axis + m->axes - 2;
+    hr_image_program *p;
+
+    for (int32_t i = 0; c->n_out > 1 && i < m->axes; i++)
+        ((int32_t *)c->out[1].data)[i] = (int32_t)in->shape.extent[m->first + i];
+    if (m->axes == 3 && !is_identity(&m->axis[0], in->shape.extent[m->first]))
+        return hr__resize_nd(c, in, &c->out[0], m->first, 3, m->axis, error);
+    p = hr_arena_alloc(c->arena, sizeof(*p), error);
+    if (!p)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_program_from_tensor(p, in, LAYOUTS, error));
+    HR_TRY(hr_program_resample(p, &yx[0], &yx[1], c->out[0].dtype, error));
+    return hr_program_run(p, c, c->out[0].data, error);
+}
+
+static hr_status resize_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(run_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_resize = {
+    HR_OP_ABI,
+    .name = "resize",
+    .doc = "Resizes pictures (H, W), every frame of sequences, and volumes (D, H, W). Pixel i "
+           "covers [i, i + 1); shrinking filters are widened, so that detail does not alias, and "
+           "pixels beyond the picture repeat its edge. UINT8, INT16, UINT16 and FLOAT in; the "
+           "input's type or FLOAT out.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = resize_arg_defs,
+    .args_size = sizeof(resize_args),
+    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}, {"attributes"}},
+    .out_count = -1,
+    .outputs = resize_outputs,
+    .check = resize_check,
+    .infer = resize_infer,
+    .lower = resize_lower,
+    .lower_rank = HR_LOWER_RANK_RESAMPLE,
+    .run_cpu = resize_run,
+};

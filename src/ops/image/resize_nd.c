@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Resampling of any number of axes of a tensor. Every pass reads whole (outer, n, inner) blocks;
+ * sums run over the taps in order, so that every machine gives the same bits. */
+#include "ops/image/resize_nd.h"
+
+static void pass(float *dst, const float *src, size_t outer, size_t n, size_t inner,
+                 const hr_filter_taps *f)
+{
+    for (size_t o = 0; o < outer; o++) {
+        for (size_t y = 0; y < (size_t)f->out; y++) {
+            const float *coef = f->coef + y * (size_t)f->taps;
+            float *row = dst + (o * (size_t)f->out + y) * inner;
+            for (size_t i = 0; i < inner; i++)
+                row[i] = 0.0f;
+            for (int32_t k = 0; k < f->taps; k++) {
+                size_t at = HR_MIN((size_t)(f->start[y] + k), n - 1); /* beyond: weight 0 */
+                const float *tap = src + (o * n + at) * inner;
+                for (size_t i = 0; i < inner; i++)
+                    row[i] += tap[i] * coef[k];
+            }
+        }
+    }
+}
+
+static hr_status resample_axis(hr_op_call *c, const float **data, hr_shape *shape, int32_t dim,
+                               const hr_resample_axis *axis, hr_error *error)
+{
+    size_t n = (size_t)shape->extent[dim], outer = 1, inner = 1, bytes;
+    hr_filter_taps f;
+
+    HR_TRY(hr_filter_make(&f, axis, shape->extent[dim], c->arena, error));
+    for (int32_t i = 0; i < dim; i++)
+        outer *= (size_t)shape->extent[i];
+    for (int32_t i = dim + 1; i < shape->ndim; i++)
+        inner *= (size_t)shape->extent[i];
+    shape->extent[dim] = axis->out;
+    if (!hr_shape_volume(shape, &bytes) || !hr_size_mul(bytes, sizeof(float), &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the resized volume is too large");
+    float *out = hr_arena_alloc(c->arena, bytes, error);
+    if (!out)
+        return HR_STATUS_NO_MEMORY;
+    if (n > 0)
+        pass(out, *data, outer, n, inner, &f);
+    *data = out;
+    return HR_STATUS_OK;
+}
+
+static void store_u8(uint8_t *dst, const float *src, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        dst[i] = hr_round_u8(src[i]);
+}
+
+hr_status hr__resize_nd(hr_op_call *c, const hr_tensor *in, hr_tensor *out, int32_t first,
+                        int32_t axes, const hr_resample_axis *axis, hr_error *error)
+{
+    hr_shape shape = in->shape;
+    size_t count, bytes;
+
+    if (!hr_shape_volume(&in->shape, &count) || !hr_size_mul(count, sizeof(float), &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the volume is too large");
+    float *start = hr_arena_alloc(c->arena, bytes, error);
+    if (!start)
+        return HR_STATUS_NO_MEMORY;
+    hr_convert(start, HR_DTYPE_FLOAT, in->data, in->dtype, count);
+    const float *data = start;
+    for (int32_t i = 0; i < axes; i++)
+        HR_TRY(resample_axis(c, &data, &shape, first + i, &axis[i], error));
+    if (!hr_shape_volume(&out->shape, &count))
+        return hr_fail(error, HR_STATUS_LIMIT, "the resized volume is too large");
+    if (out->dtype == HR_DTYPE_UINT8)
+        store_u8(out->data, data, count);
+    else
+        hr_convert(out->data, out->dtype, data, HR_DTYPE_FLOAT, count);
+    return HR_STATUS_OK;
+}

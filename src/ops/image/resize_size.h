@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The size rules of `resize`: from what the user asked for to a source range and an output length
+ * an axis. */
+#ifndef HR_OPS_IMAGE_RESIZE_SIZE_H
+#define HR_OPS_IMAGE_RESIZE_SIZE_H
+
+#include "image/program.h"
+
+#define HR_RESIZE_MAX_AXES 3
+
+typedef enum hr_resize_mode {
+    HR_RESIZE_MODE_DEFAULT,    /* axes without a size keep the aspect ratio */
+    HR_RESIZE_MODE_STRETCH,    /* axes without a size keep theirs */
+    HR_RESIZE_MODE_NOT_LARGER, /* one scale for all: the least */
+    HR_RESIZE_MODE_NOT_SMALLER /* one scale for all: the greatest */
+} hr_resize_mode;
+
+/* All axes in layout order: (depth,) height, width. */
+typedef struct hr_resize_request {
+    int32_t axes;
+    hr_resize_mode mode;
+    float size[HR_RESIZE_MAX_AXES];                       /* 0: not given; negative: mirrored */
+    float max_size[HR_RESIZE_MAX_AXES];                   /* 0: no limit */
+    float lo[HR_RESIZE_MAX_AXES], hi[HR_RESIZE_MAX_AXES]; /* the region; hi < lo mirrors */
+    bool subpixel; /* move the region's ends so that rounding the size does not change the scale */
+} hr_resize_request;
+
+/* Fills lo, hi and out of `axis[0 .. axes - 1]`. */
+hr_status hr__resize_solve(const hr_resize_request *request, hr_resample_axis *axis,
+                           hr_error *error);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* random.coin_flip: zeros and ones. Element k is draw k. */
+#include "ops/random/draw.h"
+
+typedef struct coin_flip_args {
+    float probability;
+    int32_t dtype;
+    hr_ints shape;
+} coin_flip_args;
+
+static const hr_arg_def coin_flip_arg_defs[] = {
+    HR_ARG(coin_flip_args, probability, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+           "Probability of 1; 0 and less always give 0, 1 and more always 1."),
+    HR_ARG(coin_flip_args, dtype, DTYPE, HR_ARG_OPTIONAL, "INT32",
+           "Type of the output: BOOL, UINT8 or INT32."),
+    HR_DRAW_SHAPE_ARG(coin_flip_args), HR_ARG_END};
+
+static hr_status coin_flip_check(const void *args, uint64_t given, hr_error *error)
+{
+    int32_t dtype = ((const coin_flip_args *)args)->dtype;
+
+    (void)given;
+    if (dtype == HR_DTYPE_NONE || dtype == HR_DTYPE_BOOL || dtype == HR_DTYPE_UINT8 ||
+        dtype == HR_DTYPE_INT32)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s: it must be BOOL, UINT8 or INT32",
+                   hr_dtype_name((hr_dtype)dtype));
+}
+
+static hr_status coin_flip_infer(hr_op_call *c, hr_error *error)
+{
+    const coin_flip_args *args = c->args;
+    int32_t dtype = args->dtype == HR_DTYPE_NONE ? HR_DTYPE_INT32 : args->dtype;
+
+    return hr__draw_describe(c, args->shape, (hr_dtype)dtype, error);
+}
+
+static void draw(hr_op_call *c)
+{
+    float probability = ((const coin_flip_args *)c->args)->probability;
+    size_t count = 0;
+
+    hr_shape_volume(&c->out[0].shape, &count);
+    for (size_t k = 0; k < count; k++) {
+        bool one = hr_rng_unitf(&c->rng, k) < probability;
+        if (c->out[0].dtype == HR_DTYPE_INT32)
+            ((int32_t *)c->out[0].data)[k] = one;
+        else
+            ((uint8_t *)c->out[0].data)[k] = one;
+    }
+}
+
+static hr_status coin_flip_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        draw(&calls[i]);
+    return HR_STATUS_OK;
+}
+
+static const char *const coin_flip_aliases[] = {"coin_flip", "ops:CoinFlip", NULL};
+
+const hr_op_def hr_op_random_coin_flip = {
+    HR_OP_ABI,
+    .name = "random.coin_flip",
+    .doc =
+        "Draws 1 with the given probability, 0 otherwise. A scalar a sample unless `shape` or an "
+        "input, whose shape is taken, says more.",
+    .aliases = coin_flip_aliases,
+    .devices = "cpu|gpu",
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .args = coin_flip_arg_defs,
+    .args_size = sizeof(coin_flip_args),
+    .in = {{.name = "shape_like", .any_device = true}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = coin_flip_check,
+    .infer = coin_flip_infer,
+    .run_cpu = coin_flip_run,
+};

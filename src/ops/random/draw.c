@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Shapes of random operators. */
+#include "ops/random/draw.h"
+
+hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error)
+{
+    hr_shape out = {0};
+    size_t volume;
+
+    if (shape.v && c->n_in > 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the shape is given twice, by `shape` and by an input: give one of them");
+    if (c->n_in > 0)
+        out = c->in[0].shape;
+    if (shape.v) {
+        if (shape.n > HR_MAX_NDIM)
+            return hr_fail(error, HR_STATUS_ERROR, "`shape` has %d dimensions: at most %d work",
+                           (int)shape.n, HR_MAX_NDIM);
+        out.ndim = shape.n;
+        for (int32_t i = 0; i < shape.n; i++)
+            out.extent[i] = shape.v[i];
+    }
+    if (!hr_shape_volume(&out, &volume))
+        return hr_fail(error, HR_STATUS_ERROR, "`shape` has a negative extent or is too large");
+    hr_tensor_describe(&c->out[0], dtype, out, c->n_in > 0 ? c->in[0].layout.name : NULL);
+    return HR_STATUS_OK;
+}

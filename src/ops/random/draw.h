@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The output shape of random operators: `shape`, the shape of an input, or a scalar. */
+#ifndef HR_OPS_RANDOM_DRAW_H
+#define HR_OPS_RANDOM_DRAW_H
+
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#define HR_DRAW_SHAPE_ARG(S)                                                                       \
+    HR_ARG(S, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,                              \
+           "Shape of the output; not given: that of the input, or a scalar without an input.")
+
+/* Describes output 0. `shape.v` may be NULL. */
+hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error);
+
+#endif
