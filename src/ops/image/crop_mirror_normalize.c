@@ -179,7 +179,7 @@ static hr_status cmn_box(const cmn_args *a, const hr_image_program *p, hr_crop_b
 static hr_status add_all(const cmn_args *a, hr_image_program *p, const hr_crop_box *box,
                          hr_error *error)
 {
-    int32_t channels = (int32_t)hr_program_extent(p, 'C'), count, fill_count;
+    int32_t channels = (int32_t)hr_program_extent(p, 'C'), count = 0, fill_count = 0;
     int32_t padded = a->pad_output ? power_of_two(channels) : channels;
     float mean[HR_CHANNELS_MAX], mul[HR_CHANNELS_MAX], fill[HR_CHANNELS_MAX], zero = 0.0f;
     bool pads = hr__bounds_parse(a->out_of_bounds_policy) == HR_BOUNDS_PAD;
