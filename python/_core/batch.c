@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Batch, the storage of TensorListCPU, and batches made from Python objects. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch)
+{
+    batch_object *self = (batch_object *)PyType_GenericAlloc(type, 0);
+    if (!self) {
+        hr_batch_unref(batch);
+        return NULL;
+    }
+    self->state = state;
+    self->batch = batch;
+    self->pid = getpid();
+    return (PyObject *)self;
+}
+
+hr_batch *batch_get(core_state *state, PyObject *object)
+{
+    if (!PyObject_TypeCheck(object, state->batch_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Batch");
+        return NULL;
+    }
+    return ((batch_object *)object)->batch;
+}
+
+static void batch_dealloc(PyObject *object)
+{
+    batch_object *self = (batch_object *)object;
+    if (self->batch && self->pid == getpid()) {
+        hr_batch_unref(self->batch);
+        reaper_drain(self->state->reaper);
+    }
+    core_dispose(object);
+}
+
+/* ---- reading ---- */
+
+static Py_ssize_t batch_length(PyObject *self)
+{
+    return hr_batch_size(((batch_object *)self)->batch);
+}
+
+static PyObject *batch_item(PyObject *object, Py_ssize_t i)
+{
+    batch_object *self = (batch_object *)object;
+    const hr_tensor *view =
+        i >= 0 && i < INT32_MAX ? hr_batch_tensor(self->batch, (int32_t)i) : NULL;
+    if (!view) {
+        PyErr_Format(PyExc_IndexError, "sample %zd is out of range: the batch has %d", i,
+                     (int)hr_batch_size(self->batch));
+        return NULL;
+    }
+    return tensor_wrap(self->state, (PyTypeObject *)self->state->tensor_class, self->batch, view);
+}
+
+static PyObject *batch_dense(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    batch_object *self = (batch_object *)object;
+    hr_tensor view;
+    if (!hr_batch_dense(self->batch, &view))
+        Py_RETURN_NONE;
+    return tensor_wrap(self->state, (PyTypeObject *)self->state->tensor_class, self->batch, &view);
+}
+
+static PyObject *batch_shapes(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    hr_batch *batch = ((batch_object *)object)->batch;
+    int32_t count = hr_batch_size(batch);
+    PyObject *list = PyList_New(count);
+    for (int32_t i = 0; list && i < count; i++) {
+        const hr_shape *shape = &hr_batch_tensor(batch, i)->shape;
+        PyObject *tuple = PyTuple_New(shape->ndim);
+        if (tuple)
+            PyList_SetItem(list, i, tuple);
+        else
+            Py_CLEAR(list);
+        for (int32_t d = 0; tuple && d < shape->ndim; d++)
+            PyTuple_SetItem(tuple, d, PyLong_FromLongLong(shape->extent[d]));
+    }
+    return list;
+}
+
+static PyObject *batch_layout(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const hr_tensor *first = hr_batch_tensor(((batch_object *)object)->batch, 0);
+    return core_text(first ? first->layout.name : "");
+}
+
+static PyObject *batch_set_layout(PyObject *object, PyObject *layout)
+{
+    PyObject *bytes = PyUnicode_AsUTF8String(layout);
+    if (!bytes)
+        return NULL;
+    hr_error error = {0};
+    hr_status status =
+        hr_batch_set_layout(((batch_object *)object)->batch, PyBytes_AsString(bytes), &error);
+    Py_DECREF(bytes);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *batch_dtype(PyObject *object, void *unused)
+{
+    (void)unused;
+    const hr_tensor *first = hr_batch_tensor(((batch_object *)object)->batch, 0);
+    return PyLong_FromLong(first ? first->dtype : HR_DTYPE_NONE);
+}
+
+static PyObject *batch_ndim(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const hr_tensor *first = hr_batch_tensor(((batch_object *)object)->batch, 0);
+    return PyLong_FromLong(first ? first->shape.ndim : 0);
+}
+
+/* ---- making ---- */
+
+static int same_layout(const char *layout, imported *items, Py_ssize_t n)
+{
+    if (!layout)
+        return 0;
+    size_t length = strlen(layout);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (length > HR_MAX_NDIM || (length && (int32_t)length != items[i].tensor.shape.ndim)) {
+            PyErr_Format(PyExc_ValueError, "layout \"%s\" does not fit a sample of %d dimensions",
+                         layout, (int)items[i].tensor.shape.ndim);
+            return -1;
+        }
+        memset(&items[i].tensor.layout, 0, sizeof(items[i].tensor.layout));
+        memcpy(items[i].tensor.layout.name, layout, length);
+    }
+    return 0;
+}
+
+/* Consumes what `items` hold. */
+static hr_batch *batch_of(core_state *state, imported *items, Py_ssize_t n, const char *layout,
+                          int copy)
+{
+    hr_batch *batch = NULL;
+    hr_tensor *views = calloc(n ? (size_t)n : 1, sizeof(*views));
+    hr_buffer **buffers = calloc(n ? (size_t)n : 1, sizeof(*buffers));
+    hr_error error = {0};
+    hr_status status;
+    if (!views || !buffers) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    if (same_layout(layout, items, n) < 0)
+        goto cleanup;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        views[i] = items[i].tensor;
+        if (copy || items[i].owner)
+            continue;
+        if (import_adopt(state, &items[i], &buffers[i]) < 0)
+            goto cleanup;
+        views[i].buffer = buffers[i];
+    }
+    Py_BEGIN_ALLOW_THREADS status = hr_batch_create(&batch, views, (int32_t)n, !copy, &error);
+    Py_END_ALLOW_THREADS if (status != HR_STATUS_OK) core_raise(&error);
+cleanup:
+    for (Py_ssize_t i = 0; i < n; i++) {
+        import_release(&items[i]);
+        if (buffers)
+            hr_buffer_unref(buffers[i]);
+    }
+    free(views);
+    free(buffers);
+    reaper_drain(state->reaper);
+    return batch;
+}
+
+static int parse_make(PyObject *module, PyObject *args, PyObject *kwargs, const char *format,
+                      PyObject **type, PyObject **object, const char **layout, int *copy)
+{
+    static char *names[] = {"cls", "object", "layout", "copy", NULL};
+    (void)module;
+    *layout = NULL;
+    *copy = 1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, type, object, layout, copy))
+        return -1;
+    return 0;
+}
+
+static int check_class(PyObject *type, PyTypeObject *base)
+{
+    if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, base))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "the first argument must be a subclass of what is made");
+    return -1;
+}
+
+static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    core_state *state = PyModule_GetState(module);
+    PyObject *type, *list, *result = NULL;
+    const char *layout;
+    int copy;
+    if (parse_make(module, args, kwargs, "OO|zp:make_batch", &type, &list, &layout, &copy) < 0 ||
+        check_class(type, state->batch_type) < 0)
+        return NULL;
+    Py_ssize_t n = PySequence_Size(list);
+    if (n < 0)
+        return NULL;
+    if (n > INT32_MAX) {
+        PyErr_SetString(PyExc_ValueError, "too many samples");
+        return NULL;
+    }
+    imported *items = calloc(n ? (size_t)n : 1, sizeof(*items));
+    if (!items)
+        return PyErr_NoMemory();
+    Py_ssize_t done = 0;
+    for (; done < n; done++) {
+        PyObject *item = PySequence_GetItem(list, done);
+        int rc = item ? import_object(state, item, &items[done]) : -1;
+        Py_XDECREF(item);
+        if (rc < 0)
+            break;
+    }
+    if (done == n) {
+        hr_batch *batch = batch_of(state, items, n, layout, copy);
+        if (batch)
+            result = batch_wrap(state, (PyTypeObject *)type, batch);
+    } else {
+        for (Py_ssize_t i = 0; i < done; i++)
+            import_release(&items[i]);
+    }
+    free(items);
+    return result;
+}
+
+/* Samples are the rows of `whole`; dimension 0 is the batch. */
+static hr_batch *split(core_state *state, imported *whole, const char *layout, int copy)
+{
+    hr_tensor *t = &whole->tensor;
+    if (t->shape.ndim < 1 || t->shape.extent[0] > INT32_MAX) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "dimension 0 of a batch counts the samples: a scalar is no batch");
+        import_release(whole);
+        return NULL;
+    }
+    int32_t n = (int32_t)t->shape.extent[0];
+    hr_tensor *views = calloc(n ? (size_t)n : 1, sizeof(*views));
+    hr_buffer *buffer = NULL;
+    hr_batch *batch = NULL;
+    if (!views) {
+        PyErr_NoMemory();
+        goto cleanup;
+    }
+    if (!copy && !whole->owner) {
+        if (import_adopt(state, whole, &buffer) < 0)
+            goto cleanup;
+        t->buffer = buffer;
+    }
+    hr_tensor row = *t;
+    row.shape.ndim--;
+    memmove(row.shape.extent, row.shape.extent + 1,
+            (size_t)row.shape.ndim * sizeof(row.shape.extent[0]));
+    memset(&row.layout, 0, sizeof(row.layout));
+    if (layout ? 0 : strlen(t->layout.name) > 1)
+        memcpy(row.layout.name, t->layout.name + 1, strlen(t->layout.name) - 1);
+    size_t size = hr_dtype_size(row.dtype);
+    for (int32_t d = 0; d < row.shape.ndim; d++) /* the memory exists, so this cannot overflow */
+        size *= (size_t)row.shape.extent[d];
+    imported first = {.tensor = row};
+    if (same_layout(layout, &first, 1) < 0)
+        goto cleanup;
+    for (int32_t i = 0; i < n; i++) {
+        views[i] = first.tensor;
+        views[i].data = (char *)t->data + (size_t)i * size;
+    }
+    hr_error error = {0};
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS status = hr_batch_create(&batch, views, n, !copy, &error);
+    Py_END_ALLOW_THREADS if (status != HR_STATUS_OK) core_raise(&error);
+cleanup:
+    import_release(whole);
+    hr_buffer_unref(buffer);
+    free(views);
+    reaper_drain(state->reaper);
+    return batch;
+}
+
+static PyObject *make_batch_dense(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    core_state *state = PyModule_GetState(module);
+    PyObject *type, *object;
+    const char *layout;
+    int copy;
+    imported whole;
+    if (parse_make(module, args, kwargs, "OO|zp:make_batch_dense", &type, &object, &layout, &copy) <
+            0 ||
+        check_class(type, state->batch_type) < 0 || import_object(state, object, &whole) < 0)
+        return NULL;
+    hr_batch *batch = split(state, &whole, layout, copy);
+    return batch ? batch_wrap(state, (PyTypeObject *)type, batch) : NULL;
+}
+
+static PyObject *make_tensor(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    core_state *state = PyModule_GetState(module);
+    PyObject *type, *object;
+    const char *layout;
+    int copy;
+    imported item;
+    if (parse_make(module, args, kwargs, "OO|zp:make_tensor", &type, &object, &layout, &copy) < 0 ||
+        check_class(type, state->tensor_type) < 0 || import_object(state, object, &item) < 0)
+        return NULL;
+    hr_batch *batch = batch_of(state, &item, 1, layout, copy);
+    if (!batch)
+        return NULL;
+    PyObject *result = tensor_wrap(state, (PyTypeObject *)type, batch, hr_batch_tensor(batch, 0));
+    hr_batch_unref(batch);
+    return result;
+}
+
+PyMethodDef batch_functions[] = {
+    {"make_batch", (PyCFunction)(void (*)(void))make_batch, METH_VARARGS | METH_KEYWORDS,
+     "make_batch(cls, objects, layout=None, copy=True): one sample an object."},
+    {"make_batch_dense", (PyCFunction)(void (*)(void))make_batch_dense,
+     METH_VARARGS | METH_KEYWORDS,
+     "make_batch_dense(cls, object, layout=None, copy=True): dimension 0 counts the samples."},
+    {"make_tensor", (PyCFunction)(void (*)(void))make_tensor, METH_VARARGS | METH_KEYWORDS,
+     "make_tensor(cls, object, layout=None, copy=True)"},
+    {NULL, NULL, 0, NULL}};
+
+static PyMethodDef batch_methods[] = {
+    {"_dense", batch_dense, METH_NOARGS,
+     "The batch as one tensor that shares its memory, or None."},
+    {"shape", batch_shapes, METH_NOARGS, "shape() -> list of tuples, one a sample."},
+    {"layout", batch_layout, METH_NOARGS, "layout() -> str: one letter a dimension, or empty."},
+    {"set_layout", batch_set_layout, METH_O,
+     "set_layout(layout): ValueError when it does not fit."},
+    {"ndim", batch_ndim, METH_NOARGS, "ndim() -> int: dimensions of a sample."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef batch_getset[] = {{"_dtype", batch_dtype, NULL, NULL, NULL},
+                                     {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot batch_slots[] = {{Py_tp_dealloc, batch_dealloc},
+                                    {Py_tp_methods, batch_methods},
+                                    {Py_tp_getset, batch_getset},
+                                    {Py_sq_length, batch_length},
+                                    {Py_sq_item, batch_item},
+                                    {Py_tp_doc, "A list of samples."},
+                                    {0, NULL}};
+
+PyType_Spec batch_spec = {.name = "headrace._core.Batch",
+                          .basicsize = sizeof(batch_object),
+                          .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                   Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                          .slots = batch_slots};

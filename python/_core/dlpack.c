@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* DLPack both ways: legacy and versioned capsules. The structs are those of the DLPack
+ * specification, version 1. */
+#include "core.h"
+
+#include <stdlib.h>
+
+enum { DL_CPU = 1, DL_CUDA_HOST = 3 };
+enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BOOL = 6 };
+
+typedef struct dl_tensor {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t ndim;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides; /* strides count elements; NULL: dense */
+    uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct dl_managed {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct dl_managed *self);
+} dl_managed;
+
+typedef struct dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct dl_versioned *self);
+    uint64_t flags;
+    dl_tensor tensor;
+} dl_versioned;
+
+static const struct {
+    uint8_t code, bits;
+} types[HR_DTYPE_COUNT] = {
+    [HR_DTYPE_UINT8] = {DL_UINT, 8},     [HR_DTYPE_UINT16] = {DL_UINT, 16},
+    [HR_DTYPE_UINT32] = {DL_UINT, 32},   [HR_DTYPE_UINT64] = {DL_UINT, 64},
+    [HR_DTYPE_INT8] = {DL_INT, 8},       [HR_DTYPE_INT16] = {DL_INT, 16},
+    [HR_DTYPE_INT32] = {DL_INT, 32},     [HR_DTYPE_INT64] = {DL_INT, 64},
+    [HR_DTYPE_FLOAT16] = {DL_FLOAT, 16}, [HR_DTYPE_FLOAT] = {DL_FLOAT, 32},
+    [HR_DTYPE_FLOAT64] = {DL_FLOAT, 64}, [HR_DTYPE_BOOL] = {DL_BOOL, 8},
+};
+
+/* ---- export ---- */
+
+typedef struct lent {
+    union {
+        dl_managed legacy;
+        dl_versioned versioned;
+    } u;
+    hr_batch *owner;
+    int64_t shape[HR_MAX_NDIM], strides[HR_MAX_NDIM];
+} lent;
+
+/* Consumers call these on any thread, without the GIL. */
+static void delete_legacy(dl_managed *managed)
+{
+    lent *l = managed->context;
+    hr_batch_unref(l->owner);
+    free(l);
+}
+
+static void delete_versioned(dl_versioned *versioned)
+{
+    lent *l = versioned->context;
+    hr_batch_unref(l->owner);
+    free(l);
+}
+
+/* Capsules that were never consumed. */
+static void drop_legacy(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, "dltensor"))
+        delete_legacy(PyCapsule_GetPointer(capsule, "dltensor"));
+}
+
+static void drop_versioned(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned"))
+        delete_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
+}
+
+PyObject *dlpack_export(tensor_object *tensor, int versioned, int copied)
+{
+    const hr_tensor *t = &tensor->view;
+    if (t->dtype < 0 || t->dtype >= HR_DTYPE_COUNT) {
+        PyErr_SetString(PyExc_BufferError, "the tensor has no element type");
+        return NULL;
+    }
+    lent *l = calloc(1, sizeof(*l));
+    if (!l)
+        return PyErr_NoMemory();
+    int64_t stride = 1;
+    for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
+        l->shape[d] = t->shape.extent[d];
+        l->strides[d] = stride;
+        stride *= t->shape.extent[d];
+    }
+    dl_tensor *dl = versioned ? &l->u.versioned.tensor : &l->u.legacy.tensor;
+    dl->data = t->data;
+    dl->device.type = DL_CPU;
+    dl->ndim = t->shape.ndim;
+    dl->dtype.code = types[t->dtype].code;
+    dl->dtype.bits = types[t->dtype].bits;
+    dl->dtype.lanes = 1;
+    dl->shape = l->shape;
+    dl->strides = l->strides;
+    l->owner = hr_batch_ref(tensor->owner);
+    PyObject *capsule;
+    if (versioned) {
+        l->u.versioned.major = 1;
+        l->u.versioned.context = l;
+        l->u.versioned.deleter = delete_versioned;
+        l->u.versioned.flags = copied ? 2 : 0;
+        capsule = PyCapsule_New(&l->u.versioned, "dltensor_versioned", drop_versioned);
+    } else {
+        l->u.legacy.context = l;
+        l->u.legacy.deleter = delete_legacy;
+        capsule = PyCapsule_New(&l->u.legacy, "dltensor", drop_legacy);
+    }
+    if (!capsule) {
+        hr_batch_unref(l->owner);
+        free(l);
+    }
+    return capsule;
+}
+
+/* ---- import ---- */
+
+static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides)
+{
+    if (dl->device.type != DL_CPU && dl->device.type != DL_CUDA_HOST) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "the tensor is in GPU memory, and this build of Headrace has no GPU "
+                        "support");
+        return -1;
+    }
+    if (dl->ndim < 0 || dl->ndim > HR_MAX_NDIM) {
+        PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, this one %d",
+                     HR_MAX_NDIM, (int)dl->ndim);
+        return -1;
+    }
+    *tensor = (hr_tensor){.data = (char *)dl->data + dl->byte_offset, .dtype = HR_DTYPE_NONE};
+    for (int i = 0; i < HR_DTYPE_COUNT; i++) {
+        if (dl->dtype.lanes == 1 && dl->dtype.code == types[i].code &&
+            dl->dtype.bits == types[i].bits)
+            tensor->dtype = (hr_dtype)i;
+    }
+    if (tensor->dtype == HR_DTYPE_NONE) {
+        PyErr_Format(PyExc_TypeError, "no element type for DLPack code %d with %d bits",
+                     (int)dl->dtype.code, (int)dl->dtype.bits);
+        return -1;
+    }
+    int64_t size = (int64_t)hr_dtype_size(tensor->dtype), stride = size;
+    tensor->shape.ndim = dl->ndim;
+    for (int32_t d = dl->ndim - 1; d >= 0; d--) {
+        tensor->shape.extent[d] = dl->shape[d];
+        strides[d] = dl->strides ? dl->strides[d] * size : stride;
+        stride *= dl->shape[d];
+    }
+    return 0;
+}
+
+static void used_legacy(PyObject *capsule)
+{
+    dl_managed *managed = PyCapsule_GetPointer(capsule, "headrace.dltensor");
+    if (managed && managed->deleter)
+        managed->deleter(managed);
+}
+
+static void used_versioned(PyObject *capsule)
+{
+    dl_versioned *versioned = PyCapsule_GetPointer(capsule, "headrace.dltensor_versioned");
+    if (versioned && versioned->deleter)
+        versioned->deleter(versioned);
+}
+
+PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides)
+{
+    if (PyCapsule_IsValid(capsule, "dltensor")) {
+        dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
+        if (read_tensor(&managed->tensor, tensor, strides) < 0)
+            return NULL;
+        PyObject *holder = PyCapsule_New(managed, "headrace.dltensor", used_legacy);
+        if (holder)
+            PyCapsule_SetName(capsule, "used_dltensor");
+        return holder;
+    }
+    if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
+        dl_versioned *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
+        if (versioned->major != 1) {
+            PyErr_SetString(PyExc_BufferError, "unknown version of DLPack");
+            return NULL;
+        }
+        if (read_tensor(&versioned->tensor, tensor, strides) < 0)
+            return NULL;
+        PyObject *holder = PyCapsule_New(versioned, "headrace.dltensor_versioned", used_versioned);
+        if (holder)
+            PyCapsule_SetName(capsule, "used_dltensor_versioned");
+        return holder;
+    }
+    PyErr_SetString(PyExc_ValueError, "not a DLPack capsule, or one that was used before");
+    return NULL;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Python objects as tensors: ours, or by the buffer protocol, __array_interface__, DLPack or
+ * __array__. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* 'i', 'u', 'f' or 'b' and a size; NONE with TypeError. */
+static hr_dtype dtype_of(char kind, Py_ssize_t size, const char *what)
+{
+    static const struct {
+        char kind;
+        Py_ssize_t size;
+        hr_dtype dtype;
+    } table[] = {
+        {'u', 1, HR_DTYPE_UINT8},  {'u', 2, HR_DTYPE_UINT16},  {'u', 4, HR_DTYPE_UINT32},
+        {'u', 8, HR_DTYPE_UINT64}, {'i', 1, HR_DTYPE_INT8},    {'i', 2, HR_DTYPE_INT16},
+        {'i', 4, HR_DTYPE_INT32},  {'i', 8, HR_DTYPE_INT64},   {'f', 2, HR_DTYPE_FLOAT16},
+        {'f', 4, HR_DTYPE_FLOAT},  {'f', 8, HR_DTYPE_FLOAT64}, {'b', 1, HR_DTYPE_BOOL},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (table[i].kind == kind && table[i].size == size)
+            return table[i].dtype;
+    }
+    PyErr_Format(PyExc_TypeError, "no tensor element type for \"%s\" of %zd bytes", what, size);
+    return HR_DTYPE_NONE;
+}
+
+static hr_dtype dtype_of_format(const char *format, Py_ssize_t size)
+{
+    const char *f = format ? format : "B";
+    if (*f == '@' || *f == '=' || *f == '<' || *f == '|')
+        f++;
+    char kind = 0;
+    if (f[0] && !f[1]) {
+        if (strchr("BHILQNc", f[0]))
+            kind = 'u';
+        else if (strchr("bhilqn", f[0]))
+            kind = 'i';
+        else if (strchr("efd", f[0]))
+            kind = 'f';
+        else if (f[0] == '?')
+            kind = 'b';
+    }
+    return dtype_of(kind, size, format ? format : "");
+}
+
+static int check_ndim(Py_ssize_t ndim)
+{
+    if (ndim <= HR_MAX_NDIM)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, this one %zd", HR_MAX_NDIM,
+                 ndim);
+    return -1;
+}
+
+/* ---- memory that is not dense ---- */
+
+static void copy_strided(char **to, const char *from, const hr_shape *shape, const int64_t *strides,
+                         int32_t d, size_t size)
+{
+    if (d == shape->ndim) {
+        memcpy(*to, from, size);
+        *to += size;
+        return;
+    }
+    for (int64_t i = 0; i < shape->extent[d]; i++)
+        copy_strided(to, from + i * strides[d], shape, strides, d + 1, size);
+}
+
+/* Makes im->tensor dense and aligned, in a copy where it is not. */
+static int make_dense(imported *im, const int64_t *strides)
+{
+    hr_tensor *t = &im->tensor;
+    size_t size = hr_dtype_size(t->dtype);
+    int64_t volume = 1;
+    int dense = 1;
+    for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
+        if (t->shape.extent[d] < 0 ||
+            (t->shape.extent[d] && volume > INT64_MAX / 8 / t->shape.extent[d])) {
+            PyErr_SetString(PyExc_ValueError, "the shape is not a shape");
+            return -1;
+        }
+        if (t->shape.extent[d] != 1 && strides[d] != volume * (int64_t)size)
+            dense = 0;
+        volume *= t->shape.extent[d];
+    }
+    if (volume == 0 || (dense && (uintptr_t)t->data % size == 0))
+        return 0;
+    char *to = im->copy = malloc((size_t)volume * size);
+    if (!to) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    copy_strided(&to, t->data, &t->shape, strides, 0, size);
+    t->data = im->copy;
+    Py_CLEAR(im->holder);
+    return 0;
+}
+
+/* ---- the protocols ---- */
+
+static int import_tensor(tensor_object *tensor, imported *out)
+{
+    out->tensor = tensor->view;
+    out->owner = hr_batch_ref(tensor->owner);
+    return 0;
+}
+
+static int import_buffer(PyObject *object, imported *out)
+{
+    out->holder = PyMemoryView_FromObject(object);
+    Py_buffer view;
+    if (!out->holder || PyObject_GetBuffer(out->holder, &view, PyBUF_FULL_RO) < 0)
+        return -1;
+    int64_t strides[HR_MAX_NDIM];
+    hr_tensor *t = &out->tensor;
+    int rc = check_ndim(view.ndim);
+    if (rc == 0) {
+        t->dtype = dtype_of_format(view.format, view.itemsize);
+        rc = t->dtype == HR_DTYPE_NONE ? -1 : 0;
+    }
+    if (rc == 0 && view.suboffsets) {
+        PyErr_SetString(PyExc_TypeError, "memory behind pointers (suboffsets) cannot be a tensor");
+        rc = -1;
+    }
+    if (rc == 0) {
+        t->data = view.buf;
+        t->shape.ndim = view.ndim;
+        for (int d = 0; d < view.ndim; d++) {
+            t->shape.extent[d] = view.shape[d];
+            strides[d] = view.strides[d];
+        }
+    }
+    PyBuffer_Release(&view); /* the memoryview keeps the memory */
+    return rc < 0 ? -1 : make_dense(out, strides);
+}
+
+static int int64s_of(PyObject *tuple, int64_t *out)
+{
+    for (Py_ssize_t d = 0; d < PyTuple_Size(tuple); d++) {
+        out[d] = PyLong_AsLongLong(PyTuple_GetItem(tuple, d));
+        if (out[d] == -1 && PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
+static int import_interface(PyObject *object, PyObject *interface, imported *out)
+{
+    PyObject *shape = PyDict_GetItemString(interface, "shape");
+    PyObject *data = PyDict_GetItemString(interface, "data");
+    PyObject *strides_tuple = PyDict_GetItemString(interface, "strides");
+    PyObject *typestr = PyDict_GetItemString(interface, "typestr");
+    if (!shape || !PyTuple_Check(shape) || !data || !typestr || !PyUnicode_Check(typestr)) {
+        PyErr_SetString(PyExc_TypeError, "__array_interface__ is incomplete");
+        return -1;
+    }
+    if (!PyTuple_Check(data)) /* PIL and others give the bytes themselves; dense */
+        return -2;
+    Py_ssize_t ndim = PyTuple_Size(shape);
+    const char *type = PyUnicode_AsUTF8AndSize(typestr, NULL);
+    if (!type || check_ndim(ndim) < 0)
+        return -1;
+    hr_tensor *t = &out->tensor;
+    t->dtype = dtype_of(type[0] == '>' ? 0
+                        : type[0]      ? type[1]
+                                       : 0,
+                        type[0] && type[1] ? atoi(type + 2) : 0, type);
+    t->shape.ndim = (int32_t)ndim;
+    if (t->dtype == HR_DTYPE_NONE || int64s_of(shape, t->shape.extent) < 0)
+        return -1;
+    PyObject *address = PyTuple_GetItem(data, 0);
+    t->data = address ? PyLong_AsVoidPtr(address) : NULL;
+    if (PyErr_Occurred())
+        return -1;
+    int64_t strides[HR_MAX_NDIM], stride = (int64_t)hr_dtype_size(t->dtype);
+    for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
+        strides[d] = stride;
+        stride *= t->shape.extent[d];
+    }
+    if (strides_tuple && PyTuple_Check(strides_tuple) &&
+        (PyTuple_Size(strides_tuple) != ndim || int64s_of(strides_tuple, strides) < 0)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError,
+                            "__array_interface__: strides and shape differ in length");
+        return -1;
+    }
+    Py_INCREF(object);
+    out->holder = object;
+    return make_dense(out, strides);
+}
+
+static int import_dlpack(PyObject *capsule, imported *out)
+{
+    int64_t strides[HR_MAX_NDIM];
+    out->holder = dlpack_import(capsule, &out->tensor, strides);
+    return out->holder ? make_dense(out, strides) : -1;
+}
+
+/* A method's result, imported by `rest`; -2 when there is no such method. */
+static int import_called(core_state *state, PyObject *object, const char *method, imported *out)
+{
+    if (!PyObject_HasAttrString(object, method))
+        return -2;
+    PyObject *result = PyObject_CallMethod(object, method, NULL);
+    if (!result)
+        return -1;
+    int rc;
+    if (PyCapsule_CheckExact(result))
+        rc = import_dlpack(result, out);
+    else if (PyObject_CheckBuffer(result))
+        rc = import_buffer(result, out);
+    else {
+        (void)state;
+        PyErr_Format(PyExc_TypeError, "%s did not give what it has to", method);
+        rc = -1;
+    }
+    Py_DECREF(result);
+    return rc;
+}
+
+int import_object(core_state *state, PyObject *object, imported *out)
+{
+    *out = (imported){.tensor = {.dtype = HR_DTYPE_NONE}};
+    int rc = -2;
+    if (PyObject_TypeCheck(object, state->tensor_type))
+        return import_tensor((tensor_object *)object, out);
+    if (PyCapsule_CheckExact(object))
+        rc = import_dlpack(object, out);
+    else if (PyObject_CheckBuffer(object))
+        rc = import_buffer(object, out);
+    if (rc == -2 && PyObject_HasAttrString(object, "__array_interface__")) {
+        PyObject *interface = PyObject_GetAttrString(object, "__array_interface__");
+        rc = interface && PyDict_Check(interface) ? import_interface(object, interface, out) : -2;
+        Py_XDECREF(interface);
+        if (rc == -2)
+            PyErr_Clear();
+    }
+    if (rc == -2)
+        rc = import_called(state, object, "__dlpack__", out);
+    if (rc == -2)
+        rc = import_called(state, object, "__array__", out);
+    if (rc == -2) {
+        PyObject *type = PyType_GetName(Py_TYPE(object));
+        PyErr_Format(
+            PyExc_TypeError,
+            "a \"%S\" cannot be read as a tensor: give a NumPy array, or an object with the "
+            "buffer protocol, __array_interface__ or DLPack",
+            type);
+        Py_XDECREF(type);
+    }
+    if (rc < 0)
+        import_release(out);
+    return rc < 0 ? -1 : 0;
+}
+
+void import_release(imported *im)
+{
+    Py_CLEAR(im->holder);
+    free(im->copy);
+    im->copy = NULL;
+    hr_batch_unref(im->owner);
+    im->owner = NULL;
+}
+
+int import_adopt(core_state *state, imported *im, hr_buffer **buffer)
+{
+    size_t size = hr_dtype_size(im->tensor.dtype);
+    for (int32_t d = 0; d < im->tensor.shape.ndim; d++)
+        size *= (size_t)im->tensor.shape.extent[d];
+    hr_release_fn release = free;
+    void *context = im->copy;
+    if (im->holder) {
+        release = reaper_release;
+        context = reaper_hold(state->reaper, im->holder);
+        if (!context)
+            return -1;
+    }
+    hr_error error = {0};
+    if (hr_buffer_adopt(buffer, im->tensor.data, size, release, context, &error) != HR_STATUS_OK) {
+        if (!im->holder)
+            free(context);
+        else
+            reaper_release(context);
+        im->holder = NULL;
+        im->copy = NULL;
+        core_raise(&error);
+        return -1;
+    }
+    im->holder = NULL; /* the buffer's now */
+    im->copy = NULL;
+    return 0;
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The module object: types, functions about the build, and which exception an hr_status is. */
+#include "core.h"
+
+#include <string.h>
+
+static PyObject *exception_of(hr_status status)
+{
+    switch (status) {
+    case HR_STATUS_VALUE:
+        return PyExc_ValueError;
+    case HR_STATUS_TYPE:
+        return PyExc_TypeError;
+    case HR_STATUS_KEY:
+        return PyExc_KeyError;
+    case HR_STATUS_INDEX:
+        return PyExc_IndexError;
+    case HR_STATUS_NOT_IMPLEMENTED:
+        return PyExc_NotImplementedError;
+    case HR_STATUS_NO_MEMORY:
+        return PyExc_MemoryError;
+    case HR_STATUS_END:
+        return PyExc_StopIteration;
+    case HR_STATUS_TIMEOUT:
+        return PyExc_TimeoutError;
+    default:
+        return PyExc_RuntimeError;
+    }
+}
+
+PyObject *core_text(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "surrogateescape");
+}
+
+PyObject *core_raise(const hr_error *error)
+{
+    PyObject *message = core_text(error->message);
+    if (message) {
+        PyErr_SetObject(exception_of(error->status), message);
+        Py_DECREF(message);
+    }
+    return NULL;
+}
+
+void core_dispose(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object); /* instances of heap types hold on to them */
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+/* Takes the engine's text. */
+static PyObject *text_of(hr_status status, char *text, const hr_error *error)
+{
+    if (status != HR_STATUS_OK)
+        return core_raise(error);
+    PyObject *result = core_text(text);
+    hr_string_free(text);
+    return result;
+}
+
+static PyObject *core_schema_json(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    hr_error error = {0};
+    char *json = NULL;
+    hr_status status = hr_schema_json(&json, &error);
+    return text_of(status, json, &error);
+}
+
+static PyObject *core_doctor_json(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    hr_error error = {0};
+    char *json = NULL;
+    hr_status status = hr_doctor_json(&json, &error);
+    return text_of(status, json, &error);
+}
+
+static PyObject *core_version(PyObject *module, PyObject *unused)
+{
+    (void)module, (void)unused;
+    return core_text(hr_version());
+}
+
+/* set_classes(TensorListCPU, TensorCPU): the Python classes that results are made of. */
+static PyObject *core_set_classes(PyObject *module, PyObject *args)
+{
+    core_state *state = PyModule_GetState(module);
+    PyObject *batch, *tensor;
+    if (!PyArg_ParseTuple(args, "OO:set_classes", &batch, &tensor))
+        return NULL;
+    if (!PyType_Check(batch) || !PyType_Check(tensor) ||
+        !PyType_IsSubtype((PyTypeObject *)batch, state->batch_type) ||
+        !PyType_IsSubtype((PyTypeObject *)tensor, state->tensor_type)) {
+        PyErr_SetString(PyExc_TypeError, "set_classes: expected subclasses of Batch and Tensor");
+        return NULL;
+    }
+    Py_INCREF(batch);
+    Py_INCREF(tensor);
+    Py_XDECREF(state->batch_class);
+    Py_XDECREF(state->tensor_class);
+    state->batch_class = batch;
+    state->tensor_class = tensor;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef core_functions[] = {
+    {"schema_json", core_schema_json, METH_NOARGS,
+     "schema_json() -> str: the operators there are."},
+    {"doctor_json", core_doctor_json, METH_NOARGS, "doctor_json() -> str: this machine and build."},
+    {"version", core_version, METH_NOARGS, "version() -> str: of the engine."},
+    {"set_classes", core_set_classes, METH_VARARGS,
+     "set_classes(batch_class, tensor_class): what results are made of."},
+    {NULL, NULL, 0, NULL}};
+
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type && PyModule_AddType(module, (PyTypeObject *)type) < 0)
+        Py_CLEAR(type);
+    return (PyTypeObject *)type;
+}
+
+static int core_exec(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    state->reaper = reaper_create();
+    if (!state->reaper)
+        return -1;
+    state->graph_type = add_type(module, &graph_spec);
+    state->pipeline_type = add_type(module, &pipeline_spec);
+    state->batch_type = add_type(module, &batch_spec);
+    state->tensor_type = add_type(module, &tensor_spec);
+    if (!state->graph_type || !state->pipeline_type || !state->batch_type || !state->tensor_type)
+        return -1;
+    Py_INCREF((PyObject *)state->batch_type);
+    Py_INCREF((PyObject *)state->tensor_type);
+    state->batch_class = (PyObject *)state->batch_type;
+    state->tensor_class = (PyObject *)state->tensor_type;
+    return PyModule_AddFunctions(module, batch_functions);
+}
+
+static int core_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    core_state *state = PyModule_GetState(module);
+    Py_VISIT((PyObject *)state->graph_type);
+    Py_VISIT((PyObject *)state->pipeline_type);
+    Py_VISIT((PyObject *)state->batch_type);
+    Py_VISIT((PyObject *)state->tensor_type);
+    Py_VISIT(state->batch_class);
+    Py_VISIT(state->tensor_class);
+    return 0;
+}
+
+static int core_clear(PyObject *module)
+{
+    core_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->graph_type);
+    Py_CLEAR(state->pipeline_type);
+    Py_CLEAR(state->batch_type);
+    Py_CLEAR(state->tensor_type);
+    Py_CLEAR(state->batch_class);
+    Py_CLEAR(state->tensor_class);
+    return 0;
+}
+
+static void core_free(void *module)
+{
+    core_state *state = PyModule_GetState(module);
+    if (!state)
+        return;
+    core_clear(module);
+    reaper_close(state->reaper);
+    state->reaper = NULL;
+}
+
+static PyModuleDef_Slot core_slots[] = {{Py_mod_exec, core_exec}, {0, NULL}};
+
+static struct PyModuleDef core_module = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "headrace._core",
+    .m_doc = "The C library as Python objects. Private: use the headrace package.",
+    .m_size = sizeof(core_state),
+    .m_methods = core_functions,
+    .m_slots = core_slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+    .m_free = core_free,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&core_module);
+}

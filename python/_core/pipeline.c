@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Pipeline: the GIL is released around whatever may wait, in slices short enough for Ctrl-C. */
+#include "core.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { SLICE_MS = 100 };
+
+typedef struct pipeline_object {
+    PyObject ob_base;
+    hr_pipeline *pipeline;   /* NULL once closed */
+    PyThread_type_lock lock; /* one call at a time; never waited for with the GIL */
+    core_state *state;
+    int pid;
+} pipeline_object;
+
+/* 0 with the lock held, or -1 with an exception. */
+static int pipeline_enter(pipeline_object *self)
+{
+    if (self->pid !=
+        getpid()) { /* the lock may have been held by a thread that the fork left behind */
+        PyErr_SetString(PyExc_RuntimeError,
+                        "This pipeline was built before the process forked: it cannot be used "
+                        "in the child. Build one there.");
+        return -1;
+    }
+    reaper_drain(self->state->reaper);
+    if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) {
+        PyLockStatus got = PY_LOCK_FAILURE;
+        while (got != PY_LOCK_ACQUIRED) {
+            Py_BEGIN_ALLOW_THREADS got =
+                PyThread_acquire_lock_timed(self->lock, SLICE_MS * 1000LL, 0);
+            Py_END_ALLOW_THREADS if (got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0) return -1;
+        }
+    }
+    if (!self->pipeline) {
+        PyThread_release_lock(self->lock);
+        PyErr_SetString(PyExc_RuntimeError, "This pipeline has been closed.");
+        return -1;
+    }
+    return 0;
+}
+
+static void pipeline_leave(pipeline_object *self)
+{
+    PyThread_release_lock(self->lock);
+}
+
+/* ---- creating ---- */
+
+typedef struct create_args {
+    PyObject *graph;
+    hr_pipeline_options options;
+    const char *on_error;
+    Py_ssize_t host_memory_limit, read_ahead_limit;
+    long long seed, max_image_pixels;
+    int fuse, strict, set_affinity;
+    PyObject *checkpoint, *quarantine, *trace;
+} create_args;
+
+static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
+{
+    static char *names[] = {"graph",
+                            "batch_size",
+                            "num_threads",
+                            "prefetch_queue_depth",
+                            "seed",
+                            "on_error",
+                            "fuse",
+                            "strict",
+                            "set_affinity",
+                            "host_memory_limit",
+                            "read_ahead_limit",
+                            "max_image_pixels",
+                            "quarantine",
+                            "trace",
+                            "checkpoint",
+                            "cpu_level",
+                            NULL};
+    hr_pipeline_options *o = &a->options;
+    hr_pipeline_options_init(o);
+    a->seed = -1;
+    a->on_error = "raise";
+    a->fuse = 1;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, kwargs, "Oii|$iLspppnnLOOOi:Pipeline", names, &a->graph, &o->batch_size,
+            &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
+            &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
+            &a->quarantine, &a->trace, &a->checkpoint, &o->cpu_level))
+        return -1;
+    o->seed = a->seed;
+    o->fuse = a->fuse;
+    o->strict = a->strict;
+    o->set_affinity = a->set_affinity;
+    o->max_image_pixels = a->max_image_pixels;
+    if (a->host_memory_limit < 0 || a->read_ahead_limit < 0 || a->max_image_pixels < 0) {
+        PyErr_SetString(
+            PyExc_ValueError,
+            "host_memory_limit, read_ahead_limit and max_image_pixels must not be negative");
+        return -1;
+    }
+    o->host_memory_limit = (size_t)a->host_memory_limit;
+    o->read_ahead_limit = (size_t)a->read_ahead_limit;
+    static const char *const words[] = {"raise", "replace", "skip"};
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(a->on_error, words[i]) == 0) {
+            o->on_error = (hr_on_error)i;
+            return 0;
+        }
+    }
+    PyErr_Format(PyExc_ValueError,
+                 "on_error must be \"raise\", \"replace\" or \"skip\", not \"%s\"", a->on_error);
+    return -1;
+}
+
+/* A path as the bytes of the file system; 0 or -1. `*bytes` is a new reference or NULL. */
+static int path_of(PyObject *path, PyObject **bytes, const char **text)
+{
+    if (!path || path == Py_None)
+        return 0;
+    if (!PyUnicode_FSConverter(path, bytes))
+        return -1;
+    *text = PyBytes_AsString(*bytes);
+    return *text ? 0 : -1;
+}
+
+static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    core_state *state = PyType_GetModuleState(type);
+    create_args a = {0};
+    PyObject *quarantine = NULL, *trace = NULL;
+    pipeline_object *self = NULL;
+    if (!state || parse_create(args, kwargs, &a) < 0)
+        return NULL;
+    if (!PyObject_TypeCheck(a.graph, state->graph_type)) {
+        PyErr_SetString(PyExc_TypeError, "Pipeline: the first argument must be a Graph");
+        return NULL;
+    }
+    if (path_of(a.quarantine, &quarantine, &a.options.quarantine) < 0 ||
+        path_of(a.trace, &trace, &a.options.trace) < 0)
+        goto cleanup;
+    if (a.checkpoint && a.checkpoint != Py_None) {
+        char *data;
+        Py_ssize_t size;
+        if (PyBytes_AsStringAndSize(a.checkpoint, &data, &size) < 0)
+            goto cleanup;
+        a.options.checkpoint = data;
+        a.options.checkpoint_size = (size_t)size;
+    }
+    self = (pipeline_object *)PyType_GenericAlloc(type, 0);
+    if (!self)
+        goto cleanup;
+    self->state = state;
+    self->pid = getpid();
+    self->lock = PyThread_allocate_lock();
+    if (!self->lock) {
+        PyErr_NoMemory();
+        Py_CLEAR(self);
+        goto cleanup;
+    }
+    hr_error error = {0};
+    hr_status status;
+    const hr_graph *graph = graph_get(a.graph);
+    Py_BEGIN_ALLOW_THREADS status = hr_pipeline_create(&self->pipeline, graph, &a.options, &error);
+    Py_END_ALLOW_THREADS if (status != HR_STATUS_OK)
+    {
+        core_raise(&error);
+        Py_CLEAR(self);
+    }
+cleanup:
+    Py_XDECREF(quarantine);
+    Py_XDECREF(trace);
+    return (PyObject *)self;
+}
+
+static PyObject *pipeline_close(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    pipeline_object *self = (pipeline_object *)object;
+    if (!self->pipeline || self->pid != getpid())
+        Py_RETURN_NONE;
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    hr_pipeline *pipeline = self->pipeline;
+    self->pipeline = NULL;
+    pipeline_leave(self);
+    Py_BEGIN_ALLOW_THREADS hr_pipeline_destroy(pipeline);
+    Py_END_ALLOW_THREADS reaper_drain(self->state->reaper);
+    Py_RETURN_NONE;
+}
+
+static void pipeline_dealloc(PyObject *object)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    if (self->pid == getpid()) {
+        if (self->pipeline) { /* nobody else has it any more */
+            Py_BEGIN_ALLOW_THREADS hr_pipeline_destroy(self->pipeline);
+            Py_END_ALLOW_THREADS reaper_drain(self->state->reaper);
+        }
+        if (self->lock)
+            PyThread_free_lock(self->lock);
+    }
+    core_dispose(object);
+}
+
+/* ---- running ---- */
+
+static PyObject *outputs_tuple(core_state *state, hr_outputs *outputs)
+{
+    int32_t count = hr_outputs_count(outputs);
+    PyObject *tuple = PyTuple_New(count);
+    for (int32_t i = 0; tuple && i < count; i++) {
+        PyObject *batch = batch_wrap(state, (PyTypeObject *)state->batch_class,
+                                     hr_batch_ref(hr_outputs_batch(outputs, i)));
+        if (!batch || PyTuple_SetItem(tuple, i, batch) < 0)
+            Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+/* run() -> ((batch, ...), iteration, positions) */
+static PyObject *pipeline_run(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    pipeline_object *self = (pipeline_object *)object;
+    hr_error error = {0};
+    hr_outputs *outputs = NULL;
+    hr_status status;
+    do {
+        if (pipeline_enter(self) < 0)
+            return NULL;
+        Py_BEGIN_ALLOW_THREADS status = hr_pipeline_run(self->pipeline, SLICE_MS, &outputs, &error);
+        Py_END_ALLOW_THREADS pipeline_leave(self);
+        if (status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
+            return NULL;
+    } while (status == HR_STATUS_TIMEOUT);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    PyObject *tuple = outputs_tuple(self->state, outputs);
+    PyObject *result = tuple
+                           ? Py_BuildValue("(NLi)", tuple, (long long)hr_outputs_iteration(outputs),
+                                           hr_outputs_positions(outputs))
+                           : NULL;
+    hr_outputs_unref(outputs);
+    return result;
+}
+
+static PyObject *pipeline_feed(PyObject *object, PyObject *args)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    int node;
+    PyObject *list;
+    hr_batch *batches[64];
+    if (!PyArg_ParseTuple(args, "iO:feed", &node, &list))
+        return NULL;
+    Py_ssize_t count = PySequence_Size(list);
+    if (count < 0)
+        return NULL;
+    if (count > 64) {
+        PyErr_SetString(PyExc_ValueError, "feed: more than 64 outputs");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PySequence_GetItem(list, i);
+        batches[i] = item ? batch_get(self->state, item) : NULL;
+        Py_XDECREF(item); /* `list` holds it */
+        if (!batches[i])
+            return NULL;
+    }
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        hr_pipeline_feed(self->pipeline, node, batches, (int32_t)count, &error);
+    Py_END_ALLOW_THREADS pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *pipeline_feed_room(PyObject *object, PyObject *arg)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long node = PyLong_AsLong(arg);
+    if ((node == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
+        return NULL;
+    int32_t room;
+    Py_BEGIN_ALLOW_THREADS room = hr_pipeline_feed_room(self->pipeline, (int32_t)node);
+    Py_END_ALLOW_THREADS pipeline_leave(self);
+    return PyLong_FromLong(room);
+}
+
+static PyObject *pipeline_pending(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    pipeline_object *self = (pipeline_object *)object;
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    int32_t pending;
+    Py_BEGIN_ALLOW_THREADS pending = hr_pipeline_pending(self->pipeline);
+    Py_END_ALLOW_THREADS pipeline_leave(self);
+    return PyLong_FromLong(pending);
+}
+
+/* ---- reports ---- */
+
+static PyObject *pipeline_reader_meta(PyObject *object, PyObject *arg)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long node = PyLong_AsLong(arg);
+    if ((node == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    hr_reader_meta m;
+    hr_status status = hr_pipeline_reader_meta(self->pipeline, (int32_t)node, &m, &error);
+    pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    return Py_BuildValue("{s:L,s:L,s:i,s:i,s:i,s:i}", "epoch_size", (long long)m.epoch_size,
+                         "epoch_size_padded", (long long)m.epoch_size_padded, "number_of_shards",
+                         m.number_of_shards, "shard_id", m.shard_id, "pad_last_batch",
+                         (int)m.pad_last_batch, "stick_to_shard", (int)m.stick_to_shard);
+}
+
+static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    pipeline_object *self = (pipeline_object *)object;
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    char *text = NULL;
+    size_t size = 0;
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS status = hr_pipeline_checkpoint(self->pipeline, &text, &size, &error);
+    Py_END_ALLOW_THREADS pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    PyObject *bytes = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
+    hr_string_free(text);
+    return bytes;
+}
+
+typedef hr_status (*report_fn)(hr_pipeline *pipeline, char **text, hr_error *error);
+
+static PyObject *report(PyObject *object, report_fn function)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    char *text = NULL;
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS status = function(self->pipeline, &text, &error);
+    Py_END_ALLOW_THREADS pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    PyObject *result = core_text(text);
+    hr_string_free(text);
+    return result;
+}
+
+static PyObject *pipeline_stats(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return report(self, hr_pipeline_stats);
+}
+
+static PyObject *pipeline_explain(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return report(self, hr_pipeline_explain);
+}
+
+static PyObject *pipeline_errors(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return report(self, hr_pipeline_errors);
+}
+
+static PyObject *pipeline_describe(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return report(self, hr_pipeline_describe);
+}
+
+static PyMethodDef pipeline_methods[] = {
+    {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions)"},
+    {"feed", pipeline_feed, METH_VARARGS,
+     "feed(node, batches): the next batch of each output of the source."},
+    {"feed_room", pipeline_feed_room, METH_O,
+     "feed_room(node) -> int: batches the source takes now."},
+    {"pending", pipeline_pending, METH_NOARGS,
+     "pending() -> int: iterations started and not taken."},
+    {"reader_meta", pipeline_reader_meta, METH_O, "reader_meta(node) -> dict"},
+    {"checkpoint", pipeline_checkpoint, METH_NOARGS, "checkpoint() -> bytes"},
+    {"stats", pipeline_stats, METH_NOARGS, "stats() -> str: JSON"},
+    {"explain", pipeline_explain, METH_NOARGS, "explain() -> str"},
+    {"errors", pipeline_errors, METH_NOARGS, "errors() -> str: JSON"},
+    {"describe", pipeline_describe, METH_NOARGS, "describe() -> str: the plan"},
+    {"close", pipeline_close, METH_NOARGS, "close(): cancels and joins; later calls fail."},
+    {NULL, NULL, 0, NULL}};
+
+static PyType_Slot pipeline_slots[] = {{Py_tp_new, pipeline_new},
+                                       {Py_tp_dealloc, pipeline_dealloc},
+                                       {Py_tp_methods, pipeline_methods},
+                                       {Py_tp_doc, "A graph that runs."},
+                                       {0, NULL}};
+
+PyType_Spec pipeline_spec = {.name = "headrace._core.Pipeline",
+                             .basicsize = sizeof(pipeline_object),
+                             .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                             .slots = pipeline_slots};

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Tensor, the storage of TensorCPU: a view that keeps its batch alive, for whoever speaks the
+ * buffer protocol,
+ * __array_interface__ or DLPack. Nothing is copied. */
+#include "core.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static char no_elements; /* where empty tensors point */
+
+typedef struct element {
+    const char *format;  /* struct module */
+    const char *typestr; /* __array_interface__ */
+} element;
+
+static const element elements[HR_DTYPE_COUNT] = {
+    [HR_DTYPE_UINT8] = {"B", "|u1"},   [HR_DTYPE_UINT16] = {"H", "<u2"},
+    [HR_DTYPE_UINT32] = {"I", "<u4"},  [HR_DTYPE_UINT64] = {"Q", "<u8"},
+    [HR_DTYPE_INT8] = {"b", "|i1"},    [HR_DTYPE_INT16] = {"h", "<i2"},
+    [HR_DTYPE_INT32] = {"i", "<i4"},   [HR_DTYPE_INT64] = {"q", "<i8"},
+    [HR_DTYPE_FLOAT16] = {"e", "<f2"}, [HR_DTYPE_FLOAT] = {"f", "<f4"},
+    [HR_DTYPE_FLOAT64] = {"d", "<f8"}, [HR_DTYPE_BOOL] = {"?", "|b1"},
+};
+
+static const element *element_of(const hr_tensor *t)
+{
+    if (t->dtype >= 0 && t->dtype < HR_DTYPE_COUNT)
+        return &elements[t->dtype];
+    PyErr_SetString(PyExc_TypeError, "the tensor has no element type");
+    return NULL;
+}
+
+static int64_t volume_of(const hr_shape *shape)
+{
+    int64_t volume = 1;
+    for (int32_t d = 0; d < shape->ndim; d++)
+        volume *= shape->extent[d];
+    return volume;
+}
+
+static void *data_of(const tensor_object *self)
+{
+    return self->view.data ? self->view.data : &no_elements;
+}
+
+PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, const hr_tensor *view)
+{
+    tensor_object *self = (tensor_object *)PyType_GenericAlloc(type, 0);
+    if (!self)
+        return NULL;
+    self->state = state;
+    self->owner = hr_batch_ref(owner);
+    self->view = *view;
+    self->pid = getpid();
+    Py_ssize_t stride = (Py_ssize_t)hr_dtype_size(view->dtype);
+    for (int32_t d = view->shape.ndim - 1; d >= 0; d--) {
+        self->extents[d] = (Py_ssize_t)view->shape.extent[d];
+        self->extents[HR_MAX_NDIM + d] = stride;
+        stride *= (Py_ssize_t)view->shape.extent[d];
+    }
+    return (PyObject *)self;
+}
+
+static void tensor_dealloc(PyObject *object)
+{
+    tensor_object *self = (tensor_object *)object;
+    if (self->owner && self->pid == getpid()) {
+        hr_batch_unref(self->owner);
+        reaper_drain(self->state->reaper);
+    }
+    core_dispose(object);
+}
+
+/* ---- protocols ---- */
+
+static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags)
+{
+    tensor_object *self = (tensor_object *)object;
+    const element *e = element_of(&self->view);
+    view->obj = NULL;
+    if (!e)
+        return -1;
+    int32_t ndim = self->view.shape.ndim;
+    *view = (Py_buffer){
+        .buf = data_of(self),
+        .obj = object,
+        .itemsize = (Py_ssize_t)hr_dtype_size(self->view.dtype),
+        .len =
+            (Py_ssize_t)(volume_of(&self->view.shape) * (int64_t)hr_dtype_size(self->view.dtype)),
+        .ndim = (flags & PyBUF_ND) == PyBUF_ND ? ndim : 1,
+        .format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? (char *)(uintptr_t)e->format : NULL,
+        .shape = (flags & PyBUF_ND) == PyBUF_ND ? self->extents : NULL,
+        .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->extents + HR_MAX_NDIM : NULL,
+    };
+    Py_INCREF(object);
+    return 0;
+}
+
+static PyObject *shape_tuple(const hr_shape *shape)
+{
+    PyObject *tuple = PyTuple_New(shape->ndim);
+    for (int32_t d = 0; tuple && d < shape->ndim; d++)
+        PyTuple_SetItem(tuple, d, PyLong_FromLongLong(shape->extent[d]));
+    return tuple;
+}
+
+static PyObject *tensor_array_interface(PyObject *object, void *unused)
+{
+    (void)unused;
+    tensor_object *self = (tensor_object *)object;
+    const element *e = element_of(&self->view);
+    PyObject *shape = e ? shape_tuple(&self->view.shape) : NULL;
+    if (!shape)
+        return NULL;
+    return Py_BuildValue("{s:N,s:s,s:(NO),s:O,s:i}", "shape", shape, "typestr", e->typestr, "data",
+                         PyLong_FromVoidPtr(data_of(self)), Py_False, "strides", Py_None, "version",
+                         3);
+}
+
+static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
+    PyObject *stream = Py_None, *max_version = Py_None, *device = Py_None, *copy = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream,
+                                     &max_version, &device, &copy))
+        return NULL;
+    if (stream != Py_None) {
+        PyErr_SetString(PyExc_BufferError, "stream: this tensor is in host memory");
+        return NULL;
+    }
+    if (device != Py_None) {
+        int kind, number;
+        if (!PyArg_ParseTuple(device, "ii", &kind, &number))
+            return NULL;
+        if (kind != 1) {
+            PyErr_SetString(PyExc_BufferError, "dl_device: this tensor is in host memory");
+            return NULL;
+        }
+    }
+    if (copy == Py_True) {
+        PyErr_SetString(PyExc_BufferError, "copy=True: this tensor is only lent");
+        return NULL;
+    }
+    int versioned = 0;
+    if (max_version != Py_None) {
+        int major, minor;
+        if (!PyArg_ParseTuple(max_version, "ii", &major, &minor))
+            return NULL;
+        versioned = major >= 1;
+    }
+    return dlpack_export((tensor_object *)object, versioned, 0);
+}
+
+static PyObject *tensor_dlpack_device(PyObject *object, PyObject *unused)
+{
+    (void)object, (void)unused;
+    return Py_BuildValue("(ii)", 1, 0); /* kDLCPU */
+}
+
+/* ---- facts ---- */
+
+static PyObject *tensor_shape(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    PyObject *tuple = shape_tuple(&((tensor_object *)object)->view.shape);
+    PyObject *list = tuple ? PySequence_List(tuple) : NULL;
+    Py_XDECREF(tuple);
+    return list;
+}
+
+static PyObject *tensor_ndim(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((tensor_object *)object)->view.shape.ndim);
+}
+
+static PyObject *tensor_dtype(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((tensor_object *)object)->view.dtype);
+}
+
+static PyObject *tensor_nbytes(PyObject *object, void *unused)
+{
+    (void)unused;
+    const hr_tensor *t = &((tensor_object *)object)->view;
+    return PyLong_FromLongLong(volume_of(&t->shape) * (int64_t)hr_dtype_size(t->dtype));
+}
+
+static PyObject *tensor_layout(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return core_text(((tensor_object *)object)->view.layout.name);
+}
+
+static PyObject *tensor_source_info(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    const char *text = ((tensor_object *)object)->view.source_info;
+    return core_text(text ? text : "");
+}
+
+static PyObject *tensor_data_ptr(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromVoidPtr(data_of((tensor_object *)object));
+}
+
+static int layout_into(hr_tensor *t, const char *layout)
+{
+    size_t length = strlen(layout);
+    if (length > HR_MAX_NDIM || (length && (int32_t)length != t->shape.ndim)) {
+        PyErr_Format(PyExc_ValueError, "layout \"%s\" does not fit a tensor of %d dimensions",
+                     layout, (int)t->shape.ndim);
+        return -1;
+    }
+    memset(&t->layout, 0, sizeof(t->layout));
+    memcpy(t->layout.name, layout, length);
+    return 0;
+}
+
+static PyObject *tensor_set_layout(PyObject *object, PyObject *layout)
+{
+    PyObject *bytes = PyUnicode_AsUTF8String(layout);
+    if (!bytes)
+        return NULL;
+    int rc = layout_into(&((tensor_object *)object)->view, PyBytes_AsString(bytes));
+    Py_DECREF(bytes);
+    if (rc < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* _view(dtype, shape, layout): the same bytes as another tensor. */
+static PyObject *tensor_view(PyObject *object, PyObject *args)
+{
+    tensor_object *self = (tensor_object *)object;
+    int dtype;
+    PyObject *shape;
+    const char *layout;
+    if (!PyArg_ParseTuple(args, "iO!s:_view", &dtype, &PyTuple_Type, &shape, &layout))
+        return NULL;
+    hr_tensor view = self->view;
+    view.dtype = (hr_dtype)dtype;
+    Py_ssize_t ndim = PyTuple_Size(shape);
+    if (hr_dtype_size(view.dtype) == 0 || ndim > HR_MAX_NDIM) {
+        PyErr_SetString(PyExc_ValueError, "no such element type, or more than 8 dimensions");
+        return NULL;
+    }
+    int64_t bytes = volume_of(&self->view.shape) * (int64_t)hr_dtype_size(self->view.dtype);
+    int64_t volume = 1, limit = bytes / (int64_t)hr_dtype_size(view.dtype);
+    view.shape.ndim = (int32_t)ndim;
+    for (Py_ssize_t d = 0; d < ndim; d++) {
+        int64_t extent = PyLong_AsLongLong(PyTuple_GetItem(shape, d));
+        if (extent == -1 && PyErr_Occurred())
+            return NULL;
+        if (extent < 0 || (extent > 0 && volume > limit / extent))
+            volume = -1;
+        view.shape.extent[d] = extent;
+        volume = volume < 0 ? -1 : volume * extent;
+        if (volume < 0)
+            break;
+    }
+    if (volume < 0 || volume * (int64_t)hr_dtype_size(view.dtype) != bytes) {
+        PyErr_SetString(PyExc_ValueError, "the new type and shape need another number of bytes");
+        return NULL;
+    }
+    if (layout_into(&view, layout) < 0)
+        return NULL;
+    return tensor_wrap(self->state, Py_TYPE(object), self->owner, &view);
+}
+
+static PyObject *tensor_copy_to(PyObject *object, PyObject *address)
+{
+    tensor_object *self = (tensor_object *)object;
+    void *to = PyLong_AsVoidPtr(address);
+    if (PyErr_Occurred())
+        return NULL;
+    size_t size = (size_t)volume_of(&self->view.shape) * hr_dtype_size(self->view.dtype);
+    if (size && !to) {
+        PyErr_SetString(PyExc_ValueError, "copy_to_external: the address is null");
+        return NULL;
+    }
+    const void *from = data_of(self);
+    Py_BEGIN_ALLOW_THREADS if (size) memcpy(to, from, size);
+    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+}
+
+static PyMethodDef tensor_methods[] = {
+    {"shape", tensor_shape, METH_NOARGS, "shape() -> list of int"},
+    {"ndim", tensor_ndim, METH_NOARGS, "ndim() -> int"},
+    {"layout", tensor_layout, METH_NOARGS, "layout() -> str: one letter a dimension, or empty."},
+    {"set_layout", tensor_set_layout, METH_O, "set_layout(layout): of this view only."},
+    {"source_info", tensor_source_info, METH_NOARGS,
+     "source_info() -> str: where the sample came from (a path), or empty."},
+    {"data_ptr", tensor_data_ptr, METH_NOARGS,
+     "data_ptr() -> int: address; valid while this object lives."},
+    {"_view", tensor_view, METH_VARARGS,
+     "_view(dtype, shape, layout) -> Tensor of the same bytes."},
+    {"_copy_to", tensor_copy_to, METH_O, "_copy_to(address)"},
+    {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule; nothing "
+     "is copied."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "__dlpack_device__() -> (1, 0)"},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef tensor_getset[] = {
+    {"_dtype", tensor_dtype, NULL, NULL, NULL},
+    {"nbytes", tensor_nbytes, NULL, "Bytes of the elements.", NULL},
+    {"__array_interface__", tensor_array_interface, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, tensor_dealloc},
+                                     {Py_tp_methods, tensor_methods},
+                                     {Py_tp_getset, tensor_getset},
+                                     {Py_bf_getbuffer, tensor_getbuffer},
+                                     {Py_tp_doc, "One sample, or a whole batch, in host memory."},
+                                     {0, NULL}};
+
+PyType_Spec tensor_spec = {.name = "headrace._core.Tensor",
+                           .basicsize = sizeof(tensor_object),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                    Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           .slots = tensor_slots};
