@@ -75,7 +75,7 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
     if (!source && !def->lower && !def->run_cpu && !def->run_batch)
         return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it");
-    if ((def->run_cpu || def->run_batch) && !def->infer)
+    if (def->run_cpu && !def->infer)
         return hr_fail(error, HR_STATUS_VALUE, "it runs and has no infer");
     if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))
         return hr_fail(error, HR_STATUS_VALUE, "lower and lower_rank belong together");

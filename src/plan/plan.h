@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The graph compiled: which nodes run, in which stages, which of them as chains of image programs. Pure functions on
- * data: prune, merge (equal nodes), place, fuse, group. */
+/* The graph compiled: which nodes run, in which stages, which of them as chains of image programs.
+ * Pure functions on data: prune, merge (equal nodes), place, fuse, group. */
 #ifndef HR_PLAN_PLAN_H
 #define HR_PLAN_PLAN_H
 
@@ -14,7 +14,8 @@ typedef struct hr_plan_input {
 
 /* A step: one node, or a chain of nodes that lower into image programs one behind the other. */
 typedef struct hr_plan_step {
-    int32_t first, count; /* nodes plan->order[first .. first + count - 1]; count > 1 is a fused chain */
+    int32_t first,
+        count; /* nodes plan->order[first .. first + count - 1]; count > 1 is a fused chain */
 } hr_plan_step;
 
 typedef enum hr_stage_kind {
@@ -24,36 +25,39 @@ typedef enum hr_stage_kind {
 
 typedef struct hr_plan_stage {
     hr_stage_kind kind;
-    bool ordered; /* iterations one at a time, in order */
+    bool ordered;         /* iterations one at a time, in order */
     int32_t first, count; /* steps */
-    int32_t group;        /* samples a task; <= 0: the whole batch (all its nodes are CHEAP) */
+    int32_t group;        /* samples a task; <= 0: the whole batch (all nodes CHEAP, or ordered) */
 } hr_plan_stage;
 
 /* A value is one output of one planned node. */
 typedef struct hr_plan_value {
-    hr_edge edge;     /* graph node and output */
-    int32_t output;   /* which pipeline output it is first, or -1 */
-    int32_t uses;     /* consumers in the plan, outputs counted */
-    int32_t stage;    /* made in this stage */
-    bool crosses;     /* also used in a later stage: must outlive its task */
-    bool internal;    /* inside a fused chain: exists only if the chain is cut there */
+    hr_edge edge;   /* graph node and output */
+    int32_t output; /* which pipeline output it is first, or -1 */
+    int32_t uses;   /* consumers in the plan, outputs counted */
+    int32_t stage;  /* made in this stage */
+    bool crosses;   /* also used in a later stage: must outlive its task */
+    bool internal;  /* inside a fused chain: exists only if the chain is cut there */
 } hr_plan_value;
 
 typedef struct hr_plan {
     const hr_graph *graph; /* borrowed */
     int32_t *order;        /* planned nodes (graph indices), in running order: sources first */
     int32_t order_count;
-    int32_t *replaced;     /* graph node -> the equal node that runs for it (itself mostly); -1: pruned */
+    int32_t
+        *replaced; /* graph node -> the equal node that runs for it (itself mostly); -1: pruned */
     hr_plan_step *steps;
     int32_t step_count;
     hr_plan_stage *stages;
     int32_t stage_count;
     hr_plan_value *values;
     int32_t value_count;
-    int32_t *value_of;     /* graph node -> its first value index, -1 when not planned; outputs are consecutive */
-    int32_t *outputs;      /* pipeline output -> value */
+    int32_t *value_of; /* graph node -> its first value index, -1 when not planned; outputs are
+                          consecutive */
+    int32_t *outputs;  /* pipeline output -> value */
     int32_t output_count;
-    int32_t *sources;      /* source nodes (graph indices), definition order; [0] is the primary one */
+    int32_t *sources; /* source nodes (graph indices); [0] is the primary one, the first reader if
+                         there is one; the others in definition order */
     int32_t source_count;
 } hr_plan;
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Orders steps and gathers them to stages: all per-sample work that can run together does, and only
+ * nodes that need the whole batch or iterations in order cut it. */
+#include "plan/pass.h"
+
+static bool fed(const hr_op_def *def)
+{
+    return (def->flags & HR_OP_SOURCE) && !def->reader;
+}
+
+/* Whether the node has a stage of its own. */
+static bool cuts(const hr_node *node)
+{
+    if (node->def->flags & HR_OP_SOURCE)
+        return false;
+    return node->def->run_batch || (node->def->flags & HR_OP_ORDERED);
+}
+
+static bool ready(const hr__planning *p, int32_t head)
+{
+    for (int32_t i = head; i >= 0; i = p->next[i]) {
+        const hr_node *node = p->plan->graph->nodes[i];
+        int32_t n = hr__plan_edge_count(node);
+        for (int32_t k = 0; k < n; k++) {
+            int32_t input = hr__plan_edge(p->plan, node, k).node;
+            if (p->step_of[input] < 0 && input != p->prev[i])
+                return false;
+        }
+    }
+    return true;
+}
+
+static void step_add(hr__planning *p, int32_t head)
+{
+    hr_plan *plan = p->plan;
+    hr_plan_step *step = &plan->steps[plan->step_count];
+    step->first = plan->order_count;
+    for (int32_t i = head; i >= 0; i = p->next[i]) {
+        plan->order[plan->order_count++] = i;
+        p->step_of[i] = plan->step_count;
+        step->count++;
+    }
+    plan->step_count++;
+}
+
+static bool stage_cheap(const hr_plan *plan, const hr_plan_stage *stage)
+{
+    for (int32_t s = stage->first; s < stage->first + stage->count; s++) {
+        for (int32_t i = 0; i < plan->steps[s].count; i++) {
+            const hr_op_def *def = plan->graph->nodes[plan->order[plan->steps[s].first + i]]->def;
+            if (!(def->flags & HR_OP_CHEAP) && !fed(def))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Closes the stage that the steps from `first` on make. */
+static void stage_add(hr_plan *plan, int32_t first, const hr_node *alone)
+{
+    if (plan->step_count == first)
+        return;
+    hr_plan_stage *stage = &plan->stages[plan->stage_count++];
+    bool batch = alone && alone->def->run_batch;
+    *stage = (hr_plan_stage){.kind = batch ? HR_STAGE_KIND_BATCH : HR_STAGE_KIND_SAMPLE,
+                             .ordered = alone && (alone->def->flags & HR_OP_ORDERED),
+                             .first = first,
+                             .count = plan->step_count - first};
+    stage->group = batch || stage->ordered || stage_cheap(plan, stage) ? 0 : 1;
+}
+
+/* The chain that ends in `last`. */
+static int32_t chain_head(const hr__planning *p, int32_t last)
+{
+    while (p->prev[last] >= 0)
+        last = p->prev[last];
+    return last;
+}
+
+typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_CUT } step_kind;
+
+static step_kind kind_of(const hr_node *node)
+{
+    return node->def->flags & HR_OP_SOURCE ? STEP_SOURCE : cuts(node) ? STEP_CUT : STEP_SAMPLE;
+}
+
+/* Adds every step of a kind that is ready. All that a chain needs was defined before its last node,
+ * so going by last nodes is a topological order and one pass is enough. */
+static void steps_add(hr__planning *p, step_kind kind)
+{
+    hr_plan *plan = p->plan;
+    for (int32_t last = 0; last < plan->graph->count; last++) {
+        const hr_node *node = plan->graph->nodes[last];
+        if (plan->replaced[last] != last || p->next[last] >= 0 || p->step_of[last] >= 0 ||
+            kind_of(node) != kind)
+            continue;
+        int32_t head = chain_head(p, last), first = plan->step_count;
+        if (!ready(p, head))
+            continue;
+        step_add(p, head);
+        if (kind == STEP_CUT)
+            stage_add(plan, first, node);
+    }
+}
+
+/* The primary source, the first reader if there is one, comes first. */
+static void sources_list(hr_plan *plan)
+{
+    for (int32_t i = 0; i < plan->graph->count; i++) {
+        const hr_op_def *def = plan->graph->nodes[i]->def;
+        if (plan->replaced[i] != i || !(def->flags & HR_OP_SOURCE))
+            continue;
+        int32_t k = plan->source_count++;
+        bool primary = def->reader != NULL;
+        for (int32_t j = 0; j < k; j++)
+            primary = primary && fed(plan->graph->nodes[plan->sources[j]]->def);
+        for (; primary && k > 0; k--)
+            plan->sources[k] = plan->sources[k - 1];
+        plan->sources[k] = i;
+    }
+}
+
+hr_status hr__plan_group(hr__planning *p, hr_error *error)
+{
+    hr_plan *plan = p->plan;
+    size_t n = (size_t)plan->graph->count + 1;
+    int32_t planned = 0;
+    plan->order = hr_calloc(n, sizeof(*plan->order), error);
+    plan->steps = plan->order ? hr_calloc(n, sizeof(*plan->steps), error) : NULL;
+    plan->stages = plan->steps ? hr_calloc(n, sizeof(*plan->stages), error) : NULL;
+    plan->sources = plan->stages ? hr_calloc(n, sizeof(*plan->sources), error) : NULL;
+    if (!plan->sources)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < plan->graph->count; i++) {
+        p->step_of[i] = -1;
+        planned += plan->replaced[i] == i;
+    }
+    sources_list(plan);
+    int32_t first = 0;
+    steps_add(p, STEP_SOURCE);
+    /* Every round adds at least the undone step whose last node was defined first. */
+    while (plan->order_count < planned || first < plan->step_count) {
+        steps_add(p, STEP_SAMPLE);
+        stage_add(plan, first, NULL);
+        steps_add(p, STEP_CUT);
+        first = plan->step_count;
+    }
+    return HR_STATUS_OK;
+}

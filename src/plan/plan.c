@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Plans: the passes in their order, and the values that flow between nodes. */
+#include "plan/pass.h"
+
+int32_t hr__plan_edge_count(const hr_node *node)
+{
+    return node->input_count + node->arg_input_count;
+}
+
+hr_edge hr__plan_edge(const hr_plan *plan, const hr_node *node, int32_t i)
+{
+    hr_edge edge =
+        i < node->input_count ? node->inputs[i] : node->arg_inputs[i - node->input_count].edge;
+    return (hr_edge){plan->replaced[edge.node], edge.output};
+}
+
+int32_t hr_plan_value_find(const hr_plan *plan, hr_edge edge)
+{
+    int32_t outputs = hr_graph_node_outputs(plan->graph, edge.node);
+    if (edge.output < 0 || edge.output >= outputs || plan->replaced[edge.node] < 0)
+        return -1;
+    return plan->value_of[plan->replaced[edge.node]] + edge.output;
+}
+
+static int32_t stage_of_step(const hr_plan *plan, int32_t step)
+{
+    int32_t i = 0;
+    while (step >= plan->stages[i].first + plan->stages[i].count)
+        i++;
+    return i;
+}
+
+static hr_status values_reserve(hr_plan *plan, hr_error *error)
+{
+    size_t count = 0, nodes = (size_t)plan->graph->count;
+    plan->value_of = hr_calloc(nodes + 1, sizeof(*plan->value_of), error);
+    if (!plan->value_of)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < nodes; i++)
+        plan->value_of[i] = -1;
+    for (int32_t i = 0; i < plan->order_count; i++)
+        count += (size_t)plan->graph->nodes[plan->order[i]]->output_count;
+    plan->values = hr_calloc(count + 1, sizeof(*plan->values), error);
+    plan->outputs = plan->values
+                        ? hr_calloc((size_t)plan->graph->output_count + 1, sizeof(int32_t), error)
+                        : NULL;
+    return plan->outputs ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static void values_make(hr__planning *p)
+{
+    hr_plan *plan = p->plan;
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        int32_t node = plan->order[i];
+        int32_t stage = stage_of_step(plan, p->step_of[node]);
+        plan->value_of[node] = plan->value_count;
+        for (int32_t k = 0; k < plan->graph->nodes[node]->output_count; k++) {
+            plan->values[plan->value_count++] = (hr_plan_value){
+                .edge = {node, k}, .output = -1, .stage = stage, .internal = p->next[node] >= 0};
+        }
+    }
+}
+
+static void values_use(hr__planning *p)
+{
+    hr_plan *plan = p->plan;
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        const hr_node *node = plan->graph->nodes[plan->order[i]];
+        int32_t stage = stage_of_step(plan, p->step_of[plan->order[i]]);
+        int32_t n = hr__plan_edge_count(node);
+        for (int32_t k = 0; k < n; k++) {
+            hr_edge edge = hr__plan_edge(plan, node, k);
+            hr_plan_value *value = &plan->values[plan->value_of[edge.node] + edge.output];
+            value->uses++;
+            value->crosses = value->crosses || stage > value->stage;
+        }
+    }
+    for (int32_t i = 0; i < plan->graph->output_count; i++) {
+        int32_t v = hr_plan_value_find(plan, plan->graph->outputs[i]);
+        plan->outputs[plan->output_count++] = v;
+        plan->values[v].uses++;
+        if (plan->values[v].output < 0)
+            plan->values[v].output = i;
+    }
+}
+
+static hr_status plan_fill(hr__planning *p, hr_error *error)
+{
+    size_t n = (size_t)p->plan->graph->count + 1;
+    p->plan->replaced = hr_calloc(n, sizeof(int32_t), error);
+    p->uses = p->plan->replaced ? hr_calloc(n, sizeof(int32_t), error) : NULL;
+    p->next = p->uses ? hr_calloc(n, sizeof(int32_t), error) : NULL;
+    p->prev = p->next ? hr_calloc(n, sizeof(int32_t), error) : NULL;
+    p->step_of = p->prev ? hr_calloc(n, sizeof(int32_t), error) : NULL;
+    if (!p->step_of)
+        return HR_STATUS_NO_MEMORY;
+    hr__plan_prune(p);
+    HR_TRY(hr__plan_merge(p, error));
+    hr__plan_fuse(p);
+    HR_TRY(hr__plan_group(p, error));
+    HR_TRY(values_reserve(p->plan, error));
+    values_make(p);
+    values_use(p);
+    return HR_STATUS_OK;
+}
+
+hr_status hr_plan_make(hr_plan **out, const hr_graph *graph, bool fuse, hr_error *error)
+{
+    if (graph->output_count == 0)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "a pipeline without outputs");
+    hr_plan *plan = hr_calloc(1, sizeof(*plan), error);
+    if (!plan)
+        return HR_STATUS_NO_MEMORY;
+    plan->graph = graph;
+    hr__planning p = {.plan = plan, .fuse = fuse};
+    hr_status status = plan_fill(&p, error);
+    hr_free(p.uses);
+    hr_free(p.next);
+    hr_free(p.prev);
+    hr_free(p.step_of);
+    if (status != HR_STATUS_OK) {
+        hr_plan_destroy(plan);
+        return status;
+    }
+    *out = plan;
+    return HR_STATUS_OK;
+}
+
+void hr_plan_destroy(hr_plan *plan)
+{
+    if (!plan)
+        return;
+    hr_free(plan->order);
+    hr_free(plan->replaced);
+    hr_free(plan->steps);
+    hr_free(plan->stages);
+    hr_free(plan->values);
+    hr_free(plan->value_of);
+    hr_free(plan->outputs);
+    hr_free(plan->sources);
+    hr_free(plan);
+}
