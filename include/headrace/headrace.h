@@ -43,7 +43,7 @@ typedef enum hr_status {
     HR_STATUS_NOT_IMPLEMENTED, /* NotImplementedError */
     HR_STATUS_IO,              /* RuntimeError: the system refused a file */
     HR_STATUS_CORRUPT,         /* RuntimeError: bytes that are not what they claim to be */
-    HR_STATUS_LIMIT,           /* RuntimeError: a configured limit on memory, pixels, ... */
+    HR_STATUS_LIMIT,           /* RuntimeError: the configured limit on memory */
     HR_STATUS_NO_MEMORY,       /* MemoryError */
     HR_STATUS_END,             /* StopIteration: a source has no more data */
     HR_STATUS_TIMEOUT,         /* the wait ended before the result came; call again */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What was wrong with which sample: a bounded list, and a quarantine file on request. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exec/exec.h"
+
+#define BAD_KEPT 10000 /* the counter goes on, the list does not */
+
+static hr_bad *bad_slot(hr_pipeline *p)
+{
+    if (p->bad_count == BAD_KEPT)
+        return NULL;
+    if (p->bad_count == p->bad_capacity) {
+        int32_t capacity = HR_MAX(16, 2 * p->bad_capacity);
+        hr_bad *bad = hr_realloc(p->bad, (size_t)capacity, sizeof(*bad), NULL);
+        if (!bad)
+            return NULL;
+        p->bad = bad;
+        p->bad_capacity = capacity;
+    }
+    return &p->bad[p->bad_count++];
+}
+
+/* Lock held: one line a file, in the order in which they were met. */
+static void quarantine(const hr_pipeline *p, const char *source, const char *message)
+{
+    FILE *f = p->quarantine ? fopen(p->quarantine, "ae") : NULL;
+    if (!f)
+        return;
+    fprintf(f, "%s\t%s\n", source, message);
+    fclose(f);
+}
+
+void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
+{
+    const hr_sample *s = task->sample;
+    const char *source = s->info ? s->info : "";
+    hr_place place = s->sources ? s->sources[0].place
+                                : (hr_place){task->iteration->first_sample + s->index, 0, 0};
+    pthread_mutex_lock(&p->lock);
+    p->bad_total++;
+    hr_bad *bad = bad_slot(p);
+    if (bad)
+        *bad = (hr_bad){.iteration = task->iteration->number,
+                        .index = place.index,
+                        .epoch = place.epoch,
+                        .action = action,
+                        .source = hr_strdup(source, NULL),
+                        .op = hr_strdup(task->node ? task->node->name : "", NULL),
+                        .message = hr_strdup(message, NULL)};
+    quarantine(p, source, message);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void hr__bad_fini(hr_pipeline *p)
+{
+    for (int32_t i = 0; i < p->bad_count; i++) {
+        hr_free(p->bad[i].source);
+        hr_free(p->bad[i].op);
+        hr_free(p->bad[i].message);
+    }
+    hr_free(p->bad);
+    hr_free(p->quarantine);
+}
+
+hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...)
+{
+    char text[512];
+    va_list list;
+    va_start(list, fmt);
+    vsnprintf(text, sizeof(text), fmt, list);
+    va_end(list);
+    if (!task || !task->pipeline)
+        return HR_STATUS_OK;
+    if (task->pipeline->options.strict)
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s (strict=True makes this warning an error)",
+                       text);
+    if (!task->sample->warned)
+        hr__bad_record(task->pipeline, task, "warning", text);
+    task->sample->warned = true;
+    return HR_STATUS_OK;
+}
+
+int64_t hr_task_max_pixels(const hr_task *task)
+{
+    return task && task->pipeline ? task->pipeline->options.max_image_pixels : (int64_t)1 << 28;
+}
+
+hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)
+{
+    hr_text t = {0};
+    hr_text_append(&t, "[");
+    pthread_mutex_lock(&p->lock);
+    for (int32_t i = 0; i < p->bad_count; i++) {
+        const hr_bad *b = &p->bad[i];
+        hr_text_append(
+            &t, "%s{\"iteration\": %lld, \"index\": %lld, \"epoch\": %lld, \"action\": \"%s\"",
+            i ? ", " : "", (long long)b->iteration, (long long)b->index, (long long)b->epoch,
+            b->action);
+        hr_text_append(&t, ", \"source\": ");
+        hr_text_append_quoted(&t, b->source ? b->source : "");
+        hr_text_append(&t, ", \"operator\": ");
+        hr_text_append_quoted(&t, b->op ? b->op : "");
+        hr_text_append(&t, ", \"message\": ");
+        hr_text_append_quoted(&t, b->message ? b->message : "");
+        hr_text_append(&t, "}");
+    }
+    pthread_mutex_unlock(&p->lock);
+    hr_text_append(&t, "]");
+    return hr_text_take(&t, json, NULL, error);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* One sample through one node, or through a chain of nodes as few image programs as possible.
+ * Fusion is decided here anew for every sample: a node that cannot join the program for this sample
+ * cuts the chain before it. */
+#include <string.h>
+
+#include "core/core.h"
+#include "exec/exec.h"
+#include "image/program.h"
+
+/* Stands between a program and its coded source to tell decoding from the rest. */
+typedef struct timed_source {
+    hr_image_source inner;
+    int64_t *ns;
+    int64_t stall_us;
+} timed_source;
+
+static hr_status timed_decode(void *context, hr_window window, void *dst, size_t stride,
+                              hr_op_call *c, hr_error *error)
+{
+    timed_source *t = context;
+    int64_t start = hr_clock_ns();
+    if (t->stall_us > 0)
+        nanosleep(&(struct timespec){t->stall_us / 1000000, t->stall_us % 1000000 * 1000}, NULL);
+    hr_status status = t->inner.decode(t->inner.context, window, dst, stride, c, error);
+    *t->ns += hr_clock_ns() - start;
+    return status;
+}
+
+/* Inputs of a call are the executor's own array, const only to operators. */
+static void set_input(hr_op_call *c, const hr_tensor *t)
+{
+    ((hr_tensor *)c->in)[0] = *t;
+}
+
+/* Lowers nodes i .. into `p` as far as they go; `*end` is the first that did not join. */
+static hr_status lower_from(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,
+                            hr_error *error)
+{
+    const hr_op_def *def = chain->nodes[i]->def;
+    *end = i;
+    if (!def->lower)
+        return HR_STATUS_OK;
+    if (def->lower_rank != HR_LOWER_RANK_SOURCE) {
+        hr_status status =
+            hr_program_from_tensor(p, &chain->calls[i].in[0], def->in[0].layouts, error);
+        if (status != HR_STATUS_OK)
+            return def->run_cpu ? HR_STATUS_OK : status;
+    }
+    for (int32_t k = i; k < chain->count && chain->nodes[k]->def->lower; k++) {
+        if (k > i && chain->nodes[k]->def->lower_rank == HR_LOWER_RANK_SOURCE)
+            break;
+        chain->failed = k;
+        hr_status status = chain->nodes[k]->def->lower(&chain->calls[k], p, error);
+        if (status == HR_STATUS_NOT_FUSABLE)
+            break;
+        HR_TRY(status);
+        *end = k + 1;
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status run_program(hr_chain *chain, hr_image_program *p, int32_t first, int32_t last,
+                             hr_tensor *out, hr_error *error)
+{
+    hr_program_describe(p, out);
+    chain->failed = last;
+    HR_TRY(chain->memory(chain->context, last, 0, out, error));
+    timed_source timed = {p->coded, chain->decode_ns, chain->stall_decode_us};
+    if (p->coded.decode)
+        p->coded = (hr_image_source){&timed, timed_decode};
+    chain->failed = first;
+    return hr_program_run(p, &chain->calls[first], out->data, error);
+}
+
+/* infer, memory, run_cpu: a node on its own. */
+static hr_status run_alone(hr_chain *chain, int32_t i, hr_error *error)
+{
+    hr_op_call *c = &chain->calls[i];
+    chain->failed = i;
+    if (!c->def->run_cpu)
+        return hr_fail(error, HR_STATUS_ERROR, "this input is not supported");
+    if (c->def->infer)
+        HR_TRY(c->def->infer(c, error));
+    for (int32_t k = 0; k < c->n_out; k++)
+        if (!(c->def->flags & HR_OP_VIEW) && !c->out[k].data)
+            HR_TRY(chain->memory(chain->context, i, k, &c->out[k], error));
+    return c->def->run_cpu(c, 1, error);
+}
+
+hr_status hr__chain_run(hr_chain *chain, hr_error *error)
+{
+    for (int32_t i = 0, end; i < chain->count; i = end) {
+        hr_image_program p;
+        hr_op_call *c = &chain->calls[i];
+        if (i > 0)
+            set_input(c, &chain->calls[i - 1].out[0]);
+        chain->failed = i;
+        HR_TRY(lower_from(chain, i, &p, &end, error));
+        if (end > i) {
+            HR_TRY(run_program(chain, &p, i, end - 1, &chain->calls[end - 1].out[0], error));
+        } else {
+            HR_TRY(run_alone(chain, i, error));
+            end = i + 1;
+        }
+    }
+    return HR_STATUS_OK;
+}

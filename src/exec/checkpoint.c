@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A checkpoint is a few integers: because order and randomness are pure functions of positions,
+ * resuming takes the same time anywhere. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+#define CHECKPOINT_VERSION 1
+
+/* FNV-1a over the graph's text: a checkpoint fits only the pipeline that it came from. */
+uint64_t hr__graph_fingerprint(const hr_graph *graph)
+{
+    char *text = NULL;
+    size_t size = 0;
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (hr_graph_serialize(graph, &text, &size, NULL) != HR_STATUS_OK)
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
+    hr_string_free(text);
+    return hash >> 1; /* fits a JSON integer */
+}
+
+hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_error *error)
+{
+    hr_text t = {0};
+    pthread_mutex_lock(&p->lock);
+    hr_text_append(
+        &t, "{\"headrace_checkpoint\": %d, \"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, ",
+        CHECKPOINT_VERSION, HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed);
+    hr_text_append(
+        &t, "\"batch_size\": %d, \"iteration\": %lld, \"sample\": %lld, \"positions\": [",
+        p->options.batch_size, (long long)p->taken_iteration, (long long)p->taken_sample);
+    for (int32_t k = 0; k < p->source_count; k++)
+        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->taken_position[k]);
+    pthread_mutex_unlock(&p->lock);
+    hr_text_append(&t, "]}");
+    return hr_text_take(&t, text, size, error);
+}
+
+static hr_status get_integer(const hr_json *json, const char *key, int64_t *out, hr_error *error)
+{
+    const hr_json *v = hr_json_get(json, key);
+    if (!v || v->kind != HR_JSON_KIND_NUMBER || !v->is_integer || v->i < 0)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' is missing or not a number", key);
+    *out = v->i;
+    return HR_STATUS_OK;
+}
+
+/* A padded epoch's positions depend on the batch size. */
+static bool any_padded(const hr_pipeline *p)
+{
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (p->sources[k].reader && p->sources[k].sampler.args.pad_last_batch)
+            return true;
+    return false;
+}
+
+static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
+{
+    int64_t version = 0, graph = 0, seed = 0, batch_size = 0;
+    HR_TRY(get_integer(json, "headrace_checkpoint", &version, error));
+    if (version != CHECKPOINT_VERSION)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: version %lld, this build reads %d",
+                       (long long)version, CHECKPOINT_VERSION);
+    HR_TRY(get_integer(json, "graph", &graph, error));
+    HR_TRY(get_integer(json, "seed", &seed, error));
+    HR_TRY(get_integer(json, "batch_size", &batch_size, error));
+    if ((uint64_t)graph != p->fingerprint)
+        return hr_fail(error, HR_STATUS_ERROR, "checkpoint: it belongs to a different pipeline");
+    if (seed != p->seed)
+        return hr_fail(error, HR_STATUS_ERROR, "checkpoint: its seed is %lld, the pipeline's %lld",
+                       (long long)seed, (long long)p->seed);
+    if (batch_size != p->options.batch_size && any_padded(p))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "checkpoint: its batch_size is %lld, the pipeline's %d; with pad_last_batch "
+                       "they must be equal",
+                       (long long)batch_size, p->options.batch_size);
+    HR_TRY(get_integer(json, "iteration", &p->next_iteration, error));
+    HR_TRY(get_integer(json, "sample", &p->next_sample, error));
+    const hr_json *positions = hr_json_get(json, "positions");
+    if (!positions || positions->kind != HR_JSON_KIND_LIST || positions->count != p->source_count)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'positions' does not fit the sources");
+    for (int32_t k = 0; k < p->source_count; k++) {
+        const hr_json *v = &positions->items[k];
+        if (v->kind != HR_JSON_KIND_NUMBER || !v->is_integer || v->i < 0 || v->i > INT64_MAX / 2)
+            return hr_fail(error, HR_STATUS_VALUE, "checkpoint: a position is no number");
+        p->sources[k].position = p->taken_position[k] = v->i;
+    }
+    p->taken_iteration = p->next_iteration;
+    p->taken_sample = p->next_sample;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error)
+{
+    hr_json *json;
+    hr_status status =
+        hr_json_parse(&json, p->options.checkpoint, p->options.checkpoint_size, error);
+    if (status != HR_STATUS_OK)
+        return error ? hr_error_prefix(error, "checkpoint") : status;
+    status = apply(p, json, error);
+    hr_json_destroy(json);
+    return status;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The engine's insides. One lock a pipeline guards the iterations, the fed batches and the error
+ * log; the work itself runs without it. Workers take the oldest task there is, so that no batch
+ * waits for another. */
+#ifndef HR_EXEC_EXEC_H
+#define HR_EXEC_EXEC_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "core/batch.h"
+#include "core/core.h"
+#include "io/readahead.h"
+#include "plan/plan.h"
+#include "readers/sampler.h"
+
+#define HR_REPLACE_ATTEMPTS 16
+
+typedef struct hr_iteration hr_iteration;
+
+/* ---- sources ---- */
+
+typedef struct hr_fed { /* one iteration's batches of a fed source */
+    hr_batch *batch[HR_OP_MAX_OUTPUTS];
+    int32_t count, size;
+    struct hr_fed *next;
+} hr_fed;
+
+typedef struct hr_source {
+    const hr_node *node;
+    const hr_reader_def *reader; /* NULL: fed from outside */
+    void *state;                 /* of the reader's node */
+    hr_sampler sampler;
+    int64_t position; /* of the next sample to schedule */
+    hr_read **ahead;  /* ring of requests for positions position .. position + ahead_count - 1 */
+    int32_t ahead_count, ahead_capacity, ahead_first;
+    hr_fed *fed_first, *fed_last;
+    int32_t fed_count;
+} hr_source;
+
+/* ---- iterations ---- */
+
+typedef struct hr_sample_source { /* one sample at one source */
+    hr_place place;
+    int64_t position;
+    hr_read *read;
+} hr_sample_source;
+
+typedef struct hr_sample {
+    int32_t index; /* in the iteration */
+    hr_sample_source *sources;
+    hr_status status; /* not OK: failed, or left out when `skipped` */
+    bool skipped, warned;
+    int32_t attempt;
+    const char *info; /* source_info of the primary source, borrowed from its state */
+    hr_error *error;
+} hr_sample;
+
+/* Where one pipeline output of an iteration is gathered; `lock` guards the choice of the common
+ * shape. */
+typedef struct hr_gather {
+    pthread_mutex_t lock;
+    bool decided;
+    hr_tensor
+        like; /* shape and type of the first sample, which the contiguous buffer is made for */
+    size_t sample_bytes;
+    hr_buffer *buffer;
+    hr_tensor *tensors; /* a sample; each holds a reference of its buffer */
+} hr_gather;
+
+struct hr_iteration {
+    int64_t number;
+    int64_t first_sample; /* running number of its first sample */
+    int32_t size;         /* samples scheduled */
+    int32_t positions;    /* taken from the primary source, dropped iterations before it included */
+    int32_t stage, next_task, tasks, tasks_left;
+    bool done;
+    hr_sample *samples;
+    hr_sample_source *sample_sources;
+    hr_fed **fed;        /* a source; NULL for readers */
+    hr_tensor *crossing; /* plan->crossing_count x size: values used in later stages, each with its
+                            buffer */
+    hr_gather *gathers;
+    hr_status status;
+    hr_error error;
+    int64_t *end_position; /* a source: its position after this iteration */
+    int64_t end_sample;
+    hr_iteration *next;
+};
+
+struct hr_outputs {
+    atomic_int refs;
+    int64_t iteration;
+    int32_t positions, count;
+    hr_batch *batch[];
+};
+
+/* ---- bad samples ---- */
+
+typedef struct hr_bad {
+    int64_t iteration, index, epoch;
+    const char *action; /* "raised", "replaced", "skipped", "warning" */
+    char *source, *op, *message;
+} hr_bad;
+
+/* ---- counters ---- */
+
+typedef struct hr_worker_stats {
+    int64_t *node_ns;    /* plan order; chain steps are attributed to their nodes where they can be
+                            told apart */
+    int64_t *node_count; /* samples */
+    int64_t busy_ns, idle_ns, read_wait_ns, tasks;
+} hr_worker_stats;
+
+typedef struct hr_trace hr_trace;
+
+typedef struct hr_worker {
+    pthread_t thread;
+    struct hr_pipeline *pipeline;
+    int32_t number;
+    hr_arena *arena;
+    hr_worker_stats stats; /* of the task at hand: the worker's own */
+    hr_worker_stats total; /* guarded by the pipeline's lock */
+} hr_worker;
+
+typedef struct hr_stall { /* injected delays, for tests: HEADRACE_STALL */
+    bool random;
+    int64_t read_us, decode_us;
+} hr_stall;
+
+struct hr_pipeline {
+    hr_pipeline_options options;
+    pid_t pid;
+    hr_graph *graph;
+    hr_plan *plan;
+    void **states; /* graph node -> what `create` made */
+    uint64_t *node_seeds;
+    int32_t *crossing_of; /* value -> row of iteration->crossing, or -1 */
+    int32_t crossing_count;
+    hr_pool *pool;
+    hr_readahead *readahead;
+    const struct hr_kernels *kernels;
+    hr_stall stall;
+    hr_trace *trace;
+    uint64_t fingerprint; /* of the graph: a checkpoint fits only its own */
+    int64_t seed;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* a task may be there */
+    pthread_cond_t ready; /* an iteration is done */
+    bool stop;
+    hr_source *sources;
+    int32_t source_count;
+    hr_iteration *first, *last; /* in flight, oldest first */
+    int32_t in_flight;
+    int64_t next_iteration, next_sample;
+    int32_t
+        carried_positions; /* of iterations that were dropped because every sample was skipped */
+    hr_bad *bad;
+    int32_t bad_count, bad_capacity;
+    int64_t bad_total;
+    char *quarantine; /* file for bad samples, or NULL */
+    hr_status broken; /* scheduling failed: every run says so */
+    hr_error broken_error;
+
+    hr_worker *workers;
+    int32_t worker_count, started;
+
+    /* what the consumer has taken: the state of a checkpoint */
+    int64_t taken_iteration, taken_sample;
+    int64_t *taken_position;
+    int64_t start_ns, first_ready_ns, last_run_ns; /* clock readings */
+    int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;
+};
+
+/* A sample on its way through a task: what hr_task_warn and limits need. */
+struct hr_task {
+    hr_pipeline *pipeline;
+    hr_iteration *iteration;
+    hr_sample *sample;
+    const hr_node *node;
+    hr_worker *worker;
+    int64_t decode_ns; /* time inside coded sources, to tell decoding from the rest of a chain */
+};
+
+/* ---- running nodes (run.c): no lock held ---- */
+
+typedef struct hr_group { /* samples that go through a stage together */
+    hr_pipeline *pipeline;
+    hr_worker *worker;
+    hr_iteration *iteration;
+    int32_t first, count;
+    hr_tensor *values; /* plan->value_count x count */
+    hr_task *tasks;    /* a sample */
+    hr_arena *arena;
+    struct hr_held *held; /* buffers that live until the group is released */
+} hr_group;
+
+/* Takes over one reference until hr__group_release. Never fails: without memory for the note it
+ * keeps the buffer for ever rather than too short. */
+void hr__group_hold(hr_group *g, hr_buffer *buffer);
+void hr__group_release(hr_group *g);
+/* Keeps a value for later stages: with a reference, or a copy when it lies in the arena. */
+hr_status hr__value_keep(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error);
+
+/* Runs a stage for the group. Failures are in the samples' status. */
+void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
+/* Runs one chain or node for one sample; used by stages and by hr_op_invoke. */
+typedef struct hr_chain {
+    const hr_node *const *nodes;
+    hr_op_call *calls; /* a node; filled but for inputs made inside the chain */
+    int32_t count;
+
+    /* Memory for output `output` of chain node `i`, described in `t`: sets t->data and t->buffer.
+     */
+    hr_status (*memory)(void *context, int32_t i, int32_t output, hr_tensor *t, hr_error *error);
+    void *context;
+    int32_t failed; /* node that failed */
+    int64_t *decode_ns;
+    int64_t stall_decode_us;
+} hr_chain;
+hr_status hr__chain_run(hr_chain *chain, hr_error *error);
+
+/* ---- iterations (iteration.c): lock held ---- */
+hr_status hr__schedule(hr_pipeline *p);
+void hr__iteration_free(hr_pipeline *p, hr_iteration *it);
+/* Makes the tasks of a stage, or ends the iteration behind the last one. */
+void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
+/* No lock held: the iteration is the caller's. */
+hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_error *error);
+
+/* ---- sources (source.c) ---- */
+hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error);
+void hr__source_fini(hr_pipeline *p, hr_source *s);
+/* Place and request of the next position; keeps the read-ahead full. Lock held. */
+hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, hr_error *error);
+/* A substitute for a bad sample. No lock needed. */
+hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
+                             int32_t attempt, hr_error *error);
+/* Outputs of the source for one sample into values. */
+hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
+                          hr_error *error);
+void hr__fed_free(hr_fed *fed);
+
+/* ---- gathering outputs (gather.c) ---- */
+hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                            hr_tensor *t, hr_error *error);
+/* The value of a sample is there: keeps it (a reference, or a copy when it lies in the arena). */
+hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                         const hr_tensor *t, hr_error *error);
+
+/* ---- errors (bad.c) ---- */
+void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message);
+void hr__bad_fini(hr_pipeline *p);
+
+/* ---- workers (worker.c) ---- */
+hr_status hr__workers_start(hr_pipeline *p, hr_error *error);
+void hr__workers_join(hr_pipeline *p);
+
+/* ---- the rest ---- */
+hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error);
+void hr__affinity_apply(int32_t worker, bool set_affinity);
+hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);
+uint64_t hr__graph_fingerprint(const hr_graph *graph);
+hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error);
+void hr__trace_span(hr_trace *trace, int32_t worker, const char *name, int64_t start_ns,
+                    int64_t end_ns, int64_t iteration, int32_t sample);
+void hr__trace_destroy(hr_trace *trace); /* writes the file */
+void hr__stall_random(const hr_stall *stall, uint64_t salt);
+
+#endif

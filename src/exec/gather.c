@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Outputs are written once, into their place in the batch: the first sample to arrive fixes the
+ * shape that the contiguous buffer is made for; samples of that shape get their slot in it, others
+ * a buffer of their own. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+static bool same_kind(const hr_tensor *a, const hr_tensor *b)
+{
+    return a->dtype == b->dtype && hr_shape_equal(&a->shape, &b->shape);
+}
+
+/* The contiguous buffer, on the first call; gather->lock held. */
+static hr_status decide(hr_pipeline *p, const hr_iteration *it, hr_gather *g, const hr_tensor *t,
+                        size_t bytes, hr_error *error)
+{
+    size_t total;
+    if (!hr_size_mul(bytes, (size_t)it->size, &total))
+        return hr_fail(error, HR_STATUS_LIMIT, "the batch's size overflows");
+    HR_TRY(hr_pool_alloc(p->pool, total, &g->buffer, error));
+    g->like = *t;
+    g->sample_bytes = bytes;
+    g->decided = true;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                            hr_tensor *t, hr_error *error)
+{
+    hr_gather *g = &it->gathers[output];
+    hr_tensor *slot = &g->tensors[sample];
+    size_t bytes;
+    if (!hr_tensor_bytes(t, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+    pthread_mutex_lock(&g->lock);
+    hr_status status = g->decided ? HR_STATUS_OK : decide(p, it, g, t, bytes, error);
+    bool fits = status == HR_STATUS_OK && same_kind(&g->like, t);
+    pthread_mutex_unlock(&g->lock);
+    HR_TRY(status);
+    hr_buffer_unref(slot->buffer);
+    *slot = *t;
+    slot->buffer = NULL;
+    if (fits) {
+        slot->buffer = hr_buffer_ref(g->buffer);
+        slot->data = (char *)hr_buffer_data(g->buffer) + (size_t)sample * g->sample_bytes;
+    } else {
+        HR_TRY(hr_pool_alloc(p->pool, bytes, &slot->buffer, error));
+        slot->data = hr_buffer_data(slot->buffer);
+    }
+    t->data = slot->data;
+    t->buffer = slot->buffer;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                         const hr_tensor *t, hr_error *error)
+{
+    hr_tensor *slot = &it->gathers[output].tensors[sample];
+    if (slot->buffer && slot->data == t->data) {
+        slot->layout = t->layout;
+        return HR_STATUS_OK;
+    }
+    if (t->buffer) { /* a view, or bytes that somebody lends: no copy */
+        hr_buffer *buffer = hr_buffer_ref(t->buffer);
+        hr_buffer_unref(slot->buffer);
+        *slot = *t;
+        slot->buffer = buffer;
+        return HR_STATUS_OK;
+    }
+    hr_tensor copy = *t;
+    size_t bytes;
+    HR_TRY(hr__gather_memory(p, it, output, sample, &copy, error));
+    if (hr_tensor_bytes(t, &bytes) && bytes > 0)
+        memcpy(copy.data, t->data, bytes);
+    return HR_STATUS_OK;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* An iteration's life: scheduled (its samples are fixed), worked on, published as batches. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
+{
+    if (!it)
+        return;
+    for (int32_t i = 0; it->sample_sources && i < it->size * p->source_count; i++)
+        hr_readahead_drop(p->readahead, it->sample_sources[i].read);
+    for (int32_t i = 0; it->samples && i < it->size; i++)
+        hr_free(it->samples[i].error);
+    for (int32_t i = 0; it->fed && i < p->source_count; i++)
+        hr__fed_free(it->fed[i]);
+    for (int32_t i = 0; it->crossing && i < p->crossing_count * it->size; i++)
+        hr_buffer_unref(it->crossing[i].buffer);
+    for (int32_t k = 0; it->gathers && k < p->plan->output_count; k++) {
+        hr_gather *g = &it->gathers[k];
+        for (int32_t i = 0; g->tensors && i < it->size; i++)
+            hr_buffer_unref(g->tensors[i].buffer);
+        hr_buffer_unref(g->buffer);
+        hr_free(g->tensors);
+        pthread_mutex_destroy(&g->lock);
+    }
+    hr_free(it->gathers);
+    hr_free(it->crossing);
+    hr_free(it->fed);
+    hr_free(it->samples);
+    hr_free(it->sample_sources);
+    hr_free(it->end_position);
+    hr_free(it);
+}
+
+static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_error *error)
+{
+    size_t n = (size_t)size, sources = (size_t)p->source_count,
+           outputs = (size_t)p->plan->output_count;
+    hr_iteration *it = hr_calloc(1, sizeof(*it), error);
+    if (!it)
+        return HR_STATUS_NO_MEMORY;
+    it->size = size;
+    it->samples = hr_calloc(n + 1, sizeof(*it->samples), error);
+    it->sample_sources = hr_calloc(n * sources + 1, sizeof(*it->sample_sources), error);
+    it->fed = hr_calloc(sources + 1, sizeof(*it->fed), error);
+    it->crossing = hr_calloc((size_t)p->crossing_count * n + 1, sizeof(*it->crossing), error);
+    it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
+    it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
+    bool ok = it->samples && it->sample_sources && it->fed && it->crossing && it->end_position &&
+              it->gathers;
+    for (size_t k = 0; it->gathers && k < outputs; k++) {
+        pthread_mutex_init(&it->gathers[k].lock, NULL);
+        it->gathers[k].tensors = hr_calloc(n + 1, sizeof(hr_tensor), error);
+        ok = ok && it->gathers[k].tensors;
+    }
+    if (!ok) {
+        hr__iteration_free(p, it);
+        return HR_STATUS_NO_MEMORY;
+    }
+    *out = it;
+    return HR_STATUS_OK;
+}
+
+void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
+{
+    it->stage = stage;
+    it->next_task = 0;
+    if (stage >= p->plan->stage_count) {
+        it->done = true;
+        return;
+    }
+    const hr_plan_stage *s = &p->plan->stages[stage];
+    bool whole = s->kind == HR_STAGE_KIND_BATCH || s->group <= 0;
+    int32_t group = whole ? HR_MAX(it->size, 1) : s->group;
+    it->tasks = it->tasks_left = (it->size + group - 1) / group;
+    if (it->tasks == 0)
+        it->done = true;
+}
+
+static hr_status fill(hr_pipeline *p, hr_iteration *it, hr_error *error)
+{
+    for (int32_t i = 0; i < it->size; i++) {
+        hr_sample *s = &it->samples[i];
+        s->index = i;
+        bool reader = p->source_count > 0 && p->sources[0].reader;
+        s->sources = reader ? &it->sample_sources[i * p->source_count] : NULL;
+        for (int32_t k = 0; k < p->source_count; k++) {
+            hr_source *source = &p->sources[k];
+            hr_sample_source *ss = &it->sample_sources[i * p->source_count + k];
+            if (source->reader)
+                HR_TRY(hr__source_next(p, source, ss, error));
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+/* Size of the next iteration: what was fed, or a full batch. -1: a source must be fed first. */
+static int32_t next_size(const hr_pipeline *p)
+{
+    int32_t size = p->options.batch_size;
+    bool fed = false;
+    for (int32_t k = 0; k < p->source_count; k++) {
+        const hr_source *s = &p->sources[k];
+        if (s->reader)
+            continue;
+        if (!s->fed_first)
+            return -1;
+        size = fed ? size : s->fed_first->size;
+        fed = true;
+    }
+    return size;
+}
+
+static void take_fed(hr_pipeline *p, hr_iteration *it)
+{
+    for (int32_t k = 0; k < p->source_count; k++) {
+        hr_source *s = &p->sources[k];
+        if (s->reader)
+            continue;
+        it->fed[k] = s->fed_first;
+        s->fed_first = s->fed_first->next;
+        s->fed_last = s->fed_first ? s->fed_last : NULL;
+        s->fed_count--;
+        if (it->fed[k]->size != it->size && it->status == HR_STATUS_OK)
+            it->status = hr_fail(&it->error, HR_STATUS_ERROR,
+                                 "external_source: the batches of one iteration differ in size: "
+                                 "%d and %d samples",
+                                 it->size, it->fed[k]->size);
+    }
+}
+
+static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
+{
+    hr_iteration *it;
+    HR_TRY(allocate(p, size, &it, error));
+    it->number = p->next_iteration++;
+    it->first_sample = p->next_sample;
+    p->next_sample += size;
+    it->positions = size;
+    take_fed(p, it);
+    hr_status status = it->status == HR_STATUS_OK ? fill(p, it, error) : HR_STATUS_OK;
+    if (status != HR_STATUS_OK) {
+        hr__iteration_free(p, it);
+        return status;
+    }
+    for (int32_t k = 0; k < p->source_count; k++)
+        it->end_position[k] = p->sources[k].position;
+    it->end_sample = p->next_sample;
+    hr__iteration_enter(p, it, it->status == HR_STATUS_OK ? 0 : p->plan->stage_count);
+    *(p->last ? &p->last->next : &p->first) = it;
+    p->last = it;
+    p->in_flight++;
+    pthread_cond_broadcast(&p->work);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__schedule(hr_pipeline *p)
+{
+    while (p->broken == HR_STATUS_OK && p->in_flight < p->options.prefetch_queue_depth) {
+        int32_t size = next_size(p);
+        if (size < 0)
+            break;
+        p->broken = schedule_one(p, size, &p->broken_error);
+    }
+    return p->broken;
+}
+
+/* The first sample that failed speaks for the iteration. */
+static hr_status first_failure(hr_iteration *it, hr_error *error)
+{
+    if (it->status != HR_STATUS_OK)
+        return hr_fail(error, it->status, "%s", it->error.message);
+    for (int32_t i = 0; i < it->size; i++) {
+        const hr_sample *s = &it->samples[i];
+        if (s->status == HR_STATUS_OK)
+            continue;
+        if (s->error)
+            return hr_fail(error, s->status, "%s", s->error->message);
+        return hr_fail(error, s->status, "out of memory");
+    }
+    return HR_STATUS_OK;
+}
+
+/* All source_info strings of the iteration in one block, which the batches keep. */
+static hr_buffer *gather_infos(hr_pipeline *p, hr_iteration *it, hr_error *error)
+{
+    size_t total = 0;
+    for (int32_t i = 0; i < it->size; i++)
+        total += it->samples[i].info ? strlen(it->samples[i].info) + 1 : 0;
+    hr_buffer *block = NULL;
+    if (total == 0 || hr_pool_alloc(p->pool, total, &block, error) != HR_STATUS_OK)
+        return NULL;
+    char *at = hr_buffer_data(block);
+    for (int32_t i = 0; i < it->size; i++) {
+        hr_sample *s = &it->samples[i];
+        if (!s->info)
+            continue;
+        size_t size = strlen(s->info) + 1;
+        memcpy(at, s->info, size);
+        s->info = at;
+        at += size;
+    }
+    return block;
+}
+
+static hr_status check_types(const hr_iteration *it, const hr_gather *g, int32_t output,
+                             hr_error *error)
+{
+    const hr_tensor *first = NULL;
+    for (int32_t i = 0; i < it->size; i++) {
+        const hr_tensor *t = &g->tensors[i];
+        if (it->samples[i].skipped)
+            continue;
+        first = first ? first : t;
+        if (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "output %d: samples differ in type or number of dimensions: %s, %d and "
+                           "%s, %d",
+                           output, hr_dtype_name(first->dtype), first->shape.ndim,
+                           hr_dtype_name(t->dtype), t->shape.ndim);
+    }
+    return HR_STATUS_OK;
+}
+
+/* Closes the holes that skipped samples left in a contiguous buffer. */
+static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t to)
+{
+    char *base = g->buffer ? hr_buffer_data(g->buffer) : NULL;
+    if (from == to || !base || t->data != base + (size_t)from * g->sample_bytes)
+        return;
+    memmove(base + (size_t)to * g->sample_bytes, t->data, g->sample_bytes);
+    t->data = base + (size_t)to * g->sample_bytes;
+}
+
+static hr_status publish_one(hr_iteration *it, int32_t output, hr_buffer *infos, hr_batch **out,
+                             hr_error *error)
+{
+    hr_gather *g = &it->gathers[output];
+    int32_t count = 0;
+    HR_TRY(check_types(it, g, output, error));
+    for (int32_t i = 0; i < it->size; i++)
+        count += !it->samples[i].skipped;
+    HR_TRY(hr_batch_alloc(out, count, error));
+    hr_tensor *tensors = hr_batch_tensors(*out);
+    for (int32_t i = 0, to = 0; i < it->size; i++) {
+        if (it->samples[i].skipped)
+            continue;
+        tensors[to] = g->tensors[i];
+        g->tensors[i].buffer = NULL; /* the reference moves */
+        tensors[to].source_info = it->samples[i].info;
+        close_hole(g, &tensors[to], i, to);
+        to++;
+    }
+    if (infos)
+        hr_batch_keep(*out, infos);
+    return HR_STATUS_OK;
+}
+
+static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr_error *error)
+{
+    hr_buffer *infos = gather_infos(p, it, error);
+    hr_status status = HR_STATUS_OK;
+    for (int32_t k = 0; k < o->count && status == HR_STATUS_OK; k++) {
+        int32_t first = p->plan->values[p->plan->outputs[k]].output;
+        if (first < k)
+            o->batch[k] = hr_batch_ref(o->batch[first]);
+        else
+            status = publish_one(it, k, infos, &o->batch[k], error);
+    }
+    hr_buffer_unref(infos);
+    return status;
+}
+
+hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_error *error)
+{
+    HR_TRY(first_failure(it, error));
+    int32_t count = p->plan->output_count;
+    hr_outputs *o = hr_calloc(1, sizeof(*o) + (size_t)count * sizeof(o->batch[0]), error);
+    if (!o)
+        return HR_STATUS_NO_MEMORY;
+    atomic_init(&o->refs, 1);
+    o->iteration = it->number;
+    o->positions = it->positions;
+    o->count = count;
+    hr_status status = publish_all(p, it, o, error);
+    if (status != HR_STATUS_OK) {
+        hr_outputs_unref(o);
+        return status;
+    }
+    *out = o;
+    return HR_STATUS_OK;
+}
+
+void hr_outputs_unref(hr_outputs *outputs)
+{
+    if (!outputs || atomic_fetch_sub(&outputs->refs, 1) != 1)
+        return;
+    for (int32_t k = 0; k < outputs->count; k++)
+        hr_batch_unref(outputs->batch[k]);
+    hr_free(outputs);
+}
+
+int32_t hr_outputs_count(const hr_outputs *outputs)
+{
+    return outputs->count;
+}
+
+hr_batch *hr_outputs_batch(const hr_outputs *outputs, int32_t i)
+{
+    return i >= 0 && i < outputs->count ? outputs->batch[i] : NULL;
+}
+
+int64_t hr_outputs_iteration(const hr_outputs *outputs)
+{
+    return outputs->iteration;
+}
+
+int32_t hr_outputs_positions(const hr_outputs *outputs)
+{
+    return outputs->positions;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The public face of the engine: creating a pipeline, feeding it, taking its outputs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "exec/exec.h"
+#include "kernels/kernels.h"
+
+#define READ_AHEAD_THREADS 4
+#define READ_AHEAD_LIMIT ((size_t)64 << 20)
+#define MAX_IMAGE_PIXELS ((int64_t)1 << 28)
+
+void hr_pipeline_options_init(hr_pipeline_options *options)
+{
+    *options = (hr_pipeline_options){
+        .struct_size = sizeof(*options),
+        .batch_size = 1,
+        .num_threads = 1,
+        .prefetch_queue_depth = 2,
+        .seed = -1,
+        .fuse = true,
+    };
+}
+
+/* Threads do not survive a fork: a child may not touch the pipeline, not even its lock. */
+static hr_status check_owner(const hr_pipeline *p, hr_error *error)
+{
+    if (p->pid == getpid())
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_STATE,
+                   "this pipeline was built in process %ld and cannot be used in its child %ld; "
+                   "build one there",
+                   (long)p->pid, (long)getpid());
+}
+
+static hr_status check_options(hr_pipeline_options *o, hr_error *error)
+{
+    if (o->struct_size != sizeof(*o))
+        return hr_fail(error, HR_STATUS_VALUE, "options: struct_size is %zu, expected %zu",
+                       o->struct_size, sizeof(*o));
+    if (o->batch_size < 1)
+        return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 and more",
+                       o->batch_size);
+    if (o->num_threads < 1 || o->num_threads > 4096)
+        return hr_fail(error, HR_STATUS_VALUE, "num_threads is %d; allowed are 1 .. 4096",
+                       o->num_threads);
+    if (o->prefetch_queue_depth < 1 || o->prefetch_queue_depth > 4096)
+        return hr_fail(error, HR_STATUS_VALUE, "prefetch_queue_depth is %d; allowed are 1 .. 4096",
+                       o->prefetch_queue_depth);
+    if (o->max_image_pixels < 0)
+        return hr_fail(error, HR_STATUS_VALUE, "max_image_pixels is %lld; allowed are 0 and more",
+                       (long long)o->max_image_pixels);
+    if (!o->host_memory_limit) {
+        long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+        o->host_memory_limit = pages > 0 && size > 0 ? (size_t)pages / 4 * 3 * (size_t)size : 0;
+    }
+    o->read_ahead_limit = o->read_ahead_limit ? o->read_ahead_limit : READ_AHEAD_LIMIT;
+    o->max_image_pixels = o->max_image_pixels ? o->max_image_pixels : MAX_IMAGE_PIXELS;
+    return HR_STATUS_OK;
+}
+
+static hr_status make_states(hr_pipeline *p, hr_error *error)
+{
+    size_t n = (size_t)p->graph->count + 1;
+    p->states = hr_calloc(n, sizeof(*p->states), error);
+    p->node_seeds = hr_calloc(n, sizeof(*p->node_seeds), error);
+    if (!p->states || !p->node_seeds)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t k = 0; k < p->plan->order_count; k++) {
+        const hr_node *node = p->graph->nodes[p->plan->order[k]];
+        char text[512];
+        p->node_seeds[node->index] = hr_rng_node_seed(p->seed, node->index, node->seed);
+        if (!node->def->create)
+            continue;
+        hr_status status = node->def->create(node->args, &p->states[node->index], error);
+        if (status != HR_STATUS_OK)
+            return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status make_sources(hr_pipeline *p, hr_error *error)
+{
+    size_t n = (size_t)p->plan->source_count + 1, values = (size_t)p->plan->value_count + 1;
+    p->sources = hr_calloc(n, sizeof(*p->sources), error);
+    p->taken_position = hr_calloc(n, sizeof(*p->taken_position), error);
+    p->crossing_of = hr_calloc(values, sizeof(*p->crossing_of), error);
+    if (!p->sources || !p->taken_position || !p->crossing_of)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t v = 0; v < p->plan->value_count; v++)
+        p->crossing_of[v] = p->plan->values[v].crosses ? p->crossing_count++ : -1;
+    for (; p->source_count < p->plan->source_count; p->source_count++)
+        HR_TRY(hr__source_init(p, &p->sources[p->source_count],
+                               p->graph->nodes[p->plan->sources[p->source_count]], error));
+    return HR_STATUS_OK;
+}
+
+static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
+{
+    HR_TRY(check_options(&p->options, error));
+    if (p->options.quarantine && !(p->quarantine = hr_strdup(p->options.quarantine, error)))
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_graph_copy(&p->graph, graph, error));
+    HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
+    HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
+    p->seed = HR_MAX(p->options.seed, 0);
+    p->fingerprint = hr__graph_fingerprint(p->graph);
+    p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
+    HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
+    HR_TRY(make_states(p, error));
+    HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,
+                               p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, p->stall.read_us,
+                               error));
+    HR_TRY(make_sources(p, error));
+    if (p->options.checkpoint)
+        HR_TRY(hr__checkpoint_restore(p, error));
+    const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");
+    if (trace && trace[0])
+        HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, error));
+    p->start_ns = hr_clock_ns();
+    HR_TRY(hr__schedule(p) == HR_STATUS_OK
+               ? HR_STATUS_OK
+               : hr_fail(error, p->broken, "%s", p->broken_error.message));
+    return hr__workers_start(p, error);
+}
+
+hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
+                             const hr_pipeline_options *options, hr_error *error)
+{
+    hr_pipeline *p = hr_calloc(1, sizeof(*p), error);
+    if (!p)
+        return HR_STATUS_NO_MEMORY;
+    pthread_condattr_t clock;
+    p->options = *options;
+    p->pid = getpid();
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->work, NULL);
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->ready, &clock);
+    pthread_condattr_destroy(&clock);
+    hr_status status = build(p, graph, error);
+    if (status != HR_STATUS_OK) {
+        hr_pipeline_destroy(p);
+        return status;
+    }
+    p->options.checkpoint = NULL; /* borrowed from the caller: not valid any more */
+    p->options.trace = p->options.quarantine = NULL;
+    *out = p;
+    return HR_STATUS_OK;
+}
+
+static void free_plan(hr_pipeline *p)
+{
+    for (int32_t k = 0; p->states && k < p->plan->order_count; k++) {
+        const hr_node *node = p->graph->nodes[p->plan->order[k]];
+        if (p->states[node->index] && node->def->destroy)
+            node->def->destroy(p->states[node->index]);
+    }
+    hr_plan_destroy(p->plan);
+    hr_graph_destroy(p->graph);
+    hr_free(p->states);
+    hr_free(p->node_seeds);
+}
+
+void hr_pipeline_destroy(hr_pipeline *p)
+{
+    if (!p || p->pid != getpid())
+        return;
+    hr__workers_join(p);
+    hr__trace_destroy(p->trace);
+    for (hr_iteration *it = p->first, *next; it; it = next) {
+        next = it->next;
+        hr__iteration_free(p, it);
+    }
+    for (int32_t k = 0; k < p->source_count; k++)
+        hr__source_fini(p, &p->sources[k]);
+    if (p->sources && p->plan && p->source_count < p->plan->source_count)
+        hr__source_fini(p, &p->sources[p->source_count]); /* the one that failed to start */
+    hr_readahead_destroy(p->readahead);
+    if (p->plan)
+        free_plan(p);
+    else
+        hr_graph_destroy(p->graph);
+    hr__bad_fini(p);
+    hr_pool_unref(p->pool);
+    hr_free(p->sources);
+    hr_free(p->taken_position);
+    hr_free(p->crossing_of);
+    pthread_cond_destroy(&p->ready);
+    pthread_cond_destroy(&p->work);
+    pthread_mutex_destroy(&p->lock);
+    hr_free(p);
+}
+
+static hr_status needs_feeding(const hr_pipeline *p, hr_error *error)
+{
+    for (int32_t k = 0; k < p->source_count; k++) {
+        char text[512];
+        if (!p->sources[k].reader && !p->sources[k].fed_first)
+            return hr_fail(error, HR_STATUS_INDEX, "%s has no data: feed it before running",
+                           hr_node_text(p->sources[k].node, text, sizeof(text)));
+    }
+    return hr_fail(error, HR_STATUS_STATE, "nothing is scheduled");
+}
+
+static struct timespec deadline(int32_t timeout_ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += timeout_ms / 1000;
+    t.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    return t;
+}
+
+/* Waits for the oldest iteration and takes it off the list; lock held. */
+static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
+                            hr_error *error)
+{
+    hr__schedule(p);
+    while (!p->first || !p->first->done) {
+        if (!p->first && p->broken != HR_STATUS_OK)
+            return hr_fail(error, p->broken, "%s", p->broken_error.message);
+        if (!p->first)
+            return needs_feeding(p, error);
+        int code = until ? pthread_cond_timedwait(&p->ready, &p->lock, until)
+                         : pthread_cond_wait(&p->ready, &p->lock);
+        if (code == ETIMEDOUT && !p->first->done)
+            return hr_fail(error, HR_STATUS_TIMEOUT, "the next iteration is not ready yet");
+    }
+    hr_iteration *it = p->first;
+    p->first = it->next;
+    p->last = p->first ? p->last : NULL;
+    it->next = NULL;
+    p->in_flight--;
+    p->taken_iteration = it->number + 1;
+    p->taken_sample = it->end_sample;
+    for (int32_t k = 0; k < p->source_count; k++)
+        p->taken_position[k] = it->end_position[k];
+    hr__schedule(p);
+    *out = it;
+    return HR_STATUS_OK;
+}
+
+static bool all_skipped(const hr_iteration *it)
+{
+    for (int32_t i = 0; i < it->size; i++)
+        if (!it->samples[i].skipped)
+            return false;
+    return it->size > 0;
+}
+
+/* The next iteration that has samples; those that lost all of them only count as positions. */
+static hr_status take_next(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
+                           hr_error *error)
+{
+    for (;;) {
+        hr_iteration *it = NULL;
+        HR_TRY(take_first(p, until, &it, error));
+        if (!all_skipped(it)) {
+            it->positions += p->carried_positions;
+            p->carried_positions = 0;
+            *out = it;
+            return HR_STATUS_OK;
+        }
+        p->carried_positions += it->positions;
+        hr__iteration_free(p, it);
+        const hr_source *s = p->source_count > 0 ? &p->sources[0] : NULL;
+        if (s && s->reader && p->carried_positions > 2 * s->sampler.count + p->options.batch_size)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "on_error=\"skip\": every sample of a whole epoch was bad");
+    }
+}
+
+hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)
+{
+    HR_TRY(check_owner(p, error));
+    struct timespec until = deadline(HR_MAX(timeout_ms, 0));
+    hr_iteration *it = NULL;
+    pthread_mutex_lock(&p->lock);
+    int64_t start = hr_clock_ns();
+    if (p->last_run_ns)
+        p->consumer_busy_ns += start - p->last_run_ns;
+    hr_status status = take_next(p, timeout_ms < 0 ? NULL : &until, &it, error);
+    int64_t end = hr_clock_ns();
+    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
+    p->last_run_ns = end;
+    if (status == HR_STATUS_OK) {
+        p->runs++;
+        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
+    }
+    pthread_mutex_unlock(&p->lock);
+    HR_TRY(status);
+    status = hr__publish(p, it, out, error);
+    pthread_mutex_lock(&p->lock);
+    p->samples_out +=
+        status == HR_STATUS_OK && (*out)->count > 0 ? hr_batch_size((*out)->batch[0]) : 0;
+    pthread_mutex_unlock(&p->lock);
+    hr__iteration_free(p, it);
+    return status;
+}
+
+int32_t hr_pipeline_pending(hr_pipeline *p)
+{
+    int32_t fed = 0;
+    if (check_owner(p, NULL) != HR_STATUS_OK)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    for (int32_t k = 0; k < p->source_count; k++)
+        fed = HR_MAX(fed, p->sources[k].fed_count);
+    int32_t pending = p->in_flight + fed;
+    pthread_mutex_unlock(&p->lock);
+    return pending;
+}
+
+static hr_source *find_source(const hr_pipeline *p, int32_t node)
+{
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (p->sources[k].node->index == node)
+            return &p->sources[k];
+    return NULL;
+}
+
+int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
+{
+    const hr_source *s = check_owner(p, NULL) == HR_STATUS_OK ? find_source(p, node) : NULL;
+    if (!s || s->reader)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    int32_t room = p->options.prefetch_queue_depth - p->in_flight - s->fed_count;
+    pthread_mutex_unlock(&p->lock);
+    return HR_MAX(room, 0);
+}
+
+static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *const *batches,
+                            int32_t count, hr_error *error)
+{
+    char text[512];
+    hr_node_text(s->node, text, sizeof(text));
+    if (count != s->node->output_count)
+        return hr_fail(error, HR_STATUS_ERROR, "%s: fed %d outputs, it has %d", text, count,
+                       s->node->output_count);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t size = hr_batch_size(batches[i]);
+        if (size != hr_batch_size(batches[0]))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s: its outputs differ in batch size: %d and %d", text,
+                           hr_batch_size(batches[0]), size);
+        if (size < 1 || size > p->options.batch_size)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s: fed a batch of %d samples; allowed are 1 .. %d (batch_size)", text,
+                           size, p->options.batch_size);
+    }
+    return HR_STATUS_OK;
+}
+
+hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batches, int32_t count,
+                           hr_error *error)
+{
+    HR_TRY(check_owner(p, error));
+    hr_source *s = find_source(p, node);
+    if (!s || s->reader)
+        return hr_fail(error, HR_STATUS_KEY, "node %d is no source that can be fed", node);
+    HR_TRY(check_feed(p, s, batches, count, error));
+    hr_fed *fed = hr_calloc(1, sizeof(*fed), error);
+    if (!fed)
+        return HR_STATUS_NO_MEMORY;
+    fed->count = count;
+    fed->size = hr_batch_size(batches[0]);
+    for (int32_t i = 0; i < count; i++)
+        fed->batch[i] = hr_batch_ref(batches[i]);
+    pthread_mutex_lock(&p->lock);
+    *(s->fed_last ? &s->fed_last->next : &s->fed_first) = fed;
+    s->fed_last = fed;
+    s->fed_count++;
+    hr__schedule(p);
+    pthread_mutex_unlock(&p->lock);
+    return HR_STATUS_OK;
+}
+
+hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *out,
+                                  hr_error *error)
+{
+    HR_TRY(check_owner(p, error));
+    const hr_source *s = find_source(p, node);
+    if (!s || !s->reader)
+        return hr_fail(error, HR_STATUS_KEY, "node %d is no reader", node);
+    hr_sampler_meta(&s->sampler, out);
+    return HR_STATUS_OK;
+}
+
+hr_status hr_pipeline_describe(hr_pipeline *p, char **text, hr_error *error)
+{
+    hr_text t = {0};
+    HR_TRY(check_owner(p, error));
+    hr_plan_describe(p->plan, &t);
+    return hr_text_take(&t, text, NULL, error);
+}

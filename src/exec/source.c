@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Sources: readers with their read-ahead, and the queues of fed ones. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+/* Requests are kept for this many samples beyond the iterations in flight; bytes are bounded by the
+ * read-ahead. */
+static int32_t ahead_wanted(const hr_pipeline *p)
+{
+    return HR_MAX(p->options.batch_size, 32);
+}
+
+hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error)
+{
+    *s = (hr_source){.node = node, .reader = node->def->reader, .state = p->states[node->index]};
+    if (!s->reader)
+        return HR_STATUS_OK;
+    char text[512];
+    hr_status status = hr_sampler_init(&s->sampler, node->args, s->reader->count(s->state),
+                                       p->options.batch_size, p->node_seeds[node->index], error);
+    if (status != HR_STATUS_OK)
+        return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
+    s->ahead_capacity = ahead_wanted(p);
+    s->ahead = hr_calloc((size_t)s->ahead_capacity, sizeof(*s->ahead), error);
+    return s->ahead ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr__fed_free(hr_fed *fed)
+{
+    for (int32_t i = 0; fed && i < fed->count; i++)
+        hr_batch_unref(fed->batch[i]);
+    hr_free(fed);
+}
+
+void hr__source_fini(hr_pipeline *p, hr_source *s)
+{
+    for (int32_t i = 0; i < s->ahead_count; i++)
+        hr_readahead_drop(p->readahead, s->ahead[(s->ahead_first + i) % s->ahead_capacity]);
+    for (hr_fed *fed = s->fed_first, *next; fed; fed = next) {
+        next = fed->next;
+        hr__fed_free(fed);
+    }
+    hr_free(s->ahead);
+    *s = (hr_source){0};
+}
+
+static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
+                     hr_error *error)
+{
+    hr_span span;
+    HR_TRY(s->reader->locate(s->state, index, &span, error));
+    return hr_readahead_ask(p->readahead, &span, out, error);
+}
+
+hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, hr_error *error)
+{
+    while (s->ahead_count < s->ahead_capacity) {
+        int64_t index = hr_sampler_at(&s->sampler, s->position + s->ahead_count).index;
+        int32_t slot = (s->ahead_first + s->ahead_count) % s->ahead_capacity;
+        HR_TRY(ask(p, s, index, &s->ahead[slot], error));
+        s->ahead_count++;
+    }
+    *out = (hr_sample_source){.place = hr_sampler_at(&s->sampler, s->position),
+                              .position = s->position,
+                              .read = s->ahead[s->ahead_first]};
+    s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
+    s->ahead_count--;
+    s->position++;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
+                             int32_t attempt, hr_error *error)
+{
+    hr_readahead_drop(p->readahead, ss->read);
+    ss->read = NULL;
+    ss->place = hr_sampler_replace(&s->sampler, ss->position, attempt);
+    return ask(p, s, ss->place.index, &ss->read, error);
+}
+
+static hr_tensor *value_slot(hr_group *g, const hr_source *s, int32_t output, int32_t i)
+{
+    size_t value = (size_t)(g->pipeline->plan->value_of[s->node->index] + output);
+    return &g->values[value * (size_t)g->count + (size_t)i];
+}
+
+/* Hands one output of a source to whoever uses it. */
+static hr_status deliver(hr_group *g, const hr_source *s, int32_t output, int32_t i, hr_tensor *t,
+                         hr_error *error)
+{
+    const hr_pipeline *p = g->pipeline;
+    int32_t value = p->plan->value_of[s->node->index] + output;
+    const hr_plan_value *v = &p->plan->values[value];
+    *value_slot(g, s, output, i) = *t;
+    if (v->output >= 0)
+        HR_TRY(hr__gather_put(g->pipeline, g->iteration, v->output, g->first + i, t, error));
+    if (!v->crosses)
+        return HR_STATUS_OK;
+    return hr__value_keep(g, value, i, t, error);
+}
+
+static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32_t i,
+                          hr_error *error)
+{
+    const hr_fed *fed = g->iteration->fed[source];
+    for (int32_t k = 0; k < s->node->output_count; k++) {
+        hr_tensor t = *hr_batch_tensor(fed->batch[k], g->first + i);
+        HR_TRY(deliver(g, s, k, i, &t, error));
+    }
+    return HR_STATUS_OK;
+}
+
+/* The file's bytes live until the group is released: what outlives it takes a reference (gather,
+ * value_keep). */
+static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss, int32_t i,
+                           hr_buffer *buffer, hr_error *error)
+{
+    hr_tensor bytes;
+    hr_tensor *out = hr_arena_alloc(g->arena, (size_t)s->node->output_count * sizeof(*out), error);
+    if (!out)
+        return HR_STATUS_NO_MEMORY;
+    hr_tensor_describe(&bytes, HR_DTYPE_UINT8, (hr_shape){1, {(int64_t)hr_buffer_size(buffer)}},
+                       NULL);
+    bytes.data = hr_buffer_data(buffer);
+    bytes.buffer = buffer;
+    memset(out, 0, (size_t)s->node->output_count * sizeof(*out));
+    hr_op_call c = {.def = s->node->def,
+                    .args = s->node->args,
+                    .state = s->state,
+                    .out = out,
+                    .n_out = s->node->output_count,
+                    .arena = g->arena,
+                    .task = &g->tasks[i],
+                    .kernels = g->pipeline->kernels};
+    HR_TRY(s->reader->emit(&c, ss->place.index, &bytes, error));
+    for (int32_t k = 0; k < s->node->output_count; k++)
+        HR_TRY(deliver(g, s, k, i, &out[k], error));
+    return HR_STATUS_OK;
+}
+
+hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
+                          hr_error *error)
+{
+    if (!s->reader)
+        return emit_fed(g, s, source, i, error);
+    hr_pipeline *p = g->pipeline;
+    hr_sample *sample = &g->iteration->samples[g->first + i];
+    hr_sample_source *ss = &sample->sources[source];
+    hr_span span;
+    HR_TRY(s->reader->locate(s->state, ss->place.index, &span, error));
+    if (source == 0)
+        sample->info = span.path;
+    hr_buffer *buffer = NULL;
+    int64_t waited = 0;
+    hr_read *read = ss->read;
+    ss->read = NULL;
+    hr_status status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
+    if (g->worker)
+        g->worker->stats.read_wait_ns += waited;
+    HR_TRY(status);
+    hr__group_hold(g, buffer);
+    return emit_read(g, s, ss, i, buffer, error);
+}

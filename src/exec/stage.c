@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A group of samples through all steps of a stage, on one worker, intermediates in its arena. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+typedef struct step_context { /* where outputs of the step's nodes go */
+    hr_group *g;
+    const hr_plan_step *step;
+    int32_t sample;
+} step_context;
+
+static const hr_node *plan_node(const hr_pipeline *p, int32_t order)
+{
+    return p->graph->nodes[p->plan->order[order]];
+}
+
+static int32_t value_of(const hr_pipeline *p, const hr_node *node, int32_t output)
+{
+    return p->plan->value_of[node->index] + output;
+}
+
+static hr_sample *sample_at(const hr_group *g, int32_t i)
+{
+    return &g->iteration->samples[g->first + i];
+}
+
+static bool alive(const hr_group *g, int32_t i)
+{
+    const hr_sample *s = sample_at(g, i);
+    return s->status == HR_STATUS_OK && !s->skipped;
+}
+
+/* A value made in this stage lies with the group, an older one with the iteration. */
+static const hr_tensor *value_get(const hr_group *g, int32_t value, int32_t i)
+{
+    const hr_pipeline *p = g->pipeline;
+    if (p->plan->values[value].stage == g->iteration->stage || p->crossing_of[value] < 0 ||
+        g->values[(size_t)value * (size_t)g->count + (size_t)i].shape.ndim >= 0)
+        return &g->values[(size_t)value * (size_t)g->count + (size_t)i];
+    return &g->iteration->crossing[(size_t)p->crossing_of[value] * (size_t)g->iteration->size +
+                                   (size_t)(g->first + i)];
+}
+
+typedef struct hr_held {
+    struct hr_held *next;
+    hr_buffer *buffer;
+} hr_held;
+
+void hr__group_hold(hr_group *g, hr_buffer *buffer)
+{
+    hr_held *held = hr_arena_alloc(g->arena, sizeof(*held), NULL);
+    if (!held)
+        return;
+    *held = (hr_held){g->held, buffer};
+    g->held = held;
+}
+
+void hr__group_release(hr_group *g)
+{
+    for (hr_held *held = g->held; held; held = held->next)
+        hr_buffer_unref(held->buffer);
+    g->held = NULL;
+}
+
+hr_status hr__value_keep(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error)
+{
+    hr_tensor *slot =
+        &g->iteration
+             ->crossing[(size_t)g->pipeline->crossing_of[value] * (size_t)g->iteration->size +
+                        (size_t)(g->first + i)];
+    hr_buffer *buffer = t->buffer ? hr_buffer_ref(t->buffer) : NULL;
+    if (!buffer) {
+        size_t bytes;
+        if (!hr_tensor_bytes(t, &bytes))
+            return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
+        HR_TRY(hr_pool_alloc(g->pipeline->pool, bytes, &buffer, error));
+        memcpy(hr_buffer_data(buffer), t->data, bytes);
+        t->data = hr_buffer_data(buffer);
+    }
+    hr_buffer_unref(slot->buffer);
+    *slot = *t;
+    slot->buffer = buffer;
+    return HR_STATUS_OK;
+}
+
+static hr_status value_put(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error)
+{
+    const hr_plan_value *v = &g->pipeline->plan->values[value];
+    g->values[(size_t)value * (size_t)g->count + (size_t)i] = *t;
+    if (v->output >= 0)
+        HR_TRY(hr__gather_put(g->pipeline, g->iteration, v->output, g->first + i, t, error));
+    if (v->crosses)
+        HR_TRY(hr__value_keep(g, value, i, t, error));
+    return HR_STATUS_OK;
+}
+
+static hr_status value_memory(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error)
+{
+    size_t bytes;
+    if (!hr_tensor_bytes(t, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+    if (g->pipeline->plan->values[value].output >= 0)
+        return hr__gather_memory(g->pipeline, g->iteration, g->pipeline->plan->values[value].output,
+                                 g->first + i, t, error);
+    t->data = hr_arena_alloc(g->arena, bytes, error);
+    t->buffer = NULL;
+    return t->data ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static hr_status step_memory(void *context, int32_t node, int32_t output, hr_tensor *t,
+                             hr_error *error)
+{
+    step_context *c = context;
+    const hr_pipeline *p = c->g->pipeline;
+    return value_memory(c->g, value_of(p, plan_node(p, c->step->first + node), output), c->sample,
+                        t, error);
+}
+
+/* The arguments of a node for a sample: its constants, or a copy with the per-sample ones filled
+ * in. */
+static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
+                            hr_error *error)
+{
+    *out = node->args;
+    if (node->arg_input_count == 0)
+        return HR_STATUS_OK;
+    void *args = hr_arena_alloc(g->arena, node->def->args_size, error);
+    if (!args)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(args, node->args, node->def->args_size);
+    for (int32_t k = 0; k < node->arg_input_count; k++) {
+        const hr_tensor *t =
+            value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
+        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, t, g->arena, error));
+    }
+    *out = args;
+    return HR_STATUS_OK;
+}
+
+/* `inside`: input 0 is made within the chain. */
+static hr_status build_call(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
+                            hr_error *error)
+{
+    const hr_sample *s = sample_at(g, i);
+    const hr_place place =
+        s->sources ? s->sources[0].place : (hr_place){g->iteration->first_sample + s->index, 0, 0};
+    size_t n_in = (size_t)node->input_count, n_out = (size_t)node->output_count;
+    hr_tensor *tensors = hr_arena_alloc(g->arena, (n_in + n_out + 1) * sizeof(hr_tensor), error);
+    if (!tensors)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t k = 0; k < n_in; k++)
+        if (!(inside && k == 0))
+            tensors[k] = *value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
+    memset(tensors + n_in, 0, n_out * sizeof(hr_tensor));
+    *c = (hr_op_call){
+        .def = node->def,
+        .state = g->pipeline->states[node->index],
+        .in = tensors,
+        .n_in = (int32_t)n_in,
+        .out = tensors + n_in,
+        .n_out = (int32_t)n_out,
+        .source_info = s->info,
+        .rng = hr_rng_make(g->pipeline->node_seeds[node->index], place.index, (uint32_t)place.epoch,
+                           (uint32_t)place.repeat),
+        .arena = g->arena,
+        .task = &g->tasks[i],
+        .kernels = g->pipeline->kernels,
+    };
+    return build_args(g, node, i, &c->args, error);
+}
+
+/* Notes a failure at `node`: "operator 'name' (line): file: what". */
+static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status status,
+                          hr_error *error)
+{
+    hr_sample *s = sample_at(g, i);
+    char text[512];
+    s->status = status;
+    g->tasks[i].node = node;
+    if (s->info)
+        hr_error_prefix(error, "%s: %s", hr_node_text(node, text, sizeof(text)), s->info);
+    else
+        hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
+    if (!s->error)
+        s->error = hr_calloc(1, sizeof(*s->error), NULL);
+    if (s->error)
+        *s->error = *error;
+}
+
+static void note_time(hr_group *g, int32_t order, int64_t start, int64_t end, int64_t decode_ns,
+                      int32_t samples)
+{
+    hr_worker_stats *st = g->worker ? &g->worker->stats : NULL;
+    if (!st)
+        return;
+    st->node_ns[order] += end - start - decode_ns;
+    st->node_count[order] += samples;
+}
+
+static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
+                           hr_error *error)
+{
+    const hr_pipeline *p = g->pipeline;
+    size_t count = (size_t)step->count;
+    const hr_node **nodes = hr_arena_alloc(g->arena, count * sizeof(*nodes), error);
+    hr_op_call *calls = hr_arena_alloc(g->arena, count * sizeof(*calls), error);
+    if (!nodes || !calls)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t k = 0; k < step->count; k++) {
+        *at = nodes[k] = plan_node(p, step->first + k);
+        g->tasks[i].node = nodes[k];
+        HR_TRY(build_call(g, nodes[k], i, k > 0, &calls[k], error));
+    }
+    step_context context = {g, step, i};
+    int64_t decode_ns = 0, start = hr_clock_ns();
+    g->tasks[i].node = nodes[0];
+    hr_chain chain = {.nodes = nodes,
+                      .calls = calls,
+                      .count = step->count,
+                      .memory = step_memory,
+                      .context = &context,
+                      .decode_ns = &decode_ns,
+                      .stall_decode_us = p->stall.decode_us};
+    hr_status status = hr__chain_run(&chain, error);
+    *at = nodes[chain.failed];
+    int32_t last = step->first + step->count - 1;
+    int64_t end = hr_clock_ns();
+    note_time(g, last, start, end, last > step->first ? decode_ns : 0, 1);
+    if (last > step->first && g->worker) {
+        g->worker->stats.node_ns[step->first] += decode_ns;
+        g->worker->stats.node_count[step->first]++;
+    }
+    if (p->trace && g->worker)
+        hr__trace_span(p->trace, g->worker->number, nodes[step->count - 1]->name, start, end,
+                       g->iteration->number, g->first + i);
+    HR_TRY(status);
+    const hr_node *tail = nodes[step->count - 1];
+    for (int32_t k = 0; k < tail->output_count; k++)
+        HR_TRY(value_put(g, value_of(p, tail, k), i, &calls[step->count - 1].out[k], error));
+    return HR_STATUS_OK;
+}
+
+static void run_source(hr_group *g, const hr_node *node)
+{
+    hr_pipeline *p = g->pipeline;
+    int32_t source = 0;
+    while (p->sources[source].node != node)
+        source++;
+    for (int32_t i = 0; i < g->count; i++) {
+        hr_error error = {0};
+        if (!alive(g, i))
+            continue;
+        hr_status status = hr__source_emit(g, &p->sources[source], source, i, &error);
+        if (status != HR_STATUS_OK)
+            sample_failed(g, i, node, status, &error);
+    }
+}
+
+/* A cheap node over many samples: one call. Any failure falls back to one call a sample. */
+static bool run_grouped(hr_group *g, const hr_plan_step *step, const hr_node *node)
+{
+    hr_error error = {0};
+    hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(*calls), &error);
+    int32_t *which = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(*which), &error);
+    int32_t n = 0;
+    int64_t start = hr_clock_ns();
+    if (!calls || !which)
+        return false;
+    for (int32_t i = 0; i < g->count; i++) {
+        if (!alive(g, i))
+            continue;
+        hr_op_call *c = &calls[n];
+        if (build_call(g, node, i, false, c, &error) != HR_STATUS_OK ||
+            (node->def->infer && node->def->infer(c, &error) != HR_STATUS_OK))
+            return false;
+        for (int32_t k = 0; k < c->n_out; k++)
+            if (!(node->def->flags & HR_OP_VIEW) && !c->out[k].data &&
+                value_memory(g, value_of(g->pipeline, node, k), i, &c->out[k], &error) !=
+                    HR_STATUS_OK)
+                return false;
+        which[n++] = i;
+    }
+    if (n > 0 && node->def->run_cpu(calls, n, &error) != HR_STATUS_OK)
+        return false;
+    for (int32_t j = 0; j < n; j++)
+        for (int32_t k = 0; k < node->output_count; k++)
+            if (value_put(g, value_of(g->pipeline, node, k), which[j], &calls[j].out[k], &error) !=
+                HR_STATUS_OK)
+                return false;
+    note_time(g, step->first, start, hr_clock_ns(), 0, n);
+    return true;
+}
+
+static void run_step(hr_group *g, const hr_plan_step *step)
+{
+    const hr_node *node = plan_node(g->pipeline, step->first);
+    if (node->def->flags & HR_OP_SOURCE) {
+        run_source(g, node);
+        return;
+    }
+    bool cheap = step->count == 1 && (node->def->flags & HR_OP_CHEAP) && node->def->run_cpu &&
+                 !node->def->lower;
+    if (cheap && g->count > 1 && run_grouped(g, step, node))
+        return;
+    for (int32_t i = 0; i < g->count; i++) {
+        hr_error error = {0};
+        const hr_node *at = node;
+        if (!alive(g, i))
+            continue;
+        hr_status status = run_chain(g, step, i, &at, &error);
+        if (status != HR_STATUS_OK)
+            sample_failed(g, i, at, status, &error);
+    }
+}
+
+/* A whole-batch node: all samples that are left, in one call. A failure is everyone's. */
+static void run_batch(hr_group *g, const hr_plan_step *step)
+{
+    const hr_node *node = plan_node(g->pipeline, step->first);
+    hr_error error = {0};
+    hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*calls), &error);
+    hr_status status = calls ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    int32_t n = 0;
+    int64_t start = hr_clock_ns();
+    for (int32_t i = 0; i < g->count && status == HR_STATUS_OK; i++)
+        if (alive(g, i))
+            status = build_call(g, node, i, false, &calls[n++], &error);
+    if (status == HR_STATUS_OK && n > 0)
+        status = node->def->run_batch(calls, n, &error);
+    n = 0;
+    for (int32_t i = 0; i < g->count; i++) {
+        if (!alive(g, i))
+            continue;
+        for (int32_t k = 0; k < node->output_count && status == HR_STATUS_OK; k++)
+            status = value_put(g, value_of(g->pipeline, node, k), i, &calls[n].out[k], &error);
+        n++;
+        hr_error copy = error;
+        if (status != HR_STATUS_OK)
+            sample_failed(g, i, node, status, &copy);
+    }
+    note_time(g, step->first, start, hr_clock_ns(), 0, n);
+}
+
+static hr_status prepare(hr_group *g, hr_error *error)
+{
+    size_t cells = (size_t)g->pipeline->plan->value_count * (size_t)g->count;
+    g->values = hr_arena_alloc(g->arena, cells * sizeof(hr_tensor), error);
+    g->tasks = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(hr_task), error);
+    if (!g->values || !g->tasks)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < cells; i++)
+        g->values[i].shape.ndim = -1; /* not made in this group */
+    for (int32_t i = 0; i < g->count; i++)
+        g->tasks[i] = (hr_task){.pipeline = g->pipeline,
+                                .iteration = g->iteration,
+                                .sample = sample_at(g, i),
+                                .worker = g->worker};
+    return HR_STATUS_OK;
+}
+
+static void run_steps(hr_group *g, const hr_plan_stage *stage)
+{
+    hr_error error = {0};
+    if (prepare(g, &error) != HR_STATUS_OK) {
+        for (int32_t i = 0; i < g->count; i++)
+            sample_at(g, i)->status = HR_STATUS_NO_MEMORY;
+        return;
+    }
+    for (int32_t k = 0; k < stage->count; k++) {
+        const hr_plan_step *step = &g->pipeline->plan->steps[stage->first + k];
+        if (stage->kind == HR_STAGE_KIND_BATCH)
+            run_batch(g, step);
+        else
+            run_step(g, step);
+    }
+}
+
+/* Another sample in place of a bad one, through all stages so far. */
+static bool try_replace(hr_group *g, hr_sample *s)
+{
+    hr_pipeline *p = g->pipeline;
+    hr_error error = {0};
+    for (int32_t k = 0; k <= g->iteration->stage; k++)
+        if (p->plan->stages[k].kind == HR_STAGE_KIND_BATCH)
+            return false;
+    while (s->attempt < HR_REPLACE_ATTEMPTS) {
+        s->attempt++;
+        s->status = HR_STATUS_OK;
+        s->warned = false;
+        for (int32_t k = 0; k < p->source_count; k++)
+            if (p->sources[k].reader && hr__source_replace(p, &p->sources[k], &s->sources[k],
+                                                           s->attempt, &error) != HR_STATUS_OK)
+                return false;
+        hr_group one = *g;
+        one.first = s->index;
+        one.count = 1;
+        for (int32_t k = 0; k <= g->iteration->stage && s->status == HR_STATUS_OK; k++)
+            run_steps(&one, &p->plan->stages[k]);
+        g->held = one.held;
+        if (s->status == HR_STATUS_OK)
+            return true;
+        if (one.tasks)
+            hr__bad_record(p, &one.tasks[0], "replaced", s->error ? s->error->message : "");
+    }
+    return false;
+}
+
+/* What is to be done with a sample that failed. */
+static void settle(hr_group *g, int32_t i)
+{
+    hr_pipeline *p = g->pipeline;
+    hr_sample *s = sample_at(g, i);
+    hr_on_error policy = p->options.on_error;
+    bool ours =
+        s->status == HR_STATUS_NO_MEMORY || s->status == HR_STATUS_LIMIT; /* not the data's fault */
+    bool reader = p->source_count > 0 && p->sources[0].reader;
+    const char *message = s->error ? s->error->message : "out of memory";
+    if (ours || policy == HR_ON_ERROR_RAISE || (policy == HR_ON_ERROR_REPLACE && !reader)) {
+        hr__bad_record(p, &g->tasks[i], "raised", message);
+        return;
+    }
+    if (policy == HR_ON_ERROR_SKIP) {
+        hr__bad_record(p, &g->tasks[i], "skipped", message);
+        s->skipped = true;
+        s->status = HR_STATUS_OK;
+        return;
+    }
+    hr__bad_record(p, &g->tasks[i], "replaced", message);
+    if (!try_replace(g, s) && s->status == HR_STATUS_OK)
+        s->status = HR_STATUS_ERROR;
+}
+
+void hr__stage_run(hr_group *g, const hr_plan_stage *stage)
+{
+    run_steps(g, stage);
+    for (int32_t i = 0; i < g->count; i++)
+        if (sample_at(g, i)->status != HR_STATUS_OK && g->tasks)
+            settle(g, i);
+}

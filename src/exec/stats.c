@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Counters as JSON, and the verdict on what holds a pipeline back (docs/statistics.md). */
+#include <string.h>
+
+#include "exec/exec.h"
+
+typedef struct snapshot {
+    hr_worker_stats sum; /* over workers */
+    hr_readahead_stats io;
+    int64_t wall_ns, wait_ns, consumer_ns, runs, samples, bad, start_up_ns;
+    size_t lent, peak;
+    bool fed;
+} snapshot;
+
+static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
+{
+    size_t n = (size_t)p->plan->order_count + 1;
+    *s = (snapshot){0};
+    s->sum.node_ns = hr_calloc(n, sizeof(int64_t), error);
+    s->sum.node_count = hr_calloc(n, sizeof(int64_t), error);
+    if (!s->sum.node_ns || !s->sum.node_count) {
+        hr_free(s->sum.node_ns);
+        return HR_STATUS_NO_MEMORY;
+    }
+    pthread_mutex_lock(&p->lock);
+    for (int32_t w = 0; w < p->worker_count; w++) {
+        const hr_worker_stats *t = &p->workers[w].total;
+        for (int32_t i = 0; i < p->plan->order_count; i++) {
+            s->sum.node_ns[i] += t->node_ns[i];
+            s->sum.node_count[i] += t->node_count[i];
+        }
+        s->sum.busy_ns += t->busy_ns;
+        s->sum.idle_ns += t->idle_ns;
+        s->sum.read_wait_ns += t->read_wait_ns;
+        s->sum.tasks += t->tasks;
+    }
+    s->wall_ns = hr_clock_ns() - p->start_ns;
+    s->wait_ns = p->consumer_wait_ns;
+    s->consumer_ns = p->consumer_busy_ns;
+    s->runs = p->runs;
+    s->samples = p->samples_out;
+    s->bad = p->bad_total;
+    s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
+    for (int32_t k = 0; k < p->source_count; k++)
+        s->fed = s->fed || !p->sources[k].reader;
+    pthread_mutex_unlock(&p->lock);
+    hr_readahead_stats_get(p->readahead, &s->io);
+    s->lent = hr_pool_lent(p->pool);
+    s->peak = hr_pool_peak(p->pool);
+    return HR_STATUS_OK;
+}
+
+static void free_snapshot(snapshot *s)
+{
+    hr_free(s->sum.node_ns);
+    hr_free(s->sum.node_count);
+}
+
+static void append_seconds(hr_text *t, const char *key, int64_t ns)
+{
+    hr_text_append(t, "\"%s\": %.6f, ", key, (double)ns * 1e-9);
+}
+
+hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
+{
+    snapshot s;
+    hr_text t = {0};
+    HR_TRY(take_snapshot(p, &s, error));
+    hr_text_append(
+        &t, "{\"iterations\": %lld, \"samples\": %lld, \"bad_samples\": %lld, \"threads\": %d, ",
+        (long long)s.runs, (long long)s.samples, (long long)s.bad, p->worker_count);
+    append_seconds(&t, "wall_s", s.wall_ns);
+    append_seconds(&t, "first_batch_s", s.start_up_ns);
+    append_seconds(&t, "consumer_wait_s", s.wait_ns);
+    append_seconds(&t, "consumer_busy_s", s.consumer_ns);
+    append_seconds(&t, "workers_busy_s", s.sum.busy_ns);
+    append_seconds(&t, "workers_idle_s", s.sum.idle_ns);
+    append_seconds(&t, "workers_read_wait_s", s.sum.read_wait_ns);
+    append_seconds(&t, "read_s", s.io.read_ns);
+    hr_text_append(&t,
+                   "\"files_read\": %lld, \"bytes_read\": %lld, \"read_ahead_peak_bytes\": %lld, ",
+                   (long long)s.io.files, (long long)s.io.bytes, (long long)s.io.peak_bytes);
+    hr_text_append(&t, "\"memory_bytes\": %zu, \"memory_peak_bytes\": %zu, \"operators\": [",
+                   s.lent, s.peak);
+    for (int32_t i = 0; i < p->plan->order_count; i++) {
+        const hr_node *node = p->graph->nodes[p->plan->order[i]];
+        hr_text_append(&t, "%s{\"operator\": ", i ? ", " : "");
+        hr_text_append_quoted(&t, node->def->name);
+        hr_text_append(&t, ", \"name\": ");
+        hr_text_append_quoted(&t, node->name);
+        hr_text_append(&t, ", \"samples\": %lld, \"seconds\": %.6f}",
+                       (long long)s.sum.node_count[i], (double)s.sum.node_ns[i] * 1e-9);
+    }
+    hr_text_append(&t, "]}");
+    free_snapshot(&s);
+    return hr_text_take(&t, json, NULL, error);
+}
+
+/* The node that took the most time. */
+static int32_t heaviest(const hr_pipeline *p, const snapshot *s)
+{
+    int32_t best = 0;
+    for (int32_t i = 1; i < p->plan->order_count; i++)
+        best = s->sum.node_ns[i] > s->sum.node_ns[best] ? i : best;
+    return best;
+}
+
+static double share(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0.0;
+}
+
+/* The order matters: the consumer first (then nothing else holds it back), then what workers wait
+ * for, then work. */
+static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
+{
+    int32_t top = heaviest(p, s);
+    const hr_node *node = p->graph->nodes[p->plan->order[top]];
+    double wait = share(s->wait_ns, s->wait_ns + s->consumer_ns);
+    double idle = share(s->sum.idle_ns, s->sum.idle_ns + s->sum.busy_ns);
+    double reading = share(s->sum.read_wait_ns, s->sum.busy_ns);
+    double heavy = share(s->sum.node_ns[top], s->sum.busy_ns);
+    if (s->runs < 2) {
+        hr_text_append(t, "Verdict: not enough iterations yet.\n");
+    } else if (wait < 0.1) {
+        hr_text_append(
+            t,
+            "Verdict: the consumer. It waits for data %.0f %% of its time; the pipeline is "
+            "not what holds it back.\n",
+            100 * wait);
+    } else if (reading > 0.4) {
+        hr_text_append(
+            t,
+            "Verdict: reading. Workers spend %.0f %% of their time waiting for files; faster "
+            "storage, or files closer to this machine, would help most.\n",
+            100 * reading);
+    } else if (idle > 0.5 && s->fed) {
+        hr_text_append(
+            t,
+            "Verdict: the Python source (external_source). Workers are idle %.0f %% of their "
+            "time waiting for data to be fed.\n",
+            100 * idle);
+    } else if (idle > 0.5) {
+        hr_text_append(
+            t,
+            "Verdict: too little work in flight. Workers are idle %.0f %% of their time though "
+            "the consumer waits; raise prefetch_queue_depth or batch_size.\n",
+            100 * idle);
+    } else if (strncmp(node->def->name, "decoders.", 9) == 0) {
+        hr_text_append(
+            t,
+            "Verdict: decoding on the CPU. '%s' takes %.0f %% of the workers' time; more "
+            "threads (num_threads) or smaller files would help most.\n",
+            node->name, 100 * heavy);
+    } else {
+        hr_text_append(t, "Verdict: %s on the CPU. '%s' takes %.0f %% of the workers' time.\n",
+                       node->def->name, node->name, 100 * heavy);
+    }
+}
+
+hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
+{
+    snapshot s;
+    hr_text t = {0};
+    HR_TRY(take_snapshot(p, &s, error));
+    append_verdict(p, &s, &t);
+    hr_text_append(&t, "%lld iterations, %lld samples, %lld bad; ", (long long)s.runs,
+                   (long long)s.samples, (long long)s.bad);
+    hr_text_append(&t, "the consumer waited %.3f s and was busy %.3f s.\n",
+                   (double)s.wait_ns * 1e-9, (double)s.consumer_ns * 1e-9);
+    hr_text_append(&t, "%d workers: busy %.3f s (waiting for files %.3f s), idle %.3f s.\n",
+                   p->worker_count, (double)s.sum.busy_ns * 1e-9, (double)s.sum.read_wait_ns * 1e-9,
+                   (double)s.sum.idle_ns * 1e-9);
+    for (int32_t i = 0; i < p->plan->order_count; i++) {
+        const hr_node *node = p->graph->nodes[p->plan->order[i]];
+        if (s.sum.node_count[i] == 0)
+            continue;
+        hr_text_append(&t, "  %-32s %9.1f us a sample, %5.1f %% of the workers' time\n", node->name,
+                       (double)s.sum.node_ns[i] * 1e-3 / (double)s.sum.node_count[i],
+                       100 * share(s.sum.node_ns[i], s.sum.busy_ns));
+    }
+    free_snapshot(&s);
+    return hr_text_take(&t, text, NULL, error);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A Chrome trace (chrome://tracing, Perfetto): spans are kept in memory a worker, bounded, and
+ * written at the end. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exec/exec.h"
+
+#define SPANS_MAX ((size_t)1 << 20) /* a worker; later ones are counted, not kept */
+
+typedef struct span {
+    const char *name; /* of the graph's node: lives as long as the pipeline */
+    int64_t start_ns, end_ns, iteration;
+    int32_t sample;
+} span;
+
+typedef struct lane { /* one worker's: no lock */
+    span *spans;
+    size_t count, capacity, lost;
+} lane;
+
+struct hr_trace {
+    char *path;
+    int64_t start_ns;
+    int32_t lane_count;
+    lane lanes[];
+};
+
+hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error)
+{
+    FILE *f =
+        fopen(path, "we"); /* now, so that a bad path is the user's error and not lost at the end */
+    if (!f)
+        return hr_fail_errno(error, errno, "trace: '%s' cannot be written", path);
+    fclose(f);
+    hr_trace *trace =
+        hr_calloc(1, sizeof(*trace) + (size_t)workers * sizeof(trace->lanes[0]), error);
+    if (!trace)
+        return HR_STATUS_NO_MEMORY;
+    trace->path = hr_strdup(path, error);
+    trace->lane_count = workers;
+    trace->start_ns = hr_clock_ns();
+    if (!trace->path) {
+        hr_free(trace);
+        return HR_STATUS_NO_MEMORY;
+    }
+    *out = trace;
+    return HR_STATUS_OK;
+}
+
+void hr__trace_span(hr_trace *trace, int32_t worker, const char *name, int64_t start_ns,
+                    int64_t end_ns, int64_t iteration, int32_t sample)
+{
+    lane *l = &trace->lanes[worker];
+    if (l->count == l->capacity) {
+        size_t capacity = l->capacity ? 2 * l->capacity : 4096;
+        span *spans =
+            capacity <= SPANS_MAX ? hr_realloc(l->spans, capacity, sizeof(*spans), NULL) : NULL;
+        if (!spans) {
+            l->lost++;
+            return;
+        }
+        l->spans = spans;
+        l->capacity = capacity;
+    }
+    l->spans[l->count++] = (span){name, start_ns, end_ns, iteration, sample};
+}
+
+static void write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *first)
+{
+    const lane *l = &trace->lanes[worker];
+    for (size_t i = 0; i < l->count; i++) {
+        const span *s = &l->spans[i];
+        hr_text name = {0};
+        hr_text_append_quoted(&name, s->name);
+        fprintf(
+            f,
+            "%s{\"name\": %s, \"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, "
+            "\"args\": {\"iteration\": %lld, \"sample\": %d}}",
+            *first ? "" : ",\n", name.failed ? "\"?\"" : name.data, worker,
+            (double)(s->start_ns - trace->start_ns) * 1e-3,
+            (double)(s->end_ns - s->start_ns) * 1e-3, (long long)s->iteration, s->sample);
+        hr_text_fini(&name);
+        *first = false;
+    }
+}
+
+void hr__trace_destroy(hr_trace *trace)
+{
+    if (!trace)
+        return;
+    FILE *f = fopen(trace->path, "we");
+    bool first = true;
+    if (f) {
+        fprintf(f, "{\"traceEvents\": [\n");
+        for (int32_t i = 0; i < trace->lane_count; i++)
+            write_lane(f, trace, i, &first);
+        fprintf(f, "\n], \"displayTimeUnit\": \"ms\"}\n");
+        fclose(f);
+    }
+    for (int32_t i = 0; i < trace->lane_count; i++)
+        hr_free(trace->lanes[i].spans);
+    hr_free(trace->path);
+    hr_free(trace);
+}

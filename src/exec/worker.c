@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Workers take the oldest task there is, whichever iteration it belongs to. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+/* Oldest iteration with a task to hand out; lock held. An ordered stage waits for the iterations
+ * before. */
+static hr_iteration *pick(const hr_pipeline *p)
+{
+    for (hr_iteration *it = p->first; it; it = it->next) {
+        if (it->done || it->next_task >= it->tasks)
+            continue;
+        bool free_to_go = true;
+        if (p->plan->stages[it->stage].ordered)
+            for (const hr_iteration *before = p->first; before != it; before = before->next)
+                free_to_go = free_to_go && (before->done || before->stage > it->stage);
+        if (free_to_go)
+            return it;
+    }
+    return NULL;
+}
+
+static void run_task(hr_worker *w, hr_iteration *it, int32_t task)
+{
+    hr_pipeline *p = w->pipeline;
+    const hr_plan_stage *stage = &p->plan->stages[it->stage];
+    bool whole = stage->kind == HR_STAGE_KIND_BATCH || stage->group <= 0;
+    int32_t size = whole ? it->size : stage->group, first = task * size;
+    hr_group g = {.pipeline = p,
+                  .worker = w,
+                  .iteration = it,
+                  .first = first,
+                  .count = HR_MIN(size, it->size - first),
+                  .arena = w->arena};
+    int64_t start = hr_clock_ns();
+    hr__stall_random(&p->stall, (uint64_t)it->number * 8191 + (uint64_t)task);
+    hr__stage_run(&g, stage);
+    hr__group_release(&g);
+    hr_arena_reset(w->arena);
+    w->stats.busy_ns += hr_clock_ns() - start;
+    w->stats.tasks++;
+}
+
+static void add_stats(const hr_pipeline *p, hr_worker_stats *to, hr_worker_stats *from)
+{
+    int64_t *ns = from->node_ns, *count = from->node_count;
+    for (int32_t i = 0; i < p->plan->order_count; i++) {
+        to->node_ns[i] += ns[i];
+        to->node_count[i] += count[i];
+        ns[i] = count[i] = 0;
+    }
+    to->busy_ns += from->busy_ns;
+    to->idle_ns += from->idle_ns;
+    to->read_wait_ns += from->read_wait_ns;
+    to->tasks += from->tasks;
+    *from = (hr_worker_stats){.node_ns = ns, .node_count = count};
+}
+
+static bool any_failed(const hr_iteration *it)
+{
+    for (int32_t i = 0; i < it->size; i++)
+        if (it->samples[i].status != HR_STATUS_OK)
+            return true;
+    return false;
+}
+
+/* The last task of a stage opens the next one; lock held. A failed iteration ends early. */
+static void task_done(hr_pipeline *p, hr_iteration *it)
+{
+    if (--it->tasks_left > 0)
+        return;
+    hr__iteration_enter(p, it, any_failed(it) ? p->plan->stage_count : it->stage + 1);
+    pthread_cond_broadcast(&p->work);
+    if (it->done)
+        pthread_cond_broadcast(&p->ready);
+}
+
+static void *worker_main(void *context)
+{
+    hr_worker *w = context;
+    hr_pipeline *p = w->pipeline;
+    hr__affinity_apply(w->number, p->options.set_affinity);
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop) {
+        hr_iteration *it = pick(p);
+        if (!it) {
+            int64_t start = hr_clock_ns();
+            pthread_cond_wait(&p->work, &p->lock);
+            w->total.idle_ns += hr_clock_ns() - start;
+            continue;
+        }
+        int32_t task = it->next_task++;
+        pthread_mutex_unlock(&p->lock);
+        run_task(w, it, task);
+        pthread_mutex_lock(&p->lock);
+        add_stats(p, &w->total, &w->stats);
+        task_done(p, it);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *error)
+{
+    size_t n = (size_t)p->plan->order_count + 1;
+    s->node_ns = hr_calloc(n, sizeof(*s->node_ns), error);
+    s->node_count = hr_calloc(n, sizeof(*s->node_count), error);
+    return s->node_ns && s->node_count ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
+{
+    p->workers = hr_calloc((size_t)p->options.num_threads, sizeof(*p->workers), error);
+    if (!p->workers)
+        return HR_STATUS_NO_MEMORY;
+    p->worker_count = p->options.num_threads;
+    for (int32_t i = 0; i < p->worker_count; i++) {
+        hr_worker *w = &p->workers[i];
+        w->pipeline = p;
+        w->number = i;
+        HR_TRY(make_stats(p, &w->stats, error));
+        HR_TRY(make_stats(p, &w->total, error));
+        HR_TRY(hr_arena_create(&w->arena, error));
+    }
+    for (; p->started < p->worker_count; p->started++)
+        if (pthread_create(&p->workers[p->started].thread, NULL, worker_main,
+                           &p->workers[p->started]))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "num_threads: only %d of %d threads could be started", p->started,
+                           p->worker_count);
+    return HR_STATUS_OK;
+}
+
+void hr__workers_join(hr_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_broadcast(&p->work);
+    pthread_mutex_unlock(&p->lock);
+    for (int32_t i = 0; i < p->started; i++)
+        pthread_join(p->workers[i].thread, NULL);
+    for (int32_t i = 0; i < p->worker_count; i++) {
+        hr_worker *w = &p->workers[i];
+        hr_arena_destroy(w->arena);
+        hr_free(w->stats.node_ns);
+        hr_free(w->stats.node_count);
+        hr_free(w->total.node_ns);
+        hr_free(w->total.node_count);
+    }
+    hr_free(p->workers);
+    p->workers = NULL;
+    p->worker_count = p->started = 0;
+}
