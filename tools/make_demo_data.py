@@ -111,7 +111,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("root", type=Path, help="folder to make")
     parser.add_argument("--per-class", type=int, default=50, help="files a class (default: 50)")
-    parser.add_argument("--cache", type=Path, help="where downloads go (default: beside the folder)")
+    parser.add_argument(
+        "--cache", type=Path, help="where downloads go (default: beside the folder)"
+    )
     args = parser.parse_args()
     cache = args.cache or args.root.parent / "downloads"
     count = make(args.root, cache, args.per_class)

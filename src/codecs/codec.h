@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Coded pictures. A codec is one file and one table (`const hr_codec hr_codec_png` in png.c); the registry is made
- * from the files' names. The common part (decode.c) does what all share: orientation, colour conversion, type
- * conversion, limits. */
+/* Coded pictures. A codec is one file and one table (`const hr_codec hr_codec_png` in png.c); the
+ * registry is made from the files' names. The common part (decode.c) does what all share:
+ * orientation, colour conversion, type conversion, limits. */
 #ifndef HR_CODECS_CODEC_H
 #define HR_CODECS_CODEC_H
 
@@ -16,7 +16,8 @@ typedef struct hr_codec hr_codec;
 typedef struct hr_image_info {
     const hr_codec *codec;
     int32_t height, width; /* as stored, before orientation */
-    int32_t channels;      /* in the file: 1 grey, 2 grey + alpha, 3 colour, 4 colour + alpha (CMYK counts as 3) */
+    int32_t channels;      /* in the file: 1 grey, 2 grey + alpha, 3 colour, 4 colour + alpha (CMYK
+                              counts as 3) */
     int32_t bits;          /* 8 or 16 an element */
     int32_t orientation;   /* EXIF, 1 .. 8 */
 } hr_image_info;
@@ -24,14 +25,16 @@ typedef struct hr_image_info {
 /* What a codec is asked for: a window of the stored picture. */
 typedef struct hr_codec_request {
     hr_window window;
-    int32_t channels; /* 1 (only if the codec's `grey` or the file is grey), or info.channels, or 3 */
-    void *dst;        /* u8, or u16 when info.bits is 16 */
-    size_t stride;    /* bytes between rows */
+    /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped) or
+     * info.channels. */
+    int32_t channels;
+    void *dst;     /* u8, or u16 when info.bits is 16 */
+    size_t stride; /* bytes between rows */
 } hr_codec_request;
 
 struct hr_codec {
-    const char *name;      /* "png" */
-    const char *library;   /* "libpng"; for `doctor` */
+    const char *name;    /* "png" */
+    const char *library; /* "libpng"; for `doctor` */
     const char *(*version)(void);
     bool (*match)(const uint8_t *bytes, size_t size);
     hr_status (*header)(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error);
@@ -47,19 +50,24 @@ extern const hr_codec *const hr_codecs[];
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
 /* Height and width as delivered: turned when `adjust_orientation`. */
-void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height, int64_t *width);
+void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
+                     int64_t *width);
 /* Channels delivered for a wanted type: RGB, BGR, YCBCR 3; GRAY 1; ANY_DATA the file's. */
 int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type);
 
 typedef struct hr_decode_request {
-    hr_window window;        /* of the delivered (turned) picture; inside it */
+    hr_window window; /* of the delivered (turned) picture; inside it */
     hr_image_type type;
-    hr_dtype dtype;          /* UINT8, INT8, UINT16, INT16, INT32, FLOAT */
+    hr_dtype dtype; /* UINT8, INT8, UINT16, INT16, INT32, FLOAT */
     bool adjust_orientation;
     void *dst;
-    size_t stride;           /* bytes */
+    size_t stride; /* bytes */
 } hr_decode_request;
 
+/* Grey of n RGB pixels: 0.299, 0.587, 0.114 in 15-bit fixed point, half up. */
+void hr_luma_u8(uint8_t *dst, const uint8_t *rgb, size_t n);
+
+/* Uses c->arena for scratch (given back on return), c->task for remarks about damage. */
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                           const hr_decode_request *request, hr_op_call *c, hr_error *error);
 

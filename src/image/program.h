@@ -77,7 +77,7 @@ struct hr_image_program {
     bool mirror_x, mirror_y;
     bool has_fill;
     int32_t fill_count;
-    float fill[HR_CHANNELS_MAX]; /* in the output's units: written as they are */
+    float fill[HR_CHANNELS_MAX]; /* one a channel, in the output's units; added channels have theirs too */
 
     hr_point_step point[HR_POINT_MAX];
     int32_t point_count;
@@ -103,7 +103,9 @@ bool hr_program_has(const hr_image_program *p, char letter);
 hr_dtype hr_program_dtype(const hr_image_program *p);
 
 /* Keeps a window of the picture as it is now. A window that sticks out needs `fill` (count 1 or channels; in the
- * picture's type) and ends what may be added, except a cast. Otherwise: HR_STATUS_ERROR. */
+ * picture's type), otherwise: HR_STATUS_ERROR; after it only windows inside, flips, casts and the output's layout
+ * can be added. Windows and flips commute with per-pixel steps, so an operator whose fill comes after its
+ * normalisation adds the normalisation first, then the window. */
 hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fill, int32_t fill_count,
                           hr_error *error);
 /* Keeps start .. start + count - 1 of an outer dimension ('D'). */
@@ -116,7 +118,8 @@ hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_er
 /* (v - mean) * mul, then to `dtype` (FLOAT, FLOAT16, UINT8, INT8: half away, saturated). count is 1 or channels. */
 hr_status hr_program_normalize(hr_image_program *p, const float *mean, const float *mul, int32_t count,
                                hr_dtype dtype, hr_error *error);
-/* Permutes dimensions on output ("CHW"), pads channels to `pad_channels` (0: no). */
+/* Permutes dimensions on output ("CHW"; a permutation of all letters, NULL: as they are), pads channels to
+ * `pad_channels` (0: no) with 0, or with `fill` (the one of that channel, or the last). */
 hr_status hr_program_output(hr_image_program *p, const char *layout, int32_t pad_channels, const float *fill,
                             int32_t fill_count, hr_error *error);
 
@@ -130,8 +133,8 @@ hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr
  * of the input axis. Taps outside [0, n) are folded onto the edge element. Memory from the arena. */
 typedef struct hr_filter_taps {
     int32_t out, taps;    /* every output element has `taps` consecutive taps */
-    const int32_t *start; /* first input element, 0 <= start, start + taps <= n (or taps > n: padded with 0) */
-    const float *coef;    /* out x taps, sums to 1 */
+    const int32_t *start; /* first input element, 0 <= start, start + taps <= n */
+    const float *coef;    /* out x taps, each output's sum to 1 */
 } hr_filter_taps;
 hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n, hr_arena *arena,
                          hr_error *error);

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What all codecs share: which one it is, limits, turning by EXIF orientation, colours and element
+ * types. A codec writes straight into the destination when none of the last three has work to do.
+ */
+#include "codecs/codec.h"
+
+#include <string.h>
+
+/* ---- header ---- */
+
+hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
+                         hr_error *error)
+{
+    memset(info, 0, sizeof *info);
+    if (size == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "the file is empty");
+    for (int i = 0; hr_codecs[i]; i++) {
+        if (!hr_codecs[i]->match(bytes, size))
+            continue;
+        info->codec = hr_codecs[i];
+        HR_TRY(info->codec->header(bytes, size, info, error));
+        if ((int64_t)info->height * info->width > max_pixels)
+            return hr_fail(error, HR_STATUS_LIMIT,
+                           "a picture of %dx%d pixels (width x height) is over the limit of %lld "
+                           "pixels (max_image_pixels)",
+                           info->width, info->height, (long long)max_pixels);
+        return HR_STATUS_OK;
+    }
+    return hr_fail(error, HR_STATUS_CORRUPT,
+                   "not an image format that this build reads (JPEG, PNG, BMP, PNM, WebP)");
+}
+
+/* Where a pixel of the delivered picture lies in the stored one: EXIF's eight cases are a
+ * transposition followed by reversals of the stored axes. */
+typedef struct turn {
+    bool swap, flip_y, flip_x;
+} turn;
+
+static turn turn_of(const hr_image_info *info, bool adjust_orientation)
+{
+    static const turn turns[8] = {{false, false, false}, {false, false, true}, {false, true, true},
+                                  {false, true, false},  {true, false, false}, {true, true, false},
+                                  {true, true, true},    {true, false, true}};
+    bool known = info->orientation >= 1 && info->orientation <= 8;
+    return turns[adjust_orientation && known ? info->orientation - 1 : 0];
+}
+
+void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
+                     int64_t *width)
+{
+    bool swap = turn_of(info, adjust_orientation).swap;
+    *height = swap ? info->width : info->height;
+    *width = swap ? info->height : info->width;
+}
+
+int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type)
+{
+    if (type == HR_IMAGE_TYPE_ANY_DATA)
+        return info->channels;
+    return type == HR_IMAGE_TYPE_GRAY ? 1 : 3;
+}
+
+/* ---- turning ---- */
+
+static hr_window stored_window(const hr_image_info *info, turn t, hr_window w)
+{
+    if (t.swap)
+        w = (hr_window){.y = w.x, .x = w.y, .h = w.w, .w = w.h};
+    if (t.flip_y)
+        w.y = info->height - w.y - w.h;
+    if (t.flip_x)
+        w.x = info->width - w.x - w.w;
+    return w;
+}
+
+/* Copies n pixels that lie `step` bytes apart. */
+static void gather(uint8_t *dst, const uint8_t *src, ptrdiff_t step, size_t n, size_t pixel)
+{
+    if (pixel == 1) {
+        for (size_t i = 0; i < n; i++, src += step)
+            dst[i] = *src;
+    } else if (pixel == 3) {
+        for (size_t i = 0; i < n; i++, src += step, dst += 3) {
+            dst[0] = src[0];
+            dst[1] = src[1];
+            dst[2] = src[2];
+        }
+    } else {
+        for (size_t i = 0; i < n; i++, src += step, dst += pixel)
+            memcpy(dst, src, pixel);
+    }
+}
+
+/* Row `y` of the delivered window out of the stored window's h x w pixels. */
+static void turn_row(uint8_t *dst, const uint8_t *stored, turn t, int64_t h, int64_t w, int64_t y,
+                     size_t pixel)
+{
+    ptrdiff_t step_x = (ptrdiff_t)pixel, step_y = (ptrdiff_t)w * step_x;
+    if (t.flip_y) {
+        stored += (h - 1) * step_y;
+        step_y = -step_y;
+    }
+    if (t.flip_x) {
+        stored += (w - 1) * step_x;
+        step_x = -step_x;
+    }
+    if (t.swap)
+        gather(dst, stored + y * step_x, step_y, (size_t)h, pixel);
+    else
+        gather(dst, stored + y * step_y, step_x, (size_t)w, pixel);
+}
+
+/* ---- colours, in the file's own type ---- */
+
+/* 0.299, 0.587, 0.114 times 1 << 15; they sum to it. */
+enum { LUMA_R = 9798, LUMA_G = 19235, LUMA_B = 3735, LUMA_BITS = 15 };
+
+static uint32_t luma(uint32_t r, uint32_t g, uint32_t b)
+{
+    return (LUMA_R * r + LUMA_G * g + LUMA_B * b + (1u << (LUMA_BITS - 1))) >> LUMA_BITS;
+}
+
+void hr_luma_u8(uint8_t *dst, const uint8_t *rgb, size_t n)
+{
+    for (size_t i = 0; i < n; i++, rgb += 3)
+        dst[i] = (uint8_t)luma(rgb[0], rgb[1], rgb[2]);
+}
+
+static void luma_u16(uint16_t *dst, const uint16_t *rgb, size_t n)
+{
+    for (size_t i = 0; i < n; i++, rgb += 3)
+        dst[i] = (uint16_t)luma(rgb[0], rgb[1], rgb[2]);
+}
+
+/* Red and blue change places; in place. */
+static void swap_red_blue(void *row, size_t n, int32_t bits)
+{
+    uint8_t *p = row;
+    size_t size = bits == 16 ? 2 : 1;
+    for (size_t i = 0; i < n; i++, p += 3 * size)
+        for (size_t k = 0; k < size; k++) {
+            uint8_t red = p[k];
+            p[k] = p[2 * size + k];
+            p[2 * size + k] = red;
+        }
+}
+
+/* ---- element types ---- */
+
+/* DALI's rule: an integer type spans 0 .. its largest value, a float 0 .. 1. */
+static float type_top(hr_dtype dtype)
+{
+    return dtype == HR_DTYPE_FLOAT ? 1.0f : (float)hr_dtype_max(dtype);
+}
+
+/* Stores `v`, given in units of the type: half away from zero, saturated. */
+static void store(void *dst, hr_dtype dtype, size_t i, float v)
+{
+    if (dtype == HR_DTYPE_FLOAT) {
+        ((float *)dst)[i] = v;
+        return;
+    }
+    float low = (float)hr_dtype_min(dtype), high = (float)hr_dtype_max(dtype);
+    int32_t whole;
+    if (v >= high)
+        whole = (int32_t)hr_dtype_max(dtype);
+    else if (v <= low)
+        whole = (int32_t)hr_dtype_min(dtype);
+    else /* in double the half added is exact */
+        whole = (int32_t)((double)v + (v < 0 ? -0.5 : 0.5));
+    switch (dtype) {
+    case HR_DTYPE_UINT8:
+        ((uint8_t *)dst)[i] = (uint8_t)whole;
+        break;
+    case HR_DTYPE_INT8:
+        ((int8_t *)dst)[i] = (int8_t)whole;
+        break;
+    case HR_DTYPE_UINT16:
+        ((uint16_t *)dst)[i] = (uint16_t)whole;
+        break;
+    case HR_DTYPE_INT16:
+        ((int16_t *)dst)[i] = (int16_t)whole;
+        break;
+    default:
+        ((int32_t *)dst)[i] = whole;
+        break;
+    }
+}
+
+static float load(const void *src, int32_t bits, size_t i)
+{
+    return bits == 16 ? (float)((const uint16_t *)src)[i] : (float)((const uint8_t *)src)[i];
+}
+
+static void u8_to_float(float *dst, const uint8_t *src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (float)src[i] * (1.0f / 255);
+}
+
+static void u16_to_u8(uint8_t *dst, const uint16_t *src, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dst[i] = (uint8_t)((src[i] + 128u) / 257u);
+}
+
+static void convert_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, size_t n)
+{
+    if (dtype == (bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8)) {
+        memcpy(dst, src, n * (size_t)bits / 8);
+    } else if (bits == 8 && dtype == HR_DTYPE_FLOAT) {
+        u8_to_float(dst, src, n);
+    } else if (bits == 16 && dtype == HR_DTYPE_UINT8) {
+        u16_to_u8(dst, src, n);
+    } else {
+        float unit = bits == 16 ? 1.0f / 65535 : 1.0f / 255, top = type_top(dtype);
+        for (size_t i = 0; i < n; i++)
+            store(dst, dtype, i, load(src, bits, i) * unit * top);
+    }
+}
+
+/* Studio-range BT.601, computed in the output's type: its unit is the type's largest value, the
+ * offsets are 1/16 and 1/2 of the number of its values (of 1 for floats). */
+static void ycbcr_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, size_t n)
+{
+    static const float m[3][3] = {{0.25678824f, 0.50412941f, 0.09790588f},
+                                  {-0.14822290f, -0.29099279f, 0.43921569f},
+                                  {0.43921569f, -0.36778831f, -0.07142737f}};
+    float top = type_top(dtype), range = dtype == HR_DTYPE_FLOAT ? 1.0f : top + 1.0f;
+    float scale = top / (bits == 16 ? 65535.0f : 255.0f);
+    if (dtype == HR_DTYPE_INT32) /* top is rounded up to 2^31 already */
+        range = top;
+    for (size_t i = 0; i < n; i++) {
+        float r = load(src, bits, 3 * i), g = load(src, bits, 3 * i + 1),
+              b = load(src, bits, 3 * i + 2);
+        for (size_t k = 0; k < 3; k++) {
+            float v = m[k][0] * r + m[k][1] * g + m[k][2] * b;
+            store(dst, dtype, 3 * i + k, v * scale + range * (k == 0 ? 0.0625f : 0.5f));
+        }
+    }
+}
+
+/* ---- decoding ---- */
+
+/* A decode that cannot go straight into the destination. */
+typedef struct conversion {
+    hr_image_type type;
+    hr_dtype dtype;
+    int32_t bits, decoded, delivered; /* channels */
+} conversion;
+
+/* One row; `row` is scratch holding n decoded pixels, `grey` scratch for as many grey ones. */
+static void deliver_row(const conversion *v, void *dst, void *row, void *grey, size_t n)
+{
+    if (v->type == HR_IMAGE_TYPE_YCBCR) {
+        ycbcr_row(dst, v->dtype, row, v->bits, n);
+        return;
+    }
+    if (v->type == HR_IMAGE_TYPE_BGR)
+        swap_red_blue(row, n, v->bits);
+    if (v->decoded != v->delivered) {
+        if (v->bits == 16)
+            luma_u16(grey, row, n);
+        else
+            hr_luma_u8(grey, row, n);
+        row = grey;
+    }
+    convert_row(dst, v->dtype, row, v->bits, n * (size_t)v->delivered);
+}
+
+static hr_status decode_indirect(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                                 const hr_decode_request *q, const conversion *v, turn t,
+                                 hr_op_call *c, hr_error *error)
+{
+    hr_codec_request stored = {.window = stored_window(info, t, q->window), .channels = v->decoded};
+    size_t pixel = (size_t)v->decoded * (size_t)(v->bits / 8), bytes_needed;
+    int64_t h = stored.window.h, w = stored.window.w;
+    stored.stride = (size_t)w * pixel;
+    if (!hr_size_mul(stored.stride, (size_t)h, &bytes_needed))
+        return hr_fail_memory(error, SIZE_MAX);
+    uint8_t *picture = hr_arena_alloc(c->arena, bytes_needed, error);
+    uint8_t *row = hr_arena_alloc(c->arena, (size_t)q->window.w * pixel, error);
+    void *grey = hr_arena_alloc(c->arena, (size_t)q->window.w * 2, error);
+    if (!picture || !row || !grey)
+        return HR_STATUS_NO_MEMORY;
+    stored.dst = picture;
+    HR_TRY(info->codec->decode(bytes, size, info, &stored, c, error));
+    for (int64_t y = 0; y < q->window.h; y++) {
+        turn_row(row, picture, t, h, w, y, pixel);
+        deliver_row(v, (uint8_t *)q->dst + (size_t)y * q->stride, row, grey, (size_t)q->window.w);
+    }
+    return HR_STATUS_OK;
+}
+
+static int32_t decoded_channels(const hr_image_info *info, hr_image_type type)
+{
+    if (type == HR_IMAGE_TYPE_ANY_DATA)
+        return info->channels;
+    if (type == HR_IMAGE_TYPE_GRAY && (info->channels <= 2 || info->codec->grey))
+        return 1;
+    return 3;
+}
+
+static hr_status check_request(const hr_image_info *info, const hr_decode_request *q,
+                               hr_error *error)
+{
+    int64_t height, width;
+    hr_image_extent(info, q->adjust_orientation, &height, &width);
+    const hr_window *w = &q->window;
+    if (w->h < 0 || w->w < 0 || w->y < 0 || w->x < 0 || w->y > height - w->h || w->x > width - w->w)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the window of %lldx%lld pixels (height x width) at row %lld, column %lld "
+                       "does not lie in the picture of %lldx%lld",
+                       (long long)w->h, (long long)w->w, (long long)w->y, (long long)w->x,
+                       (long long)height, (long long)width);
+    switch (q->dtype) {
+    case HR_DTYPE_UINT8:
+    case HR_DTYPE_INT8:
+    case HR_DTYPE_UINT16:
+    case HR_DTYPE_INT16:
+    case HR_DTYPE_INT32:
+    case HR_DTYPE_FLOAT:
+        return HR_STATUS_OK;
+    default:
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "pictures cannot be decoded to %s; UINT8, INT8, UINT16, INT16, INT32 and "
+                       "FLOAT are possible",
+                       hr_dtype_name(q->dtype));
+    }
+}
+
+hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                          const hr_decode_request *request, hr_op_call *c, hr_error *error)
+{
+    HR_TRY(check_request(info, request, error));
+    if (request->window.h == 0 || request->window.w == 0)
+        return HR_STATUS_OK;
+    conversion v = {.type = request->type,
+                    .dtype = request->dtype,
+                    .bits = info->bits,
+                    .decoded = decoded_channels(info, request->type),
+                    .delivered = hr_image_type_channels(info, request->type)};
+    turn t = turn_of(info, request->adjust_orientation);
+    hr_dtype native = info->bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
+    bool direct = v.dtype == native && v.decoded == v.delivered && v.type != HR_IMAGE_TYPE_BGR &&
+                  v.type != HR_IMAGE_TYPE_YCBCR && !t.swap && !t.flip_y && !t.flip_x;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    hr_status status;
+    if (direct) {
+        hr_codec_request whole = {.window = request->window,
+                                  .channels = v.decoded,
+                                  .dst = request->dst,
+                                  .stride = request->stride};
+        status = info->codec->decode(bytes, size, info, &whole, c, error);
+    } else {
+        status = decode_indirect(bytes, size, info, request, &v, t, c, error);
+    }
+    hr_arena_restore(c->arena, mark);
+    return status;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* JPEG through libjpeg-turbo: accurate integer IDCT, fancy upsampling, and of a window only what
+ * its pixels depend on, so that they equal the same pixels of the whole picture. */
+#include "codecs/codec.h"
+
+#include "codecs/bytes.h"
+#include "codecs/exif.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+enum {
+    MARKER_TEM = 0x01,
+    MARKER_SOF0 = 0xC0,
+    MARKER_DHT = 0xC4,
+    MARKER_JPG = 0xC8,
+    MARKER_DAC = 0xCC,
+    MARKER_SOF15 = 0xCF,
+    MARKER_RST0 = 0xD0,
+    MARKER_SOI = 0xD8,
+    MARKER_EOI = 0xD9,
+    MARKER_SOS = 0xDA,
+    MARKER_APP1 = 0xE1,
+    MAX_SCANS = 256, /* a progressive picture has about ten; a hostile one as many as fit */
+    ROWS = 4,        /* rows asked for in a call; libjpeg gives one row group, at most four rows */
+    MIN_COLUMNS = 32 /* narrower than three chroma samples libjpeg upsamples in another way */
+};
+
+/* ---- header: a walk over the markers, without the tables ---- */
+
+static bool match(const uint8_t *bytes, size_t size)
+{
+    return size >= 3 && bytes[0] == 0xFF && bytes[1] == MARKER_SOI && bytes[2] == 0xFF;
+}
+
+static bool is_frame(int marker)
+{
+    return marker >= MARKER_SOF0 && marker <= MARKER_SOF15 && marker != MARKER_DHT &&
+           marker != MARKER_JPG && marker != MARKER_DAC;
+}
+
+static bool has_length(int marker)
+{
+    return marker != MARKER_TEM && !(marker >= MARKER_RST0 && marker <= MARKER_SOI);
+}
+
+/* The next marker at or after *at, which is left behind it; -1 at the end. */
+static int next_marker(const uint8_t *bytes, size_t size, size_t *at)
+{
+    size_t i = *at;
+    while (i + 1 < size) {
+        if (bytes[i] == 0xFF && bytes[i + 1] != 0 && bytes[i + 1] != 0xFF) {
+            *at = i + 2;
+            return bytes[i + 1];
+        }
+        i++;
+    }
+    return -1;
+}
+
+static hr_status read_frame(const uint8_t *segment, size_t length, int marker, hr_image_info *info,
+                            hr_error *error)
+{
+    if (length < 6)
+        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the frame header is too short");
+    if (marker != 0xC0 && marker != 0xC1 && marker != 0xC2 && marker != 0xC9 && marker != 0xCA)
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "JPEG: lossless and hierarchical files (SOF%d) are not supported",
+                       marker - MARKER_SOF0);
+    if (segment[0] != 8)
+        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: %d bits a sample are not supported, only 8",
+                       segment[0]);
+    info->height = (int32_t)hr_get_be16(segment + 1);
+    info->width = (int32_t)hr_get_be16(segment + 3);
+    int components = segment[5];
+    if (info->height == 0 || info->width == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the picture is %dx%d pixels", info->width,
+                       info->height);
+    if (components != 1 && components != 3 && components != 4)
+        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: %d components; 1, 3 and 4 are supported",
+                       components);
+    info->channels = components == 1 ? 1 : 3;
+    info->bits = 8;
+    return HR_STATUS_OK;
+}
+
+static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error)
+{
+    bool frame = false, exif = false;
+    size_t at = 2;
+    info->orientation = 1;
+    for (;;) {
+        int marker = next_marker(bytes, size, &at);
+        if (marker < 0 || marker == MARKER_SOS || marker == MARKER_EOI)
+            break;
+        if (!has_length(marker))
+            continue;
+        if (size - at < 2)
+            break;
+        size_t length = hr_get_be16(bytes + at);
+        if (length < 2)
+            return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: marker 0x%02x has a bad length",
+                           (unsigned)marker);
+        if (length > size - at)
+            break;
+        const uint8_t *segment = bytes + at + 2;
+        at += length;
+        length -= 2;
+        if (is_frame(marker) && !frame) {
+            HR_TRY(read_frame(segment, length, marker, info, error));
+            frame = true;
+        } else if (marker == MARKER_APP1 && !exif && length >= 6 &&
+                   memcmp(segment, "Exif\0\0", 6) == 0) {
+            info->orientation = hr_exif_orientation(segment, length);
+            exif = true;
+        }
+    }
+    return frame
+               ? HR_STATUS_OK
+               : hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the file ends before the picture's size");
+}
+
+/* ---- libjpeg with errors that come back ---- */
+
+typedef struct jpeg_reader {
+    struct jpeg_decompress_struct cinfo;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    jmp_buf escape;
+    hr_status status;
+    char failure[JMSG_LENGTH_MAX], warning[JMSG_LENGTH_MAX];
+    /* what was decoded: columns from `left`, `width` of them */
+    JDIMENSION left, width;
+    JSAMPLE *rows[ROWS]; /* scratch where rows do not go straight to the destination */
+    const hr_codec_request *request;
+    hr_arena *arena;
+    hr_error *error;
+} jpeg_reader;
+
+static void fail(jpeg_reader *r, hr_status status, const char *message)
+{
+    r->status = status;
+    snprintf(r->failure, sizeof r->failure, "%s", message);
+    longjmp(r->escape, 1);
+}
+
+static void on_error(j_common_ptr cinfo)
+{
+    jpeg_reader *r = cinfo->client_data;
+    cinfo->err->format_message(cinfo, r->failure);
+    r->status =
+        cinfo->err->msg_code == JERR_OUT_OF_MEMORY ? HR_STATUS_NO_MEMORY : HR_STATUS_CORRUPT;
+    longjmp(r->escape, 1);
+}
+
+/* Keeps the first remark about damage; others follow from it. Versions and colour hints are no
+ * damage. */
+static void on_message(j_common_ptr cinfo, int level)
+{
+    jpeg_reader *r = cinfo->client_data;
+    int code = cinfo->err->msg_code;
+    if (level >= 0 || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM)
+        return;
+    if (cinfo->err->num_warnings++ == 0)
+        cinfo->err->format_message(cinfo, r->warning);
+}
+
+static void on_progress(j_common_ptr cinfo)
+{
+    jpeg_reader *r = cinfo->client_data;
+    if (r->cinfo.input_scan_number > MAX_SCANS) {
+        char text[64];
+        snprintf(text, sizeof text, "more than %d scans", MAX_SCANS);
+        fail(r, HR_STATUS_LIMIT, text);
+    }
+}
+
+/* ---- windows ---- */
+
+/* Chooses the columns to decode: the window and what fancy upsampling looks at beside it. */
+static void choose_columns(jpeg_reader *r)
+{
+    struct jpeg_decompress_struct *cinfo = &r->cinfo;
+    const hr_window *w = &r->request->window;
+    JDIMENSION all = cinfo->output_width, align = DCTSIZE;
+    r->left = 0;
+    r->width = all;
+    /* Progressive files may be smoothed across blocks, up to two on each side: take whole rows. */
+    if (cinfo->progressive_mode)
+        return;
+    if (cinfo->num_components > 1)
+        align *= (JDIMENSION)cinfo->max_h_samp_factor;
+    JDIMENSION left = w->x > 0 ? (JDIMENSION)w->x - 1 : 0;
+    JDIMENSION right = HR_MIN(all, (JDIMENSION)(w->x + w->w) + 1);
+    if (right - left < MIN_COLUMNS)
+        right = HR_MIN(all, left + MIN_COLUMNS);
+    if (right - left < MIN_COLUMNS)
+        left = right > MIN_COLUMNS ? right - MIN_COLUMNS : 0;
+    left -= left % align;
+    if (left == 0 && right == all)
+        return;
+    r->left = left;
+    r->width = right - left;
+    jpeg_crop_scanline(cinfo, &r->left, &r->width);
+}
+
+/* Adobe's inverted CMYK, which is what there is in files (libjpeg makes it from YCCK, too); in
+ * place. */
+static void cmyk_to_rgb(uint8_t *row, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = row[4 * i], m = row[4 * i + 1], y = row[4 * i + 2], k = row[4 * i + 3];
+        row[3 * i] = (uint8_t)(c * k / 255);
+        row[3 * i + 1] = (uint8_t)(m * k / 255);
+        row[3 * i + 2] = (uint8_t)(y * k / 255);
+    }
+}
+
+static void store_row(const jpeg_reader *r, uint8_t *row, uint8_t *dst)
+{
+    const hr_codec_request *q = r->request;
+    size_t n = (size_t)q->window.w, skip = (size_t)q->window.x - r->left;
+    row += skip * (size_t)r->cinfo.output_components;
+    if (r->cinfo.out_color_space == JCS_CMYK) {
+        cmyk_to_rgb(row, n);
+        if (q->channels == 1) {
+            hr_luma_u8(dst, row, n);
+            return;
+        }
+    }
+    memcpy(dst, row, n * (size_t)q->channels);
+}
+
+static void read_rows(jpeg_reader *r)
+{
+    struct jpeg_decompress_struct *cinfo = &r->cinfo;
+    const hr_codec_request *q = r->request;
+    bool direct = r->left == (JDIMENSION)q->window.x && r->width == (JDIMENSION)q->window.w &&
+                  cinfo->out_color_space != JCS_CMYK;
+    if (!direct) {
+        size_t stride = ((size_t)r->width * (size_t)cinfo->output_components + 63) & ~(size_t)63;
+        uint8_t *rows = hr_arena_alloc(r->arena, ROWS * stride, r->error);
+        if (!rows)
+            fail(r, HR_STATUS_NO_MEMORY, "no memory for rows");
+        for (int i = 0; i < ROWS; i++)
+            r->rows[i] = rows + (size_t)i * stride;
+    }
+    int64_t done = 0;
+    while (done < q->window.h) {
+        uint8_t *dst = (uint8_t *)q->dst + (size_t)done * q->stride;
+        JDIMENSION want = (JDIMENSION)HR_MIN(q->window.h - done, ROWS);
+        if (direct)
+            for (JDIMENSION i = 0; i < want; i++)
+                r->rows[i] = dst + i * q->stride;
+        JDIMENSION got = jpeg_read_scanlines(cinfo, r->rows, want);
+        if (got == 0)
+            fail(r, HR_STATUS_CORRUPT, "the decoder gave no rows");
+        if (!direct)
+            for (JDIMENSION i = 0; i < got; i++)
+                store_row(r, r->rows[i], dst + i * q->stride);
+        done += got;
+    }
+}
+
+static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
+                         const hr_image_info *info, int64_t max_pixels)
+{
+    struct jpeg_decompress_struct *cinfo = &r->cinfo;
+    jpeg_create_decompress(cinfo);
+    cinfo->progress = &r->progress;
+    /* Coefficients of progressive files are kept whole: two bytes, three components, some slack. */
+    cinfo->mem->max_memory_to_use =
+        (long)(8 * HR_MIN(max_pixels, (int64_t)1 << 40) + ((int64_t)1 << 26));
+    jpeg_mem_src(cinfo, bytes, size);
+    jpeg_read_header(cinfo, TRUE);
+    if (cinfo->image_width != (JDIMENSION)info->width ||
+        cinfo->image_height != (JDIMENSION)info->height)
+        fail(r, HR_STATUS_CORRUPT, "the file gives two sizes");
+    if (cinfo->num_components == 4)
+        cinfo->out_color_space = JCS_CMYK;
+    else
+        cinfo->out_color_space = r->request->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    cinfo->dct_method = JDCT_ISLOW;
+    cinfo->do_fancy_upsampling = TRUE;
+    jpeg_start_decompress(cinfo);
+    choose_columns(r);
+    if (r->request->window.y > 0)
+        jpeg_skip_scanlines(cinfo, (JDIMENSION)r->request->window.y);
+    read_rows(r);
+}
+
+/* The only frame that longjmp comes back to; everything that lives across it is in the caller's
+ * `r`. */
+static void guard(jpeg_reader *r, const uint8_t *bytes, size_t size, const hr_image_info *info,
+                  int64_t max_pixels)
+{
+    if (setjmp(r->escape) == 0)
+        read_picture(r, bytes, size, info, max_pixels);
+}
+
+static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                        const hr_codec_request *request, hr_op_call *c, hr_error *error)
+{
+    jpeg_reader r;
+    memset(&r.cinfo, 0, sizeof r.cinfo);
+    r.status = HR_STATUS_OK;
+    r.failure[0] = r.warning[0] = 0;
+    r.request = request;
+    r.arena = c->arena;
+    r.error = error;
+    r.cinfo.err = jpeg_std_error(&r.errors);
+    r.cinfo.client_data = &r;
+    r.errors.error_exit = on_error;
+    r.errors.emit_message = on_message;
+    r.progress.progress_monitor = on_progress;
+    guard(&r, bytes, size, info, hr_task_max_pixels(c->task));
+    jpeg_destroy_decompress(&r.cinfo);
+    if (r.status != HR_STATUS_OK)
+        return hr_fail(error, r.status, "JPEG: %s", r.failure);
+    if (r.errors.num_warnings > 0)
+        return hr_task_warn(c->task, error, "JPEG: %s", r.warning);
+    return HR_STATUS_OK;
+}
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+static const char *version(void)
+{
+#ifdef LIBJPEG_TURBO_VERSION
+    return TEXT(LIBJPEG_TURBO_VERSION);
+#else
+    return "libjpeg API " TEXT(JPEG_LIB_VERSION);
+#endif
+}
+
+const hr_codec hr_codec_jpeg = {
+    .name = "jpeg",
+    .library = "libjpeg-turbo",
+    .version = version,
+    .match = match,
+    .header = header,
+    .decode = decode,
+    .grey = true,
+};

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* WebP, lossy and lossless, through libwebp. A window is decoded with a margin, because libwebp
+ * upsamples the chroma of what it crops as if there were nothing around it. */
+#include "codecs/codec.h"
+
+#include "codecs/bytes.h"
+#include "codecs/exif.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <webp/decode.h>
+
+enum { RIFF_HEADER = 12, CHUNK_HEADER = 8, MARGIN = 4 };
+
+static bool match(const uint8_t *bytes, size_t size)
+{
+    return size >= RIFF_HEADER && memcmp(bytes, "RIFF", 4) == 0 &&
+           memcmp(bytes + 8, "WEBP", 4) == 0;
+}
+
+static int32_t find_orientation(const uint8_t *bytes, size_t size)
+{
+    size_t at = RIFF_HEADER;
+    while (size - at >= CHUNK_HEADER) {
+        size_t length = hr_get_le32(bytes + at + 4);
+        const uint8_t *body = bytes + at + CHUNK_HEADER;
+        size_t left = size - at - CHUNK_HEADER;
+        if (length > left)
+            break;
+        if (memcmp(bytes + at, "EXIF", 4) == 0)
+            return hr_exif_orientation(body, length);
+        length += length & 1;
+        if (length > left)
+            break;
+        at += CHUNK_HEADER + length;
+    }
+    return 1;
+}
+
+static const char *status_text(VP8StatusCode status)
+{
+    switch (status) {
+    case VP8_STATUS_OUT_OF_MEMORY:
+        return "no memory";
+    case VP8_STATUS_BITSTREAM_ERROR:
+        return "the data is damaged";
+    case VP8_STATUS_UNSUPPORTED_FEATURE:
+        return "a feature that libwebp does not support";
+    case VP8_STATUS_SUSPENDED:
+    case VP8_STATUS_NOT_ENOUGH_DATA:
+        return "the file ends early";
+    default:
+        return "libwebp refused the request";
+    }
+}
+
+static hr_status fail(hr_error *error, VP8StatusCode code)
+{
+    hr_status status = code == VP8_STATUS_OUT_OF_MEMORY ? HR_STATUS_NO_MEMORY : HR_STATUS_CORRUPT;
+    return hr_fail(error, status, "WebP: %s", status_text(code));
+}
+
+static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error)
+{
+    WebPBitstreamFeatures features;
+    VP8StatusCode code = WebPGetFeatures(bytes, size, &features);
+    if (code != VP8_STATUS_OK)
+        return fail(error, code);
+    if (features.has_animation)
+        return hr_fail(error, HR_STATUS_CORRUPT, "WebP: animations are not supported");
+    info->height = features.height;
+    info->width = features.width;
+    info->channels = features.has_alpha ? 4 : 3;
+    info->bits = 8;
+    info->orientation = find_orientation(bytes, size);
+    return HR_STATUS_OK;
+}
+
+/* The window with a margin, from even positions, because chroma has half the resolution. */
+static hr_window with_margin(const hr_image_info *info, hr_window w)
+{
+    hr_window wide = {.y = HR_MAX(w.y - MARGIN, 0) & ~(int64_t)1,
+                      .x = HR_MAX(w.x - MARGIN, 0) & ~(int64_t)1};
+    wide.h = HR_MIN(w.y + w.h + MARGIN, info->height) - wide.y;
+    wide.w = HR_MIN(w.x + w.w + MARGIN, info->width) - wide.x;
+    return wide;
+}
+
+static hr_status decode_into(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                             hr_window w, int32_t channels, uint8_t *dst, size_t stride,
+                             hr_error *error)
+{
+    WebPDecoderConfig config;
+    if (!WebPInitDecoderConfig(&config) || stride > INT32_MAX)
+        return hr_fail(error, HR_STATUS_ERROR, "WebP: the decoder could not be set up");
+    config.options.use_cropping = w.h != info->height || w.w != info->width;
+    config.options.crop_left = (int)w.x;
+    config.options.crop_top = (int)w.y;
+    config.options.crop_width = (int)w.w;
+    config.options.crop_height = (int)w.h;
+    config.output.colorspace = channels == 4 ? MODE_RGBA : MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA.rgba = dst;
+    config.output.u.RGBA.stride = (int)stride;
+    config.output.u.RGBA.size = stride * (size_t)(w.h - 1) + (size_t)w.w * (size_t)channels;
+    VP8StatusCode code = WebPDecode(bytes, size, &config);
+    WebPFreeDecBuffer(&config.output);
+    return code == VP8_STATUS_OK ? HR_STATUS_OK : fail(error, code);
+}
+
+static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                        const hr_codec_request *request, hr_op_call *c, hr_error *error)
+{
+    hr_window w = request->window, wide = with_margin(info, w);
+    int32_t channels = request->channels;
+    if (wide.h == w.h && wide.w == w.w)
+        return decode_into(bytes, size, info, w, channels, request->dst, request->stride, error);
+    size_t pixel = (size_t)channels, stride = (size_t)wide.w * pixel, needed;
+    if (!hr_size_mul(stride, (size_t)wide.h, &needed))
+        return hr_fail_memory(error, SIZE_MAX);
+    uint8_t *rows = hr_arena_alloc(c->arena, needed, error);
+    if (!rows)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(decode_into(bytes, size, info, wide, channels, rows, stride, error));
+    rows += (size_t)(w.y - wide.y) * stride + (size_t)(w.x - wide.x) * pixel;
+    for (int64_t y = 0; y < w.h; y++)
+        memcpy((uint8_t *)request->dst + (size_t)y * request->stride, rows + (size_t)y * stride,
+               (size_t)w.w * pixel);
+    return HR_STATUS_OK;
+}
+
+/* The version of the library that runs is only known as a number. */
+static const char *version(void)
+{
+    static const char *const names[] = {"1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6"};
+    int number = WebPGetDecoderVersion(), minor = number >> 8 & 0xFF;
+    bool known = number >> 16 == 1 && minor < (int)HR_COUNT_OF(names);
+    return known ? names[minor] : "unknown";
+}
+
+const hr_codec hr_codec_webp = {
+    .name = "webp",
+    .library = "libwebp",
+    .version = version,
+    .match = match,
+    .header = header,
+    .decode = decode,
+};

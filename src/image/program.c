@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Building an image program: pure functions that add one step each, or refuse and change nothing.
+ * What commutes exactly is composed (windows with per-pixel steps, mirrors with windows);
+ * everything else is not fusable. */
+#include "image/program.h"
+
+#include <string.h>
+
+enum { COORDINATE_MAX = 1 << 30 };
+
+static hr_status not_fusable(hr_error *error, const char *why)
+{
+    return hr_fail(error, HR_STATUS_NOT_FUSABLE, "%s", why);
+}
+
+static const hr_outer *outer_find(const hr_image_program *p, char letter)
+{
+    for (int32_t i = 0; i < p->outer_count; i++)
+        if (p->outer[i].letter == letter)
+            return &p->outer[i];
+    return NULL;
+}
+
+static bool channels_inside(const hr_image_program *p)
+{
+    return hr_program_has(p, 'C') && outer_find(p, 'C') == NULL;
+}
+
+static int64_t channel_count(const hr_image_program *p)
+{
+    const hr_outer *outer = outer_find(p, 'C');
+    return outer != NULL ? outer->count : p->channels;
+}
+
+static void program_reset(hr_image_program *p, hr_dtype dtype, int64_t height, int64_t width,
+                          int32_t channels)
+{
+    memset(p, 0, sizeof(*p));
+    p->src_dtype = p->resampled = p->dtype = dtype;
+    p->height = height;
+    p->width = width;
+    p->channels = channels;
+    p->clamp = p->window = (hr_window){0, 0, height, width};
+}
+
+static hr_status tensor_layout(const hr_tensor *t, const char *layouts, hr_layout *out,
+                               hr_error *error)
+{
+    if (layouts == NULL && t->layout.name[0] != '\0') {
+        *out = t->layout;
+        if (strlen(out->name) == (size_t)t->shape.ndim)
+            return HR_STATUS_OK;
+        return hr_fail(error, HR_STATUS_VALUE, "layout %s does not fit %d dimensions", out->name,
+                       t->shape.ndim);
+    }
+    return hr_layout_match(layouts != NULL ? layouts : "HWC|HW", &t->layout, t->shape.ndim, out,
+                           error);
+}
+
+hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const char *layouts,
+                                 hr_error *error)
+{
+    hr_layout layout;
+    size_t volume;
+    HR_TRY(tensor_layout(t, layouts, &layout, error));
+    int32_t h = hr_layout_find(&layout, 'H'), ndim = t->shape.ndim;
+    if (h < 0 || hr_layout_find(&layout, 'W') != h + 1 || h > HR_OUTER_MAX || ndim > h + 3 ||
+        (ndim == h + 3 && layout.name[h + 2] != 'C'))
+        return not_fusable(error, "the layout is not (outer)HW or (outer)HWC");
+    const int64_t *extent = t->shape.extent;
+    int64_t channels = ndim == h + 3 ? extent[h + 2] : 1;
+    if (!hr_shape_volume(&t->shape, &volume) || channels > INT32_MAX ||
+        extent[h] > COORDINATE_MAX || extent[h + 1] > COORDINATE_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
+    program_reset(p, t->dtype, extent[h], extent[h + 1], (int32_t)channels);
+    p->data = t->data;
+    p->src_layout = p->layout = layout;
+    p->outer_count = h;
+    int64_t stride = extent[h] * extent[h + 1] * channels;
+    for (int32_t i = h - 1; i >= 0; i--) {
+        p->outer[i] = (hr_outer){layout.name[i], extent[i], stride, 0, extent[i], false};
+        stride *= extent[i];
+    }
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_dtype dtype,
+                                int64_t height, int64_t width, int32_t channels, hr_error *error)
+{
+    if (height < 1 || width < 1 || channels < 1 || height > COORDINATE_MAX ||
+        width > COORDINATE_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "a picture of %lld x %lld x %d is out of range",
+                       (long long)height, (long long)width, channels);
+    program_reset(p, dtype, height, width, channels);
+    p->coded = source;
+    HR_TRY(hr_layout_set(&p->src_layout, "HWC", error));
+    p->layout = p->src_layout;
+    return HR_STATUS_OK;
+}
+
+bool hr_program_has(const hr_image_program *p, char letter)
+{
+    return hr_layout_find(&p->src_layout, letter) >= 0;
+}
+
+int64_t hr_program_extent(const hr_image_program *p, char letter)
+{
+    if (letter == 'H')
+        return p->window.h;
+    if (letter == 'W')
+        return p->window.w;
+    if (letter == 'C')
+        return p->pad_channels > 0 ? p->pad_channels : channel_count(p);
+    const hr_outer *outer = outer_find(p, letter);
+    return outer != NULL ? outer->count : 1;
+}
+
+hr_dtype hr_program_dtype(const hr_image_program *p)
+{
+    return p->dtype;
+}
+
+static bool fits(int64_t at, int64_t length, int64_t extent)
+{
+    return at >= 0 && length <= extent && at <= extent - length;
+}
+
+static bool in_range(int64_t v)
+{
+    return v >= -COORDINATE_MAX && v <= COORDINATE_MAX;
+}
+
+static hr_status set_fill(hr_image_program *p, const float *fill, int32_t count, hr_error *error)
+{
+    int64_t channels = channel_count(p);
+    if (count != 1 && count != channels)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%d fill values were given for %lld channels; give one, or one a channel",
+                       count, (long long)channels);
+    if (count > HR_CHANNELS_MAX)
+        return not_fusable(error, "more fill values than a program holds");
+    for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
+        p->fill[c] = fill[HR_MIN(c, count - 1)];
+    p->fill_count = count;
+    p->has_fill = true;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fill,
+                          int32_t fill_count, hr_error *error)
+{
+    const hr_window now = p->window;
+    if (window.h < 0 || window.w < 0 || !in_range(window.y) || !in_range(window.x) ||
+        !in_range(window.h) || !in_range(window.w))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a window of %lld x %lld at (%lld, %lld) is no window", (long long)window.h,
+                       (long long)window.w, (long long)window.y, (long long)window.x);
+    hr_window next = window;
+    next.y = now.y + (p->mirror_y ? now.h - (window.y + window.h) : window.y);
+    next.x = now.x + (p->mirror_x ? now.w - (window.x + window.w) : window.x);
+    if (!in_range(next.y) || !in_range(next.x))
+        return hr_fail(error, HR_STATUS_ERROR, "the window lies too far outside of the picture");
+    if (!fits(window.y, window.h, now.h) || !fits(window.x, window.w, now.w)) {
+        if (fill == NULL || fill_count < 1)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the window of %lld x %lld at (%lld, %lld) does not lie inside the "
+                           "picture of %lld x %lld (height x width)",
+                           (long long)window.h, (long long)window.w, (long long)window.y,
+                           (long long)window.x, (long long)now.h, (long long)now.w);
+        if (p->has_fill || p->pad_channels > 0)
+            return not_fusable(error, "a second fill");
+        HR_TRY(set_fill(p, fill, fill_count, error));
+    }
+    p->window = next;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start, int64_t count,
+                                hr_error *error)
+{
+    hr_outer *outer = (hr_outer *)outer_find(p, letter);
+    if (outer == NULL)
+        return not_fusable(error, "not an outer dimension");
+    if (count < 0 || !fits(start, count, outer->count))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%lld from %lld on of dimension %c is out of its %lld", (long long)count,
+                       (long long)start, letter, (long long)outer->count);
+    if (letter == 'C' && (p->normalize || p->has_fill || p->pad_channels > 0))
+        return not_fusable(error, "a window of channels after a step that names channels");
+    outer->start += outer->reverse ? outer->count - (start + count) : start;
+    outer->count = count;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, bool depthwise,
+                          hr_error *error)
+{
+    (void)error;
+    p->mirror_x ^= horizontal;
+    p->mirror_y ^= vertical;
+    hr_outer *depth = (hr_outer *)outer_find(p, 'D');
+    if (depthwise && depth != NULL)
+        depth->reverse = !depth->reverse;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
+                              const hr_resample_axis *x, hr_dtype dtype, hr_error *error)
+{
+    if (p->resample || p->mirror_x || p->mirror_y || p->has_fill || p->point_count > 0 ||
+        p->normalize || p->pad_channels > 0)
+        return not_fusable(error, "a resample must come before mirrors and per-pixel steps");
+    if (p->window.h < 1 || p->window.w < 1)
+        return hr_fail(error, HR_STATUS_ERROR, "cannot resize a picture of %lld x %lld",
+                       (long long)p->window.h, (long long)p->window.w);
+    if (y->out < 1 || x->out < 1 || !in_range(y->out) || !in_range(x->out))
+        return hr_fail(error, HR_STATUS_ERROR, "cannot resize to %d x %d", y->out, x->out);
+    if (dtype != p->dtype && dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "resizing %s gives %s or FLOAT, not %s; cast before or after",
+                       hr_dtype_name(p->dtype), hr_dtype_name(p->dtype), hr_dtype_name(dtype));
+    p->clamp = p->window; /* until now it was a window of the whole source */
+    p->window = (hr_window){0, 0, y->out, x->out};
+    p->resample = true;
+    p->y = *y;
+    p->x = *x;
+    p->resampled = p->dtype = dtype;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error)
+{
+    if (step->kind == HR_POINT_KIND_CAST && step->dtype == p->dtype)
+        return HR_STATUS_OK;
+    if (p->normalize || p->pad_channels > 0 || p->point_count == HR_POINT_MAX)
+        return not_fusable(error, "a per-pixel step after normalisation, or one too many");
+    if (p->has_fill && step->kind != HR_POINT_KIND_CAST)
+        return not_fusable(error, "a colour map after a fill");
+    if (step->kind == HR_POINT_KIND_MATRIX && (!channels_inside(p) || p->channels != 3))
+        return not_fusable(error, "a colour map needs three interleaved channels");
+    for (int32_t c = 0; p->has_fill && c < HR_CHANNELS_MAX; c++) {
+        double rounded[2]; /* room for one element of any type */
+        hr_convert(rounded, p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
+        hr_convert(rounded + 1, step->dtype, rounded, p->dtype, 1);
+        hr_convert(&p->fill[c], HR_DTYPE_FLOAT, rounded + 1, step->dtype, 1);
+    }
+    p->point[p->point_count++] = *step;
+    p->dtype = step->dtype;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_normalize(hr_image_program *p, const float *mean, const float *mul,
+                               int32_t count, hr_dtype dtype, hr_error *error)
+{
+    int64_t channels = channel_count(p);
+    if (p->normalize || p->has_fill || p->pad_channels > 0)
+        return not_fusable(error, "normalisation after normalisation, a fill or added channels");
+    if (count != 1 && count != channels)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%d means were given for %lld channels; give one, or one a channel", count,
+                       (long long)channels);
+    if (count > HR_CHANNELS_MAX)
+        return not_fusable(error, "more means than a program holds");
+    if (dtype != HR_DTYPE_FLOAT && dtype != HR_DTYPE_FLOAT16 && dtype != HR_DTYPE_UINT8 &&
+        dtype != HR_DTYPE_INT8)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "normalisation gives FLOAT, FLOAT16, UINT8 or INT8, not %s",
+                       hr_dtype_name(dtype));
+    for (int32_t c = 0; c < HR_CHANNELS_MAX; c++) {
+        p->mean[c] = mean[HR_MIN(c, count - 1)];
+        p->mul[c] = mul[HR_MIN(c, count - 1)];
+    }
+    p->normalize = true;
+    p->norm_count = count;
+    p->dtype = dtype;
+    return HR_STATUS_OK;
+}
+
+static bool is_permutation(const char *a, const char *b)
+{
+    if (strlen(a) != strlen(b))
+        return false;
+    for (const char *at = a; *at != '\0'; at++)
+        if (strchr(b, *at) == NULL || strchr(at + 1, *at) != NULL)
+            return false;
+    return true;
+}
+
+hr_status hr_program_output(hr_image_program *p, const char *layout, int32_t pad_channels,
+                            const float *fill, int32_t fill_count, hr_error *error)
+{
+    int64_t channels = channel_count(p);
+    if (layout != NULL && layout[0] != '\0' && !is_permutation(layout, p->layout.name))
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "the output layout %s does not permute the layout %s", layout,
+                       p->layout.name);
+    if (pad_channels > channels) {
+        if (p->pad_channels > 0 || !hr_program_has(p, 'C') || pad_channels > HR_CHANNELS_MAX)
+            return not_fusable(error, "channels cannot be added here");
+        for (int32_t c = (int32_t)channels; c < HR_CHANNELS_MAX; c++)
+            p->fill[c] = fill_count > 0 ? fill[HR_MIN(c, fill_count - 1)] : 0.0f;
+        p->pad_channels = pad_channels;
+    }
+    if (layout != NULL && layout[0] != '\0')
+        return hr_layout_set(&p->layout, layout, error);
+    return HR_STATUS_OK;
+}
+
+void hr_program_describe(const hr_image_program *p, hr_tensor *out)
+{
+    hr_shape shape = {.ndim = (int32_t)strlen(p->layout.name)};
+    for (int32_t i = 0; i < shape.ndim; i++)
+        shape.extent[i] = hr_program_extent(p, p->layout.name[i]);
+    hr_tensor_describe(out, p->dtype, shape, p->layout.name);
+}

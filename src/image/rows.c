@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Rows of the resampled picture: vertical filter first, over the columns that are needed, then
+ * horizontal. */
+#include "image/rows.h"
+
+#include <string.h>
+
+enum {
+    FIXED_TAPS_MAX =
+        128 /* beyond it 14 bits a coefficient are too few: float, like all other types */
+};
+
+static void *scratch(hr_rows *r, size_t count, size_t size, hr_error *error)
+{
+    size_t bytes;
+    if (!hr_size_mul(count, size, &bytes)) {
+        hr_fail(error, HR_STATUS_LIMIT, "a row buffer does not fit in memory");
+        return NULL;
+    }
+    return hr_arena_alloc(r->call->arena, bytes, error);
+}
+
+/* Source elements [*at, *at + *length) that outputs first .. first + count - 1 read. */
+static void taps_extent(const hr_filter_taps *f, int64_t first, int64_t count, int64_t *at,
+                        int64_t *length)
+{
+    int32_t low = INT32_MAX, high = 0;
+    for (int64_t o = first; o < first + count; o++) {
+        low = HR_MIN(low, f->start[o]);
+        high = HR_MAX(high, f->start[o]);
+    }
+    *at = low;
+    *length = (int64_t)high + f->taps - low;
+}
+
+static hr_status relative_starts(hr_rows *r, const hr_filter_taps *f, int64_t first, int64_t count,
+                                 int64_t origin, const int32_t **out, hr_error *error)
+{
+    int32_t *start = scratch(r, (size_t)count, sizeof(*start), error);
+    if (start == NULL)
+        return HR_STATUS_NO_MEMORY;
+    for (int64_t o = 0; o < count; o++)
+        start[o] = f->start[first + o] - (int32_t)origin;
+    *out = start;
+    return HR_STATUS_OK;
+}
+
+/* Rounds each output's weights to fixed point, carrying the rounding error along so that they sum
+ * to exactly one. */
+static hr_status fix_coefs(hr_rows *r, const hr_filter_taps *f, int64_t first, int64_t count,
+                           int32_t stride, int16_t **out, hr_error *error)
+{
+    int16_t *coef = scratch(r, (size_t)count * (size_t)stride, sizeof(*coef), error);
+    if (coef == NULL)
+        return HR_STATUS_NO_MEMORY;
+    for (int64_t o = 0; o < count; o++) {
+        const float *weight = f->coef + (size_t)(first + o) * (size_t)f->taps;
+        int16_t *to = coef + (size_t)o * (size_t)stride;
+        double exact = 0.0;
+        int32_t given = 0;
+        for (int32_t k = 0; k < f->taps; k++) {
+            exact += (double)weight[k] * (1 << HR_FIX_COEF_BITS);
+            double whole = exact + 32768.5; /* positive, so that the conversion rounds down */
+            int32_t upto = (int32_t)whole - 32768;
+            to[k] = (int16_t)(upto - given);
+            given = upto;
+        }
+        for (int32_t k = f->taps; k < stride; k++)
+            to[k] = 0;
+    }
+    *out = coef;
+    return HR_STATUS_OK;
+}
+
+static hr_status init_fixed(hr_rows *r, const hr_filter_taps *fy, const hr_filter_taps *fx,
+                            hr_error *error)
+{
+    const hr_window view = r->view;
+    int32_t stride = fx->taps + (fx->taps & 1);
+    int16_t *x_coef;
+    HR_TRY(fix_coefs(r, fy, view.y, view.h, fy->taps, &r->y_fixed, error));
+    HR_TRY(fix_coefs(r, fx, view.x, view.w, stride, &x_coef, error));
+    r->x_fixed = (hr_filter_fix){(int32_t)view.w, fx->taps, stride, r->x_start, x_coef, NULL};
+    const hr_kernels *k = r->call->kernels;
+    size_t table_size = k->hfilter_table_size(&r->x_fixed, r->p->channels);
+    if (table_size > 0) {
+        void *table = scratch(r, table_size, 1, error);
+        if (table == NULL)
+            return HR_STATUS_NO_MEMORY;
+        k->hfilter_table(table, &r->x_fixed, r->p->channels);
+        r->x_fixed.table = table;
+    }
+    r->row_fixed = scratch(r, r->need_elements + HR_FIX_ROW_PAD, sizeof(int16_t), error);
+    r->tail_stride = r->need_elements + HR_PAD;
+    r->tail_rows = HR_MIN(r->need.h, (int64_t)(HR_PAD / r->need_elements) + 2);
+    r->tail = scratch(r, (size_t)r->tail_rows, r->tail_stride, error);
+    return r->row_fixed != NULL && r->tail != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static hr_status init_float(hr_rows *r, const hr_filter_taps *fy, const hr_filter_taps *fx,
+                            hr_error *error)
+{
+    const float *x_coef = fx->coef + (size_t)r->view.x * (size_t)fx->taps;
+    r->y_coef = fy->coef + (size_t)r->view.y * (size_t)fy->taps;
+    r->x_float = (hr_filter_float){(int32_t)r->view.w, fx->taps, fx->taps, r->x_start, x_coef};
+    r->row_float = scratch(r, r->need_elements, sizeof(float), error);
+    r->row_out = scratch(r, r->elements, sizeof(float), error);
+    r->cache_row = scratch(r, (size_t)fy->taps, sizeof(int64_t), error);
+    if (r->row_float == NULL || r->row_out == NULL || r->cache_row == NULL)
+        return HR_STATUS_NO_MEMORY;
+    if (r->p->src_dtype == HR_DTYPE_FLOAT)
+        return HR_STATUS_OK;
+    r->cache = scratch(r, r->need_elements * (size_t)fy->taps, sizeof(float), error);
+    return r->cache != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static hr_status init_resample(hr_rows *r, hr_error *error)
+{
+    const hr_image_program *p = r->p;
+    const hr_window view = r->view;
+    hr_filter_taps fy, fx;
+    HR_TRY(hr_filter_make(&fy, &p->y, p->clamp.h, r->call->arena, error));
+    HR_TRY(hr_filter_make(&fx, &p->x, p->clamp.w, r->call->arena, error));
+    taps_extent(&fy, view.y, view.h, &r->need.y, &r->need.h);
+    taps_extent(&fx, view.x, view.w, &r->need.x, &r->need.w);
+    HR_TRY(relative_starts(r, &fy, view.y, view.h, r->need.y, &r->y_start, error));
+    HR_TRY(relative_starts(r, &fx, view.x, view.w, r->need.x, &r->x_start, error));
+    r->need.y += p->clamp.y;
+    r->need.x += p->clamp.x;
+    r->need_elements = (size_t)r->need.w * (size_t)p->channels;
+    r->y_taps = fy.taps;
+    r->list = scratch(r, (size_t)fy.taps, sizeof(*r->list), error);
+    if (r->list == NULL)
+        return HR_STATUS_NO_MEMORY;
+    if (fy.taps == 1 && fx.taps == 1 && p->resampled == p->src_dtype) {
+        r->kind = HR_ROWS_KIND_GATHER;
+        return HR_STATUS_OK;
+    }
+    if (p->src_dtype == HR_DTYPE_UINT8 && p->resampled == HR_DTYPE_UINT8 && p->channels <= 4 &&
+        fy.taps <= FIXED_TAPS_MAX && fx.taps <= FIXED_TAPS_MAX) {
+        r->kind = HR_ROWS_KIND_FIXED;
+        return init_fixed(r, &fy, &fx, error);
+    }
+    r->kind = HR_ROWS_KIND_FLOAT;
+    return init_float(r, &fy, &fx, error);
+}
+
+hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
+                        hr_error *error)
+{
+    memset(r, 0, sizeof(*r));
+    r->p = p;
+    r->call = c;
+    r->view = view;
+    r->pixel = hr_dtype_size(p->src_dtype) * (size_t)p->channels;
+    r->elements = (size_t)view.w * (size_t)p->channels;
+    if (p->resample)
+        return init_resample(r, error);
+    r->kind = HR_ROWS_KIND_COPY;
+    r->need = view;
+    r->need.y += p->clamp.y;
+    r->need.x += p->clamp.x;
+    r->need_elements = r->elements;
+    return HR_STATUS_OK;
+}
+
+static hr_status decode_source(hr_rows *r, hr_error *error)
+{
+    const hr_image_program *p = r->p;
+    r->stride = (size_t)r->need.w * r->pixel;
+    if (r->decoded == NULL) {
+        r->decoded = scratch(r, (size_t)r->need.h, r->stride, error);
+        if (r->decoded == NULL)
+            return error != NULL ? error->status : HR_STATUS_NO_MEMORY;
+    }
+    r->src = r->decoded;
+    r->tail_from = r->need.h; /* arena memory is padded */
+    return p->coded.decode(p->coded.context, r->need, r->decoded, r->stride, r->call, error);
+}
+
+static void copy_tail(hr_rows *r, const char *end)
+{
+    r->tail_from = r->need.h;
+    while (r->tail_from > 0 && (size_t)(end - (r->src + (size_t)(r->tail_from - 1) * r->stride)) <
+                                   r->need_elements + HR_PAD)
+        r->tail_from--;
+    for (int64_t y = r->tail_from; y < r->need.h; y++)
+        memcpy(r->tail + (size_t)(y - r->tail_from) * r->tail_stride,
+               r->src + (size_t)y * r->stride, r->need_elements);
+}
+
+hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error)
+{
+    const hr_image_program *p = r->p;
+    if (r->cache_row != NULL)
+        for (int32_t k = 0; k < r->y_taps; k++)
+            r->cache_row[k] = -1;
+    if (p->coded.decode != NULL)
+        return decode_source(r, error);
+    r->stride = (size_t)p->width * r->pixel;
+    r->src = (const char *)data + (size_t)r->need.y * r->stride + (size_t)r->need.x * r->pixel;
+    if (r->kind == HR_ROWS_KIND_FIXED)
+        copy_tail(r, (const char *)data + (size_t)p->height * r->stride);
+    return HR_STATUS_OK;
+}
+
+static const void *read_gather(hr_rows *r, int64_t y, char *out)
+{
+    const char *row = r->src + (size_t)r->y_start[y] * r->stride;
+    size_t pixel = r->pixel;
+    for (int64_t x = 0; x < r->view.w; x++) {
+        const char *from = row + (size_t)r->x_start[x] * pixel;
+        char *to = out + (size_t)x * pixel;
+        switch (pixel) { /* constant sizes become plain moves */
+        case 1:
+            *to = *from;
+            break;
+        case 3:
+            memcpy(to, from, 3);
+            break;
+        case 4:
+            memcpy(to, from, 4);
+            break;
+        default:
+            memcpy(to, from, pixel);
+        }
+    }
+    return out;
+}
+
+static const void *read_fixed(hr_rows *r, int64_t y, uint8_t *out)
+{
+    const hr_kernels *k = r->call->kernels;
+    for (int32_t t = 0; t < r->y_taps; t++) {
+        int64_t at = (int64_t)r->y_start[y] + t;
+        r->list[t] = at < r->tail_from ? r->src + (size_t)at * r->stride
+                                       : r->tail + (size_t)(at - r->tail_from) * r->tail_stride;
+    }
+    k->vfilter_u8(r->row_fixed, (const uint8_t *const *)r->list,
+                  r->y_fixed + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
+    k->hfilter_u8(out, r->row_fixed, &r->x_fixed, r->p->channels);
+    return out;
+}
+
+static void to_float(const hr_kernels *k, float *dst, const void *src, hr_dtype dtype, size_t n)
+{
+    if (dtype == HR_DTYPE_UINT8)
+        k->u8_to_f32(dst, src, n);
+    else if (dtype == HR_DTYPE_INT16)
+        k->i16_to_f32(dst, src, n);
+    else if (dtype == HR_DTYPE_UINT16)
+        k->u16_to_f32(dst, src, n);
+    else
+        hr_convert(dst, HR_DTYPE_FLOAT, src, dtype, n);
+}
+
+static const float *float_row(hr_rows *r, int64_t at)
+{
+    const char *row = r->src + (size_t)at * r->stride;
+    if (r->cache == NULL)
+        return (const float *)row;
+    int64_t slot = at % r->y_taps;
+    float *cached = r->cache + (size_t)slot * r->need_elements;
+    if (r->cache_row[slot] != at) {
+        to_float(r->call->kernels, cached, row, r->p->src_dtype, r->need_elements);
+        r->cache_row[slot] = at;
+    }
+    return cached;
+}
+
+static const void *read_float(hr_rows *r, int64_t y, void *out)
+{
+    const hr_kernels *k = r->call->kernels;
+    bool keep = r->p->resampled == HR_DTYPE_FLOAT;
+    for (int32_t t = 0; t < r->y_taps; t++)
+        r->list[t] = float_row(r, (int64_t)r->y_start[y] + t);
+    k->vfilter_f32(r->row_float, (const float *const *)r->list,
+                   r->y_coef + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
+    float *to = keep ? out : r->row_out;
+    k->hfilter_f32(to, r->row_float, &r->x_float, r->p->channels);
+    if (!keep)
+        hr_convert(out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
+    return out;
+}
+
+const void *hr__rows_read(hr_rows *r, int64_t y, void *out)
+{
+    switch (r->kind) {
+    case HR_ROWS_KIND_GATHER:
+        return read_gather(r, y, out);
+    case HR_ROWS_KIND_FIXED:
+        return read_fixed(r, y, out);
+    case HR_ROWS_KIND_FLOAT:
+        return read_float(r, y, out);
+    default:
+        return r->src + (size_t)y * r->stride;
+    }
+}
