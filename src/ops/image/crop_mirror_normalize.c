@@ -4,6 +4,7 @@
  */
 #include "ops/image/crop_window.h"
 #include "ops/image/window_copy.h"
+#include "ops/wrap.h"
 
 #include <string.h>
 
@@ -125,7 +126,7 @@ static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t
                        "(%d)",
                        (int)*count, (int)channels);
     for (int32_t i = 0; i < *count; i++)
-        fill[i] = hr__fill_value(a->fill_values.v[i], (hr_dtype)a->dtype);
+        fill[i] = hr__value_wrap(a->fill_values.v[i], (hr_dtype)a->dtype);
     return HR_STATUS_OK;
 }
 
@@ -211,7 +212,11 @@ static hr_status cmn_lower(hr_op_call *c, hr_image_program *program, hr_error *e
     HR_TRY(cmn_box(a, program, &box, error));
     if (box.z.start < 0 || box.z.size > hr_program_extent(program, 'D') - box.z.start)
         return HR_STATUS_NOT_FUSABLE; /* programs fill height and width only */
-    return add_all(a, program, &box, error);
+    hr_image_program before = *program;
+    hr_status status = add_all(a, program, &box, error);
+    if (status != HR_STATUS_OK)
+        *program = before;
+    return status;
 }
 
 /* Volumes whose window leaves them along the depth: all slices first, then the window among them.

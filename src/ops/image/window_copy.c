@@ -2,8 +2,8 @@
  * Copyright The Headrace authors */
 /* Windows with a filled border, by dimension. */
 #include "ops/image/window_copy.h"
+#include "ops/wrap.h"
 
-#include <math.h>
 #include <string.h>
 
 #define FILLS_MAX 64
@@ -16,19 +16,6 @@ typedef struct copy {
     uint8_t fill[FILLS_MAX][8];
     int32_t fill_count, channel_dim;
 } copy;
-
-float hr__fill_value(float value, hr_dtype dtype)
-{
-    double range = hr_dtype_max(dtype) - hr_dtype_min(dtype) + 1.0;
-
-    if (!hr_dtype_is_integer(dtype))
-        return value;
-    if (!isfinite(value))
-        return 0.0f;
-    double v = value < 0.0f ? ceil((double)value) : floor((double)value);
-    v -= floor((v - hr_dtype_min(dtype)) / range) * range;
-    return (float)v;
-}
 
 /* `from` is NULL outside of the source. */
 static void copy_dim(const copy *k, int32_t d, uint8_t *to, const uint8_t *from, int64_t channel)
@@ -72,7 +59,7 @@ hr_status hr__window_copy(hr_tensor *dst, const hr_tensor *src, const int64_t *s
         return hr_fail(error, HR_STATUS_ERROR, "%d fill values: between 1 and %d can be given",
                        (int)fill_count, FILLS_MAX);
     for (int32_t i = 0; i < fill_count; i++) {
-        float value = hr__fill_value(fill[i], src->dtype);
+        float value = hr__value_wrap(fill[i], src->dtype);
         hr_convert(k.fill[i], src->dtype, &value, HR_DTYPE_FLOAT, 1);
     }
     strides(dst, k.dst_stride);

@@ -8,10 +8,6 @@
 
 #include "core/core.h"
 
-/* A fill value as the type `dtype` holds it: cut off towards zero and wrapped, as a number in
- * float. */
-float hr__fill_value(float value, hr_dtype dtype);
-
 /* `src` from start[d] on into `dst` (same type, dst->shape says how much). Outside: fill[0], or
  * with `fill_count` > 1 the one of the element's index along dimension `channel_dim`. */
 hr_status hr__window_copy(hr_tensor *dst, const hr_tensor *src, const int64_t *start,

@@ -23,6 +23,6 @@ hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_err
     }
     if (!hr_shape_volume(&out, &volume))
         return hr_fail(error, HR_STATUS_ERROR, "`shape` has a negative extent or is too large");
-    hr_tensor_describe(&c->out[0], dtype, out, c->n_in > 0 ? c->in[0].layout.name : NULL);
+    hr_tensor_describe(&c->out[0], dtype, out, NULL);
     return HR_STATUS_OK;
 }

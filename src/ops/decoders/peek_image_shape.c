@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* peek_image_shape: the size of a coded picture from its header. */
+#include "ops/decoders/decode.h"
+
+typedef struct peek_args {
+    int32_t dtype, image_type, adjust_orientation;
+} peek_args;
+
+static const hr_arg_def peek_arg_defs[] = {
+    HR_ARG(peek_args, dtype, DTYPE, 0, "INT64",
+           "Type of the output: INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64."),
+    HR_ARG(peek_args, image_type, IMAGE_TYPE, 0, "RGB",
+           "Colour space that the picture would be decoded to; it says how many channels there "
+           "are."),
+    HR_ARG(peek_args, adjust_orientation, BOOL, 0, "True",
+           "Height and width after turning the picture as its EXIF orientation says."),
+    HR_ARG_END};
+
+static hr_status peek_check(const void *args, uint64_t given, hr_error *error)
+{
+    int32_t dtype = ((const peek_args *)args)->dtype;
+
+    (void)given;
+    switch (dtype) {
+    case HR_DTYPE_INT32:
+    case HR_DTYPE_UINT32:
+    case HR_DTYPE_INT64:
+    case HR_DTYPE_UINT64:
+    case HR_DTYPE_FLOAT:
+    case HR_DTYPE_FLOAT64:
+        return HR_STATUS_OK;
+    default:
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`dtype` is %s: it must be INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64",
+                       hr_dtype_name((hr_dtype)dtype));
+    }
+}
+
+static hr_status peek_infer(hr_op_call *c, hr_error *error)
+{
+    const int64_t extent = 3;
+
+    (void)error;
+    hr_tensor_describe(&c->out[0], (hr_dtype)((const peek_args *)c->args)->dtype,
+                       hr_shape_make(1, &extent), NULL);
+    return HR_STATUS_OK;
+}
+
+static hr_status peek_one(hr_op_call *c, hr_error *error)
+{
+    const peek_args *args = c->args;
+    const hr_decode_args decode = {args->image_type, HR_DTYPE_UINT8, args->adjust_orientation};
+    hr_decode_picture *picture;
+
+    HR_TRY(hr__decode_open(c, &decode, &picture, error));
+    const int64_t shape[3] = {picture->height, picture->width,
+                              hr_image_type_channels(&picture->info, picture->type)};
+    hr_convert(c->out[0].data, c->out[0].dtype, shape, HR_DTYPE_INT64, 3);
+    return HR_STATUS_OK;
+}
+
+static hr_status peek_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(peek_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+static const char *const peek_aliases[] = {"experimental.peek_image_shape", NULL};
+
+const hr_op_def hr_op_peek_image_shape = {
+    HR_OP_ABI,
+    .name = "peek_image_shape",
+    .doc =
+        "Height, width and channels that a coded picture would have, from its header; nothing is "
+        "decoded. The input is the bytes of one file a sample (1-D, UINT8), the output has shape "
+        "(3,).",
+    .aliases = peek_aliases,
+    .devices = "cpu",
+    .args = peek_arg_defs,
+    .args_size = sizeof(peek_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"shape"}},
+    .out_count = 1,
+    .check = peek_check,
+    .infer = peek_infer,
+    .run_cpu = peek_run,
+};

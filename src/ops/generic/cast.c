@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* cast: elements in another type. On pictures a step of an image program. */
+#include "image/program.h"
+
+typedef struct cast_args {
+    int32_t dtype;
+} cast_args;
+
+static const hr_arg_def cast_arg_defs[] = {
+    HR_ARG(cast_args, dtype, DTYPE, HR_ARG_REQUIRED, NULL, "Type of the output."), HR_ARG_END};
+
+static hr_status cast_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)given;
+    if (((const cast_args *)args)->dtype == HR_DTYPE_NONE)
+        return hr_fail(error, HR_STATUS_ERROR, "`dtype` must be an element type");
+    return HR_STATUS_OK;
+}
+
+static hr_status cast_infer(hr_op_call *c, hr_error *error)
+{
+    (void)error;
+    hr_tensor_describe(&c->out[0], (hr_dtype)((const cast_args *)c->args)->dtype, c->in[0].shape,
+                       c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
+static hr_status cast_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const hr_point_step step = {.kind = HR_POINT_KIND_CAST,
+                                .dtype = (hr_dtype)((const cast_args *)c->args)->dtype};
+
+    return hr_program_point(program, &step, error);
+}
+
+static hr_status cast_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        hr_op_call *c = &calls[i];
+        size_t count;
+        if (!hr_shape_volume(&c->in[0].shape, &count))
+            return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype, count);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_cast = {
+    HR_OP_ABI,
+    .name = "cast",
+    .doc = "Converts elements to another type: floats round halves away from zero, values outside "
+           "of the type's range saturate, NaN becomes 0; BOOL is whether the rounded value is not "
+           "0. Shape and layout stay.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = cast_arg_defs,
+    .args_size = sizeof(cast_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = cast_check,
+    .infer = cast_infer,
+    .lower = cast_lower,
+    .lower_rank = HR_LOWER_RANK_POINT,
+    .run_cpu = cast_run,
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* constant: the same tensor for every sample. */
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#include <string.h>
+
+typedef struct constant_args {
+    hr_floats fdata;
+    hr_int64s idata;
+    hr_ints shape;
+    int32_t dtype;
+    const char *layout;
+} constant_args;
+
+static const hr_arg_def constant_arg_defs[] = {
+    HR_ARG(constant_args, fdata, FLOATS, HR_ARG_OPTIONAL, NULL,
+           "The elements as floats; one stands for all. Not together with `idata`."),
+    HR_ARG(constant_args, idata, INT64S, HR_ARG_OPTIONAL, NULL,
+           "The elements as integers; one stands for all."),
+    HR_ARG(constant_args, shape, INTS, HR_ARG_OPTIONAL, NULL,
+           "Shape of the tensor; not given: 1-D with as many elements as there are values."),
+    HR_ARG(constant_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the elements; not given: FLOAT for `fdata`, INT32 for `idata`. Values round "
+           "and saturate."),
+    HR_ARG(constant_args, layout, LAYOUT, 0, "\"\"", "Layout, one letter a dimension, or empty."),
+    HR_ARG_END};
+
+static hr_status constant_shape(const constant_args *a, hr_shape *shape, hr_error *error)
+{
+    int64_t values = a->fdata.v ? a->fdata.n : a->idata.n;
+    size_t volume;
+
+    *shape = hr_shape_make(1, &values);
+    if (a->shape.v) {
+        if (a->shape.n > HR_MAX_NDIM)
+            return hr_fail(error, HR_STATUS_ERROR, "`shape` has %d dimensions: at most %d work",
+                           (int)a->shape.n, HR_MAX_NDIM);
+        shape->ndim = a->shape.n;
+        for (int32_t i = 0; i < a->shape.n; i++)
+            shape->extent[i] = a->shape.v[i];
+    }
+    if (!hr_shape_volume(shape, &volume) || (values != 1 && (size_t)values != volume))
+        return hr_fail(error, HR_STATUS_ERROR, "%lld values do not fill `shape`",
+                       (long long)values);
+    if (a->layout && *a->layout && strlen(a->layout) != (size_t)shape->ndim)
+        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" for %d dimensions", a->layout,
+                       (int)shape->ndim);
+    return HR_STATUS_OK;
+}
+
+static hr_status constant_check(const void *args, uint64_t given, hr_error *error)
+{
+    const constant_args *a = args;
+    hr_shape shape;
+
+    (void)given;
+    if ((a->fdata.v != NULL) == (a->idata.v != NULL))
+        return hr_fail(error, HR_STATUS_ERROR, "exactly one of `fdata` and `idata` must be given");
+    return constant_shape(a, &shape, error);
+}
+
+static hr_status constant_infer(hr_op_call *c, hr_error *error)
+{
+    const constant_args *a = c->args;
+    int32_t dtype = a->dtype != HR_DTYPE_NONE ? a->dtype
+                    : a->fdata.v              ? HR_DTYPE_FLOAT
+                                              : HR_DTYPE_INT32;
+    hr_shape shape;
+
+    HR_TRY(constant_shape(a, &shape, error));
+    hr_tensor_describe(&c->out[0], (hr_dtype)dtype, shape, a->layout);
+    return HR_STATUS_OK;
+}
+
+static hr_status constant_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        const constant_args *a = calls[i].args;
+        hr_tensor *out = &calls[i].out[0];
+        const void *values = a->fdata.v ? (const void *)a->fdata.v : a->idata.v;
+        hr_dtype type = a->fdata.v ? HR_DTYPE_FLOAT : HR_DTYPE_INT64;
+        size_t count = 0, size = hr_dtype_size(out->dtype);
+        hr_shape_volume(&out->shape, &count);
+        if ((a->fdata.v ? a->fdata.n : a->idata.n) != 1) {
+            hr_convert(out->data, out->dtype, values, type, count);
+            continue;
+        }
+        for (size_t k = 0; k < count; k++)
+            hr_convert((uint8_t *)out->data + k * size, out->dtype, values, type, 1);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_constant = {
+    HR_OP_ABI,
+    .name = "constant",
+    .doc = "Gives the same tensor for every sample.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .args = constant_arg_defs,
+    .args_size = sizeof(constant_args),
+    .in_min = 0,
+    .in_max = 0,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = constant_check,
+    .infer = constant_infer,
+    .run_cpu = constant_run,
+};

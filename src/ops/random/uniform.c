@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* random.uniform: numbers from a range or from a list. Element k is draw k, or draws 2k and 2k + 1
+ * from a list. */
+#include "ops/random/draw.h"
+#include "ops/wrap.h"
+
+typedef struct uniform_args {
+    hr_floats range, values;
+    int32_t dtype;
+    hr_ints shape;
+} uniform_args;
+
+static const hr_arg_def uniform_arg_defs[] = {
+    HR_ARG(
+        uniform_args, range, FLOATS, HR_ARG_PER_SAMPLE, "[-1.0, 1.0]",
+        "Draw real numbers of [range[0], range[1]). With an integer `dtype` they are rounded, so "
+        "that both ends come half as often as what lies between.",
+        .count_min = 1, .count_max = 2),
+    HR_ARG(uniform_args, values, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Draw from these numbers, each as often as the others, instead of from `range`."),
+    HR_ARG(uniform_args, dtype, DTYPE, HR_ARG_OPTIONAL, "FLOAT",
+           "Type of the output: any number type but FLOAT16 and BOOL."),
+    HR_DRAW_SHAPE_ARG(uniform_args), HR_ARG_END};
+
+static hr_status uniform_check(const void *args, uint64_t given, hr_error *error)
+{
+    int32_t dtype = ((const uniform_args *)args)->dtype;
+
+    (void)given;
+    if (dtype != HR_DTYPE_FLOAT16 && dtype != HR_DTYPE_BOOL)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`dtype` is %s: it must be an integer type, FLOAT or FLOAT64",
+                   hr_dtype_name((hr_dtype)dtype));
+}
+
+static hr_status uniform_infer(hr_op_call *c, hr_error *error)
+{
+    const uniform_args *a = c->args;
+    int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
+
+    if (a->values.v && a->values.n < 1)
+        return hr_fail(error, HR_STATUS_ERROR, "`values` is empty: there is nothing to draw");
+    if (!a->values.v && !(a->range.v[0] < a->range.v[a->range.n - 1]))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`range` is [%g, %g): its end must be greater than its start",
+                       (double)a->range.v[0], (double)a->range.v[a->range.n - 1]);
+    return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
+}
+
+/* DALI brings the ends of the range to the output's type first: [-1, 1] as UINT8 is 255 .. 1. */
+static double draw_range(const hr_op_call *c, size_t k)
+{
+    const uniform_args *a = c->args;
+    float low = hr__value_wrap(a->range.v[0], c->out[0].dtype);
+    float high = hr__value_wrap(a->range.v[a->range.n - 1], c->out[0].dtype);
+
+    if (c->out[0].dtype == HR_DTYPE_FLOAT) {
+        float v = low + hr_rng_unitf(&c->rng, k) * (high - low);
+        return (double)(v < high ? v : low); /* rounding may reach the end, which is not included */
+    }
+    return (double)low + hr_rng_unit(&c->rng, k) * ((double)high - (double)low);
+}
+
+static void draw(hr_op_call *c)
+{
+    const uniform_args *a = c->args;
+    hr_tensor *out = &c->out[0];
+    size_t count = 0, size = hr_dtype_size(out->dtype);
+
+    hr_shape_volume(&out->shape, &count);
+    for (size_t k = 0; k < count; k++) {
+        double v = a->values.v ? (double)a->values.v[hr_rng_below(&c->rng, 2 * k, a->values.n)]
+                               : draw_range(c, k);
+        hr_convert((uint8_t *)out->data + k * size, out->dtype, &v, HR_DTYPE_FLOAT64, 1);
+    }
+}
+
+static hr_status uniform_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        draw(&calls[i]);
+    return HR_STATUS_OK;
+}
+
+static const char *const uniform_aliases[] = {"uniform", "ops:Uniform", NULL};
+
+const hr_op_def hr_op_random_uniform = {
+    HR_OP_ABI,
+    .name = "random.uniform",
+    .doc = "Draws numbers uniformly from a range of real numbers or from a list. A scalar a sample "
+           "unless `shape` or an input, whose shape is taken, says more.",
+    .aliases = uniform_aliases,
+    .devices = "cpu|gpu",
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .args = uniform_arg_defs,
+    .args_size = sizeof(uniform_args),
+    .in = {{.name = "shape_like", .any_device = true}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = uniform_check,
+    .infer = uniform_infer,
+    .run_cpu = uniform_run,
+};
