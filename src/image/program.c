@@ -47,15 +47,13 @@ static void program_reset(hr_image_program *p, hr_dtype dtype, int64_t height, i
 static hr_status tensor_layout(const hr_tensor *t, const char *layouts, hr_layout *out,
                                hr_error *error)
 {
-    if (layouts == NULL && t->layout.name[0] != '\0') {
+    if (layouts == NULL) { /* any tensor: one without a layout is no picture */
         *out = t->layout;
-        if (strlen(out->name) == (size_t)t->shape.ndim)
+        if (out->name[0] != '\0' && strlen(out->name) == (size_t)t->shape.ndim)
             return HR_STATUS_OK;
-        return hr_fail(error, HR_STATUS_VALUE, "layout %s does not fit %d dimensions", out->name,
-                       t->shape.ndim);
+        return not_fusable(error, "the tensor has no layout that fits it");
     }
-    return hr_layout_match(layouts != NULL ? layouts : "HWC|HW", &t->layout, t->shape.ndim, out,
-                           error);
+    return hr_layout_match(layouts, &t->layout, t->shape.ndim, out, error);
 }
 
 hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const char *layouts,
