@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checkpoints of iterators: the state of a pipeline with the position of the iterator in front of it."""
+"""Checkpoints of iterators: the state of a pipeline with the position of its iterator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HEADER = len(_MAGIC) + _LENGTH.size
 
 
 def wrap(pipeline_state: bytes, extra: dict[str, Any]) -> bytes:
-    """Joins the state of a pipeline and what belongs to it (plain JSON values) into one checkpoint."""
+    """Joins the state of a pipeline and what belongs to it (JSON values) into one checkpoint."""
     text = json.dumps(extra, sort_keys=True, separators=(",", ":")).encode()
     return _MAGIC + _LENGTH.pack(len(text)) + text + pipeline_state
 

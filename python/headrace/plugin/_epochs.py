@@ -2,9 +2,9 @@
 # Copyright The Headrace authors
 """Where an epoch ends: plain arithmetic on positions, without pipelines or frameworks.
 
-A *position* is one step of a reader: one sample, a padded copy or a skipped bad file. Pipelines run whole
-batches of positions; the classes here say how many batches an epoch has, and how many positions of a
-batch belong to it. Both have the same four members:
+A *position* is one step of a reader: one sample, a padded copy or a skipped bad file. Pipelines run
+whole batches of positions; the classes here say how many batches an epoch has, and how many
+positions of a batch belong to it. Both have the same members:
 
 ``positions``      length of the epoch in positions, as ``size`` of an iterator
 ``next_action()``  what the next call does: one of ``TAKE``, ``DROP`` (run and throw away), ``END``
@@ -47,9 +47,9 @@ def ceil_div(a: int, b: int) -> int:
 class ReaderEpochs:
     """Epochs of a sharded reader.
 
-    Every lane (a rank of the whole job, not of this process alone) starts at a shard of its own and goes
-    to the next one with each epoch. All lanes run the same number of batches in an epoch, so that
-    distributed steps stay together; the largest shard sets it.
+    Every lane (a rank of the whole job, not of this process alone) starts at a shard of its own and
+    goes to the next one with each epoch. All lanes run the same number of batches in an epoch, so
+    that distributed steps stay together; the largest shard sets it.
 
     Args:
         samples: samples in the data set, all shards together.

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What the iterators of all frameworks share: epochs, last batches, several pipelines, checkpoints."""
+"""What the iterators of all frameworks share: epochs, last batches, pipelines, checkpoints."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from typing import Any, Generic, Iterator, Sequence, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
 
 from headrace import _checkpoint
 from headrace.plugin._epochs import Action, LastBatchPolicy, ReaderEpochs, SizedEpochs, ceil_div
@@ -33,10 +34,10 @@ class _DaliBaseIterator(Generic[Item]):
 
     Args:
         pipelines: one pipeline or a list of them with one batch size.
-        size: samples in an epoch, all pipelines together; -1: until the pipeline raises StopIteration.
-            Prefer `reader_name`.
+        size: samples in an epoch, all pipelines together; -1: until the pipeline raises
+            StopIteration. Prefer `reader_name`.
         reader_name: the reader whose size, shards and padding rule the epochs.
-        auto_reset: "yes" or True: start the next epoch by itself when one ends; "no", False or None:
+        auto_reset: "yes" or True: start the next epoch when one ends; "no", False or None:
             `reset()` or `iter()` does.
         fill_last_batch: old form of `last_batch_policy`: True is FILL, False is PARTIAL.
         last_batch_padded: with `size`: the source repeats its last sample instead of going on.
@@ -67,7 +68,7 @@ class _DaliBaseIterator(Generic[Item]):
             raise AssertionError("No pipelines: give one or a list of them.")
         if not isinstance(auto_reset, (str, bool, type(None))) or auto_reset not in _AUTO_RESET:
             raise ValueError(
-                f"Unsupported value for `auto_reset`: {auto_reset!r}. Use True, False, 'yes' or 'no'."
+                f"Unsupported value for `auto_reset`: {auto_reset!r}; use True, False, 'yes', 'no'."
             )
         if fill_last_batch is not None:
             warnings.warn("`fill_last_batch` is deprecated, use `last_batch_policy`.", stacklevel=3)
@@ -84,6 +85,7 @@ class _DaliBaseIterator(Generic[Item]):
         self.batch_size: int = self._pipes[0].max_batch_size
         self._epochs = self._make_epochs(size, last_batch_padded, last_batch_policy)
         self._ended = False  # the epoch is over and not reset yet
+        self._held: list[Any] | None = None  # outputs that belong to the next epoch
         self._restored = self._restore()
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None
@@ -122,8 +124,8 @@ class _DaliBaseIterator(Generic[Item]):
                 raise AssertionError("Negative size is supported only for a single pipeline")
             return SizedEpochs(-1, 1, self.batch_size, LastBatchPolicy.FILL, padded)
         warnings.warn(
-            "Please set `reader_name` instead of `size` and `last_batch_padded` where the pipeline has "
-            "a reader: with several shards a size given by hand can miss or repeat samples.",
+            "Please set `reader_name` instead of `size` and `last_batch_padded` where the pipeline "
+            "has a reader: with several shards a size given by hand can miss or repeat samples.",
             stacklevel=5,
         )
         return SizedEpochs(size, len(self._pipes), self.batch_size, policy, padded)
@@ -184,7 +186,7 @@ class _DaliBaseIterator(Generic[Item]):
     # ---- running ---------------------------------------------------------------------------------
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> Any:
-        """Outputs of one pipeline in the framework's types, the first `keep` samples (None: all)."""
+        """Outputs of one pipeline for the framework, the first `keep` samples (None: all)."""
         raise NotImplementedError
 
     def _wrap(self, converted: list[Any]) -> Item:
@@ -197,6 +199,10 @@ class _DaliBaseIterator(Generic[Item]):
             self.reset()
 
     def _run(self) -> list[Any]:
+        """Outputs of all pipelines; notes the positions of batches that were skipped whole."""
+        if self._held is not None:
+            outputs, self._held = self._held, None
+            return outputs
         try:
             outputs = [pipe.run() for pipe in self._pipes]
         except StopIteration:
@@ -204,31 +210,36 @@ class _DaliBaseIterator(Generic[Item]):
             self._end_epoch()
             raise
         if self._epochs.positions >= 0:
-            for out in outputs:
-                if _positions(out) != self.batch_size:
-                    raise AssertionError(
-                        "Variable batch size is not supported by the iterator when reader_name is "
-                        "provided or iterator size is set explicitly"
-                    )
+            taken = [_positions(out) for out in outputs]
+            if any(positions % self.batch_size or not positions for positions in taken):
+                raise AssertionError(
+                    "Variable batch size is not supported by the iterator when reader_name is "
+                    "provided or iterator size is set explicitly"
+                )
+            for _ in range(max(taken) // self.batch_size - 1):
+                self._epochs.advance()
         return outputs
 
     def _next(self) -> Item:
         action = Action.END if self._ended else self._epochs.next_action()
-        if action is Action.DROP:
-            self._run()
-            self._epochs.advance()
-            action = Action.END
-        if action is Action.END:
+        outputs: list[Any] = []
+        keeps: list[int] = []
+        if action is not Action.END:
+            outputs = self._run()
+            action = self._epochs.next_action()
+            if action is Action.END:
+                self._held = outputs  # the epoch ended in batches that were skipped whole
+            else:
+                keeps = self._epochs.advance()
+        if action is not Action.TAKE:
             self._end_epoch()
             raise StopIteration
-        outputs = self._run()
-        keeps = self._epochs.advance()
         sized = isinstance(self._epochs, SizedEpochs)
         converted = []
-        for i, (out, keep) in enumerate(zip(outputs, keeps)):
+        for i, (out, keep) in enumerate(zip(outputs, keeps, strict=True)):
             if keep == 0 and sized:
                 continue  # the user's size ends before this pipeline's turn
-            cut = None if keep >= self.batch_size else _samples(self._pipes[i], out, keep)
+            cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
         return self._wrap(converted)
 
@@ -252,13 +263,12 @@ class _DaliBaseIterator(Generic[Item]):
         return self._ended or self._epochs.next_action() is not Action.TAKE
 
     def reset(self) -> None:
-        """Goes to the next epoch after the end of one; before the end it is ignored with a warning."""
+        """Goes to the next epoch after the end of one; before that, only warns."""
         if self._first is not None or not self._over():
             _log.warning("reset() of an iterator before the end of its epoch is ignored.")
             return
         if not self._ended and self._epochs.next_action() is Action.DROP:
-            for pipe in self._pipes:  # the user counted batches and left the dropped one
-                pipe.run()
+            self._run()  # the user counted batches and left the one to drop
             self._epochs.advance()
         self._epochs.roll()
         self._ended = False
@@ -287,8 +297,9 @@ class _DaliBaseIterator(Generic[Item]):
     def checkpoints(self) -> list[bytes]:
         """One checkpoint a pipeline, with the position of this iterator.
 
-        Give each to the `checkpoint` argument of a pipeline built in the same way, and put an iterator
-        with the same arguments in front: it goes on with the batch that would have come next.
+        Give each to the `checkpoint` argument of a pipeline built in the same way, and put an
+        iterator with the same arguments in front: it goes on with the batch that would have
+        come next.
 
         Raises:
             ValueError: the pipelines were made without `enable_checkpointing`.
@@ -309,17 +320,17 @@ def _checkpointing(pipe: Any) -> bool:
 
 
 def _positions(outputs: Any) -> int:
-    """Positions of the reader that a run took: its samples and those left out by on_error="skip"."""
+    """Positions of the reader that a run took: its samples and the bad ones left out."""
     positions = getattr(outputs, "positions", None)
     return len(outputs[0]) if positions is None else int(positions)
 
 
-def _samples(pipe: Any, outputs: Any, keep: int) -> int:
+def _samples(outputs: Any, keep: int) -> int:
     """How many samples lie in the first `keep` positions of a run."""
     count = len(outputs[0])
     if count == _positions(outputs):
         return keep
-    slots = getattr(outputs, "slots", None)  # the position of every sample in its batch
+    slots = getattr(outputs, "slots", None)  # the place of every sample among the positions
     if slots is None:
         return min(keep, count)
     return sum(slot < keep for slot in slots)

@@ -2,16 +2,16 @@
 # Copyright The Headrace authors
 """Iterators that give batches as PyTorch tensors.
 
-A tensor lies over the memory of its batch: nothing is copied, and the batch lives as long as a tensor
-does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
+A tensor lies over the memory of its batch: nothing is copied, and the batch lives as long as a
+tensor does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
 """
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
-
 from headrace import types
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
 
@@ -73,13 +73,13 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -
     source = torch.from_dlpack(whole)
     if source.dtype != arr.dtype:
         raise AssertionError(
-            "The element type of DALI Tensor/TensorList doesn't match the element type of the target "
-            f"PyTorch Tensor: {source.dtype} vs {arr.dtype}"
+            "The element type of DALI Tensor/TensorList doesn't match the element type of the "
+            f"target PyTorch Tensor: {source.dtype} vs {arr.dtype}"
         )
     if source.shape != arr.shape:
         raise AssertionError(
-            f"Shapes do not match: DALI tensor has size {list(source.shape)}, but PyTorch Tensor has "
-            f"size {list(arr.shape)}"
+            f"Shapes do not match: DALI tensor has size {list(source.shape)}, but PyTorch Tensor "
+            f"has size {list(arr.shape)}"
         )
     return arr.copy_(source)
 
@@ -133,10 +133,10 @@ class DALIGenericIterator(_TorchIterator):
     Args:
         pipelines: one pipeline or a list of them with one batch size.
         output_map: a name for each output of the pipelines.
-        size: samples in an epoch; -1: until the pipeline raises StopIteration. Prefer `reader_name`.
+        size: samples in an epoch; -1: until the pipeline ends. Prefer `reader_name`.
         reader_name: the reader whose size, shards and padding rule the epochs.
-        auto_reset: "yes" or True: the next epoch starts by itself; "no", False or None: `reset()` or
-            `iter()` starts it.
+        auto_reset: "yes" or True: the next epoch starts by itself; "no", False or None:
+            `reset()` or `iter()` starts it.
         fill_last_batch: deprecated, use `last_batch_policy`.
         dynamic_shape: of no effect.
         last_batch_padded: with `size`: the source repeats its last sample instead of going on.
@@ -144,7 +144,10 @@ class DALIGenericIterator(_TorchIterator):
         prepare_first_batch: run the first batch in the constructor.
         pin_memory: copy the tensors to pinned memory (needs a GPU; the only case with a copy).
 
-    Tensors have shape (batch, *sample shape). All samples of a batch must have one shape: RuntimeError.
+    Tensors have shape (batch, *sample shape).
+
+    Raises:
+        RuntimeError: the samples of a batch differ in shape.
     """
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
@@ -186,9 +189,9 @@ class DALIRaggedIterator(_TorchIterator):
     """As `DALIGenericIterator`, for batches whose samples differ in shape.
 
     Args:
-        output_types: one tag an output: `DENSE_TAG` (one tensor, uniform shapes), `SPARSE_LIST_TAG` (a
-            list with a tensor a sample), `SPARSE_COO_TAG` (one sparse tensor of shape
-            (batch, largest extents)). None: all dense.
+        output_types: one tag an output: `DENSE_TAG` (one tensor, uniform shapes),
+            `SPARSE_LIST_TAG` (a list with a tensor a sample), `SPARSE_COO_TAG` (one sparse
+            tensor of shape (batch, largest extents)). None: all dense.
 
     Raises:
         AssertionError: an unknown tag, or not as many tags as outputs.

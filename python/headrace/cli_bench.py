@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`headrace bench`: Headrace, DALI and torchvision over one folder, in turns within one run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.cli import UserError
+from headrace.cli_pipelines import MEAN, STD, evaluation, find_images, training
+
+PIPELINES = {"train": training, "eval": evaluation}
+_WARM_UP = (
+    4  # batches before a turn is measured: what was prefetched while others ran is not counted
+)
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Contender:
+    """One library with one pipeline; `take` gives the next batch and returns its samples."""
+
+    library: str
+    pipeline: str
+    take: Callable[[], int]
+    close: Callable[[], None]
+    images: int = 0
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    rounds: list[float] = field(default_factory=list)
+
+    @property
+    def per_second(self) -> float:
+        return self.images / self.seconds
+
+    @property
+    def per_cpu_second(self) -> float:
+        return self.images / self.cpu_seconds
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process with all its threads, and of its living children."""
+    total = time.process_time()
+    for task in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{task}/children") as file:
+                children = file.read().split()
+            for child in children:
+                with open(f"/proc/{child}/stat") as file:
+                    fields = file.read().rpartition(")")[2].split()
+                total += (int(fields[11]) + int(fields[12])) / _TICKS
+        except OSError:
+            continue  # a thread or child that has just ended
+    return total
+
+
+def _of_pipeline(library: str, name: str, pipe: Any) -> Contender:
+    pipe.build()
+    return Contender(library, name, lambda: len(pipe.run()[0]), lambda: None)
+
+
+def _headrace(name: str, source: dict[str, Any], batch: int, threads: int) -> Contender:
+    import headrace
+
+    pipe = PIPELINES[name](headrace, source, batch_size=batch, num_threads=threads, seed=0)
+    return _of_pipeline("headrace", name, pipe)
+
+
+def _dali(name: str, source: dict[str, Any], batch: int, threads: int) -> Contender:
+    import nvidia.dali as dali  # type: ignore[import-not-found,unused-ignore]
+
+    pipe = PIPELINES[name](
+        dali, source, batch_size=batch, num_threads=threads, seed=0, exec_dynamic=True
+    )
+    return _of_pipeline("dali", name, pipe)
+
+
+def _torchvision(name: str, source: dict[str, Any], batch: int, threads: int) -> Contender:
+    import torch
+    from torchvision import datasets, transforms
+
+    torch.set_num_threads(1)
+    finish = [
+        transforms.ToTensor(),
+        transforms.Normalize([m / 255 for m in MEAN], [s / 255 for s in STD]),
+    ]
+    if name == "train":
+        steps = [transforms.RandomResizedCrop(224), transforms.RandomHorizontalFlip(), *finish]
+    else:
+        steps = [transforms.Resize(256), transforms.CenterCrop(224), *finish]
+    if "file_root" not in source:
+        raise UserError("torchvision reads class folders only")
+    loader = torch.utils.data.DataLoader(
+        datasets.ImageFolder(source["file_root"], transforms.Compose(steps)),
+        batch_size=batch,
+        shuffle=name == "train",
+        num_workers=threads,
+        persistent_workers=True,
+    )
+    batches = _endless(loader)
+    return Contender("torchvision", name, lambda: len(next(batches)[0]), batches.close)
+
+
+def _endless(loader: Any) -> Any:
+    while True:
+        yield from loader
+
+
+CONTENDERS = {"headrace": _headrace, "dali": _dali, "torchvision": _torchvision}
+_MODULES = {"dali": "nvidia.dali", "torchvision": "torchvision"}
+
+
+def _installed(library: str) -> bool:
+    try:
+        return importlib.util.find_spec(_MODULES[library]) is not None
+    except ModuleNotFoundError:  # no package `nvidia` at all
+        return False
+
+
+def _turn(contender: Contender, seconds: float) -> None:
+    for _ in range(_WARM_UP):
+        contender.take()
+    images = 0
+    cpu, start = cpu_seconds(), time.perf_counter()
+    while (spent := time.perf_counter() - start) < seconds:
+        images += contender.take()
+    contender.images += images
+    contender.seconds += spent
+    contender.cpu_seconds += cpu_seconds() - cpu
+    contender.rounds.append(images / spent)
+
+
+def measure(
+    folder: str,
+    threads: int,
+    batch_size: int,
+    seconds: float,
+    rounds: int,
+    libraries: list[str],
+    pipelines: list[str],
+) -> list[Contender]:
+    """Measures every library with every pipeline; the libraries take turns.
+
+    Idle contenders hold a few prefetched batches, and torchvision sleeping workers; neither
+    takes CPU time in another's turn.
+    """
+    source, _ = find_images(folder)
+    results = []
+    for name in pipelines:
+        contenders = [CONTENDERS[lib](name, source, batch_size, threads) for lib in libraries]
+        try:
+            for _ in range(rounds):
+                for contender in contenders:
+                    _turn(contender, seconds / rounds)
+        except (RuntimeError, OSError) as error:
+            raise UserError(f"{name} pipeline: {str(error).splitlines()[0]}") from None
+        for contender in contenders:
+            contender.close()
+        results.extend(contenders)
+    return results
+
+
+def _as_json(results: list[Contender], args: argparse.Namespace) -> str:
+    ours = {c.pipeline: c for c in results if c.library == "headrace"}
+    rows = [
+        {
+            "library": c.library,
+            "pipeline": c.pipeline,
+            "images": c.images,
+            "seconds": round(c.seconds, 4),
+            "cpu_seconds": round(c.cpu_seconds, 4),
+            "images_per_second": round(c.per_second, 2),
+            "images_per_cpu_second": round(c.per_cpu_second, 2),
+            "rounds": [round(r, 2) for r in c.rounds],
+            "headrace_ratio": round(ours[c.pipeline].per_second / c.per_second, 3),
+            "headrace_cpu_ratio": round(ours[c.pipeline].per_cpu_second / c.per_cpu_second, 3),
+        }
+        for c in results
+    ]
+    setting = {"threads": args.threads, "batch_size": args.batch_size, "dir": args.dir}
+    return json.dumps({"setting": setting, "results": rows}, indent=1)
+
+
+def _print_table(results: list[Contender]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    ours = {c.pipeline: c for c in results if c.library == "headrace"}
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("pipeline", "library"):
+        table.add_column(column)
+    for column in ("img/s", "img per CPU-s", "Headrace is", "per CPU-s"):
+        table.add_column(column, justify="right")
+    for c in results:
+        own = ours[c.pipeline]
+        ratios = ("", "")
+        if c is not own:
+            ratios = (
+                f"{own.per_second / c.per_second:.2f} x",
+                f"{own.per_cpu_second / c.per_cpu_second:.2f} x",
+            )
+        table.add_row(
+            c.pipeline, c.library, f"{c.per_second:,.0f}", f"{c.per_cpu_second:,.0f}", *ratios
+        )
+    Console().print(table)
+
+
+def _names(text: str, known: Any, what: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            raise UserError(f"unknown {what} {name!r}; known are {', '.join(known)}")
+    return names
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command."""
+    import sys
+
+    pipelines = _names(args.pipeline, PIPELINES, "pipeline")
+    libraries = ["headrace"]
+    for library in _names(args.compare, CONTENDERS, "library"):
+        if library == "headrace":
+            continue
+        if _installed(library):
+            libraries.append(library)
+        else:
+            print(f"headrace: {library} is not installed, left out", file=sys.stderr)
+    results = measure(
+        args.dir, args.threads, args.batch_size, args.seconds, args.rounds, libraries, pipelines
+    )
+    if args.json:
+        print(_as_json(results, args))
+    else:
+        _print_table(results)
+    return 0

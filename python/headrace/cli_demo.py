@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`headrace demo`: the training pipeline over a folder, with figures and a contact sheet."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import Any
+
+import headrace
+from headrace.cli import UserError
+from headrace.cli_pipelines import find_images, training
+from headrace.cli_show import contact_sheet
+
+
+def _epochs(pipe: Any, epochs: int, show_progress: bool) -> tuple[int, float, float]:
+    """Runs whole epochs; returns images, seconds and CPU-seconds."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    meta = pipe.reader_meta("Reader")
+    batches = epochs * -(-meta["epoch_size"] // pipe.max_batch_size)
+    images, cpu, start = 0, time.process_time(), time.perf_counter()
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("batches, {task.fields[rate]:,.0f} img/s"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not show_progress,
+    ) as progress:
+        task = progress.add_task("training pipeline", total=batches, rate=0.0)
+        for _ in range(batches):
+            images += len(pipe.run()[0])
+            progress.update(task, advance=1, rate=images / (time.perf_counter() - start))
+    return images, time.perf_counter() - start, time.process_time() - cpu
+
+
+def _throughput(images: int, seconds: float, cpu: float, args: argparse.Namespace) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title="throughput", title_justify="left", show_header=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_row("images", f"{images:,}")
+    table.add_row("seconds", f"{seconds:.2f}")
+    table.add_row("images a second", f"{images / seconds:,.0f}")
+    table.add_row("images a CPU-second", f"{images / max(cpu, 1e-9):,.0f}")
+    table.add_row("worker threads", str(args.threads))
+    return table
+
+
+def _shares(stats: dict[str, Any]) -> list[tuple[str, float, int]]:
+    """(operator, seconds of the workers, samples), dearest first."""
+    rows = [(op["name"], op["seconds"], op["samples"]) for op in stats["operators"]]
+    rows.append(("waiting for files", stats["workers_read_wait_s"], stats["files_read"]))
+    return sorted((row for row in rows if row[1] > 0), key=lambda row: -row[1])
+
+
+def _where(stats: dict[str, Any]) -> Any:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    rows = _shares(stats)
+    if not rows:
+        return ""
+    total = sum(seconds for _, seconds, _ in rows) or 1.0
+    table = Table(box=box.SIMPLE_HEAD, title="where the time went", title_justify="left")
+    table.add_column("operators")
+    for column in ("CPU-s", "share", "us a sample"):
+        table.add_column(column, justify="right")
+    for name, seconds, samples in rows:
+        table.add_row(
+            escape(name),
+            f"{seconds:.2f}",
+            f"{seconds / total:.0%}",
+            f"{seconds / max(samples, 1) * 1e6:,.0f}",
+        )
+    return table
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command."""
+    from rich.console import Console
+
+    source, _ = find_images(args.dir)
+    pipe = training(
+        headrace,
+        source,
+        batch_size=args.batch_size,
+        num_threads=args.threads,
+        seed=0,
+        on_error="replace",
+    )
+    try:
+        pipe.build()
+        images, seconds, cpu = _epochs(pipe, args.epochs, not args.no_progress)
+    except RuntimeError as error:
+        raise UserError(str(error).splitlines()[0]) from None
+    console = Console()
+    console.print(_throughput(images, seconds, cpu, args))
+    console.print(_where(pipe.stats()))
+    console.print(pipe.explain())
+    bad = pipe.errors()
+    if bad:
+        print(
+            f"{len(bad)} bad files were replaced, the first: {bad[0]['message']}", file=sys.stderr
+        )
+    count = contact_sheet(args.dir, args.output, threads=args.threads)
+    console.print(f"contact sheet: {os.path.abspath(args.output)} ({count} augmented samples)")
+    return 0

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`headrace show`: a contact sheet of augmented samples."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+import headrace
+from headrace.cli import UserError
+from headrace.cli_pipelines import find_images, samples
+
+_GAP = 4  # pixels around a sample
+_CAPTION = 14  # pixels of height under a sample
+_PAPER = (250, 250, 250)
+
+
+def contact_sheet(
+    folder: str,
+    output: str,
+    count: int = 32,
+    columns: int = 8,
+    size: int = 160,
+    seed: int = 0,
+    threads: int = 1,
+) -> int:
+    """Writes a contact sheet; returns how many samples are on it.
+
+    Raises:
+        UserError: nothing to read, or the picture cannot be written.
+    """
+    source, classes = find_images(folder)
+    pipe = samples(
+        headrace,
+        source,
+        size,
+        batch_size=count,
+        num_threads=threads,
+        seed=seed,
+        on_error="replace",
+        prefetch_queue_depth=1,
+    )
+    images, labels = pipe.run()
+    columns = min(columns, len(images))
+    sheet = _paste(
+        images, [int(labels.at(i)[0]) for i in range(len(labels))], classes, columns, size
+    )
+    try:
+        sheet.save(output)
+    except (OSError, ValueError) as error:  # ValueError: a file name whose ending says no format
+        raise UserError(f"cannot write {output}: {error}") from None
+    return len(images)
+
+
+def _paste(images: Any, labels: list[int], classes: list[str], columns: int, size: int) -> Any:
+    from PIL import Image, ImageDraw
+
+    caption = _CAPTION if classes else 0
+    rows = -(-len(images) // columns)
+    sheet = Image.new(
+        "RGB",
+        (columns * (size + _GAP) + _GAP, rows * (size + caption + _GAP) + _GAP),
+        _PAPER,
+    )
+    draw = ImageDraw.Draw(sheet)
+    for i in range(len(images)):
+        x = _GAP + i % columns * (size + _GAP)
+        y = _GAP + i // columns * (size + caption + _GAP)
+        sheet.paste(Image.fromarray(images.at(i)), (x, y))
+        if caption and labels[i] < len(classes):
+            name = classes[labels[i]].encode(errors="replace").decode()
+            draw.text((x, y + size + 1), name[: size // 6], fill=(60, 60, 60))
+    return sheet
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command."""
+    count = contact_sheet(
+        args.dir, args.output, args.count, args.columns, args.size, args.seed, args.threads
+    )
+    print(f"{args.output}: {count} samples of {os.path.abspath(args.dir)}")
+    return 0
