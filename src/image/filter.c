@@ -6,6 +6,9 @@
 #include "image/program.h"
 
 #include <math.h>
+#include <string.h>
+
+#define SQRT2 1.41421356237309504880
 
 enum {
     TABLE_DENSITY = 32,   /* table entries a unit of t */
@@ -13,9 +16,10 @@ enum {
 };
 
 typedef struct curve {
-    double radius; /* the function is 0 beyond it */
-    int32_t last;  /* of the table; 0: a triangle without a table */
-    double table[6 * TABLE_DENSITY + 1];
+    int32_t last;  /* of the table */
+    float density; /* table entries an element of the source */
+    float anchor;  /* elements from the centre to the table's first entry */
+    float table[6 * TABLE_DENSITY + 1];
 } curve;
 
 static double cubic(double t) /* Catmull-Rom */
@@ -34,32 +38,41 @@ static double curve_exact(hr_interp interp, double t)
     return hr_exp(-4.0 * t * t);
 }
 
-static void curve_init(curve *f, hr_interp interp)
+/* `stretch` >= 1: how much wider than at scale 1 the filter is. */
+static void curve_init(curve *f, hr_interp interp, double stretch)
 {
-    f->radius = interp == HR_INTERP_CUBIC ? 2.0 : interp == HR_INTERP_LANCZOS3 ? 3.0 : 1.0;
-    f->last = 0;
-    if (interp == HR_INTERP_LINEAR || interp == HR_INTERP_TRIANGULAR)
-        return;
-    int32_t half = (int32_t)f->radius * TABLE_DENSITY;
+    double reach = interp == HR_INTERP_CUBIC ? 2.0 : interp == HR_INTERP_LANCZOS3 ? 3.0 : 1.0;
+    float radius = (float)(reach * stretch), support = 2.0f * radius;
+    int32_t half = (int32_t)reach * TABLE_DENSITY;
+    if (interp == HR_INTERP_LINEAR || interp == HR_INTERP_TRIANGULAR) {
+        half = 1;
+        f->table[0] = f->table[2] = 0.0f;
+        f->table[1] = 1.0f;
+    } else {
+        for (int32_t i = 0; i <= half; i++)
+            f->table[half + i] = f->table[half - i] =
+                (float)curve_exact(interp, (double)i / TABLE_DENSITY);
+    }
+    if (interp == HR_INTERP_GAUSSIAN) {
+        /* Its width goes through sigma and back; what float loses on the way decides which side of
+         * an exact tie the first tap falls. */
+        float sigma = (float)((double)(radius * 0.5f) / SQRT2);
+        support = (float)(4.0 * SQRT2) * sigma;
+    }
     f->last = 2 * half;
-    for (int32_t i = 0; i <= half; i++)
-        f->table[half + i] = f->table[half - i] = curve_exact(interp, (double)i / TABLE_DENSITY);
+    f->density = (float)f->last / support;
+    f->anchor = (float)half / f->density;
 }
 
-static double curve_at(const curve *f, double t)
+static float curve_at(const curve *f, float at)
 {
-    if (f->last == 0) {
-        double weight = 1.0 - fabs(t);
-        return weight > 0.0 ? weight : 0.0;
-    }
-    double at = (t + f->radius) * TABLE_DENSITY;
-    if (!(at > -1.0) || !(at < f->last + 1))
-        return 0.0;
-    double below = floor(at);
-    int32_t i = (int32_t)below;
-    double a = i < 0 ? 0.0 : f->table[i];
-    double b = i + 1 > f->last ? 0.0 : f->table[i + 1];
-    return a + (at - below) * (b - a);
+    if (!(at > -1.0f) || !(at < (float)(f->last + 1)))
+        return 0.0f;
+    int32_t i = (int32_t)(at + 1.0f) - 1;
+    i -= (float)i > at; /* the addition may have rounded up */
+    float a = i < 0 ? 0.0f : f->table[i];
+    float b = i + 1 > f->last ? 0.0f : f->table[i + 1];
+    return a + (at - (float)i) * (b - a);
 }
 
 static int64_t clamp_index(double at, int64_t n)
@@ -95,10 +108,15 @@ static hr_status make_nearest(hr_filter_taps *f, const hr_resample_axis *axis, i
     float *coef;
     f->taps = 1;
     HR_TRY(filter_alloc(f, &start, &coef, arena, error));
-    double scale = (axis->hi - axis->lo) / axis->out;
+    double base = floor(HR_MIN(axis->lo, axis->hi));
+    float scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
+    float origin = (float)axis->lo - (float)base, at = origin + 0.5f * scale;
     for (int32_t o = 0; o < axis->out; o++) {
-        start[o] = (int32_t)clamp_index(floor(axis->lo + (o + 0.5) * scale), n);
+        if (!axis->running)
+            at = origin + ((float)o + 0.5f) * scale;
+        start[o] = (int32_t)clamp_index(base + floor((double)at), n);
         coef[o] = 1.0f;
+        at += scale;
     }
     return HR_STATUS_OK;
 }
@@ -123,6 +141,18 @@ static hr_status axis_check(const hr_resample_axis *axis, int64_t n, hr_error *e
     return HR_STATUS_OK;
 }
 
+/* Weights of `support` taps, the first at table position `at`; returns their sum. */
+static float curve_weights(const curve *f, float at, int32_t support, float *weight)
+{
+    float sum = 0.0f;
+    for (int32_t k = 0; k < support; k++) {
+        weight[k] = curve_at(f, at);
+        sum += weight[k];
+        at += f->density;
+    }
+    return sum;
+}
+
 hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n,
                          hr_arena *arena, hr_error *error)
 {
@@ -131,33 +161,30 @@ hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_
     if (axis->interp == HR_INTERP_NN || axis_is_identity(axis))
         return make_nearest(f, axis, n, arena, error);
     curve shape;
-    curve_init(&shape, axis->interp);
-    double scale = (axis->hi - axis->lo) / axis->out;
-    double stretch = axis->antialias && fabs(scale) > 1.0 ? fabs(scale) : 1.0;
-    double radius = shape.radius * stretch;
-    if (radius * 2.0 > SUPPORT_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "a filter of %.0f taps is too long", radius * 2.0);
-    int32_t support = (int32_t)-floor(-radius * 2.0);
+    double stretch = fabs(axis->hi - axis->lo) / axis->out;
+    curve_init(&shape, axis->interp, axis->antialias && stretch > 1.0 ? stretch : 1.0);
+    double length = (double)((float)shape.last / shape.density);
+    if (length > SUPPORT_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "a filter of %.0f taps is too long", length);
+    int32_t support = (int32_t)-floor(-length);
     f->taps = (int32_t)HR_MIN((int64_t)support, n);
     int32_t *start;
     float *coef;
     HR_TRY(filter_alloc(f, &start, &coef, arena, error));
-    double *weight = hr_arena_alloc(arena, (size_t)support * sizeof(double), error);
-    double *folded = hr_arena_alloc(arena, (size_t)f->taps * sizeof(double), error);
-    if (weight == NULL || folded == NULL)
+    float *weight = hr_arena_alloc(arena, (size_t)support * sizeof(float), error);
+    if (weight == NULL)
         return HR_STATUS_NO_MEMORY;
+    float scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
+    float origin = (float)axis->lo + (0.5f * scale - 0.5f - shape.anchor);
     for (int32_t o = 0; o < f->out; o++) {
-        double centre = axis->lo + (o + 0.5) * scale - 0.5;
-        double first = -floor(-(centre - radius)), sum = 0.0;
-        for (int32_t k = 0; k < support; k++)
-            sum += weight[k] = curve_at(&shape, (first + k - centre) / stretch);
+        float at = (float)o * scale + origin;
+        double first = -floor(-(double)at);
+        float sum = curve_weights(&shape, ((float)first - at) * shape.density, support, weight);
         start[o] = (int32_t)HR_MIN(clamp_index(first, n), n - f->taps);
-        for (int32_t k = 0; k < f->taps; k++)
-            folded[k] = 0.0;
+        float *to = coef + (size_t)o * (size_t)f->taps;
+        memset(to, 0, (size_t)f->taps * sizeof(float));
         for (int32_t k = 0; k < support; k++)
-            folded[clamp_index(first + k, n) - start[o]] += weight[k];
-        for (int32_t k = 0; k < f->taps; k++)
-            coef[(size_t)o * (size_t)f->taps + (size_t)k] = (float)(folded[k] / sum);
+            to[clamp_index(first + k, n) - start[o]] += weight[k] / sum;
     }
     return HR_STATUS_OK;
 }

@@ -44,6 +44,7 @@ typedef struct hr_resample_axis {
     int32_t out;
     hr_interp interp; /* resolved: min or mag filter */
     bool antialias;
+    bool running; /* NN: positions are summed up, rounding as they go, as DALI does along H; the program sets it */
 } hr_resample_axis;
 
 typedef enum hr_point_kind {
