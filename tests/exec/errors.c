@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Bad files: raised, replaced, skipped; nothing is lost or delivered twice. */
+#include <fcntl.h>
+
+#include "exec/fixture.h"
+#include "test.h"
+
+#define FILES 24
+
+static const int bad_files[] = {3, 9, 10, 20};
+
+static void make_bad(fixture *f)
+{
+    char path[128];
+    fixture_make(f, FILES);
+    fixture_break(f, 3, "");
+    fixture_break(f, 9, "P6\n20 20\n255\nabc"); /* cut */
+    fixture_break(f, 10, "no picture at all");
+    unlink(fixture_path(f, 20, path));
+    if (mkfifo(path, 0644) != 0)
+        exit(2);
+}
+
+static bool is_bad(int number)
+{
+    for (size_t i = 0; i < HR_COUNT_OF(bad_files); i++)
+        if (bad_files[i] == number)
+            return true;
+    return false;
+}
+
+TEST(raise_goes_on_with_the_next_batch)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 3);
+    int seen[FILES] = {0}, failures = 0;
+    make_bad(&f);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    for (int it = 0; it < FILES / 4; it++) {
+        hr_outputs *out;
+        hr_status status = hr_pipeline_run(p, -1, &out, &error);
+        if (status != HR_STATUS_OK) {
+            failures++;
+            CHECK(strstr(error.message, ".ppm") != NULL);
+            CHECK(strstr(error.message, it == 5 ? "readers.file" : "decoders.image_random_crop") !=
+                  NULL);
+            continue;
+        }
+        for (int i = 0; i < 4; i++)
+            seen[fixture_number(out, i)]++;
+        hr_outputs_unref(out);
+    }
+    CHECK(failures == 3); /* files 3, then 9 and 10, then 20 */
+    for (int i = 0; i < FILES; i++)
+        CHECK(seen[i] == !(i / 4 == 0 || i / 4 == 2 || i / 4 == 5));
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+TEST(skip_makes_batches_shorter)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 3);
+    char *json;
+    int seen[FILES] = {0}, positions = 0;
+    make_bad(&f);
+    options.on_error = HR_ON_ERROR_SKIP;
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    while (positions < FILES) {
+        hr_outputs *out;
+        hr_tensor dense;
+        CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+        int n = hr_batch_size(hr_outputs_batch(out, 0));
+        CHECK(n > 0 && n == hr_batch_size(hr_outputs_batch(out, 1)));
+        CHECK(hr_batch_dense(hr_outputs_batch(out, 0), &dense) && dense.shape.extent[0] == n);
+        for (int i = 0; i < n; i++) {
+            seen[fixture_number(out, i)]++;
+            const int32_t *label = hr_batch_tensor(hr_outputs_batch(out, 1), i)->data;
+            CHECK(*label == fixture_number(out, i) * 4 / FILES);
+        }
+        positions += hr_outputs_positions(out);
+        hr_outputs_unref(out);
+    }
+    CHECK(positions == FILES);
+    for (int i = 0; i < FILES; i++)
+        CHECK(seen[i] == !is_bad(i));
+    CHECK_OK(hr_pipeline_errors(p, &json, &error), error);
+    CHECK(strstr(json, "f0010.ppm") && strstr(json, "\"skipped\""));
+    hr_string_free(json);
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+/* Which file stands in for a bad one depends on nothing but the epoch and the position. */
+static int replacements(const fixture *f, int batch_size, int threads, int *numbers)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    fixture_graph o = {.images = true, .random_shuffle = true};
+    hr_pipeline_options options = fixture_options(batch_size, threads);
+    options.on_error = HR_ON_ERROR_REPLACE;
+    if (fixture_pipeline(f, &o, &options, &p, &error) != HR_STATUS_OK)
+        return -1;
+    for (int k = 0; k < 2 * FILES; k += batch_size) {
+        hr_outputs *out;
+        if (hr_pipeline_run(p, -1, &out, &error) != HR_STATUS_OK)
+            return -1;
+        for (int i = 0; i < batch_size; i++)
+            numbers[k + i] = fixture_number(out, i);
+        hr_outputs_unref(out);
+    }
+    hr_pipeline_destroy(p);
+    return 0;
+}
+
+TEST(replace_keeps_batches_full)
+{
+    fixture f;
+    int a[2 * FILES], b[2 * FILES], good = 0;
+    make_bad(&f);
+    CHECK(replacements(&f, 4, 1, a) == 0);
+    CHECK(replacements(&f, 6, 8, b) == 0);
+    CHECK(memcmp(a, b, sizeof(a)) == 0);
+    for (int i = 0; i < 2 * FILES; i++)
+        good += a[i] >= 0 && !is_bad(a[i]);
+    CHECK(good == 2 * FILES);
+    fixture_remove(&f);
+}
+
+TEST(all_bad_ends_with_an_error)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    fixture_graph o = {.images = true};
+    fixture_make(&f, 8);
+    for (int i = 0; i < 8; i++)
+        fixture_break(&f, i, "junk");
+    for (int policy = HR_ON_ERROR_RAISE; policy <= HR_ON_ERROR_SKIP; policy++) {
+        hr_pipeline_options options = fixture_options(4, 2);
+        options.on_error = (hr_on_error)policy;
+        CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+        CHECK(hr_pipeline_run(p, 20000, &out, &error) != HR_STATUS_OK &&
+              error.status != HR_STATUS_TIMEOUT);
+        hr_pipeline_destroy(p);
+    }
+    fixture_remove(&f);
+}
+
+TEST(held_outputs_meet_the_memory_limit)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *held[64] = {0};
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(8, 2);
+    int count = 0;
+    hr_status status = HR_STATUS_OK;
+    fixture_make(&f, FILES);
+    options.host_memory_limit = 300000; /* a batch is 8 x 3 x 16 x 16 x 4 = 24,576 bytes */
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    while (count < 64 && (status = hr_pipeline_run(p, 20000, &held[count], &error)) == HR_STATUS_OK)
+        count++;
+    CHECK(status == HR_STATUS_LIMIT && count > 4 && count < 14);
+    for (int i = 0; i < count; i++)
+        hr_outputs_unref(held[i]);
+    /* What is in flight may have failed too; after that it runs again. */
+    for (int i = 0; i < 4 && status != HR_STATUS_OK; i++)
+        status = hr_pipeline_run(p, 20000, &held[0], &error);
+    CHECK_OK(status, error);
+    hr_outputs_unref(held[0]);
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+TEST_MAIN

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Order, shutdown in mid-epoch, forks, failing allocations, verdicts, and the time to resume. */
+#include <sys/wait.h>
+#include <time.h>
+
+#include "exec/fixture.h"
+#include "io/readahead.h"
+#include "test.h"
+
+#define FILES 23
+
+TEST(order_is_the_readers)
+{
+    fixture f;
+    hr_error error = {0};
+    fixture_make(&f, FILES);
+    for (int stall = 0; stall < 2; stall++) {
+        hr_pipeline *p;
+        fixture_graph o = {.images = true, .num_shards = 3, .shard_id = 1};
+        hr_pipeline_options options = fixture_options(5, 8);
+        options.prefetch_queue_depth = 4;
+        if (stall)
+            setenv("HEADRACE_STALL", "1", 1);
+        CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+        unsetenv("HEADRACE_STALL");
+        int expect = FILES / 3; /* shard 1 begins there, and 2, 0, 1, ... follow */
+        for (int it = 0; it < 12; it++) {
+            hr_outputs *out;
+            CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+            CHECK(hr_outputs_iteration(out) == it && hr_outputs_positions(out) == 5);
+            for (int i = 0; i < 5; i++, expect++)
+                CHECK(fixture_number(out, i) == expect % FILES);
+            hr_outputs_unref(out);
+        }
+        hr_pipeline_destroy(p);
+    }
+    fixture_remove(&f);
+}
+
+TEST(shutdown_in_mid_epoch)
+{
+    fixture f;
+    hr_error error = {0};
+    fixture_make(&f, FILES);
+    setenv("HEADRACE_STALL", "1", 1);
+    for (int round = 0; round < 25; round++) {
+        hr_pipeline *p;
+        hr_outputs *out = NULL;
+        fixture_graph o = {.images = round % 2 == 0};
+        hr_pipeline_options options = fixture_options(1 + round % 7, 1 + round % 5);
+        options.prefetch_queue_depth = 1 + round % 3;
+        CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+        for (int i = 0; i < round % 4; i++) {
+            hr_outputs_unref(out);
+            CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+        }
+        hr_pipeline_destroy(p);
+        if (out) /* outputs outlive their pipeline */
+            CHECK(fixture_number(out, 0) >= 0 &&
+                  fixture_hash(hr_batch_tensor(hr_outputs_batch(out, 0), 0)) != 0);
+        hr_outputs_unref(out);
+    }
+    unsetenv("HEADRACE_STALL");
+    fixture_remove(&f);
+}
+
+TEST(a_forked_child_may_not_use_it)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    int code = -1;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    fixture_make(&f, FILES);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+    pid_t child = fork();
+    if (child == 0) {
+        hr_outputs *mine;
+        bool refused = hr_pipeline_run(p, 1000, &mine, &error) == HR_STATUS_STATE;
+        hr_outputs_unref(out); /* memory of the parent's pipeline may be let go */
+        hr_pipeline_destroy(p);
+        _exit(refused ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &code, 0) == child && WIFEXITED(code) &&
+          WEXITSTATUS(code) == 0);
+    hr_outputs_unref(out);
+    CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+    hr_outputs_unref(out);
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+TEST(any_allocation_may_fail)
+{
+    fixture f;
+    fixture_make(&f, 6);
+    int failed = 0, worked = 0;
+    for (int n = 0; n < 600 && worked < 20; n++) {
+        hr_error error = {0};
+        hr_pipeline *p = NULL;
+        fixture_graph o = {.images = true};
+        hr_pipeline_options options = fixture_options(3, 2);
+        hr_alloc_fail_after(n);
+        hr_status status = fixture_pipeline(&f, &o, &options, &p, &error);
+        for (int i = 0; i < 2 && status == HR_STATUS_OK; i++) {
+            hr_outputs *out;
+            status = hr_pipeline_run(p, 20000, &out, &error);
+            if (status == HR_STATUS_OK)
+                hr_outputs_unref(out);
+        }
+        hr_alloc_fail_after(-1);
+        failed += status != HR_STATUS_OK;
+        worked = status == HR_STATUS_OK ? worked + 1 : 0;
+        CHECK(status == HR_STATUS_OK || error.message[0]);
+        CHECK(status != HR_STATUS_TIMEOUT);
+        hr_pipeline_destroy(p);
+    }
+    CHECK(failed > 20);
+    fixture_remove(&f);
+}
+
+static bool verdict_names(const fixture *f, const char *stall, int consumer_us, const char *word)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    char *text;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    if (stall)
+        setenv("HEADRACE_STALL", stall, 1);
+    hr_status status = fixture_pipeline(f, &o, &options, &p, &error);
+    unsetenv("HEADRACE_STALL");
+    for (int i = 0; i < 12 && status == HR_STATUS_OK; i++) {
+        hr_outputs *out;
+        status = hr_pipeline_run(p, -1, &out, &error);
+        if (status == HR_STATUS_OK)
+            hr_outputs_unref(out);
+        usleep((unsigned)consumer_us);
+    }
+    if (status != HR_STATUS_OK || hr_pipeline_explain(p, &text, &error) != HR_STATUS_OK)
+        return false;
+    char *line = strchr(text, '\n');
+    *line = 0;
+    bool found = strstr(text, word) != NULL;
+    if (!found)
+        printf("wanted '%s': %s\n", word, text);
+    hr_string_free(text);
+    hr_pipeline_destroy(p);
+    return found;
+}
+
+TEST(the_verdict_names_the_culprit)
+{
+    fixture f;
+    fixture_make(&f, FILES);
+    CHECK(verdict_names(&f, "read:20000", 0, "Verdict: reading"));
+    CHECK(verdict_names(&f, "decode:5000", 0, "Verdict: decoding on the CPU"));
+    CHECK(verdict_names(&f, NULL, 20000, "Verdict: the consumer"));
+    fixture_remove(&f);
+}
+
+static int64_t resume_at(const fixture *f, long long position)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    char *text, state[512];
+    size_t size;
+    fixture_graph o = {.images = true, .random_shuffle = true};
+    hr_pipeline_options options = fixture_options(4, 1);
+    if (fixture_pipeline(f, &o, &options, &p, &error) != HR_STATUS_OK ||
+        hr_pipeline_checkpoint(p, &text, &size, &error) != HR_STATUS_OK)
+        return -1;
+    hr_pipeline_destroy(p);
+    char *cut = strstr(text, "\"iteration\"");
+    *cut = 0;
+    snprintf(state, sizeof(state),
+             "%s\"iteration\": %lld, \"sample\": %lld, \"positions\": [%lld]}", text, position / 4,
+             position, position);
+    hr_string_free(text);
+    options.checkpoint = state;
+    options.checkpoint_size = strlen(state);
+    int64_t start = hr_clock_ns();
+    if (fixture_pipeline(f, &o, &options, &p, &error) != HR_STATUS_OK ||
+        hr_pipeline_run(p, -1, &out, &error) != HR_STATUS_OK)
+        return -1;
+    int64_t took = hr_clock_ns() - start;
+    bool there = hr_outputs_iteration(out) == position / 4;
+    hr_outputs_unref(out);
+    hr_pipeline_destroy(p);
+    return there ? took : -1;
+}
+
+TEST(resuming_takes_no_longer_further_on)
+{
+    fixture f;
+    fixture_make(&f, FILES);
+    int64_t near = INT64_MAX, far = INT64_MAX;
+    for (int i = 0; i < 7; i++) {
+        int64_t a = resume_at(&f, 40), b = resume_at(&f, 4000000);
+        CHECK(a > 0 && b > 0);
+        near = HR_MIN(near, a);
+        far = HR_MIN(far, b);
+    }
+    CHECK(far < 3 * near + 2000000); /* a walk of a million iterations would take seconds */
+    fixture_remove(&f);
+}
+
+TEST(wrong_checkpoints_are_refused)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p = NULL;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 1);
+    static const char *const states[] = {
+        "", "{}", "[1, 2]", "{\"headrace_checkpoint\": 99}",
+        "{\"headrace_checkpoint\": 1, \"graph\": 1, \"seed\": 7, \"batch_size\": 4}"};
+    fixture_make(&f, FILES);
+    for (size_t i = 0; i < HR_COUNT_OF(states); i++) {
+        options.checkpoint = states[i];
+        options.checkpoint_size = strlen(states[i]);
+        CHECK(fixture_pipeline(&f, &o, &options, &p, &error) != HR_STATUS_OK);
+        CHECK(strstr(error.message, "checkpoint") != NULL);
+    }
+    fixture_remove(&f);
+}
+
+TEST_MAIN
