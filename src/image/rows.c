@@ -120,10 +120,11 @@ static hr_status init_resample(hr_rows *r, hr_error *error)
     const hr_image_program *p = r->p;
     const hr_window view = r->view;
     hr_filter_taps fy, fx;
-    hr_resample_axis y = p->y;
+    hr_resample_axis y = p->y, x = p->x;
     y.running = true;
+    x.running = false;
     HR_TRY(hr_filter_make(&fy, &y, p->clamp.h, r->call->arena, error));
-    HR_TRY(hr_filter_make(&fx, &p->x, p->clamp.w, r->call->arena, error));
+    HR_TRY(hr_filter_make(&fx, &x, p->clamp.w, r->call->arena, error));
     taps_extent(&fy, view.y, view.h, &r->need.y, &r->need.h);
     taps_extent(&fx, view.x, view.w, &r->need.x, &r->need.w);
     HR_TRY(relative_starts(r, &fy, view.y, view.h, r->need.y, &r->y_start, error));
