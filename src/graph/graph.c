@@ -55,10 +55,10 @@ static hr_status edge_check(const hr_graph *graph, const hr_node *node, hr_edge 
     if (outputs < 0)
         return hr_fail(error, HR_STATUS_VALUE, "%s: %s: there is no node %d",
                        hr_node_text(node, text, sizeof(text)), what, edge.node);
-    return hr_fail(error, HR_STATUS_VALUE,
-                   "%s: %s: node %d (%s) has %d outputs, there is no output %d",
-                   hr_node_text(node, text, sizeof(text)), what, edge.node,
-                   graph->nodes[edge.node]->def->name, outputs, edge.output);
+    return hr_fail(
+        error, HR_STATUS_VALUE, "%s: %s: node %d (%s) has %d output%s, there is no output %d",
+        hr_node_text(node, text, sizeof(text)), what, edge.node, graph->nodes[edge.node]->def->name,
+        outputs, outputs == 1 ? "" : "s", edge.output);
 }
 
 static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
@@ -229,10 +229,11 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
             return hr_fail(error, HR_STATUS_VALUE, "pipeline output %d: there is no node %d", i,
                            edges[i].node);
         if (edges[i].output < 0 || edges[i].output >= outputs)
-            return hr_fail(error, HR_STATUS_VALUE,
-                           "pipeline output %d: node %d (%s) has %d outputs, there is no output %d",
-                           i, edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
-                           edges[i].output);
+            return hr_fail(
+                error, HR_STATUS_VALUE,
+                "pipeline output %d: node %d (%s) has %d output%s, there is no output %d", i,
+                edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
+                outputs == 1 ? "" : "s", edges[i].output);
     }
     hr_edge *copy = hr_calloc((size_t)count, sizeof(*copy), error);
     if (!copy)

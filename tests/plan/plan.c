@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Plans of real graphs (golden/NAME.json) and of small tables made here, compared with
+ * golden/NAME.txt word by word. HEADRACE_UPDATE_GOLDEN=1 writes the texts instead; read the
+ * difference before committing it. */
+#include "graph/value.h"
+#include "plan/plan.h"
+#include "test.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+
+static hr_error error;
+
+/* ---- golden files ---- */
+
+static const char *golden_path(const char *name, const char *suffix)
+{
+    static char path[1024];
+    const char *slash = strrchr(__FILE__, '/');
+    snprintf(path, sizeof(path), "%.*sgolden/%s%s", slash ? (int)(slash - __FILE__ + 1) : 0,
+             __FILE__, name, suffix);
+    return path;
+}
+
+/* The whole file, zero-terminated, or NULL; freed by the caller. */
+static char *file_read(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    char *text = file ? calloc(1, 1 << 16) : NULL;
+    if (text && fread(text, 1, (1 << 16) - 1, file) == 0)
+        text[0] = '\0';
+    if (file)
+        fclose(file);
+    return text;
+}
+
+static bool golden_equal(const char *name, const char *text)
+{
+    const char *path = golden_path(name, ".txt");
+    if (getenv("HEADRACE_UPDATE_GOLDEN")) {
+        FILE *file = fopen(path, "wb");
+        bool written = file && fputs(text, file) >= 0;
+        return file && fclose(file) == 0 && written;
+    }
+    char *expected = file_read(path);
+    bool equal = expected && strcmp(expected, text) == 0;
+    if (!equal)
+        printf("%s differs; expected\n%s\ngot\n%s\n", path, expected ? expected : "(no file)",
+               text);
+    free(expected);
+    return equal;
+}
+
+/* ---- what holds for every plan ---- */
+
+static int32_t position(const hr_plan *plan, int32_t node)
+{
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        if (plan->order[i] == node)
+            return i;
+    }
+    return -1;
+}
+
+/* Every edge into planned node `index` comes from an earlier position. */
+static bool node_after_inputs(const hr_plan *plan, int32_t index)
+{
+    const hr_node *node = plan->graph->nodes[index];
+    for (int32_t i = 0; i < node->input_count + node->arg_input_count; i++) {
+        hr_edge edge =
+            i < node->input_count ? node->inputs[i] : node->arg_inputs[i - node->input_count].edge;
+        int32_t before = position(plan, plan->replaced[edge.node]);
+        if (before < 0 || before >= position(plan, index))
+            return false;
+    }
+    return true;
+}
+
+static bool chain_sound(const hr_plan *plan, int32_t step)
+{
+    const hr_plan_step *s = &plan->steps[step];
+    for (int32_t i = 0; i < s->count; i++) {
+        int32_t node = plan->order[s->first + i];
+        const hr_plan_value *value = &plan->values[plan->value_of[node]];
+        bool last = i + 1 == s->count;
+        if (value->internal == last || (!last && (value->uses != 1 || value->output >= 0)))
+            return false;
+        const hr_edge *input = plan->graph->nodes[node]->inputs;
+        if (i && plan->replaced[input[0].node] != plan->order[s->first + i - 1])
+            return false;
+    }
+    return true;
+}
+
+static bool plan_sound(const hr_plan *plan)
+{
+    int32_t steps = 0, nodes = 0;
+    for (int32_t i = 0; i < plan->stage_count; i++) {
+        if (plan->stages[i].first != steps || plan->stages[i].count < 1)
+            return false;
+        steps += plan->stages[i].count;
+    }
+    for (int32_t i = 0; i < plan->step_count; i++) {
+        if (plan->steps[i].first != nodes || !chain_sound(plan, i))
+            return false;
+        nodes += plan->steps[i].count;
+    }
+    for (int32_t i = 0; i < plan->order_count; i++) {
+        int32_t node = plan->order[i];
+        if (plan->replaced[node] != node || !node_after_inputs(plan, node))
+            return false;
+    }
+    for (int32_t i = 0; i < plan->output_count; i++) {
+        int32_t v = hr_plan_value_find(plan, plan->graph->outputs[i]);
+        if (v < 0 || plan->outputs[i] != v || plan->values[v].output > i ||
+            plan->values[v].output < 0)
+            return false;
+    }
+    return steps == plan->step_count && nodes == plan->order_count;
+}
+
+/* Plans `graph` both ways, checks both, compares the fused one with the golden text. */
+static bool plan_golden(const hr_graph *graph, const char *name)
+{
+    hr_plan *fused = NULL, *plain = NULL;
+    hr_text text = {0};
+    char *described = NULL;
+    bool good = hr_plan_make(&fused, graph, true, &error) == HR_STATUS_OK &&
+                hr_plan_make(&plain, graph, false, &error) == HR_STATUS_OK;
+    if (!good)
+        printf("%s: %s\n", name, error.message);
+    for (int32_t i = 0; good && i < plain->step_count; i++)
+        good = plain->steps[i].count == 1;
+    good =
+        good && plan_sound(fused) && plan_sound(plain) && fused->order_count == plain->order_count;
+    if (good)
+        hr_plan_describe(fused, &text);
+    good = good && hr_text_take(&text, &described, NULL, &error) == HR_STATUS_OK &&
+           golden_equal(name, described);
+    hr_string_free(described);
+    hr_plan_destroy(fused);
+    hr_plan_destroy(plain);
+    return good;
+}
+
+static bool graph_file_golden(const char *name)
+{
+    hr_graph *graph = NULL;
+    char *text = file_read(golden_path(name, ".json"));
+    bool good = text && hr_graph_parse(&graph, text, strlen(text), &error) == HR_STATUS_OK;
+    if (!good)
+        printf("%s.json: %s\n", name, error.message);
+    good = good && plan_golden(graph, name);
+    hr_graph_destroy(graph);
+    free(text);
+    return good;
+}
+
+TEST(real_graphs)
+{
+    DIR *folder = opendir(golden_path("", ""));
+    int32_t count = 0;
+    bool good = folder != NULL;
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char name[256];
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || strcmp(dot, ".json") != 0)
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(dot - entry->d_name), entry->d_name);
+        good = graph_file_golden(name) && good;
+        count++;
+    }
+    if (folder)
+        closedir(folder);
+    CHECK(good);
+    CHECK(count >= 5);
+}
+
+/* ---- small tables ---- */
+
+typedef struct small_args {
+    float x;
+} small_args;
+
+static const hr_arg_def small_defs[] = {HR_ARG(small_args, x, FLOAT, HR_ARG_PER_SAMPLE, "0", "X."),
+                                        HR_ARG_END};
+
+static hr_status work(hr_op_call *calls, int32_t n, hr_error *e)
+{
+    (void)calls, (void)n, (void)e;
+    return HR_STATUS_OK;
+}
+
+static hr_status infer(hr_op_call *c, hr_error *e)
+{
+    (void)c, (void)e;
+    return HR_STATUS_OK;
+}
+
+static hr_status lower(hr_op_call *c, hr_image_program *program, hr_error *e)
+{
+    (void)c, (void)program, (void)e;
+    return HR_STATUS_OK;
+}
+
+#define SMALL(id, inputs, ...)                                                                     \
+    static const hr_op_def id = {HR_OP_ABI,                                                        \
+                                 .name = #id,                                                      \
+                                 .doc = "Small.",                                                  \
+                                 .args = small_defs,                                               \
+                                 .args_size = sizeof(small_args),                                  \
+                                 .in_min = inputs,                                                 \
+                                 .in_max = inputs ? 2 : 0,                                         \
+                                 .out_count = 1,                                                   \
+                                 __VA_ARGS__}
+
+SMALL(source, 0, .flags = HR_OP_SOURCE);
+SMALL(slow, 1, .infer = infer, .run_cpu = work);
+SMALL(cheap, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_CHEAP);
+SMALL(noise, 0, .infer = infer, .run_cpu = work, .flags = HR_OP_CHEAP | HR_OP_RANDOM);
+SMALL(whole, 1, .run_batch = work);
+SMALL(ordered, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_ORDERED);
+SMALL(decode, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_SOURCE);
+SMALL(window, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_WINDOW);
+SMALL(scale, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_RESAMPLE);
+SMALL(point, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_POINT);
+SMALL(normal, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_NORMALIZE);
+
+/* Node of `def` on output 0 of `a` (and `b`), -1 for none; `x` is a node for the argument, or -1.
+ */
+static int32_t add(hr_graph *g, const hr_op_def *def, int32_t a, int32_t b, int32_t x)
+{
+    hr_edge inputs[] = {{a, 0}, {b, 0}};
+    hr_arg_value arg = {"x", {.kind = HR_VALUE_EDGE, .u.edge = {x, 0}}};
+    hr_node_desc desc = {
+        .inputs = inputs, .input_count = (a >= 0) + (b >= 0), .args = &arg, .arg_count = x >= 0};
+    int32_t node = -1;
+    if (hr__graph_add(g, def, &desc, &node, &error) != HR_STATUS_OK)
+        printf("%s\n", error.message);
+    return node;
+}
+
+static bool finish(hr_graph *g, const char *name, int32_t output)
+{
+    hr_edge edge = {output, 0};
+    bool good = hr_graph_set_outputs(g, &edge, 1, &error) == HR_STATUS_OK && plan_golden(g, name);
+    hr_graph_destroy(g);
+    return good;
+}
+
+static hr_graph *start(void)
+{
+    hr_graph *g = NULL;
+    return hr_graph_create(&g, &error) == HR_STATUS_OK ? g : NULL;
+}
+
+TEST(ranks_only_go_forward)
+{
+    static const hr_op_def *const ops[] = {&decode, &window, &scale,  &window, &point,
+                                           &point,  &window, &normal, &window, &normal,
+                                           &scale,  &scale,  &point,  &decode};
+    hr_graph *g = start();
+    int32_t node = add(g, &source, -1, -1, -1);
+    for (size_t i = 0; i < HR_COUNT_OF(ops); i++)
+        node = add(g, ops[i], node, -1, -1);
+    CHECK(finish(g, "ranks", node));
+}
+
+/* The chain's arguments are defined in the middle of it and must be made before it. */
+TEST(arguments_come_before_the_chain)
+{
+    hr_graph *g = start();
+    int32_t bytes = add(g, &source, -1, -1, -1);
+    int32_t image = add(g, &decode, bytes, -1, -1);
+    int32_t coin = add(g, &noise, -1, -1, -1);
+    int32_t size = add(g, &cheap, coin, -1, -1);
+    int32_t small = add(g, &scale, image, -1, size);
+    int32_t box = add(g, &slow, bytes, -1, -1);
+    int32_t cut = add(g, &window, small, box, -1);
+    CHECK(finish(g, "arguments", add(g, &normal, cut, -1, coin)));
+}
+
+/* A node looks at the decoded picture and gives the chain its argument: the picture is used twice.
+ */
+TEST(second_consumer_cuts)
+{
+    hr_graph *g = start();
+    int32_t image = add(g, &decode, add(g, &source, -1, -1, -1), -1, -1);
+    int32_t look = add(g, &slow, image, -1, -1);
+    CHECK(finish(g, "second_consumer", add(g, &normal, add(g, &scale, image, -1, look), -1, -1)));
+}
+
+/* Both inputs of one node: used twice by one consumer. */
+TEST(same_input_twice)
+{
+    hr_graph *g = start();
+    int32_t image = add(g, &decode, add(g, &source, -1, -1, -1), -1, -1);
+    CHECK(finish(g, "same_input_twice", add(g, &window, image, image, -1)));
+}
+
+TEST(batch_nodes_cut_stages)
+{
+    hr_graph *g = start();
+    int32_t bytes = add(g, &source, -1, -1, -1);
+    int32_t image = add(g, &decode, bytes, -1, -1);
+    int32_t mean = add(g, &whole, add(g, &slow, bytes, -1, -1), -1, -1);
+    int32_t other = add(g, &whole, mean, -1, -1);
+    int32_t late = add(g, &slow, image, -1, mean);
+    CHECK(finish(g, "batch", add(g, &slow, late, other, -1)));
+}
+
+TEST(ordered_nodes_cut_stages)
+{
+    hr_graph *g = start();
+    int32_t bytes = add(g, &source, -1, -1, -1);
+    int32_t first = add(g, &ordered, bytes, -1, -1);
+    add(g, &slow, bytes, -1, -1); /* unused */
+    CHECK(finish(g, "ordered", add(g, &cheap, first, bytes, -1)));
+}
+
+TEST(cheap_stages_take_the_batch)
+{
+    hr_graph *g = start();
+    int32_t in = add(g, &source, -1, -1, -1);
+    int32_t a = add(g, &cheap, in, -1, -1), b = add(g, &cheap, in, -1, -1); /* equal */
+    int32_t n1 = add(g, &noise, -1, -1, -1), n2 = add(g, &noise, -1, -1, -1);
+    int32_t c = add(g, &cheap, a, n1, -1), d = add(g, &cheap, b, n1, -1);
+    int32_t e = add(g, &cheap, b, n2, -1);
+    CHECK(finish(g, "cheap", add(g, &cheap, add(g, &cheap, c, d, -1), e, -1)));
+}
+
+TEST(values)
+{
+    hr_plan *plan = NULL;
+    hr_graph *g = start();
+    int32_t in = add(g, &source, -1, -1, -1);
+    int32_t a = add(g, &slow, in, -1, -1), same = add(g, &slow, in, -1, -1);
+    int32_t w = add(g, &whole, a, -1, -1), z = add(g, &slow, w, same, -1);
+    int32_t gone = add(g, &slow, w, -1, -1);
+    hr_edge outputs[] = {{z, 0}, {same, 0}, {a, 0}};
+    CHECK_OK(hr_graph_set_outputs(g, outputs, 3, &error), error);
+    CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
+    CHECK(plan_sound(plan) && plan->stage_count == 3 && plan->order_count == 4);
+    CHECK(plan->replaced[same] == a && plan->replaced[gone] == -1 && plan->value_of[same] == -1);
+    int32_t v = hr_plan_value_find(plan, (hr_edge){same, 0});
+    CHECK(v == hr_plan_value_find(plan, (hr_edge){a, 0}) && v >= 0);
+    CHECK(plan->values[v].uses == 4 && plan->values[v].crosses && plan->values[v].output == 1);
+    CHECK(plan->values[v].stage == 0 && plan->outputs[1] == v && plan->outputs[2] == v);
+    v = hr_plan_value_find(plan, (hr_edge){in, 0});
+    CHECK(plan->values[v].uses == 1 && !plan->values[v].crosses && plan->values[v].output == -1);
+    CHECK(hr_plan_value_find(plan, (hr_edge){gone, 0}) == -1);
+    CHECK(hr_plan_value_find(plan, (hr_edge){in, 1}) == -1);
+    CHECK(hr_plan_value_find(plan, (hr_edge){99, 0}) == -1);
+    hr_plan_destroy(plan);
+    hr_graph_destroy(g);
+}
+
+TEST(every_failed_allocation_is_survived)
+{
+    hr_plan *plan = NULL;
+    hr_graph *g = start();
+    hr_edge out = {add(g, &decode, add(g, &source, -1, -1, -1), -1, -1), 0};
+    CHECK_OK(hr_graph_set_outputs(g, &out, 1, &error), error);
+    hr_status status = HR_STATUS_NO_MEMORY;
+    int32_t n = 0;
+    for (; n < 100 && status != HR_STATUS_OK; n++) {
+        hr_alloc_fail_after(n);
+        status = hr_plan_make(&plan, g, true, &error);
+        hr_alloc_fail_after(-1);
+        CHECK(status == HR_STATUS_OK || status == HR_STATUS_NO_MEMORY);
+    }
+    CHECK(n > 10 && status == HR_STATUS_OK);
+    hr_plan_destroy(plan);
+    hr_graph_destroy(g);
+}
+
+TEST(no_outputs_is_no_plan)
+{
+    hr_plan *plan = NULL;
+    hr_graph *g = start();
+    add(g, &source, -1, -1, -1);
+    CHECK(hr_plan_make(&plan, g, true, &error) == HR_STATUS_NOT_IMPLEMENTED);
+    hr_graph_destroy(g);
+}
+
+TEST_MAIN
