@@ -174,7 +174,7 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
     const int64_t extent[3] = {hr_program_extent(program, 'D'), hr_program_extent(program, 'H'),
                                hr_program_extent(program, 'W')};
     int32_t axes = hr_program_has(program, 'D') ? 3 : 2;
-    hr_resample_axis axis[3];
+    hr_resample_axis axis[3] = {0};
     hr_dtype dtype;
 
     if (c->n_out > 1)
@@ -188,7 +188,7 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
 
 typedef struct resize_memo {
     int32_t first, axes;
-    hr_resample_axis axis[3];
+    hr_resample_axis axis[3] = {0};
 } resize_memo;
 
 static hr_status resize_infer(hr_op_call *c, hr_error *error)
