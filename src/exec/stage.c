@@ -348,8 +348,10 @@ static hr_status prepare(hr_group *g, hr_error *error)
     size_t cells = (size_t)g->pipeline->plan->value_count * (size_t)g->count;
     g->values = hr_arena_alloc(g->arena, cells * sizeof(hr_tensor), error);
     g->tasks = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(hr_task), error);
-    if (!g->values || !g->tasks)
+    if (!g->values || !g->tasks) {
+        g->tasks = NULL; /* may be there, but says nothing yet */
         return HR_STATUS_NO_MEMORY;
+    }
     for (size_t i = 0; i < cells; i++)
         g->values[i].shape.ndim = -1; /* not made in this group */
     for (int32_t i = 0; i < g->count; i++)
