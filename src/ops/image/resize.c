@@ -188,7 +188,7 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
 
 typedef struct resize_memo {
     int32_t first, axes;
-    hr_resample_axis axis[3] = {0};
+    hr_resample_axis axis[3];
 } resize_memo;
 
 static hr_status resize_infer(hr_op_call *c, hr_error *error)
