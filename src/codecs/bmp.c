@@ -373,4 +373,5 @@ const hr_codec hr_codec_bmp = {
     .match = match,
     .header = header,
     .decode = decode,
+    .luma_bits = 14,
 };

@@ -40,7 +40,9 @@ struct hr_codec {
     hr_status (*header)(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error);
     hr_status (*decode)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                         const hr_codec_request *request, hr_op_call *c, hr_error *error);
-    bool grey; /* gives its own luma plane when asked for one channel */
+    bool grey;         /* gives its own luma plane when asked for one channel */
+    int32_t luma_bits; /* otherwise: fraction bits of the weights that make grey from its colours,
+                          14 or 15; DALI's readers differ in this, by 1 in some hundred pixels */
 };
 
 /* NULL-terminated; written by the build from the files in src/codecs. */
@@ -63,9 +65,6 @@ typedef struct hr_decode_request {
     void *dst;
     size_t stride; /* bytes */
 } hr_decode_request;
-
-/* Grey of n RGB pixels: 0.299, 0.587, 0.114 in 15-bit fixed point, half up. */
-void hr_luma_u8(uint8_t *dst, const uint8_t *rgb, size_t n);
 
 /* Uses c->arena for scratch (given back on return), c->task for remarks about damage. */
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,

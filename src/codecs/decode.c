@@ -113,24 +113,31 @@ static void turn_row(uint8_t *dst, const uint8_t *stored, turn t, int64_t h, int
 
 /* ---- colours, in the file's own type ---- */
 
-/* 0.299, 0.587, 0.114 times 1 << 15; they sum to it. */
-enum { LUMA_R = 9798, LUMA_G = 19235, LUMA_B = 3735, LUMA_BITS = 15 };
+/* 0.299, 0.587, 0.114 in fixed point; they sum to 1. */
+typedef struct weights {
+    uint32_t r, g, b, bits;
+} weights;
 
-static uint32_t luma(uint32_t r, uint32_t g, uint32_t b)
+static weights luma_weights(int32_t bits)
 {
-    return (LUMA_R * r + LUMA_G * g + LUMA_B * b + (1u << (LUMA_BITS - 1))) >> LUMA_BITS;
+    return bits == 14 ? (weights){4899, 9617, 1868, 14} : (weights){9798, 19235, 3735, 15};
 }
 
-void hr_luma_u8(uint8_t *dst, const uint8_t *rgb, size_t n)
+static uint32_t luma(weights w, uint32_t r, uint32_t g, uint32_t b)
 {
-    for (size_t i = 0; i < n; i++, rgb += 3)
-        dst[i] = (uint8_t)luma(rgb[0], rgb[1], rgb[2]);
+    return (w.r * r + w.g * g + w.b * b + (1u << (w.bits - 1))) >> w.bits;
 }
 
-static void luma_u16(uint16_t *dst, const uint16_t *rgb, size_t n)
+static void luma_u8(uint8_t *dst, const uint8_t *rgb, size_t n, weights w)
 {
     for (size_t i = 0; i < n; i++, rgb += 3)
-        dst[i] = (uint16_t)luma(rgb[0], rgb[1], rgb[2]);
+        dst[i] = (uint8_t)luma(w, rgb[0], rgb[1], rgb[2]);
+}
+
+static void luma_u16(uint16_t *dst, const uint16_t *rgb, size_t n, weights w)
+{
+    for (size_t i = 0; i < n; i++, rgb += 3)
+        dst[i] = (uint16_t)luma(w, rgb[0], rgb[1], rgb[2]);
 }
 
 /* Red and blue change places; in place. */
@@ -248,6 +255,7 @@ typedef struct conversion {
     hr_image_type type;
     hr_dtype dtype;
     int32_t bits, decoded, delivered; /* channels */
+    weights luma;
 } conversion;
 
 /* One row; `row` is scratch holding n decoded pixels, `grey` scratch for as many grey ones. */
@@ -261,9 +269,9 @@ static void deliver_row(const conversion *v, void *dst, void *row, void *grey, s
         swap_red_blue(row, n, v->bits);
     if (v->decoded != v->delivered) {
         if (v->bits == 16)
-            luma_u16(grey, row, n);
+            luma_u16(grey, row, n, v->luma);
         else
-            hr_luma_u8(grey, row, n);
+            luma_u8(grey, row, n, v->luma);
         row = grey;
     }
     convert_row(dst, v->dtype, row, v->bits, n * (size_t)v->delivered);
@@ -340,7 +348,8 @@ hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info
                     .dtype = request->dtype,
                     .bits = info->bits,
                     .decoded = decoded_channels(info, request->type),
-                    .delivered = hr_image_type_channels(info, request->type)};
+                    .delivered = hr_image_type_channels(info, request->type),
+                    .luma = luma_weights(info->codec->luma_bits)};
     turn t = turn_of(info, request->adjust_orientation);
     hr_dtype native = info->bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
     bool direct = v.dtype == native && v.decoded == v.delivered && v.type != HR_IMAGE_TYPE_BGR &&

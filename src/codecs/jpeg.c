@@ -209,16 +209,24 @@ static void choose_columns(jpeg_reader *r)
     jpeg_crop_scanline(cinfo, &r->left, &r->width);
 }
 
-/* Adobe's inverted CMYK, which is what there is in files (libjpeg makes it from YCCK, too); in
- * place. */
-static void cmyk_to_rgb(uint8_t *row, size_t n)
+/* In place. Adobe's files hold what is left over of each ink, those of others the ink. */
+static void cmyk_to_rgb(uint8_t *row, size_t n, bool adobe)
 {
+    uint32_t flip = adobe ? 0 : 255;
     for (size_t i = 0; i < n; i++) {
-        uint32_t c = row[4 * i], m = row[4 * i + 1], y = row[4 * i + 2], k = row[4 * i + 3];
+        uint32_t c = row[4 * i] ^ flip, m = row[4 * i + 1] ^ flip, y = row[4 * i + 2] ^ flip;
+        uint32_t k = row[4 * i + 3] ^ flip;
         row[3 * i] = (uint8_t)(c * k / 255);
         row[3 * i + 1] = (uint8_t)(m * k / 255);
         row[3 * i + 2] = (uint8_t)(y * k / 255);
     }
+}
+
+/* Grey of such pixels, rounded down: there is no luma plane to take. */
+static void rgb_to_grey(uint8_t *dst, const uint8_t *rgb, size_t n)
+{
+    for (size_t i = 0; i < n; i++, rgb += 3)
+        dst[i] = (uint8_t)((299u * rgb[0] + 587u * rgb[1] + 114u * rgb[2]) / 1000);
 }
 
 static void store_row(const jpeg_reader *r, uint8_t *row, uint8_t *dst)
@@ -227,9 +235,9 @@ static void store_row(const jpeg_reader *r, uint8_t *row, uint8_t *dst)
     size_t n = (size_t)q->window.w, skip = (size_t)q->window.x - r->left;
     row += skip * (size_t)r->cinfo.output_components;
     if (r->cinfo.out_color_space == JCS_CMYK) {
-        cmyk_to_rgb(row, n);
+        cmyk_to_rgb(row, n, r->cinfo.saw_Adobe_marker);
         if (q->channels == 1) {
-            hr_luma_u8(dst, row, n);
+            rgb_to_grey(dst, row, n);
             return;
         }
     }

@@ -225,4 +225,5 @@ const hr_codec hr_codec_pnm = {
     .match = match,
     .header = header,
     .decode = decode,
+    .luma_bits = 14,
 };

@@ -147,4 +147,5 @@ const hr_codec hr_codec_webp = {
     .match = match,
     .header = header,
     .decode = decode,
+    .luma_bits = 15,
 };
