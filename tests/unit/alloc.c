@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Plain memory, the arena, the pool and buffers; also from several threads. */
+#include "core/alloc.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool is_aligned(const void *memory)
+{
+    return (uintptr_t)memory % HR_ALIGN == 0;
+}
+
+TEST(checked_sizes)
+{
+    size_t out = 1;
+    CHECK(hr_size_mul(1000, 1000, &out) && out == 1000000);
+    CHECK(hr_size_mul(SIZE_MAX, 1, &out) && out == SIZE_MAX);
+    CHECK(!hr_size_mul(SIZE_MAX / 2 + 1, 2, &out));
+    CHECK(hr_size_add(SIZE_MAX - 1, 1, &out) && out == SIZE_MAX);
+    CHECK(!hr_size_add(SIZE_MAX, 1, &out));
+}
+
+TEST(plain_memory)
+{
+    hr_error error;
+    char *memory = hr_calloc(10, 100, &error);
+    CHECK(memory);
+    for (int i = 0; i < 1000; i++)
+        CHECK(memory[i] == 0);
+    memory[0] = 'x';
+    memory = hr_realloc(memory, 100, 100, &error);
+    CHECK(memory && memory[0] == 'x');
+    memory[9999] = 1;
+    hr_free(memory);
+    hr_free(NULL);
+    void *empty = hr_calloc(0, 8, &error);
+    CHECK(empty);
+    hr_free(empty);
+    char *text = hr_strdup("text", &error);
+    CHECK(text && strcmp(text, "text") == 0);
+    hr_string_free(text);
+    CHECK(!hr_calloc(SIZE_MAX / 2, 4, &error) && error.status == HR_STATUS_NO_MEMORY);
+    CHECK(!hr_calloc(SIZE_MAX, 1, &error) && error.status == HR_STATUS_NO_MEMORY);
+}
+
+TEST(nth_allocation_fails_once)
+{
+    hr_error error;
+    for (int64_t n = 0; n < 4; n++) {
+        hr_alloc_fail_after(n);
+        for (int64_t i = 0; i < 6; i++) {
+            void *memory = hr_calloc(1, 1, &error);
+            CHECK((memory == NULL) == (i == n));
+            hr_free(memory);
+        }
+    }
+    hr_alloc_fail_after(0);
+    char *memory = hr_calloc(1, 4, NULL);
+    CHECK(!memory);
+    memory = hr_calloc(1, 4, NULL);
+    memory[0] = 'k';
+    hr_alloc_fail_after(0);
+    CHECK(!hr_realloc(memory, 1, 8, &error) && memory[0] == 'k');
+    hr_free(memory);
+    hr_alloc_fail_after(3);
+    hr_alloc_fail_after(-1);
+    for (int i = 0; i < 8; i++) {
+        memory = hr_calloc(1, 1, NULL);
+        CHECK(memory);
+        hr_free(memory);
+    }
+}
+
+/* ---- arena ---- */
+
+TEST(arena_blocks_are_apart_and_padded)
+{
+    hr_error error;
+    hr_arena *arena;
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    for (int round = 0; round < 3; round++) {
+        unsigned char *memory[200];
+        for (int i = 0; i < 200; i++) {
+            size_t size = (size_t)i * 997;
+            memory[i] = hr_arena_alloc(arena, size, &error);
+            CHECK(memory[i] && is_aligned(memory[i]));
+            memset(memory[i], i, size + HR_PAD);
+        }
+        for (int i = 0; i < 200; i++) {
+            for (size_t k = 0; k < (size_t)i * 997 + HR_PAD; k++)
+                CHECK(memory[i][k] == (unsigned char)i);
+        }
+        hr_arena_reset(arena);
+    }
+    CHECK(!hr_arena_alloc(arena, SIZE_MAX - 10, &error) && error.status == HR_STATUS_NO_MEMORY);
+    CHECK(!hr_arena_alloc(arena, SIZE_MAX / 2, &error) && error.status == HR_STATUS_NO_MEMORY);
+    CHECK(hr_arena_alloc(arena, 1, &error));
+    hr_arena_destroy(arena);
+    hr_arena_destroy(NULL);
+}
+
+TEST(arena_reuses_memory)
+{
+    hr_error error;
+    hr_arena *arena;
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    void *first = hr_arena_alloc(arena, 1000, &error),
+         *big = hr_arena_alloc(arena, 3 << 20, &error);
+    CHECK(first && big);
+    hr_arena_reset(arena);
+    hr_alloc_fail_after(0); /* whatever asks the system now fails */
+    void *again = hr_arena_alloc(arena, 1000, &error), *big_again;
+    big_again = hr_arena_alloc(arena, 3 << 20, &error);
+    hr_alloc_fail_after(-1);
+    CHECK(again == first && big_again == big);
+    /* Far more than an arena keeps is given back. */
+    hr_arena_reset(arena);
+    CHECK(hr_arena_alloc(arena, (size_t)200 << 20, &error));
+    hr_arena_reset(arena);
+    hr_alloc_fail_after(0);
+    CHECK(!hr_arena_alloc(arena, (size_t)200 << 20, &error));
+    hr_alloc_fail_after(-1);
+    hr_arena_destroy(arena);
+}
+
+TEST(arena_save_and_restore)
+{
+    hr_error error;
+    hr_arena *arena;
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    hr_arena_mark empty = hr_arena_save(arena);
+    char *keep = hr_arena_alloc(arena, 100, &error);
+    memset(keep, 'k', 100);
+    hr_arena_mark mark = hr_arena_save(arena);
+    char *next = hr_arena_alloc(arena, 50, &error);
+    for (int i = 0; i < 30; i++)
+        memset(hr_arena_alloc(arena, (size_t)i * 50000, &error), 'x', (size_t)i * 50000);
+    hr_arena_restore(arena, mark);
+    CHECK(hr_arena_alloc(arena, 50, &error) == next);
+    for (int i = 0; i < 100; i++)
+        CHECK(keep[i] == 'k');
+    hr_arena_restore(arena, empty);
+    CHECK(hr_arena_alloc(arena, 100, &error) == keep);
+    hr_arena_destroy(arena);
+}
+
+/* ---- pool ---- */
+
+TEST(pool_lends_aligned_padded_memory)
+{
+    hr_error error;
+    hr_pool *pool;
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    static const size_t sizes[] = {0,     1,      63,      64,      65,      447,     448,
+                                   449,   511,    512,     513,     1000,    4096,    65537,
+                                   99999, 150528, 2000000, 2097152, 2097153, 5000000, 20000000};
+    for (int round = 0; round < 2; round++) {
+        hr_buffer *buffers[HR_COUNT_OF(sizes)];
+        size_t lent = 0;
+        for (size_t i = 0; i < HR_COUNT_OF(sizes); i++) {
+            CHECK_OK(hr_pool_alloc(pool, sizes[i], &buffers[i], &error), error);
+            CHECK(is_aligned(hr_buffer_data(buffers[i])) && hr_buffer_size(buffers[i]) == sizes[i]);
+            memset(hr_buffer_data(buffers[i]), (int)i, sizes[i] + HR_PAD);
+            lent += sizes[i];
+            CHECK(hr_pool_lent(pool) == lent);
+        }
+        for (size_t i = 0; i < HR_COUNT_OF(sizes); i++) {
+            const unsigned char *bytes = hr_buffer_data(buffers[i]);
+            for (size_t k = 0; k < sizes[i] + HR_PAD; k += k < 5000 ? 1 : 4093)
+                CHECK(bytes[k] == (unsigned char)i);
+            hr_buffer_unref(buffers[i]);
+        }
+        CHECK(hr_pool_lent(pool) == 0 && hr_pool_peak(pool) == lent);
+    }
+    hr_buffer *none;
+    CHECK(hr_pool_alloc(pool, SIZE_MAX - 50, &none, &error) == HR_STATUS_NO_MEMORY && !none);
+    CHECK(hr_pool_alloc(pool, SIZE_MAX / 2 + 1, &none, &error) == HR_STATUS_NO_MEMORY);
+    CHECK(hr_pool_alloc(pool, SIZE_MAX / 4, &none, &error) == HR_STATUS_NO_MEMORY);
+    CHECK(hr_pool_lent(pool) == 0);
+    hr_pool_unref(pool);
+    hr_pool_unref(NULL);
+}
+
+TEST(pool_recycles)
+{
+    hr_error error;
+    hr_pool *pool;
+    hr_buffer *a, *b;
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    CHECK_OK(hr_pool_alloc(pool, 3000000, &a, &error), error);
+    void *data = hr_buffer_data(a);
+    hr_buffer_unref(a);
+    hr_alloc_fail_after(
+        0); /* no new memory is needed for what is about as large, or a little smaller */
+    hr_status same = hr_pool_alloc(pool, 2990000, &a, &error);
+    void *again = a ? hr_buffer_data(a) : NULL;
+    hr_buffer_unref(a);
+    hr_status smaller = hr_pool_alloc(pool, 2400000, &b, &error);
+    hr_alloc_fail_after(-1);
+    CHECK(same == HR_STATUS_OK && again == data && smaller == HR_STATUS_OK);
+    CHECK(hr_pool_lent(pool) == 2400000);
+    hr_buffer_unref(b);
+    hr_pool_unref(pool);
+}
+
+TEST(pool_limit)
+{
+    hr_error error;
+    hr_pool *pool;
+    hr_buffer *a, *b;
+    CHECK_OK(hr_pool_create(&pool, 1000, &error), error);
+    CHECK(hr_pool_limit(pool) == 1000);
+    CHECK_OK(hr_pool_alloc(pool, 600, &a, &error), error);
+    CHECK(hr_pool_alloc(pool, 401, &b, &error) == HR_STATUS_LIMIT && !b);
+    CHECK(strstr(error.message, "1000") && strstr(error.message, "401"));
+    CHECK(hr_pool_alloc(pool, 2000, &b, &error) == HR_STATUS_LIMIT);
+    CHECK_OK(hr_pool_alloc(pool, 400, &b, &error), error);
+    hr_buffer_unref(a);
+    CHECK(hr_pool_lent(pool) == 400 && hr_pool_peak(pool) == 1000);
+    CHECK_OK(hr_pool_alloc(pool, 600, &a, &error), error);
+    hr_buffer_unref(a);
+    hr_buffer_unref(b);
+    hr_pool_unref(pool);
+}
+
+/* Blocks that wait count against the limit too: shapes that change all the time must not pile up.
+ */
+TEST(pool_gives_back_what_does_not_fit)
+{
+    hr_error error;
+    hr_pool *pool;
+    hr_buffer *a;
+    const size_t limit = (size_t)32 << 20;
+    CHECK_OK(hr_pool_create(&pool, limit, &error), error);
+    for (int i = 0; i < 24; i++) {
+        CHECK_OK(hr_pool_alloc(pool, (size_t)(8 + i) << 20, &a, &error), error);
+        memset(hr_buffer_data(a), 1, 4096);
+        hr_buffer_unref(a);
+    }
+    /* The 31 MiB block is back; keeping any of the 8 MiB ones as well would exceed the limit. */
+    hr_alloc_fail_after(0);
+    hr_status largest = hr_pool_alloc(pool, (size_t)31 << 20, &a, &error);
+    if (largest == HR_STATUS_OK)
+        hr_buffer_unref(a);
+    hr_alloc_fail_after(0);
+    hr_status first = hr_pool_alloc(pool, (size_t)8 << 20, &a, &error);
+    hr_alloc_fail_after(-1);
+    CHECK(largest == HR_STATUS_OK && first == HR_STATUS_NO_MEMORY);
+    CHECK(hr_pool_lent(pool) == 0);
+    hr_pool_unref(pool);
+}
+
+TEST(buffers_outlive_their_pool)
+{
+    hr_error error;
+    hr_pool *pool;
+    hr_buffer *a;
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    CHECK_OK(hr_pool_alloc(pool, 5000, &a, &error), error);
+    CHECK(hr_pool_ref(pool) == pool);
+    hr_pool_unref(pool);
+    hr_pool_unref(pool);
+    memset(hr_buffer_data(a), 7, 5000);
+    CHECK(hr_buffer_ref(a) == a);
+    hr_buffer_unref(a);
+    CHECK(((char *)hr_buffer_data(a))[4999] == 7);
+    hr_buffer_unref(a);
+    hr_buffer_unref(NULL);
+}
+
+static void count_release(void *context)
+{
+    ++*(int *)context;
+}
+
+TEST(adopted_and_lone_buffers)
+{
+    hr_error error;
+    hr_buffer *a;
+    int released = 0;
+    char memory[10];
+    CHECK_OK(hr_buffer_adopt(&a, memory, sizeof memory, count_release, &released, &error), error);
+    CHECK(hr_buffer_data(a) == memory && hr_buffer_size(a) == sizeof memory);
+    hr_buffer_ref(a);
+    hr_buffer_unref(a);
+    CHECK(released == 0);
+    hr_buffer_unref(a);
+    CHECK(released == 1);
+    CHECK_OK(hr_buffer_adopt(&a, memory, sizeof memory, NULL, NULL, &error), error);
+    hr_buffer_unref(a);
+    hr_alloc_fail_after(0);
+    CHECK(hr_buffer_adopt(&a, memory, 1, count_release, &released, &error) == HR_STATUS_NO_MEMORY);
+    CHECK(released == 1 && !a);
+    CHECK_OK(hr_buffer_create(&a, 12345, &error), error);
+    CHECK(is_aligned(hr_buffer_data(a)) && hr_buffer_size(a) == 12345);
+    memset(hr_buffer_data(a), 1, 12345 + HR_PAD);
+    hr_buffer_unref(a);
+    CHECK(hr_buffer_create(&a, SIZE_MAX - 100, &error) == HR_STATUS_NO_MEMORY && !a);
+}
+
+TEST(every_failing_allocation_leaves_the_pool_whole)
+{
+    hr_error error;
+    for (int n = 0; n < 6; n++) {
+        hr_pool *pool = NULL;
+        hr_buffer *a = NULL, *b = NULL;
+        hr_alloc_fail_after(n);
+        if (hr_pool_create(&pool, 0, &error) == HR_STATUS_OK) {
+            hr_status first = hr_pool_alloc(pool, 100, &a, &error);
+            hr_status second = hr_pool_alloc(pool, 5000000, &b, &error);
+            size_t want = (first ? 0 : 100) + (second ? 0 : 5000000);
+            CHECK(hr_pool_lent(pool) == want && (n > 2 || first || second));
+        } else {
+            CHECK(n == 0);
+        }
+        hr_alloc_fail_after(-1);
+        hr_buffer_unref(a);
+        hr_buffer_unref(b);
+        hr_pool_unref(pool);
+    }
+}
+
+/* A forked child may drop what it inherited, but gets nothing from the pool. */
+TEST(forked_child)
+{
+    hr_error error;
+    hr_pool *pool;
+    hr_buffer *a, *b;
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    CHECK_OK(hr_pool_alloc(pool, 1000, &a, &error), error);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        bool refused = hr_pool_alloc(pool, 10, &b, &error) == HR_STATUS_STATE;
+        hr_buffer_unref(a);
+        _exit(refused ? 0 : 1);
+    }
+    int status = -1;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    hr_buffer_unref(a);
+    hr_pool_unref(pool);
+}
+
+/* ---- threads ---- */
+
+#define THREADS 4
+#define SLOTS 16
+
+typedef struct exchange {
+    hr_pool *pool;
+    _Atomic(hr_buffer *) slots[SLOTS]; /* threads swap buffers here, so that others free them */
+    atomic_int failures;
+} exchange;
+
+static void *exchange_buffers(void *context)
+{
+    exchange *e = context;
+    unsigned random = (unsigned)(uintptr_t)&random;
+    for (int i = 0; i < 4000; i++) {
+        random = random * 1664525u + 1013904223u;
+        size_t size = (random >> 8) % 20000 + 1;
+        hr_buffer *buffer;
+        if (hr_pool_alloc(e->pool, size, &buffer, NULL) != HR_STATUS_OK) {
+            atomic_fetch_add(&e->failures, 1);
+            continue;
+        }
+        memset(hr_buffer_data(buffer), i, size);
+        hr_buffer *mine = hr_buffer_ref(buffer);
+        buffer = atomic_exchange(&e->slots[(random >> 4) % SLOTS], buffer);
+        if (buffer) {
+            const char *bytes = hr_buffer_data(buffer);
+            if (bytes[0] != bytes[hr_buffer_size(buffer) - 1])
+                atomic_fetch_add(&e->failures, 1);
+            hr_buffer_unref(buffer);
+        }
+        hr_buffer_unref(mine);
+    }
+    return NULL;
+}
+
+TEST(pool_from_threads)
+{
+    hr_error error;
+    static exchange e;
+    pthread_t threads[THREADS];
+    CHECK_OK(hr_pool_create(&e.pool, 0, &error), error);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, exchange_buffers, &e) == 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK(atomic_load(&e.failures) == 0);
+    CHECK(hr_pool_lent(e.pool) > 0 && hr_pool_peak(e.pool) <= (SLOTS + 2 * THREADS) * 20000);
+    hr_pool *pool = e.pool;
+    for (int i = 0; i < SLOTS - 1; i++)
+        hr_buffer_unref(e.slots[i]);
+    hr_pool_unref(pool); /* the last buffer holds it */
+    hr_buffer_unref(e.slots[SLOTS - 1]);
+}
+
+TEST_MAIN
