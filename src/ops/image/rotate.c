@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* rotate: pictures about their centre, volumes about an axis through it, frames by angles of their
+ * own. */
+#include "ops/image/rotate_warp.h"
+
+#include "headrace/operator.h"
+
+#include <math.h>
+
+#define LAYOUTS "HWC|FHWC|DHWC|FDHWC"
+
+typedef struct rotate_args {
+    hr_floats angle, axis, size;
+    int32_t dtype, interp_type, keep_size;
+    float fill_value;
+} rotate_args;
+
+static const hr_arg_def rotate_arg_defs[] = {
+    HR_ARG(rotate_args, angle, FLOATS,
+           HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, NULL,
+           "Angle in degrees, counter-clockwise; one a sample, or one a frame."),
+    HR_ARG(rotate_args, axis, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, NULL,
+           "Axis of the rotation as (x, y, z), of any length; required for volumes, not used for "
+           "pictures."),
+    HR_ARG(rotate_args, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
+           "Output size in pixels, (depth,) height, width; not given: as large as the rotated "
+           "input needs. Halves round away from zero."),
+    HR_ARG(rotate_args, keep_size, BOOL, 0, "False", "The output has the input's size."),
+    HR_ARG(rotate_args, fill_value, FLOAT, HR_ARG_OPTIONAL, NULL,
+           "Value of what lies outside of the input; not given: the edge is repeated."),
+    HR_ARG(rotate_args, interp_type, INTERP, 0, "INTERP_LINEAR", "INTERP_NN or INTERP_LINEAR."),
+    HR_ARG(rotate_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output: the input's (default); FLOAT; or, from FLOAT, UINT8, INT16 or "
+           "INT32, rounding halves away from zero."),
+    {.name = "output_dtype",
+     .type = HR_ARG_TYPE_DTYPE,
+     .flags = HR_ARG_DEPRECATED,
+     .offset = offsetof(rotate_args, dtype),
+     .size = sizeof(int32_t),
+     .use = "dtype",
+     .since = "0.24",
+     .doc = "Old name of `dtype`."},
+    HR_ARG_END};
+
+static hr_status rotate_check(const void *args, uint64_t given, hr_error *error)
+{
+    int32_t interp = ((const rotate_args *)args)->interp_type;
+
+    (void)given;
+    if (interp == HR_INTERP_NN || interp == HR_INTERP_LINEAR)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "`interp_type` must be INTERP_NN or INTERP_LINEAR");
+}
+
+static bool can_rotate(hr_dtype t)
+{
+    return t == HR_DTYPE_UINT8 || t == HR_DTYPE_INT16 || t == HR_DTYPE_INT32 || t == HR_DTYPE_FLOAT;
+}
+
+static hr_status output_type(const rotate_args *a, hr_dtype in, hr_dtype *out, hr_error *error)
+{
+    *out = a->dtype == HR_DTYPE_NONE ? in : (hr_dtype)a->dtype;
+    if (can_rotate(in) && can_rotate(*out) &&
+        (*out == in || *out == HR_DTYPE_FLOAT || in == HR_DTYPE_FLOAT))
+        return HR_STATUS_OK;
+    return hr_fail(
+        error, HR_STATUS_ERROR,
+        "%s cannot be rotated into %s: UINT8, INT16, INT32 and FLOAT can, into their own "
+        "type or from or to FLOAT",
+        hr_dtype_name(in), hr_dtype_name(*out));
+}
+
+typedef struct rotate_memo {
+    int64_t frames;
+    hr_warp warp; /* the rotation is set frame by frame */
+} rotate_memo;
+
+static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t frames, int64_t f,
+                                hr_rotation *r, hr_error *error)
+{
+    int64_t at = a->angle.n == 1 ? 0 : f, axis_at = a->axis.n == 3 ? 0 : f;
+
+    if (a->angle.n != 1 && a->angle.n != frames)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`angle` has %d elements: it must have one, or one a frame (%lld)",
+                       (int)a->angle.n, (long long)frames);
+    if (axes == 3 && !a->axis.v)
+        return hr_fail(error, HR_STATUS_ERROR, "`axis` is required to rotate a volume");
+    if (a->axis.v && a->axis.n != 3 && a->axis.n != 3 * frames)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`axis` has %d elements: it must be (x, y, z), or one such a frame",
+                       (int)a->axis.n);
+    return hr__rotation_make(r, (double)a->angle.v[at], axes == 3 ? a->axis.v + 3 * axis_at : NULL,
+                             error);
+}
+
+/* The canvas holds every frame: the largest extents that a frame needs. */
+static hr_status canvas(const rotate_args *a, rotate_memo *m, hr_error *error)
+{
+    hr_warp *w = &m->warp;
+    int32_t axes = w->rotation.axes;
+
+    for (int64_t f = 0; f < m->frames; f++) {
+        int64_t need[3];
+        HR_TRY(frame_rotation(a, axes, m->frames, f, &w->rotation, error));
+        hr__rotation_canvas(&w->rotation, w->in, need);
+        for (int32_t i = 0; i < axes; i++)
+            w->out[i] = HR_MAX(w->out[i], need[i]);
+    }
+    if (a->size.v && a->size.n > 0) {
+        if (a->size.n != axes)
+            return hr_fail(error, HR_STATUS_ERROR, "`size` has %d elements: it must have %d",
+                           (int)a->size.n, (int)axes);
+        for (int32_t i = 0; i < axes; i++) {
+            float size = a->size.v[axes - 1 - i];
+            if (!(size > 0.0f && size < 2147483000.0f))
+                return hr_fail(error, HR_STATUS_ERROR, "`size` has %g: it must be positive",
+                               (double)size);
+            w->out[i] = (int64_t)HR_MAX(hr_round((double)size), 1.0);
+        }
+    } else if (a->keep_size) {
+        for (int32_t i = 0; i < axes; i++)
+            w->out[i] = w->in[i];
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status rotate_infer(hr_op_call *c, hr_error *error)
+{
+    const rotate_args *a = c->args;
+    hr_shape shape = c->in[0].shape;
+    rotate_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_layout layout;
+    hr_dtype dtype;
+
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_layout_match(LAYOUTS, &c->in[0].layout, shape.ndim, &layout, error));
+    HR_TRY(output_type(a, c->in[0].dtype, &dtype, error));
+    int32_t axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2, last = shape.ndim - 2;
+    *m = (rotate_memo){.frames = hr_layout_find(&layout, 'F') >= 0 ? shape.extent[0] : 1,
+                       .warp = {.rotation = {.axes = axes},
+                                .nearest = a->interp_type == HR_INTERP_NN,
+                                .has_fill = !isnan(a->fill_value),
+                                .fill = a->fill_value}};
+    if (shape.extent[last + 1] > INT32_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "too many channels");
+    m->warp.channels = (int32_t)shape.extent[last + 1];
+    for (int32_t i = 0; i < axes; i++)
+        m->warp.in[i] = shape.extent[last - i];
+    HR_TRY(canvas(a, m, error));
+    for (int32_t i = 0; i < axes; i++)
+        shape.extent[last - i] = m->warp.out[i];
+    hr_tensor_describe(&c->out[0], dtype, shape, layout.name);
+    c->memo = m;
+    return HR_STATUS_OK;
+}
+
+static hr_status rotate_one(hr_op_call *c, hr_error *error)
+{
+    rotate_memo *m = c->memo;
+    hr_warp *w = &m->warp;
+    int32_t axes = w->rotation.axes;
+    size_t frame_in = (size_t)w->channels, row = (size_t)w->channels * (size_t)w->out[0], count;
+    size_t bytes, row_bytes = row * hr_dtype_size(c->out[0].dtype);
+    uint8_t *out = c->out[0].data;
+
+    for (int32_t i = 0; i < axes; i++)
+        frame_in *= (size_t)w->in[i];
+    if (!hr_shape_volume(&c->in[0].shape, &count) || !hr_size_mul(count, sizeof(float), &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+    float *src = hr_arena_alloc(c->arena, bytes, error);
+    float *line = src ? hr_arena_alloc(c->arena, row * sizeof(*line), error) : NULL;
+    if (!line)
+        return HR_STATUS_NO_MEMORY;
+    hr_convert(src, HR_DTYPE_FLOAT, c->in[0].data, c->in[0].dtype, count);
+    if (frame_in == 0 && !w->has_fill) /* no pixel to repeat */
+        *w = (hr_warp){.rotation = w->rotation,
+                       .channels = w->channels,
+                       .has_fill = true,
+                       .out = {w->out[0], w->out[1], w->out[2]}};
+    for (int64_t f = 0; f < m->frames; f++, src += frame_in) {
+        HR_TRY(frame_rotation(c->args, axes, m->frames, f, &w->rotation, error));
+        hr__warp_center(w);
+        for (int64_t z = 0; z < (axes == 3 ? w->out[2] : 1); z++) {
+            for (int64_t y = 0; y < w->out[1]; y++, out += row_bytes) {
+                hr__warp_row(w, src, y, z, line);
+                hr_convert(out, c->out[0].dtype, line, HR_DTYPE_FLOAT, row);
+            }
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status rotate_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(rotate_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_rotate = {
+    HR_OP_ABI,
+    .name = "rotate",
+    .doc = "Rotates pictures about their centre, counter-clockwise as seen, and volumes about an "
+           "axis through theirs. Without `size` or `keep_size` the output is as large as the "
+           "rotated input; frames of a sequence share their size and may have an angle each.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = rotate_arg_defs,
+    .args_size = sizeof(rotate_args),
+    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = rotate_check,
+    .infer = rotate_infer,
+    .run_cpu = rotate_run,
+};

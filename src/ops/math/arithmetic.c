@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* _arithmetic: one operator of an expression on data nodes. Promotion of types as DALI's,
+ * broadcasting as NumPy's. */
+#include "ops/math/elementwise.h"
+
+#include <string.h>
+
+typedef struct arithmetic_args {
+    const char *op;
+    int32_t const_side, const_type;
+    int64_t ivalue;
+    float fvalue;
+} arithmetic_args;
+
+static const char *const op_names[HR_MATH_OP_COUNT] = {[HR_MATH_OP_ADD] = "add",
+                                                       [HR_MATH_OP_SUB] = "sub",
+                                                       [HR_MATH_OP_MUL] = "mul",
+                                                       [HR_MATH_OP_DIV] = "div",
+                                                       [HR_MATH_OP_FLOORDIV] = "floordiv",
+                                                       [HR_MATH_OP_MOD] = "mod",
+                                                       [HR_MATH_OP_POW] = "pow",
+                                                       [HR_MATH_OP_MIN] = "min",
+                                                       [HR_MATH_OP_MAX] = "max",
+                                                       [HR_MATH_OP_AND] = "and",
+                                                       [HR_MATH_OP_OR] = "or",
+                                                       [HR_MATH_OP_XOR] = "xor",
+                                                       [HR_MATH_OP_LSHIFT] = "lshift",
+                                                       [HR_MATH_OP_RSHIFT] = "rshift",
+                                                       [HR_MATH_OP_EQ] = "eq",
+                                                       [HR_MATH_OP_NE] = "ne",
+                                                       [HR_MATH_OP_LT] = "lt",
+                                                       [HR_MATH_OP_LE] = "le",
+                                                       [HR_MATH_OP_GT] = "gt",
+                                                       [HR_MATH_OP_GE] = "ge",
+                                                       [HR_MATH_OP_NEG] = "neg",
+                                                       [HR_MATH_OP_POS] = "pos",
+                                                       [HR_MATH_OP_ABS] = "abs",
+                                                       [HR_MATH_OP_INVERT] = "invert"};
+
+static const hr_arg_def arithmetic_arg_defs[] = {
+    HR_ARG(arithmetic_args, op, STRING, HR_ARG_REQUIRED, NULL, "The operator.",
+           .choices = "add|sub|mul|div|floordiv|mod|pow|min|max|and|or|xor|lshift|rshift|eq|ne|lt|"
+                      "le|gt|ge|neg|pos|abs|invert"),
+    HR_ARG(arithmetic_args, const_side, INT, 0, "-1",
+           "Which operand is a constant: 0 the left one, 1 the right one, -1 none.", .min = -1,
+           .max = 1),
+    HR_ARG(arithmetic_args, const_type, DTYPE, 0, "INT32", "Type of the constant."),
+    HR_ARG(arithmetic_args, ivalue, INT64, 0, "0", "The constant, if its type is no float."),
+    HR_ARG(arithmetic_args, fvalue, FLOAT, 0, "0.0", "The constant, if its type is a float."),
+    HR_ARG_END};
+
+static hr_math_op op_find(const char *name)
+{
+    int32_t op = 0;
+
+    while (op < HR_MATH_OP_COUNT - 1 && strcmp(op_names[op], name) != 0)
+        op++;
+    return (hr_math_op)op;
+}
+
+static bool is_unary(hr_math_op op)
+{
+    return op >= HR_MATH_OP_NEG;
+}
+
+static bool is_comparison(hr_math_op op)
+{
+    return op >= HR_MATH_OP_EQ && op <= HR_MATH_OP_GE;
+}
+
+static bool is_bitwise(hr_math_op op)
+{
+    return (op >= HR_MATH_OP_AND && op <= HR_MATH_OP_RSHIFT) || op == HR_MATH_OP_INVERT;
+}
+
+/* The type that both operands become. */
+static hr_dtype promote(hr_dtype a, hr_dtype b)
+{
+    static const hr_dtype signed_of[] = {
+        [1] = HR_DTYPE_INT8, [2] = HR_DTYPE_INT16, [4] = HR_DTYPE_INT32, [8] = HR_DTYPE_INT64};
+
+    if (a == b || b == HR_DTYPE_BOOL)
+        return a;
+    if (a == HR_DTYPE_BOOL)
+        return b;
+    size_t sa = hr_dtype_size(a), sb = hr_dtype_size(b);
+    if (hr_dtype_is_float(a) || hr_dtype_is_float(b))
+        return hr_dtype_is_float(a) && (!hr_dtype_is_float(b) || sa > sb) ? a : b;
+    if (hr_dtype_is_signed(a) == hr_dtype_is_signed(b))
+        return sa > sb ? a : b;
+    size_t s = hr_dtype_is_signed(a) ? sa : sb, u = hr_dtype_is_signed(a) ? sb : sa;
+    return signed_of[HR_MIN(HR_MAX(s, 2 * u), 8)];
+}
+
+static hr_status check_types(hr_math_op op, hr_dtype a, hr_dtype b, hr_error *error)
+{
+    bool bools = a == HR_DTYPE_BOOL && b == HR_DTYPE_BOOL;
+
+    if (a == HR_DTYPE_FLOAT16 || b == HR_DTYPE_FLOAT16)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "arithmetic on FLOAT16 is not supported: cast first");
+    if (is_bitwise(op) && (hr_dtype_is_float(a) || hr_dtype_is_float(b)))
+        return hr_fail(error, HR_STATUS_ERROR, "\"%s\" works on integers, not on %s", op_names[op],
+                       hr_dtype_name(hr_dtype_is_float(a) ? a : b));
+    if (bools && !is_comparison(op) && op != HR_MATH_OP_MUL && op != HR_MATH_OP_AND &&
+        op != HR_MATH_OP_OR && op != HR_MATH_OP_XOR && op != HR_MATH_OP_POS &&
+        op != HR_MATH_OP_INVERT)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "\"%s\" does not work on BOOL: cast first, or use *, &, |, ^, ~ or a "
+                       "comparison",
+                       op_names[op]);
+    return HR_STATUS_OK;
+}
+
+/* The operands of a call, the constant being one without dimensions. */
+typedef struct operands {
+    hr_math_op op;
+    hr_tensor a, b;
+    hr_dtype common, result;
+    union {
+        int64_t i;
+        double f;
+    } value; /* the constant, converted */
+} operands;
+
+static hr_status operands_get(const hr_op_call *c, operands *o, hr_error *error)
+{
+    const arithmetic_args *args = c->args;
+    int32_t side = args->const_side, needed;
+
+    o->op = op_find(args->op);
+    needed = is_unary(o->op) || side >= 0 ? 1 : 2;
+    if (c->n_in != needed || (is_unary(o->op) && side >= 0))
+        return hr_fail(error, HR_STATUS_VALUE, "\"%s\" takes %d inputs, %d were given", args->op,
+                       (int)needed, (int)c->n_in);
+    hr_tensor constant;
+    hr_tensor_describe(&constant, (hr_dtype)args->const_type, (hr_shape){0}, NULL);
+    if (side >= 0 && hr_dtype_is_float(constant.dtype))
+        hr_convert(&o->value, constant.dtype, &args->fvalue, HR_DTYPE_FLOAT, 1);
+    else if (side >= 0)
+        hr_convert(&o->value, constant.dtype, &args->ivalue, HR_DTYPE_INT64, 1);
+    constant.data = &o->value;
+    o->a = side == 0 ? constant : c->in[0];
+    o->b = is_unary(o->op) ? o->a : side == 1 ? constant : c->in[side == 0 ? 0 : 1];
+    HR_TRY(check_types(o->op, o->a.dtype, o->b.dtype, error));
+    o->common = promote(o->a.dtype, o->b.dtype);
+    if (o->op == HR_MATH_OP_DIV && !hr_dtype_is_float(o->common))
+        o->common = HR_DTYPE_FLOAT;
+    o->result = is_comparison(o->op) ? HR_DTYPE_BOOL : o->common;
+    return HR_STATUS_OK;
+}
+
+static hr_status broadcast(const hr_shape *a, const hr_shape *b, hr_shape *out, hr_error *error)
+{
+    char left[128], right[128];
+
+    out->ndim = HR_MAX(a->ndim, b->ndim);
+    for (int32_t d = 0; d < out->ndim; d++) { /* from the last dimension on */
+        int64_t x = d < a->ndim ? a->extent[a->ndim - 1 - d] : 1;
+        int64_t y = d < b->ndim ? b->extent[b->ndim - 1 - d] : 1;
+        if (x != y && x != 1 && y != 1)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "shapes %s and %s do not go together: extents must be equal or 1",
+                           hr_shape_text(a, left, sizeof(left)),
+                           hr_shape_text(b, right, sizeof(right)));
+        out->extent[out->ndim - 1 - d] = x == 1 ? y : x;
+    }
+    return HR_STATUS_OK;
+}
+
+/* The longer layout, of which the shorter one must be the end. */
+static hr_status join_layouts(const hr_tensor *a, const hr_tensor *b, const char **out,
+                              hr_error *error)
+{
+    const char *x = a->layout.name, *y = b->layout.name;
+    size_t nx = strlen(x), ny = strlen(y);
+
+    *out = nx >= ny ? x : y;
+    if (strcmp(nx >= ny ? x + nx - ny : y + ny - nx, nx >= ny ? y : x) == 0)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "layouts \"%s\" and \"%s\" do not go together: one must be the end of the other",
+                   x, y);
+}
+
+static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
+{
+    const char *layout;
+    hr_shape shape;
+    operands o;
+
+    HR_TRY(operands_get(c, &o, error));
+    HR_TRY(broadcast(&o.a.shape, &o.b.shape, &shape, error));
+    HR_TRY(join_layouts(&o.a, &o.b, &layout, error));
+    hr_tensor_describe(&c->out[0], o.result, shape,
+                       strlen(layout) == (size_t)shape.ndim ? layout : NULL);
+    return HR_STATUS_OK;
+}
+
+static hr_status run_elements(const operands *o, void *out, const void *a, int step_a,
+                              const void *b, int step_b, size_t n, hr_error *error)
+{
+    hr_math_buffer x, y, r;
+    bool compares = is_comparison(o->op);
+    hr_dtype class_a = hr__math_class(compares ? o->a.dtype : o->common);
+    hr_dtype class_b = hr__math_class(compares ? o->b.dtype : o->common);
+
+    if (compares && (hr_dtype_is_float(class_a) || hr_dtype_is_float(class_b)))
+        class_a = class_b = hr__math_class(o->common);
+    hr__math_load(&x, class_a, a, o->a.dtype, n, step_a);
+    hr__math_load(&y, class_b, b, o->b.dtype, n, step_b);
+    if (o->op == HR_MATH_OP_INVERT && o->common == HR_DTYPE_BOOL) {
+        for (size_t i = 0; i < n; i++)
+            x.u[i] = !x.u[i];
+        hr__math_store(out, HR_DTYPE_BOOL, &x, class_a, n);
+        return HR_STATUS_OK;
+    }
+    if (compares && class_a != class_b) {
+        static const hr_math_op turned[HR_MATH_OP_COUNT] = {
+            [HR_MATH_OP_EQ] = HR_MATH_OP_EQ, [HR_MATH_OP_NE] = HR_MATH_OP_NE,
+            [HR_MATH_OP_LT] = HR_MATH_OP_GT, [HR_MATH_OP_LE] = HR_MATH_OP_GE,
+            [HR_MATH_OP_GT] = HR_MATH_OP_LT, [HR_MATH_OP_GE] = HR_MATH_OP_LE};
+        if (class_a == HR_DTYPE_INT64)
+            hr__math_compare_mixed(o->op, &r, &x, &y, n);
+        else
+            hr__math_compare_mixed(turned[o->op], &r, &y, &x, n);
+    } else {
+        HR_TRY(hr__math_apply(o->op, class_a, 8 * (int)hr_dtype_size(o->common), &r, &x, &y, n,
+                              error));
+    }
+    if (compares)
+        memcpy(out, r.b, n);
+    else
+        hr__math_store(out, o->result, &r, class_a, n);
+    return HR_STATUS_OK;
+}
+
+static hr_status run_row(const operands *o, uint8_t *out, const uint8_t *a, int step_a,
+                         const uint8_t *b, int step_b, size_t n, hr_error *error)
+{
+    size_t size = hr_dtype_size(o->result);
+    size_t size_a = hr_dtype_size(o->a.dtype), size_b = hr_dtype_size(o->b.dtype);
+
+    for (size_t i = 0; i < n; i += HR_MATH_RUN) {
+        size_t count = HR_MIN(n - i, HR_MATH_RUN);
+        HR_TRY(run_elements(o, out + i * size, step_a ? a + i * size_a : a, step_a,
+                            step_b ? b + i * size_b : b, step_b, count, error));
+    }
+    return HR_STATUS_OK;
+}
+
+/* Bytes to the next element of dimension d of the output; 0 where the operand is repeated. */
+static void strides(const hr_tensor *t, const hr_shape *out, size_t *stride)
+{
+    size_t step = hr_dtype_size(t->dtype);
+
+    for (int32_t d = out->ndim - 1; d >= 0; d--) {
+        int32_t own = d - (out->ndim - t->shape.ndim);
+        stride[d] = own < 0 || t->shape.extent[own] == 1 ? 0 : step;
+        step *= own < 0 ? 1 : (size_t)t->shape.extent[own];
+    }
+}
+
+static hr_status run_dim(const operands *o, const hr_shape *shape, int32_t d, uint8_t **out,
+                         const uint8_t *a, const size_t *sa, const uint8_t *b, const size_t *sb,
+                         hr_error *error)
+{
+    if (d == shape->ndim - 1) {
+        size_t n = (size_t)shape->extent[d];
+        HR_TRY(run_row(o, *out, a, sa[d] != 0, b, sb[d] != 0, n, error));
+        *out += n * hr_dtype_size(o->result);
+        return HR_STATUS_OK;
+    }
+    for (int64_t i = 0; i < shape->extent[d]; i++)
+        HR_TRY(run_dim(o, shape, d + 1, out, a + (size_t)i * sa[d], sa, b + (size_t)i * sb[d], sb,
+                       error));
+    return HR_STATUS_OK;
+}
+
+static hr_status arithmetic_one(hr_op_call *c, hr_error *error)
+{
+    size_t sa[HR_MAX_NDIM], sb[HR_MAX_NDIM], count = 0, na = 0, nb = 0;
+    const hr_shape *shape = &c->out[0].shape;
+    uint8_t *out = c->out[0].data;
+    operands o;
+
+    HR_TRY(operands_get(c, &o, error));
+    hr_shape_volume(shape, &count);
+    hr_shape_volume(&o.a.shape, &na);
+    hr_shape_volume(&o.b.shape, &nb);
+    if ((na == count || na == 1) && (nb == count || nb == 1))
+        return run_row(&o, out, o.a.data, na != 1, o.b.data, nb != 1, count, error);
+    strides(&o.a, shape, sa);
+    strides(&o.b, shape, sb);
+    return run_dim(&o, shape, 0, &out, o.a.data, sa, o.b.data, sb, error);
+}
+
+static hr_status arithmetic_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(arithmetic_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_arithmetic = {
+    HR_OP_ABI,
+    .name = "_arithmetic",
+    .doc =
+        "One arithmetic, bitwise or comparison operator on one or two tensors, or a tensor and a "
+        "constant. Integers wrap; integer division truncates towards zero; `/` on integers "
+        "gives FLOAT; comparisons give BOOL and compare by value.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .args = arithmetic_arg_defs,
+    .args_size = sizeof(arithmetic_args),
+    .in = {{.name = "left"}, {.name = "right"}},
+    .in_min = 1,
+    .in_max = 2,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = arithmetic_infer,
+    .run_cpu = arithmetic_run,
+};
