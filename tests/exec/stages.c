@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Whole-batch and ordered operators, several outputs, fed sources, operators run alone: with tables
+ * of the test's own. */
+#include "exec/fixture.h"
+#include "exec/invoke.h"
+#include "graph/graph.h"
+#include "graph/value.h"
+#include "test.h"
+
+/* Sorts the batch: sample i of the output is the i-th smallest input. Its meaning is the batch. */
+static hr_status sort_batch(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        int32_t rank = 0, v = *(const int32_t *)calls[i].in[0].data;
+        for (int32_t k = 0; k < n; k++) {
+            int32_t w = *(const int32_t *)calls[k].in[0].data;
+            rank += w < v || (w == v && k < i);
+        }
+        calls[rank].out[0] = calls[i].in[0];
+        calls[rank].out[0].buffer = NULL; /* a copy is made of what has no buffer */
+    }
+    return HR_STATUS_OK;
+}
+
+static const hr_arg_def no_args[] = {HR_ARG_END};
+
+static const hr_op_def op_sort = {
+    HR_OP_ABI,
+    .name = "test.sort",
+    .doc = "Sorts.",
+    .args = no_args,
+    .in = {{"data", NULL, false}},
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .run_batch = sort_batch,
+};
+
+/* Must see iterations in order: remembers the last one. Runs under the executor's promise, so
+ * without a lock. */
+static int64_t last_seen;
+static hr_status infer_ordered(hr_op_call *c, hr_error *error)
+{
+    (void)error;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_INT64, (hr_shape){0}, NULL);
+    return HR_STATUS_OK;
+}
+
+static hr_status run_ordered(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int64_t now = *(const int32_t *)calls[i].in[0].data;
+        if (now < last_seen)
+            return hr_fail(error, HR_STATUS_ERROR, "out of order");
+        last_seen = now;
+        *(int64_t *)calls[i].out[0].data = now;
+    }
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_ordered = {
+    HR_OP_ABI,
+    .name = "test.ordered",
+    .doc = "Sees iterations in order.",
+    .flags = HR_OP_ORDERED,
+    .args = no_args,
+    .in = {{"data", NULL, false}},
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .infer = infer_ordered,
+    .run_cpu = run_ordered,
+};
+
+static hr_status add_op(hr_graph *g, const hr_op_def *def, int32_t input, int32_t *node,
+                        hr_error *error)
+{
+    hr_edge in = {input, 0};
+    hr_node_desc desc = {.op = def->name, .inputs = &in, .input_count = 1};
+    return hr__graph_add(g, def, &desc, node, error);
+}
+
+static hr_batch *make_batch(const int32_t *values, int32_t n)
+{
+    hr_tensor t[16];
+    hr_batch *batch = NULL;
+    for (int32_t i = 0; i < n; i++) {
+        hr_tensor_describe(&t[i], HR_DTYPE_INT32, (hr_shape){0}, NULL);
+        t[i].data = (void *)&values[i];
+    }
+    return hr_batch_create(&batch, t, n, false, NULL) == HR_STATUS_OK ? batch : NULL;
+}
+
+static hr_status make_fed(const hr_op_def *def, hr_pipeline **p, int32_t *source, hr_error *error)
+{
+    hr_graph *g;
+    int32_t node;
+    hr_node_desc desc = {.op = "external_source", .name = "in"};
+    hr_pipeline_options options = fixture_options(8, 4);
+    HR_TRY(hr_graph_create(&g, error));
+    hr_status status = hr_graph_add_node(g, &desc, source, error);
+    if (status == HR_STATUS_OK)
+        status = add_op(g, def, *source, &node, error);
+    hr_edge outputs[] = {{node, 0}, {*source, 0}, {node, 0}};
+    if (status == HR_STATUS_OK)
+        status = hr_graph_set_outputs(g, outputs, 3, error);
+    options.prefetch_queue_depth = 5;
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_create(p, g, &options, error);
+    hr_graph_destroy(g);
+    return status;
+}
+
+static int32_t int_at(const hr_outputs *o, int32_t output, int32_t i)
+{
+    return (int32_t)hr_element_int(hr_batch_tensor(hr_outputs_batch(o, output), i)->data,
+                                   hr_batch_tensor(hr_outputs_batch(o, output), i)->dtype, 0);
+}
+
+TEST(whole_batch_operators_see_the_batch)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    int32_t source;
+    CHECK_OK(make_fed(&op_sort, &p, &source, &error), error);
+    CHECK(hr_pipeline_run(p, -1, &out, &error) == HR_STATUS_INDEX); /* nothing fed */
+    for (int32_t round = 0; round < 6; round++) {
+        int32_t values[8], n = 8 - round;
+        for (int32_t i = 0; i < n; i++)
+            values[i] = (i * 5 + round) % 8;
+        hr_batch *batch = make_batch(values, n);
+        CHECK(batch);
+        CHECK_OK(hr_pipeline_feed(p, source, &batch, 1, &error), error);
+        hr_batch_unref(batch);
+        CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+        CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == n);
+        for (int32_t i = 0; i < n; i++) {
+            CHECK(i == 0 || int_at(out, 0, i - 1) <= int_at(out, 0, i));
+            CHECK(int_at(out, 1, i) == values[i] && int_at(out, 2, i) == int_at(out, 0, i));
+        }
+        hr_outputs_unref(out);
+    }
+    hr_pipeline_destroy(p);
+}
+
+TEST(ordered_operators_see_iterations_in_order)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    int32_t source, number = 0, taken = 0;
+    last_seen = -1;
+    setenv("HEADRACE_STALL", "1", 1);
+    CHECK_OK(make_fed(&op_ordered, &p, &source, &error), error);
+    unsetenv("HEADRACE_STALL");
+    while (taken < 30) {
+        while (number < 30 && hr_pipeline_feed_room(p, source) > 0) {
+            int32_t values[4] = {number, number, number, number};
+            hr_batch *batch = make_batch(values, 4);
+            CHECK_OK(hr_pipeline_feed(p, source, &batch, 1, &error), error);
+            hr_batch_unref(batch);
+            number++;
+        }
+        hr_outputs *out;
+        CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+        CHECK(int_at(out, 0, 0) == taken++);
+        hr_outputs_unref(out);
+    }
+    hr_pipeline_destroy(p);
+}
+
+TEST(wrong_feeding_is_refused)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    int32_t source, values[16] = {0};
+    CHECK_OK(make_fed(&op_sort, &p, &source, &error), error);
+    hr_batch *batch = make_batch(values, 9);
+    CHECK(hr_pipeline_feed(p, source, &batch, 1, &error) == HR_STATUS_ERROR &&
+          strstr(error.message, "batch_size"));
+    CHECK(hr_pipeline_feed(p, source + 1, &batch, 1, &error) == HR_STATUS_KEY);
+    hr_batch *two[] = {batch, batch};
+    CHECK(hr_pipeline_feed(p, source, two, 2, &error) == HR_STATUS_ERROR);
+    hr_batch_unref(batch);
+    hr_pipeline_destroy(p);
+}
+
+TEST(one_operator_without_a_graph)
+{
+    hr_error error = {0};
+    hr_arena *arena;
+    unsigned char data[2 * 3 * 3];
+    hr_tensor in, out[HR_OP_MAX_OUTPUTS];
+    int32_t n;
+    for (int i = 0; i < 18; i++)
+        data[i] = (unsigned char)i;
+    hr_tensor_describe(&in, HR_DTYPE_UINT8, (hr_shape){3, {2, 3, 3}}, "HWC");
+    in.data = data;
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    CHECK_OK(hr_op_invoke("flip", NULL, 0, &in, 1, hr_rng_make(1, 0, 0, 0), HR_CPU_LEVEL_AUTO,
+                          arena, out, &n, &error),
+             error);
+    CHECK(n == 1 && out[0].shape.ndim == 3 && out[0].shape.extent[1] == 3);
+    for (int y = 0; y < 2; y++)
+        for (int x = 0; x < 3; x++)
+            for (int c = 0; c < 3; c++)
+                CHECK(((unsigned char *)out[0].data)[(y * 3 + x) * 3 + c] ==
+                      data[(y * 3 + 2 - x) * 3 + c]);
+    CHECK(hr_op_invoke("flipp", NULL, 0, &in, 1, hr_rng_make(1, 0, 0, 0), HR_CPU_LEVEL_AUTO, arena,
+                       out, &n, &error) == HR_STATUS_KEY);
+    hr_arena_destroy(arena);
+}
+
+TEST_MAIN

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Reading: odd files are refused without blocking, read-ahead is exact and bounded. */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/file.h"
+#include "io/readahead.h"
+#include "test.h"
+
+#define FILES 40
+#define FILE_SIZE 10000
+
+static char dir[64];
+
+static const char *path_of(int i)
+{
+    static char path[128];
+    sprintf(path, "%s/%d", dir, i);
+    return path;
+}
+
+static void make_files(void)
+{
+    strcpy(dir, "/tmp/headrace-io-XXXXXX");
+    if (!mkdtemp(dir))
+        exit(2);
+    for (int i = 0; i < FILES; i++) {
+        FILE *f = fopen(path_of(i), "wb");
+        for (int k = 0; f && k < FILE_SIZE; k++)
+            fputc((i * 7 + k) & 255, f);
+        if (f)
+            fclose(f);
+    }
+}
+
+static void remove_files(void)
+{
+    char command[128];
+    sprintf(command, "rm -rf '%s'", dir);
+    if (system(command) != 0)
+        exit(2);
+}
+
+TEST(odd_files_are_refused)
+{
+    hr_error error = {0};
+    hr_file file;
+    make_files();
+    hr_span span = {.path = dir, .size = -1};
+    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO && strstr(error.message, "directory"));
+    char fifo[96];
+    sprintf(fifo, "%s/fifo", dir);
+    CHECK(mkfifo(fifo, 0644) == 0);
+    span.path = fifo; /* without O_NONBLOCK this would wait for a writer for ever */
+    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO && strstr(error.message, "FIFO"));
+    span.path = "/nonexistent/file";
+    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO &&
+          strstr(error.message, "No such file"));
+    span = (hr_span){.root = dir, .path = "3", .offset = FILE_SIZE - 5, .size = 6};
+    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO);
+    remove_files();
+}
+
+TEST(a_file_cut_while_it_is_read)
+{
+    hr_error error = {0};
+    hr_file file;
+    hr_pool *pool;
+    hr_buffer *buffer;
+    make_files();
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    hr_span span = {.root = dir, .path = "5", .size = -1};
+    CHECK_OK(hr_file_open(&file, &span, &error), error);
+    CHECK(truncate(path_of(5), 100) == 0);
+    CHECK(hr_file_read(&file, pool, &buffer, &error) == HR_STATUS_IO &&
+          strstr(error.message, "shorter"));
+    hr_file_close(&file);
+    CHECK(hr_pool_lent(pool) == 0);
+    hr_pool_unref(pool);
+    remove_files();
+}
+
+TEST(parts_of_files)
+{
+    hr_error error = {0};
+    hr_file file;
+    hr_pool *pool;
+    hr_buffer *buffer;
+    make_files();
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    hr_span span = {.root = dir, .path = "2", .offset = 1000, .size = 50};
+    CHECK_OK(hr_file_open(&file, &span, &error), error);
+    CHECK_OK(hr_file_read(&file, pool, &buffer, &error), error);
+    hr_file_close(&file);
+    CHECK(hr_buffer_size(buffer) == 50);
+    for (int k = 0; k < 50; k++)
+        CHECK(((unsigned char *)hr_buffer_data(buffer))[k] == ((2 * 7 + 1000 + k) & 255));
+    hr_buffer_unref(buffer);
+    hr_pool_unref(pool);
+    remove_files();
+}
+
+/* Takes in another order than asked for, drops some, with few and with no threads, under a tight
+ * bound. */
+static bool read_all(int threads, size_t limit)
+{
+    hr_error error = {0};
+    hr_pool *pool;
+    hr_readahead *ra;
+    hr_read *reads[FILES];
+    char names[FILES][8];
+    bool ok = hr_pool_create(&pool, 0, &error) == HR_STATUS_OK &&
+              hr_readahead_create(&ra, pool, limit, threads, 0, &error) == HR_STATUS_OK;
+    for (int i = 0; i < FILES && ok; i++) {
+        sprintf(names[i], "%d", i);
+        hr_span span = {.root = dir, .path = names[i], .size = -1};
+        ok = hr_readahead_ask(ra, &span, &reads[i], &error) == HR_STATUS_OK;
+    }
+    for (int k = 0; k < FILES && ok; k++) {
+        int i = k ^ 3; /* a taker far ahead of the readers, or behind them */
+        hr_buffer *buffer = NULL;
+        int64_t waited;
+        if (i % 10 == 9) {
+            hr_readahead_drop(ra, reads[i]);
+            continue;
+        }
+        ok = hr_readahead_take(ra, reads[i], &buffer, &waited, &error) == HR_STATUS_OK &&
+             hr_buffer_size(buffer) == FILE_SIZE &&
+             ((unsigned char *)hr_buffer_data(buffer))[123] == ((i * 7 + 123) & 255);
+        hr_buffer_unref(buffer);
+    }
+    hr_readahead_stats stats;
+    hr_readahead_stats_get(ra, &stats);
+    ok = ok && stats.peak_bytes <= (int64_t)HR_MAX(limit, FILE_SIZE) + FILE_SIZE;
+    hr_readahead_destroy(ra);
+    ok = ok && hr_pool_lent(pool) == 0;
+    hr_pool_unref(pool);
+    return ok;
+}
+
+TEST(read_ahead_is_exact_and_bounded)
+{
+    make_files();
+    CHECK(read_all(0, 1 << 20));
+    CHECK(read_all(1, 1));
+    CHECK(read_all(1, 1 << 20));
+    for (int i = 0; i < 20; i++)
+        CHECK(read_all(4, 3 * FILE_SIZE));
+    remove_files();
+}
+
+TEST(read_ahead_reports_missing_files)
+{
+    hr_error error = {0};
+    hr_pool *pool;
+    hr_readahead *ra;
+    hr_read *read;
+    hr_buffer *buffer;
+    int64_t waited;
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 0, &error), error);
+    hr_span span = {.path = "/nonexistent/picture.jpg", .size = -1};
+    CHECK_OK(hr_readahead_ask(ra, &span, &read, &error), error);
+    CHECK(hr_readahead_take(ra, read, &buffer, &waited, &error) == HR_STATUS_IO);
+    CHECK(strstr(error.message, "No such file"));
+    hr_readahead_destroy(ra);
+    hr_pool_unref(pool);
+}
+
+TEST_MAIN
