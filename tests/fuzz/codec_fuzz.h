@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Fuzzing one codec. The first eight bytes choose output type, element type, orientation and
+ * window; the rest is the file. Exactly as much memory is given as the window needs. */
+#ifndef HR_TESTS_CODEC_FUZZ_H
+#define HR_TESTS_CODEC_FUZZ_H
+
+#include "codecs/codec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FUZZ_PREFIX = 8, FUZZ_MAX_PIXELS = 1 << 18 };
+
+/* A stretch of an axis of `n` pixels, from two bytes. */
+static inline void fuzz_axis(int64_t n, uint8_t a, uint8_t b, int64_t *start, int64_t *count)
+{
+    *start = n * a / 256;
+    *count = 1 + (n - *start - 1) * b / 255;
+}
+
+static inline void fuzz_decode(const uint8_t *prefix, const uint8_t *file, size_t size,
+                               const hr_image_info *info)
+{
+    static const hr_dtype dtypes[] = {HR_DTYPE_UINT8, HR_DTYPE_INT8,  HR_DTYPE_UINT16,
+                                      HR_DTYPE_INT16, HR_DTYPE_INT32, HR_DTYPE_FLOAT};
+    hr_decode_request q = {.type = (hr_image_type)(prefix[0] % HR_IMAGE_TYPE_COUNT),
+                           .dtype = dtypes[prefix[1] % HR_COUNT_OF(dtypes)],
+                           .adjust_orientation = prefix[2] & 1};
+    int64_t height, width;
+    hr_error error;
+    hr_arena *arena;
+    hr_image_extent(info, q.adjust_orientation, &height, &width);
+    fuzz_axis(height, prefix[4], prefix[5], &q.window.y, &q.window.h);
+    fuzz_axis(width, prefix[6], prefix[7], &q.window.x, &q.window.w);
+    q.stride =
+        (size_t)q.window.w * (size_t)hr_image_type_channels(info, q.type) * hr_dtype_size(q.dtype);
+    q.dst = malloc(q.stride * (size_t)q.window.h);
+    if (q.dst && hr_arena_create(&arena, &error) == HR_STATUS_OK) {
+        hr_op_call c = {.arena = arena};
+        hr_status status = hr_image_decode(file, size, info, &q, &c, &error);
+        if (status != HR_STATUS_OK && (error.status != status || error.message[0] == 0))
+            abort(); /* a failure without words */
+        hr_arena_destroy(arena);
+    }
+    free(q.dst);
+}
+
+static inline int fuzz_codec(const char *name, const uint8_t *data, size_t size)
+{
+    hr_image_info info;
+    hr_error error;
+    if (size < FUZZ_PREFIX)
+        return 0;
+    const uint8_t *file = data + FUZZ_PREFIX;
+    size -= FUZZ_PREFIX;
+    if (hr_image_probe(file, size, FUZZ_MAX_PIXELS, &info, &error) == HR_STATUS_OK &&
+        strcmp(info.codec->name, name) == 0)
+        fuzz_decode(data, file, size, &info);
+    return 0;
+}
+
+#endif

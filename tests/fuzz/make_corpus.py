@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Writes the seeds of the codecs' fuzz targets: corpus/<target>/<name>, a few hundred bytes each.
+
+An input is eight bytes (output type, element type, orientation, unused, window) and the file; see
+codec_fuzz.h. Needs NumPy and Pillow. Run it again only to add seeds: names are kept, contents may
+differ from one version of the libraries to the next.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+HERE = Path(__file__).parent
+WHOLE = bytes([0, 0, 1, 0, 0, 255, 0, 255])
+
+
+def picture(mode: str, width: int = 21, height: int = 18) -> Image.Image:
+    """A gradient with a pattern in `mode`."""
+    y, x = np.mgrid[0:height, 0:width]
+    planes = [x * 12, y * 14, (x * y) % 256, 255 - x * 5]
+    array = np.stack(planes, -1).astype(np.uint8)
+    if mode == "RGBA":
+        return Image.fromarray(array)
+    rgb = Image.fromarray(array[..., :3])
+    return rgb.quantize(16) if mode == "P" else rgb.convert(mode)
+
+
+def encoded(image: Image.Image, kind: str, **options: object) -> bytes:
+    """The file's bytes."""
+    out = io.BytesIO()
+    image.save(out, kind, **options)
+    return out.getvalue()
+
+
+def exif(orientation: int) -> bytes:
+    """An EXIF block that holds nothing but the orientation."""
+    block = Image.Exif()
+    block[0x0112] = orientation
+    return block.tobytes()
+
+
+def jpeg() -> dict[str, bytes]:
+    files = {f"q{q}_s{s}": encoded(picture("RGB"), "JPEG", quality=q, subsampling=s)
+             for q, s in ((30, 0), (70, 1), (90, 2))}
+    files["grey"] = encoded(picture("L"), "JPEG")
+    files["cmyk"] = encoded(picture("CMYK"), "JPEG")
+    files["progressive"] = encoded(picture("RGB"), "JPEG", progressive=True)
+    files["restart"] = encoded(picture("RGB"), "JPEG", restart_marker_blocks=1)
+    files["turned"] = encoded(picture("RGB"), "JPEG", exif=exif(6))
+    files["cut"] = files["q70_s1"][:-60]
+    return files
+
+
+def raw_png(depth: int, colour: int, interlaced: bool, size: int = 9) -> bytes:
+    """A PNG of zeros, for the kinds that Pillow does not write."""
+    def chunk(name: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+    samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    header = struct.pack(">IIBBBBB", size, size, depth, colour, 0, 0, int(interlaced))
+    data = zlib.compress(bytes(size * (size * samples * depth // 8 + 2) * 2))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data)
+            + chunk(b"IEND", b""))
+
+
+def png() -> dict[str, bytes]:
+    files = {mode: encoded(picture(mode), "PNG") for mode in ("1", "L", "LA", "P", "RGB", "RGBA")}
+    files["key"] = encoded(picture("P"), "PNG", transparency=3)
+    files["turned"] = encoded(picture("L"), "PNG", exif=exif(5))
+    for depth, colour in ((16, 2), (16, 6), (2, 0), (8, 4)):
+        files[f"interlaced_{depth}_{colour}"] = raw_png(depth, colour, True)
+        files[f"plain_{depth}_{colour}"] = raw_png(depth, colour, False)
+    return files
+
+
+def bmp() -> dict[str, bytes]:
+    files = {mode: encoded(picture(mode), "BMP") for mode in ("1", "L", "P", "RGB", "RGBA")}
+    head = struct.pack("<IiiHHIIiiII", 40, 4, 2, 1, 8, 1, 0, 0, 0, 2, 0) + bytes(8)
+    runs = bytes([2, 1, 0, 2, 1, 1, 1, 1, 0, 3, 0, 1, 0, 0, 0, 0, 0, 1])
+    files["rle8"] = b"BM" + struct.pack("<III", 0, 0, 14 + len(head)) + head + runs
+    files["rle4"] = files["rle8"][:28] + b"\4\0\2\0\0\0" + files["rle8"][34:]
+    masks = struct.pack("<IIII", 0xF00, 0xF0, 0xF, 0xF000)
+    head = struct.pack("<IiiHHIIiiII", 56, 3, -2, 1, 16, 3, 0, 0, 0, 0, 0) + masks
+    files["fields"] = b"BM" + struct.pack("<III", 0, 0, 14 + len(head)) + head + bytes(range(16))
+    core = struct.pack("<IHHHH", 12, 3, 2, 1, 24)
+    files["core"] = b"BM" + struct.pack("<III", 0, 0, 14 + len(core)) + core + bytes(range(24))
+    return files
+
+
+def pnm() -> dict[str, bytes]:
+    return {
+        "p1": b"P1\n# bits\n5 2\n10101\n0 1 0 1 0\n",
+        "p2": b"P2 3 2 100\n0 1 50\n99 100 101\n",
+        "p3": b"P3 2 1 65535 1 2 3 40000 50000 65535\n",
+        "p4": b"P4 10 2\n\xa0\x40\x00\x80",
+        "p5": b"P5 3 2 255\n" + bytes(range(6)),
+        "p5_16": b"P5 3 1 1000\n" + struct.pack(">3H", 0, 500, 1000),
+        "p6": b"P6 3 2 255\n" + bytes(range(18)),
+    }
+
+
+def webp() -> dict[str, bytes]:
+    return {
+        "lossy": encoded(picture("RGB"), "WEBP", quality=50),
+        "lossy_alpha": encoded(picture("RGBA"), "WEBP", quality=50),
+        "lossless": encoded(picture("RGB", 12, 9), "WEBP", lossless=True),
+        "lossless_alpha": encoded(picture("RGBA", 12, 9), "WEBP", lossless=True),
+        "turned": encoded(picture("RGB"), "WEBP", quality=20, exif=exif(8)),
+    }
+
+
+def main() -> None:
+    windows = [WHOLE, bytes([1, 5, 1, 0, 80, 120, 60, 200]), bytes([2, 0, 0, 0, 30, 255, 9, 90]),
+               bytes([3, 2, 1, 0, 200, 10, 128, 255]), bytes([4, 4, 1, 0, 10, 250, 5, 250])]
+    for make in (jpeg, png, bmp, pnm, webp):
+        folder = HERE / "corpus" / make.__name__
+        folder.mkdir(parents=True, exist_ok=True)
+        for i, (name, data) in enumerate(make().items()):
+            (folder / name).write_bytes(windows[i % len(windows)] + data)
+
+
+if __name__ == "__main__":
+    main()
