@@ -6,6 +6,7 @@
 #ifndef HR_KERNELS_KERNELS_H
 #define HR_KERNELS_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

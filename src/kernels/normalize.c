@@ -5,45 +5,260 @@
 #include "kernels/half.h"
 #include "kernels/level.h"
 
-void HR_LEVELED(hr__norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n,
-                                     int32_t channels, const float *mean, const float *mul,
-                                     int mirror)
+#include <string.h>
+
+/* Outputs [from, to) of a row of n pixels, one by one: whole rows at the base level, the ends of
+ * rows above. */
+static void planes_f32(float *dst, size_t plane, const uint8_t *src, size_t n, int32_t channels,
+                       const float *mean, const float *mul, int mirror, size_t from, size_t to)
 {
     size_t step = (size_t)channels;
     for (size_t c = 0; c < step; c++) {
         float *restrict out = dst + c * plane;
-        const uint8_t *restrict from = src + c;
+        const uint8_t *restrict in = src + c;
         float sub = mean[c], by = mul[c];
         if (mirror)
-            for (size_t i = 0; i < n; i++)
-                out[i] = ((float)from[(n - 1 - i) * step] - sub) * by;
+            for (size_t i = from; i < to; i++)
+                out[i] = ((float)in[(n - 1 - i) * step] - sub) * by;
         else
-            for (size_t i = 0; i < n; i++)
-                out[i] = ((float)from[i * step] - sub) * by;
+            for (size_t i = from; i < to; i++)
+                out[i] = ((float)in[i * step] - sub) * by;
     }
+}
+
+static void planes_f16(uint16_t *dst, size_t plane, const uint8_t *src, size_t n, int32_t channels,
+                       const float *mean, const float *mul, int mirror, size_t from, size_t to)
+{
+    size_t step = (size_t)channels;
+    for (size_t c = 0; c < step; c++) {
+        for (size_t i = from; i < to; i++) {
+            size_t at = mirror ? n - 1 - i : i;
+            float v = ((float)src[at * step + c] - mean[c]) * mul[c];
+            dst[c * plane + i] = half_from_float(v);
+        }
+    }
+}
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Byte positions that spread channel `c` of four pixels into four dwords, the last pixel first if
+ * mirrored. */
+static __m128i spread(int32_t channels, int32_t c, int mirror)
+{
+    int8_t at[16];
+    memset(at, -1, sizeof(at));
+    for (int32_t i = 0; i < 4; i++)
+        at[4 * i] = (int8_t)((mirror ? 3 - i : i) * channels + c);
+    return _mm_loadu_si128((const __m128i *)at);
+}
+
+#endif
+
+#if defined(HR_LEVEL_v4)
+
+enum { STEP = 16 }; /* pixels */
+
+typedef __m512 hr_floats_vector;
+
+typedef struct spreader {
+    __m512i quads; /* which dwords make the four pixels of each 128-bit lane */
+    __m512i bytes[4];
+    __mmask16 load; /* the dwords that sixteen pixels have */
+} spreader;
+
+static void spreader_init(spreader *s, int32_t channels, int mirror)
+{
+    int32_t quads[16];
+    for (int32_t lane = 0; lane < 4; lane++)
+        for (int32_t i = 0; i < 4; i++)
+            quads[lane * 4 + i] = ((mirror ? 3 - lane : lane) * channels + i) & 15;
+    s->quads = _mm512_loadu_si512(quads);
+    for (int32_t c = 0; c < channels; c++)
+        s->bytes[c] = _mm512_broadcast_i32x4(spread(channels, c, mirror));
+    s->load = (__mmask16)((1u << (4 * channels)) - 1);
+}
+
+static inline __m512i load_pixels(const spreader *s, const uint8_t *src, int32_t channels)
+{
+    (void)channels;
+    return _mm512_permutexvar_epi32(s->quads, _mm512_maskz_loadu_epi32(s->load, src));
+}
+
+static inline __m512 pixels_channel(const spreader *s, __m512i pixels, int32_t c, float mean,
+                                    float mul)
+{
+    __m512 v = _mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, s->bytes[c]));
+    return _mm512_mul_ps(_mm512_sub_ps(v, _mm512_set1_ps(mean)), _mm512_set1_ps(mul));
+}
+
+static inline void store_f32(float *dst, __m512 v)
+{
+    _mm512_storeu_ps(dst, v);
+}
+
+static inline void store_f16(uint16_t *dst, __m512 v)
+{
+    _mm256_storeu_si256((__m256i *)dst, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+/* Source pixels at the row's end that a whole load would reach beyond. */
+static size_t end_pixels(int32_t channels)
+{
+    (void)channels;
+    return 0;
+}
+
+#elif defined(HR_LEVEL_v3)
+
+enum { STEP = 8 }; /* pixels */
+
+typedef __m256 hr_floats_vector;
+
+typedef struct spreader {
+    __m256i bytes[4];
+    size_t low, high; /* byte offsets of the four pixels of each 128-bit lane */
+} spreader;
+
+static void spreader_init(spreader *s, int32_t channels, int mirror)
+{
+    for (int32_t c = 0; c < channels; c++)
+        s->bytes[c] = _mm256_broadcastsi128_si256(spread(channels, c, mirror));
+    s->low = mirror ? 4 * (size_t)channels : 0;
+    s->high = mirror ? 0 : 4 * (size_t)channels;
+}
+
+static inline __m256i load_pixels(const spreader *s, const uint8_t *src, int32_t channels)
+{
+    (void)channels;
+    __m128i low = _mm_loadu_si128((const __m128i *)(src + s->low));
+    __m128i high = _mm_loadu_si128((const __m128i *)(src + s->high));
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
+}
+
+static inline __m256 pixels_channel(const spreader *s, __m256i pixels, int32_t c, float mean,
+                                    float mul)
+{
+    __m256 v = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(pixels, s->bytes[c]));
+    return _mm256_mul_ps(_mm256_sub_ps(v, _mm256_set1_ps(mean)), _mm256_set1_ps(mul));
+}
+
+static inline void store_f32(float *dst, __m256 v)
+{
+    _mm256_storeu_ps(dst, v);
+}
+
+static inline void store_f16(uint16_t *dst, __m256 v)
+{
+    _mm_storeu_si128((__m128i *)dst, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+
+static size_t end_pixels(int32_t channels)
+{
+    return ((size_t)(16 - 4 * channels) + (size_t)channels - 1) / (size_t)channels;
+}
+
+#endif
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* The outputs [first, last) that whole vectors make: all but what would load beyond the row, and a
+ * rest. */
+static void vector_range(size_t n, int32_t channels, int mirror, size_t *first, size_t *last)
+{
+    size_t end = end_pixels(channels);
+    end = end < n ? end : n;
+    size_t count = (n - end) / STEP * STEP;
+    *first = mirror ? end : 0;
+    *last = *first + count;
+}
+
+#define PLANES(type, suffix)                                                                       \
+    static inline __attribute__((always_inline)) void vector_##suffix(                             \
+        type *dst, size_t plane, const uint8_t *src, size_t n, const int32_t channels,             \
+        const float *mean, const float *mul, int mirror)                                           \
+    {                                                                                              \
+        spreader s;                                                                                \
+        size_t first, last;                                                                        \
+        spreader_init(&s, channels, mirror);                                                       \
+        vector_range(n, channels, mirror, &first, &last);                                          \
+        for (size_t i = first; i < last; i += STEP) {                                              \
+            size_t at = mirror ? n - STEP - i : i;                                                 \
+            const uint8_t *from = src + at * (size_t)channels;                                     \
+            __typeof__(load_pixels(&s, from, channels)) v = load_pixels(&s, from, channels);       \
+            for (int32_t c = 0; c < channels; c++) {                                               \
+                hr_floats_vector out = pixels_channel(&s, v, c, mean[c], mul[c]);                  \
+                store_##suffix(dst + (size_t)c * plane + i, out);                                  \
+            }                                                                                      \
+        }                                                                                          \
+        planes_##suffix(dst, plane, src, n, channels, mean, mul, mirror, 0, first);                \
+        planes_##suffix(dst, plane, src, n, channels, mean, mul, mirror, last, n);                 \
+    }
+PLANES(float, f32)
+PLANES(uint16_t, f16)
+
+void HR_LEVELED(hr__norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n,
+                                     int32_t channels, const float *mean, const float *mul,
+                                     int mirror)
+{
+    if (channels == 3)
+        vector_f32(dst, plane, src, n, 3, mean, mul, mirror);
+    else if (channels == 1)
+        vector_f32(dst, plane, src, n, 1, mean, mul, mirror);
+    else
+        vector_f32(dst, plane, src, n, channels == 2 ? 2 : 4, mean, mul, mirror);
 }
 
 void HR_LEVELED(hr__norm_u8_chw_f16)(uint16_t *dst, size_t plane, const uint8_t *src, size_t n,
                                      int32_t channels, const float *mean, const float *mul,
                                      int mirror)
 {
-    size_t step = (size_t)channels;
-    for (size_t c = 0; c < step; c++) {
-        uint16_t *restrict out = dst + c * plane;
-        const uint8_t *restrict from = src + c;
-        for (size_t i = 0; i < n; i++) {
-            size_t at = mirror ? n - 1 - i : i;
-            out[i] = half_from_float(((float)from[at * step] - mean[c]) * mul[c]);
-        }
-    }
+    if (channels == 3)
+        vector_f16(dst, plane, src, n, 3, mean, mul, mirror);
+    else if (channels == 1)
+        vector_f16(dst, plane, src, n, 1, mean, mul, mirror);
+    else
+        vector_f16(dst, plane, src, n, channels == 2 ? 2 : 4, mean, mul, mirror);
 }
+
+#else
+
+void HR_LEVELED(hr__norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n,
+                                     int32_t channels, const float *mean, const float *mul,
+                                     int mirror)
+{
+    planes_f32(dst, plane, src, n, channels, mean, mul, mirror, 0, n);
+}
+
+void HR_LEVELED(hr__norm_u8_chw_f16)(uint16_t *dst, size_t plane, const uint8_t *src, size_t n,
+                                     int32_t channels, const float *mean, const float *mul,
+                                     int mirror)
+{
+    planes_f16(dst, plane, src, n, channels, mean, mul, mirror, 0, n);
+}
+
+#endif
+
+enum { PATTERN = 48 }; /* elements: whole pixels of 1, 2, 3 or 4 channels */
 
 void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uint8_t *src, size_t n,
                                      int32_t channels, const float *mean, const float *mul,
                                      int mirror)
 {
-    size_t step = (size_t)channels, out_step = (size_t)out_channels;
-    for (size_t i = 0; i < n; i++) {
+    size_t step = (size_t)channels, out_step = (size_t)out_channels, i = 0;
+    if (step == out_step && !mirror) {
+        float sub[PATTERN], by[PATTERN];
+        for (size_t j = 0; j < PATTERN; j++) {
+            sub[j] = mean[j % step];
+            by[j] = mul[j % step];
+        }
+        for (; i + PATTERN / step <= n; i += PATTERN / step) {
+            const uint8_t *restrict from = src + i * step;
+            float *restrict out = dst + i * step;
+            for (size_t j = 0; j < PATTERN; j++)
+                out[j] = ((float)from[j] - sub[j]) * by[j];
+        }
+    }
+    for (; i < n; i++) {
         const uint8_t *from = src + (mirror ? n - 1 - i : i) * step;
         float *out = dst + i * out_step;
         for (size_t c = 0; c < step; c++)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fixed-point resampling of u8. The sums fit 32 bits: |coefficients| of an output sum to less than
- * 2^16. */
+/* Fixed-point resampling of u8. Two taps at a time: a pair of pixels times a pair of coefficients
+ * is one multiply-add into 32 bits. The sums fit: |coefficients| of an output sum to less than
+ * 2^15. */
 #include "kernels/level.h"
 
-enum {
-    V_SHIFT = HR_FIX_COEF_BITS - HR_FIX_ROW_BITS,
-    H_SHIFT = HR_FIX_COEF_BITS + HR_FIX_ROW_BITS,
-    BLOCK = 256 /* elements: the sums stay in the first cache level */
-};
+#include <string.h>
+
+enum { V_SHIFT = HR_FIX_COEF_BITS - HR_FIX_ROW_BITS, H_SHIFT = HR_FIX_COEF_BITS + HR_FIX_ROW_BITS };
+
+#if !defined(HR_LEVEL_v3) && !defined(HR_LEVEL_v4)
+
+enum { BLOCK = 256 }; /* elements: the sums stay in the first cache level */
 
 static int16_t saturate_i16(int32_t v)
 {
@@ -30,9 +33,9 @@ void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const 
             sum[i] = 1 << (V_SHIFT - 1);
         for (int32_t k = 0; k < taps; k++) {
             const uint8_t *restrict row = rows[k] + at;
-            int32_t c = coef[k];
+            int16_t c = coef[k];
             for (size_t i = 0; i < count; i++)
-                sum[i] += c * row[i];
+                sum[i] += c * (int16_t)row[i]; /* 16 x 16 bits: what SSE2 can multiply */
         }
         int16_t *restrict out = dst + at;
         for (size_t i = 0; i < count; i++)
@@ -68,3 +71,297 @@ void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filte
         }
     }
 }
+
+#else
+
+static int32_t load_pair(const int16_t *coef)
+{
+    int32_t pair;
+    memcpy(&pair, coef, sizeof(pair));
+    return pair;
+}
+
+/* The last tap of an odd number, with a zero beside it. */
+static int32_t load_single(const int16_t *coef)
+{
+    return (int32_t)(uint16_t)*coef;
+}
+
+/* ---- two output pixels a step, one in each 128-bit half ---- */
+
+static size_t pixel_table_size(const hr_filter_fix *f)
+{
+    return ((size_t)f->out + 1) / 2 * ((size_t)f->stride / 2) * sizeof(__m256i);
+}
+
+/* Coefficient pairs of two neighbouring outputs, each repeated for four channels. */
+static void pixel_table(int32_t *table, const hr_filter_fix *f)
+{
+    for (int32_t x = 0; x < f->out; x += 2) {
+        const int16_t *left = f->coef + (size_t)x * (size_t)f->stride;
+        const int16_t *right = x + 1 < f->out ? left + f->stride : left;
+        for (int32_t k = 0; k < f->stride; k += 2, table += 8) {
+            for (int32_t c = 0; c < 4; c++) {
+                table[c] = load_pair(left + k);
+                table[4 + c] = load_pair(right + k);
+            }
+        }
+    }
+}
+
+/* Makes (tap, next tap) pairs of each channel out of two neighbouring pixels. */
+static __m256i pixel_shuffle(int32_t channels)
+{
+    int8_t at[16];
+    for (int32_t c = 0; c < 4; c++) {
+        for (int32_t b = 0; b < 2; b++) {
+            at[c * 4 + b] = (int8_t)(c < channels ? 2 * c + b : -1);
+            at[c * 4 + 2 + b] = (int8_t)(c < channels ? 2 * (c + channels) + b : -1);
+        }
+    }
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)at));
+}
+
+static inline __attribute__((always_inline)) void hfilter_pixels(uint8_t *dst, const int16_t *src,
+                                                                 const hr_filter_fix *f,
+                                                                 const __m256i *table,
+                                                                 const int32_t channels)
+{
+    const __m256i shuffle = pixel_shuffle(channels), half = _mm256_set1_epi32(1 << (H_SHIFT - 1));
+    for (int32_t x = 0; x < f->out; x += 2) {
+        bool two = x + 1 < f->out;
+        const int16_t *left = src + (size_t)f->start[x] * (size_t)channels;
+        const int16_t *right = src + (size_t)f->start[two ? x + 1 : x] * (size_t)channels;
+        __m256i sum = half;
+        for (int32_t k = 0; k < f->stride; k += 2) {
+            __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)left));
+            v = _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)right), 1);
+            v = _mm256_madd_epi16(_mm256_shuffle_epi8(v, shuffle), _mm256_load_si256(table++));
+            sum = _mm256_add_epi32(sum, v);
+            left += 2 * channels;
+            right += 2 * channels;
+        }
+        sum = _mm256_srai_epi32(sum, H_SHIFT);
+        sum = _mm256_packs_epi32(sum, sum);
+        sum = _mm256_packus_epi16(sum, sum);
+        int32_t a = _mm256_extract_epi32(sum, 0), b = _mm256_extract_epi32(sum, 4);
+        /* A whole word where the next pixel will overwrite what is too much. */
+        size_t exact = (size_t)channels, word = channels > 1 ? 4 : 1;
+        memcpy(dst, &a, two ? word : exact);
+        if (two)
+            memcpy(dst + channels, &b, x + 2 < f->out ? word : exact);
+        dst += 2 * channels;
+    }
+}
+
+static void hfilter_wide(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
+                         const __m256i *table, int32_t channels)
+{
+    if (channels == 3)
+        hfilter_pixels(dst, src, f, table, 3);
+    else if (channels == 4)
+        hfilter_pixels(dst, src, f, table, 4);
+    else if (channels == 2)
+        hfilter_pixels(dst, src, f, table, 2);
+    else
+        hfilter_pixels(dst, src, f, table, 1);
+}
+
+#endif
+
+#if defined(HR_LEVEL_v3)
+
+void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
+                                int32_t taps, size_t n)
+{
+    const __m256i zero = _mm256_setzero_si256(), half = _mm256_set1_epi32(1 << (V_SHIFT - 1));
+    for (size_t at = 0; at < n; at += 32) {
+        __m256i s0 = half, s1 = half, s2 = half, s3 = half;
+        for (int32_t k = 0; k < taps; k += 2) {
+            bool two = k + 1 < taps;
+            __m256i a = _mm256_loadu_si256((const __m256i *)(rows[k] + at));
+            __m256i b = _mm256_loadu_si256((const __m256i *)(rows[two ? k + 1 : k] + at));
+            __m256i c = _mm256_set1_epi32(two ? load_pair(coef + k) : load_single(coef + k));
+            __m256i lo = _mm256_unpacklo_epi8(a, b), hi = _mm256_unpackhi_epi8(a, b);
+            s0 = _mm256_add_epi32(s0, _mm256_madd_epi16(_mm256_unpacklo_epi8(lo, zero), c));
+            s1 = _mm256_add_epi32(s1, _mm256_madd_epi16(_mm256_unpackhi_epi8(lo, zero), c));
+            s2 = _mm256_add_epi32(s2, _mm256_madd_epi16(_mm256_unpacklo_epi8(hi, zero), c));
+            s3 = _mm256_add_epi32(s3, _mm256_madd_epi16(_mm256_unpackhi_epi8(hi, zero), c));
+        }
+        __m256i p =
+            _mm256_packs_epi32(_mm256_srai_epi32(s0, V_SHIFT), _mm256_srai_epi32(s1, V_SHIFT));
+        __m256i q =
+            _mm256_packs_epi32(_mm256_srai_epi32(s2, V_SHIFT), _mm256_srai_epi32(s3, V_SHIFT));
+        _mm256_storeu_si256((__m256i *)(dst + at), _mm256_permute2x128_si256(p, q, 0x20));
+        _mm256_storeu_si256((__m256i *)(dst + at + 16), _mm256_permute2x128_si256(p, q, 0x31));
+    }
+}
+
+size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channels)
+{
+    (void)channels;
+    return pixel_table_size(f);
+}
+
+void HR_LEVELED(hr__hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels)
+{
+    (void)channels;
+    pixel_table(table, f);
+}
+
+void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
+                                int32_t channels)
+{
+    hfilter_wide(dst, src, f, f->table, channels);
+}
+
+#elif defined(HR_LEVEL_v4)
+
+void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
+                                int32_t taps, size_t n)
+{
+    const __m512i zero = _mm512_setzero_si512(), half = _mm512_set1_epi32(1 << (V_SHIFT - 1));
+    const __m512i first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i second = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    for (size_t at = 0; at < n; at += 64) {
+        __m512i s0 = half, s1 = half, s2 = half, s3 = half;
+        for (int32_t k = 0; k < taps; k += 2) {
+            bool two = k + 1 < taps;
+            __m512i a = _mm512_loadu_si512(rows[k] + at);
+            __m512i b = _mm512_loadu_si512(rows[two ? k + 1 : k] + at);
+            __m512i c = _mm512_set1_epi32(two ? load_pair(coef + k) : load_single(coef + k));
+            __m512i lo = _mm512_unpacklo_epi8(a, b), hi = _mm512_unpackhi_epi8(a, b);
+            s0 = _mm512_add_epi32(s0, _mm512_madd_epi16(_mm512_unpacklo_epi8(lo, zero), c));
+            s1 = _mm512_add_epi32(s1, _mm512_madd_epi16(_mm512_unpackhi_epi8(lo, zero), c));
+            s2 = _mm512_add_epi32(s2, _mm512_madd_epi16(_mm512_unpacklo_epi8(hi, zero), c));
+            s3 = _mm512_add_epi32(s3, _mm512_madd_epi16(_mm512_unpackhi_epi8(hi, zero), c));
+        }
+        __m512i p =
+            _mm512_packs_epi32(_mm512_srai_epi32(s0, V_SHIFT), _mm512_srai_epi32(s1, V_SHIFT));
+        __m512i q =
+            _mm512_packs_epi32(_mm512_srai_epi32(s2, V_SHIFT), _mm512_srai_epi32(s3, V_SHIFT));
+        _mm512_storeu_si512(dst + at, _mm512_permutex2var_epi64(p, first, q));
+        _mm512_storeu_si512(dst + at + 32, _mm512_permutex2var_epi64(p, second, q));
+    }
+}
+
+/* ---- sixteen output elements a step: their taps are picked out of one or two vectors ---- */
+
+/* The table: a group_head and its coefficient pairs a group; or, where the taps of sixteen elements
+ * lie too far apart, that of the pixel loop. */
+typedef struct group_head {
+    int16_t pick[32]; /* for each element: its tap and the next one, relative to `base` */
+    int32_t base, unused[15];
+} group_head;
+
+typedef struct group_table {
+    int32_t vectors; /* 1 or 2: that many hold all taps of a pair; 0: the pixel loop */
+    int32_t groups, unused[14];
+} group_table;
+
+static size_t group_size(const hr_filter_fix *f)
+{
+    return sizeof(group_head) + (size_t)f->stride / 2 * sizeof(__m512i);
+}
+
+static size_t group_count(const hr_filter_fix *f, int32_t channels)
+{
+    return ((size_t)f->out * (size_t)channels + 15) / 16;
+}
+
+size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channels)
+{
+    size_t groups = group_count(f, channels) * group_size(f), pixels = pixel_table_size(f);
+    return sizeof(group_table) + (groups > pixels ? groups : pixels);
+}
+
+/* Fills group `g`; returns how many elements from its base on a pair of taps reaches. */
+static int32_t fill_group(group_head *head, const hr_filter_fix *f, int32_t channels, int32_t g)
+{
+    int32_t last = f->out * channels - 1, reach = 0, at[16], low = INT32_MAX;
+    int32_t *coef = (int32_t *)(head + 1);
+    int32_t x = g * 16 / channels, c = g * 16 % channels;
+    for (int32_t j = 0; j < 16; j++) {
+        at[j] = f->start[x] * channels + c;
+        low = at[j] < low ? at[j] : low;
+        const int16_t *from = f->coef + (size_t)x * (size_t)f->stride;
+        for (int32_t k = 0; k < f->stride / 2; k++)
+            coef[k * 16 + j] = load_pair(from + 2 * k);
+        if (g * 16 + j >= last) /* the last group repeats the last element */
+            continue;
+        if (++c == channels) {
+            c = 0;
+            x++;
+        }
+    }
+    for (int32_t j = 0; j < 16; j++) {
+        int32_t from = at[j] - low;
+        head->pick[2 * j] = (int16_t)from;
+        head->pick[2 * j + 1] = (int16_t)(from + channels);
+        reach = from + channels >= reach ? from + channels + 1 : reach;
+    }
+    head->base = low;
+    return reach;
+}
+
+void HR_LEVELED(hr__hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels)
+{
+    group_table *t = table;
+    t->vectors = 1;
+    t->groups = (int32_t)group_count(f, channels);
+    char *at = (char *)(t + 1);
+    for (int32_t g = 0; g < t->groups && t->vectors > 0; g++, at += group_size(f)) {
+        int32_t reach = fill_group((group_head *)at, f, channels, g);
+        if (reach > 32 && t->vectors == 1)
+            t->vectors = 2;
+        if (reach > 64)
+            t->vectors = 0;
+    }
+    if (t->vectors == 0)
+        pixel_table((int32_t *)(t + 1), f);
+}
+
+static inline __attribute__((always_inline)) void hfilter_groups(uint8_t *dst, const int16_t *src,
+                                                                 const hr_filter_fix *f,
+                                                                 int32_t channels,
+                                                                 const int32_t vectors)
+{
+    const group_table *t = f->table;
+    const char *at = (const char *)(t + 1);
+    const __m512i half = _mm512_set1_epi32(1 << (H_SHIFT - 1));
+    size_t size = group_size(f), left = (size_t)f->out * (size_t)channels;
+    for (int32_t g = 0; g < t->groups; g++, at += size, left -= 16, dst += 16) {
+        const group_head *head = (const group_head *)at;
+        const __m512i *coef = (const __m512i *)(head + 1);
+        const int16_t *from = src + head->base;
+        __m512i pick = _mm512_load_si512(head->pick), sum = half;
+        for (int32_t k = 0; k < f->stride / 2; k++, from += 2 * channels) {
+            __m512i v = _mm512_loadu_si512(from);
+            if (vectors == 2)
+                v = _mm512_permutex2var_epi16(v, pick, _mm512_loadu_si512(from + 32));
+            else
+                v = _mm512_permutexvar_epi16(pick, v);
+            sum = _mm512_add_epi32(sum, _mm512_madd_epi16(v, _mm512_load_si512(coef + k)));
+        }
+        sum = _mm512_max_epi32(_mm512_srai_epi32(sum, H_SHIFT), _mm512_setzero_si512());
+        __m128i out = _mm512_cvtusepi32_epi8(sum);
+        if (left >= 16)
+            _mm_storeu_si128((__m128i *)dst, out);
+        else
+            _mm_mask_storeu_epi8(dst, (__mmask16)((1u << left) - 1), out);
+    }
+}
+
+void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
+                                int32_t channels)
+{
+    const group_table *t = f->table;
+    if (t->vectors == 1)
+        hfilter_groups(dst, src, f, channels, 1);
+    else if (t->vectors == 2)
+        hfilter_groups(dst, src, f, channels, 2);
+    else
+        hfilter_wide(dst, src, f, (const __m256i *)(t + 1), channels);
+}
+
+#endif

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Every CPU level of the pixel kernels against base, on random sizes, with guard bytes before and
+ * behind what is written; base itself against plain arithmetic. `--bench` prints nanoseconds a call
+ * for each level. */
+#include "test.h"
+
+#include "image/program.h"
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { GUARD = 64, ROUNDS = 300 };
+
+static uint64_t random_state = 88172645463325252u;
+
+static uint32_t rnd(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 16);
+}
+
+static int32_t between(int32_t low, int32_t high)
+{
+    return low + (int32_t)(rnd() % (uint32_t)(high - low + 1));
+}
+
+static const hr_kernels *levels[3];
+static int level_count;
+
+static void find_levels(void)
+{
+    static const hr_cpu_level wanted[] = {HR_CPU_LEVEL_BASE, HR_CPU_LEVEL_V3, HR_CPU_LEVEL_V4};
+    level_count = 0;
+    for (int i = 0; i < 3; i++) {
+        const hr_kernels *k = hr_kernels_get(wanted[i]);
+        if (k->level == wanted[i])
+            levels[level_count++] = k;
+    }
+}
+
+/* A buffer of `size` bytes between guards; `slack` bytes behind may be written too. */
+typedef struct guarded {
+    unsigned char *memory, *data;
+    size_t size, slack;
+} guarded;
+
+static guarded guarded_make(size_t size, size_t slack)
+{
+    guarded g = {aligned_alloc(64, (2 * GUARD + size + slack + 63) / 64 * 64), NULL, size, slack};
+    memset(g.memory, 0xA5, 2 * GUARD + size + slack);
+    g.data = g.memory + GUARD;
+    return g;
+}
+
+static bool guarded_intact(const guarded *g)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (g->memory[i] != 0xA5 || g->data[g->size + g->slack + i] != 0xA5)
+            return false;
+    return true;
+}
+
+/* Source bytes that end exactly at the end of an allocation, so that a sanitizer sees reads beyond.
+ */
+static void *random_bytes(size_t size)
+{
+    unsigned char *data = malloc(size > 0 ? size : 1);
+    for (size_t i = 0; i < size; i++)
+        data[i] = (unsigned char)rnd();
+    return data;
+}
+
+/* `taps` int16 weights that sum to one, some negative. */
+static void random_coefs(int16_t *coef, int32_t taps, int32_t stride)
+{
+    int32_t left = 1 << HR_FIX_COEF_BITS;
+    for (int32_t k = 0; k < stride; k++) {
+        coef[k] = (int16_t)(k >= taps ? 0 : k == taps - 1 ? left : between(-800, 16000 / taps));
+        left -= coef[k];
+    }
+}
+
+TEST(levels)
+{
+    find_levels();
+    CHECK(level_count >= 1);
+    CHECK(levels[0]->level == HR_CPU_LEVEL_BASE && strcmp(levels[0]->name, "base") == 0);
+    CHECK(hr_kernels_get(HR_CPU_LEVEL_AUTO) != NULL);
+    setenv("HEADRACE_CPU_LEVEL", "base", 1);
+    CHECK(hr_kernels_get(HR_CPU_LEVEL_AUTO)->level == HR_CPU_LEVEL_BASE);
+    unsetenv("HEADRACE_CPU_LEVEL");
+}
+
+TEST(vfilter_u8)
+{
+    find_levels();
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t taps = between(1, round % 10 == 0 ? 60 : 8);
+        size_t n = (size_t)between(1, 700);
+        uint8_t *rows[60];
+        int16_t coef[60];
+        for (int32_t k = 0; k < taps; k++)
+            rows[k] = random_bytes(n + 63);
+        random_coefs(coef, taps, taps);
+        guarded out[3] = {0};
+        for (int l = 0; l < level_count; l++) {
+            out[l] = guarded_make(n * 2, 63 * 2);
+            levels[l]->vfilter_u8((int16_t *)out[l].data, (const uint8_t *const *)rows, coef, taps,
+                                  n);
+        }
+        for (size_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (int32_t k = 0; k < taps; k++)
+                sum += coef[k] * (double)rows[k][i];
+            sum = floor(sum / 256 + 0.5);
+            sum = sum < -32768 ? -32768 : sum > 32767 ? 32767 : sum;
+            CHECK(((int16_t *)out[0].data)[i] == (int16_t)sum);
+        }
+        for (int l = 0; l < level_count; l++) {
+            CHECK(memcmp(out[l].data, out[0].data, n * 2) == 0);
+            CHECK(guarded_intact(&out[l]));
+        }
+        for (int l = 0; l < level_count; l++)
+            free(out[l].memory);
+        for (int32_t k = 0; k < taps; k++)
+            free(rows[k]);
+    }
+}
+
+typedef struct filter_case {
+    hr_filter_fix f;
+    int32_t start[600];
+    int16_t coef[600 * 64];
+    int16_t *row;
+    int32_t width, channels;
+} filter_case;
+
+/* A filter such as a resize makes: starts that grow by about `scale`, or shrink when mirrored. */
+static void random_filter(filter_case *t)
+{
+    double scale = (1 + rnd() % 60) / 10.0;
+    int32_t out = between(1, 300), taps = between(1, scale > 4 ? 40 : 9);
+    bool mirror = rnd() % 4 == 0;
+    t->channels = between(1, 4);
+    t->width = (int32_t)(out * scale) + taps + 1;
+    t->f = (hr_filter_fix){out, taps, taps + (taps & 1), t->start, t->coef, NULL};
+    for (int32_t x = 0; x < out; x++) {
+        t->start[x] = (int32_t)((mirror ? out - 1 - x : x) * scale);
+        random_coefs(t->coef + (size_t)x * (size_t)t->f.stride, taps, t->f.stride);
+    }
+    size_t elements = (size_t)t->width * (size_t)t->channels + HR_FIX_ROW_PAD;
+    t->row = malloc(elements * sizeof(int16_t));
+    for (size_t i = 0; i < elements; i++)
+        t->row[i] = (int16_t)between(-3000, 20000);
+}
+
+static void run_hfilter(const hr_kernels *k, filter_case *t, uint8_t *out)
+{
+    size_t size = k->hfilter_table_size(&t->f, t->channels);
+    void *table = size > 0 ? aligned_alloc(64, (size + 63) / 64 * 64) : NULL;
+    if (size > 0)
+        k->hfilter_table(table, &t->f, t->channels);
+    t->f.table = table;
+    k->hfilter_u8(out, t->row, &t->f, t->channels);
+    free(table);
+}
+
+static uint8_t exact_hfilter(const filter_case *t, int32_t x, int32_t c)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < t->f.taps; k++)
+        sum += t->coef[(size_t)x * (size_t)t->f.stride + (size_t)k] *
+               (double)t->row[(t->start[x] + k) * t->channels + c];
+    sum = floor(sum / (1 << 20) + 0.5);
+    return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
+}
+
+TEST(hfilter_u8)
+{
+    static filter_case t;
+    find_levels();
+    for (int round = 0; round < ROUNDS; round++) {
+        random_filter(&t);
+        size_t n = (size_t)t.f.out * (size_t)t.channels;
+        guarded out[3] = {0};
+        for (int l = 0; l < level_count; l++) {
+            out[l] = guarded_make(n, 0);
+            run_hfilter(levels[l], &t, out[l].data);
+        }
+        for (int32_t x = 0; x < t.f.out; x++)
+            for (int32_t c = 0; c < t.channels; c++)
+                CHECK(out[0].data[x * t.channels + c] == exact_hfilter(&t, x, c));
+        for (int l = 0; l < level_count; l++) {
+            CHECK(memcmp(out[l].data, out[0].data, n) == 0);
+            CHECK(guarded_intact(&out[l]));
+        }
+        for (int l = 0; l < level_count; l++)
+            free(out[l].memory);
+        free(t.row);
+    }
+}
+
+TEST(filters_f32)
+{
+    find_levels();
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t taps = between(1, 9), channels = between(1, 5), count = between(1, 90);
+        size_t n = (size_t)(count + taps) * (size_t)channels;
+        float *rows[9], coef[9];
+        int32_t start[90];
+        float weights[90 * 9];
+        for (int32_t k = 0; k < taps; k++) {
+            rows[k] = malloc(n * sizeof(float));
+            for (size_t i = 0; i < n; i++)
+                rows[k][i] = (float)rnd() / 1e5f - 1e4f;
+            coef[k] = (float)rnd() / 4e9f;
+        }
+        for (int32_t i = 0; i < count; i++)
+            start[i] = between(0, count);
+        for (int32_t i = 0; i < count * taps; i++)
+            weights[i] = (float)rnd() / 4e9f - 0.3f;
+        hr_filter_float f = {count, taps, taps, start, weights};
+        guarded v[3] = {0}, h[3] = {0};
+        for (int l = 0; l < level_count; l++) {
+            v[l] = guarded_make(n * 4, 0);
+            h[l] = guarded_make((size_t)(count * channels) * 4, 0);
+            levels[l]->vfilter_f32((float *)v[l].data, (const float *const *)rows, coef, taps, n);
+            levels[l]->hfilter_f32((float *)h[l].data, rows[0], &f, channels);
+            CHECK(memcmp(v[l].data, v[0].data, v[l].size) == 0 && guarded_intact(&v[l]));
+            CHECK(memcmp(h[l].data, h[0].data, h[l].size) == 0 && guarded_intact(&h[l]));
+        }
+        double sum = 0, wide = 0;
+        for (int32_t k = 0; k < taps; k++) {
+            sum += (double)coef[k] * rows[k][n - 1];
+            wide += (double)weights[k] * rows[0][(start[0] + k) * channels];
+        }
+        CHECK(fabs(sum - ((float *)v[0].data)[n - 1]) < 1e-2);
+        CHECK(fabs(wide - ((float *)h[0].data)[0]) < 1e-2);
+        for (int l = 0; l < level_count; l++) {
+            free(v[l].memory);
+            free(h[l].memory);
+        }
+        for (int32_t k = 0; k < taps; k++)
+            free(rows[k]);
+    }
+}
+
+/* Where output element (pixel i, channel c) comes from. */
+static float normalized(const uint8_t *src, size_t n, size_t i, int32_t c, int32_t channels,
+                        int mirror, float mean, float mul)
+{
+    size_t at = mirror ? n - 1 - i : i;
+    volatile float difference = (float)src[at * (size_t)channels + (size_t)c] - mean;
+    return difference * mul;
+}
+
+TEST(normalize)
+{
+    static const float mean[4] = {123.675f, 116.28f, 103.53f, 7.1f};
+    static const float mul[4] = {1 / 58.395f, 1 / 57.12f, 1 / 57.375f, 0.3f};
+    find_levels();
+    for (int round = 0; round < ROUNDS; round++) {
+        int32_t channels = between(1, 4), added = channels + between(0, 2);
+        size_t n = (size_t)between(1, 130), plane = n + (size_t)between(0, 5);
+        int mirror = rnd() & 1;
+        uint8_t *src = random_bytes(n * (size_t)channels);
+        size_t elements = plane * (size_t)(channels - 1) + n;
+        guarded f32[3] = {0}, f16[3] = {0}, hwc[3] = {0}, flipped[3] = {0};
+        for (int l = 0; l < level_count; l++) {
+            const hr_kernels *k = levels[l];
+            f32[l] = guarded_make(elements * 4, 0);
+            f16[l] = guarded_make(elements * 2, 0);
+            hwc[l] = guarded_make(n * (size_t)added * 4, 0);
+            flipped[l] = guarded_make(n * (size_t)channels, 0);
+            k->norm_u8_chw_f32((float *)f32[l].data, plane, src, n, channels, mean, mul, mirror);
+            k->norm_u8_chw_f16((uint16_t *)f16[l].data, plane, src, n, channels, mean, mul, mirror);
+            k->norm_u8_hwc_f32((float *)hwc[l].data, added, src, n, channels, mean, mul, mirror);
+            k->mirror_u8(flipped[l].data, src, n, channels);
+            CHECK(memcmp(f32[l].data, f32[0].data, f32[l].size) == 0 && guarded_intact(&f32[l]));
+            CHECK(memcmp(f16[l].data, f16[0].data, f16[l].size) == 0 && guarded_intact(&f16[l]));
+            CHECK(memcmp(hwc[l].data, hwc[0].data, hwc[l].size) == 0 && guarded_intact(&hwc[l]));
+            CHECK(memcmp(flipped[l].data, flipped[0].data, n * (size_t)channels) == 0);
+            CHECK(guarded_intact(&flipped[l]));
+        }
+        for (size_t i = 0; i < n; i++) {
+            for (int32_t c = 0; c < channels; c++) {
+                float want = normalized(src, n, i, c, channels, mirror, mean[c], mul[c]);
+                size_t at = (size_t)c * plane + i;
+                CHECK(((float *)f32[0].data)[at] == want);
+                CHECK(((uint16_t *)f16[0].data)[at] == hr_half_from_float(want));
+                CHECK(((float *)hwc[0].data)[i * (size_t)added + (size_t)c] == want);
+                CHECK(flipped[0].data[i * (size_t)channels + (size_t)c] ==
+                      src[(n - 1 - i) * (size_t)channels + (size_t)c]);
+            }
+            for (int32_t c = channels; c < added; c++)
+                CHECK(((float *)hwc[0].data)[i * (size_t)added + (size_t)c] == 0.0f);
+        }
+        for (int l = 0; l < level_count; l++) {
+            free(f32[l].memory);
+            free(f16[l].memory);
+            free(hwc[l].memory);
+            free(flipped[l].memory);
+        }
+        free(src);
+    }
+}
+
+TEST(conversions)
+{
+    find_levels();
+    uint16_t *halves = malloc(65536 * sizeof(uint16_t)), *back = malloc(65536 * sizeof(uint16_t));
+    float *floats = malloc(65536 * sizeof(float)), *first = malloc(65536 * sizeof(float));
+    for (size_t i = 0; i < 65536; i++)
+        halves[i] = (uint16_t)i;
+    for (int l = 0; l < level_count; l++) {
+        levels[l]->f16_to_f32(floats, halves, 65536);
+        if (l == 0)
+            memcpy(first, floats, 65536 * sizeof(float));
+        CHECK(memcmp(first, floats, 65536 * sizeof(float)) == 0);
+        levels[l]->f32_to_f16(back, floats, 65536);
+        for (size_t i = 0; i < 65536; i++) {
+            bool nan = (i & 0x7c00) == 0x7c00 && (i & 0x3ff) != 0;
+            CHECK(back[i] == (nan ? i | 0x200 : i));
+        }
+        levels[l]->u16_to_f32(floats, halves, 65535);
+        CHECK(floats[65534] == 65534.0f);
+        levels[l]->i16_to_f32(floats, (const int16_t *)halves, 65535);
+        CHECK(floats[65534] == -2.0f && floats[5] == 5.0f);
+        levels[l]->u8_to_f32(floats, (const uint8_t *)halves, 1001);
+        CHECK(floats[1000] == (float)((const uint8_t *)halves)[1000]);
+    }
+    for (int round = 0; round < 20000; round++) { /* ties, denormals, overflow */
+        uint32_t bits = rnd() << 12 | (rnd() & 0x1000 ? 0x1000u : rnd() & 0x1fff);
+        float value[8];
+        uint16_t want[8], got[8];
+        for (int i = 0; i < 8; i++)
+            memcpy(&value[i], &bits, 4);
+        levels[0]->f32_to_f16(want, value, 8);
+        for (int l = 1; l < level_count; l++) {
+            levels[l]->f32_to_f16(got, value, 8);
+            CHECK(memcmp(want, got, sizeof(want)) == 0);
+        }
+    }
+    free(halves);
+    free(back);
+    free(floats);
+    free(first);
+}
+
+/* ---- --bench ---- */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+enum { SRC_H = 401, SRC_W = 468, SIDE = 224, CROPS = 200 };
+
+typedef struct crop {
+    int32_t h, w;
+} crop;
+
+/* Windows as random_resized_crop draws them: 8 % to 100 % of the area, ratio 3/4 to 4/3. */
+static crop random_crop(void)
+{
+    for (;;) {
+        double area = SRC_H * SRC_W * (0.08 + 0.92 * (rnd() & 0xffffff) / 16777216.0);
+        double ratio = exp(log(0.75) + (rnd() & 0xffffff) / 16777216.0 * log(16.0 / 9));
+        crop c = {(int32_t)sqrt(area / ratio), (int32_t)sqrt(area * ratio)};
+        if (c.h >= 1 && c.w >= 1 && c.h <= SRC_H && c.w <= SRC_W)
+            return c;
+    }
+}
+
+static void bench_crop(const hr_kernels *k, hr_arena *arena, const uint8_t *src, crop c, void *out)
+{
+    static const float mean[3] = {123.675f, 116.28f, 103.53f};
+    static const float mul[3] = {1 / 58.395f, 1 / 57.12f, 1 / 57.375f};
+    hr_tensor t = {.data = (void *)src, .shape = {3, {SRC_H, SRC_W, 3}}};
+    hr_image_program p;
+    hr_op_call call = {.arena = arena, .kernels = k};
+    hr_resample_axis y = {
+        .hi = c.h, .out = SIDE, .interp = HR_INTERP_TRIANGULAR, .antialias = true};
+    hr_resample_axis x = {
+        .hi = c.w, .out = SIDE, .interp = HR_INTERP_TRIANGULAR, .antialias = true};
+    hr_window window = {(SRC_H - c.h) / 2, (SRC_W - c.w) / 2, c.h, c.w};
+    hr_program_from_tensor(&p, &t, "HWC", NULL);
+    hr_program_crop(&p, window, NULL, 0, NULL);
+    hr_program_resample(&p, &y, &x, HR_DTYPE_UINT8, NULL);
+    hr_program_flip(&p, c.h & 1, false, false, NULL);
+    hr_program_normalize(&p, mean, mul, 3, HR_DTYPE_FLOAT, NULL);
+    hr_program_output(&p, "CHW", 0, NULL, 0, NULL);
+    hr_program_run(&p, &call, out, NULL);
+}
+
+static void bench_programs(const hr_kernels *k)
+{
+    uint8_t *src = random_bytes(SRC_H * SRC_W * 3);
+    float *out = malloc(3 * SIDE * SIDE * sizeof(float));
+    hr_arena *arena;
+    hr_arena_create(&arena, NULL);
+    random_state = 88172645463325252u;
+    double pixels = 0, best = 1e30;
+    crop crops[CROPS];
+    for (int i = 0; i < CROPS; i++) {
+        crops[i] = random_crop();
+        pixels += (double)crops[i].h * crops[i].w;
+    }
+    for (int round = 0; round < 5; round++) {
+        double start = now();
+        for (int i = 0; i < CROPS; i++)
+            bench_crop(k, arena, src, crops[i], out);
+        double took = (now() - start) / CROPS;
+        best = took < best ? took : best;
+    }
+    printf("%-4s  crop of %.0f kpx -> 224 x 224 x 3 float CHW: %8.0f ns an image\n", k->name,
+           pixels / CROPS / 1000, best);
+    hr_arena_destroy(arena);
+    free(out);
+    free(src);
+}
+
+static void bench_print(const hr_kernels *k, const char *what, double took)
+{
+    printf("%-4s  %-44s %8.0f ns\n", k->name, what, took);
+}
+
+#define BENCH(k, what, call)                                                                       \
+    do {                                                                                           \
+        double best = 1e30;                                                                        \
+        for (int round = 0; round < 20; round++) {                                                 \
+            double start = now();                                                                  \
+            for (int i = 0; i < 100; i++)                                                          \
+                call;                                                                              \
+            best = fmin(best, (now() - start) / 100);                                              \
+        }                                                                                          \
+        bench_print(k, what, best);                                                                \
+    } while (0)
+
+static void bench_kernels(const hr_kernels *k)
+{
+    static filter_case t;
+    static const float mean[3] = {123.675f, 116.28f, 103.53f}, mul[3] = {0.017f, 0.018f, 0.019f};
+    enum { WIDE = 300, TAPS = 3 };
+    size_t n = WIDE * 3;
+    uint8_t *rows[TAPS], *out = malloc(SIDE * 3 + 64);
+    float *planes = malloc(SIDE * 3 * sizeof(float));
+    int16_t *row = malloc((n + HR_FIX_ROW_PAD) * sizeof(int16_t));
+    int16_t coef[TAPS];
+    for (int i = 0; i < TAPS; i++)
+        rows[i] = random_bytes(n + 64);
+    random_coefs(coef, TAPS, TAPS);
+    BENCH(k, "vfilter_u8 900 elements, 3 taps",
+          k->vfilter_u8(row, (const uint8_t *const *)rows, coef, TAPS, n));
+    t.f = (hr_filter_fix){SIDE, TAPS, TAPS + 1, t.start, t.coef, NULL};
+    for (int32_t x = 0; x < SIDE; x++) {
+        t.start[x] = x * (WIDE - TAPS) / SIDE;
+        random_coefs(t.coef + (size_t)x * 4, TAPS, 4);
+    }
+    void *table = aligned_alloc(64, k->hfilter_table_size(&t.f, 3) / 64 * 64 + 64);
+    BENCH(k, "hfilter_table 224 outputs, 3 taps", k->hfilter_table(table, &t.f, 3));
+    t.f.table = table;
+    BENCH(k, "hfilter_u8 224 x 3, 3 taps", k->hfilter_u8(out, row, &t.f, 3));
+    BENCH(k, "norm_u8_chw_f32 224 x 3",
+          k->norm_u8_chw_f32(planes, SIDE, out, SIDE, 3, mean, mul, i & 1));
+    BENCH(k, "norm_u8_chw_f16 224 x 3",
+          k->norm_u8_chw_f16((uint16_t *)planes, SIDE, out, SIDE, 3, mean, mul, i & 1));
+    BENCH(k, "norm_u8_hwc_f32 224 x 3", k->norm_u8_hwc_f32(planes, 3, out, SIDE, 3, mean, mul, 0));
+    free(table);
+    free(row);
+    free(planes);
+    free(out);
+    for (int i = 0; i < TAPS; i++)
+        free(rows[i]);
+}
+
+static int bench(void)
+{
+    find_levels();
+    for (int l = 0; l < level_count; l++) {
+        bench_kernels(levels[l]);
+        bench_programs(levels[l]);
+    }
+    return 0;
+}
+
+int run_tests(int argc, char **argv);
+#define main run_tests
+TEST_MAIN
+#undef main
+
+int main(int argc, char **argv)
+{
+    return argc > 1 && strcmp(argv[1], "--bench") == 0 ? bench() : run_tests(argc, argv);
+}
