@@ -202,6 +202,7 @@ static hr_status resize_infer(hr_op_call *c, hr_error *error)
 
     if (!memo)
         return HR_STATUS_NO_MEMORY;
+    *memo = (resize_memo){0};
     HR_TRY(hr_layout_match(LAYOUTS, &in->layout, shape.ndim, &layout, error));
     HR_TRY(hr__filter_dtype(&args->filter, in->dtype, &dtype, error));
     memo->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
