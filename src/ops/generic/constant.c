@@ -15,7 +15,7 @@ typedef struct constant_args {
 } constant_args;
 
 static const hr_arg_def constant_arg_defs[] = {
-    HR_ARG(constant_args, fdata, FLOATS, HR_ARG_OPTIONAL, NULL,
+    HR_ARG(constant_args, fdata, FLOATS, HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
            "The elements as floats; one stands for all. Not together with `idata`."),
     HR_ARG(constant_args, idata, INT64S, HR_ARG_OPTIONAL, NULL,
            "The elements as integers; one stands for all."),

@@ -47,7 +47,8 @@ static const hr_arg_def arithmetic_arg_defs[] = {
            .max = 1),
     HR_ARG(arithmetic_args, const_type, DTYPE, 0, "INT32", "Type of the constant."),
     HR_ARG(arithmetic_args, ivalue, INT64, 0, "0", "The constant, if its type is no float."),
-    HR_ARG(arithmetic_args, fvalue, FLOAT, 0, "0.0", "The constant, if its type is a float."),
+    HR_ARG(arithmetic_args, fvalue, FLOAT, HR_ARG_NONFINITE, "0.0",
+           "The constant, if its type is a float."),
     HR_ARG_END};
 
 static hr_math_op op_find(const char *name)
