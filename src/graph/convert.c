@@ -329,9 +329,6 @@ static hr_status list_convert(const hr__conversion *c, void *field, hr_error *er
     int32_t n = source_count(c);
     if (c->tensor && c->arg->type == HR_ARG_TYPE_STRINGS)
         return refuse(c, error, HR_STATUS_TYPE, "takes no tensors");
-    if (c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0)
-        return refuse(c, error, HR_STATUS_NOT_IMPLEMENTED,
-                      "values a frame are not part of this version of Headrace");
     HR_TRY(length_check(c, n, error));
     /* One more, so that an empty list differs from an absent one. */
     void *v = memory_take(c, (size_t)n + 1, sizeof(int64_t), error);
@@ -360,6 +357,9 @@ hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error)
 {
     if (c->tensor && c->tensor->dtype == HR_DTYPE_NONE)
         return refuse(c, error, HR_STATUS_TYPE, "must have an element type");
+    if (c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0)
+        return refuse(c, error, HR_STATUS_NOT_IMPLEMENTED,
+                      "values a frame are not part of this version of Headrace");
     return hr__arg_type_is_list(c->arg->type) ? list_convert(c, field, error)
                                               : scalar_convert(c, field, error);
 }

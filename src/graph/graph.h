@@ -22,11 +22,11 @@ typedef struct hr_node {
     int32_t input_count;
     hr_arg_input *arg_inputs;
     int32_t arg_input_count;
-    void *args;           /* def->args_size bytes: constants and defaults; lists live in `storage` */
+    void *args;           /* def->args_size bytes: constants and defaults */
     uint64_t given;       /* bit i: argument i was given, as constant or input */
-    hr_arg_value *values; /* the given constants, for serialisation and comparison; deep copies */
+    hr_arg_value *values; /* the given constants, to write and copy the graph */
     int32_t value_count;
-    void **storage;
+    void **storage; /* memory of names, lists and all else, freed with the node */
     int32_t storage_count;
     int64_t seed; /* explicit seed, or -1 */
     bool preserve;
@@ -44,21 +44,25 @@ hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
 
 /* ---- registry (written by the build from the files in src/ops and src/readers) ---- */
 extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */
-/* By name or alias ("decoders.image", "image_decoder"); NULL when unknown. `*deprecated` when through an alias. */
+/* By name or alias ("decoders.image", "image_decoder"); NULL when unknown. `*deprecated` (may be
+ * NULL) when through an alias. */
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
 int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
-/* Checks a table: sizes against types, defaults that parse, offsets in range. For unit tests and plug-ins. */
+/* Checks a table: sizes against types, defaults that parse, offsets in range. For unit tests and
+ * plug-ins. */
 hr_status hr_op_def_check(const hr_op_def *def, hr_error *error);
 
 /* ---- arguments ---- */
 /* Index of an argument; -1. Deprecated names are resolved through `use`. */
 int32_t hr_args_find(const hr_op_def *def, const char *name);
-/* Makes node->args: defaults, then desc->args checked and converted. Errors name operator, argument, value and what
- * is allowed: unknown name KEY, missing ERROR (lists them), unconvertible VALUE/TYPE, out of range VALUE. */
+/* Makes node->args: defaults, then desc->args checked and converted. Errors name operator,
+ * argument, value and what is allowed: unknown name KEY, missing ERROR (lists them), unconvertible
+ * VALUE or TYPE, out of range VALUE. */
 hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error);
-/* Writes one sample's tensor into the field of argument `arg` of the struct `args` (a copy of node->args): conversion,
- * range and length checks; list memory from the arena. */
+/* Writes one sample's tensor into the field of argument `arg` of the struct `args` (a copy of
+ * node->args): conversion, range and length checks, all failing with ERROR; list memory from the
+ * arena. */
 hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const hr_tensor *value,
                              hr_arena *arena, hr_error *error);
 /* "decoders.image_crop 'crop_3' (train.py:31)" */

@@ -65,6 +65,8 @@ const hr_op_def *hr_registry_find(const char *name, bool *deprecated)
     if (!atomic_load(&slots_ready))
         slots_make();
     uint32_t slot = name ? atomic_load(slot_find(name)) : 0;
+    if (slot && strcmp(slot_name(slot), name) != 0) /* every slot is taken */
+        slot = 0;
     if (deprecated)
         *deprecated = slot && ((slot - 1) & 255) != 0;
     return slot ? hr_builtin_ops[(slot - 1) >> 8] : NULL;

@@ -354,6 +354,10 @@ TEST(samples)
     CHECK(set(&a, "interp", tensor(u8, HR_DTYPE_UINT8, 0, 0), arena) == HR_STATUS_ERROR);
     CHECK(set(&a, "floats", tensor(f32, HR_DTYPE_FLOAT, 1, 1), arena) == HR_STATUS_ERROR);
     CHECK(set(&a, "ints", tensor(&big, HR_DTYPE_INT32, 1, 1), arena) == HR_STATUS_ERROR);
+    hr_tensor frames = tensor(f32, HR_DTYPE_FLOAT, 1, 2);
+    frames.layout = (hr_layout){"F"};
+    CHECK(set(&a, "floats", frames, arena) == HR_STATUS_ERROR);
+    CHECK(strstr(error.message, "values a frame are not part of this version of Headrace"));
     hr_arena_destroy(arena);
 }
 
