@@ -123,6 +123,20 @@ static PyObject *batch_ndim(PyObject *object, PyObject *unused)
     return PyLong_FromLong(first ? first->shape.ndim : 0);
 }
 
+/* _assign(batch): becomes that one. Tensors taken before keep what they show. */
+static PyObject *batch_assign(PyObject *object, PyObject *other)
+{
+    batch_object *self = (batch_object *)object;
+    hr_batch *batch = batch_get(self->state, other);
+    if (!batch)
+        return NULL;
+    hr_batch *old = self->batch;
+    self->batch = hr_batch_ref(batch);
+    hr_batch_unref(old);
+    reaper_drain(self->state->reaper);
+    Py_RETURN_NONE;
+}
+
 /* ---- making ---- */
 
 static int same_layout(const char *layout, imported *items, Py_ssize_t n)
@@ -336,6 +350,7 @@ PyMethodDef batch_functions[] = {
 static PyMethodDef batch_methods[] = {
     {"_dense", batch_dense, METH_NOARGS,
      "The batch as one tensor that shares its memory, or None."},
+    {"_assign", batch_assign, METH_O, "_assign(batch): holds what that one holds."},
     {"shape", batch_shapes, METH_NOARGS, "shape() -> list of tuples, one a sample."},
     {"layout", batch_layout, METH_NOARGS, "layout() -> str: one letter a dimension, or empty."},
     {"set_layout", batch_set_layout, METH_O,

@@ -42,6 +42,7 @@ typedef struct tensor_object {
     hr_batch *owner; /* what `view` lies in */
     hr_tensor view;
     Py_ssize_t extents[2 * HR_MAX_NDIM]; /* shape and strides as the buffer protocol wants them */
+    int exports;                         /* buffers out: their shapes are in `extents` */
     int pid;
 } tensor_object;
 

@@ -45,6 +45,17 @@ static void *data_of(const tensor_object *self)
     return self->view.data ? self->view.data : &no_elements;
 }
 
+static void tensor_show(tensor_object *self, const hr_tensor *view)
+{
+    self->view = *view;
+    Py_ssize_t stride = (Py_ssize_t)hr_dtype_size(view->dtype);
+    for (int32_t d = view->shape.ndim - 1; d >= 0; d--) {
+        self->extents[d] = (Py_ssize_t)view->shape.extent[d];
+        self->extents[HR_MAX_NDIM + d] = stride;
+        stride *= (Py_ssize_t)view->shape.extent[d];
+    }
+}
+
 PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, const hr_tensor *view)
 {
     tensor_object *self = (tensor_object *)PyType_GenericAlloc(type, 0);
@@ -52,14 +63,8 @@ PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, co
         return NULL;
     self->state = state;
     self->owner = hr_batch_ref(owner);
-    self->view = *view;
     self->pid = getpid();
-    Py_ssize_t stride = (Py_ssize_t)hr_dtype_size(view->dtype);
-    for (int32_t d = view->shape.ndim - 1; d >= 0; d--) {
-        self->extents[d] = (Py_ssize_t)view->shape.extent[d];
-        self->extents[HR_MAX_NDIM + d] = stride;
-        stride *= (Py_ssize_t)view->shape.extent[d];
-    }
+    tensor_show(self, view);
     return (PyObject *)self;
 }
 
@@ -95,7 +100,14 @@ static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags)
         .strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->extents + HR_MAX_NDIM : NULL,
     };
     Py_INCREF(object);
+    self->exports++;
     return 0;
+}
+
+static void tensor_releasebuffer(PyObject *object, Py_buffer *view)
+{
+    (void)view;
+    ((tensor_object *)object)->exports--;
 }
 
 static PyObject *shape_tuple(const hr_shape *shape)
@@ -272,6 +284,27 @@ static PyObject *tensor_view(PyObject *object, PyObject *args)
     return tensor_wrap(self->state, Py_TYPE(object), self->owner, &view);
 }
 
+/* _assign(tensor): becomes that one. */
+static PyObject *tensor_assign(PyObject *object, PyObject *other)
+{
+    tensor_object *self = (tensor_object *)object;
+    if (!PyObject_TypeCheck(other, self->state->tensor_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Tensor");
+        return NULL;
+    }
+    if (self->exports) {
+        PyErr_SetString(PyExc_BufferError,
+                        "the tensor cannot change while something looks at its memory");
+        return NULL;
+    }
+    hr_batch *old = self->owner;
+    self->owner = hr_batch_ref(((tensor_object *)other)->owner);
+    tensor_show(self, &((tensor_object *)other)->view);
+    hr_batch_unref(old);
+    reaper_drain(self->state->reaper);
+    Py_RETURN_NONE;
+}
+
 static PyObject *tensor_copy_to(PyObject *object, PyObject *address)
 {
     tensor_object *self = (tensor_object *)object;
@@ -299,6 +332,7 @@ static PyMethodDef tensor_methods[] = {
      "data_ptr() -> int: address; valid while this object lives."},
     {"_view", tensor_view, METH_VARARGS,
      "_view(dtype, shape, layout) -> Tensor of the same bytes."},
+    {"_assign", tensor_assign, METH_O, "_assign(tensor): shows what that one shows."},
     {"_copy_to", tensor_copy_to, METH_O, "_copy_to(address)"},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule; nothing "
@@ -316,6 +350,7 @@ static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, tensor_dealloc},
                                      {Py_tp_methods, tensor_methods},
                                      {Py_tp_getset, tensor_getset},
                                      {Py_bf_getbuffer, tensor_getbuffer},
+                                     {Py_bf_releasebuffer, tensor_releasebuffer},
                                      {Py_tp_doc, "One sample, or a whole batch, in host memory."},
                                      {0, NULL}};
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Headrace: data loading and preprocessing for deep learning, in place of NVIDIA DALI.
+
+    from headrace import pipeline_def, fn, types
+
+Modules are imported when they are first used; no framework ever is, except by the plug-in for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from headrace import types
+from headrace._core import version as _version
+from headrace.data_node import newaxis
+from headrace.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
+
+if TYPE_CHECKING:
+    from headrace import backend, data_node, external_source, fn, math, ops, pipeline, tensors
+
+__version__ = _version()
+
+__all__ = [
+    "OperatorConcurrency",
+    "Pipeline",
+    "StreamPolicy",
+    "backend",
+    "data_node",
+    "external_source",
+    "fn",
+    "math",
+    "newaxis",
+    "ops",
+    "pipeline",
+    "pipeline_def",
+    "tensors",
+    "types",
+]
+
+_LAZY = frozenset("backend data_node external_source fn math ops pipeline plugin tensors".split())
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"headrace.{name}")
+    raise AttributeError(f"module 'headrace' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(
+        set(__all__) | set(globals()) - {"Any", "TYPE_CHECKING", "annotations", "importlib"}
+    )

@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""From calls of operators to the nodes of a graph.
+
+A call makes an `Instance`. With a pipeline being defined it becomes a node of its graph at once, so that mistakes show
+at the user's line; without one it is checked in a graph of its own and becomes a node where it is first used.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+import warnings
+from typing import Any, Iterable, Sequence
+
+from headrace import _core, types
+from headrace._schema import COMMON, Operator
+from headrace.data_node import DataNode
+
+NO_GPU = (
+    'this build of Headrace has no GPU support: use device="cpu" and leave out .gpu(); "mixed" decoders '
+    'are decoders with device="cpu"'
+)
+
+_serials = itertools.count()
+_current = threading.local()
+
+
+def current_pipeline() -> Any:
+    """The pipeline that is being defined in this thread, or None."""
+    return getattr(_current, "pipeline", None)
+
+
+def push_pipeline(pipeline: Any) -> Any:
+    """Makes `pipeline` the current one; returns the one before."""
+    previous = current_pipeline()
+    stack = getattr(_current, "stack", None)
+    if stack is None:
+        stack = _current.stack = []
+    stack.append(previous)
+    _current.pipeline = pipeline
+    return previous
+
+
+def pop_pipeline() -> None:
+    """Undoes the last `push_pipeline`."""
+    _current.pipeline = _current.stack.pop()
+
+
+def user_line() -> str:
+    """Where the user's code called into this package: "file.py:31"."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != "headrace" and not module.startswith("headrace."):
+            break
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return ""
+    path = frame.f_code.co_filename
+    try:
+        inside = path.startswith(os.getcwd() + os.sep)
+    except OSError:
+        inside = False
+    return f"{os.path.relpath(path) if inside else path}:{frame.f_lineno}"
+
+
+class Instance:
+    """A call of an operator: what the node will be made from."""
+
+    __slots__ = ("op", "name", "inputs", "args", "arg_nodes", "preserve", "origin", "serial")
+    __slots__ += ("pipeline", "source", "outputs", "given_name")
+
+    def __init__(
+        self,
+        op: str,
+        inputs: Sequence[DataNode],
+        args: dict[str, Any],
+        arg_nodes: dict[str, DataNode],
+        name: str | None = None,
+        preserve: bool = False,
+        label: str | None = None,
+    ) -> None:
+        self.op = op
+        self.serial = next(_serials)
+        self.given_name = name
+        self.name = name or f"__{label or op}_{self.serial}"
+        self.inputs = list(inputs)
+        self.args = args
+        self.arg_nodes = arg_nodes
+        self.preserve = preserve
+        self.origin = user_line()
+        self.pipeline = current_pipeline()
+        self.source: Any = None  # what feeds an external_source
+        graph = self.pipeline._graph if self.pipeline is not None else Graph()
+        self.outputs = graph.outputs_of(self)
+
+    @property
+    def id(self) -> int:
+        return self.serial
+
+    def nodes(self) -> list[DataNode]:
+        """One DataNode an output."""
+        if self.outputs == 1:
+            return [DataNode(self.name, "cpu", self, 0)]
+        return [DataNode(f"{self.name}[{i}]", "cpu", self, i) for i in range(self.outputs)]
+
+
+class Graph:
+    """The graph of a pipeline: instances become nodes in the order in which they come."""
+
+    def __init__(self, graph: Any = None) -> None:
+        self.core = _core.Graph() if graph is None else graph
+        self.numbers: dict[Instance, int] = {}
+
+    def add(self, instance: Instance) -> int:
+        """The number of the instance's node, which is made if there is none; so are those it needs."""
+        number = self.numbers.get(instance)
+        if number is not None:
+            return number
+        number = self.core.add_node(
+            instance.op,
+            instance.given_name,
+            "cpu",
+            instance.origin,
+            [self.edge(node) for node in instance.inputs],
+            instance.args,
+            {name: self.edge(node) for name, node in instance.arg_nodes.items()},
+            instance.preserve,
+        )
+        self.numbers[instance] = number
+        return number
+
+    def edge(self, node: DataNode) -> tuple[int, int]:
+        """Node number and output."""
+        if node.device == "gpu":
+            raise RuntimeError(f"{node.name}: {NO_GPU}.")
+        return self.add(node.source), node.index
+
+    def outputs_of(self, instance: Instance) -> int:
+        return self.core.node_outputs(self.add(instance))
+
+
+# ---- calls ----
+
+
+def check_device(device: Any, label: str) -> None:
+    """Only the CPU is there.
+
+    Raises:
+        ValueError: no such device.
+        RuntimeError: GPU.
+    """
+    if device in (None, "cpu"):
+        return
+    if device not in ("gpu", "mixed"):
+        raise ValueError(f'Unsupported device type: "{device}" for operator {label}.')
+    raise RuntimeError(f"Operator {label} ({user_line()}): {NO_GPU}.")
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars and arrays as Python numbers and flat lists."""
+    if isinstance(value, types.ScalarConstant):
+        return value.value
+    if isinstance(value, (bool, int, float, str, bytes, list, tuple)) or value is None:
+        if isinstance(value, (list, tuple)):
+            return [_plain(v) for v in value]
+        return value
+    if isinstance(value, (_core.Tensor, _core.Batch)):
+        raise TypeError("a tensor cannot be a constant argument: feed it through external_source")
+    if hasattr(value, "tolist"):
+        flat = value.reshape(-1) if getattr(value, "ndim", 0) > 1 else value
+        return flat.tolist()
+    return value
+
+
+def split_arguments(
+    op: Operator, label: str, kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, DataNode]]:
+    """Constants and nodes among the keyword arguments of a call; None is an argument not given.
+
+    Raises:
+        KeyError: an argument that the operator does not have.
+        TypeError: a value that cannot be an argument.
+    """
+    constants: dict[str, Any] = {}
+    nodes: dict[str, DataNode] = {}
+    for name, value in kwargs.items():
+        known = op.args.get(name)
+        if known is None and name not in COMMON:
+            raise KeyError(f'Argument "{name}" is not defined for operator "{label}".')
+        if value is None:
+            continue
+        if known is not None and "deprecated" in known.flags:
+            _warn_argument(label, known)
+        if name == "seed" and not op.has_seed:
+            warnings.warn(
+                f'Argument "seed" does nothing for operator "{label}", which is not random.',
+                DeprecationWarning,
+                stacklevel=_depth(),
+            )
+            continue
+        if isinstance(value, DataNode):
+            nodes[name] = value
+            continue
+        if isinstance(value, (list, tuple)) and any(isinstance(v, DataNode) for v in value):
+            raise TypeError(
+                f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument; give one '
+                "node that has all the numbers."
+            )
+        try:
+            constants[name] = _plain(value)
+        except TypeError as error:
+            raise TypeError(f'Argument "{name}" of operator "{label}": {error}.') from None
+    return constants, nodes
+
+
+def _warn_argument(label: str, argument: Any) -> None:
+    text = f'Argument "{argument.name}" of operator "{label}" is deprecated'
+    if argument.since:
+        text += f" since {argument.since}"
+    text += f'; use "{argument.use}".' if argument.use else " and does nothing."
+    warnings.warn(text, DeprecationWarning, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """The stack level of the user's frame, for warnings raised by the caller of this function."""
+    frame, depth = sys._getframe(1), 1
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != "headrace" and not module.startswith("headrace."):
+            return depth
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]
+    return depth
+
+
+def warn_renamed(old: str, new: str) -> None:
+    """Says that an old name of an operator was called."""
+    warnings.warn(
+        f"WARNING: `{old}` is now deprecated. Use `{new}` instead.",
+        DeprecationWarning,
+        stacklevel=_depth(),
+    )
+
+
+def _is_set(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(v, DataNode) for v in value)
+
+
+def promote(value: Any, label: str, position: int) -> DataNode:
+    """An input as a node; numbers and arrays become constants.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(value, DataNode):
+        return value
+    try:
+        if value is None or isinstance(value, (str, bytes)):
+            raise TypeError
+        return constant(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"when calling operator `{label}`: expected inputs of type 'DataNode', list of 'DataNode' or "
+            f"convertible to constant nodes. Received input `{position}` of type "
+            f"'{type(value).__name__}'."
+        ) from None
+
+
+def input_sets(inputs: Iterable[Any], label: str) -> tuple[list[list[DataNode]], bool]:
+    """The inputs of each call that `inputs` stand for, and whether a list asked for several.
+
+    Raises:
+        ValueError: lists of different lengths.
+    """
+    inputs = list(inputs)
+    lengths = {len(value) for value in inputs if _is_set(value)}
+    if not lengths:
+        return [[promote(value, label, i) for i, value in enumerate(inputs)]], False
+    if len(lengths) > 1:
+        raise ValueError(
+            f"All argument lists for multiple input sets of `{label}` must have the same length."
+        )
+    (count,) = lengths
+    columns = []
+    for i, value in enumerate(inputs):
+        if _is_set(value):
+            columns.append([promote(item, label, i) for item in value])
+        else:
+            columns.append([promote(value, label, i)] * count)
+    return [list(row) for row in zip(*columns)], True
+
+
+def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an operator: a node, a list of nodes, or None when it has no output.
+
+    Raises:
+        ValueError: wrong number of inputs, wrong device name.
+        KeyError: unknown argument.
+        TypeError: wrong type of an input or argument.
+        RuntimeError: what the operator's table does not allow; GPU.
+    """
+    check_device(kwargs.get("device"), label)
+    if not op.in_min <= len(inputs) <= op.in_max:
+        raise ValueError(
+            f"Operator {label} expects from {op.in_min} to {op.in_max} inputs, but received "
+            f"{len(inputs)}."
+        )
+    sets, several = input_sets(inputs, label)
+    kwargs = dict(kwargs)
+    kwargs.pop("device", None)
+    name = kwargs.pop("name", None)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"The name of an operator must be a string, not {type(name).__name__}.")
+    preserve = bool(kwargs.pop("preserve", False))
+    constants, nodes = split_arguments(op, label, kwargs)
+    results = []
+    for i, row in enumerate(sets):
+        own = name if name is None or not several else f"{name}_{i}"
+        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name)
+        results.append(instance.nodes())
+    if not several:
+        return _unwrap(results[0])
+    if all(len(nodes_of_set) == 1 for nodes_of_set in results):
+        return [nodes_of_set[0] for nodes_of_set in results]
+    return tuple(list(outputs) for outputs in zip(*results))
+
+
+def _unwrap(nodes: list[DataNode]) -> Any:
+    if not nodes:
+        return None
+    return nodes[0] if len(nodes) == 1 else nodes
+
+
+# ---- constants ----
+
+_LOSSY = {"float64": types.FLOAT, "int64": types.INT32}
+
+
+def constant(
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    layout: str | None = None,
+    device: str | None = "cpu",
+    **kwargs: Any,
+) -> DataNode:
+    """A node that gives `value` (number, list of numbers, array) to every sample.
+
+    Raises:
+        TypeError: the value is not numeric.
+    """
+    check_device(device, "Constant")
+    if isinstance(value, types.ScalarConstant):
+        dtype = value.dtype if dtype is None else dtype
+        value = value.value
+    flat, own_shape, own_dtype = _flatten(value)
+    dtype = types.DALIDataType(own_dtype if dtype is None else dtype)
+    if shape is None:
+        shape = own_shape
+    elif isinstance(shape, int):
+        shape = [shape]
+    args: dict[str, Any] = {"dtype": dtype, "shape": [int(n) for n in shape]}
+    volume = 1
+    for extent in args["shape"]:
+        volume *= extent
+    if len(flat) != volume and len(flat) != 1:
+        raise ValueError(f"{len(flat)} values do not fill a tensor of shape {list(shape)}.")
+    if dtype in (types.FLOAT, types.FLOAT16, types.FLOAT64):
+        args["fdata"] = [float(v) for v in flat]
+    else:
+        args["idata"] = [int(v) for v in flat]
+    if layout:
+        args["layout"] = str(layout)
+    name = kwargs.pop("name", None)
+    return Instance("constant", [], args | kwargs, {}, name, False, "Constant").nodes()[0]
+
+
+def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
+    """Elements, shape and type of a number, list or array."""
+    if isinstance(value, bool):
+        return [value], [], types.BOOL
+    if isinstance(value, int):
+        return [value], [], types.INT32
+    if isinstance(value, float):
+        return [value], [], types.FLOAT
+    if isinstance(value, (list, tuple)) and all(isinstance(v, (bool, int, float)) for v in value):
+        if value and all(isinstance(v, bool) for v in value):
+            return list(value), [len(value)], types.BOOL
+        if any(isinstance(v, float) for v in value):
+            return list(value), [len(value)], types.FLOAT
+        return list(value), [len(value)], types.INT32
+    import numpy
+
+    array = numpy.asarray(value)
+    name = array.dtype.name
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"A constant cannot be made from a {type(value).__name__}.")
+    dtype = _LOSSY.get(name) or types.to_dali_type(name)
+    return array.reshape(-1).tolist(), list(array.shape), dtype

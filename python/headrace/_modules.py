@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The modules `fn` and `ops` and those below them: functions and classes are made when they are first asked for."""
+
+from __future__ import annotations
+
+import sys
+import types as python_types
+from typing import Any, Callable
+
+Maker = Callable[[str], Any]  # name with its module -> function or class, or None
+Lister = Callable[[], "list[str]"]
+
+
+class OperatorModule(python_types.ModuleType):
+    """A sub-module of `fn` or `ops`, such as ``fn.readers``."""
+
+    def __init__(self, package: str, path: str, make: Maker, names: Lister) -> None:
+        super().__init__(f"{package}.{path}", f"Operators of the group `{path}`.")
+        self.__package__ = f"{package}.{path}"
+        self.__path__: list[str] = []  # so that `import headrace.fn.readers` works
+        self._root = package
+        self._prefix = f"{path}."
+        self._make = make
+        self._names = names
+
+    def __getattr__(self, name: str) -> Any:
+        return attribute(self._root, self._prefix, name, self._make, self.__dict__, self._names)
+
+    def __dir__(self) -> list[str]:
+        return listing(self._prefix, self._names)
+
+
+def attribute(
+    package: str, prefix: str, name: str, make: Maker, cache: dict[str, Any], names: Lister
+) -> Any:
+    """What `name` is in the module `package` + `prefix`; remembered in `cache`.
+
+    Raises:
+        AttributeError: nothing of that name.
+    """
+    if name.startswith("__"):
+        raise AttributeError(name)
+    made = make(_without_hidden(prefix) + name)
+    if made is None:
+        made = _submodule(package, prefix + name, make, names)
+    if made is None:
+        where = f"{package}.{prefix}".rstrip(".")
+        raise AttributeError(f"module '{where}' has no attribute '{name}'")
+    cache[name] = made
+    return made
+
+
+def _without_hidden(prefix: str) -> str:
+    """`fn.hidden.X` and `fn.readers.hidden.X` are X as well."""
+    return "".join(f"{part}." for part in prefix.split(".") if part and part != "hidden")
+
+
+def _submodule(package: str, path: str, make: Maker, names: Lister) -> OperatorModule | None:
+    from headrace import _schema
+
+    known = _schema.modules()
+    if path not in known and not (path.endswith(".hidden") and path[:-7] in known):
+        return None
+    full = f"{package}.{path}"
+    module = sys.modules.get(full)
+    if module is None:
+        module = sys.modules[full] = OperatorModule(package, path, make, names)
+    return module  # type: ignore[return-value]
+
+
+def register(package: str, make: Maker, names: Lister) -> None:
+    """Makes all sub-modules importable."""
+    from headrace import _schema
+
+    for path in sorted(_schema.modules()):
+        module = _submodule(package, path, make, names)
+        parent, _, leaf = path.rpartition(".")
+        setattr(sys.modules[f"{package}.{parent}" if parent else package], leaf, module)
+
+
+def listing(prefix: str, names: Lister) -> list[str]:
+    """Names right below `prefix`, modules included."""
+    return sorted(
+        {name[len(prefix) :].split(".")[0] for name in names() if name.startswith(prefix)}
+    )
+
+
+# ---- documentation and signatures ----
+
+
+def signature(op: Any, wants_self: bool = False, with_inputs: bool = True) -> Any:
+    """The signature of an operator's function (or of its class) from its table."""
+    import inspect
+
+    kind = inspect.Parameter
+    parameters = [kind("self", kind.POSITIONAL_ONLY)] if wants_self else []
+    if with_inputs:
+        parameters += _input_parameters(op, kind)
+    for arg in sorted(op.args.values(), key=lambda a: (not a.required, a.name)):
+        default = kind.empty if arg.required else arg.default
+        parameters.append(kind(arg.name, kind.KEYWORD_ONLY, default=default))
+    for name, default in _common(op):
+        parameters.append(kind(name, kind.KEYWORD_ONLY, default=default))
+    return inspect.Signature(parameters)
+
+
+def _input_parameters(op: Any, kind: Any) -> list[Any]:
+    if op.in_max > len(op.inputs):
+        return [kind("inputs", kind.VAR_POSITIONAL)]
+    parameters = []
+    for i, spec in enumerate(op.inputs[: op.in_max]):
+        default = kind.empty if i < op.in_min else None
+        parameters.append(kind(spec["name"], kind.POSITIONAL_ONLY, default=default))
+    return parameters
+
+
+def _common(op: Any) -> list[tuple[str, Any]]:
+    common: list[tuple[str, Any]] = [
+        ("device", None),
+        ("name", None),
+        ("preserve", False),
+        ("bytes_per_sample_hint", [0]),
+    ]
+    if op.has_seed:
+        common.append(("seed", -1))
+    return common
+
+
+def documentation(op: Any) -> str:
+    """The docstring: what it does, inputs with layouts, arguments with types, defaults and units."""
+    lines = [op.doc, ""]
+    if op.inputs:
+        lines.append("Inputs:")
+        for spec in op.inputs:
+            layouts = f" (layouts {', '.join(spec['layouts'])})" if spec["layouts"] else ""
+            lines.append(f"    {spec['name']}{layouts}")
+        lines.append("")
+    lines.append("Keyword arguments:")
+    for arg in op.args.values():
+        text = arg.type_text()
+        if arg.required:
+            text += ", required"
+        elif arg.default is not None:
+            text += f", default {arg.default!s}"
+        lines.append(f"    {arg.name} ({text}): {arg.doc}")
+    lines += _COMMON_DOC
+    if op.has_seed:
+        lines.append(
+            "    seed (int, default -1): of the random numbers; -1: from the pipeline's seed."
+        )
+    lines.append("")
+    lines.append("Raises:")
+    lines.append(
+        "    KeyError: unknown argument. ValueError, TypeError: a value that is not allowed."
+    )
+    lines.append(
+        "    RuntimeError: a required argument is missing, or a sample cannot be processed."
+    )
+    return "\n".join(lines)
+
+
+_COMMON_DOC = [
+    '    device (str, default "cpu"): where it runs; this build has the CPU.',
+    "    name (str): of the node, unique in the pipeline.",
+    "    preserve (bool, default False): keep the node though nothing uses its outputs.",
+    "    bytes_per_sample_hint (list of int, default [0]): no effect.",
+]
+
+
+def missing_message(name: str) -> str:
+    """For operators that DALI has and this version has not."""
+    return (
+        f"The operator `{name}` of DALI is not part of this version of Headrace. `headrace ops` lists those "
+        "that are."
+    )

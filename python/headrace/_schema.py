@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What the operators' tables say: names, arguments, defaults. Everything here is made from the extension's JSON."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+from typing import Any
+
+from headrace import _core, _dali_names, types
+
+# Arguments that every operator has.
+COMMON = ("device", "name", "preserve", "bytes_per_sample_hint", "seed")
+
+_PYTHON_TYPES = {
+    "BOOL": "bool",
+    "INT": "int",
+    "INT64": "int",
+    "FLOAT": "float",
+    "STRING": "str",
+    "LAYOUT": "str",
+    "DTYPE": "DALIDataType",
+    "IMAGE_TYPE": "DALIImageType",
+    "INTERP": "DALIInterpType",
+    "INTS": "list of int",
+    "INT64S": "list of int",
+    "FLOATS": "list of float",
+    "STRINGS": "list of str",
+}
+
+
+class Argument:
+    """One argument of an operator."""
+
+    __slots__ = ("name", "type", "is_list", "flags", "default", "doc", "use", "since", "raw")
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+        self.name: str = raw["name"]
+        self.type: str = raw["type"]
+        self.is_list: bool = raw["list"]
+        self.flags = frozenset(raw["flags"])
+        self.doc: str = raw.get("doc") or ""
+        self.use: str | None = raw.get("use")
+        self.since: str | None = raw.get("since")
+        self.default = _literal(self.type, raw.get("default"))
+
+    @property
+    def required(self) -> bool:
+        return "required" in self.flags
+
+    @property
+    def per_sample(self) -> bool:
+        return "per_sample" in self.flags
+
+    def type_text(self) -> str:
+        """For people: "float or DataNode"."""
+        text = _PYTHON_TYPES.get(self.type, self.type)
+        return text + " or DataNode" if self.per_sample else text
+
+
+class Operator:
+    """One operator. `name` is its name under `fn`, with the module: "decoders.image"."""
+
+    __slots__ = ("name", "doc", "aliases", "flags", "args", "inputs", "in_min", "in_max")
+    __slots__ += ("out_count", "outputs", "is_reader", "devices")
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.name: str = raw["name"]
+        self.doc: str = raw.get("doc") or ""
+        self.aliases: list[str] = raw["aliases"]
+        self.flags = frozenset(raw["flags"])
+        self.args = {arg["name"]: Argument(arg) for arg in raw["args"]}
+        self.inputs: list[dict[str, Any]] = raw["inputs"]
+        self.in_min: int = raw["in_min"]
+        self.in_max: int = raw["in_max"]
+        self.out_count: int | None = raw["out_count"]
+        self.outputs: list[str] = raw["outputs"]
+        self.is_reader: bool = raw["reader"]
+        self.devices: list[str] = raw["devices"] or ["cpu"]
+
+    @property
+    def has_seed(self) -> bool:
+        return self.is_reader or "random" in self.flags
+
+    @property
+    def class_name(self) -> str:
+        """Its name under `ops`, without the module."""
+        return class_name(self.name)
+
+
+def _literal(type_name: str, text: str | None) -> Any:
+    """A default as Python has it; enumerations as their members."""
+    if text is None:
+        return None
+    if type_name in ("DTYPE", "IMAGE_TYPE", "INTERP") and hasattr(types, text):
+        return getattr(types, text)
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def class_name(name: str) -> str:
+    """The class of a function: "decoders.image_crop" -> "ImageCrop"."""
+    known = _dali_names.CLASSES.get(name)
+    if known:
+        return known
+    return "".join(part[:1].upper() + part[1:] for part in name.rpartition(".")[2].split("_"))
+
+
+@functools.cache
+def operators() -> dict[str, Operator]:
+    """All operators by name, hidden ones included."""
+    loaded = json.loads(_core.schema_json())
+    return {raw["name"]: Operator(raw) for raw in loaded["operators"]}
+
+
+@functools.cache
+def _functions() -> dict[str, tuple[str, bool]]:
+    """Name under `fn` -> (operator's name, whether it is an old name)."""
+    table = {old: (new, True) for old, new in _dali_names.RENAMED.items() if new in operators()}
+    for op in operators().values():
+        for alias in op.aliases:
+            if not alias.startswith("ops:"):
+                table[alias] = (op.name, True)
+    for op in operators().values():
+        table[op.name] = (op.name, False)
+    return table
+
+
+@functools.cache
+def _classes() -> dict[str, tuple[str, bool]]:
+    """Name under `ops` with its module -> (operator's name, whether it is an old name)."""
+    table = {}
+    for function, target in _functions().items():
+        table[_join(function, class_name(function))] = target
+    for op in operators().values():
+        for alias in op.aliases:
+            if alias.startswith("ops:"):
+                table[alias[4:]] = (op.name, True)
+    return table
+
+
+def _join(function: str, leaf: str) -> str:
+    module = function.rpartition(".")[0]
+    return f"{module}.{leaf}" if module else leaf
+
+
+@functools.cache
+def _missing_classes() -> dict[str, str]:
+    return {_join(name, class_name(name)): name for name in _dali_names.NAMES}
+
+
+def find_function(name: str) -> tuple[Operator, bool] | None:
+    """The operator behind a name under `fn`, and whether the name is an old one."""
+    found = _functions().get(name)
+    return (operators()[found[0]], found[1]) if found else None
+
+
+def find_class(name: str) -> tuple[Operator, bool] | None:
+    """The operator behind a name under `ops`, and whether the name is an old one."""
+    found = _classes().get(name)
+    return (operators()[found[0]], found[1]) if found else None
+
+
+def missing_function(name: str) -> bool:
+    """Whether DALI has a function of that name and this version has not."""
+    return name in _dali_names.NAMES and name not in _functions()
+
+
+def missing_class(name: str) -> bool:
+    """Whether DALI has a class of that name and this version has not."""
+    return name in _missing_classes() and name not in _classes()
+
+
+def function_names() -> list[str]:
+    """Names under `fn` that are listed: no hidden operators, no old names."""
+    return sorted(op.name for op in operators().values() if "hidden" not in op.flags)
+
+
+def class_names() -> list[str]:
+    """Names under `ops` that are listed."""
+    return sorted(_join(name, class_name(name)) for name in function_names())
+
+
+@functools.cache
+def modules() -> frozenset[str]:
+    """Sub-modules of `fn` and `ops`, those of DALI included: "readers", "experimental.decoders"."""
+    found = {"hidden"}
+    for name in (*_functions(), *_dali_names.NAMES, *_classes()):
+        parts = name.split(".")[:-1]
+        found.update(".".join(parts[: i + 1]) for i in range(len(parts)))
+    return frozenset(found)

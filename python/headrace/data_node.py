@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""DataNode: what an operator gives, before there are data."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from headrace import types
+
+_NO_BOOL = (
+    '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` '
+    "statement, logical expression or cast to a boolean. To use conditional execution via `if` statements "
+    "you need to specify `enable_conditionals=True` in `@headrace.pipeline_def` decorator, which this "
+    "version of Headrace does not have yet. Bool conversion can be achieved with the `cast` operator."
+)
+
+
+class _NewAxis:
+    """`newaxis`, or `newaxis("C")` with the letter of the new dimension."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is not None:
+            if not isinstance(name, str):
+                raise TypeError("Axis name must be a single-character string")
+            if len(name) != 1:
+                raise ValueError("Axis name must be a single-character string")
+        self.name = name
+
+    def __call__(self, name: str | None = None) -> _NewAxis:
+        return _NewAxis(name)
+
+
+newaxis = _NewAxis()
+
+
+class DataNode:
+    """One output of an operator in a graph. Nodes are inputs of other operators, per-sample arguments, operands of
+    arithmetic, and outputs of the pipeline; they hold no data.
+
+    Attributes:
+        name: of the operator, with ``[i]`` where it has several outputs.
+        device: "cpu" or "gpu".
+        source: the call that made it.
+        index: which output of `source` it is.
+    """
+
+    __slots__ = ("name", "device", "source", "index", "__weakref__")
+
+    def __init__(self, name: str, device: str = "cpu", source: Any = None, index: int = 0) -> None:
+        self.name = name
+        self.device = device
+        self.source = source
+        self.index = index
+
+    def __repr__(self) -> str:
+        op = getattr(self.source, "op", None)
+        return (
+            f'DataNode(name="{self.name}", device="{self.device}", source="{op}", '
+            f'index="{self.index}")'
+        )
+
+    __str__ = __repr__
+
+    # ---- devices and facts ----
+
+    def gpu(self) -> DataNode:
+        """The data on the GPU.
+
+        Raises:
+            RuntimeError: this build has no GPU support.
+        """
+        from headrace import _graph
+
+        raise RuntimeError(f"{self.name}.gpu() ({_graph.user_line()}): {_graph.NO_GPU}.")
+
+    def cpu(self) -> DataNode:
+        """The data on the CPU: this node."""
+        return self
+
+    def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
+        """Shapes of the samples, INT64 unless `dtype` says otherwise."""
+        return _hidden("_shape", "shape()", self, dtype=dtype, device=device)
+
+    def property(self, key: str, *, device: str = "cpu") -> DataNode:
+        """`"source_info"` or `"layout"` of the samples, as UINT8 tensors."""
+        return _hidden("get_property", "property()", self, key=key, device=device)
+
+    def source_info(self, *, device: str = "cpu") -> DataNode:
+        """Where the samples came from, as UINT8 tensors."""
+        return self.property("source_info", device=device)
+
+    def __getitem__(self, subscript: Any) -> DataNode:
+        for index in subscript if isinstance(subscript, tuple) else (subscript,):
+            if index is Ellipsis:
+                raise NotImplementedError("Ellipsis in indexing is not implemented")
+            if isinstance(index, (float, str)):
+                raise TypeError(f"Invalid type for an index: {type(index).__name__}")
+        raise NotImplementedError(
+            "Indexing and slicing of nodes is not part of this version of Headrace."
+        )
+
+    # ---- what a node is not ----
+
+    def __bool__(self) -> bool:
+        raise TypeError(_NO_BOOL)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"The objects of type `{type(self).__name__}` are not iterable.")
+
+    def __len__(self) -> int:
+        raise TypeError(f"The objects of type `{type(self).__name__}` have no length.")
+
+    # ---- arithmetic ----
+
+    __hash__ = object.__hash__
+
+    def __pos__(self) -> DataNode:
+        return self
+
+    def __neg__(self) -> DataNode:
+        return arithmetic("neg", self)
+
+    def __invert__(self) -> DataNode:
+        return arithmetic("invert", self)
+
+    def __abs__(self) -> DataNode:
+        return arithmetic("abs", self)
+
+    def __add__(self, other: Any) -> DataNode:
+        return arithmetic("add", self, other)
+
+    def __radd__(self, other: Any) -> DataNode:
+        return arithmetic("add", other, self)
+
+    def __sub__(self, other: Any) -> DataNode:
+        return arithmetic("sub", self, other)
+
+    def __rsub__(self, other: Any) -> DataNode:
+        return arithmetic("sub", other, self)
+
+    def __mul__(self, other: Any) -> DataNode:
+        return arithmetic("mul", self, other)
+
+    def __rmul__(self, other: Any) -> DataNode:
+        return arithmetic("mul", other, self)
+
+    def __truediv__(self, other: Any) -> DataNode:
+        return arithmetic("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> DataNode:
+        return arithmetic("div", other, self)
+
+    def __floordiv__(self, other: Any) -> DataNode:
+        return arithmetic("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> DataNode:
+        return arithmetic("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> DataNode:
+        return arithmetic("mod", self, other)
+
+    def __rmod__(self, other: Any) -> DataNode:
+        return arithmetic("mod", other, self)
+
+    def __pow__(self, other: Any) -> DataNode:
+        return arithmetic("pow", self, other)
+
+    def __rpow__(self, other: Any) -> DataNode:
+        return arithmetic("pow", other, self)
+
+    def __and__(self, other: Any) -> DataNode:
+        return arithmetic("and", self, other)
+
+    def __rand__(self, other: Any) -> DataNode:
+        return arithmetic("and", other, self)
+
+    def __or__(self, other: Any) -> DataNode:
+        return arithmetic("or", self, other)
+
+    def __ror__(self, other: Any) -> DataNode:
+        return arithmetic("or", other, self)
+
+    def __xor__(self, other: Any) -> DataNode:
+        return arithmetic("xor", self, other)
+
+    def __rxor__(self, other: Any) -> DataNode:
+        return arithmetic("xor", other, self)
+
+    def __lshift__(self, other: Any) -> DataNode:
+        return arithmetic("lshift", self, other)
+
+    def __rlshift__(self, other: Any) -> DataNode:
+        return arithmetic("lshift", other, self)
+
+    def __rshift__(self, other: Any) -> DataNode:
+        return arithmetic("rshift", self, other)
+
+    def __rrshift__(self, other: Any) -> DataNode:
+        return arithmetic("rshift", other, self)
+
+    def __eq__(self, other: Any) -> DataNode:  # type: ignore[override]
+        return arithmetic("eq", self, other)
+
+    def __ne__(self, other: Any) -> DataNode:  # type: ignore[override]
+        return arithmetic("ne", self, other)
+
+    def __lt__(self, other: Any) -> DataNode:
+        return arithmetic("lt", self, other)
+
+    def __le__(self, other: Any) -> DataNode:
+        return arithmetic("le", self, other)
+
+    def __gt__(self, other: Any) -> DataNode:
+        return arithmetic("gt", self, other)
+
+    def __ge__(self, other: Any) -> DataNode:
+        return arithmetic("ge", self, other)
+
+
+def _check(maybe_node: Any) -> None:
+    """TypeError unless it is a node."""
+    if not isinstance(maybe_node, DataNode):
+        raise TypeError(
+            f'Expected outputs of type compatible with "DataNode". Received output type with name '
+            f'"{type(maybe_node).__name__}" that does not match.'
+        )
+
+
+def _hidden(name: str, what: str, node: DataNode, **kwargs: Any) -> DataNode:
+    from headrace import _graph, _schema
+
+    found = _schema.find_function(name)
+    if found is None:
+        raise NotImplementedError(f"{what} of a node is not part of this version of Headrace.")
+    return _graph.call(found[0], found[0].class_name, [node], kwargs)
+
+
+def arithmetic(op: str, *operands: Any) -> DataNode:
+    """A node that computes `op` of one or two operands. Numbers are constants; arrays become nodes.
+
+    Raises:
+        TypeError: an operand that is neither.
+    """
+    from headrace import _graph, _schema
+
+    known = _schema.operators().get("_arithmetic")
+    if known is None or op not in known.args["op"].raw.get("choices", [op]):
+        raise NotImplementedError(f'"{op}" of nodes is not part of this version of Headrace.')
+    args: dict[str, Any] = {"op": op}
+    inputs: list[DataNode] = []
+    for side, operand in enumerate(operands):
+        if isinstance(operand, DataNode):
+            inputs.append(operand)
+            continue
+        number = operand
+        if getattr(operand, "shape", None) not in (None, (), []):
+            inputs.append(_graph.constant(operand))
+            continue
+        if not isinstance(number, types.ScalarConstant):
+            number = types.ScalarConstant(number)
+        if any(not isinstance(other, DataNode) for other in operands[:side]):
+            inputs.append(_graph.constant(number))  # a second constant
+            continue
+        args["const_side"] = side
+        args["const_type"] = number.dtype
+        if number.dtype in (types.FLOAT, types.FLOAT16, types.FLOAT64):
+            args["fvalue"] = float(number.value)
+        else:
+            args["ivalue"] = int(number.value)
+    return _graph.Instance("_arithmetic", inputs, args, {}, None, False, "Arithmetic").nodes()[0]

@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`external_source`: batches from Python, called in the thread that runs the pipeline."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from typing import Any, Callable, Iterator, Sequence
+
+from headrace import _core, _graph, types
+from headrace.data_node import DataNode
+from headrace.tensors import TensorListCPU
+
+__all__ = ["ExternalSource", "external_source"]
+
+
+# ---- what a source is ----
+
+
+def _positional(function: Callable[..., Any]) -> tuple[int, int]:
+    """Positional parameters without default, and all of them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0, 0
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = [p for p in parameters if p.kind in kinds]
+    return sum(p.default is inspect.Parameter.empty for p in own), len(own)
+
+
+def _takes_argument(function: Callable[..., Any]) -> bool:
+    required, count = _positional(function)
+    if required > 1:
+        raise TypeError(
+            "External source callback must be a callable with 0 or 1 argument, this one needs "
+            f"{required}."
+        )
+    return required == 1 or count == 1
+
+
+def _cycling(cycle: Any) -> str:
+    """One of "no", "quiet", "raise"."""
+    if cycle is None or cycle is False or cycle == "no":
+        return "no"
+    if cycle is True or cycle == "quiet":
+        return "quiet"
+    if cycle == "raise":
+        return "raise"
+    raise ValueError(
+        f'Invalid value {cycle!r} for the argument `cycle`: None, False or "no", True or "quiet", or '
+        '"raise".'
+    )
+
+
+class _Items:
+    """An iterable or generator function as a callable without argument."""
+
+    def __init__(self, make: Callable[[], Iterator[Any]], cycle: str) -> None:
+        self._make = make
+        self._cycle = cycle
+        self._iterator = make()
+
+    def __call__(self) -> Any:
+        try:
+            return next(self._iterator)
+        except StopIteration:
+            if self._cycle == "no":
+                raise
+            self._iterator = self._make()
+            if self._cycle == "raise":
+                raise
+            return next(self._iterator)
+
+
+def _callback(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool]:
+    """The source as a callable, whether it takes an argument, and whether it is a plain callable.
+
+    Raises:
+        TypeError: it is no source.
+        ValueError: `cycle` where nothing can be cycled.
+    """
+    mode = _cycling(cycle)
+    if inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(
+        getattr(source, "__call__", None)
+    ):
+        if _positional(source)[0]:
+            raise TypeError("A generator function passed as `source` must not need an argument.")
+        return _Items(source, mode), False, False
+    if inspect.isgenerator(source):
+        if mode != "no":
+            raise TypeError(
+                "Cannot cycle through a generator - if the generator is a result of calling a generator "
+                "function, pass that function instead."
+            )
+        return _Items(lambda: source, mode), False, False
+    if callable(source):
+        if cycle is not None:
+            raise ValueError("`cycle` argument is only valid for iterable `source`")
+        return source, _takes_argument(source), True
+    try:
+        iter(source)
+    except TypeError:
+        raise TypeError(
+            f"`source` must be a callable, an iterable or a generator function, not "
+            f"{type(source).__name__}."
+        ) from None
+    return _Items(lambda: iter(source), mode), False, False
+
+
+# ---- data ----
+
+_NOT_DATA = (bool, int, float, complex, str)
+
+
+def _check_sample(sample: Any) -> None:
+    if isinstance(sample, (*_NOT_DATA, list, tuple, dict)) or sample is None:
+        raise RuntimeError(
+            f"A sample of external_source cannot be a {type(sample).__name__}: give a NumPy array or another "
+            "object with the buffer protocol, __array_interface__ or DLPack."
+        )
+
+
+def make_batch(data: Any, layout: str | None, copy: bool) -> _core.Batch:
+    """A batch of what the user gave: a batch, a list of samples, or an array with the batch in dimension 0.
+
+    Raises:
+        RuntimeError: data that are no batch, or samples of different types or numbers of dimensions.
+    """
+    layout = layout or None
+    try:
+        if isinstance(data, _core.Batch):
+            if layout is None and not copy:
+                return data
+            return _core.make_batch(TensorListCPU, list(data), layout, copy)
+        if isinstance(data, (list, tuple)):
+            for sample in data:
+                _check_sample(sample)
+            return _core.make_batch(TensorListCPU, data, layout, copy)
+        _check_sample(data)
+        return _core.make_batch_dense(TensorListCPU, data, layout, copy)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"external_source: {error}") from error
+
+
+class Source:
+    """What feeds one external_source node: the callback and its place in it, and the batches that wait.
+
+    Args:
+        source: callable, iterable, generator function or None (fed by hand).
+        outputs: number of outputs of the node; the callback gives a tuple where `several`.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        cycle: Any,
+        several: bool,
+        outputs: int,
+        batch: bool,
+        batch_info: bool,
+        layout: Any,
+        dtype: Any,
+        ndim: Any,
+        no_copy: bool,
+        repeat_last: bool,
+    ) -> None:
+        self.callback: Callable[..., Any] | None = None
+        self.takes_argument = False
+        self.resumable = True  # its place is a number: a callable with an argument, or fed by hand
+        if source is not None:
+            self.callback, self.takes_argument, plain = _callback(source, cycle)
+            self.resumable = plain and self.takes_argument
+        self.several = several
+        self.outputs = outputs
+        self.batch = batch
+        self.batch_info = batch_info
+        self.layouts = _each(layout, outputs, "layout")
+        self.dtypes = _each(dtype, outputs, "dtype")
+        self.ndims = _each(ndim, outputs, "ndim")
+        self.no_copy = no_copy
+        self.repeat_last = repeat_last
+        self.node = -1
+        self.label = "external_source"
+        self.iteration = 0
+        self.sample = 0
+        self.queue: deque[list[_core.Batch]] = deque()
+        self.last: list[_core.Batch] | None = None
+        self.fed = 0
+
+    def rewind(self) -> None:
+        """The next batch is the first of an epoch."""
+        self.iteration = 0
+        self.sample = 0
+
+    def _call(self, max_batch: int, epoch: int) -> Any:
+        assert self.callback is not None
+        if self.batch:
+            if not self.takes_argument:
+                return self.callback()
+            if self.batch_info:
+                return self.callback(types.BatchInfo(self.iteration, epoch))
+            return self.callback(self.iteration)
+        if not self.takes_argument:
+            return [self.callback() for _ in range(max_batch)]
+        return [
+            self.callback(types.SampleInfo(self.sample + i, i, self.iteration, epoch))
+            for i in range(max_batch)
+        ]
+
+    def next(self, max_batch: int, epoch: int) -> list[_core.Batch]:
+        """Asks the callback; what it raises passes through. StopIteration rewinds."""
+        try:
+            data = self._call(max_batch, epoch)
+        except StopIteration:
+            self.rewind()
+            raise
+        self.iteration += 1
+        self.sample += max_batch
+        return self.prepare(self._columns(data), max_batch)
+
+    def _columns(self, data: Any) -> list[Any]:
+        """The data of each output."""
+        if not self.several:
+            return [data]
+        if self.batch:
+            if len(data) != self.outputs:
+                raise RuntimeError(
+                    f"{self.label}: the source gave {len(data)} outputs, expected {self.outputs}."
+                )
+            return list(data)
+        for sample in data:
+            if len(sample) != self.outputs:
+                raise RuntimeError(
+                    f"{self.label}: the source gave {len(sample)} outputs, expected {self.outputs}."
+                )
+        return [[sample[k] for sample in data] for k in range(self.outputs)]
+
+    def prepare(self, columns: Sequence[Any], max_batch: int) -> list[_core.Batch]:
+        """Checked batches, one an output.
+
+        Raises:
+            RuntimeError: more samples than the pipeline takes, none, or not what was declared.
+        """
+        batches = [
+            make_batch(data, self.layouts[k], not self.no_copy) for k, data in enumerate(columns)
+        ]
+        for k, batch in enumerate(batches):
+            self._check(batch, k, max_batch)
+        if len({len(batch) for batch in batches}) > 1:
+            raise RuntimeError(
+                f"{self.label}: the outputs have batches of different sizes: "
+                f"{[len(batch) for batch in batches]}."
+            )
+        return batches
+
+    def _check(self, batch: _core.Batch, k: int, max_batch: int) -> None:
+        if not 0 < len(batch) <= max_batch:
+            raise RuntimeError(
+                f"{self.label}: a batch of {len(batch)} samples; expected 1 to {max_batch} (the pipeline's "
+                "batch size)."
+            )
+        dtype, ndim = self.dtypes[k], self.ndims[k]
+        if dtype is not None and batch._dtype != int(dtype):
+            raise RuntimeError(
+                f"{self.label}: data of type {types.DALIDataType(batch._dtype)}, but dtype="
+                f"{types.DALIDataType(dtype)} was declared."
+            )
+        if ndim is not None and batch.ndim() != ndim:
+            raise RuntimeError(
+                f"{self.label}: data of {batch.ndim()} dimensions, but ndim={ndim} was declared."
+            )
+
+
+def _each(value: Any, count: int, what: str) -> list[Any]:
+    """One value an output."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) > count:
+        raise ValueError(f"`{what}` has {len(value)} entries for {count} outputs.")
+    return [*value, *[None] * (count - len(value))]
+
+
+# ---- the operator ----
+
+_OWN = "layout dtype ndim cuda_stream use_copy_kernel blocking parallel no_copy".split()
+_OWN += "prefetch_queue_depth bytes_per_sample_hint batch batch_info repeat_last device".split()
+
+
+class ExternalSource:
+    """`external_source` as a class: see `headrace.fn.external_source` for the arguments, which may be given here
+    or to the call, not to both.
+
+    Raises:
+        ValueError: arguments that exclude each other, or one given twice.
+        TypeError: `source` is none.
+        RuntimeError: ``num_outputs`` with a name; GPU.
+        NotImplementedError: ``parallel=True``.
+    """
+
+    def __init__(
+        self,
+        source: Any = None,
+        num_outputs: int | None = None,
+        *,
+        cycle: bool | str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        _check_names(kwargs)
+        self._source = source
+        self._cycle = cycle
+        self._num_outputs = num_outputs
+        self._name = name
+        self._args = kwargs
+
+    def __call__(
+        self,
+        *,
+        source: Any = None,
+        cycle: bool | str | None = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> DataNode | list[DataNode]:
+        _check_names(kwargs)
+        if source is not None and self._source is not None:
+            raise RuntimeError("``source`` already specified in constructor.")
+        for key, value in kwargs.items():
+            if value is not None and self._args.get(key) is not None:
+                raise ValueError(f"The argument ``{key}`` already specified in constructor.")
+        given = {**self._args, **{k: v for k, v in kwargs.items() if v is not None}}
+        return _make_node(
+            self._source if source is None else source,
+            self._num_outputs,
+            self._cycle if cycle is None else cycle,
+            name or self._name,
+            given,
+        )
+
+
+def _check_names(kwargs: dict[str, Any]) -> None:
+    for key in kwargs:
+        if key not in _OWN and key != "preserve":
+            raise KeyError(f'Argument "{key}" is not defined for operator "ExternalSource".')
+
+
+def _make_node(
+    source: Any, num_outputs: int | None, cycle: Any, name: str | None, args: dict[str, Any]
+) -> DataNode | list[DataNode]:
+    _graph.check_device(args.get("device"), "ExternalSource")
+    if args.get("parallel"):
+        raise NotImplementedError(
+            "external_source(parallel=True) is not part of this version of Headrace: it comes later. "
+            "Leave `parallel` out to call the source in the thread that runs the pipeline."
+        )
+    if args.get("prefetch_queue_depth") is not None:
+        raise ValueError(
+            "The argument `prefetch_queue_depth` is valid only for parallel external sources."
+        )
+    if source is None and cycle is not None:
+        raise ValueError(
+            "The argument ``cycle`` can only be specified if ``source`` is a reusable iterable or a "
+            "generator function."
+        )
+    if source is None and num_outputs is not None:
+        raise ValueError(
+            "The parameter ``num_outputs`` is only valid when using ``source`` to provide data."
+        )
+    if name is not None and num_outputs is not None:
+        raise RuntimeError("``num_outputs`` is not compatible with named `external_source`.")
+    feeder = Source(
+        source,
+        cycle,
+        num_outputs is not None,
+        1 if num_outputs is None else num_outputs,
+        args.get("batch") is not False,
+        bool(args.get("batch_info")),
+        args.get("layout"),
+        args.get("dtype"),
+        args.get("ndim"),
+        bool(args.get("no_copy")),
+        bool(args.get("repeat_last")),
+    )
+    constants: dict[str, Any] = {}
+    if num_outputs is not None:
+        constants["num_outputs"] = num_outputs
+    for key in ("layout", "dtype", "ndim"):
+        if args.get(key) is not None and not isinstance(args[key], (list, tuple)):
+            constants[key] = args[key]
+    instance = _graph.Instance(
+        "external_source", [], constants, {}, name, bool(args.get("preserve")), "ExternalSource"
+    )
+    instance.source = feeder
+    feeder.label = f"external_source '{instance.name}' ({instance.origin})"
+    nodes = instance.nodes()
+    return nodes if num_outputs is not None else nodes[0]
+
+
+def external_source(
+    source: Any = None,
+    num_outputs: int | None = None,
+    *,
+    cycle: bool | str | None = None,
+    name: str | None = None,
+    device: str = "cpu",
+    layout: Any = None,
+    dtype: Any = None,
+    ndim: Any = None,
+    cuda_stream: Any = None,
+    use_copy_kernel: bool | None = None,
+    blocking: bool | None = None,
+    batch: bool = True,
+    repeat_last: bool = False,
+    parallel: bool | None = None,
+    no_copy: bool | None = None,
+    prefetch_queue_depth: int | None = None,
+    bytes_per_sample_hint: Any = None,
+    batch_info: bool | None = None,
+    preserve: bool = False,
+) -> DataNode | list[DataNode]:
+    """Data from Python.
+
+    Args:
+        source: where batches come from, asked in the thread that runs the pipeline:
+
+            * a callable without argument, or with one: the number of the batch in the epoch (`BatchInfo` with
+              `batch_info`), or with ``batch=False`` a `SampleInfo`;
+            * an iterable or iterator, or a generator function;
+            * None: `Pipeline.feed_input` gives them.
+
+            StopIteration ends the epoch; other exceptions pass through `run` unchanged.
+        num_outputs: the source gives tuples of so many batches (samples); the result is a list, also for 1.
+        cycle: for iterables: None, False, "no": end once; True, "quiet": start over; "raise": end the epoch,
+            then start over.
+        name: of the node, for `feed_input`.
+        device: "cpu".
+        layout: of a sample, one letter a dimension; with `num_outputs` also a list.
+        dtype: element type that the data must have; with `num_outputs` also a list.
+        ndim: number of dimensions that samples must have; with `num_outputs` also a list.
+        batch: the source gives batches: an array with the batch in dimension 0, a list of arrays, or a
+            `TensorListCPU`. False: single samples. Fewer samples make the batch of the whole pipeline smaller.
+        repeat_last: without source: the last batch again when no other was fed.
+        parallel: True is refused: it comes later.
+        no_copy: hold on to the user's memory instead of copying it.
+        batch_info: the callable takes a `BatchInfo`.
+        cuda_stream, use_copy_kernel, blocking, bytes_per_sample_hint: no effect.
+        prefetch_queue_depth: only for parallel sources.
+        preserve: keep the node though nothing uses it.
+
+    Returns:
+        A node, or a list of nodes with `num_outputs`.
+
+    Raises:
+        ValueError: arguments that exclude each other.
+        TypeError: `source` is none.
+        RuntimeError: ``num_outputs`` with a name; GPU.
+        NotImplementedError: ``parallel=True``.
+    """
+    args = {
+        "device": device,
+        "layout": layout,
+        "dtype": dtype,
+        "ndim": ndim,
+        "batch": batch,
+        "repeat_last": repeat_last,
+        "parallel": parallel,
+        "no_copy": no_copy,
+        "prefetch_queue_depth": prefetch_queue_depth,
+        "batch_info": batch_info,
+        "preserve": preserve,
+    }
+    return _make_node(source, num_outputs, cycle, name, args)

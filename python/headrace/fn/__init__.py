@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Operators as functions: called while a pipeline is defined, they add a node to its graph.
+
+The functions are made from the operators' tables when they are first asked for; `dir(headrace.fn)` lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+from headrace import _graph, _modules, _schema
+
+
+def _make(name: str) -> Callable[..., Any] | None:
+    if name == "external_source":
+        from headrace.external_source import external_source
+
+        return external_source
+    found = _schema.find_function(name)
+    if found is None:
+        return _missing(name) if _schema.missing_function(name) else None
+    return _function(name, *found)
+
+
+def _function(name: str, op: _schema.Operator, renamed: bool) -> Callable[..., Any]:
+    if renamed:
+
+        def function(*inputs: Any, **kwargs: Any) -> Any:
+            _graph.warn_renamed(f"fn.{name}", f"fn.{op.name}")
+            return _graph.call(op, op.class_name, inputs, kwargs)
+
+    else:
+
+        def function(*inputs: Any, **kwargs: Any) -> Any:
+            return _graph.call(op, op.class_name, inputs, kwargs)
+
+    _describe(function, name)
+    function.__doc__ = _modules.documentation(op)
+    function.__signature__ = _modules.signature(op)  # type: ignore[attr-defined]
+    function._schema_name = op.name  # type: ignore[attr-defined]
+    return function
+
+
+def _missing(name: str) -> Callable[..., Any]:
+    def function(*inputs: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(_modules.missing_message(f"fn.{name}"))
+
+    _describe(function, name)
+    function.__doc__ = _modules.missing_message(f"fn.{name}")
+    return function
+
+
+def _describe(function: Callable[..., Any], name: str) -> None:
+    module, _, leaf = name.rpartition(".")
+    function.__name__ = leaf
+    function.__qualname__ = leaf
+    function.__module__ = f"{__name__}.{module}" if module else __name__
+
+
+def __getattr__(name: str) -> Any:
+    return _modules.attribute(__name__, "", name, _make, globals(), _schema.function_names)
+
+
+def __dir__() -> list[str]:
+    return _modules.listing("", _schema.function_names)
+
+
+_modules.register(__name__, _make, _schema.function_names)

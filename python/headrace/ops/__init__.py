@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Operators as classes: arguments that stay are given to the constructor, inputs and the rest to the call.
+
+The classes are made from the operators' tables when they are first asked for; `dir(headrace.ops)` lists them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+from headrace import _graph, _modules, _schema
+
+
+class Operator:
+    """What the classes of operators share.
+
+    Raises:
+        KeyError: unknown argument.
+        ValueError: an argument given both to the constructor and to the call.
+    """
+
+    _op: _schema.Operator
+    _renamed: str | None = None
+
+    def __init__(self, **kwargs: Any) -> None:
+        if self._renamed:
+            _graph.warn_renamed(f"ops.{self._renamed}", f"ops.{_full_class(self._op)}")
+        _graph.check_device(kwargs.get("device"), self._op.class_name)
+        _graph.split_arguments(self._op, self._op.class_name, kwargs)
+        self._init_args = kwargs
+
+    @property
+    def device(self) -> str:
+        return self._init_args.get("device") or "cpu"
+
+    @property
+    def preserve(self) -> bool:
+        return bool(self._init_args.get("preserve", False))
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if self._init_args.get(name) is not None and name not in ("name", "device"):
+                raise ValueError(f"The argument `{name}` was already specified in __init__.")
+        return _graph.call(self._op, self._op.class_name, inputs, {**self._init_args, **kwargs})
+
+
+class _Missing:
+    _name = ""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError(_modules.missing_message(f"ops.{self._name}"))
+
+
+class Compose:
+    """Operators one behind the other: each takes what the one before gave."""
+
+    def __init__(self, op_list: Sequence[Any]) -> None:
+        if not op_list:
+            raise ValueError("Compose needs at least one operator.")
+        self._ops = list(op_list)
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+        outputs: Any = inputs
+        for op in self._ops:
+            outputs = op(*outputs, **kwargs) if isinstance(outputs, (tuple, list)) else op(outputs)
+            kwargs = {}
+        return outputs
+
+
+def _full_class(op: _schema.Operator) -> str:
+    module = op.name.rpartition(".")[0]
+    return f"{module}.{op.class_name}" if module else op.class_name
+
+
+def _make(name: str) -> Any:
+    if name == "ExternalSource":
+        from headrace.external_source import ExternalSource
+
+        return ExternalSource
+    module, _, leaf = name.rpartition(".")
+    found = _schema.find_class(name)
+    if found is not None:
+        op, renamed = found
+        members: dict[str, Any] = {
+            "_op": op,
+            "_renamed": name if renamed else None,
+            "__doc__": _modules.documentation(op),
+            "__signature__": _modules.signature(op, with_inputs=False),
+            "_schema_name": op.name,
+        }
+        made = type(leaf, (Operator,), members)
+    elif _schema.missing_class(name):
+        members = {"_name": name, "__doc__": _modules.missing_message(f"ops.{name}")}
+        made = type(leaf, (_Missing,), members)
+    else:
+        return None
+    made.__module__ = f"{__name__}.{module}" if module else __name__
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    return _modules.attribute(__name__, "", name, _make, globals(), _schema.class_names)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_modules.listing("", _schema.class_names), "Compose"])
+
+
+_modules.register(__name__, _make, _schema.class_names)

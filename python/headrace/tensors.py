@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Tensors and batches of the CPU: views of memory that stays as long as something looks at it."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator, Sequence
+
+from headrace import _core
+from headrace.types import DALIDataType
+
+__all__ = ["TensorCPU", "TensorListCPU", "format_batch", "format_tensor"]
+
+
+def _number(dtype: Any) -> int:
+    return int(dtype)
+
+
+class TensorCPU(_core.Tensor):
+    """One sample, or a whole batch, in host memory. NumPy, PyTorch and others read it without a copy, by the
+    buffer protocol, ``__array_interface__`` and DLPack; it may be written to.
+
+    Args:
+        data: object with the buffer protocol, ``__array_interface__`` or DLPack, or a DLPack capsule.
+        layout: one letter a dimension, or empty.
+        is_pinned: accepted; there is no GPU to pin memory for.
+
+    Raises:
+        TypeError: the object cannot be read as a tensor.
+        ValueError: the layout does not fit.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any, layout: str = "", is_pinned: bool = False) -> TensorCPU:
+        return _core.make_tensor(cls, data, layout or None, False)
+
+    @property
+    def dtype(self) -> DALIDataType:
+        """Type of the elements."""
+        return DALIDataType(self._dtype)
+
+    def as_cpu(self) -> TensorCPU:
+        """This tensor."""
+        return self
+
+    def squeeze(self, dim: int | None = None) -> bool:
+        """Removes axes of extent 1 in place: axis `dim`, or all of them. Returns whether there was one."""
+        shape, layout = self.shape(), self.layout()
+        if dim is None:
+            keep = [i for i, extent in enumerate(shape) if extent != 1]
+        else:
+            axis = dim + len(shape) if dim < 0 else dim
+            if not 0 <= axis < len(shape):
+                raise RuntimeError(f"Axis {dim} is out of range: there are {len(shape)}.")
+            keep = [i for i, extent in enumerate(shape) if i != axis or extent != 1]
+        if len(keep) == len(shape):
+            return False
+        kept = "".join(layout[i] for i in keep) if layout else ""
+        self._assign(self._view(self._dtype, tuple(shape[i] for i in keep), kept))
+        return True
+
+    def reinterpret(self, dtype: DALIDataType) -> None:
+        """Takes the elements as another type of the same size, in place.
+
+        Raises:
+            RuntimeError: the sizes differ.
+        """
+        try:
+            view = self._view(_number(dtype), tuple(self.shape()), self.layout())
+        except ValueError:
+            raise RuntimeError(
+                f"Cannot reinterpret {self.dtype} as {DALIDataType(dtype)}: the sizes differ."
+            ) from None
+        self._assign(view)
+
+    def get_property(self, key: str) -> str | None:
+        """`"layout"` or `"source_info"`; None when there is none."""
+        if key == "layout":
+            return self.layout() or None
+        if key == "source_info":
+            return self.source_info() or None
+        return None
+
+    def copy_to_external(self, ptr: Any, *unused: Any, **ignored: Any) -> None:
+        """Copies the elements to an address (int or ``ctypes.c_void_p``), which must have room for them."""
+        self._copy_to(_address(ptr))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        import numpy
+
+        array = numpy.asarray(memoryview(self))
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("copy=False: the type of the elements has to change")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __repr__(self) -> str:
+        return format_tensor(self, show_data=False)
+
+    def __str__(self) -> str:
+        return format_tensor(self, show_data=True)
+
+
+class TensorListCPU(_core.Batch):
+    """A batch: samples of one type and number of dimensions, whose shapes may differ.
+
+    Args:
+        data: DLPack capsule or array with the batch in dimension 0, another batch, or a list of tensors or
+            arrays, one a sample.
+        layout: of a sample, one letter a dimension.
+        is_pinned, contiguous: accepted; they change nothing here.
+
+    Raises:
+        TypeError: the data cannot be read, or the samples differ in type.
+        RuntimeError: the samples differ in number of dimensions.
+        ValueError: the layout does not fit.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any, layout: str | None = None, is_pinned: bool = False, contiguous: bool = True
+    ) -> TensorListCPU:
+        layout = layout or None
+        if isinstance(data, _core.Batch):
+            return _core.make_batch(cls, list(data), layout, False)
+        if isinstance(data, (list, tuple)):
+            return _core.make_batch(cls, data, layout, False)
+        return _core.make_batch_dense(cls, data, layout, False)
+
+    @staticmethod
+    def from_dlpack_list(
+        objects: Sequence[Any], layout: str | None = None, contiguous: bool = False
+    ) -> TensorListCPU:
+        """A batch of objects that speak DLPack, one a sample; `contiguous` copies them together."""
+        return _core.make_batch(TensorListCPU, list(objects), layout or None, contiguous)
+
+    @staticmethod
+    def broadcast(tensor: Any, num_samples: int) -> TensorListCPU:
+        """A batch that shows one tensor `num_samples` times."""
+        return _core.make_batch(TensorListCPU, [TensorCPU(tensor)] * num_samples, None, False)
+
+    @property
+    def dtype(self) -> DALIDataType:
+        """Type of the elements."""
+        return DALIDataType(self._dtype)
+
+    def __iter__(self) -> Iterator[TensorCPU]:
+        return (self[i] for i in range(len(self)))
+
+    def at(self, i: int) -> Any:
+        """Sample `i` as a NumPy array that shares the memory.
+
+        Raises:
+            RuntimeError: there is no such sample.
+        """
+        import numpy
+
+        if not 0 <= i < len(self):
+            raise RuntimeError(f"Index is out-of-range: {i} of {len(self)} samples.")
+        return numpy.asarray(self[i])
+
+    def is_dense_tensor(self) -> bool:
+        """Whether all samples have one shape and lie one behind the other."""
+        return self._dense() is not None
+
+    def as_tensor(self) -> TensorCPU:
+        """The batch as one tensor that shares its memory, with the batch in dimension 0.
+
+        Raises:
+            RuntimeError: the samples do not have one shape, or do not lie together.
+        """
+        dense = self._dense()
+        if dense is None:
+            raise RuntimeError(
+                "Cannot make one tensor: the samples do not all have one shape and lie together. Pad or "
+                "crop the samples to a common shape, or check is_dense_tensor() beforehand."
+            )
+        return dense
+
+    def as_reshaped_tensor(self, shape: Sequence[int]) -> TensorCPU:
+        """The batch as one tensor of `shape`, without layout.
+
+        Raises:
+            RuntimeError: another number of elements, or as for `as_tensor`.
+        """
+        dense = self.as_tensor()
+        try:
+            return dense._view(dense._dtype, tuple(int(n) for n in shape), "")
+        except ValueError:
+            raise RuntimeError(
+                f"To view the batch as a tensor, the new shape needs the same volume: {list(shape)} "
+                f"against {dense.shape()}."
+            ) from None
+
+    def as_array(self) -> Any:
+        """The batch as a NumPy array that shares its memory; samples of one shape that do not lie together
+        are copied.
+
+        Raises:
+            RuntimeError: the samples have different shapes.
+        """
+        import numpy
+
+        dense = self._dense()
+        if dense is not None:
+            return numpy.asarray(dense)
+        if len(self) == 0 or len(set(self.shape())) > 1:
+            raise RuntimeError(
+                "Cannot produce a numpy array: the tensors in the list do not all have the same shape. "
+                "Pad or crop the samples to a common shape, or check is_dense_tensor() beforehand."
+            )
+        return numpy.stack([numpy.asarray(sample) for sample in self])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.as_array()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def as_cpu(self) -> TensorListCPU:
+        """This batch."""
+        return self
+
+    asCPU = as_cpu  # the name of the first versions
+
+    def reinterpret(self, dtype: DALIDataType) -> None:
+        """Takes the elements as another type of the same size, in place.
+
+        Raises:
+            RuntimeError: the sizes differ.
+        """
+        views = list(self)
+        for view in views:
+            view.reinterpret(dtype)
+        self._assign(_core.make_batch(TensorListCPU, views, None, False))
+
+    def copy_to_external(self, ptr: Any, *unused: Any, **ignored: Any) -> None:
+        """Copies the samples to an address (int or ``ctypes.c_void_p``), one behind the other."""
+        address = _address(ptr)
+        for sample in self:
+            sample._copy_to(address)
+            address += sample.nbytes
+
+    def data_ptr(self) -> int:
+        """Address of the first sample; valid while this batch lives.
+
+        Raises:
+            RuntimeError: the samples do not lie together.
+        """
+        return self.as_tensor().data_ptr()
+
+    def source_info(self) -> list[str]:
+        """Where each sample came from."""
+        return [sample.source_info() for sample in self]
+
+    def reset(self) -> None:
+        """Lets go of the samples; the batch is empty."""
+        self._assign(_core.make_batch(TensorListCPU, [], None, True))
+
+    def __repr__(self) -> str:
+        return format_batch(self, show_data=False)
+
+    def __str__(self) -> str:
+        return format_batch(self, show_data=True)
+
+
+_core.set_classes(TensorListCPU, TensorCPU)
+
+
+def _address(ptr: Any) -> int:
+    return int(getattr(ptr, "value", ptr) or 0)
+
+
+def _facts(obj: Any, extra: list[str], shape: Any) -> list[str]:
+    lines = [f"dtype={obj.dtype}"]
+    if obj.layout():
+        lines.append(f'layout="{obj.layout()}"')
+    lines.append('device="cpu"')
+    return [*lines, *extra, f"shape={shape}"]
+
+
+def _body(name: str, lines: list[str]) -> str:
+    return f"{name}(\n    " + ",\n    ".join(lines) + ")"
+
+
+def _data_text(tensor: Any) -> str:
+    import numpy
+
+    return str(numpy.asarray(tensor)).replace("\n", "\n    ")
+
+
+def format_tensor(tensor: Any, show_data: bool = True) -> str:
+    """Text of a tensor: its elements (shortened by NumPy), type, layout and shape."""
+    lines = [_data_text(tensor)] if show_data else []
+    return _body(type(tensor).__name__, lines + _facts(tensor, [], tuple(tensor.shape())))
+
+
+def format_batch(batch: Any, show_data: bool = True) -> str:
+    """Text of a batch: its first samples, type, layout and shapes."""
+    lines = []
+    if show_data:
+        shown = [_data_text(batch[i]) for i in range(min(len(batch), 8))]
+        if len(shown) < len(batch):
+            shown.append("...")
+        lines = ["[" + ",\n     ".join(shown) + "]"]
+    return _body(
+        type(batch).__name__, lines + _facts(batch, [f"num_samples={len(batch)}"], batch.shape())
+    )

@@ -1,0 +1,383 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Element types, enumerations and constants. Every member of an enumeration is also a name of this module."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+CPU_ONLY_DEVICE_ID = -99999
+
+
+class _Enum(enum.IntEnum):
+    """Prints as DALI's enumerations do, also where IntEnum would print the number."""
+
+    __str__ = enum.Enum.__str__
+    __format__ = enum.Enum.__format__  # type: ignore[assignment]
+
+
+class DALIDataType(_Enum):
+    """Types of elements (UINT8 to BOOL) and of arguments."""
+
+    NO_TYPE = -1
+    UINT8 = 0
+    UINT16 = 1
+    UINT32 = 2
+    UINT64 = 3
+    INT8 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    FLOAT16 = 8
+    FLOAT = 9
+    FLOAT64 = 10
+    BOOL = 11
+    STRING = 12
+    _BOOL_VEC = 13
+    _INT32_VEC = 14
+    _STRING_VEC = 15
+    _FLOAT_VEC = 16
+    FEATURE = 17
+    IMAGE_TYPE = 20
+    DATA_TYPE = 21
+    INTERP_TYPE = 22
+    TENSOR_LAYOUT = 23
+    PYTHON_OBJECT = 24
+
+
+class DALIImageType(_Enum):
+    """Colour spaces of images."""
+
+    RGB = 0
+    BGR = 1
+    GRAY = 2
+    YCbCr = 3
+    ANY_DATA = 4
+
+
+class DALIInterpType(_Enum):
+    """Filters of resampling."""
+
+    INTERP_NN = 0
+    INTERP_LINEAR = 1
+    INTERP_CUBIC = 2
+    INTERP_LANCZOS3 = 3
+    INTERP_TRIANGULAR = 4
+    INTERP_GAUSSIAN = 5
+
+
+class PipelineAPIType(enum.Enum):
+    """The ways to run a pipeline, which do not mix: `run`, iterators, `schedule_run`."""
+
+    BASIC = 0
+    ITERATOR = 1
+    SCHEDULED = 2
+
+
+class TensorLayout(str):
+    """A layout, one letter a dimension ("HWC"); equal to its string."""
+
+    __slots__ = ()
+
+
+NO_TYPE = DALIDataType.NO_TYPE
+UINT8 = DALIDataType.UINT8
+UINT16 = DALIDataType.UINT16
+UINT32 = DALIDataType.UINT32
+UINT64 = DALIDataType.UINT64
+INT8 = DALIDataType.INT8
+INT16 = DALIDataType.INT16
+INT32 = DALIDataType.INT32
+INT64 = DALIDataType.INT64
+FLOAT16 = DALIDataType.FLOAT16
+FLOAT = DALIDataType.FLOAT
+FLOAT64 = DALIDataType.FLOAT64
+BOOL = DALIDataType.BOOL
+STRING = DALIDataType.STRING
+FEATURE = DALIDataType.FEATURE
+IMAGE_TYPE = DALIDataType.IMAGE_TYPE
+DATA_TYPE = DALIDataType.DATA_TYPE
+INTERP_TYPE = DALIDataType.INTERP_TYPE
+TENSOR_LAYOUT = DALIDataType.TENSOR_LAYOUT
+PYTHON_OBJECT = DALIDataType.PYTHON_OBJECT
+
+RGB = DALIImageType.RGB
+BGR = DALIImageType.BGR
+GRAY = DALIImageType.GRAY
+YCbCr = DALIImageType.YCbCr
+ANY_DATA = DALIImageType.ANY_DATA
+
+INTERP_NN = DALIInterpType.INTERP_NN
+INTERP_LINEAR = DALIInterpType.INTERP_LINEAR
+INTERP_CUBIC = DALIInterpType.INTERP_CUBIC
+INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
+INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
+INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
+
+NCHW = "NCHW"
+NHWC = "NHWC"
+NFCHW = "NFCHW"
+NFHWC = "NFHWC"
+SAME = "SAME"
+
+# ---- NumPy and other frameworks ----
+
+_NUMPY_NAMES = {
+    UINT8: "uint8",
+    UINT16: "uint16",
+    UINT32: "uint32",
+    UINT64: "uint64",
+    INT8: "int8",
+    INT16: "int16",
+    INT32: "int32",
+    INT64: "int64",
+    FLOAT16: "float16",
+    FLOAT: "float32",
+    FLOAT64: "float64",
+    BOOL: "bool",
+}
+_FROM_NAME = {name: dtype for dtype, name in _NUMPY_NAMES.items()}
+_FROM_NAME |= {"bool_": BOOL, "half": FLOAT16, "float": FLOAT, "double": FLOAT64, "int": INT32}
+
+
+def to_numpy_type(dali_type: DALIDataType) -> type:
+    """The NumPy scalar type of an element type.
+
+    Raises:
+        KeyError: the type is no type of elements.
+    """
+    import numpy
+
+    return numpy.dtype(_NUMPY_NAMES[DALIDataType(dali_type)]).type
+
+
+def to_dali_type(framework_type: Any) -> DALIDataType:
+    """The element type that a type of NumPy, PyTorch or another framework, or a name of one, stands for.
+
+    Raises:
+        TypeError: there is none.
+    """
+    if isinstance(framework_type, DALIDataType):
+        return framework_type
+    if framework_type in (bool, int, float):
+        return {bool: BOOL, int: INT32, float: FLOAT}[framework_type]
+    if isinstance(framework_type, str):
+        name = framework_type
+    else:
+        name = getattr(framework_type, "name", None) or getattr(framework_type, "__name__", None)
+        name = str(framework_type if name is None else name)
+    try:
+        return _FROM_NAME[name.rpartition(".")[2]]
+    except KeyError:
+        raise TypeError(f"No element type stands for {framework_type!r}.") from None
+
+
+# ---- constants ----
+
+_INTEGERS = frozenset((UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64))
+_FLOATS = frozenset((FLOAT16, FLOAT, FLOAT64))
+
+
+def _convert(dtype: DALIDataType, value: Any) -> bool | int | float:
+    if hasattr(value, "item"):
+        value = value.item()
+    if dtype == BOOL:
+        return bool(value)
+    if dtype in _INTEGERS:
+        return int(value)
+    return float(value)
+
+
+class ScalarConstant:
+    """A number with an element type, for arithmetic with nodes: ``image * Constant(0.5).float16()``.
+
+    Args:
+        value: bool, int or float.
+        dtype: element type; by default BOOL, INT32 or FLOAT after the value.
+
+    Raises:
+        TypeError: the value is no number, or the type is none of elements.
+    """
+
+    def __init__(self, value: bool | int | float, dtype: DALIDataType | None = None) -> None:
+        if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+            if dtype is None and hasattr(value, "dtype"):
+                dtype = to_dali_type(value.dtype)
+            value = value.item()
+        if not isinstance(value, (bool, int, float)):
+            raise TypeError(
+                f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}."
+            )
+        if dtype is None:
+            dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
+        dtype = DALIDataType(dtype)
+        if dtype not in _NUMPY_NAMES:
+            raise TypeError(f"A constant cannot be of type {dtype}.")
+        self.dtype = dtype
+        self.value = _convert(dtype, value)
+        self.shape: list[int] = []
+
+    def bool(self) -> ScalarConstant:
+        return ScalarConstant(self.value, BOOL)
+
+    def int8(self) -> ScalarConstant:
+        return ScalarConstant(self.value, INT8)
+
+    def int16(self) -> ScalarConstant:
+        return ScalarConstant(self.value, INT16)
+
+    def int32(self) -> ScalarConstant:
+        return ScalarConstant(self.value, INT32)
+
+    def int64(self) -> ScalarConstant:
+        return ScalarConstant(self.value, INT64)
+
+    def uint8(self) -> ScalarConstant:
+        return ScalarConstant(self.value, UINT8)
+
+    def uint16(self) -> ScalarConstant:
+        return ScalarConstant(self.value, UINT16)
+
+    def uint32(self) -> ScalarConstant:
+        return ScalarConstant(self.value, UINT32)
+
+    def uint64(self) -> ScalarConstant:
+        return ScalarConstant(self.value, UINT64)
+
+    def float16(self) -> ScalarConstant:
+        return ScalarConstant(self.value, FLOAT16)
+
+    def float32(self) -> ScalarConstant:
+        return ScalarConstant(self.value, FLOAT)
+
+    def float64(self) -> ScalarConstant:
+        return ScalarConstant(self.value, FLOAT64)
+
+    def __bool__(self) -> bool:  # type: ignore[valid-type]
+        return bool(self.value)
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __str__(self) -> str:
+        return f"{self.value}:{self.dtype.name}"
+
+    def __repr__(self) -> str:
+        return f"{self.value}"
+
+    def _arithmetic(self, op: str, left: Any, right: Any) -> Any:
+        from headrace import data_node
+
+        if not any(isinstance(side, data_node.DataNode) for side in (left, right)):
+            raise TypeError("One side of an operation with a constant has to be a node.")
+        return data_node.arithmetic(op, left, right)
+
+
+def _add_operators() -> None:
+    """The operators of DataNode; an operation of two constants is an error."""
+
+    def both(op: str) -> tuple[Any, Any]:
+        def forward(self: ScalarConstant, other: Any) -> Any:
+            return self._arithmetic(op, self, other)
+
+        def backward(self: ScalarConstant, other: Any) -> Any:
+            return self._arithmetic(op, other, self)
+
+        return forward, backward
+
+    names = "add sub mul truediv floordiv mod pow and or xor lshift rshift".split()
+    for name in names:
+        forward, backward = both({"truediv": "div"}.get(name, name))
+        setattr(ScalarConstant, f"__{name}__", forward)
+        setattr(ScalarConstant, f"__r{name}__", backward)
+    for name in "eq ne lt le gt ge".split():
+        setattr(ScalarConstant, f"__{name}__", both(name)[0])
+    ScalarConstant.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+_add_operators()
+
+
+def Constant(
+    value: Any,
+    dtype: DALIDataType | None = None,
+    shape: Any = None,
+    layout: str | None = None,
+    device: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """A constant: `ScalarConstant` for a number alone, otherwise a node that gives it to every sample.
+
+    Args:
+        value: number, list of numbers, or array.
+        dtype: element type; by default that of the value, where float64 becomes FLOAT, int64 INT32.
+        shape: shape of the tensor; by default that of the value.
+        layout: one letter a dimension.
+        device: "cpu".
+
+    Raises:
+        TypeError: the value is not numeric.
+    """
+    number = isinstance(value, (bool, int, float)) or getattr(value, "shape", None) == ()
+    if number and device is None and layout is None and shape is None and not kwargs:
+        return ScalarConstant(value, dtype)
+    if isinstance(value, ScalarConstant):
+        dtype = value.dtype if dtype is None else dtype
+        value = value.value
+    from headrace import _graph
+
+    return _graph.constant(value, dtype, shape, layout, device or "cpu", **kwargs)
+
+
+ConstantNode = Constant
+
+# ---- external_source ----
+
+
+class SampleInfo:
+    """Which sample an `external_source` callback has to give.
+
+    Attributes:
+        idx_in_epoch: running number of the sample in the epoch.
+        idx_in_batch: its place in the batch.
+        iteration: number of the batch in the epoch.
+        epoch_idx: number of the epoch.
+    """
+
+    __slots__ = ("idx_in_epoch", "idx_in_batch", "iteration", "epoch_idx")
+
+    def __init__(
+        self, idx_in_epoch: int, idx_in_batch: int, iteration: int, epoch_idx: int
+    ) -> None:
+        self.idx_in_epoch = idx_in_epoch
+        self.idx_in_batch = idx_in_batch
+        self.iteration = iteration
+        self.epoch_idx = epoch_idx
+
+    def __repr__(self) -> str:
+        return (
+            f"SampleInfo(idx_in_epoch={self.idx_in_epoch}, idx_in_batch={self.idx_in_batch}, "
+            f"iteration={self.iteration}, epoch_idx={self.epoch_idx})"
+        )
+
+
+class BatchInfo:
+    """Which batch an `external_source` callback has to give.
+
+    Attributes:
+        iteration: number of the batch in the epoch.
+        epoch_idx: number of the epoch.
+    """
+
+    __slots__ = ("iteration", "epoch_idx")
+
+    def __init__(self, iteration: int, epoch_idx: int) -> None:
+        self.iteration = iteration
+        self.epoch_idx = epoch_idx
+
+    def __repr__(self) -> str:
+        return f"BatchInfo(iteration={self.iteration}, epoch_idx={self.epoch_idx})"
