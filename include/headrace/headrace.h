@@ -43,8 +43,8 @@ typedef enum hr_status {
     HR_STATUS_NOT_IMPLEMENTED, /* NotImplementedError */
     HR_STATUS_IO,              /* RuntimeError: the system refused a file */
     HR_STATUS_CORRUPT,         /* RuntimeError: bytes that are not what they claim to be */
-    HR_STATUS_LIMIT,           /* RuntimeError: the configured limit on memory */
-    HR_STATUS_NO_MEMORY,       /* MemoryError */
+    HR_STATUS_LIMIT,           /* RuntimeError: a limit on sizes, pixels, scans, ... */
+    HR_STATUS_NO_MEMORY,       /* MemoryError: the system's, or what host_memory_limit allows */
     HR_STATUS_END,             /* StopIteration: a source has no more data */
     HR_STATUS_TIMEOUT,         /* the wait ended before the result came; call again */
     HR_STATUS_STATE,           /* RuntimeError: the call does not fit the object's state */
@@ -263,7 +263,7 @@ HR_API hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
 /* Cancels what is in flight, joins the workers. NULL is fine. */
 HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
 /* Takes the next iteration, waiting at most `timeout_ms` (< 0: for ever): HR_STATUS_TIMEOUT when it has
- * not come. HR_STATUS_INDEX when a source must be fed first. HR_STATUS_LIMIT when held outputs leave no memory. */
+ * not come. HR_STATUS_INDEX when a source must be fed first. HR_STATUS_NO_MEMORY when held outputs leave none. */
 HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
                                  hr_error *error);
 /* Iterations that were fed or started and not taken yet. */

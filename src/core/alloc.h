@@ -46,8 +46,8 @@ typedef struct hr_pool hr_pool;
 hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error);
 hr_pool *hr_pool_ref(hr_pool *pool);
 void hr_pool_unref(hr_pool *pool);
-/* `size` bytes, not zeroed, count as lent. HR_STATUS_LIMIT when the limit is reached,
- * HR_STATUS_NO_MEMORY when the system has none. */
+/* `size` bytes, not zeroed, count as lent. HR_STATUS_NO_MEMORY when the limit is
+ * reached or the system has none. */
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);
 /* A buffer that belongs to no pool. */
 hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);

@@ -267,8 +267,9 @@ hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *e
     pthread_mutex_unlock(&pool->lock);
     free_list(freed);
     if (!allowed)
-        return hr_fail(error, HR_STATUS_LIMIT,
-                       "%zu bytes more would exceed the memory limit of %zu bytes (%zu are held)",
+        return hr_fail(error, HR_STATUS_NO_MEMORY,
+                       "%zu bytes more would exceed host_memory_limit, %zu bytes (%zu are held by "
+                       "outputs and files read ahead; let go of outputs, or raise it)",
                        size, pool->limit, hr_pool_lent(pool));
     if (!buffer && !(buffer = buffer_new(block, error))) {
         pthread_mutex_lock(&pool->lock);

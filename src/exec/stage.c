@@ -415,8 +415,7 @@ static void settle(hr_group *g, int32_t i)
     hr_pipeline *p = g->pipeline;
     hr_sample *s = sample_at(g, i);
     hr_on_error policy = p->options.on_error;
-    bool ours =
-        s->status == HR_STATUS_NO_MEMORY || s->status == HR_STATUS_LIMIT; /* not the data's fault */
+    bool ours = s->status == HR_STATUS_NO_MEMORY; /* not the data's fault */
     bool reader = p->source_count > 0 && p->sources[0].reader;
     const char *message = s->error ? s->error->message : "out of memory";
     if (ours || policy == HR_ON_ERROR_RAISE || (policy == HR_ON_ERROR_REPLACE && !reader)) {

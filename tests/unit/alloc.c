@@ -215,9 +215,9 @@ TEST(pool_limit)
     CHECK_OK(hr_pool_create(&pool, 1000, &error), error);
     CHECK(hr_pool_limit(pool) == 1000);
     CHECK_OK(hr_pool_alloc(pool, 600, &a, &error), error);
-    CHECK(hr_pool_alloc(pool, 401, &b, &error) == HR_STATUS_LIMIT && !b);
+    CHECK(hr_pool_alloc(pool, 401, &b, &error) == HR_STATUS_NO_MEMORY && !b);
     CHECK(strstr(error.message, "1000") && strstr(error.message, "401"));
-    CHECK(hr_pool_alloc(pool, 2000, &b, &error) == HR_STATUS_LIMIT);
+    CHECK(hr_pool_alloc(pool, 2000, &b, &error) == HR_STATUS_NO_MEMORY);
     CHECK_OK(hr_pool_alloc(pool, 400, &b, &error), error);
     hr_buffer_unref(a);
     CHECK(hr_pool_lent(pool) == 400 && hr_pool_peak(pool) == 1000);
