@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A tiny harness: TEST(name) { CHECK(x); ... } and TEST_MAIN at the file's end. A failed CHECK ends its test;
- * the program prints one line a failure and a closing "N passed, N failed". */
+/* A tiny harness: TEST(name) { CHECK(x); ... } and TEST_MAIN at the file's end. A failed CHECK ends
+ * its test; the program prints one line a failure and a closing "N passed, N failed". */
 #ifndef HR_TESTS_TEST_H
 #define HR_TESTS_TEST_H
 

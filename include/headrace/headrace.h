@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The public C API: describe a graph of operators, run it as a pipeline, take batches.
- * Whatever can fail returns an hr_status and describes the failure in the hr_error given last (which may
- * be NULL). Nothing here prints, exits or keeps global state. A graph belongs to one thread; a pipeline
- * may be used from any thread, one call at a time; batches and tensors may outlive their pipeline. */
+ * Whatever can fail returns an hr_status and describes the failure in the hr_error given last
+ * (which may be NULL). Nothing here prints, exits or keeps global state. A graph belongs to one
+ * thread; a pipeline may be used from any thread, one call at a time; batches and tensors may
+ * outlive their pipeline. */
 #ifndef HEADRACE_HEADRACE_H
 #define HEADRACE_HEADRACE_H
 
@@ -30,7 +31,7 @@ extern "C" {
 
 HR_API const char *hr_version(void);
 
-/* ---- errors ------------------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 /* What kind of failure; Python raises the exception named behind it. */
 typedef enum hr_status {
@@ -61,7 +62,7 @@ typedef struct hr_error {
 
 HR_API const char *hr_status_name(hr_status status);
 
-/* ---- types -------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 /* The numbers are DALI's. */
 typedef enum hr_dtype {
@@ -101,10 +102,10 @@ typedef enum hr_interp {
     HR_INTERP_COUNT
 } hr_interp;
 
-HR_API size_t hr_dtype_size(hr_dtype dtype);      /* bytes an element; 0 for what is no element type */
+HR_API size_t hr_dtype_size(hr_dtype dtype); /* bytes an element; 0 for what is no element type */
 HR_API const char *hr_dtype_name(hr_dtype dtype); /* "UINT8", ... */
 
-/* ---- tensors ------------------------------------------------------------------------------------ */
+/* ---- tensors ---- */
 
 #define HR_MAX_NDIM 8
 
@@ -120,8 +121,8 @@ typedef struct hr_layout {
 
 typedef struct hr_buffer hr_buffer; /* a counted block of memory */
 
-/* A view: dense, row-major elements. `data` is aligned to the element; only buffers are aligned to 64
- * bytes. The view borrows `buffer` and `source_info`; what lends them says for how long. */
+/* A view: dense, row-major elements. `data` is aligned to the element; only buffers are aligned to
+ * 64 bytes. The view borrows `buffer` and `source_info`; what lends them says for how long. */
 typedef struct hr_tensor {
     void *data;
     hr_dtype dtype;
@@ -139,14 +140,15 @@ HR_API void hr_buffer_unref(hr_buffer *buffer);     /* any thread; NULL is fine 
 HR_API void *hr_buffer_data(const hr_buffer *buffer);
 HR_API size_t hr_buffer_size(const hr_buffer *buffer);
 
-/* A batch: a list of samples of one type and number of dimensions; counted, immutable but for its layout. */
+/* A batch: a list of samples of one type and number of dimensions; counted, immutable but for its
+ * layout. */
 typedef struct hr_batch hr_batch;
 
-/* Copies `tensors` (their elements too unless `no_copy`, which needs every tensor to have a buffer to hold
- * on to). Shapes may differ; dtype and ndim may not: HR_STATUS_TYPE / HR_STATUS_ERROR. */
-HR_API hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count, bool no_copy,
-                                 hr_error *error);
-/* Takes memory of the caller's as a buffer: `release(context)` runs when the last holder lets go. */
+/* Copies `tensors` (their elements too unless `no_copy`, which needs every tensor to have a buffer
+ * to hold on to). Shapes may differ; dtype and ndim may not: HR_STATUS_TYPE / HR_STATUS_ERROR. */
+HR_API hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count,
+                                 bool no_copy, hr_error *error);
+/* Takes memory of the caller's as a buffer: `release(context)` runs once nobody holds it. */
 HR_API hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
                                  void *context, hr_error *error);
 HR_API hr_batch *hr_batch_ref(hr_batch *batch);
@@ -154,12 +156,12 @@ HR_API void hr_batch_unref(hr_batch *batch);
 HR_API int32_t hr_batch_size(const hr_batch *batch);
 /* The i-th sample; valid while the batch is held. NULL when out of range. */
 HR_API const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i);
-/* The whole batch as one tensor with the batch in dimension 0 (zero-copy). false when shapes differ or the
- * samples do not lie one behind the other. */
+/* The whole batch as one tensor with the batch in dimension 0 (zero-copy). false when shapes differ
+ * or the samples do not lie one behind the other. */
 HR_API bool hr_batch_dense(const hr_batch *batch, hr_tensor *out);
 HR_API hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *error);
 
-/* ---- graphs ------------------------------------------------------------------------------------- */
+/* ---- graphs ---- */
 
 typedef struct hr_graph hr_graph;
 
@@ -222,17 +224,22 @@ HR_API int32_t hr_graph_node_outputs(const hr_graph *graph, int32_t node);
 /* The node of that name; -1 when there is none. */
 HR_API int32_t hr_graph_find_node(const hr_graph *graph, const char *name);
 /* A portable text of the graph; `*text` is freed with hr_string_free. */
-HR_API hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, hr_error *error);
+HR_API hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size,
+                                    hr_error *error);
 /* The text is hostile: any bytes give a graph or an error. */
 HR_API hr_status hr_graph_parse(hr_graph **out, const char *text, size_t size, hr_error *error);
 HR_API void hr_string_free(char *text);
 
-/* ---- pipelines ---------------------------------------------------------------------------------- */
+/* ---- pipelines ---- */
 
 typedef struct hr_pipeline hr_pipeline;
 typedef struct hr_outputs hr_outputs; /* one iteration's batches; counted */
 
-typedef enum hr_on_error { HR_ON_ERROR_RAISE = 0, HR_ON_ERROR_REPLACE, HR_ON_ERROR_SKIP } hr_on_error;
+typedef enum hr_on_error {
+    HR_ON_ERROR_RAISE = 0,
+    HR_ON_ERROR_REPLACE,
+    HR_ON_ERROR_SKIP
+} hr_on_error;
 
 typedef struct hr_pipeline_options {
     size_t struct_size; /* sizeof(hr_pipeline_options), set by hr_pipeline_options_init */
@@ -244,33 +251,36 @@ typedef struct hr_pipeline_options {
     bool fuse;   /* false: one operator after the other, same bytes */
     bool strict; /* warnings about damaged data are errors */
     bool set_affinity;
-    size_t host_memory_limit;   /* bytes held by outputs and read-ahead; 0: three quarters of memory */
-    size_t read_ahead_limit;    /* bytes of files read before they are needed; 0: 64 MiB */
-    int64_t max_image_pixels;   /* 0: 2^28 */
-    const char *quarantine;     /* append bad files to this file, one a line; or NULL */
-    const char *trace;          /* write a Chrome trace here; NULL: HEADRACE_TRACE decides */
-    const void *checkpoint;     /* state to resume from, or NULL */
+    size_t host_memory_limit; /* bytes in outputs and read-ahead; 0: three quarters of memory */
+    size_t read_ahead_limit;  /* bytes of files read before they are needed; 0: 64 MiB */
+    int64_t max_image_pixels; /* 0: 2^28 */
+    const char *quarantine;   /* append bad files to this file, one a line; or NULL */
+    const char *trace;        /* write a Chrome trace here; NULL: HEADRACE_TRACE decides */
+    const void *checkpoint;   /* state to resume from, or NULL */
     size_t checkpoint_size;
     int32_t cpu_level; /* 0: the best this CPU has; 1 base, 3 v3, 4 v4 (also HEADRACE_CPU_LEVEL) */
 } hr_pipeline_options;
 
 HR_API void hr_pipeline_options_init(hr_pipeline_options *options);
 
-/* Compiles the graph (which is copied and may be destroyed). Work starts at once unless sources need
- * feeding. */
+/* Compiles the graph (which is copied and may be destroyed). Work starts at once unless sources
+ * need feeding. */
 HR_API hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
                                     const hr_pipeline_options *options, hr_error *error);
 /* Cancels what is in flight, joins the workers. NULL is fine. */
 HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
-/* Takes the next iteration, waiting at most `timeout_ms` (< 0: for ever): HR_STATUS_TIMEOUT when it has
- * not come. HR_STATUS_INDEX when a source must be fed first. HR_STATUS_NO_MEMORY when held outputs leave none. */
+/* Takes the next iteration, waiting at most `timeout_ms` (< 0: for ever): HR_STATUS_TIMEOUT when it
+ * has not come. HR_STATUS_INDEX when a source must be fed first. HR_STATUS_NO_MEMORY when held
+ * outputs leave none. */
 HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
                                  hr_error *error);
 /* Iterations that were fed or started and not taken yet. */
 HR_API int32_t hr_pipeline_pending(hr_pipeline *pipeline);
-/* How many more batches the source `node` (external_source) can take now; at least 1 when nothing is in flight. */
+/* How many more batches the source `node` (external_source) can take now; at least 1 when nothing
+ * is in flight. */
 HR_API int32_t hr_pipeline_feed_room(hr_pipeline *pipeline, int32_t node);
-/* Gives the source `node` its next batches, one an output of the node; they are referenced, not copied. */
+/* Gives the source `node` its next batches, one an output of the node; they are referenced, not
+ * copied. */
 HR_API hr_status hr_pipeline_feed(hr_pipeline *pipeline, int32_t node, hr_batch *const *batches,
                                   int32_t count, hr_error *error);
 
@@ -290,22 +300,24 @@ typedef struct hr_reader_meta {
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
                                          hr_error *error);
 
-/* State after the last iteration taken: pass it as `checkpoint` to continue exactly there. Texts are freed
- * with hr_string_free. */
-HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size_t *size, hr_error *error);
+/* State after the last iteration taken: pass it as `checkpoint` to continue exactly there. Texts
+ * are freed with hr_string_free. */
+HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size_t *size,
+                                        hr_error *error);
 /* JSON: counters since the start (see docs/statistics.md). */
 HR_API hr_status hr_pipeline_stats(hr_pipeline *pipeline, char **json, hr_error *error);
 /* What holds this pipeline back, in words. */
 HR_API hr_status hr_pipeline_explain(hr_pipeline *pipeline, char **text, hr_error *error);
-/* JSON list of bad samples: {"iteration","index","epoch","source","operator","message","action"}. */
+/* JSON list of bad samples with the keys iteration, index, epoch, source, operator, message and
+ * action. */
 HR_API hr_status hr_pipeline_errors(hr_pipeline *pipeline, char **json, hr_error *error);
 /* The compiled plan in words: stages, nodes, fused chains. */
 HR_API hr_status hr_pipeline_describe(hr_pipeline *pipeline, char **text, hr_error *error);
 
-/* Called by whoever forks: in the child every call on this pipeline fails with HR_STATUS_STATE (the library
- * notices a fork by itself; see docs/architecture.md). */
+/* Called by whoever forks: in the child every call on this pipeline fails with HR_STATUS_STATE (the
+ * library notices a fork by itself; see docs/architecture.md). */
 
-/* ---- what there is ------------------------------------------------------------------------------ */
+/* ---- what there is ---- */
 
 /* JSON description of the operators: names, arguments, types, defaults, docs. */
 HR_API hr_status hr_schema_json(char **json, hr_error *error);

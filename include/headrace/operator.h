@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What an operator is and sees. In-tree operators and plug-ins include this same file; a plug-in calls back
- * only through `hr_host` and so links against nothing of ours.
- * An operator is one table, `hr_op_def`; everything said there (names, types, defaults, ranges, docs) is
- * checked and documented from the table and is never checked again by the operator. */
+/* What an operator is and sees. In-tree operators and plug-ins include this same file; a plug-in
+ * calls back only through `hr_host` and so links against nothing of ours. An operator is one table,
+ * `hr_op_def`; everything said there (names, types, defaults, ranges, docs) is checked and
+ * documented from the table and is never checked again by the operator. */
 #ifndef HEADRACE_OPERATOR_H
 #define HEADRACE_OPERATOR_H
 
@@ -15,7 +15,7 @@ extern "C" {
 
 #define HR_OP_ABI_VERSION 1
 
-/* ---- arguments ---------------------------------------------------------------------------------- */
+/* ---- arguments ---- */
 
 /* C type of the field in the operator's args struct, behind each. */
 typedef enum hr_arg_type {
@@ -58,29 +58,33 @@ enum {
     HR_ARG_PER_SAMPLE = 1 << 0,
     HR_ARG_PER_FRAME = 1 << 1,
     HR_ARG_REQUIRED = 1 << 2,
-    /* Absence is meaningful: the field is then NaN (FLOAT), NULL (strings, lists), -1 (enumerations, INT,
-     * INT64), whatever `def` documents. */
+    /* Absence is meaningful: the field is then NaN (FLOAT), NULL (strings, lists), -1
+     * (enumerations, INT, INT64), whatever `def` documents. */
     HR_ARG_OPTIONAL = 1 << 3,
     HR_ARG_DEPRECATED = 1 << 4, /* works; `use` names the new one */
     HR_ARG_IGNORED = 1 << 5,    /* accepted and checked, changes nothing */
-    HR_ARG_SCALAR_OK = 1 << 6,  /* a list of one may be written as a number (lists: always accepted) */
-    HR_ARG_NONFINITE = 1 << 7   /* FLOAT, FLOATS: NaN and infinities are values; otherwise they are refused */
+    /* A list of one may be written as a number (lists: always accepted). */
+    HR_ARG_SCALAR_OK = 1 << 6,
+    /* FLOAT, FLOATS: NaN and infinities are values; otherwise they are refused. */
+    HR_ARG_NONFINITE = 1 << 7
 };
 
 typedef struct hr_arg_def {
     const char *name;
     hr_arg_type type;
     uint32_t flags;
-    size_t offset;       /* of the field in the args struct; unused with HR_ARG_IGNORED */
-    size_t size;         /* sizeof the field; checked against `type` when the table is registered */
-    const char *def;     /* default as a Python literal: "1", "0.5", "True", "[0.08, 1.0]", "\"round\"",
-                            "FLOAT", "INTERP_LINEAR", "RGB"; NULL for required and plain optional ones */
-    const char *doc;     /* one or more sentences with units */
-    double min, max;     /* allowed range of numbers and list elements, inclusive; none when both are 0 */
+    size_t offset; /* of the field in the args struct; unused with HR_ARG_IGNORED */
+    size_t size;   /* sizeof the field; checked against `type` when the table is registered */
+    /* Default as a Python literal: "1", "0.5", "True", "[0.08, 1.0]", "\"round\"", "FLOAT",
+     * "INTERP_LINEAR", "RGB"; NULL for required and plain optional ones. */
+    const char *def;
+    const char *doc; /* one or more sentences with units */
+    /* Allowed range of numbers and list elements, inclusive; none when both are 0. */
+    double min, max;
     int32_t count_min, count_max; /* allowed lengths of a list; none when both are 0 */
-    const char *choices; /* allowed strings: "round|truncate" */
-    const char *use;     /* deprecated: the argument that replaces it */
-    const char *since;   /* deprecated: since this version */
+    const char *choices;          /* allowed strings: "round|truncate" */
+    const char *use;              /* deprecated: the argument that replaces it */
+    const char *since;            /* deprecated: since this version */
 } hr_arg_def;
 
 /* HR_ARG(struct, field, TYPE, flags, default, "doc"[, .min = 0, .max = 1, ...]) */
@@ -90,15 +94,20 @@ typedef struct hr_arg_def {
         .size = sizeof(((S *)0)->field), .def = (deflt), .doc = __VA_ARGS__                        \
     }
 /* An argument that is accepted, checked, and changes nothing here; the doc says why. */
-#define HR_ARG_ACCEPT(arg, kind, deflt, ...)                                                          \
-    {                                                                                                 \
-        .name = #arg, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_IGNORED, .def = (deflt), .doc = __VA_ARGS__ \
+#define HR_ARG_ACCEPT(arg, kind, deflt, ...)                                                       \
+    {                                                                                              \
+        .name = #arg, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_IGNORED, .def = (deflt),         \
+        .doc = __VA_ARGS__                                                                         \
     }
-#define HR_ARG_END {.type = HR_ARG_TYPE_END}
+#define HR_ARG_END                                                                                 \
+    {                                                                                              \
+        .type = HR_ARG_TYPE_END                                                                    \
+    }
 
-/* ---- one sample at one node ----------------------------------------------------------------------- */
+/* ---- one sample at one node ---- */
 
-/* Counter-based random numbers (Philox 4x32-10): number k of this node for this sample. See core/rng.h. */
+/* Counter-based random numbers (Philox 4x32-10): number k of this node for this sample. See
+ * core/rng.h. */
 typedef struct hr_rng {
     uint32_t key[2];
     uint32_t counter[4]; /* counter[0] counts draws of four; the rest names the sample */
@@ -112,41 +121,41 @@ typedef struct hr_task hr_task;
 
 typedef struct hr_op_call {
     const struct hr_op_def *def;
-    const void *args;     /* the operator's args struct for this sample, checked */
-    void *state;          /* what `create` made for this node; shared by workers, so read-only */
+    const void *args; /* the operator's args struct for this sample, checked */
+    void *state;      /* what `create` made for this node; shared by workers, so read-only */
     const hr_tensor *in;
     int32_t n_in;
-    hr_tensor *out;       /* infer fills dtype, shape, layout; run finds `data` there */
+    hr_tensor *out; /* infer fills dtype, shape, layout; run finds `data` there */
     int32_t n_out;
     const char *source_info; /* of the sample, or NULL */
     hr_rng rng;
     hr_arena *arena;
-    void *memo;           /* infer may leave something from the arena for run */
-    hr_task *task;        /* for hr_task_warn */
+    void *memo;                       /* infer may leave something from the arena for run */
+    hr_task *task;                    /* for hr_task_warn */
     const struct hr_kernels *kernels; /* the pixel loops of this CPU level: kernels/kernels.h */
 } hr_op_call;
 
-/* Records damage that does not stop the sample: design section 8. Fails (CORRUPT) if the pipeline is strict. */
+/* Records damage that does not stop the sample. Fails (CORRUPT) if the pipeline is strict. */
 hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...) HR_PRINTF(3, 4);
 /* Limits that apply to this sample; defaults when `task` is NULL. */
 int64_t hr_task_max_pixels(const hr_task *task);
 
-/* ---- readers -------------------------------------------------------------------------------------- */
+/* ---- readers ---- */
 
 /* Where the bytes of an item lie. Borrowed from the reader's state. */
 typedef struct hr_span {
-    const char *root;   /* folder that `path` is relative to, or NULL */
-    const char *path;   /* as listed: goes to source_info and messages */
+    const char *root; /* folder that `path` is relative to, or NULL */
+    const char *path; /* as listed: goes to source_info and messages */
     int64_t offset;
-    int64_t size;       /* < 0: to the end of the file */
+    int64_t size; /* < 0: to the end of the file */
 } hr_span;
 
 /* An indexed source: count; read item i. Its args struct begins with hr_sampler_args. */
 typedef struct hr_reader_def {
     int64_t (*count)(const void *state);
     hr_status (*locate)(const void *state, int64_t index, hr_span *span, hr_error *error);
-    /* `bytes` is a 1-D UINT8 tensor with a buffer; outputs may refer to it (set data and buffer, as VIEW
-     * operators do) or are allocated from c->arena. */
+    /* `bytes` is a 1-D UINT8 tensor with a buffer; outputs may refer to it (set data and buffer, as
+     * VIEW operators do) or are allocated from c->arena. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
 } hr_reader_def;
 
@@ -157,22 +166,23 @@ typedef struct hr_sampler_args {
     int64_t shuffle_after_epoch_seed;
 } hr_sampler_args;
 
-/* ---- the table ------------------------------------------------------------------------------------ */
+/* ---- the table ---- */
 
 enum {
-    HR_OP_SOURCE = 1 << 0,     /* no inputs from the graph; a reader, or fed from outside */
-    HR_OP_RANDOM = 1 << 1,     /* has `seed`; never merged with an equal node unless the seed is explicit */
-    HR_OP_VIEW = 1 << 2,       /* output 0 shares input 0's memory: run sets data and buffer itself */
-    HR_OP_INPLACE = 1 << 3,    /* may overwrite input 0 where it is not used elsewhere */
-    HR_OP_SEQUENCE = 1 << 4,   /* documented as accepting frames (layouts that start with F) */
+    HR_OP_SOURCE = 1 << 0,   /* no inputs from the graph; a reader, or fed from outside */
+    HR_OP_RANDOM = 1 << 1,   /* has `seed`; merged with an equal node only if that is explicit */
+    HR_OP_VIEW = 1 << 2,     /* output 0 shares input 0's memory: run sets data and buffer itself */
+    HR_OP_INPLACE = 1 << 3,  /* may overwrite input 0 where it is not used elsewhere */
+    HR_OP_SEQUENCE = 1 << 4, /* documented as accepting frames (layouts that start with F) */
     HR_OP_VOLUMETRIC = 1 << 5, /* documented as accepting a depth axis */
     HR_OP_ORDERED = 1 << 6,    /* must see iterations in order, one at a time */
     HR_OP_HIDDEN = 1 << 7,     /* not listed in fn and ops */
     HR_OP_DEPRECATED = 1 << 8,
-    HR_OP_CHEAP = 1 << 9       /* dearer to call than to run: called with many samples at once */
+    HR_OP_CHEAP = 1 << 9 /* dearer to call than to run: called with many samples at once */
 };
 
-/* Where an operator stands in an image program; a chain may only go forward (WINDOW fits anywhere). */
+/* Where an operator stands in an image program; a chain only goes forward (WINDOW fits anywhere).
+ */
 typedef enum hr_lower_rank {
     HR_LOWER_RANK_NONE = 0,
     HR_LOWER_RANK_WINDOW,   /* crop, flip: composes into coordinates */
@@ -187,8 +197,8 @@ typedef enum hr_lower_rank {
 
 typedef struct hr_input_def {
     const char *name;    /* "data" */
-    const char *layouts; /* "HWC|FHWC"; NULL: any. A tensor without layout is taken as the first one whose
-                            length is its ndim */
+    const char *layouts; /* "HWC|FHWC"; NULL: any. A tensor without layout is taken as the first one
+                            whose length is its ndim */
     bool any_device;
 } hr_input_def;
 
@@ -201,35 +211,38 @@ typedef struct hr_op_def {
     uint32_t struct_size; /* sizeof(hr_op_def) of whoever compiled the table */
     const char *name;     /* under fn: "decoders.image" */
     const char *doc;
-    const char *const *aliases; /* other names that work: {"image_decoder", "ops:HostDecoder", NULL}; "ops:X"
-                                   names a class only; all are deprecated names. Or NULL */
-    const char *devices;  /* of DALI, for docs: "cpu|gpu|mixed" */
+    /* Other names that work: {"image_decoder", "ops:HostDecoder", NULL}; "ops:X" names a class
+     * only; all are deprecated names. Or NULL. */
+    const char *const *aliases;
+    const char *devices; /* of DALI, for docs: "cpu|gpu|mixed" */
     uint32_t flags;
     const hr_arg_def *args;
     size_t args_size;
-    hr_input_def in[4];   /* inputs beyond the described ones are like the last described */
+    hr_input_def in[4]; /* inputs beyond the described ones are like the last described */
     int32_t in_min, in_max;
     hr_output_def out[4];
-    int32_t out_count;    /* outputs; < 0: `outputs` says */
+    int32_t out_count; /* outputs; < 0: `outputs` says */
     int32_t (*outputs)(const void *args, int32_t n_in);
-    /* Checks across arguments, once a node, with the constants (per-sample ones hold their absent value). */
+    /* Checks across arguments, once a node, with the constants (per-sample ones hold their absent
+     * value). */
     hr_status (*check)(const void *args, uint64_t given, hr_error *error);
     /* Node state that does not change; `seed` is the node's. */
     hr_status (*create)(const void *args, void **state, hr_error *error);
     void (*destroy)(void *state);
     /* Type, shape and layout of the outputs of one sample. */
     hr_status (*infer)(hr_op_call *c, hr_error *error);
-    /* Adds this operator, for this sample, to an image program (image/program.h), which the executor has started
-     * from input 0 (with in[0].layouts) unless a node before did; only rank SOURCE starts it itself. c->out is NULL,
-     * and behind another node c->in[0] is not there: ask the program. HR_STATUS_NOT_FUSABLE cuts the chain; from
-     * a fresh program it means: use infer and run_cpu. */
+    /* Adds this operator, for this sample, to an image program (image/program.h), which the
+     * executor has started from input 0 (with in[0].layouts) unless a node before did; only rank
+     * SOURCE starts it itself. c->out is NULL, and behind another node c->in[0] is not there: ask
+     * the program. HR_STATUS_NOT_FUSABLE cuts the chain; from a fresh program it means: use infer
+     * and run_cpu. */
     hr_status (*lower)(hr_op_call *c, hr_image_program *program, hr_error *error);
     hr_lower_rank lower_rank;
-    /* The work, on a group of `n` samples (1 unless CHEAP). Optional where `lower` covers every input. When
-     * a group fails the executor calls again sample by sample. */
+    /* The work, on a group of `n` samples (1 unless CHEAP). Optional where `lower` covers every
+     * input. When a group fails the executor calls again sample by sample. */
     hr_status (*run_cpu)(hr_op_call *calls, int32_t n, hr_error *error);
-    /* Operators whose meaning is the batch: describes and computes the outputs of all samples of the iteration;
-     * their memory comes from the arena (or views of inputs' buffers). */
+    /* Operators whose meaning is the batch: describes and computes the outputs of all samples of
+     * the iteration; their memory comes from the arena (or views of inputs' buffers). */
     hr_status (*run_batch)(hr_op_call *calls, int32_t n, hr_error *error);
     const hr_reader_def *reader; /* SOURCE: an indexed source; NULL: fed from outside */
 } hr_op_def;

@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Three kinds of memory. `hr_alloc`: plain, for things that live long. `hr_arena`: a worker's
  * scratch, freed whole at the end of a task. `hr_pool`: recycled, counted 64-byte aligned buffers
- * padded by 64 bytes, with a limit; a buffer keeps its pool alive, so it may outlive the pipeline.
- */
+ * padded by 64 bytes, with a limit; a buffer keeps its pool alive and may outlive the pipeline. */
 #ifndef HR_CORE_ALLOC_H
 #define HR_CORE_ALLOC_H
 
@@ -30,8 +29,7 @@ void hr_alloc_fail_after(int64_t n);
 /* ---- arena: one thread ---- */
 hr_status hr_arena_create(hr_arena **out, hr_error *error);
 void hr_arena_destroy(hr_arena *arena);
-/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when there is no memory.
- */
+/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when memory is out. */
 void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error);
 void hr_arena_reset(hr_arena *arena); /* keeps its blocks for the next task, up to a bound */
 typedef struct hr_arena_mark {

@@ -21,8 +21,8 @@ uint16_t hr_half_from_float(float value); /* nearest even; overflow to inf; NaN 
  * `cast`. */
 void hr_convert(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count);
 double hr_element_double(const void *data, hr_dtype dtype, size_t i); /* one element, as a double */
-int64_t hr_element_int(const void *data, hr_dtype dtype,
-                       size_t i); /* floats truncate and saturate */
+/* Floats truncate and saturate. */
+int64_t hr_element_int(const void *data, hr_dtype dtype, size_t i);
 
 /* Round half away from zero to u8 with saturation; NaN is 0. */
 static inline uint8_t hr_round_u8(float v)

@@ -9,10 +9,11 @@
 /* Writes the message (`error` may be NULL) and returns `status`, so that a failure is one
  * statement. */
 hr_status hr_fail(hr_error *error, hr_status status, const char *fmt, ...) HR_PRINTF(3, 4);
-hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...)
-    HR_PRINTF(3, 4); /* HR_STATUS_IO */
+/* HR_STATUS_IO, with the system's word for `code` behind the message. */
+hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...) HR_PRINTF(3, 4);
 hr_status hr_fail_memory(hr_error *error, size_t size);
-/* Puts "text: " before the message already there and returns its status. */
+/* Puts "text: " before the message already there and returns its status; HR_STATUS_ERROR when
+ * `error` is NULL. */
 hr_status hr_error_prefix(hr_error *error, const char *fmt, ...) HR_PRINTF(2, 3);
 
 #define HR_TRY(call)                                                                               \

@@ -17,11 +17,10 @@ void hr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]
 uint32_t hr_rng_u32(const hr_rng *rng, uint64_t k);
 double hr_rng_unit(const hr_rng *rng, uint64_t k); /* [0, 1): 32 bits */
 float hr_rng_unitf(const hr_rng *rng, uint64_t k); /* [0, 1): 24 bits */
-int64_t hr_rng_below(const hr_rng *rng, uint64_t k,
-                     int64_t n); /* [0, n), n >= 1; uses draws k and k + 1 */
+/* [0, n), n >= 1; uses draws k and k + 1. */
+int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n);
 
-/* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) a position, no
- * memory. */
+/* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) a position. */
 int64_t hr_permute(uint64_t key, int64_t n, int64_t i);
 uint64_t hr_mix(uint64_t a, uint64_t b); /* hashes two words into one */
 

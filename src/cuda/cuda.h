@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What libheadrace_cuda.so offers: one exported entry, hr_cuda_module, that is looked up with dlsym. The module
- * links the CUDA runtime statically and nothing of ours. */
+/* What libheadrace_cuda.so offers: one exported entry, hr_cuda_module, that is looked up with
+ * dlsym. The module links the CUDA runtime statically and nothing of ours. */
 #ifndef HR_CUDA_CUDA_H
 #define HR_CUDA_CUDA_H
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The image program: window of the source -> resample -> window, mirror -> pointwise -> normalise -> type,
- * layout. Operators' `lower` functions build it with the hr_program_* calls, in the order in which the user
- * wrote them; a call that cannot be added answers HR_STATUS_NOT_FUSABLE and leaves the program as it was.
- * Rounding stays where the unfused operators round, so fused and unfused give the same bytes.
+/* The image program: window of the source -> resample -> window, mirror -> pointwise -> normalise
+ * -> type, layout. Operators' `lower` functions build it with the hr_program_* calls, in the order
+ * in which the user wrote them; a call that cannot be added answers HR_STATUS_NOT_FUSABLE and
+ * leaves the program as it was. Rounding stays where the unfused operators round, so fused and
+ * unfused give the same bytes.
  *
- * Any layout is (outer dimensions) x H x W x (inner channels): HWC has no outer and C inner, FCHW has outer F, C
- * and one inner channel, DHWC outer D. All pictures of a sample go through the same program. */
+ * Any layout is (outer dimensions) x H x W x (inner channels): HWC has no outer and C inner, FCHW
+ * has outer F, C and one inner channel, DHWC outer D. All pictures of a sample go through the same
+ * program. */
 #ifndef HR_IMAGE_PROGRAM_H
 #define HR_IMAGE_PROGRAM_H
 
@@ -25,16 +27,16 @@ typedef struct hr_window {
 /* A coded picture: decodes a window of itself. Lives in the arena until the task ends. */
 typedef struct hr_image_source {
     void *context;
-    /* Writes window.h rows of window.w * channels elements of the program's src_dtype, `stride` bytes apart. The
-     * window lies inside the picture. */
+    /* Writes window.h rows of window.w * channels elements of the program's src_dtype, `stride`
+     * bytes apart. The window lies inside the picture. */
     hr_status (*decode)(void *context, hr_window window, void *dst, size_t stride, hr_op_call *c,
                         hr_error *error);
 } hr_image_source;
 
 typedef struct hr_outer {
     char letter;
-    int64_t extent, stride;  /* of the source, stride in elements */
-    int64_t start, count;    /* what is taken of it */
+    int64_t extent, stride; /* of the source, stride in elements */
+    int64_t start, count;   /* what is taken of it */
     bool reverse;
 } hr_outer;
 
@@ -44,7 +46,8 @@ typedef struct hr_resample_axis {
     int32_t out;
     hr_interp interp; /* resolved: min or mag filter */
     bool antialias;
-    bool running; /* NN: positions are summed up, rounding as they go, as DALI does along H; the program sets it */
+    bool running; /* NN: positions are summed up, rounding as they go, as DALI does along H; the
+                     program sets it */
 } hr_resample_axis;
 
 typedef enum hr_point_kind {
@@ -78,7 +81,8 @@ struct hr_image_program {
     bool mirror_x, mirror_y;
     bool has_fill;
     int32_t fill_count;
-    float fill[HR_CHANNELS_MAX]; /* one a channel, in the output's units; added channels have theirs too */
+    float fill[HR_CHANNELS_MAX]; /* one a channel, in the output's units; added channels have theirs
+                                    too */
 
     hr_point_step point[HR_POINT_MAX];
     int32_t point_count;
@@ -86,58 +90,64 @@ struct hr_image_program {
     bool normalize;
     int32_t norm_count; /* 1, or one a channel */
     float mean[HR_CHANNELS_MAX], mul[HR_CHANNELS_MAX];
-    int32_t pad_channels; /* channels written, the added ones zero (or fill); 0: as many as there are */
+    int32_t pad_channels; /* channels written, added ones zero (or fill); 0: none are added */
 
     hr_dtype dtype;   /* of the output */
     hr_layout layout; /* of the output */
 };
 
 /* Starts a program. `layouts` as in hr_input_def. */
-hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const char *layouts, hr_error *error);
+hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const char *layouts,
+                                 hr_error *error);
 /* An HWC picture. */
-hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_dtype dtype, int64_t height,
-                                int64_t width, int32_t channels, hr_error *error);
+hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_dtype dtype,
+                                int64_t height, int64_t width, int32_t channels, hr_error *error);
 
-/* Extent now (after what was added so far) of H, W, C, D, F; 1 for a dimension that is not there. */
+/* Extent after what was added so far of H, W, C, D, F; 1 for a dimension that is not there. */
 int64_t hr_program_extent(const hr_image_program *p, char letter);
 bool hr_program_has(const hr_image_program *p, char letter);
 hr_dtype hr_program_dtype(const hr_image_program *p);
 
-/* Keeps a window of the picture as it is now. A window that sticks out needs `fill` (count 1 or channels; in the
- * picture's type), otherwise: HR_STATUS_ERROR; after it only windows inside, flips, casts and the output's layout
- * can be added. Windows and flips commute with per-pixel steps, so an operator whose fill comes after its
- * normalisation adds the normalisation first, then the window. */
-hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fill, int32_t fill_count,
-                          hr_error *error);
+/* Keeps a window of the picture as it is now. A window that sticks out needs `fill` (count 1 or
+ * channels; in the picture's type), otherwise: HR_STATUS_ERROR; after it only windows inside,
+ * flips, casts and the output's layout can be added. Windows and flips commute with per-pixel
+ * steps, so an operator whose fill comes after its normalisation adds the normalisation first, then
+ * the window. */
+hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fill,
+                          int32_t fill_count, hr_error *error);
 /* Keeps start .. start + count - 1 of an outer dimension ('D'). */
-hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start, int64_t count, hr_error *error);
-hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, bool depthwise, hr_error *error);
+hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start, int64_t count,
+                                hr_error *error);
+hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, bool depthwise,
+                          hr_error *error);
 /* Axes are relative to the picture now. `dtype` is the picture's or FLOAT. */
-hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y, const hr_resample_axis *x,
-                              hr_dtype dtype, hr_error *error);
+hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
+                              const hr_resample_axis *x, hr_dtype dtype, hr_error *error);
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error);
-/* (v - mean) * mul, then to `dtype` (FLOAT, FLOAT16, UINT8, INT8: half away, saturated). count is 1 or channels. */
-hr_status hr_program_normalize(hr_image_program *p, const float *mean, const float *mul, int32_t count,
-                               hr_dtype dtype, hr_error *error);
-/* Permutes dimensions on output ("CHW"; a permutation of all letters, NULL: as they are), pads channels to
- * `pad_channels` (0: no) with 0, or with `fill` (the one of that channel, or the last). */
-hr_status hr_program_output(hr_image_program *p, const char *layout, int32_t pad_channels, const float *fill,
-                            int32_t fill_count, hr_error *error);
+/* (v - mean) * mul, then to `dtype` (FLOAT, FLOAT16, UINT8, INT8: half away, saturated). count is 1
+ * or channels. */
+hr_status hr_program_normalize(hr_image_program *p, const float *mean, const float *mul,
+                               int32_t count, hr_dtype dtype, hr_error *error);
+/* Permutes dimensions on output ("CHW"; a permutation of all letters, NULL: as they are), pads
+ * channels to `pad_channels` (0: no) with 0, or with `fill` (that channel's, or the last). */
+hr_status hr_program_output(hr_image_program *p, const char *layout, int32_t pad_channels,
+                            const float *fill, int32_t fill_count, hr_error *error);
 
 /* What the program makes: dtype, shape, layout. */
 void hr_program_describe(const hr_image_program *p, hr_tensor *out);
-/* Runs it into `out` (dense, described by hr_program_describe; written exactly, nothing beyond). Scratch comes from
- * c->arena, loops from c->kernels; `c` also goes to the coded source. */
+/* Runs it into `out` (dense, described by hr_program_describe; written exactly, nothing beyond).
+ * Scratch comes from c->arena, loops from c->kernels; `c` also goes to the coded source. */
 hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error);
 
-/* Filter taps of one axis, as numerics.md section 3.1 says; used by the program and by N-axis resampling. n: length
- * of the input axis. Taps outside [0, n) are folded onto the edge element. Memory from the arena. */
+/* Filter taps of one axis, as numerics.md section 3.1 says; used by the program and by N-axis
+ * resampling. n: length of the input axis. Taps outside [0, n) are folded onto the edge element.
+ * Memory from the arena. */
 typedef struct hr_filter_taps {
     int32_t out, taps;    /* every output element has `taps` consecutive taps */
     const int32_t *start; /* first input element, 0 <= start, start + taps <= n */
     const float *coef;    /* out x taps, each output's sum to 1 */
 } hr_filter_taps;
-hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n, hr_arena *arena,
-                         hr_error *error);
+hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n,
+                         hr_arena *arena, hr_error *error);
 
 #endif

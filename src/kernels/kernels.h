@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Loops over pixels and samples, compiled once a CPU level; all levels give the same bytes. A kernel never
- * reads or writes beyond the stated element counts unless its comment says how far (buffers are padded by
- * HR_PAD bytes; a sample in a dense batch is not). */
+/* Loops over pixels and samples, compiled once a CPU level; all levels give the same bytes. A
+ * kernel never reads or writes beyond the stated element counts unless its comment says how far
+ * (buffers are padded by HR_PAD bytes; a sample in a dense batch is not). */
 #ifndef HR_KERNELS_KERNELS_H
 #define HR_KERNELS_KERNELS_H
 
@@ -18,11 +18,12 @@ typedef enum hr_cpu_level {
 } hr_cpu_level;
 
 /* Fixed point of the u8 resampler (docs/architecture.md, "Resampling"). */
-#define HR_FIX_COEF_BITS 14 /* coefficients are int16 with this many fraction bits; a filter sums to 1 << 14 */
+#define HR_FIX_COEF_BITS 14 /* of a coefficient's fraction, in int16; a filter sums to 1 << 14 */
 #define HR_FIX_ROW_BITS 6   /* the intermediate row is int16 with this many fraction bits */
 
-/* Horizontal filter of one axis: for output x, taps source elements start[x] .. start[x] + taps - 1 (pixel
- * numbers, already inside the row), weights coef[x * stride + k]; zero weights pad to `stride`, even. */
+/* Horizontal filter of one axis: for output x, taps source elements start[x] .. start[x] + taps - 1
+ * (pixel numbers, already inside the row), weights coef[x * stride + k]; zero weights pad to
+ * `stride`, even. */
 typedef struct hr_filter_fix {
     int32_t out, taps, stride;
     const int32_t *start;
@@ -44,42 +45,46 @@ typedef struct hr_kernels {
     const char *name; /* "base", "v3", "v4" */
 
     /* ---- u8 resampling, fixed point ---- */
-    /* dst[i] = round(sum_k coef[k] * rows[k][i]) to HR_FIX_ROW_BITS, saturated to int16; n elements. dst is
-     * padded: up to 63 elements beyond n may be written, rows may be read up to 63 bytes beyond n. */
+    /* dst[i] = round(sum_k coef[k] * rows[k][i]) to HR_FIX_ROW_BITS, saturated to int16; n
+     * elements. dst is padded: up to 63 elements beyond n may be written, rows may be read up to 63
+     * bytes beyond n. */
     void (*vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef, int32_t taps,
                        size_t n);
-    /* Bytes of a level's table for `f` (without table), 0 when it needs none; fills it, 64-byte aligned. The
-     * starts must not be negative and stay below 2^24. */
+    /* Bytes of a level's table for `f` (without table), 0 when it needs none; fills it, 64-byte
+     * aligned. The starts must not be negative and stay below 2^24. */
     size_t (*hfilter_table_size)(const hr_filter_fix *f, int32_t channels);
     void (*hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels);
-    /* One row, interleaved channels (1 to 4): dst[x * channels + c], rounded half up and saturated to u8. Reads
-     * up to HR_FIX_ROW_PAD elements beyond the row; writes exactly f->out * channels bytes. f->table must have
-     * been filled by the same level for the same number of channels. */
+    /* One row, interleaved channels (1 to 4): dst[x * channels + c], rounded half up and saturated
+     * to u8. Reads up to HR_FIX_ROW_PAD elements beyond the row; writes exactly f->out * channels
+     * bytes. f->table must have been filled by the same level for the same number of channels. */
     void (*hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f, int32_t channels);
 
     /* ---- float resampling: one order of operations, no FMA ---- */
-    void (*vfilter_f32)(float *dst, const float *const *rows, const float *coef, int32_t taps, size_t n);
+    void (*vfilter_f32)(float *dst, const float *const *rows, const float *coef, int32_t taps,
+                        size_t n);
     void (*hfilter_f32)(float *dst, const float *src, const hr_filter_float *f, int32_t channels);
     void (*u8_to_f32)(float *dst, const uint8_t *src, size_t n);
     void (*i16_to_f32)(float *dst, const int16_t *src, size_t n);
     void (*u16_to_f32)(float *dst, const uint16_t *src, size_t n);
 
     /* ---- storing: (v - mean[c]) * mul[c] in float32 ---- */
-    /* u8 pixels of `channels` interleaved; n pixels; mirror reads from the last pixel to the first. Planes lie
-     * `plane` elements apart (CHW); HWC writes `out_channels` a pixel, the added ones 0. */
-    void (*norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n, int32_t channels,
-                            const float *mean, const float *mul, int mirror);
-    void (*norm_u8_chw_f16)(uint16_t *dst, size_t plane, const uint8_t *src, size_t n, int32_t channels,
-                            const float *mean, const float *mul, int mirror);
+    /* u8 pixels of `channels` interleaved; n pixels; mirror reads from the last pixel to the first.
+     * Planes lie `plane` elements apart (CHW); HWC writes `out_channels` a pixel, the added ones 0.
+     */
+    void (*norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n,
+                            int32_t channels, const float *mean, const float *mul, int mirror);
+    void (*norm_u8_chw_f16)(uint16_t *dst, size_t plane, const uint8_t *src, size_t n,
+                            int32_t channels, const float *mean, const float *mul, int mirror);
     void (*norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uint8_t *src, size_t n,
                             int32_t channels, const float *mean, const float *mul, int mirror);
     void (*f32_to_f16)(uint16_t *dst, const float *src, size_t n); /* nearest even */
     void (*f16_to_f32)(float *dst, const uint16_t *src, size_t n);
-    void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels); /* dst != src */
+    /* dst and src do not overlap. */
+    void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
 } hr_kernels;
 
-/* The table of a level: `wanted` or the best below it that this CPU runs; AUTO is the best. HEADRACE_CPU_LEVEL
- * (base, v3, v4) caps AUTO. Never NULL. */
+/* The table of a level: `wanted` or the best below it that this CPU runs; AUTO is the best.
+ * HEADRACE_CPU_LEVEL (base, v3, v4) caps AUTO. Never NULL. */
 const hr_kernels *hr_kernels_get(hr_cpu_level wanted);
 
 #endif
