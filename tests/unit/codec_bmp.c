@@ -168,37 +168,39 @@ static void expand(uint8_t *want, const kind *k, const uint8_t *index, int w, in
         want_pixel(k, index[i], want + i * 3);
 }
 
-/* Rows of random runs and literals, bottom-up. */
-static void put_runs(bmp_file *f, int bits, uint8_t *index, int w, int h)
+/* `n` random pixels one by one. */
+static void put_literal(bmp_file *f, int bits, uint8_t *index, int n)
 {
-    uint32_t top = (1u << bits) - 1;
+    size_t start = f->size + 2;
+    put(f, (uint32_t)n << 8, 2);
+    for (int i = 0; i < n; i++)
+        index[i] = (uint8_t)(help_random() & ((1u << bits) - 1));
+    for (int i = 0; i < n; i += bits == 8 ? 1 : 2)
+        put(f, bits == 8 ? index[i] : (uint32_t)index[i] << 4 | (i + 1 < n ? index[i + 1] : 0), 1);
+    if ((f->size - start) % 2)
+        put(f, 0, 1);
+}
+
+/* `n` pixels of one value, or of two by turns with 4 bits. */
+static void put_run(bmp_file *f, int bits, uint8_t *index, int n)
+{
+    uint32_t a = help_random() & ((1u << bits) - 1), b = bits == 8 ? a : help_random() & 15;
+    put(f, (uint32_t)n, 1);
+    put(f, bits == 8 ? a : a << 4 | b, 1);
+    for (int i = 0; i < n; i++)
+        index[i] = (uint8_t)(i % 2 ? b : a);
+}
+
+/* Rows of random runs and literals, bottom-up. */
+static void put_rows(bmp_file *f, int bits, uint8_t *index, int w, int h)
+{
     for (int y = h - 1; y >= 0; y--) {
-        for (int x = 0; x < w;) {
-            int n = help_between(1, HR_MIN(w - x, 20));
-            uint32_t a = help_random() & top, b = bits == 8 ? a : help_random() & top;
-            if (n >= 3 && help_random() % 2) {
-                put(f, 0, 1);
-                put(f, (uint32_t)n, 1);
-                uint32_t half = 0;
-                size_t start = f->size;
-                for (int i = 0; i < n; i++) {
-                    uint32_t v = help_random() & top;
-                    index[y * w + x + i] = (uint8_t)v;
-                    if (bits == 8 || i % 2)
-                        put(f, bits == 8 ? v : half << 4 | v, 1);
-                    half = v;
-                }
-                if (bits == 4 && n % 2)
-                    put(f, half << 4, 1);
-                if ((f->size - start) % 2)
-                    put(f, 0, 1);
-            } else {
-                put(f, (uint32_t)n, 1);
-                put(f, bits == 8 ? a : a << 4 | b, 1);
-                for (int i = 0; i < n; i++)
-                    index[y * w + x + i] = (uint8_t)(i % 2 ? b : a);
-            }
-            x += n;
+        for (int x = 0, n; x < w; x += n) {
+            n = help_between(1, HR_MIN(w - x, 20));
+            if (n >= 3 && help_random() % 2)
+                put_literal(f, bits, index + y * w + x, n);
+            else
+                put_run(f, bits, index + y * w + x, n);
         }
         put(f, 0, 2); /* end of line */
     }
@@ -213,7 +215,7 @@ TEST(run_lengths)
         kind k = {.bits = i % 2 ? 8 : 4, .compression = i % 2 ? 1 : 2};
         int w = help_between(1, 50), h = help_between(1, 20);
         put_headers(&f, &k, w, h);
-        put_runs(&f, k.bits, index, w, h);
+        put_rows(&f, k.bits, index, w, h);
         expand(want, &k, index, w, h);
         CHECK(windows_good(&f, want, w, h));
     }

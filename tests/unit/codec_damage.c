@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Damaged files: what can be shown is shown, what cannot is an error in words, nothing crashes, and
+ * bombs are limited. Run under the sanitizers this reads and writes exactly what there is. */
+#include "codec_help.h"
+
+enum { W = 96, H = 80 };
+
+static uint8_t *make_file(help_jpeg j, size_t *size)
+{
+    uint8_t *pixels = malloc((size_t)(j.w * j.h * j.channels));
+    help_paint(pixels, j.w, j.h, j.channels);
+    uint8_t *file = help_encode_jpeg(&j, pixels, size);
+    free(pixels);
+    return file;
+}
+
+/* Decodes a copy of exactly `size` bytes. */
+static bool decode_copy(help_result *r, const uint8_t *file, size_t size)
+{
+    uint8_t *copy = malloc(size ? size : 1);
+    memcpy(copy, file, size);
+    bool good = help_decode(r, copy, size, (hr_window){0}, HR_IMAGE_TYPE_RGB, HR_DTYPE_UINT8, true);
+    free(copy);
+    return good;
+}
+
+TEST(truncated_scans_show_what_is_there)
+{
+    size_t size;
+    help_jpeg j = {.w = W, .h = H, .channels = 3, .quality = 80, .sampling = {2, 2}};
+    uint8_t *file = make_file(j, &size);
+    uint8_t *whole = help_bare_jpeg(file, size, JCS_RGB);
+    help_result r;
+    CHECK(decode_copy(&r, file, size * 3 / 4));
+    CHECK(r.h == H && r.w == W);
+    /* the upper half is there, the last rows are not */
+    r.h = H / 2;
+    CHECK(help_equal(&r, whole, W, (hr_window){0}, 3));
+    CHECK(memcmp(r.data + (H - 1) * r.stride, whole + (H - 1) * W * 3, W * 3) != 0);
+    free(r.data);
+    free(whole);
+    free(file);
+}
+
+TEST(windows_before_the_damage_are_whole)
+{
+    size_t size;
+    help_jpeg j = {.w = W, .h = H, .channels = 3, .quality = 80, .sampling = {1, 1}};
+    uint8_t *file = make_file(j, &size);
+    uint8_t *whole = help_bare_jpeg(file, size, JCS_RGB);
+    memset(file + size * 3 / 4, 0x55, size / 8);
+    for (int i = 0; i < 20; i++) {
+        hr_window w = help_window(H / 2, W);
+        help_result r;
+        CHECK(help_decode(&r, file, size, w, HR_IMAGE_TYPE_RGB, HR_DTYPE_UINT8, true));
+        CHECK(help_equal(&r, whole, W, w, 3));
+        free(r.data);
+    }
+    free(whole);
+    free(file);
+}
+
+TEST(cuts_anywhere)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        size_t size;
+        help_jpeg j = {
+            .w = 40, .h = 30, .channels = kind == 3 ? 4 : 3, .quality = 60, .sampling = {2, 1}};
+        j.progressive = kind == 1;
+        j.restart = kind == 2 ? 3 : 0;
+        uint8_t *file = make_file(j, &size);
+        for (size_t cut = 0; cut < size; cut++) {
+            help_result r;
+            if (!decode_copy(&r, file, cut)) {
+                CHECK(r.error.status == HR_STATUS_CORRUPT);
+                CHECK(cut == 0 || cut < 3 || strncmp(r.error.message, "JPEG: ", 6) == 0);
+            }
+            free(r.data);
+        }
+        free(file);
+    }
+}
+
+TEST(random_changes)
+{
+    size_t size;
+    help_jpeg j = {.w = 40, .h = 30, .channels = 3, .quality = 60, .sampling = {2, 2}};
+    for (int i = 0; i < 3000; i++) {
+        j.progressive = i % 3 == 0;
+        uint8_t *file = make_file(j, &size);
+        for (int n = help_between(1, 8); n > 0; n--)
+            file[help_random() % size] = (uint8_t)help_random();
+        help_result r;
+        if (!decode_copy(&r, file, size))
+            CHECK(r.error.message[0] && r.error.status != HR_STATUS_OK);
+        free(r.data);
+        free(file);
+    }
+}
+
+/* The place of the last SOS marker. */
+static size_t last_scan(const uint8_t *file, size_t size)
+{
+    size_t at = size - 2;
+    while (at > 0 && !(file[at] == 0xFF && file[at + 1] == 0xDA))
+        at--;
+    return at;
+}
+
+TEST(scans_are_limited)
+{
+    size_t size;
+    help_jpeg j = {
+        .w = 16, .h = 16, .channels = 3, .quality = 50, .sampling = {1, 1}, .progressive = true};
+    uint8_t *file = make_file(j, &size);
+    size_t scan = last_scan(file, size), length = size - 2 - scan;
+    static const int copies[] = {100, 300};
+    for (int i = 0; i < 2; i++) {
+        uint8_t *bomb = malloc(size + (size_t)copies[i] * length);
+        size_t n = size - 2;
+        memcpy(bomb, file, n);
+        for (int k = 0; k < copies[i]; k++, n += length)
+            memcpy(bomb + n, file + scan, length);
+        memcpy(bomb + n, "\xFF\xD9", 2);
+        help_result r;
+        bool good = decode_copy(&r, bomb, n + 2);
+        CHECK(good == (copies[i] < 256));
+        CHECK(good || (r.error.status == HR_STATUS_LIMIT && strstr(r.error.message, "256 scans")));
+        free(r.data);
+        free(bomb);
+    }
+    free(file);
+}
+
+TEST(headers_that_are_refused)
+{
+    size_t size;
+    help_jpeg j = {.w = 16, .h = 16, .channels = 3, .quality = 50, .sampling = {1, 1}};
+    uint8_t *file = make_file(j, &size);
+    size_t frame = 0;
+    while (!(file[frame] == 0xFF && file[frame + 1] == 0xC0))
+        frame++;
+    static const struct {
+        size_t offset;
+        uint8_t value;
+        const char *words;
+    } changes[] = {{1, 0xC3, "lossless"},  {4, 12, "12 bits"},  {6, 0, "16x0"},
+                   {9, 2, "2 components"}, {3, 5, "too short"}, {6, 17, NULL}};
+    for (size_t i = 0; i < HR_COUNT_OF(changes); i++) {
+        uint8_t *at = file + frame + changes[i].offset, old = *at;
+        *at = changes[i].value;
+        help_result r;
+        bool good = decode_copy(&r, file, size);
+        CHECK(good == !changes[i].words); /* the last one is only a taller picture */
+        CHECK(good ||
+              (r.error.status == HR_STATUS_CORRUPT && strstr(r.error.message, changes[i].words)));
+        free(r.data);
+        *at = old;
+    }
+    free(file);
+}
+
+TEST_MAIN
