@@ -96,7 +96,7 @@ static hr_batch *make_batch(const int32_t *values, int32_t n)
 static hr_status make_fed(const hr_op_def *def, hr_pipeline **p, int32_t *source, hr_error *error)
 {
     hr_graph *g;
-    int32_t node;
+    int32_t node = 0;
     hr_node_desc desc = {.op = "external_source", .name = "in"};
     hr_pipeline_options options = fixture_options(8, 4);
     HR_TRY(hr_graph_create(&g, error));
