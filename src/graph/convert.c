@@ -357,7 +357,9 @@ hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error)
 {
     if (c->tensor && c->tensor->dtype == HR_DTYPE_NONE)
         return refuse(c, error, HR_STATUS_TYPE, "must have an element type");
-    if (c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0)
+    /* Operators that take a value a frame have a list for it. */
+    bool takes_frames = (c->arg->flags & HR_ARG_PER_FRAME) && hr__arg_type_is_list(c->arg->type);
+    if (c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0 && !takes_frames)
         return refuse(c, error, HR_STATUS_NOT_IMPLEMENTED,
                       "values a frame are not part of this version of Headrace");
     return hr__arg_type_is_list(c->arg->type) ? list_convert(c, field, error)

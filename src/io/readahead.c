@@ -28,7 +28,8 @@ struct hr_read {
 
 struct hr_readahead {
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* the queue or `held` changed */
+    pthread_cond_t work;  /* a request was queued */
+    pthread_cond_t room;  /* `held` shrank, or somebody cannot wait for room any more */
     pthread_cond_t ready; /* some request is done */
     hr_pool *pool;
     size_t limit, held; /* bytes read or being read, not taken yet */
@@ -92,7 +93,7 @@ static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status open
 static bool wait_for_room(hr_readahead *ra, const hr_read *r, size_t size)
 {
     while (!ra->stop && !r->dropped && !r->wanted && ra->held > 0 && ra->held + size > ra->limit)
-        pthread_cond_wait(&ra->work, &ra->lock);
+        pthread_cond_wait(&ra->room, &ra->lock);
     return !ra->stop && !r->dropped;
 }
 
@@ -122,7 +123,7 @@ static void serve(hr_readahead *ra, hr_read *r)
     if (r->dropped) {
         ra->held -= r->counted ? r->size : 0;
         free_read(r);
-        pthread_cond_broadcast(&ra->work);
+        pthread_cond_broadcast(&ra->room);
     }
     pthread_cond_broadcast(&ra->ready);
 }
@@ -154,6 +155,7 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     }
     pthread_mutex_init(&ra->lock, NULL);
     pthread_cond_init(&ra->work, NULL);
+    pthread_cond_init(&ra->room, NULL);
     pthread_cond_init(&ra->ready, NULL);
     ra->pool = hr_pool_ref(pool);
     ra->limit = limit;
@@ -175,10 +177,12 @@ void hr_readahead_destroy(hr_readahead *ra)
     pthread_mutex_lock(&ra->lock);
     ra->stop = true;
     pthread_cond_broadcast(&ra->work);
+    pthread_cond_broadcast(&ra->room);
     pthread_mutex_unlock(&ra->lock);
     for (int32_t i = 0; i < ra->thread_count; i++)
         pthread_join(ra->threads[i], NULL);
     pthread_cond_destroy(&ra->ready);
+    pthread_cond_destroy(&ra->room);
     pthread_cond_destroy(&ra->work);
     pthread_mutex_destroy(&ra->lock);
     hr_pool_unref(ra->pool);
@@ -227,13 +231,13 @@ hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, in
         read_here(ra, read);
     if (read->state != READ_DONE) {
         read->wanted = true;
-        pthread_cond_broadcast(&ra->work);
+        pthread_cond_broadcast(&ra->room);
     }
     while (read->state != READ_DONE)
         pthread_cond_wait(&ra->ready, &ra->lock);
     if (read->counted) {
         ra->held -= read->size;
-        pthread_cond_broadcast(&ra->work);
+        pthread_cond_broadcast(&ra->room);
     }
     pthread_mutex_unlock(&ra->lock);
     *waited_ns = hr_clock_ns() - start;
@@ -257,12 +261,12 @@ void hr_readahead_drop(hr_readahead *ra, hr_read *read)
     pthread_mutex_lock(&ra->lock);
     if (read->state == READ_READING) {
         read->dropped = true; /* its thread frees it */
-        pthread_cond_broadcast(&ra->work);
+        pthread_cond_broadcast(&ra->room);
     } else {
         if (read->state == READ_QUEUED)
             unlink_read(ra, read);
         ra->held -= read->counted ? read->size : 0;
-        pthread_cond_broadcast(&ra->work);
+        pthread_cond_broadcast(&ra->room);
         free_read(read);
     }
     pthread_mutex_unlock(&ra->lock);

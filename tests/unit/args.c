@@ -34,7 +34,7 @@ static const hr_arg_def all_defs[] = {
     HR_ARG(all_args, layout, LAYOUT, HR_ARG_OPTIONAL, NULL, "Layout."),
     HR_ARG(all_args, choice, STRING, 0, "'round'", "Mode.", .choices = "round|truncate"),
     HR_ARG(all_args, ints, INTS, HR_ARG_PER_SAMPLE, "(1, 2)", "Ints.", .min = 0, .max = 9),
-    HR_ARG(all_args, wides, INT64S, HR_ARG_PER_SAMPLE, "[]", "Wides."),
+    HR_ARG(all_args, wides, INT64S, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, "[]", "Wides."),
     HR_ARG(all_args, floats, FLOATS, HR_ARG_PER_SAMPLE, "[0.08, 1]", "Range.", .count_min = 2,
            .count_max = 3),
     HR_ARG(all_args, opt_floats, FLOATS, HR_ARG_OPTIONAL, NULL, "Optional list."),
@@ -358,6 +358,10 @@ TEST(samples)
     frames.layout = (hr_layout){"F"};
     CHECK(set(&a, "floats", frames, arena) == HR_STATUS_ERROR);
     CHECK(strstr(error.message, "values a frame are not part of this version of Headrace"));
+    frames = tensor(i32, HR_DTYPE_INT32, 1, 3);
+    frames.layout = (hr_layout){"F"};
+    CHECK_OK(set(&a, "wides", frames, arena), error);
+    CHECK(a.wides.n == 3 && a.wides.v[1] == 5);
     hr_arena_destroy(arena);
 }
 

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What can be seen of a run: statistics, trace, affinity, memory over a long time. */
+#include <sched.h>
+
+#include "exec/fixture.h"
+#include "test.h"
+
+#define FILES 23
+
+static hr_json *parse(char *text)
+{
+    hr_json *json = NULL;
+    hr_error error = {0};
+    if (hr_json_parse(&json, text, strlen(text), &error) != HR_STATUS_OK)
+        printf("%s: %s\n", text, error.message);
+    return json;
+}
+
+static hr_status run_some(hr_pipeline *p, int iterations, hr_error *error)
+{
+    for (int i = 0; i < iterations; i++) {
+        hr_outputs *out;
+        HR_TRY(hr_pipeline_run(p, -1, &out, error));
+        hr_outputs_unref(out);
+    }
+    return HR_STATUS_OK;
+}
+
+TEST(statistics_count_what_happened)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    char *text;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    fixture_make(&f, FILES);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    CHECK_OK(run_some(p, 10, &error), error);
+    CHECK_OK(hr_pipeline_stats(p, &text, &error), error);
+    hr_json *json = parse(text);
+    CHECK(json && hr_json_get(json, "iterations")->i == 10 &&
+          hr_json_get(json, "samples")->i == 40);
+    CHECK(hr_json_get(json, "threads")->i == 2 && hr_json_get(json, "files_read")->i >= 40);
+    CHECK(hr_json_get(json, "bytes_read")->i > 40 * 960 &&
+          hr_json_get(json, "workers_busy_s")->f > 0);
+    const hr_json *operators = hr_json_get(json, "operators");
+    bool decoded = false;
+    for (int i = 0; i < operators->count; i++)
+        if (strcmp(hr_json_get(&operators->items[i], "operator")->s,
+                   "decoders.image_random_crop") == 0)
+            decoded = hr_json_get(&operators->items[i], "samples")->i >= 40 &&
+                      hr_json_get(&operators->items[i], "seconds")->f > 0;
+    CHECK(decoded);
+    hr_json_destroy(json);
+    hr_string_free(text);
+    CHECK_OK(hr_pipeline_describe(p, &text, &error), error);
+    CHECK(strstr(text, "crop_mirror_normalize") != NULL);
+    hr_string_free(text);
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+TEST(the_trace_is_json_with_spans)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    char path[96];
+    static char text[1 << 20];
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    fixture_make(&f, FILES);
+    sprintf(path, "%s/trace.json", f.dir);
+    options.trace = path;
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    CHECK_OK(run_some(p, 5, &error), error);
+    hr_pipeline_destroy(p);
+    FILE *in = fopen(path, "rb");
+    CHECK(in);
+    text[fread(text, 1, sizeof(text) - 1, in)] = 0;
+    fclose(in);
+    hr_json *json = parse(text);
+    const hr_json *events = json ? hr_json_get(json, "traceEvents") : NULL;
+    CHECK(events && events->count >= 40); /* a coin flip and a chain for each of 20 samples */
+    CHECK(hr_json_get(&events->items[0], "dur")->f >= 0 &&
+          hr_json_get(&events->items[0], "name")->s[0]);
+    hr_json_destroy(json);
+    options.trace = "/nonexistent/folder/trace.json";
+    CHECK(fixture_pipeline(&f, &o, &options, &p, &error) == HR_STATUS_IO);
+    fixture_remove(&f);
+}
+
+TEST(the_doctor_speaks_json)
+{
+    hr_error error = {0};
+    char *text;
+    CHECK_OK(hr_doctor_json(&text, &error), error);
+    hr_json *json = parse(text);
+    CHECK(json && hr_json_get(json, "codecs")->count >= 5 &&
+          hr_json_get(json, "cpus_online")->i > 0);
+    hr_json_destroy(json);
+    hr_string_free(text);
+}
+
+static long resident_pages(void)
+{
+    long total = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (f && fscanf(f, "%ld %ld", &total, &resident) != 2)
+        resident = -1;
+    if (f)
+        fclose(f);
+    return resident;
+}
+
+TEST(ten_thousand_iterations_grow_nothing)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const int rounds = 200; /* a sanitizer's shadow grows by itself: only that it works */
+#else
+    const int rounds = 10000;
+#endif
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    fixture_graph o = {.images = true, .random_shuffle = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    fixture_make(&f, FILES);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    CHECK_OK(run_some(p, rounds / 10, &error), error);
+    long before = resident_pages();
+    CHECK_OK(run_some(p, rounds - rounds / 10, &error), error);
+    long after = resident_pages();
+    printf("resident pages after %d and %d iterations: %ld, %ld\n", rounds / 10, rounds, before,
+           after);
+    CHECK(rounds < 10000 || after < before + 256); /* a leak of 120 bytes an iteration would show */
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+/* Threads of this process that may run on CPU `cpu` only. */
+static int pinned_threads(int cpu)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/task");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        cpu_set_t set;
+        if (atoi(e->d_name) > 0 && sched_getaffinity(atoi(e->d_name), sizeof(set), &set) == 0)
+            count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
+    }
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+static int pinned_with(const fixture *f, const char *mask, bool set_affinity, int cpu)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 2);
+    options.set_affinity = set_affinity;
+    setenv("HEADRACE_AFFINITY_MASK", mask, 1);
+    hr_status status = fixture_pipeline(f, &o, &options, &p, &error);
+    if (status == HR_STATUS_OK)
+        status = run_some(p, 3, &error);
+    unsetenv("HEADRACE_AFFINITY_MASK");
+    if (status != HR_STATUS_OK)
+        return -1;
+    int count = 0;
+    for (int i = 0; i < 100 && count < 2;
+         i++, usleep(1000)) /* workers pin themselves as they start */
+        count = pinned_threads(cpu);
+    hr_pipeline_destroy(p);
+    return count;
+}
+
+TEST(affinity_masks_are_obeyed)
+{
+    fixture f;
+    char mask[32];
+    cpu_set_t set;
+    int cpu = 0;
+    fixture_make(&f, FILES);
+    CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
+    while (!CPU_ISSET(cpu, &set))
+        cpu++;
+    sprintf(mask, "%d,%d", cpu, cpu);
+    CHECK(pinned_with(&f, mask, true, cpu) == 2);
+    CHECK(pinned_with(&f, mask, false, cpu) == 0);
+    CHECK(pinned_with(&f, "99999,x", true, cpu) >= 0); /* a wrong mask is no failure */
+    fixture_remove(&f);
+}
+
+TEST_MAIN

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Any bytes give a value or an error, never another thing; what was read and is written again reads
+ * back as the same text. The first byte makes an allocation fail now and then. */
+#include "core/alloc.h"
+#include "core/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void write_value(hr_text *text, const hr_json *json)
+{
+    bool object = json->kind == HR_JSON_KIND_OBJECT;
+    if (json->kind == HR_JSON_KIND_NULL)
+        hr_text_append(text, "null");
+    else if (json->kind == HR_JSON_KIND_BOOL)
+        hr_text_append(text, json->i ? "true" : "false");
+    else if (json->kind == HR_JSON_KIND_NUMBER)
+        hr_text_append_double(text, json->f);
+    else if (json->kind == HR_JSON_KIND_STRING)
+        hr_text_append_quoted(text, json->s);
+    if (json->kind < HR_JSON_KIND_LIST)
+        return;
+    hr_text_append(text, object ? "{" : "[");
+    for (int32_t i = 0; i < json->count; i++) {
+        hr_text_append(text, i ? "," : "");
+        if (object) {
+            hr_text_append_quoted(text, json->keys[i]);
+            hr_text_append(text, ":");
+        }
+        write_value(text, &json->items[i]);
+    }
+    hr_text_append(text, object ? "}" : "]");
+}
+
+static char *read_and_write(const char *text, size_t size)
+{
+    hr_error error;
+    hr_json *json;
+    char *out = NULL;
+    if (hr_json_parse(&json, text, size, &error) != HR_STATUS_OK)
+        return NULL;
+    hr_text written = {0};
+    write_value(&written, json);
+    hr_json_destroy(json);
+    hr_text_take(&written, &out, NULL, NULL);
+    return out;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    hr_alloc_fail_after(data[0] < 16 ? data[0] : -1);
+    char *once = read_and_write((const char *)data + 1, size - 1);
+    hr_alloc_fail_after(-1);
+    if (!once)
+        return 0;
+    char *twice = read_and_write(once, strlen(once));
+    if (!twice || strcmp(once, twice) != 0)
+        abort();
+    hr_string_free(once);
+    hr_string_free(twice);
+    return 0;
+}

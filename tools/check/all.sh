@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+# All static checks, a line each; all of them run, the exit status says whether one failed.
+cd "$(dirname "$0")" || exit 1
+failed=0
+for check in ./format.sh ./spdx.sh ./headers.sh ./includes.py ./style.py; do
+    "$check" || {
+        echo "failed: tools/check/${check#./}" >&2
+        failed=1
+    }
+done
+exit $failed

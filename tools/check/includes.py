@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Checks the direction of dependencies: a folder of src/ includes only itself and folders before it.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ORDER = "core kernels graph image plan io codecs readers ops exec".split()
+# The modules are opened at run time by what comes before them and know nothing of the executor.
+LAST = ("modules", "cuda")
+# Pairs that the order would allow but that must not know each other.
+APART = {("image", "graph")}
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
+OURS = set(ORDER) | set(LAST) | {"headrace"}
+
+
+def allowed(folder: str, target: str) -> bool:
+    """May a file in src/`folder` include a header of `target` (a folder of src/, or headrace)?"""
+    if target in (folder, "headrace"):
+        return True
+    if folder in LAST:
+        return target in ORDER and target != "exec"
+    if target not in ORDER or (folder, target) in APART:
+        return False
+    return ORDER.index(target) < ORDER.index(folder)
+
+
+def complaint(path: pathlib.PurePosixPath, kind: str, name: str, local: bool) -> str | None:
+    """Says what is wrong with an include in `path` (relative to the root), or None.
+
+    `kind` is the opening quote or bracket; `local` whether the header lies beside the file.
+    """
+    top = name.split("/")[0]
+    ours = top in OURS and "/" in name
+    if path.parts[0] == "include":
+        good = kind == "<" and not ours or kind == '"' and top == "headrace"
+        return None if good else f"a public header includes {name}"
+    if path.parts[0] == "python":
+        good = kind == "<" and not ours or kind == '"' and (top == "headrace" or local)
+        return None if good else f"the extension may include only headrace/*.h, not {name}"
+    if kind == "<":
+        return f"<{name}> is ours: use quotes" if ours else None
+    if path.parts[1] not in ORDER + list(LAST):
+        return f"src/{path.parts[1]} is not a layer"
+    if not ours:
+        return None if local and path.parts[1] in LAST else f'"{name}" names no folder of src/'
+    return None if allowed(path.parts[1], top) else f"{path.parts[1]} must not include {name}"
+
+
+def check() -> list[str]:
+    """All complaints about the sources, one a line, and how many includes were seen."""
+    out, seen = [], 0
+    files = [p for d in ("include", "src", "python/_core") for p in (ROOT / d).rglob("*")]
+    for file in sorted(p for p in files if p.suffix in {".c", ".h", ".cu", ".cuh", ".inc"}):
+        path = pathlib.PurePosixPath(file.relative_to(ROOT).as_posix())
+        for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+            found = INCLUDE.match(line)
+            if not found:
+                continue
+            seen += 1
+            text = complaint(path, found[1], found[2], (file.parent / found[2]).is_file())
+            if text:
+                out.append(f"{path}:{number}: {text}")
+    print(f"includes: {seen} followed, {len(out)} in the wrong direction")
+    if seen == 0:
+        out.append("includes: nothing found to check")
+    return out
+
+
+def self_test() -> None:
+    """Fails when a wrong include would pass."""
+    cases = [
+        ("src/core/a.c", '"', "core/b.h", True),
+        ("src/core/a.c", '"', "graph/graph.h", False),
+        ("src/graph/a.c", '"', "core/core.h", True),
+        ("src/graph/a.c", '"', "image/program.h", False),
+        ("src/image/a.c", '"', "graph/graph.h", False),
+        ("src/image/a.c", '"', "kernels/kernels.h", True),
+        ("src/ops/image/a.c", '"', "exec/task.h", False),
+        ("src/exec/a.c", '"', "ops/x.h", True),
+        ("src/core/a.c", "<", "core/b.h", False),
+        ("src/core/a.c", "<", "sys/mman.h", True),
+        ("src/core/a.c", '"', "b.h", False),
+        ("include/headrace/a.h", '"', "core/b.h", False),
+        ("include/headrace/a.h", '"', "headrace/b.h", True),
+        ("python/_core/a.c", '"', "headrace/b.h", True),
+        ("python/_core/a.c", '"', "core/b.h", False),
+        ("src/cuda/a.cu", '"', "exec/b.h", False),
+        ("src/new/a.c", '"', "core/b.h", False),
+    ]
+    for path, kind, name, good in cases:
+        text = complaint(pathlib.PurePosixPath(path), kind, name, False)
+        assert (text is None) == good, (path, name, text)
+
+
+def main() -> int:
+    self_test()
+    complaints = check()
+    print("\n".join(complaints), end="\n" if complaints else "", file=sys.stderr)
+    return bool(complaints)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
