@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "replay.h"
 
 static void write_value(hr_text *text, const hr_json *json)
 {
