@@ -141,6 +141,7 @@ static hr_status set_fill(hr_image_program *p, const float *fill, int32_t count,
     for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
         p->fill[c] = fill[HR_MIN(c, count - 1)];
     p->fill_count = count;
+    p->exist = p->window;
     p->has_fill = true;
     return HR_STATUS_OK;
 }

@@ -80,6 +80,7 @@ struct hr_image_program {
     hr_window window; /* of the resampled picture (or of clamp); may stick out only with has_fill */
     bool mirror_x, mirror_y;
     bool has_fill;
+    hr_window exist; /* with has_fill: the window before it stuck out; all else is fill */
     int32_t fill_count;
     float fill[HR_CHANNELS_MAX]; /* one a channel, in the output's units; added channels have theirs
                                     too */

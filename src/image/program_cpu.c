@@ -26,10 +26,11 @@ typedef struct runner {
 
 static hr_window window_inside(const hr_image_program *p)
 {
-    int64_t height = p->resample ? p->y.out : p->clamp.h;
-    int64_t width = p->resample ? p->x.out : p->clamp.w;
-    int64_t y0 = HR_MAX(p->window.y, 0), y1 = HR_MIN(p->window.y + p->window.h, height);
-    int64_t x0 = HR_MAX(p->window.x, 0), x1 = HR_MIN(p->window.x + p->window.w, width);
+    if (!p->has_fill)
+        return (hr_window){0, 0, p->window.h, p->window.w};
+    const hr_window is = p->exist;
+    int64_t y0 = HR_MAX(p->window.y, is.y), y1 = HR_MIN(p->window.y + p->window.h, is.y + is.h);
+    int64_t x0 = HR_MAX(p->window.x, is.x), x1 = HR_MIN(p->window.x + p->window.w, is.x + is.w);
     if (y1 <= y0 || x1 <= x0)
         return (hr_window){0, 0, 0, 0};
     return (hr_window){y0 - p->window.y, x0 - p->window.x, y1 - y0, x1 - x0};
@@ -294,7 +295,7 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
     }
     r->plane = r->plane_letter >= 0 ? (int32_t)index[r->plane_letter] : 0;
     char *dst = r->out + to * r->element;
-    if (!added && r->inside.h > 0) {
+    if (!added && r->inside.h > 0 && r->inside.w > 0) {
         const char *data = p->data;
         size_t element = hr_dtype_size(p->src_dtype);
         HR_TRY(
@@ -328,7 +329,7 @@ static hr_status run_pictures(runner *r, hr_op_call *c, hr_error *error)
         return p->coded.decode(p->coded.context, window, r->out, r->stride_y * r->element, c,
                                error);
     }
-    if (r->inside.h > 0) {
+    if (r->inside.h > 0 && r->inside.w > 0) {
         hr_window view = {p->window.y + r->inside.y, p->window.x + r->inside.x, r->inside.h,
                           r->inside.w};
         HR_TRY(hr__rows_init(&r->rows, p, c, view, error));
