@@ -40,30 +40,39 @@ void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out);
         .offset = offsetof(S, sampler.arg), .size = sizeof(((S *)0)->sampler.arg), .def = (deflt), \
         .doc = __VA_ARGS__                                                                         \
     }
-/* clang-format off */
-#define HR_SAMPLER_ARG_DEFS(S)                                                                                   \
-    HR_SAMPLER_ARG(S, random_shuffle, BOOL, 0, "False",                                                          \
-                   "Draw the items of a shard in a random order, another one every epoch."),                     \
-    HR_SAMPLER_ARG(S, initial_fill, INT, 0, "1024",                                                              \
-                   "Items of the shuffle window of sources that are read in sequence; files are permuted whole.",\
-                   .min = 1, .max = INT32_MAX),                                                                  \
-    HR_SAMPLER_ARG(S, num_shards, INT, 0, "1", "Number of parts that the items are cut into.",                   \
-                   .min = 1, .max = INT32_MAX),                                                                  \
-    HR_SAMPLER_ARG(S, shard_id, INT, 0, "0", "Part that this reader begins with.", .min = 0, .max = INT32_MAX),  \
-    HR_SAMPLER_ARG(S, stick_to_shard, BOOL, 0, "False",                                                          \
-                   "Read the same part in every epoch instead of going on with the next one."),                  \
-    HR_SAMPLER_ARG(S, pad_last_batch, BOOL, 0, "False",                                                          \
-                   "Repeat the last item of the shard until the batch is full and all shards have as many batches."), \
-    HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                                     \
-                   "Permute the whole list before every epoch, the same way on all shards, whatever their seed."), \
-    HR_SAMPLER_ARG(S, shuffle_after_epoch_seed, INT64, HR_ARG_OPTIONAL, NULL,                                    \
-                   "Seed of the order of shuffle_after_epoch; must be the same on all shards."),                 \
-    HR_ARG_ACCEPT(read_ahead, BOOL, "False", "Accepted: files are always read ahead, bounded in bytes."),        \
-    HR_ARG_ACCEPT(prefetch_queue_depth, INT, "1", "Accepted: reading ahead is bounded in bytes instead."),       \
-    HR_ARG_ACCEPT(lazy_init, BOOL, "False", "Accepted: the list is made when the pipeline is built."),           \
-    HR_ARG_ACCEPT(skip_cached_images, BOOL, "False", "Accepted: there is no decoder cache to skip for."),        \
-    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),                      \
-    HR_ARG_ACCEPT(tensor_init_bytes, INT, "1048576", "Accepted: buffers take the size of the file.")
-/* clang-format on */
+#define HR_SAMPLER_ARG_DEFS(S)                                                                     \
+    HR_SAMPLER_ARG(S, random_shuffle, BOOL, 0, "False",                                            \
+                   "Draw the items of a shard in a random order, another one every epoch."),       \
+        HR_SAMPLER_ARG(S, initial_fill, INT, 0, "1024",                                            \
+                       "Items of the shuffle window of sources that are read in sequence; files "  \
+                       "are permuted whole.",                                                      \
+                       .min = 1, .max = INT32_MAX),                                                \
+        HR_SAMPLER_ARG(S, num_shards, INT, 0, "1", "Number of parts that the items are cut into.", \
+                       .min = 1, .max = INT32_MAX),                                                \
+        HR_SAMPLER_ARG(S, shard_id, INT, 0, "0", "Part that this reader begins with.", .min = 0,   \
+                       .max = INT32_MAX),                                                          \
+        HR_SAMPLER_ARG(                                                                            \
+            S, stick_to_shard, BOOL, 0, "False",                                                   \
+            "Read the same part in every epoch instead of going on with the next one."),           \
+        HR_SAMPLER_ARG(S, pad_last_batch, BOOL, 0, "False",                                        \
+                       "Repeat the last item of the shard until the batch is full and all shards " \
+                       "have as many batches."),                                                   \
+        HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                   \
+                       "Permute the whole list before every epoch, the same way on all shards, "   \
+                       "whatever their seed."),                                                    \
+        HR_SAMPLER_ARG(                                                                            \
+            S, shuffle_after_epoch_seed, INT64, HR_ARG_OPTIONAL, NULL,                             \
+            "Seed of the order of shuffle_after_epoch; must be the same on all shards."),          \
+        HR_ARG_ACCEPT(read_ahead, BOOL, "False",                                                   \
+                      "Accepted: files are always read ahead, bounded in bytes."),                 \
+        HR_ARG_ACCEPT(prefetch_queue_depth, INT, "1",                                              \
+                      "Accepted: reading ahead is bounded in bytes instead."),                     \
+        HR_ARG_ACCEPT(lazy_init, BOOL, "False",                                                    \
+                      "Accepted: the list is made when the pipeline is built."),                   \
+        HR_ARG_ACCEPT(skip_cached_images, BOOL, "False",                                           \
+                      "Accepted: there is no decoder cache to skip for."),                         \
+        HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),    \
+        HR_ARG_ACCEPT(tensor_init_bytes, INT, "1048576",                                           \
+                      "Accepted: buffers take the size of the file.")
 
 #endif

@@ -170,7 +170,8 @@ TEST(held_outputs_meet_the_memory_limit)
     CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
     while (count < 64 && (status = hr_pipeline_run(p, 20000, &held[count], &error)) == HR_STATUS_OK)
         count++;
-    CHECK(status == HR_STATUS_NO_MEMORY && strstr(error.message, "host_memory_limit") && count > 4 && count < 14);
+    CHECK(status == HR_STATUS_NO_MEMORY && strstr(error.message, "host_memory_limit") &&
+          count > 4 && count < 14);
     for (int i = 0; i < count; i++)
         hr_outputs_unref(held[i]);
     /* What is in flight may have failed too; after that it runs again. */
