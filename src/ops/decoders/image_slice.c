@@ -226,7 +226,7 @@ const hr_op_def hr_op_decoders_image_slice = {
     .devices = "cpu|mixed",
     .args = image_slice_arg_defs,
     .args_size = sizeof(image_slice_args),
-    .in = {{.name = "data"}, {.name = "anchor"}, {.name = "shape"}},
+    .in = {{.name = "data"}, {.name = "anchor"}, {.name = "shape_input"}},
     .in_min = 1,
     .in_max = 3,
     .out = {{"image"}},
