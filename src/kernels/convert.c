@@ -48,8 +48,21 @@ void HR_LEVELED(hr__f16_to_f32)(float *dst, const uint16_t *src, size_t n)
 void HR_LEVELED(hr__mirror_u8)(uint8_t *restrict dst, const uint8_t *restrict src, size_t n,
                                int32_t channels)
 {
-    size_t step = (size_t)channels;
-    for (size_t i = 0; i < n; i++)
+    size_t step = (size_t)channels, i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    /* Whole pixels of the 16 bytes that end at pixel n - i, reversed; what is stored beyond them is
+     * stored again by what comes next. */
+    size_t pixels = 16 / step;
+    int8_t at[16];
+    for (size_t b = 0; b < 16; b++)
+        at[b] = (int8_t)(b < pixels * step ? 16 - (b / step + 1) * step + b % step : 0);
+    const __m128i order = _mm_loadu_si128((const __m128i *)at);
+    for (; (n - i) * step >= 16; i += pixels) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(src + (n - i) * step - 16));
+        _mm_storeu_si128((__m128i *)(dst + i * step), _mm_shuffle_epi8(v, order));
+    }
+#endif
+    for (; i < n; i++)
         for (size_t c = 0; c < step; c++)
             dst[i * step + c] = src[(n - 1 - i) * step + c];
 }

@@ -54,7 +54,7 @@ typedef struct hr_kernels {
      * aligned. The starts must not be negative and stay below 2^24. */
     size_t (*hfilter_table_size)(const hr_filter_fix *f, int32_t channels);
     void (*hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels);
-    /* One row, interleaved channels (1 to 4): dst[x * channels + c], rounded half up and saturated
+    /* One row, interleaved channels (1 to 4): dst[x * channels + c], rounded half even, saturated
      * to u8. Reads up to HR_FIX_ROW_PAD elements beyond the row; writes exactly f->out * channels
      * bytes. f->table must have been filled by the same level for the same number of channels. */
     void (*hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f, int32_t channels);

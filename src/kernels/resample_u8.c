@@ -2,12 +2,19 @@
  * Copyright The Headrace authors */
 /* Fixed-point resampling of u8. Two taps at a time: a pair of pixels times a pair of coefficients
  * is one multiply-add into 32 bits. The sums fit: |coefficients| of an output sum to less than
- * 2^15. */
+ * 2^15.
+ * The last rounding takes ties to even, as DALI's does but for the last few elements of a row. Ties
+ * are common: every fourth pixel of a picture that is doubled in one direction. */
 #include "kernels/level.h"
 
 #include <string.h>
 
-enum { V_SHIFT = HR_FIX_COEF_BITS - HR_FIX_ROW_BITS, H_SHIFT = HR_FIX_COEF_BITS + HR_FIX_ROW_BITS };
+enum {
+    V_SHIFT = HR_FIX_COEF_BITS - HR_FIX_ROW_BITS,
+    H_SHIFT = HR_FIX_COEF_BITS + HR_FIX_ROW_BITS,
+    H_BELOW_HALF =
+        (1 << (H_SHIFT - 1)) - 1 /* one more where the result would be odd: ties to even */
+};
 
 #if !defined(HR_LEVEL_v3) && !defined(HR_LEVEL_v4)
 
@@ -64,10 +71,10 @@ void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filte
         const int16_t *from = src + (size_t)f->start[x] * (size_t)channels;
         const int16_t *coef = f->coef + (size_t)x * (size_t)f->stride;
         for (int32_t c = 0; c < channels; c++) {
-            int32_t sum = 1 << (H_SHIFT - 1);
+            int32_t sum = 0;
             for (int32_t k = 0; k < f->taps; k++)
                 sum += coef[k] * from[k * channels + c];
-            *dst++ = saturate_u8(sum >> H_SHIFT);
+            *dst++ = saturate_u8((sum + H_BELOW_HALF + (sum >> H_SHIFT & 1)) >> H_SHIFT);
         }
     }
 }
@@ -127,12 +134,12 @@ static inline __attribute__((always_inline)) void hfilter_pixels(uint8_t *dst, c
                                                                  const __m256i *table,
                                                                  const int32_t channels)
 {
-    const __m256i shuffle = pixel_shuffle(channels), half = _mm256_set1_epi32(1 << (H_SHIFT - 1));
+    const __m256i shuffle = pixel_shuffle(channels), half = _mm256_set1_epi32(H_BELOW_HALF);
     for (int32_t x = 0; x < f->out; x += 2) {
         bool two = x + 1 < f->out;
         const int16_t *left = src + (size_t)f->start[x] * (size_t)channels;
         const int16_t *right = src + (size_t)f->start[two ? x + 1 : x] * (size_t)channels;
-        __m256i sum = half;
+        __m256i sum = _mm256_setzero_si256();
         for (int32_t k = 0; k < f->stride; k += 2) {
             __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)left));
             v = _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)right), 1);
@@ -141,6 +148,8 @@ static inline __attribute__((always_inline)) void hfilter_pixels(uint8_t *dst, c
             left += 2 * channels;
             right += 2 * channels;
         }
+        __m256i odd = _mm256_srli_epi32(_mm256_slli_epi32(sum, 31 - H_SHIFT), 31);
+        sum = _mm256_add_epi32(_mm256_add_epi32(sum, half), odd);
         sum = _mm256_srai_epi32(sum, H_SHIFT);
         sum = _mm256_packs_epi32(sum, sum);
         sum = _mm256_packus_epi16(sum, sum);
@@ -328,13 +337,13 @@ static inline __attribute__((always_inline)) void hfilter_groups(uint8_t *dst, c
 {
     const group_table *t = f->table;
     const char *at = (const char *)(t + 1);
-    const __m512i half = _mm512_set1_epi32(1 << (H_SHIFT - 1));
+    const __m512i half = _mm512_set1_epi32(H_BELOW_HALF);
     size_t size = group_size(f), left = (size_t)f->out * (size_t)channels;
     for (int32_t g = 0; g < t->groups; g++, at += size, left -= 16, dst += 16) {
         const group_head *head = (const group_head *)at;
         const __m512i *coef = (const __m512i *)(head + 1);
         const int16_t *from = src + head->base;
-        __m512i pick = _mm512_load_si512(head->pick), sum = half;
+        __m512i pick = _mm512_load_si512(head->pick), sum = _mm512_setzero_si512();
         for (int32_t k = 0; k < f->stride / 2; k++, from += 2 * channels) {
             __m512i v = _mm512_loadu_si512(from);
             if (vectors == 2)
@@ -343,6 +352,8 @@ static inline __attribute__((always_inline)) void hfilter_groups(uint8_t *dst, c
                 v = _mm512_permutexvar_epi16(pick, v);
             sum = _mm512_add_epi32(sum, _mm512_madd_epi16(v, _mm512_load_si512(coef + k)));
         }
+        __m512i odd = _mm512_srli_epi32(_mm512_slli_epi32(sum, 31 - H_SHIFT), 31);
+        sum = _mm512_add_epi32(_mm512_add_epi32(sum, half), odd);
         sum = _mm512_max_epi32(_mm512_srai_epi32(sum, H_SHIFT), _mm512_setzero_si512());
         __m128i out = _mm512_cvtusepi32_epi8(sum);
         if (left >= 16)

@@ -176,7 +176,7 @@ static uint8_t exact_hfilter(const filter_case *t, int32_t x, int32_t c)
     for (int32_t k = 0; k < t->f.taps; k++)
         sum += t->coef[(size_t)x * (size_t)t->f.stride + (size_t)k] *
                (double)t->row[(t->start[x] + k) * t->channels + c];
-    sum = floor(sum / (1 << 20) + 0.5);
+    sum = nearbyint(sum / (1 << 20)); /* ties to even */
     return (uint8_t)(sum < 0 ? 0 : sum > 255 ? 255 : sum);
 }
 
