@@ -47,8 +47,10 @@ def exif(orientation: int) -> bytes:
 
 
 def jpeg() -> dict[str, bytes]:
-    files = {f"q{q}_s{s}": encoded(picture("RGB"), "JPEG", quality=q, subsampling=s)
-             for q, s in ((30, 0), (70, 1), (90, 2))}
+    files = {
+        f"q{q}_s{s}": encoded(picture("RGB"), "JPEG", quality=q, subsampling=s)
+        for q, s in ((30, 0), (70, 1), (90, 2))
+    }
     files["grey"] = encoded(picture("L"), "JPEG")
     files["cmyk"] = encoded(picture("CMYK"), "JPEG")
     files["progressive"] = encoded(picture("RGB"), "JPEG", progressive=True)
@@ -60,14 +62,18 @@ def jpeg() -> dict[str, bytes]:
 
 def raw_png(depth: int, colour: int, interlaced: bool, size: int = 9) -> bytes:
     """A PNG of zeros, for the kinds that Pillow does not write."""
+
     def chunk(name: bytes, body: bytes) -> bytes:
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        return (
+            struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+        )
 
     samples = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     header = struct.pack(">IIBBBBB", size, size, depth, colour, 0, 0, int(interlaced))
     data = zlib.compress(bytes(size * (size * samples * depth // 8 + 2) * 2))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data)
-            + chunk(b"IEND", b""))
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+    )
 
 
 def png() -> dict[str, bytes]:
@@ -117,8 +123,13 @@ def webp() -> dict[str, bytes]:
 
 
 def main() -> None:
-    windows = [WHOLE, bytes([1, 5, 1, 0, 80, 120, 60, 200]), bytes([2, 0, 0, 0, 30, 255, 9, 90]),
-               bytes([3, 2, 1, 0, 200, 10, 128, 255]), bytes([4, 4, 1, 0, 10, 250, 5, 250])]
+    windows = [
+        WHOLE,
+        bytes([1, 5, 1, 0, 80, 120, 60, 200]),
+        bytes([2, 0, 0, 0, 30, 255, 9, 90]),
+        bytes([3, 2, 1, 0, 200, 10, 128, 255]),
+        bytes([4, 4, 1, 0, 10, 250, 5, 250]),
+    ]
     for make in (jpeg, png, bmp, pnm, webp):
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)

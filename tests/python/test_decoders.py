@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
 from headrace import fn, pipeline_def, types
 
 Image = pytest.importorskip("PIL.Image")
@@ -69,12 +70,15 @@ def turned(orientation: int) -> bytes:
 
 def files() -> dict[str, bytes]:
     """Files of every format, by name."""
-    made = {f"png_{mode}": encoded(picture(mode), "PNG")
-            for mode in ("1", "L", "LA", "P", "RGB", "RGBA")}
+    made = {
+        f"png_{mode}": encoded(picture(mode), "PNG")
+        for mode in ("1", "L", "LA", "P", "RGB", "RGBA")
+    }
     made |= {f"bmp_{mode}": encoded(picture(mode), "BMP") for mode in ("1", "L", "P", "RGB")}
     made |= {f"pnm_{mode}": encoded(picture(mode), "PPM") for mode in ("1", "L", "RGB")}
-    made |= {f"jpeg_{s}": encoded(picture("RGB"), "JPEG", quality=85, subsampling=s)
-             for s in (0, 1, 2)}
+    made |= {
+        f"jpeg_{s}": encoded(picture("RGB"), "JPEG", quality=85, subsampling=s) for s in (0, 1, 2)
+    }
     made["jpeg_grey"] = encoded(picture("L"), "JPEG")
     made["jpeg_progressive"] = encoded(picture("RGB"), "JPEG", progressive=True)
     made["jpeg_rgb"] = encoded(picture("RGB"), "JPEG", keep_rgb=True)
@@ -102,8 +106,14 @@ def run(engine: Any, data: bytes, window: tuple[float, ...] | None = None, **opt
             return functions.decoders.image(source, **options)
         start, shape = np.float32(window[:2]), np.float32(window[2:])
         return functions.decoders.image_slice(
-            source, start=start, shape=shape, normalized_anchor=False, normalized_shape=False,
-            axis_names="HW", **options)
+            source,
+            start=start,
+            shape=shape,
+            normalized_anchor=False,
+            normalized_shape=False,
+            axis_names="HW",
+            **options,
+        )
 
     built = pipe()
     built.build()
@@ -116,7 +126,9 @@ def ours(data: bytes, window: tuple[float, ...] | None = None, **options: Any) -
     return run((pipeline_def, fn), data, window, **options)
 
 
-@pytest.mark.parametrize("name", [n for n in FILES if n not in ("jpeg_cmyk", "png_16", "png_16_grey")])
+@pytest.mark.parametrize(
+    "name", [n for n in FILES if n not in ("jpeg_cmyk", "png_16", "png_16_grey")]
+)
 def test_rgb_is_pillows(name: str) -> None:
     """RGB equals Pillow's pixels; alpha is dropped, not blended."""
     want = np.asarray(Image.open(io.BytesIO(FILES[name])).convert("RGBA"))[..., :3]
@@ -147,13 +159,23 @@ def test_grey_of_jpeg_is_its_luma() -> None:
     image = Image.open(io.BytesIO(FILES["jpeg_2"]))
     image.draft("L", image.size)
     np.testing.assert_array_equal(
-        ours(FILES["jpeg_2"], output_type=types.GRAY)[..., 0], np.asarray(image))
+        ours(FILES["jpeg_2"], output_type=types.GRAY)[..., 0], np.asarray(image)
+    )
 
 
 def test_any_data_keeps_channels() -> None:
     """ANY_DATA gives the channels of the file."""
-    channels = {"png_L": 1, "png_LA": 2, "png_P": 3, "png_RGBA": 4, "jpeg_grey": 1, "jpeg_2": 3,
-                "webp_alpha": 4, "bmp_L": 1, "pnm_1": 1}
+    channels = {
+        "png_L": 1,
+        "png_LA": 2,
+        "png_P": 3,
+        "png_RGBA": 4,
+        "jpeg_grey": 1,
+        "jpeg_2": 3,
+        "webp_alpha": 4,
+        "bmp_L": 1,
+        "pnm_1": 1,
+    }
     got = {name: ours(FILES[name], output_type=types.ANY_DATA).shape[2] for name in channels}
     assert got == channels
 
@@ -167,15 +189,64 @@ def test_windows_are_slices(name: str) -> None:
         y, x = rng.integers(0, whole.shape[0] - 1), rng.integers(0, whole.shape[1] - 1)
         h, w = rng.integers(1, whole.shape[0] - y + 1), rng.integers(1, whole.shape[1] - x + 1)
         got = ours(FILES[name], window=(y, x, h, w))
-        np.testing.assert_array_equal(got, whole[y:y + h, x:x + w])
+        np.testing.assert_array_equal(got, whole[y : y + h, x : x + w])
 
 
-@pytest.mark.parametrize("data", [b"", b"GIF89a......", FILES["png_RGB"][:60], FILES["bmp_L"][:90]],
-                         ids=["empty", "unknown", "cut PNG", "cut BMP"])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"GIF89a......", FILES["png_RGB"][:60], FILES["bmp_L"][:90]],
+    ids=["empty", "unknown", "cut PNG", "cut BMP"],
+)
 def test_unreadable_files_are_errors(data: bytes) -> None:
     """What cannot be read raises and says why."""
     with pytest.raises(RuntimeError, match="decoders.image"):
         ours(data)
+
+
+def test_damage_is_survived_and_listed() -> None:
+    """A cut JPEG delivers its pixels and one warning; strict=True makes that an error."""
+    data = encoded(picture("RGB", 200, 160), "JPEG", quality=90)
+    cut = np.frombuffer(data[: len(data) // 2], np.uint8)
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        both = [np.frombuffer(data, np.uint8), cut]
+        return fn.decoders.image(fn.external_source(source=lambda: both))
+
+    built = pipe(prefetch_queue_depth=1)
+    (out,) = built.run()
+    whole, damaged = np.array(out[0]), np.array(out[1])
+    np.testing.assert_array_equal(damaged[:40], whole[:40])
+    assert (damaged[-8:] != whole[-8:]).any()
+    first = [e for e in built.errors() if e["iteration"] == 0]
+    assert len(first) == 1 and first[0]["action"] == "warning"
+    assert "Premature end of JPEG" in first[0]["message"]
+    with pytest.raises(RuntimeError, match="Premature end of JPEG"):
+        pipe(strict=True).run()
+
+
+def photographs() -> list[Path]:
+    """Some files of the data folder; the test is skipped where there is none."""
+    beside = Path(__file__).resolve().parents[2] / "../shared/data/imagenet-250"
+    folder = Path(os.environ.get("HEADRACE_TEST_DATA", beside))
+    return sorted(folder.glob("*/*.JPEG"))[::5]
+
+
+@pytest.mark.skipif(not photographs(), reason="no HEADRACE_TEST_DATA")
+def test_photographs_are_pillows() -> None:
+    """Photographs as cameras and tools wrote them, whole and cropped."""
+    from PIL import ImageOps
+
+    for path in photographs():
+        data = path.read_bytes()
+        image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
+        if image.mode == "CMYK":
+            continue
+        want = np.asarray(image.convert("RGB"))
+        np.testing.assert_array_equal(ours(data), want, err_msg=path.name)
+        y, x = want.shape[0] // 3, want.shape[1] // 5
+        got = ours(data, window=(y, x, y, 2 * x))
+        np.testing.assert_array_equal(got, want[y : 2 * y, x : 3 * x], err_msg=path.name)
 
 
 @needs_dali
@@ -206,8 +277,12 @@ def compare(name: str, output_type: str, dtype: str) -> None:
     from nvidia.dali import types as dali_types
 
     got = ours(FILES[name], output_type=getattr(types, output_type), dtype=getattr(types, dtype))
-    want = run((dali.pipeline_def, dali_fn), FILES[name], dtype=getattr(dali_types, dtype),
-               output_type=getattr(dali_types, output_type))
+    want = run(
+        (dali.pipeline_def, dali_fn),
+        FILES[name],
+        dtype=getattr(dali_types, dtype),
+        output_type=getattr(dali_types, output_type),
+    )
     assert got.shape == want.shape and got.dtype == want.dtype
     slack = {"UINT8": 0, "FLOAT": 2e-7, "INT32": 512}.get(dtype, 1) if output_type == "YCbCr" else 0
     assert np.abs(got.astype(np.float64) - want.astype(np.float64)).max() <= slack
