@@ -75,6 +75,13 @@ static float curve_at(const curve *f, float at)
     return a + (at - (float)i) * (b - a);
 }
 
+/* curve_at of the triangle's table 0, 1, 0: the same operations where they do anything. */
+static float triangle_at(float at)
+{
+    float v = at < 1.0f ? at : 1.0f - (at - 1.0f);
+    return v > 0.0f ? v : 0.0f;
+}
+
 static int64_t clamp_index(double at, int64_t n)
 {
     if (!(at > 0.0))
@@ -146,7 +153,7 @@ static float curve_weights(const curve *f, float at, int32_t support, float *wei
 {
     float sum = 0.0f;
     for (int32_t k = 0; k < support; k++) {
-        weight[k] = curve_at(f, at);
+        weight[k] = f->last == 2 ? triangle_at(at) : curve_at(f, at);
         sum += weight[k];
         at += f->density;
     }
@@ -178,13 +185,19 @@ hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_
     float origin = (float)axis->lo + (0.5f * scale - 0.5f - shape.anchor);
     for (int32_t o = 0; o < f->out; o++) {
         float at = (float)o * scale + origin;
-        double first = -floor(-(double)at);
+        int64_t first = (int64_t)at + (at > (float)(int64_t)at); /* rounded up */
         float sum = curve_weights(&shape, ((float)first - at) * shape.density, support, weight);
-        start[o] = (int32_t)HR_MIN(clamp_index(first, n), n - f->taps);
         float *to = coef + (size_t)o * (size_t)f->taps;
+        if (first >= 0 && first + support <= n) {
+            start[o] = (int32_t)first;
+            for (int32_t k = 0; k < support; k++)
+                to[k] = weight[k] / sum;
+            continue;
+        }
+        start[o] = (int32_t)HR_MIN(clamp_index((double)first, n), n - f->taps);
         memset(to, 0, (size_t)f->taps * sizeof(float));
         for (int32_t k = 0; k < support; k++)
-            to[clamp_index(first + k, n) - start[o]] += weight[k] / sum;
+            to[clamp_index((double)(first + k), n) - start[o]] += weight[k] / sum;
     }
     return HR_STATUS_OK;
 }
