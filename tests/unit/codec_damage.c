@@ -161,4 +161,25 @@ TEST(headers_that_are_refused)
     free(file);
 }
 
+TEST(no_memory_is_an_error)
+{
+    size_t size;
+    help_jpeg j = {.w = W, .h = H, .channels = 4, .quality = 80, .sampling = {1, 1}};
+    uint8_t *file = make_file(j, &size);
+    bool done = false;
+    int failures = 0;
+    for (int n = 0; n < 20 && !done; n++) {
+        help_result r;
+        hr_alloc_fail_after(n);
+        done = help_decode(&r, file, size, (hr_window){4, 4, 60, 60}, HR_IMAGE_TYPE_BGR,
+                           HR_DTYPE_FLOAT, true);
+        CHECK(done || r.error.status == HR_STATUS_NO_MEMORY);
+        failures += !done;
+        free(r.data);
+    }
+    hr_alloc_fail_after(-1);
+    CHECK(done && failures > 0);
+    free(file);
+}
+
 TEST_MAIN

@@ -44,7 +44,8 @@ static inline void help_paint(uint8_t *pixels, int w, int h, int channels)
 /* What a JPEG file is to be like. */
 typedef struct help_jpeg {
     int w, h, channels, quality;
-    int sampling[2]; /* horizontal, vertical of the first component; others 1 */
+    int sampling[2]; /* horizontal, vertical of the first component */
+    int chroma[2];   /* ... of the second and third; 0 is 1 */
     bool progressive, arithmetic, interleave_off, rgb;
     int restart; /* MCUs between markers, 0: none */
 } help_jpeg;
@@ -70,8 +71,8 @@ static inline uint8_t *help_encode_jpeg(const help_jpeg *j, const uint8_t *pixel
     jpeg_set_quality(&cinfo, j->quality, TRUE);
     for (int i = 0; i < cinfo.num_components; i++) {
         bool full = i == 0 || i == 3;
-        cinfo.comp_info[i].h_samp_factor = full ? j->sampling[0] : 1;
-        cinfo.comp_info[i].v_samp_factor = full ? j->sampling[1] : 1;
+        cinfo.comp_info[i].h_samp_factor = full ? j->sampling[0] : HR_MAX(j->chroma[0], 1);
+        cinfo.comp_info[i].v_samp_factor = full ? j->sampling[1] : HR_MAX(j->chroma[1], 1);
     }
     cinfo.restart_interval = (unsigned)j->restart;
     cinfo.arith_code = j->arithmetic ? TRUE : FALSE;
