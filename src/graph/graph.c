@@ -95,7 +95,7 @@ static hr_status name_set(const hr_graph *graph, hr_node *node, hr_error *error)
     if (node->name) {
         if (hr_graph_find_node(graph, node->name) < 0)
             return HR_STATUS_OK;
-        return hr_fail(error, HR_STATUS_VALUE, "%s: another node has this name already",
+        return hr_fail(error, HR_STATUS_ERROR, "%s: another node has this name already",
                        hr_node_text(node, text, sizeof(text)));
     }
     for (int32_t k = 0; k <= graph->count; k++) {
