@@ -8,12 +8,14 @@ at the user's line; without one it is checked in a graph of its own and becomes 
 
 from __future__ import annotations
 
+import functools
 import itertools
-import os
 import sys
 import threading
 import warnings
-from typing import Any, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 from headrace import _core, types
 from headrace._schema import COMMON, Operator
@@ -60,11 +62,16 @@ def user_line() -> str:
     if frame is None:
         return ""
     path = frame.f_code.co_filename
+    return f"{_relative(path)}:{frame.f_lineno}"
+
+
+@functools.lru_cache(maxsize=64)
+def _relative(path: str) -> str:
+    """Shorter where the file lies below the current folder."""
     try:
-        inside = path.startswith(os.getcwd() + os.sep)
-    except OSError:
-        inside = False
-    return f"{os.path.relpath(path) if inside else path}:{frame.f_lineno}"
+        return str(Path(path).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return path
 
 
 class Instance:
@@ -236,6 +243,16 @@ def _depth() -> int:
     return depth
 
 
+def warn(text: str) -> None:
+    """Warns at the user's line."""
+    warnings.warn(text, stacklevel=_depth())
+
+
+def deprecated(text: str) -> None:
+    """Warns at the user's line that something is deprecated."""
+    warnings.warn(text, DeprecationWarning, stacklevel=_depth())
+
+
 def warn_renamed(old: str, new: str) -> None:
     """Says that an old name of an operator was called."""
     warnings.warn(
@@ -290,7 +307,7 @@ def input_sets(inputs: Iterable[Any], label: str) -> tuple[list[list[DataNode]],
             columns.append([promote(item, label, i) for item in value])
         else:
             columns.append([promote(value, label, i)] * count)
-    return [list(row) for row in zip(*columns)], True
+    return [list(row) for row in zip(*columns, strict=True)], True
 
 
 def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -325,7 +342,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         return _unwrap(results[0])
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):
         return [nodes_of_set[0] for nodes_of_set in results]
-    return tuple(list(outputs) for outputs in zip(*results))
+    return tuple(list(outputs) for outputs in zip(*results, strict=True))
 
 
 def _unwrap(nodes: list[DataNode]) -> Any:

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import sys
 import types as python_types
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 Maker = Callable[[str], Any]  # name with its module -> function or class, or None
 Lister = Callable[[], "list[str]"]

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from typing import Any, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from headrace import _core, _graph, types
 from headrace.data_node import DataNode
@@ -81,9 +82,8 @@ def _callback(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool]:
         ValueError: `cycle` where nothing can be cycled.
     """
     mode = _cycling(cycle)
-    if inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(
-        getattr(source, "__call__", None)
-    ):
+    call = getattr(type(source), "__call__", None)  # noqa: B004 - an object whose call generates
+    if inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call):
         if _positional(source)[0]:
             raise TypeError("A generator function passed as `source` must not need an argument.")
         return _Items(source, mode), False, False
@@ -116,12 +116,14 @@ _NOT_DATA = (bool, int, float, complex, str)
 def _check_sample(sample: Any) -> None:
     if isinstance(sample, (*_NOT_DATA, list, tuple, dict)) or sample is None:
         raise RuntimeError(
-            f"A sample of external_source cannot be a {type(sample).__name__}: give a NumPy array or another "
+            f"a sample cannot be a {type(sample).__name__}: give a NumPy array or another "
             "object with the buffer protocol, __array_interface__ or DLPack."
         )
 
 
-def make_batch(data: Any, layout: str | None, copy: bool) -> _core.Batch:
+def make_batch(
+    data: Any, layout: str | None, copy: bool, label: str = "external_source"
+) -> _core.Batch:
     """A batch of what the user gave: a batch, a list of samples, or an array with the batch in dimension 0.
 
     Raises:
@@ -139,8 +141,8 @@ def make_batch(data: Any, layout: str | None, copy: bool) -> _core.Batch:
             return _core.make_batch(TensorListCPU, data, layout, copy)
         _check_sample(data)
         return _core.make_batch_dense(TensorListCPU, data, layout, copy)
-    except (TypeError, ValueError) as error:
-        raise RuntimeError(f"external_source: {error}") from error
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise RuntimeError(f"{label}: {error}") from error
 
 
 class Source:
@@ -243,7 +245,8 @@ class Source:
             RuntimeError: more samples than the pipeline takes, none, or not what was declared.
         """
         batches = [
-            make_batch(data, self.layouts[k], not self.no_copy) for k, data in enumerate(columns)
+            make_batch(data, self.layouts[k], not self.no_copy, self.label)
+            for k, data in enumerate(columns)
         ]
         for k, batch in enumerate(batches):
             self._check(batch, k, max_batch)

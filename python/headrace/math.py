@@ -13,11 +13,20 @@ __all__ = (
     "log10 log2 max min pow rsqrt sin sinh sqrt tan tanh"
 ).split()
 
-_ARITY = {"atan2": 2, "clamp": 3, "fpow": 2, "max": 2, "min": 2, "pow": 2}
+_TWO = ("atan2", "fpow", "max", "min", "pow")
+
+
+def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
+    """`value`, but at least `lo` and at most `hi`; operands are nodes or numbers."""
+    if not any(isinstance(operand, DataNode) for operand in (value, lo, hi)):
+        raise TypeError("math.clamp() needs a DataNode among its arguments")
+    if isinstance(value, DataNode) or isinstance(lo, DataNode):
+        return arithmetic("min", arithmetic("max", value, lo), hi)
+    return arithmetic("max", arithmetic("min", value, hi), lo)
 
 
 def _function(name: str) -> Any:
-    arity = _ARITY.get(name, 1)
+    arity = 2 if name in _TWO else 1
 
     def function(*operands: Any) -> DataNode:
         if len(operands) != arity:
@@ -33,4 +42,4 @@ def _function(name: str) -> Any:
 
 
 for _name in __all__:
-    globals()[_name] = _function(_name)
+    globals().setdefault(_name, _function(_name))

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from headrace import _core
 from headrace.types import DALIDataType
@@ -289,7 +290,8 @@ def _body(name: str, lines: list[str]) -> str:
 def _data_text(tensor: Any) -> str:
     import numpy
 
-    return str(numpy.asarray(tensor)).replace("\n", "\n    ")
+    lines = str(numpy.asarray(tensor)).split("\n")
+    return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
 
 
 def format_tensor(tensor: Any, show_data: bool = True) -> str:

@@ -160,8 +160,12 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     """
     if isinstance(framework_type, DALIDataType):
         return framework_type
-    if framework_type in (bool, int, float):
-        return {bool: BOOL, int: INT32, float: FLOAT}[framework_type]
+    if framework_type is bool:
+        return BOOL
+    if framework_type is int:
+        return INT32
+    if framework_type is float:
+        return FLOAT
     if isinstance(framework_type, str):
         name = framework_type
     else:
@@ -204,6 +208,7 @@ class ScalarConstant:
         if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
             if dtype is None and hasattr(value, "dtype"):
                 dtype = to_dali_type(value.dtype)
+                dtype = {FLOAT64: FLOAT, INT64: INT32}.get(dtype, dtype)
             value = value.item()
         if not isinstance(value, (bool, int, float)):
             raise TypeError(

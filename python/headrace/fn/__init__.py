@@ -7,7 +7,8 @@ The functions are made from the operators' tables when they are first asked for;
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from headrace import _graph, _modules, _schema
 

@@ -7,7 +7,8 @@ The classes are made from the operators' tables when they are first asked for; `
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from headrace import _graph, _modules, _schema
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`pipeline_def`: functions as factories of pipelines."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from headrace._pipeline import Pipeline
+
+
+@functools.cache
+def _constructor_arguments() -> frozenset[str]:
+    code = Pipeline.__init__.__code__
+    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+
+
+def _split_kwargs(
+    function: Callable[..., Any], kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Arguments of the constructor and of the function, which come first."""
+    import inspect
+
+    parameters = inspect.signature(function).parameters
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        raise TypeError(
+            f"Using variadic keyword argument `**{list(parameters)[-1]}` in graph-defining function is not "
+            "allowed."
+        )
+    own, constructor = {}, {}
+    for name, value in kwargs.items():
+        if name in parameters:
+            own[name] = value
+            if name in _constructor_arguments():
+                print(
+                    f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same "
+                    "name."
+                )
+        elif name in _constructor_arguments():
+            constructor[name] = value
+        else:
+            raise TypeError(f"{function.__name__} got an unexpected keyword argument `{name}`")
+    return constructor, own
+
+
+def pipeline_def(
+    fn: Callable[..., Any] | None = None,
+    *,
+    enable_conditionals: bool = False,
+    **pipeline_kwargs: Any,
+) -> Any:
+    """Turns a function that returns the outputs of a graph into a factory of pipelines.
+
+    The factory takes the arguments of the function and, by keyword, those of `Pipeline`, which win over those
+    given here.
+
+    Args:
+        enable_conditionals: accepted; ``if`` over nodes is not part of this version and raises TypeError.
+
+    Raises:
+        TypeError: the function takes ``**kwargs``, or the call has an argument that nobody knows.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
+        @functools.wraps(function)
+        def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
+            kwargs.pop("enable_conditionals", None)
+            constructor, own = _split_kwargs(function, kwargs)
+            pipeline = Pipeline(**{**pipeline_kwargs, **constructor})
+            with pipeline:
+                outputs = function(*args, **own)
+                if outputs is None:
+                    outputs = ()
+                pipeline.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
+            return pipeline
+
+        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
+        return create_pipeline
+
+    return decorate(fn) if fn is not None else decorate
+
+
+def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
+    """Marks a function that conditional mode must leave alone; there is nothing to do yet.
+
+    Raises:
+        ValueError: the function is a pipeline definition.
+    """
+    if func is None:
+        return do_not_convert
+    if getattr(func, "_is_pipeline_def", False):
+        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+    return func
+
+
+def experimental_pipeline_def(
+    fn: Callable[..., Any] | None = None, *, debug: bool = False, **kwargs: Any
+) -> Any:
+    """`pipeline_def` with debug mode, which is not part of this version.
+
+    Raises:
+        NotImplementedError: ``debug=True``.
+    """
+    if debug:
+        raise NotImplementedError("Debug mode is not part of this version of Headrace.")
+    return pipeline_def(fn, **kwargs)

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What a pipeline tells about itself: arguments, readers, statistics."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headrace import _graph, _pipeline_args, types
+from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
+
+
+class PipelineFacts:
+    """The part of `Pipeline` that only reads."""
+
+    def build(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def batch_size(self) -> int | None:
+        """Old name of `max_batch_size`."""
+        _graph.deprecated("`batch_size` is deprecated, use `max_batch_size`.")
+        return self._max_batch_size
+
+    @property
+    def max_batch_size(self) -> int | None:
+        """Most samples in a batch."""
+        return self._max_batch_size
+
+    @property
+    def num_threads(self) -> int | None:
+        """Workers."""
+        return self._num_threads
+
+    @property
+    def device_id(self) -> int | None:
+        """As it was given; None for the CPU."""
+        return None if self._device_id == types.CPU_ONLY_DEVICE_ID else self._device_id
+
+    @property
+    def seed(self) -> int | None:
+        """Base of all random numbers, or None."""
+        return self._seed
+
+    @property
+    def exec_pipelined(self) -> bool:
+        """Whether iterations overlap."""
+        return self._exec_pipelined
+
+    @property
+    def exec_async(self) -> bool:
+        """Whether work goes on while Python does something else."""
+        return self._exec_async
+
+    @property
+    def exec_dynamic(self) -> bool | None:
+        """As it was given; True by default."""
+        return self._exec_dynamic
+
+    @property
+    def exec_separated(self) -> bool:
+        """Whether `prefetch_queue_depth` was given for CPU and GPU."""
+        return self._exec_separated
+
+    @property
+    def stream_policy(self) -> StreamPolicy | None:
+        """As it was given."""
+        return self._stream_policy
+
+    @property
+    def concurrency(self) -> OperatorConcurrency | None:
+        """As it was given."""
+        return self._concurrency
+
+    @property
+    def set_affinity(self) -> bool:
+        """Whether workers are pinned to CPUs."""
+        return self._set_affinity
+
+    @property
+    def max_streams(self) -> int:
+        """Always -1."""
+        return -1
+
+    @property
+    def prefetch_queue_depth(self) -> int | dict[str, int]:
+        """As it was given."""
+        return self._prefetch_queue_depth
+
+    @property
+    def cpu_queue_size(self) -> int:
+        """Iterations in flight."""
+        return self._cpu_queue_size
+
+    @property
+    def gpu_queue_size(self) -> int:
+        """Iterations in flight on the GPU."""
+        return self._gpu_queue_size
+
+    @property
+    def default_cuda_stream_priority(self) -> int:
+        """Always 0."""
+        return 0
+
+    @property
+    def enable_memory_stats(self) -> bool:
+        """As it was given."""
+        return self._enable_memory_stats
+
+    @property
+    def py_num_workers(self) -> int:
+        """As it was given."""
+        return self._py_num_workers
+
+    @property
+    def py_start_method(self) -> str:
+        """As it was given."""
+        return self._py_start_method
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether it goes on from a checkpoint."""
+        return self._core is not None and self._restored
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        self.build()
+        return self._output_count
+
+    def output_dtype(self) -> list[Any]:
+        """Declared element types of the outputs; None is a wildcard."""
+        self.build()
+        return _pipeline_args.each_output("output_dtype", self._output_dtype, self._output_count)
+
+    def output_ndim(self) -> list[Any]:
+        """Declared numbers of dimensions of the outputs; None is a wildcard."""
+        self.build()
+        return _pipeline_args.each_output("output_ndim", self._output_ndim, self._output_count)
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Of a reader, or of all by name: epoch_size, epoch_size_padded, number_of_shards, shard_id,
+        pad_last_batch, stick_to_shard.
+
+        Raises:
+            RuntimeError: no such reader.
+        """
+        self.build()
+        if name is None:
+            return {known: self._core.reader_meta(node) for known, node in self._readers.items()}
+        if name not in self._readers:
+            raise RuntimeError(
+                f"Operator {name} not found or does not expose valid metadata. Readers: "
+                f"{sorted(self._readers)}."
+            )
+        return self._core.reader_meta(self._readers[name])
+
+    def epoch_size(self, name: str | None = None) -> Any:
+        """Padded number of samples in an epoch of a reader, or of all by name."""
+        if name is None:
+            return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}
+        return self.reader_meta(name)["epoch_size_padded"]
+
+    def executor_statistics(self) -> dict[str, Any]:
+        """Empty, as with DALI's dynamic executor: see `stats`."""
+        self.build()
+        return {}
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Sizes of shared memory: there is none."""
+        return {"capacities": [], "per_sample_capacities": []}
+
+    def stats(self) -> dict[str, Any]:
+        """Counters since the start: see docs/statistics.md."""
+        self.build()
+        return json.loads(self._core.stats())
+
+    def explain(self) -> str:
+        """What holds this pipeline back, in words."""
+        self.build()
+        return self._core.explain()
+
+    def errors(self) -> list[dict[str, Any]]:
+        """The bad samples: iteration, index, epoch, source, operator, message, action."""
+        self.build()
+        return json.loads(self._core.errors())
+
+    def describe(self) -> str:
+        """The compiled plan in words: stages, nodes, fused chains."""
+        self.build()
+        return self._core.describe()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Definitions of pipelines as bytes (JSON around the engine's text of the graph), and as text for Graphviz."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headrace import _core, _graph
+from headrace.data_node import DataNode
+
+_FORMAT = 1
+
+
+def to_bytes(pipeline: Any) -> bytes:
+    """The graph and the arguments of a pipeline whose graph is complete."""
+    return json.dumps(
+        {
+            "headrace": _FORMAT,
+            "params": _parameters(pipeline),
+            "readers": pipeline._readers,
+            "inputs": {name: source.node for name, source in pipeline._inputs.items()},
+            "outputs": pipeline._output_count,
+            "sinks": len(pipeline._sinks),
+            "graph": pipeline._graph.core.serialize().decode("utf-8", "surrogateescape"),
+        }
+    ).encode()
+
+
+def _parameters(pipeline: Any) -> dict[str, Any]:
+    own = {k: v for k, v in pipeline._options.items() if k not in ("quarantine", "trace")}
+    return {
+        "batch_size": pipeline._max_batch_size,
+        "num_threads": pipeline._num_threads,
+        "device_id": pipeline._device_id,
+        "seed": pipeline._seed,
+        "exec_pipelined": pipeline._exec_pipelined,
+        "exec_async": pipeline._exec_async,
+        "prefetch_queue_depth": pipeline._prefetch_queue_depth,
+        "set_affinity": pipeline._set_affinity,
+        "enable_checkpointing": pipeline._enable_checkpointing,
+        **own,
+    }
+
+
+def from_bytes(cls: Any, text: Any, kwargs: dict[str, Any]) -> Any:
+    """A pipeline that is not built yet. The text is hostile: any bytes give a pipeline or an error.
+
+    Raises:
+        ValueError: not a serialized pipeline.
+    """
+    try:
+        stored = json.loads(text)
+        if stored["headrace"] != _FORMAT:
+            raise ValueError("unknown version")
+        params = {**stored["params"], **kwargs}
+        graph = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
+        readers = {str(name): int(node) for name, node in stored["readers"].items()}
+        inputs = {str(name): int(node) for name, node in stored["inputs"].items()}
+        outputs, sinks = int(stored["outputs"]), int(stored["sinks"])
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, RuntimeError) as error:
+        raise ValueError(f"Not a serialized pipeline: {error}") from error
+    if outputs < 1 or not 0 <= sinks <= 1024:
+        raise ValueError("Not a serialized pipeline: it has no outputs.")
+    pipeline = cls(**params)
+    pipeline._graph = _graph.Graph(graph)
+    pipeline._output_count = outputs
+    pipeline._nodes = []
+    pipeline._sinks = [DataNode("sink")] * sinks
+    pipeline._readers = readers
+    for name, node in inputs.items():
+        _add_input(pipeline, name, node)
+    return pipeline
+
+
+def _add_input(pipeline: Any, name: str, node: int) -> None:
+    from headrace.external_source import Source
+
+    outputs = pipeline._graph.core.node_outputs(node)
+    if outputs < 1:
+        raise ValueError(f"Not a serialized pipeline: there is no node {node}.")
+    source = Source(
+        source=None,
+        cycle=None,
+        several=outputs > 1,
+        outputs=outputs,
+        batch=True,
+        batch_info=False,
+        layout=None,
+        dtype=None,
+        ndim=None,
+        no_copy=False,
+        repeat_last=False,
+    )
+    source.node = node
+    pipeline._sources.append(source)
+    pipeline._inputs[name] = source
+
+
+def to_dot(pipeline: Any, show_tensors: bool, use_colors: bool) -> str:
+    """The graph for Graphviz."""
+    colour = ', style=filled, fillcolor="lightblue"' if use_colors else ""
+    lines = ["digraph graphname {"]
+    for instance, number in pipeline._graph.numbers.items():
+        lines.append(f'  n{number} [label="{instance.op}\\n{instance.name}"{colour}];')
+        for node in (*instance.inputs, *instance.arg_nodes.values()):
+            label = f' [label="{node.name}"]' if show_tensors else ""
+            lines.append(f"  n{pipeline._graph.numbers[node.source]} -> n{number}{label};")
+    return "\n".join([*lines, "}", ""])
