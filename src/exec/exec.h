@@ -151,6 +151,7 @@ struct hr_pipeline {
     pthread_cond_t work;  /* a task may be there */
     pthread_cond_t ready; /* an iteration is done */
     bool stop;
+    bool schedule_due; /* an iteration was taken: there is room for another */
     hr_source *sources;
     int32_t source_count;
     hr_iteration *first, *last; /* in flight, oldest first */

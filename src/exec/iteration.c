@@ -158,12 +158,17 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
 
 hr_status hr__schedule(hr_pipeline *p)
 {
+    bool asked = false;
+    p->schedule_due = false;
     while (p->broken == HR_STATUS_OK && p->in_flight < p->options.prefetch_queue_depth) {
         int32_t size = next_size(p);
         if (size < 0)
             break;
         p->broken = schedule_one(p, size, &p->broken_error);
+        asked = true;
     }
+    if (asked)
+        hr_readahead_start(p->readahead);
     return p->broken;
 }
 

@@ -243,7 +243,8 @@ static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_ite
     p->taken_sample = it->end_sample;
     for (int32_t k = 0; k < p->source_count; k++)
         p->taken_position[k] = it->end_position[k];
-    hr__schedule(p);
+    p->schedule_due = true; /* a worker does it: the consumer's time is dear */
+    pthread_cond_signal(&p->work);
     *out = it;
     return HR_STATUS_OK;
 }

@@ -77,7 +77,7 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_sourc
     hr_readahead_drop(p->readahead, ss->read);
     ss->read = NULL;
     ss->place = hr_sampler_replace(&s->sampler, ss->position, attempt);
-    return ask(p, s, ss->place.index, &ss->read, error);
+    return ask(p, s, ss->place.index, &ss->read, error); /* taken at once: no start needed */
 }
 
 static hr_tensor *value_slot(hr_group *g, const hr_source *s, int32_t output, int32_t i)

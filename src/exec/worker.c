@@ -84,6 +84,8 @@ static void *worker_main(void *context)
     hr__affinity_apply(w->number, p->options.set_affinity);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
+        if (p->schedule_due)
+            hr__schedule(p);
         hr_iteration *it = pick(p);
         if (!it) {
             int64_t start = hr_clock_ns();

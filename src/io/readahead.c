@@ -35,6 +35,7 @@ struct hr_readahead {
     size_t limit, held; /* bytes read or being read, not taken yet */
     hr_read *first, *last;
     bool stop;
+    int32_t sleeping; /* threads that wait for work */
     int32_t thread_count;
     pthread_t *threads;
     int64_t stall_us;
@@ -133,10 +134,15 @@ static void *thread_main(void *context)
     hr_readahead *ra = context;
     pthread_mutex_lock(&ra->lock);
     while (!ra->stop) {
-        if (ra->first)
-            serve(ra, ra->first);
-        else
+        if (!ra->first) {
+            ra->sleeping++;
             pthread_cond_wait(&ra->work, &ra->lock);
+            ra->sleeping--;
+            continue;
+        }
+        if (ra->first->next && ra->sleeping > 0)
+            pthread_cond_signal(&ra->work); /* threads wake each other: whoever asks wakes only one */
+        serve(ra, ra->first);
     }
     pthread_mutex_unlock(&ra->lock);
     return NULL;
@@ -200,10 +206,18 @@ hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *span, hr_read **out,
     r->prev = ra->last;
     *(ra->last ? &ra->last->next : &ra->first) = r;
     ra->last = r;
-    pthread_cond_signal(&ra->work);
     pthread_mutex_unlock(&ra->lock);
     *out = r;
     return HR_STATUS_OK;
+}
+
+void hr_readahead_start(hr_readahead *ra)
+{
+    pthread_mutex_lock(&ra->lock);
+    bool wake = ra->first && ra->sleeping > 0;
+    pthread_mutex_unlock(&ra->lock);
+    if (wake)
+        pthread_cond_signal(&ra->work);
 }
 
 /* A worker came before the read-ahead: it reads for itself, beyond the limit if need be, and never
