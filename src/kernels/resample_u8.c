@@ -129,37 +129,53 @@ static __m256i pixel_shuffle(int32_t channels)
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)at));
 }
 
+/* Two outputs as bytes: the channels of the first in the low dword of `left`'s half, and so on. */
+static inline __m256i hfilter_two(const int16_t *left, const int16_t *right, const __m256i *table,
+                                  int32_t pairs, __m256i shuffle, const int32_t channels)
+{
+    const __m256i half = _mm256_set1_epi32(H_BELOW_HALF);
+    __m256i sum = _mm256_setzero_si256();
+    for (int32_t k = 0; k < pairs; k++) {
+        __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)left));
+        v = _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)right), 1);
+        v = _mm256_madd_epi16(_mm256_shuffle_epi8(v, shuffle), _mm256_load_si256(table + k));
+        sum = _mm256_add_epi32(sum, v);
+        left += 2 * channels;
+        right += 2 * channels;
+    }
+    __m256i odd = _mm256_srli_epi32(_mm256_slli_epi32(sum, 31 - H_SHIFT), 31);
+    sum = _mm256_add_epi32(_mm256_add_epi32(sum, half), odd);
+    sum = _mm256_srai_epi32(sum, H_SHIFT);
+    sum = _mm256_packs_epi32(sum, sum);
+    return _mm256_packus_epi16(sum, sum);
+}
+
 static inline __attribute__((always_inline)) void hfilter_pixels(uint8_t *dst, const int16_t *src,
                                                                  const hr_filter_fix *f,
                                                                  const __m256i *table,
                                                                  const int32_t channels)
 {
-    const __m256i shuffle = pixel_shuffle(channels), half = _mm256_set1_epi32(H_BELOW_HALF);
-    for (int32_t x = 0; x < f->out; x += 2) {
+    const __m256i shuffle = pixel_shuffle(channels);
+    const int32_t pairs = f->stride / 2;
+    int32_t x = 0;
+    /* Stores whole words while at least as much of the row follows as they have too much. */
+    for (; x + 5 < f->out; x += 2, dst += 2 * channels, table += pairs) {
+        const int16_t *left = src + (size_t)f->start[x] * (size_t)channels;
+        const int16_t *right = src + (size_t)f->start[x + 1] * (size_t)channels;
+        __m256i out = hfilter_two(left, right, table, pairs, shuffle, channels);
+        int32_t a = _mm256_extract_epi32(out, 0), b = _mm256_extract_epi32(out, 4);
+        memcpy(dst, &a, 4);
+        memcpy(dst + channels, &b, 4);
+    }
+    for (; x < f->out; x += 2, dst += 2 * channels, table += pairs) {
         bool two = x + 1 < f->out;
         const int16_t *left = src + (size_t)f->start[x] * (size_t)channels;
         const int16_t *right = src + (size_t)f->start[two ? x + 1 : x] * (size_t)channels;
-        __m256i sum = _mm256_setzero_si256();
-        for (int32_t k = 0; k < f->stride; k += 2) {
-            __m256i v = _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)left));
-            v = _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)right), 1);
-            v = _mm256_madd_epi16(_mm256_shuffle_epi8(v, shuffle), _mm256_load_si256(table++));
-            sum = _mm256_add_epi32(sum, v);
-            left += 2 * channels;
-            right += 2 * channels;
-        }
-        __m256i odd = _mm256_srli_epi32(_mm256_slli_epi32(sum, 31 - H_SHIFT), 31);
-        sum = _mm256_add_epi32(_mm256_add_epi32(sum, half), odd);
-        sum = _mm256_srai_epi32(sum, H_SHIFT);
-        sum = _mm256_packs_epi32(sum, sum);
-        sum = _mm256_packus_epi16(sum, sum);
-        int32_t a = _mm256_extract_epi32(sum, 0), b = _mm256_extract_epi32(sum, 4);
-        /* A whole word where the next pixel will overwrite what is too much. */
-        size_t exact = (size_t)channels, word = channels > 1 ? 4 : 1;
-        memcpy(dst, &a, two ? word : exact);
+        __m256i out = hfilter_two(left, right, table, pairs, shuffle, channels);
+        int32_t a = _mm256_extract_epi32(out, 0), b = _mm256_extract_epi32(out, 4);
+        memcpy(dst, &a, (size_t)channels);
         if (two)
-            memcpy(dst + channels, &b, x + 2 < f->out ? word : exact);
-        dst += 2 * channels;
+            memcpy(dst + channels, &b, (size_t)channels);
     }
 }
 
