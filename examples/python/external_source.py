@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Feeding a pipeline from Python: a callable that gives one sample at a time.
+
+python external_source.py FOLDER_OF_CLASS_FOLDERS
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from headrace import fn, pipeline_def, types
+
+
+class Files:
+    """The files of a folder in a fixed order, one a call."""
+
+    def __init__(self, root: str) -> None:
+        self.paths = sorted(p for p in Path(root).glob("*/*") if p.is_file())
+
+    def __call__(self, info: types.SampleInfo) -> tuple[np.ndarray, np.ndarray]:
+        if info.idx_in_epoch >= len(self.paths):
+            raise StopIteration
+        path = self.paths[info.idx_in_epoch]
+        return np.fromfile(path, np.uint8), np.array([info.idx_in_epoch], np.int32)
+
+
+@pipeline_def(batch_size=16, num_threads=2, device_id=None)
+def thumbnails(source: Files):
+    files, numbers = fn.external_source(source, num_outputs=2, batch=False)
+    return fn.resize(fn.decoders.image(files), size=[64, 64]), numbers
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="A pipeline that Python feeds.")
+    parser.add_argument("folder", help="folder with one folder of images a class")
+    args = parser.parse_args()
+    pipe = thumbnails(Files(args.folder))
+    batches, samples = 0, 0
+    while True:
+        try:
+            images, _ = pipe.run()
+        except StopIteration:
+            break
+        batches, samples = batches + 1, samples + len(images)
+    print(f"{samples} thumbnails in {batches} batches")
+
+
+if __name__ == "__main__":
+    main()

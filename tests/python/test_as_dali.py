@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`python -m headrace.as_dali`: scripts for nvidia.dali run untouched, their children too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import os, subprocess, sys
+import nvidia.dali as dali
+import nvidia.dali.fn as fn
+from nvidia.dali import Pipeline, pipeline_def, types
+from nvidia.dali.pipeline import Pipeline as Again
+import nvidia.dali.types as types_again
+
+@pipeline_def(batch_size=2, num_threads=1, device_id=None)
+def pipe():
+    return fn.random.uniform(range=(1.0, 1.0), shape=[2])
+
+def in_child(queue):
+    import nvidia.dali
+    queue.put((nvidia.dali.__version__, nvidia.dali.fn.__name__))
+
+if __name__ == "__main__":
+    import headrace
+    import multiprocessing
+    assert Pipeline is Again is headrace.Pipeline and types is types_again is headrace.types
+    assert fn is headrace.fn and fn.__spec__.name == "headrace.fn"
+    assert dali.__version__ == "2.4.0" and headrace.__version__ != "2.4.0"
+    (out,) = pipe().run()
+    assert out.at(0).tolist() == [1.0, 1.0]
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=in_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=60) == ("2.4.0", "headrace.fn")
+    child.join()
+    code = "import nvidia.dali as d; print(d.__version__, d.fn.__name__)"
+    text = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True).stdout
+    assert text == "2.4.0 headrace.fn\\n", text
+    print("done", sys.argv[1:], os.path.basename(__file__))
+    sys.exit(3)
+"""
+
+
+def run(*args: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "headrace.as_dali", *args]
+    paths = [p for p in (env.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")) if p]
+    # The package under test comes first, wherever this run takes it from.
+    import headrace
+
+    paths.insert(0, str(Path(headrace.__file__).parent.parent))
+    full = {**os.environ, **env, "PYTHONPATH": os.pathsep.join(paths)}
+    return subprocess.run(command, cwd=cwd, env=full, capture_output=True, text=True, timeout=120)
+
+
+def test_script(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = run("script.py", "a", "--b", cwd=tmp_path)
+    assert done.stdout.splitlines()[-1:] == ["done ['a', '--b'] script.py"], done.stderr
+    assert done.returncode == 3
+
+
+def test_module(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    done = run("-m", "script", "x", cwd=tmp_path)
+    assert "done ['x'] script.py" in done.stdout, done.stderr
+
+
+def test_module_tree(tmp_path: Path) -> None:
+    code = """
+    import importlib
+    for name in ("plugin.pytorch", "plugin.base_iterator", "fn", "ops", "types", "pipeline", "backend",
+                 "math", "tensors", "data_node", "fn.readers", "fn.decoders", "fn.random"):
+        module = importlib.import_module("nvidia.dali." + name)
+        assert module is importlib.import_module("headrace." + name), name
+    import nvidia.dali.fn.readers
+    from nvidia.dali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+    """
+    done = run("-c", textwrap.dedent(code), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import nvidia.dali.plugin.tf",
+        "from nvidia.dali.plugin import jax",
+        "from nvidia.dali.auto_aug import rand_augment",
+        "import nvidia.dali.experimental.dynamic",
+    ],
+)
+def test_missing_modules_say_so(tmp_path: Path, statement: str) -> None:
+    code = f"try:\n    {statement}\nexcept ImportError as e:\n    print(e)"
+    done = run("-c", code, cwd=tmp_path)
+    assert "Headrace does not have" in done.stdout, done.stdout + done.stderr
+
+
+def test_other_nvidia_packages_stay(tmp_path: Path) -> None:
+    package = tmp_path / "site" / "nvidia" / "other"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("x = 5\n")
+    code = "import nvidia.dali, nvidia.other; print(nvidia.other.x, nvidia.dali.__version__)"
+    done = run("-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    assert done.stdout == "5 2.4.0\n", done.stderr
+
+
+def test_a_sitecustomize_that_is_there_still_runs(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import builtins; builtins.customized = True\n")
+    inner = "import nvidia.dali; print(customized, nvidia.dali.__version__)"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}], check=True)"
+    done = run("-c", code, cwd=tmp_path, PYTHONPATH=str(site))
+    assert done.stdout == "True 2.4.0\n", done.stderr
+
+
+def test_no_such_script(tmp_path: Path) -> None:
+    done = run("nothing.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "headrace.as_dali: no such file: nothing.py\n"
+
+
+def test_torch_distributed_children(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "rank.py").write_text(
+        "import os, nvidia.dali as d\n"
+        "open('rank' + os.environ['RANK'], 'w').write(d.__version__ + d.fn.__name__)\n"
+    )
+    run(
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        "rank.py",
+        cwd=tmp_path,
+    )
+    assert [(tmp_path / f"rank{i}").read_text() for i in range(2)] == ["2.4.0headrace.fn"] * 2

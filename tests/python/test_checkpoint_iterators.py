@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Checkpoints of iterators: a new pipeline and iterator continue with the very next batch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import headrace  # noqa: E402
+from headrace import _checkpoint  # noqa: E402
+from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy  # noqa: E402
+
+COUNT = 11
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("numbers")
+    for i in range(COUNT):
+        (path / f"{i:02}").write_bytes(bytes([i]))
+    return path
+
+
+def pipeline(
+    folder: Path, shard: int, shards: int, pad: bool, checkpoint: bytes | None, **kwargs: Any
+) -> Any:
+    pipe = headrace.Pipeline(
+        2, 2, None, seed=5, enable_checkpointing=True, checkpoint=checkpoint, **kwargs
+    )
+    with pipe:
+        data, _ = headrace.fn.readers.file(
+            files=[str(folder / f"{i:02}") for i in range(COUNT)],
+            random_shuffle=True,
+            pad_last_batch=pad,
+            shard_id=shard,
+            num_shards=shards,
+            name="R",
+        )
+        pipe.set_outputs(data, headrace.fn.random.uniform(range=(0.0, 1.0)))
+    return pipe
+
+
+def loader(
+    folder: Path, shards: int, pad: bool, policy: str, auto: bool, states: list[bytes] | None
+) -> DALIGenericIterator:
+    pipes = [pipeline(folder, s, shards, pad, states[s] if states else None) for s in range(shards)]
+    return DALIGenericIterator(
+        pipes,
+        ["x", "u"],
+        reader_name="R",
+        last_batch_policy=LastBatchPolicy[policy],
+        auto_reset=auto,
+    )
+
+
+def batches(iterator: Any, epochs: int) -> list[Any]:
+    """All batches of some epochs, with a mark at the end of each."""
+    found: list[Any] = []
+    for _ in range(epochs):
+        for batch in iterator:
+            found.append([(b["x"].flatten().tolist(), b["u"].tolist()) for b in batch])
+        found.append("end")
+    return found
+
+
+@pytest.mark.parametrize("auto", [True, False])
+@pytest.mark.parametrize("policy", ["FILL", "DROP", "PARTIAL"])
+@pytest.mark.parametrize("pad", [True, False])
+@pytest.mark.parametrize("shards", [1, 2])
+def test_resume_anywhere(folder: Path, shards: int, pad: bool, policy: str, auto: bool) -> None:
+    whole = batches(loader(folder, shards, pad, policy, auto, None), 3)
+    for stop in (0, 1, 2, 4, 5, 7, 9):
+        first = loader(folder, shards, pad, policy, auto, None)
+        done: list[Any] = []
+        while len([b for b in done if b != "end"]) < stop:
+            for batch in first:
+                done.append([(b["x"].flatten().tolist(), b["u"].tolist()) for b in batch])
+                if len([b for b in done if b != "end"]) == stop:
+                    break
+            else:
+                done.append("end")
+        states = first.checkpoints()
+        assert len(states) == shards and all(isinstance(s, bytes) for s in states)
+        second = loader(folder, shards, pad, policy, auto, states)
+        rest = batches(second, 3 - done.count("end"))
+        plain = [b for b in done + rest if b != "end"]
+        assert plain[: len([b for b in whole if b != "end"])] == [b for b in whole if b != "end"]
+
+
+def test_before_the_first_batch_is_taken(folder: Path) -> None:
+    """The constructor has run a batch: the checkpoint must not count it."""
+    first = loader(folder, 1, True, "PARTIAL", True, None)
+    states = first.checkpoints()
+    assert batches(loader(folder, 1, True, "PARTIAL", True, states), 1) == batches(first, 1)
+
+
+def test_checkpoint_of_a_pipeline_still_works(folder: Path) -> None:
+    pipe = pipeline(folder, 0, 1, True, None)
+    pipe.run()
+    state = pipe.checkpoint()
+    expected = pipe.run()[0].as_array().tolist()
+    again = pipeline(folder, 0, 1, True, state)
+    assert again.is_restored_from_checkpoint
+    assert again.run()[0].as_array().tolist() == expected
+
+
+def test_of_other_pipelines(folder: Path) -> None:
+    one = loader(folder, 2, True, "FILL", True, None)
+    state = one.checkpoints()[0]
+    next(one)
+    later = one.checkpoints()[0]
+    next(one)
+    latest = one.checkpoints()[1]
+    pipes = [pipeline(folder, 0, 2, True, later), pipeline(folder, 1, 2, True, latest)]
+    with pytest.raises(ValueError, match="together"):
+        DALIGenericIterator(pipes, ["x", "u"], reader_name="R")
+    assert state != later
+
+
+@pytest.mark.parametrize("cut", [3, 7, 12])
+def test_damaged(cut: int) -> None:
+    whole = _checkpoint.wrap(b"state", {"epochs": {"taken": 4}})
+    assert _checkpoint.unwrap(whole) == (b"state", {"epochs": {"taken": 4}})
+    assert _checkpoint.unwrap(b"state") == (b"state", None)
+    if cut < 5:
+        assert _checkpoint.unwrap(whole[:cut]) == (whole[:cut], None)
+    else:
+        with pytest.raises(ValueError, match="cut off"):
+            _checkpoint.unwrap(whole[:cut])
+    with pytest.raises(ValueError, match="damaged"):
+        _checkpoint.unwrap(whole[:9] + b"!" + whole[10:])

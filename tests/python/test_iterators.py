@@ -1,0 +1,437 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Iterators: the tables of last batches, comparison with live DALI, tensors without a copy."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import random
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import headrace  # noqa: E402
+from headrace.plugin.pytorch import (  # noqa: E402
+    DALIClassificationIterator,
+    DALIGenericIterator,
+    DALIRaggedIterator,
+    LastBatchPolicy,
+    feed_ndarray,
+    to_torch_type,
+)
+
+POLICIES = ("FILL", "DROP", "PARTIAL")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files 01 .. 15 with one byte each: their number."""
+    path = tmp_path_factory.mktemp("numbers")
+    for i in range(1, 16):
+        (path / f"{i:02}").write_bytes(bytes([i]))
+    return path
+
+
+def reader(dali: Any, folder: Path, count: int, batch: int, **kwargs: Any) -> Any:
+    """A pipeline whose samples are the numbers 1 .. count."""
+    options = {k: kwargs.pop(k) for k in list(kwargs) if k in ("on_error", "seed")}
+    pipe = dali.Pipeline(batch_size=batch, num_threads=1, device_id=None, **options)
+    with pipe:
+        files = [str(folder / f"{i:02}") for i in range(1, count + 1)]
+        data, _ = dali.fn.readers.file(files=files, name="R", **kwargs)
+        pipe.set_outputs(data)
+    return pipe
+
+
+def numbers(batch: list[dict[str, Any]]) -> list[list[int]]:
+    return [entry["x"].flatten().tolist() for entry in batch]
+
+
+def run_epochs(iterator: Any, epochs: int, auto: bool = True) -> tuple[list[int], list[Any]]:
+    lengths, result = [], []
+    for _ in range(epochs):
+        lengths.append(len(iterator))
+        result.append([numbers(batch) for batch in itertools.islice(iterator, 50)])
+        if not auto:
+            iterator.reset()
+    return lengths, result
+
+
+def compact(epoch: list[list[list[int]]]) -> str:
+    """Batches as the tables write them: "12/45 3/67"."""
+    return " ".join("/".join("".join(map(str, part)) for part in batch) for batch in epoch)
+
+
+ONE_SHARD = [
+    ("FILL", True, 4, "12 34 56 77", "12 34 56 77"),
+    ("FILL", False, 4, "12 34 56 71", "23 45 67"),
+    ("PARTIAL", True, 4, "12 34 56 7", "12 34 56 7"),
+    ("PARTIAL", False, 4, "12 34 56 7", "23 45 67 1"),
+    ("DROP", True, 3, "12 34 56", "12 34 56"),
+    ("DROP", False, 3, "12 34 56", "23 45 67"),
+]
+
+TWO_SHARDS = [
+    ("FILL", True, "12/45 33/67", "45/12 67/33", "12/45 33/67"),
+    ("FILL", False, "12/45 34/67", "56/12 71/34", "23/56 45/71"),
+    ("PARTIAL", True, "12/45 3/67", "45/12 67/3", "12/45 3/67"),
+    ("PARTIAL", False, "12/45 3/67", "56/12 71/3", "23/56 4/71"),
+    ("DROP", True, "12/45", "45/12", "12/45"),
+    ("DROP", False, "12/45", "56/12", "23/56"),
+]
+
+
+@pytest.mark.parametrize("auto", [True, False])
+@pytest.mark.parametrize("policy, padded, length, first, second", ONE_SHARD)
+def test_one_shard(
+    folder: Path, policy: str, padded: bool, length: int, first: str, second: str, auto: bool
+) -> None:
+    pipe = reader(headrace, folder, 7, 2, pad_last_batch=padded)
+    iterator = DALIGenericIterator(
+        pipe,
+        ["x"],
+        reader_name="R",
+        last_batch_policy=LastBatchPolicy[policy],
+        auto_reset=auto,
+    )
+    lengths, epochs = run_epochs(iterator, 2, auto)
+    assert lengths[0] == length
+    assert [compact(epoch) for epoch in epochs] == [first, second]
+
+
+@pytest.mark.parametrize("policy, padded, first, second, third", TWO_SHARDS)
+def test_two_shards(
+    folder: Path, policy: str, padded: bool, first: str, second: str, third: str
+) -> None:
+    pipes = [
+        reader(headrace, folder, 7, 2, pad_last_batch=padded, shard_id=s, num_shards=2)
+        for s in range(2)
+    ]
+    iterator = DALIGenericIterator(
+        pipes, ["x"], reader_name="R", last_batch_policy=LastBatchPolicy[policy], auto_reset="yes"
+    )
+    _, epochs = run_epochs(iterator, 3)
+    assert [compact(epoch) for epoch in epochs] == [first, second, third]
+
+
+def test_stick_to_shard(folder: Path) -> None:
+    pipe = reader(headrace, folder, 7, 2, shard_id=0, num_shards=2, stick_to_shard=True)
+    iterator = DALIGenericIterator(
+        pipe, ["x"], reader_name="R", last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True
+    )
+    _, epochs = run_epochs(iterator, 2)
+    assert [compact(epoch) for epoch in epochs] == ["12 3", "23 1"]
+
+
+def test_like_dali(folder: Path) -> None:
+    """Every combination of a grid sample, four epochs, against DALI's iterator over DALI."""
+    dali = pytest.importorskip("nvidia.dali")
+    theirs = pytest.importorskip("nvidia.dali.plugin.pytorch")
+    grid = list(
+        itertools.product(
+            (3, 5, 7, 9, 10), (1, 2, 3), (1, 2, 3, 4), POLICIES, (False, True), (False, True)
+        )
+    )
+    for count, shards, batch, policy, pad, stick in random.Random(3).sample(grid, 60):
+        results = []
+        for module, plugin in ((dali, theirs), (headrace, headrace.plugin.pytorch)):
+            pipes = [
+                reader(module, folder, count, batch, pad_last_batch=pad, stick_to_shard=stick,
+                       shard_id=s, num_shards=shards)
+                for s in range(shards)
+            ]  # fmt: skip
+            try:
+                iterator = plugin.DALIGenericIterator(
+                    pipes,
+                    ["x"],
+                    reader_name="R",
+                    last_batch_policy=plugin.LastBatchPolicy[policy],
+                    auto_reset=True,
+                )
+                results.append(run_epochs(iterator, 4))
+            except RuntimeError:  # no data: DROP with shards smaller than a batch
+                results.append("RuntimeError")
+        assert results[0] == results[1], (count, shards, batch, policy, pad, stick)
+
+
+def counting(stop: int | None = None, batch: int = 2, vary: bool = False, **kwargs: Any) -> Any:
+    """An external source: batch i holds 2 i and 2 i + 1."""
+
+    def source(i: int) -> np.ndarray:
+        if stop is not None and i >= stop:
+            raise StopIteration
+        size = 1 + i % 2 if vary else 2
+        return np.arange(2 * i, 2 * i + size, dtype=np.int32).reshape(-1, 1)
+
+    pipe = headrace.Pipeline(batch_size=batch, num_threads=1, device_id=None, **kwargs)
+    with pipe:
+        pipe.set_outputs(headrace.fn.external_source(source))
+    return pipe
+
+
+SIZED = [  # pipelines, size, policy, padded, length, epochs: as DALI 2.4 gives them
+    (1, 3, "FILL", False, 2, ["01 23", "45", "67 89"]),
+    (1, 3, "FILL", True, 2, ["01 23", "45 67", "89 1011"]),
+    (1, 3, "DROP", False, 1, ["01", "45", "89"]),
+    (1, 3, "PARTIAL", False, 2, ["01 2", "45 6", "89 10"]),
+    (1, 4, "PARTIAL", True, 2, ["01 23", "45 67", "89 1011"]),
+    (2, 5, "FILL", False, 2, ["01/01 23/23", "45/45", "67/67"]),
+    (2, 5, "DROP", False, 1, ["01/01", "45/45", "89/89"]),
+    (2, 5, "PARTIAL", False, 2, ["01/01 2", "45/45 6", "89/89 10"]),
+    (2, 7, "PARTIAL", False, 2, ["01/01 23/2", "45/45 67/6", "89/89 1011/10"]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:Please set")
+@pytest.mark.parametrize("pipes, size, policy, padded, length, expected", SIZED)
+def test_size(
+    pipes: int, size: int, policy: str, padded: bool, length: int, expected: list[str]
+) -> None:
+    iterator = DALIGenericIterator(
+        [counting() for _ in range(pipes)],
+        ["x"],
+        size=size,
+        last_batch_policy=LastBatchPolicy[policy],
+        last_batch_padded=padded,
+        auto_reset=True,
+    )
+    assert len(iterator) == length
+    _, epochs = run_epochs(iterator, 3)
+    assert [compact(epoch) for epoch in epochs] == expected
+
+
+@pytest.mark.parametrize("auto", [True, False])
+def test_until_stop_iteration(auto: bool) -> None:
+    iterator = DALIGenericIterator(counting(3), ["x"], auto_reset=auto)
+    assert len(iterator) == 0
+    for _ in range(3):
+        assert compact([numbers(batch) for batch in iterator]) == "01 23 45"
+        if not auto:
+            with pytest.raises(StopIteration):
+                next(iterator)
+            iterator.reset()
+
+
+def test_variable_batches() -> None:
+    iterator = DALIGenericIterator(counting(3, vary=True), ["x"])
+    assert compact([numbers(batch) for batch in iterator]) == "0 23 4"
+    with pytest.warns(UserWarning), pytest.raises(AssertionError, match="Variable batch size"):
+        list(DALIGenericIterator(counting(9, vary=True), ["x"], size=6))
+
+
+def test_reset_in_mid_epoch_is_ignored(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    iterator = DALIGenericIterator(reader(headrace, folder, 6, 2), ["x"], reader_name="R")
+    first = next(iterator)
+    iterator.reset()
+    assert "ignored" in caplog.text
+    assert compact([numbers(first), *map(numbers, iterator)]) == "12 34 56"
+
+
+def test_errors(folder: Path) -> None:
+    def make(*args: Any, **kwargs: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return DALIGenericIterator(*args, **kwargs)
+
+    pipe = counting()
+    with pytest.raises(AssertionError, match="Size cannot be 0"):
+        make(pipe, ["x"], size=0)
+    with pytest.raises(AssertionError, match="distinct"):
+        make(pipe, ["x", "x"], size=4)
+    with pytest.raises(KeyError):
+        make(pipe, ["x", "y"], size=4)
+    with pytest.raises(AssertionError, match="same batch size"):
+        make([counting(), counting(batch=3)], ["x"], size=4)
+    with pytest.raises(AssertionError, match="single pipeline"):
+        make([counting(), counting()], ["x"])
+    with pytest.raises(ValueError, match="last_batch_policy"):
+        make(pipe, ["x"], size=4, last_batch_policy="FILL")
+    with pytest.raises(ValueError, match="auto_reset"):
+        make(pipe, ["x"], size=4, auto_reset="maybe")
+    with pytest.raises(RuntimeError, match="Q"):
+        make(reader(headrace, folder, 6, 2), ["x"], reader_name="Q")
+    with pytest.raises(AssertionError, match="size should not be set"):
+        make(reader(headrace, folder, 6, 2), ["x"], reader_name="R", size=4)
+    with pytest.raises(AssertionError, match="last_batch_padded"):
+        make(reader(headrace, folder, 6, 2), ["x"], reader_name="R", last_batch_padded=True)
+    with pytest.raises(ValueError, match="enable_checkpointing"):
+        make([counting(), counting(enable_checkpointing=True)], ["x"], size=4)
+    with pytest.raises(ValueError, match="checkpointing disabled"):
+        make(counting(), ["x"], size=4).checkpoints()
+    with pytest.raises(RuntimeError, match="no data"):
+        make(counting(0), ["x"])
+    assert list(make(counting(0), ["x"], prepare_first_batch=False)) == []
+
+
+# ---- tensors -------------------------------------------------------------------------------------
+
+
+def constant_source(make: Any, batch: int = 3, **kwargs: Any) -> Any:
+    pipe = headrace.Pipeline(batch_size=batch, num_threads=1, device_id=None, **kwargs)
+    with pipe:
+        pipe.set_outputs(*headrace.fn.external_source(make, num_outputs=2))
+    return pipe
+
+
+def test_no_copy(folder: Path) -> None:
+    pipe = reader(headrace, folder, 6, 2)
+    seen = []
+    run = pipe.run
+    pipe.run = lambda: seen.append(run()) or seen[-1]
+    iterator = DALIGenericIterator(pipe, ["x"], reader_name="R")
+    for batch, (output,) in zip(iterator, seen):
+        assert batch[0]["x"].data_ptr() == output.as_tensor().data_ptr()
+    assert len(seen) == 3
+
+
+def test_tensors_outlive_the_pipeline(folder: Path) -> None:
+    iterator = DALIGenericIterator(reader(headrace, folder, 6, 2), ["x"], reader_name="R")
+    tensors = [batch[0]["x"] for batch in iterator]
+    del iterator
+    gc.collect()
+    assert torch.cat(tensors).flatten().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_types() -> None:
+    for dali_type, torch_type in to_torch_type.items():
+        data = np.ones((2, 3), headrace.types.to_numpy_type(dali_type))
+
+        def source(data: np.ndarray = data) -> tuple[np.ndarray, np.ndarray]:
+            return data, data
+
+        iterator = DALIGenericIterator(constant_source(source, 2), ["a", "b"])
+        tensor = next(iterator)[0]["a"]
+        assert tensor.dtype == torch_type and tensor.shape == (2, 3) and tensor.sum() == 6
+
+
+def ragged(_: int) -> tuple[list[np.ndarray], np.ndarray]:
+    return (
+        [np.arange(1, 1 + k, dtype=np.int32) for k in (1, 3, 2)],
+        np.arange(6, dtype=np.float32).reshape(3, 2),
+    )
+
+
+def test_ragged_batches() -> None:
+    with pytest.raises(RuntimeError, match="shape"):
+        next(DALIGenericIterator(constant_source(ragged), ["a", "b"]))
+    tags = [DALIRaggedIterator.SPARSE_LIST_TAG, DALIRaggedIterator.DENSE_TAG]
+    (out,) = next(DALIRaggedIterator(constant_source(ragged), ["a", "b"], output_types=tags))
+    assert [t.tolist() for t in out["a"]] == [[1], [1, 2, 3], [1, 2]]
+    assert out["b"].tolist() == [[0, 1], [2, 3], [4, 5]]
+    tags = [DALIRaggedIterator.SPARSE_COO_TAG, DALIRaggedIterator.DENSE_TAG]
+    (out,) = next(DALIRaggedIterator(constant_source(ragged), ["a", "b"], output_types=tags))
+    assert out["a"].to_dense().tolist() == [[1, 0, 0], [1, 2, 3], [1, 2, 0]]
+    with pytest.raises(AssertionError, match="TAG"):
+        DALIRaggedIterator(constant_source(ragged), ["a", "b"], output_types=["dense", "foo"])
+
+
+def test_feed_ndarray() -> None:
+    _, dense = constant_source(ragged).run()
+    target = torch.zeros(3, 2)
+    assert feed_ndarray(dense, target) is target
+    assert target.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert feed_ndarray(dense[1], torch.zeros(2)).tolist() == [2, 3]
+    with pytest.raises(AssertionError, match="Shapes"):
+        feed_ndarray(dense, torch.zeros(2, 2))
+    with pytest.raises(AssertionError, match="element type"):
+        feed_ndarray(dense, torch.zeros(3, 2, dtype=torch.int32))
+
+
+def test_classification_names() -> None:
+    (out,) = next(DALIClassificationIterator(constant_source(ragged_pair)))
+    assert sorted(out) == ["data", "label"]
+
+
+def ragged_pair(_: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((3, 2), np.uint8), np.zeros((3, 1), np.int32)
+
+
+def test_python_time_of_a_batch(folder: Path) -> None:
+    """The best of several rounds: other work on the machine is not what is measured."""
+    pipe = reader(headrace, folder, 15, 4)
+    iterator = DALIGenericIterator(pipe, ["x"], reader_name="R", auto_reset=True)
+    best = float("inf")
+    for _ in range(20):
+        time.sleep(0.01)  # the queue fills
+        start = time.thread_time()
+        next(iterator)
+        best = min(best, time.thread_time() - start)
+    assert best < 100e-6
+
+
+# ---- bad files and other processes ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """12 small pictures of one grey value each, 10 i; numbers 3, 4, 5 and 11 are broken."""
+    image = pytest.importorskip("PIL.Image")
+    path = tmp_path_factory.mktemp("pictures")
+    files = []
+    for i in range(12):
+        files.append(str(path / f"{i:02}.png"))
+        if i in (3, 4, 5, 11):
+            Path(files[-1]).write_bytes(b"no picture")
+        else:
+            image.new("RGB", (4, 4), (10 * i, 10 * i, 10 * i)).save(files[-1])
+    return files
+
+
+def decoded(files: list[str], batch: int, on_error: str, **kwargs: Any) -> Any:
+    pipe = headrace.Pipeline(batch, 2, None, seed=1, on_error=on_error)
+    with pipe:
+        data, labels = headrace.fn.readers.file(files=files, name="R", **kwargs)
+        pipe.set_outputs(headrace.fn.decoders.image(data), labels)
+    return pipe
+
+
+@pytest.mark.parametrize("batch", [2, 3, 4, 5, 12])
+@pytest.mark.parametrize("padded", [False, True])
+def test_skipped_files_do_not_move_the_epoch(pictures: list[str], batch: int, padded: bool) -> None:
+    good = [i for i in range(12) if i not in (3, 4, 5, 11)]
+    pipe = decoded(pictures, batch, "skip", pad_last_batch=padded)
+    iterator = DALIClassificationIterator(
+        pipe, reader_name="R", last_batch_policy=LastBatchPolicy.PARTIAL, auto_reset=True
+    )
+    for _ in range(3):
+        epoch = [label for (b,) in iterator for label in b["label"].flatten().tolist()]
+        if padded or 12 % batch == 0:
+            assert epoch == good
+        else:
+            assert sorted(set(epoch)) == good
+
+
+def test_skipped_files_with_data_in_step(pictures: list[str]) -> None:
+    pipe = decoded(pictures, 4, "skip")
+    for (batch,) in DALIClassificationIterator(pipe, reader_name="R"):
+        assert batch["data"][:, 0, 0, 0].tolist() == (10 * batch["label"].flatten()).tolist()
+
+
+class Squares(torch.utils.data.Dataset):
+    def __len__(self) -> int:
+        return 16
+
+    def __getitem__(self, i: int) -> int:
+        return i * i
+
+
+def test_data_loader_workers_beside_a_pipeline(folder: Path) -> None:
+    """Children are forked while the pipeline's threads run; both go on."""
+    iterator = DALIGenericIterator(
+        reader(headrace, folder, 15, 4), ["x"], reader_name="R", auto_reset=True
+    )
+    next(iterator)
+    loader = torch.utils.data.DataLoader(
+        Squares(), batch_size=4, num_workers=2, multiprocessing_context="fork"
+    )
+    for _ in range(2):
+        squares = [int(v) for batch in loader for v in batch]
+        assert squares == [i * i for i in range(16)]
+        assert next(iterator)[0]["x"].shape == (4, 1)
