@@ -33,7 +33,7 @@ def main() -> None:
     args = parser.parse_args()
     pipe = evaluate(args.folder, on_error="replace")
     count = pipe.epoch_size("Reader")
-    means = []
+    means: list[float] = []
     while len(means) < count:
         images, _ = pipe.run()
         means += list(np.asarray(images.as_array()).mean(axis=(1, 2, 3)))

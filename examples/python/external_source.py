@@ -13,7 +13,7 @@ from headrace import fn, pipeline_def, types
 
 
 class Files:
-    """The files of a folder in a fixed order, one a call."""
+    """The files of a folder in a fixed order, one a call; a batch that stays short is left out."""
 
     def __init__(self, root: str) -> None:
         self.paths = sorted(p for p in Path(root).glob("*/*") if p.is_file())

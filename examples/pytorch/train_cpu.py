@@ -62,13 +62,14 @@ class Network(nn.Module):
             nn.Sequential(nn.GroupNorm(4, width), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1))
             for _ in range(3)
         )
+        self.norm = nn.GroupNorm(4, width)
         self.head = nn.Linear(width, classes)
 
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         x = self.stem(images)
         for block in self.blocks:
             x = F.avg_pool2d(x + block(x), 2)
-        result: torch.Tensor = self.head(x.mean(dim=(2, 3)))
+        result: torch.Tensor = self.head(self.norm(x).mean(dim=(2, 3)))
         return result
 
 
@@ -108,7 +109,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--batch-size", type=int, default=32, help="samples a process")
     parser.add_argument("--threads", type=int, default=1, help="threads that load, a process")
     parser.add_argument("--size", type=int, default=64, help="edge of the images in pixels")
-    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--checkpoint", help="where to save after every epoch; a file a process")
     parser.add_argument("--resume", action="store_true", help="go on from --checkpoint")
     parser.add_argument("--stop-after", type=int, help="batches to run, then save and stop")

@@ -17,7 +17,6 @@ of Headrace, and little else.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import sys
 from importlib.abc import Loader, MetaPathFinder
@@ -65,14 +64,12 @@ class _TopLoader(Loader):
 class _AliasLoader(Loader):
     """Gives the module of Headrace itself, so that classes and state exist once."""
 
-    def __init__(self, target: str) -> None:
-        self._target = target
-        self._spec: ModuleSpec | None = None
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+        self._spec = module.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = importlib.import_module(self._target)
-        self._spec = module.__spec__
-        return module
+        return self._module
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self._spec  # the import system has just put the alias's there
@@ -87,14 +84,14 @@ class _Finder(MetaPathFinder):
         relative = fullname[len(_PREFIX) + 1 :]
         name = f"headrace.{relative}"
         try:
-            spec = importlib.util.find_spec(name)
+            module = importlib.import_module(name)
         except ModuleNotFoundError as error:
-            if not name.startswith(f"{error.name}."):
-                raise
-            spec = None  # a parent is missing
-        if spec is not None:
-            is_package = spec.submodule_search_locations is not None
-            return ModuleSpec(fullname, _AliasLoader(name), is_package=is_package)
+            if not f"{name}.".startswith(f"{error.name}."):
+                raise  # the module is there and misses another one
+        else:
+            return ModuleSpec(
+                fullname, _AliasLoader(module), is_package=hasattr(module, "__path__")
+            )
         if _is_dalis(relative):
             # A name other than `fullname`, so that `from nvidia.dali import x` shows this message.
             raise ModuleNotFoundError(

@@ -277,6 +277,12 @@ def _advise_governor(facts: dict[str, Any]) -> str | None:
     return None
 
 
+def _advise_level(facts: dict[str, Any]) -> str | None:
+    if facts["build"].get("cpu_level") == "base" and platform.machine() == "x86_64":
+        return "This CPU has no AVX2, or HEADRACE_CPU_LEVEL turns it off: the plain loops run."
+    return None
+
+
 def _advise_memory(facts: dict[str, Any]) -> str | None:
     memory = facts["memory"]
     room = min(
@@ -300,7 +306,7 @@ def _advise_storage(facts: dict[str, Any]) -> str | None:
     speed = f"{storage['files_per_second']:,.0f} files a second"
     if storage["file_system"].split(".")[0] in _NETWORK:
         return f"The data lie on a network file system ({speed}): a local copy reads faster."
-    if storage["rotational"]:
+    if storage["rotational"] and storage["files_per_second"] < 1000:  # virtual disks claim it too
         return f"The data lie on a rotating disk ({speed} one by one): an SSD or RAM reads faster."
     if storage["files_per_second"] < 500 and storage["mean_file_bytes"] < 1 << 20:
         return f"Reading gives {speed} one by one: faster storage would help."
@@ -319,6 +325,7 @@ _RULES: list[Callable[[dict[str, Any]], str | None]] = [
     _advise_quota,
     _advise_load,
     _advise_governor,
+    _advise_level,
     _advise_memory,
     _advise_huge_pages,
     _advise_storage,
@@ -356,6 +363,16 @@ def _text(key: str, value: Any) -> str:
     return str(value)
 
 
+def _rows(section: str, value: Any) -> list[tuple[str, Any]]:
+    if not isinstance(value, dict):
+        return [(section, value)]
+    if section != "build":
+        return list(value.items())
+    codecs = [f"{c['name']} ({c['library']} {c['version']})" for c in value.get("codecs", [])]
+    shown = ("version", "compiler", "cpu_level", "operators", "hwloc", "cuda_driver", "gpu_support")
+    return [(key, value.get(key)) for key in shown] + [("codecs", codecs)]
+
+
 def _print(facts: dict[str, Any]) -> None:
     from rich import box
     from rich.console import Console
@@ -369,8 +386,7 @@ def _print(facts: dict[str, Any]) -> None:
         table = Table(box=box.SIMPLE_HEAD, title=section, title_justify="left", show_header=False)
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
-        rows = value.items() if isinstance(value, dict) else [(section, value)]
-        for key, item in rows:
+        for key, item in _rows(section, value):
             table.add_row(str(key).replace("_", " "), escape(_text(key, item)))
         console.print(table)
     console.print("[bold]advice[/bold]")

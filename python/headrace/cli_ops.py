@@ -53,8 +53,8 @@ def describe_default(arg: dict[str, Any]) -> str:
 
 def describe_type(arg: dict[str, Any]) -> str:
     """Type of an argument with its range, choices and kind, for people."""
-    words = str(arg["type"]).lower()
-    if arg["list"] and not words.endswith("s"):
+    words = str(arg["type"]).lower().replace("64", "")
+    if arg["list"]:
         words = f"list of {words}"
     if "min" in arg:
         words += f" {arg['min']:g}..{arg['max']:g}"

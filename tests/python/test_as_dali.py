@@ -22,7 +22,7 @@ import nvidia.dali.types as types_again
 
 @pipeline_def(batch_size=2, num_threads=1, device_id=None)
 def pipe():
-    return fn.random.uniform(range=(1.0, 1.0), shape=[2])
+    return fn.random.uniform(values=[1.0], shape=[2])
 
 def in_child(queue):
     import nvidia.dali
@@ -77,8 +77,8 @@ def test_module(tmp_path: Path) -> None:
 def test_module_tree(tmp_path: Path) -> None:
     code = """
     import importlib
-    for name in ("plugin.pytorch", "plugin.base_iterator", "fn", "ops", "types", "pipeline", "backend",
-                 "math", "tensors", "data_node", "fn.readers", "fn.decoders", "fn.random"):
+    names = "plugin.pytorch plugin.base_iterator fn ops types pipeline backend math tensors data_node"
+    for name in (names + " fn.readers fn.decoders fn.random ops.readers").split():
         module = importlib.import_module("nvidia.dali." + name)
         assert module is importlib.import_module("headrace." + name), name
     import nvidia.dali.fn.readers

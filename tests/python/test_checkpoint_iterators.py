@@ -105,8 +105,8 @@ def test_checkpoint_of_a_pipeline_still_works(folder: Path) -> None:
     state = pipe.checkpoint()
     expected = pipe.run()[0].as_array().tolist()
     again = pipeline(folder, 0, 1, True, state)
-    assert again.is_restored_from_checkpoint
     assert again.run()[0].as_array().tolist() == expected
+    assert again.is_restored_from_checkpoint
 
 
 def test_of_other_pipelines(folder: Path) -> None:

@@ -172,6 +172,7 @@ def test_doctor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_doctor_advice() -> None:
     facts = {
+        "build": {"cpu_level": "base"},
         "cpu": {"cpus": 16, "usable_cpus": 8, "cgroup_cpus": 2.0, "load": 0.1, "governor": None},
         "memory": {"cgroup_limit": 1 << 30, "available": 1 << 34, "huge_pages": "never"},
         "gpus": [],

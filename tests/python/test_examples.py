@@ -43,7 +43,7 @@ def test_example(path: Path, folder: Path) -> None:
         "training_pipeline": "(3, 224, 224)",
         "evaluation_pipeline": "21 images",
         "class_api": "label ",
-        "external_source": "21 thumbnails in 2 batches",
+        "external_source": "16 thumbnails in 1 batches",
     }
     assert expected[path.stem] in out
 
@@ -94,6 +94,6 @@ def test_resume_continues_exactly(folder: Path, tmp_path: Path, processes: int) 
 
 def test_loss_falls(folder: Path) -> None:
     pytest.importorskip("torch")
-    out = run(TRAIN, str(folder), "--epochs", "8", "--lr", "0.1", *SMALL)
+    out = run(TRAIN, str(folder), "--epochs", "8", *SMALL)
     losses = [float(line.rpartition(" ")[2]) for line in out.splitlines() if "mean loss" in line]
     assert len(losses) == 8 and min(losses[4:]) < losses[0]

@@ -48,9 +48,31 @@ to_torch_type: dict[types.DALIDataType, torch.dtype] = {
 
 
 def _dense(batch: Any) -> torch.Tensor:
-    """The whole batch as one tensor over the same memory; RuntimeError when shapes differ."""
-    tensor: torch.Tensor = torch.from_dlpack(batch.as_tensor())
+    """The whole batch as one tensor over the same memory.
+
+    Samples of one shape that do not lie together (a reader lends the memory of files) are copied.
+
+    Raises:
+        RuntimeError: shapes differ.
+    """
+    try:
+        whole = batch.as_tensor()
+    except RuntimeError:
+        shapes = set(batch.shape())
+        if len(shapes) != 1:
+            raise RuntimeError(
+                f"The samples of a batch differ in shape ({_some(shapes)}): they cannot be one tensor. "
+                "Bring them to one shape in the pipeline (resize, crop, pad), or use "
+                "DALIRaggedIterator."
+            ) from None
+        return torch.stack([torch.from_dlpack(sample) for sample in batch])
+    tensor: torch.Tensor = torch.from_dlpack(whole)
     return tensor
+
+
+def _some(shapes: set[tuple[int, ...]]) -> str:
+    shown = sorted(shapes)[:3]
+    return ", ".join(map(str, shown)) + (", ..." if len(shapes) > len(shown) else "")
 
 
 def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
@@ -69,8 +91,10 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -
         RuntimeError: the batch has no uniform shape.
     """
     del cuda_stream
-    whole = dali_tensor.as_tensor() if hasattr(dali_tensor, "as_tensor") else dali_tensor
-    source = torch.from_dlpack(whole)
+    if hasattr(dali_tensor, "as_tensor"):
+        source = _dense(dali_tensor)
+    else:
+        source = torch.from_dlpack(dali_tensor)
     if source.dtype != arr.dtype:
         raise AssertionError(
             "The element type of DALI Tensor/TensorList doesn't match the element type of the "
@@ -260,4 +284,5 @@ def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
     ]
     values = torch.cat([sample.reshape(-1) for sample in samples])
     extents = [max(e) for e in zip(*(sample.shape for sample in samples))]
-    return torch.sparse_coo_tensor(torch.cat(indices).t(), values, (len(samples), *extents))
+    size = (len(samples), *extents)
+    return torch.sparse_coo_tensor(torch.cat(indices).t(), values, size, check_invariants=False)
