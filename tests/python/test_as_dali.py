@@ -77,8 +77,9 @@ def test_module(tmp_path: Path) -> None:
 def test_module_tree(tmp_path: Path) -> None:
     code = """
     import importlib
-    names = "plugin.pytorch plugin.base_iterator fn ops types pipeline backend math tensors data_node"
-    for name in (names + " fn.readers fn.decoders fn.random ops.readers").split():
+    names = "fn ops types pipeline backend math tensors data_node plugin.pytorch"
+    names += " plugin.base_iterator fn.readers fn.decoders fn.random ops.readers"
+    for name in names.split():
         module = importlib.import_module("nvidia.dali." + name)
         assert module is importlib.import_module("headrace." + name), name
     import nvidia.dali.fn.readers

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.utils.dlpack import from_dlpack
 from headrace import types
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
 
@@ -61,12 +62,12 @@ def _dense(batch: Any) -> torch.Tensor:
         shapes = set(batch.shape())
         if len(shapes) != 1:
             raise RuntimeError(
-                f"The samples of a batch differ in shape ({_some(shapes)}): they cannot be one tensor. "
-                "Bring them to one shape in the pipeline (resize, crop, pad), or use "
+                f"The samples of a batch differ in shape ({_some(shapes)}): they cannot be one "
+                "tensor. Bring them to one shape in the pipeline (resize, crop, pad), or use "
                 "DALIRaggedIterator."
             ) from None
-        return torch.stack([torch.from_dlpack(sample) for sample in batch])
-    tensor: torch.Tensor = torch.from_dlpack(whole)
+        return torch.stack([from_dlpack(sample) for sample in batch])
+    tensor: torch.Tensor = from_dlpack(whole)
     return tensor
 
 
@@ -94,7 +95,7 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -
     if hasattr(dali_tensor, "as_tensor"):
         source = _dense(dali_tensor)
     else:
-        source = torch.from_dlpack(dali_tensor)
+        source = from_dlpack(dali_tensor)
     if source.dtype != arr.dtype:
         raise AssertionError(
             "The element type of DALI Tensor/TensorList doesn't match the element type of the "
@@ -269,7 +270,7 @@ class DALIRaggedIterator(_TorchIterator):
                 result[name] = self._tensor(batch, keep)
                 continue
             count = len(batch) if keep is None else keep
-            samples = [torch.from_dlpack(batch[i]) for i in range(count)]
+            samples = [from_dlpack(batch[i]) for i in range(count)]
             if self._pin_memory:
                 samples = [sample.pin_memory() for sample in samples]
             result[name] = samples if tag == self.SPARSE_LIST_TAG else _sparse(samples)
