@@ -290,6 +290,9 @@ HR_API hr_batch *hr_outputs_batch(const hr_outputs *outputs, int32_t i); /* borr
 HR_API int64_t hr_outputs_iteration(const hr_outputs *outputs);
 /* Positions of the primary source that this iteration took (skipped samples included). */
 HR_API int32_t hr_outputs_positions(const hr_outputs *outputs);
+/* At which of the batch's positions (0, 1, ...) the i-th sample stands: i unless a sample before it
+ * was skipped; -1 when out of range. */
+HR_API int32_t hr_outputs_slot(const hr_outputs *outputs, int32_t i);
 
 /* Facts about the reader `node`; HR_STATUS_KEY when it is none. */
 typedef struct hr_reader_meta {

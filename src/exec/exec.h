@@ -94,6 +94,7 @@ struct hr_outputs {
     atomic_int refs;
     int64_t iteration;
     int32_t positions, count;
+    int32_t samples, *slots; /* the position of each sample in the batch */
     hr_batch *batch[];
 };
 

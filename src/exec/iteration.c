@@ -278,6 +278,18 @@ static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr
     return status;
 }
 
+static hr_status note_slots(const hr_iteration *it, hr_outputs *o, hr_error *error)
+{
+    o->slots = hr_calloc((size_t)it->size + 1, sizeof(*o->slots), error);
+    if (!o->slots)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < it->size; i++) {
+        if (!it->samples[i].skipped)
+            o->slots[o->samples++] = i;
+    }
+    return HR_STATUS_OK;
+}
+
 hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_error *error)
 {
     HR_TRY(first_failure(it, error));
@@ -289,7 +301,9 @@ hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_err
     o->iteration = it->number;
     o->positions = it->positions;
     o->count = count;
-    hr_status status = publish_all(p, it, o, error);
+    hr_status status = note_slots(it, o, error);
+    if (status == HR_STATUS_OK)
+        status = publish_all(p, it, o, error);
     if (status != HR_STATUS_OK) {
         hr_outputs_unref(o);
         return status;
@@ -304,6 +318,7 @@ void hr_outputs_unref(hr_outputs *outputs)
         return;
     for (int32_t k = 0; k < outputs->count; k++)
         hr_batch_unref(outputs->batch[k]);
+    hr_free(outputs->slots);
     hr_free(outputs);
 }
 
@@ -325,4 +340,9 @@ int64_t hr_outputs_iteration(const hr_outputs *outputs)
 int32_t hr_outputs_positions(const hr_outputs *outputs)
 {
     return outputs->positions;
+}
+
+int32_t hr_outputs_slot(const hr_outputs *outputs, int32_t i)
+{
+    return i >= 0 && i < outputs->samples ? outputs->slots[i] : -1;
 }

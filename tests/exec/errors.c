@@ -80,12 +80,15 @@ TEST(skip_makes_batches_shorter)
         int n = hr_batch_size(hr_outputs_batch(out, 0));
         CHECK(n > 0 && n == hr_batch_size(hr_outputs_batch(out, 1)));
         CHECK(hr_batch_dense(hr_outputs_batch(out, 0), &dense) && dense.shape.extent[0] == n);
+        positions += hr_outputs_positions(out);
         for (int i = 0; i < n; i++) {
             seen[fixture_number(out, i)]++;
             const int32_t *label = hr_batch_tensor(hr_outputs_batch(out, 1), i)->data;
             CHECK(*label == fixture_number(out, i) * 4 / FILES);
+            CHECK(fixture_number(out, i) ==
+                  positions - options.batch_size + hr_outputs_slot(out, i));
         }
-        positions += hr_outputs_positions(out);
+        CHECK(hr_outputs_slot(out, n) == -1 && hr_outputs_slot(out, -1) == -1);
         hr_outputs_unref(out);
     }
     CHECK(positions == FILES);
