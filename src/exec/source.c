@@ -159,6 +159,10 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
     hr_status status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
     if (g->worker)
         g->worker->stats.read_wait_ns += waited;
+    if (status == HR_STATUS_NO_MEMORY) { /* when it was read ahead; now there may be room */
+        HR_TRY(ask(p, s, ss->place.index, &read, error));
+        status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
+    }
     HR_TRY(status);
     hr__group_hold(g, buffer);
     return emit_read(g, s, ss, i, buffer, error);

@@ -63,18 +63,24 @@ static void free_read(hr_read *r)
     hr_free(r);
 }
 
-static void sleep_us(int64_t us)
+/* The injected delay, in pieces: cancelling ends it. */
+static void stall(hr_readahead *ra)
 {
-    struct timespec t = {us / 1000000, us % 1000000 * 1000};
-    nanosleep(&t, NULL);
+    const int64_t piece_us = 20000;
+    bool stop = false;
+    for (int64_t left = ra->stall_us; left > 0 && !stop; left -= piece_us) {
+        nanosleep(&(struct timespec){0, (long)HR_MIN(left, piece_us) * 1000}, NULL);
+        pthread_mutex_lock(&ra->lock);
+        stop = ra->stop;
+        pthread_mutex_unlock(&ra->lock);
+    }
 }
 
 /* Reads an opened request; no lock held. */
 static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status opened, hr_error *error)
 {
     int64_t start = hr_clock_ns();
-    if (ra->stall_us > 0)
-        sleep_us(ra->stall_us);
+    stall(ra);
     r->status = opened;
     if (opened == HR_STATUS_OK) {
         r->status = hr_file_read(file, ra->pool, &r->buffer, error);
@@ -176,15 +182,21 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     return HR_STATUS_OK;
 }
 
-void hr_readahead_destroy(hr_readahead *ra)
+void hr_readahead_cancel(hr_readahead *ra)
 {
-    if (!ra)
-        return;
     pthread_mutex_lock(&ra->lock);
     ra->stop = true;
     pthread_cond_broadcast(&ra->work);
     pthread_cond_broadcast(&ra->room);
+    pthread_cond_broadcast(&ra->ready);
     pthread_mutex_unlock(&ra->lock);
+}
+
+void hr_readahead_destroy(hr_readahead *ra)
+{
+    if (!ra)
+        return;
+    hr_readahead_cancel(ra);
     for (int32_t i = 0; i < ra->thread_count; i++)
         pthread_join(ra->threads[i], NULL);
     pthread_cond_destroy(&ra->ready);
@@ -241,14 +253,20 @@ hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, in
 {
     int64_t start = hr_clock_ns();
     pthread_mutex_lock(&ra->lock);
-    if (read->state == READ_QUEUED)
+    *waited_ns = 0;
+    if (read->state == READ_QUEUED && !ra->stop)
         read_here(ra, read);
     if (read->state != READ_DONE) {
         read->wanted = true;
         pthread_cond_broadcast(&ra->room);
     }
-    while (read->state != READ_DONE)
+    while (read->state != READ_DONE && !ra->stop)
         pthread_cond_wait(&ra->ready, &ra->lock);
+    if (read->state != READ_DONE) {
+        pthread_mutex_unlock(&ra->lock);
+        hr_readahead_drop(ra, read);
+        return hr_fail(error, HR_STATUS_STATE, "the pipeline is being destroyed");
+    }
     if (read->counted) {
         ra->held -= read->size;
         pthread_cond_broadcast(&ra->room);

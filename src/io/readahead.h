@@ -21,6 +21,9 @@ typedef struct hr_readahead_stats {
  * every read: tests. */
 hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, int32_t threads,
                               int64_t stall_us, hr_error *error);
+/* Ends all waiting, before the workers are joined: no read begins any more, and taking what is not
+ * there yet fails with HR_STATUS_STATE. Any thread. */
+void hr_readahead_cancel(hr_readahead *ra);
 /* All requests must have been taken or dropped. */
 void hr_readahead_destroy(hr_readahead *ra);
 /* `span` is copied but its strings are borrowed until the request ends. */
