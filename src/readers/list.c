@@ -165,6 +165,9 @@ hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *erro
     hr_status status = hr_file_text(path, &text, &size, error);
     if (status != HR_STATUS_OK)
         return error ? hr_error_prefix(error, "file_list: '%s' ", path) : status;
+    if (strlen(text) != size)
+        status = hr_fail(error, HR_STATUS_ERROR, "file_list: '%s' is no text: byte %zu is zero",
+                         path, strlen(text));
     int64_t number = 1;
     for (char *line = text, *next; line && status == HR_STATUS_OK; line = next, number++) {
         next = strchr(line, '\n');
