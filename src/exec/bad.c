@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* What was wrong with which sample: a bounded list, and a quarantine file on request. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "exec/exec.h"
 
@@ -24,14 +27,66 @@ static hr_bad *bad_slot(hr_pipeline *p)
     return &p->bad[p->bad_count++];
 }
 
-/* Lock held: one line a file, in the order in which they were met. */
-static void quarantine(const hr_pipeline *p, const char *source, const char *message)
+hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
 {
-    FILE *f = p->quarantine ? fopen(p->quarantine, "ae") : NULL;
-    if (!f)
+    if (!path)
+        return HR_STATUS_OK;
+    /* O_NONBLOCK: a FIFO that nobody reads is an error now, not a pipeline that hangs later. */
+    p->quarantine =
+        open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    if (p->quarantine < 0)
+        return hr_fail_errno(error, errno, "quarantine: '%s' cannot be written", path);
+    return HR_STATUS_OK;
+}
+
+/* File names may have tabs and newlines in them: those and the backslash are escaped. */
+static void append_escaped(hr_text *t, const char *text)
+{
+    static const char special[] = "\\\n\t\r", letters[] = "\\ntr";
+    for (const char *at = text; *at; at++) {
+        const char *found = strchr(special, *at);
+        char pair[2] = {'\\', found ? letters[found - special] : *at};
+        hr_text_append_bytes(t, found ? pair : at, found ? 2 : 1);
+    }
+}
+
+/* One line a bad sample, in one write: other processes may add to the same file. 0 or an errno. */
+static int write_line(int fd, const char *source, const char *message)
+{
+    hr_text t = {0};
+    append_escaped(&t, source);
+    hr_text_append(&t, "\t");
+    append_escaped(&t, message);
+    hr_text_append(&t, "\n");
+    char *line;
+    size_t size;
+    if (hr_text_take(&t, &line, &size, NULL) != HR_STATUS_OK)
+        return ENOMEM;
+    int code = 0;
+    for (size_t done = 0; done < size && code == 0;) {
+        ssize_t n = write(fd, line + done, size - done);
+        code = n < 0 && errno != EINTR ? errno : 0;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    hr_string_free(line);
+    return code;
+}
+
+/* Lock held. A file that cannot be written any more is listed itself, once. */
+static void quarantine(hr_pipeline *p, const char *source, const char *message)
+{
+    int code = p->quarantine >= 0 ? write_line(p->quarantine, source, message) : 0;
+    if (code == 0)
         return;
-    fprintf(f, "%s\t%s\n", source, message);
-    fclose(f);
+    close(p->quarantine);
+    p->quarantine = -1;
+    hr_error error;
+    hr_fail_errno(&error, code, "the quarantine file cannot be written: it ends here");
+    hr_bad *bad = bad_slot(p);
+    if (bad)
+        *bad = (hr_bad){.iteration = p->taken_iteration,
+                        .action = "warning",
+                        .message = hr_strdup(error.message, NULL)};
 }
 
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
@@ -49,7 +104,7 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
                         .epoch = place.epoch,
                         .action = action,
                         .source = hr_strdup(source, NULL),
-                        .op = hr_strdup(task->node ? task->node->name : "", NULL),
+                        .op = hr_strdup(task->node ? task->node->def->name : "", NULL),
                         .message = hr_strdup(message, NULL)};
     quarantine(p, source, message);
     pthread_mutex_unlock(&p->lock);
@@ -63,7 +118,8 @@ void hr__bad_fini(hr_pipeline *p)
         hr_free(p->bad[i].message);
     }
     hr_free(p->bad);
-    hr_free(p->quarantine);
+    if (p->quarantine >= 0)
+        close(p->quarantine);
 }
 
 hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...)
@@ -92,6 +148,7 @@ int64_t hr_task_max_pixels(const hr_task *task)
 hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)
 {
     hr_text t = {0};
+    HR_TRY(hr__check_owner(p, error));
     hr_text_append(&t, "[");
     pthread_mutex_lock(&p->lock);
     for (int32_t i = 0; i < p->bad_count; i++) {

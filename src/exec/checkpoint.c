@@ -25,6 +25,7 @@ uint64_t hr__graph_fingerprint(const hr_graph *graph)
 hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_error *error)
 {
     hr_text t = {0};
+    HR_TRY(hr__check_owner(p, error));
     pthread_mutex_lock(&p->lock);
     hr_text_append(
         &t, "{\"headrace_checkpoint\": %d, \"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, ",
@@ -79,6 +80,8 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
                        (long long)batch_size, p->options.batch_size);
     HR_TRY(get_integer(json, "iteration", &p->next_iteration, error));
     HR_TRY(get_integer(json, "sample", &p->next_sample, error));
+    if (HR_MAX(p->next_iteration, p->next_sample) > INT64_MAX / 2)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: its iteration or sample is too large");
     const hr_json *positions = hr_json_get(json, "positions");
     if (!positions || positions->kind != HR_JSON_KIND_LIST || positions->count != p->source_count)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'positions' does not fit the sources");

@@ -163,7 +163,7 @@ struct hr_pipeline {
     hr_bad *bad;
     int32_t bad_count, bad_capacity;
     int64_t bad_total;
-    char *quarantine; /* file for bad samples, or NULL */
+    int quarantine;   /* descriptor of the file for bad samples, or -1 */
     hr_status broken; /* scheduling failed: every run says so */
     hr_error broken_error;
 
@@ -256,12 +256,15 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
 /* ---- errors (bad.c) ---- */
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message);
 void hr__bad_fini(hr_pipeline *p);
+hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error);
 
 /* ---- workers (worker.c) ---- */
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error);
 void hr__workers_join(hr_pipeline *p);
 
 /* ---- the rest ---- */
+/* HR_STATUS_STATE in a forked child. */
+hr_status hr__check_owner(const hr_pipeline *p, hr_error *error);
 hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error);
 void hr__affinity_apply(int32_t worker, bool set_affinity);
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);

@@ -27,7 +27,7 @@ void hr_pipeline_options_init(hr_pipeline_options *options)
 }
 
 /* Threads do not survive a fork: a child may not touch the pipeline, not even its lock. */
-static hr_status check_owner(const hr_pipeline *p, hr_error *error)
+hr_status hr__check_owner(const hr_pipeline *p, hr_error *error)
 {
     if (p->pid == getpid())
         return HR_STATUS_OK;
@@ -102,8 +102,7 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
 static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
 {
     HR_TRY(check_options(&p->options, error));
-    if (p->options.quarantine && !(p->quarantine = hr_strdup(p->options.quarantine, error)))
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr__quarantine_open(p, p->options.quarantine, error));
     HR_TRY(hr_graph_copy(&p->graph, graph, error));
     HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
     HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
@@ -137,6 +136,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
     pthread_condattr_t clock;
     p->options = *options;
     p->pid = getpid();
+    p->quarantine = -1;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_condattr_init(&clock);
@@ -171,6 +171,8 @@ void hr_pipeline_destroy(hr_pipeline *p)
 {
     if (!p || p->pid != getpid())
         return;
+    if (p->readahead)
+        hr_readahead_cancel(p->readahead);
     hr__workers_join(p);
     hr__trace_destroy(p->trace);
     for (hr_iteration *it = p->first, *next; it; it = next) {
@@ -281,7 +283,7 @@ static hr_status take_next(hr_pipeline *p, const struct timespec *until, hr_iter
 
 hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)
 {
-    HR_TRY(check_owner(p, error));
+    HR_TRY(hr__check_owner(p, error));
     struct timespec until = deadline(HR_MAX(timeout_ms, 0));
     hr_iteration *it = NULL;
     pthread_mutex_lock(&p->lock);
@@ -310,7 +312,7 @@ hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, 
 int32_t hr_pipeline_pending(hr_pipeline *p)
 {
     int32_t fed = 0;
-    if (check_owner(p, NULL) != HR_STATUS_OK)
+    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
         return 0;
     pthread_mutex_lock(&p->lock);
     for (int32_t k = 0; k < p->source_count; k++)
@@ -330,7 +332,7 @@ static hr_source *find_source(const hr_pipeline *p, int32_t node)
 
 int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
 {
-    const hr_source *s = check_owner(p, NULL) == HR_STATUS_OK ? find_source(p, node) : NULL;
+    const hr_source *s = hr__check_owner(p, NULL) == HR_STATUS_OK ? find_source(p, node) : NULL;
     if (!s || s->reader)
         return 0;
     pthread_mutex_lock(&p->lock);
@@ -364,7 +366,7 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
 hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batches, int32_t count,
                            hr_error *error)
 {
-    HR_TRY(check_owner(p, error));
+    HR_TRY(hr__check_owner(p, error));
     hr_source *s = find_source(p, node);
     if (!s || s->reader)
         return hr_fail(error, HR_STATUS_KEY, "node %d is no source that can be fed", node);
@@ -388,7 +390,7 @@ hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batche
 hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *out,
                                   hr_error *error)
 {
-    HR_TRY(check_owner(p, error));
+    HR_TRY(hr__check_owner(p, error));
     const hr_source *s = find_source(p, node);
     if (!s || !s->reader)
         return hr_fail(error, HR_STATUS_KEY, "node %d is no reader", node);
@@ -399,7 +401,7 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
 hr_status hr_pipeline_describe(hr_pipeline *p, char **text, hr_error *error)
 {
     hr_text t = {0};
-    HR_TRY(check_owner(p, error));
+    HR_TRY(hr__check_owner(p, error));
     hr_plan_describe(p->plan, &t);
     return hr_text_take(&t, text, NULL, error);
 }

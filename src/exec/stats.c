@@ -17,6 +17,7 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
 {
     size_t n = (size_t)p->plan->order_count + 1;
     *s = (snapshot){0};
+    HR_TRY(hr__check_owner(p, error));
     s->sum.node_ns = hr_calloc(n, sizeof(int64_t), error);
     s->sum.node_count = hr_calloc(n, sizeof(int64_t), error);
     if (!s->sum.node_ns || !s->sum.node_count) {
