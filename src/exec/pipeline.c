@@ -225,7 +225,8 @@ static struct timespec deadline(int32_t timeout_ms)
 static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
                             hr_error *error)
 {
-    hr__schedule(p);
+    if (!p->first)
+        hr__schedule(p);
     while (!p->first || !p->first->done) {
         if (!p->first && p->broken != HR_STATUS_OK)
             return hr_fail(error, p->broken, "%s", p->broken_error.message);

@@ -147,7 +147,8 @@ static void *thread_main(void *context)
             continue;
         }
         if (ra->first->next && ra->sleeping > 0)
-            pthread_cond_signal(&ra->work); /* threads wake each other: whoever asks wakes only one */
+            pthread_cond_signal(
+                &ra->work); /* threads wake each other: whoever asks wakes only one */
         serve(ra, ra->first);
     }
     pthread_mutex_unlock(&ra->lock);

@@ -28,7 +28,8 @@ void hr_readahead_cancel(hr_readahead *ra);
 void hr_readahead_destroy(hr_readahead *ra);
 /* `span` is copied but its strings are borrowed until the request ends. */
 hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *span, hr_read **out, hr_error *error);
-/* Requests asked for since the last start may wait until this is called (or until they are taken). */
+/* Requests asked for since the last start may wait until this is called (or until they are taken).
+ */
 void hr_readahead_start(hr_readahead *ra);
 /* Waits for the bytes (or reads them now) and ends the request. `*waited_ns` is the time spent
  * here. */
