@@ -134,7 +134,7 @@ static hr_status integer_get(const hr__conversion *c, const element *e, int64_t 
         return refuse(c, error, HR_STATUS_VALUE, "must be between %" PRId64 " and %" PRId64, lo,
                       hi);
     if (ranged(c) && !((double)v >= c->arg->min && (double)v <= c->arg->max))
-        return refuse(c, error, HR_STATUS_VALUE, "must be %s",
+        return refuse(c, error, HR_STATUS_ERROR, "must be %s",
                       range_text(c->arg, range, sizeof(range)));
     *out = v;
     return HR_STATUS_OK;
@@ -156,7 +156,7 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
     float f = v > FLT_MAX ? INFINITY : v < -FLT_MAX ? -INFINITY : (float)v;
     /* Compared as floats: 0.1 of a sample is as good as the 0.1 of the table. */
     if (ranged(c) && !(f >= (float)c->arg->min && f <= (float)c->arg->max))
-        return refuse(c, error, HR_STATUS_VALUE, "must be %s",
+        return refuse(c, error, HR_STATUS_ERROR, "must be %s",
                       range_text(c->arg, range, sizeof(range)));
     *out = f;
     return HR_STATUS_OK;
@@ -201,7 +201,7 @@ static hr_status string_check(const hr__conversion *c, const element *e, hr_erro
     if (e->kind != ELEMENT_STRING || !e->s)
         return refuse(c, error, HR_STATUS_TYPE, "must be a string");
     if (!c->trusted && c->arg->choices && !choice_allowed(c->arg->choices, e->s))
-        return refuse(c, error, HR_STATUS_VALUE, "must be one of %s", c->arg->choices);
+        return refuse(c, error, HR_STATUS_ERROR, "must be one of %s", c->arg->choices);
     if (c->arg->type == HR_ARG_TYPE_LAYOUT) {
         hr_layout layout;
         hr_error why = {0};
@@ -309,18 +309,18 @@ static hr_status length_check(const hr__conversion *c, int32_t n, hr_error *erro
 {
     const hr_arg_def *arg = c->arg;
     if (n < 0)
-        return refuse(c, error, HR_STATUS_VALUE, "is too long");
+        return refuse(c, error, HR_STATUS_ERROR, "is too long");
     if (c->trusted || (arg->count_min == 0 && arg->count_max == 0))
         return HR_STATUS_OK;
     if (n >= arg->count_min && (n <= arg->count_max || arg->count_max == 0))
         return HR_STATUS_OK;
     if (arg->count_min == arg->count_max)
-        return refuse(c, error, HR_STATUS_VALUE, "must have %d element%s", arg->count_min,
+        return refuse(c, error, HR_STATUS_ERROR, "must have %d element%s", arg->count_min,
                       arg->count_min == 1 ? "" : "s");
     if (arg->count_max == 0)
-        return refuse(c, error, HR_STATUS_VALUE, "must have at least %d element%s", arg->count_min,
+        return refuse(c, error, HR_STATUS_ERROR, "must have at least %d element%s", arg->count_min,
                       arg->count_min == 1 ? "" : "s");
-    return refuse(c, error, HR_STATUS_VALUE, "must have between %d and %d elements", arg->count_min,
+    return refuse(c, error, HR_STATUS_ERROR, "must have between %d and %d elements", arg->count_min,
                   arg->count_max);
 }
 

@@ -58,7 +58,7 @@ hr_status hr_op_def_check(const hr_op_def *def, hr_error *error);
 int32_t hr_args_find(const hr_op_def *def, const char *name);
 /* Makes node->args: defaults, then desc->args checked and converted. Errors name operator,
  * argument, value and what is allowed: unknown name KEY, missing ERROR (lists them), unconvertible
- * VALUE or TYPE, out of range VALUE. */
+ * VALUE or TYPE, out of range, of a wrong length or not among the choices ERROR. */
 hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error);
 /* Writes one sample's tensor into the field of argument `arg` of the struct `args` (a copy of
  * node->args): conversion, range and length checks, all failing with ERROR; list memory from the

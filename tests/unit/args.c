@@ -212,7 +212,7 @@ TEST(refusals_of_values)
                 "test.all 'n' (train.py:31): argument \"number\": must be between -2147483648 and "
                 "2147483647; got 2147483648"));
     CHECK(
-        refused("ratio", FLOAT(0.95), HR_STATUS_VALUE,
+        refused("ratio", FLOAT(0.95), HR_STATUS_ERROR,
                 "test.all 'n' (train.py:31): argument \"ratio\": must be between 0.1 and 0.9; got "
                 "0.95"));
     CHECK(refused("ratio", FLOAT(NAN), HR_STATUS_VALUE,
@@ -221,13 +221,13 @@ TEST(refusals_of_values)
     CHECK(refused("opt_real", FLOAT(1e300), HR_STATUS_VALUE,
                   "test.all 'n' (train.py:31): argument \"opt_real\": must be a finite number that "
                   "a float can hold; got 1e+300"));
-    CHECK(refused("ints", INTS(2, 1, 10), HR_STATUS_VALUE,
+    CHECK(refused("ints", INTS(2, 1, 10), HR_STATUS_ERROR,
                   "test.all 'n' (train.py:31): argument \"ints\": must be between 0 and 9; got [1, "
                   "10]"));
-    CHECK(refused("floats", FLOATS(1, 0.5), HR_STATUS_VALUE,
+    CHECK(refused("floats", FLOATS(1, 0.5), HR_STATUS_ERROR,
                   "test.all 'n' (train.py:31): argument \"floats\": must have between 2 and 3 "
                   "elements; got [0.5]"));
-    CHECK(refused("choice", STRING("rou"), HR_STATUS_VALUE,
+    CHECK(refused("choice", STRING("rou"), HR_STATUS_ERROR,
                   "test.all 'n' (train.py:31): argument \"choice\": must be one of round|truncate; "
                   "got \"rou\""));
     CHECK(refused("interp", INT(17), HR_STATUS_VALUE,
