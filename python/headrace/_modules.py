@@ -112,7 +112,8 @@ def _input_parameters(op: Any, kind: Any) -> list[Any]:
     parameters = []
     for i, spec in enumerate(op.inputs[: op.in_max]):
         default = kind.empty if i < op.in_min else None
-        parameters.append(kind(spec["name"], kind.POSITIONAL_ONLY, default=default))
+        name = spec["name"] + "_input" * (spec["name"] in op.args)  # as DALI tells them apart
+        parameters.append(kind(name, kind.POSITIONAL_ONLY, default=default))
     return parameters
 
 
