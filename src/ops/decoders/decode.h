@@ -22,7 +22,7 @@ typedef struct hr_decode_args {
 #define HR_DECODE_ARG_GONE(arg, version)                                                           \
     {                                                                                              \
         .name = #arg, .type = HR_ARG_TYPE_BOOL, .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,       \
-        .since = (version), .doc = "Has no effect."                                                \
+        .def = "False", .since = (version), .doc = "Has no effect."                                \
     }
 
 /* Describes the hr_decode_args called `field` in the args struct S, and the tuning arguments of

@@ -103,7 +103,7 @@ static hr_status pick(const char *name, hr_ints ints, const char *rel_name, hr_f
         *value = (double)ints.v[at];
     } else if (floats.v) {
         HR_TRY(element(rel_name, floats.n, count, i, &at, error));
-        *value = (double)floats.v[at] * extent;
+        *value = (double)(floats.v[at] * (float)extent); /* DALI: in single precision */
     } else {
         *given = false;
     }

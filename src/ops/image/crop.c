@@ -18,8 +18,9 @@ typedef struct crop_args {
 static const hr_arg_def crop_arg_defs[] = {
     HR_CROP_ARG_DEFS(crop_args, crop),
     HR_ARG(crop_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "A window that leaves the picture is filled (\"pad\", see `fill_values`), made smaller "
-           "(\"trim_to_shape\"), or else an error."),
+           "A window that leaves the picture is an \"error\", is filled (\"pad\", see "
+           "`fill_values`) or made smaller (\"trim_to_shape\").",
+           .choices = "error|pad|trim_to_shape"),
     HR_ARG(crop_args, fill_values, FLOATS, 0, "[0.0]",
            "What \"pad\" writes outside of the picture: one value or one a channel."),
     HR_ARG(crop_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,

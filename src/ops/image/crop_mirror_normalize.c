@@ -195,11 +195,8 @@ static hr_status add_all(const cmn_args *a, hr_image_program *p, const hr_crop_b
     } else {
         HR_TRY(add_window(p, a, box, NULL, 0, error));
     }
-    if (layout && *layout) {
+    if (layout && *layout)
         HR_TRY(layout_check(layout, &p->layout, error));
-    } else {
-        layout = p->layout.name;
-    }
     return hr_program_output(p, layout, padded == channels ? 0 : padded, pads ? fill : &zero,
                              pads ? fill_count : 1, error);
 }

@@ -3,7 +3,6 @@
 /* Crop windows: positions in the free space, rounding, and what lies outside of the picture. */
 #include "ops/image/crop_window.h"
 
-#include <math.h>
 #include <string.h>
 
 bool hr__arg_given(const hr_arg_def *defs, uint64_t given, const char *name)
@@ -45,8 +44,8 @@ static hr_status place(float wanted, float pos, char axis, bool truncate, int64_
                            (double)wanted);
         range->size = (int64_t)wanted;
     }
-    float start = pos * (float)(extent - range->size);
-    range->start = (int64_t)(truncate ? floor((double)start) : hr_round((double)start));
+    double start = (double)pos * (double)(extent - range->size);
+    range->start = truncate ? (int64_t)start : (int64_t)hr_round(start);
     return HR_STATUS_OK;
 }
 

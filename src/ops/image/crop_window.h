@@ -39,7 +39,8 @@ typedef struct hr_crop_args {
         .name = "rounding", .type = HR_ARG_TYPE_STRING, .offset = offsetof(S, field.rounding),     \
         .size = sizeof(const char *), .def = "\"round\"",                                          \
         .doc = "How the window's start becomes whole pixels: \"round\" (halves away from zero) "   \
-               "or \"truncate\" (down).",                                                          \
+               "or \"truncate\" "                                                                  \
+               "(towards zero).",                                                                  \
         .choices = "round|truncate"                                                                \
     }
 
@@ -73,7 +74,7 @@ hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, 
 /* What happens where a window leaves the picture. */
 typedef enum hr_bounds { HR_BOUNDS_ERROR, HR_BOUNDS_PAD, HR_BOUNDS_TRIM } hr_bounds;
 
-/* Unknown names mean "error", as in DALI. */
+/* "error", "pad" or "trim_to_shape". */
 hr_bounds hr__bounds_parse(const char *policy);
 /* Checks or trims the box by the policy; PAD leaves it as it is. */
 hr_status hr__crop_bound(hr_crop_box *box, hr_bounds bounds, int64_t depth, int64_t height,

@@ -19,7 +19,8 @@ typedef struct rotate_args {
 static const hr_arg_def rotate_arg_defs[] = {
     HR_ARG(rotate_args, angle, FLOATS,
            HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, NULL,
-           "Angle in degrees, counter-clockwise; one a sample, or one a frame."),
+           "Angle in degrees, one a sample or one a frame: counter-clockwise as seen for pictures, "
+           "clockwise in a slice for volumes and the axis (0, 0, 1)."),
     HR_ARG(rotate_args, axis, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, NULL,
            "Axis of the rotation as (x, y, z), of any length; required for volumes, not used for "
            "pictures."),
@@ -28,7 +29,8 @@ static const hr_arg_def rotate_arg_defs[] = {
            "input needs. Halves round away from zero."),
     HR_ARG(rotate_args, keep_size, BOOL, 0, "False", "The output has the input's size."),
     HR_ARG(rotate_args, fill_value, FLOAT, HR_ARG_OPTIONAL, NULL,
-           "Value of what lies outside of the input; not given: the edge is repeated."),
+           "Value of what lies outside of the input, rounded to its type; not given: the edge is "
+           "repeated."),
     HR_ARG(rotate_args, interp_type, INTERP, 0, "INTERP_LINEAR", "INTERP_NN or INTERP_LINEAR."),
     HR_ARG(rotate_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: the input's (default); FLOAT; or, from FLOAT, UINT8, INT16 or "
@@ -95,19 +97,26 @@ static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t fram
                              error);
 }
 
-/* The canvas holds every frame: the largest extents that a frame needs. */
+/* The canvas holds every frame: the largest extents that a frame needs, as odd or even as most
+ * frames want them. */
 static hr_status canvas(const rotate_args *a, rotate_memo *m, hr_error *error)
 {
     hr_warp *w = &m->warp;
     int32_t axes = w->rotation.axes;
+    int64_t odd[3] = {0};
 
     for (int64_t f = 0; f < m->frames; f++) {
         int64_t need[3];
+        int32_t alike[3];
         HR_TRY(frame_rotation(a, axes, m->frames, f, &w->rotation, error));
-        hr__rotation_canvas(&w->rotation, w->in, need);
-        for (int32_t i = 0; i < axes; i++)
+        hr__rotation_canvas(&w->rotation, w->in, need, alike);
+        for (int32_t i = 0; i < axes; i++) {
             w->out[i] = HR_MAX(w->out[i], need[i]);
+            odd[i] += w->in[alike[i]] & 1;
+        }
     }
+    for (int32_t i = 0; i < axes; i++)
+        w->out[i] += (w->out[i] & 1) != (2 * odd[i] > m->frames);
     if (a->size.v && a->size.n > 0) {
         if (a->size.n != axes)
             return hr_fail(error, HR_STATUS_ERROR, "`size` has %d elements: it must have %d",
@@ -142,8 +151,12 @@ static hr_status rotate_infer(hr_op_call *c, hr_error *error)
     *m = (rotate_memo){.frames = hr_layout_find(&layout, 'F') >= 0 ? shape.extent[0] : 1,
                        .warp = {.rotation = {.axes = axes},
                                 .nearest = a->interp_type == HR_INTERP_NN,
-                                .has_fill = !isnan(a->fill_value),
-                                .fill = a->fill_value}};
+                                .has_fill = !isnan(a->fill_value)}};
+    if (m->warp.has_fill) { /* a pixel of the input's type */
+        double pixel;
+        hr_convert(&pixel, c->in[0].dtype, &a->fill_value, HR_DTYPE_FLOAT, 1);
+        hr_convert(&m->warp.fill, HR_DTYPE_FLOAT, &pixel, c->in[0].dtype, 1);
+    }
     if (shape.extent[last + 1] > INT32_MAX)
         return hr_fail(error, HR_STATUS_LIMIT, "too many channels");
     m->warp.channels = (int32_t)shape.extent[last + 1];
@@ -203,8 +216,8 @@ static hr_status rotate_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_rotate = {
     HR_OP_ABI,
     .name = "rotate",
-    .doc = "Rotates pictures about their centre, counter-clockwise as seen, and volumes about an "
-           "axis through theirs. Without `size` or `keep_size` the output is as large as the "
+    .doc = "Rotates pictures and volumes about their centre. Without `size` or `keep_size` the "
+           "output is as large as the "
            "rotated input; frames of a sequence share their size and may have an angle each.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

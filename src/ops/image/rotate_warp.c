@@ -19,6 +19,7 @@ hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, h
         *r = (hr_rotation){2, {{c, -s, 0.0f}, {s, c, 0.0f}, {0.0f, 0.0f, 1.0f}}};
         return HR_STATUS_OK;
     }
+    s = -s; /* about an axis that points at the viewer's back it turns the other way */
     double x = (double)axis[0], y = (double)axis[1], z = (double)axis[2];
     double length = sqrt(x * x + y * y + z * z);
     if (!(length > 0.0 && isfinite(length)))
@@ -34,20 +35,20 @@ hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, h
     return HR_STATUS_OK;
 }
 
-void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out)
+void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out, int32_t *alike)
 {
     for (int32_t i = 0; i < r->axes; i++) {
         float sum = 0.0f;
         int32_t most = 0;
-        for (int32_t j = 0; j < r->axes; j++) {
-            sum += fabsf(r->m[i][j]) * (float)in[j];
-            if (fabsf(r->m[i][j]) > fabsf(r->m[i][most]))
+        for (int32_t j = 0; j < r->axes; j++) { /* columns: the way back is the transpose */
+            sum += fabsf(r->m[j][i]) * (float)in[j];
+            if (fabsf(r->m[j][i]) > fabsf(r->m[most][i]))
                 most = j;
         }
         if (r->axes == 2) /* at 45 degrees both axes must decide alike */
             most = fabsf(r->m[0][1]) <= fabsf(r->m[0][0]) ? i : 1 - i;
         out[i] = (int64_t)ceilf(sum - CANVAS_SLACK);
-        out[i] += (out[i] ^ in[most]) & 1;
+        alike[i] = most;
     }
 }
 

@@ -13,11 +13,12 @@ typedef struct hr_rotation {
     float m[3][3]; /* output to input, about the centres */
 } hr_rotation;
 
-/* Counter-clockwise by `degrees` as seen with y down; `axis` (x, y, z) for volumes, else NULL. */
+/* Counter-clockwise by `degrees` as seen with y down, or about `axis` (x, y, z) for volumes, where
+ * DALI turns the other way: clockwise in a slice for the axis (0, 0, 1). */
 hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, hr_error *error);
-/* The extents that hold a rotated input, as odd or even as the input's so that centres stay where
- * they were. */
-void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out);
+/* The least extents that hold a rotated input; and for each output axis the input's axis that it
+ * should be as odd or even as, so that centres stay where they were. */
+void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out, int32_t *alike);
 
 typedef struct hr_warp {
     hr_rotation rotation;

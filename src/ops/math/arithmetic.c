@@ -209,6 +209,9 @@ static hr_status run_elements(const operands *o, void *out, const void *a, int s
 
     if (compares && (hr_dtype_is_float(class_a) || hr_dtype_is_float(class_b)))
         class_a = class_b = hr__math_class(o->common);
+    if ((o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->common == HR_DTYPE_FLOAT &&
+        o->a.dtype != o->b.dtype)
+        class_a = class_b = HR_DTYPE_FLOAT64; /* integers keep all their digits */
     hr__math_load(&x, class_a, a, o->a.dtype, n, step_a);
     hr__math_load(&y, class_b, b, o->b.dtype, n, step_b);
     if (o->op == HR_MATH_OP_INVERT && o->common == HR_DTYPE_BOOL) {

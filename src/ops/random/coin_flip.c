@@ -12,8 +12,8 @@ typedef struct coin_flip_args {
 static const hr_arg_def coin_flip_arg_defs[] = {
     HR_ARG(coin_flip_args, probability, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
            "Probability of 1; 0 and less always give 0, 1 and more always 1."),
-    HR_ARG(coin_flip_args, dtype, DTYPE, HR_ARG_OPTIONAL, "INT32",
-           "Type of the output: BOOL, UINT8 or INT32."),
+    HR_ARG(coin_flip_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output, INT32 if not given: BOOL, UINT8 or INT32."),
     HR_DRAW_SHAPE_ARG(coin_flip_args), HR_ARG_END};
 
 static hr_status coin_flip_check(const void *args, uint64_t given, hr_error *error)

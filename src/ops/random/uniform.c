@@ -19,8 +19,8 @@ static const hr_arg_def uniform_arg_defs[] = {
         .count_min = 1, .count_max = 2),
     HR_ARG(uniform_args, values, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
            "Draw from these numbers, each as often as the others, instead of from `range`."),
-    HR_ARG(uniform_args, dtype, DTYPE, HR_ARG_OPTIONAL, "FLOAT",
-           "Type of the output: any number type but FLOAT16 and BOOL."),
+    HR_ARG(uniform_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output, FLOAT if not given: any number type but FLOAT16 and BOOL."),
     HR_DRAW_SHAPE_ARG(uniform_args), HR_ARG_END};
 
 static hr_status uniform_check(const void *args, uint64_t given, hr_error *error)

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Runs one operator in DALI and in Headrace and compares what comes out.
+
+A case names an operator, its inputs and its arguments; enumerations are written as text ("types.FLOAT") because
+each engine has its own. Values, shapes, types, layouts and the kind of exception must agree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+
+class Engine:
+    """A module with DALI's interface."""
+
+    def __init__(self, module: str) -> None:
+        self.name = module
+        self.root = importlib.import_module(module)
+        self.fn = importlib.import_module(module + ".fn")
+        self.types = importlib.import_module(module + ".types")
+        self.math = importlib.import_module(module + ".math")
+
+    def operator(self, name: str) -> Callable[..., Any]:
+        """The function `fn.<name>`."""
+        target: Any = self.fn
+        for part in name.split("."):
+            target = getattr(target, part)
+        return target
+
+    def feed(self, data: Data) -> Any:
+        """A node that gives the samples of `data`."""
+        layout = {"layout": data.layout} if data.layout else {}
+        return self.fn.external_source(source=lambda: list(data.samples), **layout)
+
+    def value(self, value: Any) -> Any:
+        """An argument of a case as this engine takes it."""
+        if isinstance(value, Data):
+            return self.feed(value)
+        if isinstance(value, Interps):
+            node = self.feed(Data([np.array(v, np.int32) for v in value.values]))
+            if self.name == "nvidia.dali":
+                node = self.fn.reinterpret(node, dtype=self.types.INTERP_TYPE)
+            return node
+        if isinstance(value, str) and value.startswith("types."):
+            return getattr(self.types, value[6:])
+        return value
+
+    def run(self, batch_size: int, define: Callable[[Engine], Any]) -> list[Output] | Failure:
+        """One iteration of the pipeline that `define` describes."""
+
+        @self.root.pipeline_def(
+            batch_size=batch_size, num_threads=1, device_id=None, seed=7, prefetch_queue_depth=1
+        )
+        def pipeline() -> Any:
+            result = define(self)
+            return tuple(result) if isinstance(result, (list, tuple)) else result
+
+        try:
+            pipe = pipeline()
+            pipe.build()
+            outputs = pipe.run()
+            return [
+                Output(
+                    out.layout(),
+                    str(out.dtype).rpartition(".")[2],
+                    [np.array(out[i]) for i in range(len(out))],
+                )
+                for out in outputs
+            ]
+        except Exception as error:  # whatever it is, the two engines must agree on it
+            return Failure(type(error).__name__, str(error))
+
+
+@dataclasses.dataclass
+class Data:
+    """Samples of an input or of an argument."""
+
+    samples: Sequence[np.ndarray]
+    layout: str = ""
+
+
+@dataclasses.dataclass
+class Interps:
+    """An interpolation a sample, as numbers."""
+
+    values: Sequence[int]
+
+
+@dataclasses.dataclass
+class Output:
+    layout: str
+    dtype: str
+    samples: list[np.ndarray]
+
+
+@dataclasses.dataclass
+class Failure:
+    kind: str
+    message: str
+
+
+Compare = Callable[[np.ndarray, np.ndarray], None]
+
+
+def exact(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Every element equal; NaN equals NaN."""
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def resampled(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """UINT8: within 1, mean within 0.05; 16 bits: within 1; FLOAT: single precision of the positions.
+
+    Cases avoid sizes whose weights are exact halves and quarters: there DALI's single precision tips
+    exact ties to either side.
+    """
+    difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+    if ours.dtype == np.uint8:
+        assert difference.max(initial=0) <= 1
+        assert difference.size == 0 or difference.mean() <= 0.05
+    else:
+        scale = max(float(np.abs(theirs).max(initial=0)) / 255, 1.0)
+        rounding = 0.0 if ours.dtype == np.float32 else 1.0
+        assert difference.max(initial=0) <= rounding + 4e-3 * scale
+
+
+def rotated(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Integers within 1, FLOAT within 2e-2 on 0..255."""
+    difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
+    assert difference.max(initial=0) <= (2e-2 if ours.dtype == np.float32 else 1)
+
+
+def mostly(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Nearest pixels: at most 1 % on the other side of a boundary between pixels."""
+    assert np.mean(ours != theirs) <= 0.01
+
+
+def decoded(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Within 1: CMYK and lossy formats of other libraries."""
+    assert np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max(initial=0) <= 1
+
+
+def close(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Floats within 4 units in the last place."""
+    np.testing.assert_array_max_ulp(ours, theirs, 4)
+
+
+@dataclasses.dataclass
+class Case:
+    """One call of an operator in both engines."""
+
+    op: str
+    inputs: Sequence[Data]
+    args: dict[str, Any]
+    compare: Compare = exact
+    size: int = 0  # of the batch, where there is no input
+
+    def __str__(self) -> str:
+        def text(value: Any) -> str:
+            if isinstance(value, Data):
+                return "per_sample"
+            return "per_sample" if isinstance(value, Interps) else str(value)
+
+        inputs = [f"{d.layout or 'none'}_{d.samples[0].dtype}" for d in self.inputs]
+        args = [f"{key}={text(value)}" for key, value in self.args.items()]
+        return "-".join([self.op, *inputs, *args])
+
+    def define(self, engine: Engine) -> Any:
+        args = {key: engine.value(value) for key, value in self.args.items()}
+        return engine.operator(self.op)(*[engine.feed(d) for d in self.inputs], **args)
+
+    def batch_size(self) -> int:
+        return len(self.inputs[0].samples) if self.inputs else max(self.size, 1)
+
+
+def check(case: Case, headrace: Engine, dali: Engine) -> None:
+    """Runs the case in both engines; fails where they disagree."""
+    theirs = dali.run(case.batch_size(), case.define)
+    ours = headrace.run(case.batch_size(), case.define)
+    assert not isinstance(theirs, Failure), f"the case does not run in DALI: {theirs}"
+    assert not isinstance(ours, Failure), f"DALI runs this, Headrace says: {ours}"
+    assert len(ours) == len(theirs)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine.layout, mine.dtype) == (other.layout, other.dtype)
+        assert [s.shape for s in mine.samples] == [s.shape for s in other.samples]
+        for a, b in zip(mine.samples, other.samples, strict=True):
+            assert a.dtype == b.dtype
+            case.compare(a, b)
+
+
+def check_fails(case: Case, headrace: Engine, dali: Engine) -> None:
+    """Both engines refuse the case, with the same type of exception."""
+    theirs = dali.run(case.batch_size(), case.define)
+    ours = headrace.run(case.batch_size(), case.define)
+    assert isinstance(theirs, Failure), "DALI accepts this"
+    assert isinstance(ours, Failure), f"DALI refuses this: {theirs}"
+    assert ours.kind == theirs.kind, ours.message
+
+
+def pictures(
+    shapes: Sequence[tuple[int, ...]], dtype: Any = np.uint8, layout: str = "HWC", seed: int = 1
+) -> Data:
+    """Random elements over most of the type's range (0..255 for floats)."""
+    rng = np.random.default_rng(seed)
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return Data([(rng.random(s) * 255).astype(dtype) for s in shapes], layout)
+    if dtype.kind == "b":
+        return Data([rng.random(s) < 0.5 for s in shapes], layout)
+    info = np.iinfo(dtype)
+    low, high = max(info.min, -(2**20)), min(info.max, 2**20)
+    return Data([rng.integers(low, high, s, endpoint=True).astype(dtype) for s in shapes], layout)
+
+
+def scalars(*values: float, dtype: Any = np.float32) -> Data:
+    """One number a sample."""
+    return Data([np.array(v, dtype) for v in values])
+
+
+def vectors(*values: Sequence[float], dtype: Any = np.float32) -> Data:
+    """One list a sample."""
+    return Data([np.array(v, dtype) for v in values])

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Every operator against live DALI: values, shapes, types, layouts, exceptions."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cases_decoders
+import cases_generic
+import cases_image
+import cases_random
+from harness import Case, Data, Engine, check, check_fails
+
+MODULES = (cases_image, cases_generic, cases_decoders, cases_random)
+CASES: list[Any] = [case for module in MODULES for case in module.CASES]
+ERRORS: list[Any] = [case for module in MODULES for case in module.ERRORS]
+
+# Operators whose cases are tests of their own, in this file.
+TESTED_HERE = {"external_source", "readers.file"}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_same_as_dali(case: Any, headrace: Engine, dali: Engine) -> None:
+    check(case, headrace, dali)
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=str)
+def test_refused_as_by_dali(case: Any, headrace: Engine, dali: Engine) -> None:
+    check_fails(case, headrace, dali)
+
+
+def test_photographs(
+    headrace: Engine, dali: Engine, photographs: list[pathlib.Path]
+) -> None:
+    """Real files: bits of the decoders, and windows of them."""
+    data = Data([np.fromfile(path, np.uint8) for path in photographs])
+    check(Case("decoders.image", [data], {}), headrace, dali)
+    check(Case("decoders.image", [data], {"output_type": "types.GRAY"}), headrace, dali)
+    window = {"crop": (50, 40), "crop_pos_x": 0.3, "crop_pos_y": 0.7}
+    check(Case("decoders.image_crop", [data], window), headrace, dali)
+    check(Case("peek_image_shape", [data], {}), headrace, dali)
+
+
+def test_external_source(headrace: Engine, dali: Engine) -> None:
+    data = Data([np.arange(6, dtype=np.int16).reshape(2, 3), np.zeros((4, 1), np.int16)], "AB")
+    theirs = dali.run(2, lambda engine: engine.feed(data))
+    ours = headrace.run(2, lambda engine: engine.feed(data))
+    assert isinstance(ours, list) and isinstance(theirs, list)
+    assert (ours[0].layout, ours[0].dtype) == (theirs[0].layout, theirs[0].dtype)
+    for mine, other in zip(ours[0].samples, theirs[0].samples, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_readers_file(headrace: Engine, dali: Engine, tmp_path: pathlib.Path) -> None:
+    for label in ("a", "b"):
+        (tmp_path / label).mkdir()
+        for i in range(3):
+            (tmp_path / label / f"{i}.jpg").write_bytes(bytes([i, ord(label)]) * (i + 1))
+
+    def define(engine: Engine) -> Any:
+        return engine.fn.readers.file(file_root=str(tmp_path))
+
+    theirs, ours = dali.run(6, define), headrace.run(6, define)
+    assert isinstance(ours, list) and isinstance(theirs, list)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert (mine.layout, mine.dtype) == (other.layout, other.dtype)
+        for a, b in zip(mine.samples, other.samples, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def registered() -> dict[str, Any]:
+    """Operators of this build that users see."""
+    schema = pytest.importorskip("headrace._schema")
+    return {
+        name: op for name, op in schema.operators().items() if "hidden" not in op.flags
+    }
+
+
+def test_every_operator_has_cases() -> None:
+    covered = {case.op for case in CASES if isinstance(case, Case)} | TESTED_HERE
+    assert set(registered()) - covered == set()
+
+
+def test_every_argument_has_a_case() -> None:
+    used: dict[str, set[str]] = {}
+    for case in [*CASES, *ERRORS]:
+        if isinstance(case, Case):
+            used.setdefault(case.op, set()).update(case.args)
+    missing = {
+        f"{name}({argument})"
+        for name, op in registered().items()
+        if name not in TESTED_HERE
+        for argument in op.args
+        if argument not in used.get(name, ())
+    }
+    assert missing == set()
+
+
+def test_every_per_sample_argument_has_a_case_a_sample() -> None:
+    varied = {
+        (case.op, key)
+        for case in CASES
+        if isinstance(case, Case)
+        for key, value in case.args.items()
+        if not isinstance(value, (str, int, float, bool, list, tuple))
+    }
+    missing = {
+        f"{name}({argument.name})"
+        for name, op in registered().items()
+        for argument in op.args.values()
+        if argument.per_sample and (name, argument.name) not in varied
+    }
+    assert missing <= PER_SAMPLE_THROUGH_SHARED_CODE
+
+
+# Arguments that another operator's case drives through the same lines.
+PER_SAMPLE_THROUGH_SHARED_CODE: set[str] = {
+    f"{op}({argument})"
+    for op in ("crop_mirror_normalize", "decoders.image_crop", "crop")
+    for argument in ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w")
+} | {
+    f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")
+} | {
+    "resize(resize_y)",
+    "random_resized_crop(min_filter)",
+    "random_resized_crop(mag_filter)",
+    "random.uniform(shape)",
+}
+
+
+def dali_schema(name: str) -> Any:
+    backend = pytest.importorskip("nvidia.dali.backend")
+    module, _, leaf = name.rpartition(".")
+    schema = pytest.importorskip("headrace._schema")
+    registered_name = (module + "__" if module else "") + schema.class_name(name)
+    return backend.TryGetSchema(registered_name)
+
+
+COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}
+
+
+def test_arguments_are_dalis() -> None:
+    """Names of arguments, and which of them may come a sample."""
+    for name, op in registered().items():
+        schema = dali_schema(name)
+        assert schema is not None, name
+        if name == "external_source":
+            continue  # its arguments are Python's, see tests/python
+        theirs = set(schema.GetArgumentNames()) - COMMON
+        ours = set(op.args) - COMMON
+        assert ours == theirs, name
+        for argument in sorted(ours):
+            assert op.args[argument].per_sample == schema.IsTensorArgument(argument), (
+                name,
+                argument,
+            )
+            required = not schema.IsArgumentOptional(argument)
+            assert op.args[argument].required == required, (name, argument)
+
+
+def test_defaults_are_dalis() -> None:
+    """Defaults that DALI's schema can say."""
+    for name, op in registered().items():
+        schema = dali_schema(name)
+        for argument in op.args.values():
+            if name == "external_source" or not schema.HasArgumentDefaultValue(argument.name):
+                continue
+            theirs = schema.GetArgumentDefaultValueString(argument.name)
+            ours = argument.default
+            value = ast.literal_eval(theirs)
+            if isinstance(value, (int, float)):  # enumerations are numbers there
+                np.testing.assert_allclose(int(ours) if hasattr(ours, "name") else ours, value)
+            elif isinstance(value, list) and value and isinstance(value[0], float):
+                np.testing.assert_allclose(ours, value, rtol=1e-5)  # printed with six decimals
+            else:
+                assert ours == value, (name, argument.name)
+
+
+def test_documented() -> None:
+    """Every operator and every argument has a text of its own."""
+    for name, op in registered().items():
+        assert len(op.doc) > 20, name
+        for argument in op.args.values():
+            assert len(argument.doc) > 10 or argument.raw.get("use") or argument.since, (
+                name,
+                argument.name,
+            )
+
+
+def test_functions_exist(headrace: Engine) -> None:
+    for name in registered():
+        assert inspect.getdoc(headrace.operator(name)), name
