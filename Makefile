@@ -26,7 +26,8 @@ build:
 
 demo: build
 	@if [ -z "$$DATA" ]; then $(PY) tools/make_demo_data.py .cache/demo-data; fi
-	@.venv/bin/headrace demo "$${DATA:-.cache/demo-data}" $(ARGS)
+	@mkdir -p demo
+	@.venv/bin/headrace demo "$${DATA:-.cache/demo-data}" -o demo/contact-sheet.png $(ARGS)
 
 test:
 	@$(SETUP) system venv torch install
