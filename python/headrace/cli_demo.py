@@ -53,7 +53,7 @@ def _throughput(images: int, seconds: float, cpu: float, args: argparse.Namespac
     table = Table(box=box.SIMPLE_HEAD, title="throughput", title_justify="left", show_header=False)
     table.add_column()
     table.add_column(justify="right")
-    table.add_row("images", f"{images:,}")
+    table.add_row("samples", f"{images:,}")
     table.add_row("seconds", f"{seconds:.2f}")
     table.add_row("images a second", f"{images / seconds:,.0f}")
     table.add_row("images a CPU-second", f"{images / max(cpu, 1e-9):,.0f}")
@@ -61,9 +61,15 @@ def _throughput(images: int, seconds: float, cpu: float, args: argparse.Namespac
     return table
 
 
+def _label(op: dict[str, Any]) -> str:
+    """The operator, with the name that the user gave to the node."""
+    named = not op["name"].startswith("__")
+    return f"{op['operator']} ({op['name']})" if named else str(op["operator"])
+
+
 def _shares(stats: dict[str, Any]) -> list[tuple[str, float, int]]:
     """(operator, seconds of the workers, samples), dearest first."""
-    rows = [(op["name"], op["seconds"], op["samples"]) for op in stats["operators"]]
+    rows = [(_label(op), op["seconds"], op["samples"]) for op in stats["operators"]]
     rows.append(("waiting for files", stats["workers_read_wait_s"], stats["files_read"]))
     return sorted((row for row in rows if row[1] > 0), key=lambda row: -row[1])
 
@@ -112,7 +118,8 @@ def run(args: argparse.Namespace) -> int:
     console = Console()
     console.print(_throughput(images, seconds, cpu, args))
     console.print(_where(pipe.stats()))
-    console.print(pipe.explain())
+    console.print(pipe.explain().splitlines()[0])
+    console.print()
     bad = pipe.errors()
     if bad:
         print(
