@@ -185,14 +185,16 @@ static int convert_value(keep *k, PyObject *v, hr_value *out)
 }
 
 /* Names the argument in front of what went wrong with its value. */
-static void name_argument(const char *op, PyObject *key)
+static void name_argument(const char *op, PyObject *key, PyObject *given)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyObject *raise = type;
-    if (PyErr_GivenExceptionMatches(type, PyExc_OverflowError))
+    if (PyErr_GivenExceptionMatches(type, PyExc_OverflowError) ||
+        PyErr_GivenExceptionMatches(type, PyExc_UnicodeError))
         raise = PyExc_ValueError;
-    PyErr_Format(raise, "Argument \"%S\" of operator \"%s\": %S", key, op, value ? value : Py_None);
+    PyErr_Format(raise, "Argument \"%S\" of operator \"%s\": %S; got %.120R", key, op,
+                 value ? value : Py_None, given);
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(traceback);
@@ -241,7 +243,7 @@ static int args_of(keep *k, const char *op, PyObject *args, PyObject *arg_inputs
             continue;
         values[count].name = keep_string(k, key);
         if (!values[count].name || convert_value(k, value, &values[count].value) < 0) {
-            name_argument(op, key);
+            name_argument(op, key, value);
             return -1;
         }
         count++;

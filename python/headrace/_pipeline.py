@@ -658,7 +658,8 @@ class Pipeline(PipelineFacts):
         """A built pipeline from what `serialize` gave; arguments of the constructor replace those stored.
 
         Raises:
-            ValueError: both or neither of the two sources; not a serialized pipeline.
+            ValueError: both or neither of the two sources.
+            RuntimeError: not a serialized pipeline.
         """
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError(

@@ -48,7 +48,7 @@ def from_bytes(cls: Any, text: Any, kwargs: dict[str, Any]) -> Any:
     """A pipeline that is not built yet. The text is hostile: any bytes give a pipeline or an error.
 
     Raises:
-        ValueError: not a serialized pipeline.
+        RuntimeError: not a serialized pipeline.
     """
     try:
         stored = json.loads(text)
@@ -60,9 +60,9 @@ def from_bytes(cls: Any, text: Any, kwargs: dict[str, Any]) -> Any:
         inputs = {str(name): int(node) for name, node in stored["inputs"].items()}
         outputs, sinks = int(stored["outputs"]), int(stored["sinks"])
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError, RuntimeError) as error:
-        raise ValueError(f"Not a serialized pipeline: {error}") from error
+        raise RuntimeError(f"Not a serialized pipeline: {error}") from error
     if outputs < 1 or not 0 <= sinks <= 1024:
-        raise ValueError("Not a serialized pipeline: it has no outputs.")
+        raise RuntimeError("Not a serialized pipeline: it has no outputs.")
     pipeline = cls(**params)
     pipeline._graph = _graph.Graph(graph)
     pipeline._output_count = outputs
@@ -79,7 +79,7 @@ def _add_input(pipeline: Any, name: str, node: int) -> None:
 
     outputs = pipeline._graph.core.node_outputs(node)
     if outputs < 1:
-        raise ValueError(f"Not a serialized pipeline: there is no node {node}.")
+        raise RuntimeError(f"Not a serialized pipeline: there is no node {node}.")
     source = Source(
         source=None,
         cycle=None,

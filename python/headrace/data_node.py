@@ -239,6 +239,14 @@ def _hidden(name: str, what: str, node: DataNode, **kwargs: Any) -> DataNode:
     return _graph.call(found[0], found[0].class_name, [node], kwargs)
 
 
+def _scalar(operand: Any) -> types.ScalarConstant:
+    if isinstance(operand, types.ScalarConstant):
+        return operand
+    if hasattr(operand, "dtype") and not isinstance(operand, float):  # float64 is a Python float
+        return types.ScalarConstant(operand, types.to_dali_type(operand.dtype))
+    return types.ScalarConstant(operand)
+
+
 def arithmetic(op: str, *operands: Any) -> DataNode:
     """A node that computes `op` of one or two operands. Numbers are constants; arrays become nodes.
 
@@ -256,12 +264,14 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
         if isinstance(operand, DataNode):
             inputs.append(operand)
             continue
-        number = operand
-        if getattr(operand, "shape", None) not in (None, (), []):
+        if isinstance(operand, (list, tuple)) or getattr(operand, "shape", None) not in (
+            None,
+            (),
+            [],
+        ):
             inputs.append(_graph.constant(operand))
             continue
-        if not isinstance(number, types.ScalarConstant):
-            number = types.ScalarConstant(number)
+        number = _scalar(operand)
         if any(not isinstance(other, DataNode) for other in operands[:side]):
             inputs.append(_graph.constant(number))  # a second constant
             continue

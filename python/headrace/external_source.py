@@ -290,6 +290,9 @@ _OWN = "layout dtype ndim cuda_stream use_copy_kernel blocking parallel no_copy"
 _OWN += "prefetch_queue_depth bytes_per_sample_hint batch batch_info repeat_last device".split()
 
 
+_DECLARED = ("layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
+
+
 class ExternalSource:
     """`external_source` as a class: see `headrace.fn.external_source` for the arguments, which may be given here
     or to the call, not to both.
@@ -311,6 +314,8 @@ class ExternalSource:
         **kwargs: Any,
     ) -> None:
         _check_names(kwargs)
+        if name is not None and num_outputs is not None:
+            raise ValueError("`num_outputs` is not compatible with named `ExternalSource`")
         self._source = source
         self._cycle = cycle
         self._num_outputs = num_outputs
@@ -330,7 +335,8 @@ class ExternalSource:
             raise RuntimeError("``source`` already specified in constructor.")
         for key, value in kwargs.items():
             if value is not None and self._args.get(key) is not None:
-                raise ValueError(f"The argument ``{key}`` already specified in constructor.")
+                error = RuntimeError if key in _DECLARED else ValueError  # as DALI has it
+                raise error(f"The argument ``{key}`` already specified in constructor.")
         given = {**self._args, **{k: v for k, v in kwargs.items() if v is not None}}
         return _make_node(
             self._source if source is None else source,

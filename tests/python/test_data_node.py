@@ -97,6 +97,9 @@ def test_min_max_clamp():
 def test_arrays_are_operands():
     (out,) = run(lambda x: x + np.array([10, 20, 30], np.int32), I32)
     np.testing.assert_array_equal(out, I32 + np.array([10, 20, 30]))
+    listed, wide, real = run(lambda x: (x + [10, 20, 30], x + np.int64(3), x * np.float64(2)), I32)
+    np.testing.assert_array_equal(listed, I32 + np.array([10, 20, 30]))
+    assert wide.dtype == np.int64 and real.dtype == np.float32
 
 
 def test_against_dali():
@@ -215,7 +218,11 @@ def test_nodes_made_outside_of_a_pipeline():
         (lambda x: fn.copy(x, name=3), TypeError, "name"),
         (lambda x: fn.rotate(x, angle="abc"), (ValueError, TypeError), "angle"),
         (lambda x: fn.resize(x, size=[x, x]), TypeError, "size"),
-        (lambda x: fn.resize(x, size=10**30), (ValueError, TypeError), "size"),
+        (lambda x: fn.resize(x, size=10**30), ValueError, "size.*got 1000"),
+        (lambda x: fn.resize(x, size=[[2, 2]]), TypeError, r"size.*got \[\[2, 2\]\]"),
+        (lambda x: fn.resize(x, size=["a", 2]), TypeError, "mixes strings and numbers"),
+        (lambda x: fn.resize(x, mode="\ud800"), ValueError, "mode"),
+        (lambda x: fn.resize(x, mode="a\0b"), ValueError, "mode.*null"),
     ],
 )
 def test_errors_at_the_users_line(call, error, text):
