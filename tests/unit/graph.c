@@ -223,7 +223,7 @@ TEST(refusals)
                                 "output, there is no output 1") == 0);
     CHECK(add(g, "resize", NULL, two, 2, NULL, 0) == -HR_STATUS_VALUE);
     CHECK(strcmp(error.message, "resize (train.py:7): takes 1 input; got 2") == 0);
-    CHECK(add(g, "flip", "Reader", &image, 1, NULL, 0) == -HR_STATUS_VALUE);
+    CHECK(add(g, "flip", "Reader", &image, 1, NULL, 0) == -HR_STATUS_ERROR);
     CHECK(strcmp(error.message, "flip 'Reader' (train.py:7): another node has this name already") ==
           0);
     CHECK(hr_graph_set_outputs(g, &nowhere, 1, &error) == HR_STATUS_VALUE);
