@@ -220,7 +220,23 @@ static PyObject *outputs_tuple(core_state *state, hr_outputs *outputs)
     return tuple;
 }
 
-/* run() -> ((batch, ...), iteration, positions) */
+/* The position of each sample in its batch; None when that is its index. */
+static PyObject *outputs_slots(const hr_outputs *outputs)
+{
+    const hr_batch *first = hr_outputs_batch(outputs, 0);
+    int32_t count = first ? hr_batch_size(first) : 0;
+    if (count == 0 || hr_outputs_slot(outputs, count - 1) == count - 1)
+        Py_RETURN_NONE;
+    PyObject *slots = PyTuple_New(count);
+    for (int32_t i = 0; slots && i < count; i++) {
+        PyObject *slot = PyLong_FromLong(hr_outputs_slot(outputs, i));
+        if (!slot || PyTuple_SetItem(slots, i, slot) < 0)
+            Py_CLEAR(slots);
+    }
+    return slots;
+}
+
+/* run() -> ((batch, ...), iteration, positions, slots) */
 static PyObject *pipeline_run(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -239,10 +255,13 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     if (status != HR_STATUS_OK)
         return core_raise(&error);
     PyObject *tuple = outputs_tuple(self->state, outputs);
-    PyObject *result = tuple
-                           ? Py_BuildValue("(NLi)", tuple, (long long)hr_outputs_iteration(outputs),
-                                           hr_outputs_positions(outputs))
-                           : NULL;
+    PyObject *slots = tuple ? outputs_slots(outputs) : NULL;
+    PyObject *result = NULL;
+    if (slots)
+        result = Py_BuildValue("(OLiO)", tuple, (long long)hr_outputs_iteration(outputs),
+                               hr_outputs_positions(outputs), slots);
+    Py_XDECREF(tuple);
+    Py_XDECREF(slots);
     hr_outputs_unref(outputs);
     return result;
 }
@@ -388,7 +407,7 @@ static PyObject *pipeline_describe(PyObject *self, PyObject *unused)
 }
 
 static PyMethodDef pipeline_methods[] = {
-    {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions)"},
+    {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions, slots)"},
     {"feed", pipeline_feed, METH_VARARGS,
      "feed(node, batches): the next batch of each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,

@@ -28,9 +28,11 @@ class Outputs(tuple):  # type: ignore[type-arg]
     Attributes:
         positions: how many positions of the reader the iteration took; with ``on_error="skip"`` more than
             samples.
+        slots: at which position of its batch each sample stands; None where that is its index.
     """
 
     positions: int
+    slots: tuple[int, ...] | None
     iteration: int
 
 
@@ -407,7 +409,7 @@ class Pipeline(PipelineFacts):
         if self._sources:
             self._flush()
         try:
-            batches, iteration, positions = self._core.run()
+            batches, iteration, positions, slots = self._core.run()
         except IndexError:
             self._consumer_iter -= 1  # nothing was taken: a source was not fed
             raise
@@ -427,6 +429,7 @@ class Pipeline(PipelineFacts):
         outputs = Outputs(batches)
         outputs.iteration = iteration
         outputs.positions = positions
+        outputs.slots = slots
         if self._checks is not None:
             self._check_outputs(outputs)
         return outputs
