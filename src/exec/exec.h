@@ -76,7 +76,7 @@ struct hr_iteration {
     int32_t size;         /* samples scheduled */
     int32_t positions;    /* taken from the primary source, dropped iterations before it included */
     int32_t stage, next_task, tasks, tasks_left;
-    bool done;
+    bool done, retried;
     hr_sample *samples;
     hr_sample_source *sample_sources;
     hr_fed **fed;        /* a source; NULL for readers */
@@ -230,6 +230,9 @@ hr_status hr__schedule(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it);
 /* Makes the tasks of a stage, or ends the iteration behind the last one. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
+/* Starts an iteration that lacked memory once more: outputs may have been let go since. false: it
+ * did not, or has had its second chance. */
+bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it);
 /* No lock held: the iteration is the caller's. */
 hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_error *error);
 
@@ -238,6 +241,9 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
 void hr__source_fini(hr_pipeline *p, hr_source *s);
 /* Place and request of the next position; keeps the read-ahead full. Lock held. */
 hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, hr_error *error);
+/* Asks for the bytes of the same place once more. */
+hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
+                           hr_error *error);
 /* A substitute for a bad sample. No lock needed. */
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                              int32_t attempt, hr_error *error);

@@ -79,6 +79,39 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
         it->done = true;
 }
 
+/* Whether nothing but memory failed, and running the stages again is harmless. */
+static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
+{
+    bool memory = false;
+    for (int32_t i = 0; i < it->size; i++) {
+        memory = memory || it->samples[i].status == HR_STATUS_NO_MEMORY;
+        if (it->samples[i].status != HR_STATUS_OK && it->samples[i].status != HR_STATUS_NO_MEMORY)
+            return false;
+    }
+    for (int32_t k = 0; k < p->plan->stage_count; k++)
+        memory = memory && !p->plan->stages[k].ordered;
+    return memory && !it->retried && it->status == HR_STATUS_OK;
+}
+
+bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
+{
+    if (!can_retry(p, it))
+        return false;
+    it->retried = true;
+    for (int32_t i = 0; i < it->size; i++) {
+        hr_sample *s = &it->samples[i];
+        s->status = HR_STATUS_OK;
+        for (int32_t k = 0; k < p->source_count && !s->skipped && s->status == HR_STATUS_OK; k++)
+            if (p->sources[k].reader)
+                s->status = hr__source_again(p, &p->sources[k],
+                                             &it->sample_sources[i * p->source_count + k], NULL);
+    }
+    it->done = false;
+    hr__iteration_enter(p, it, 0);
+    pthread_cond_broadcast(&p->work);
+    return !it->done;
+}
+
 static hr_status fill(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
     for (int32_t i = 0; i < it->size; i++) {

@@ -227,7 +227,7 @@ static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_ite
 {
     if (!p->first)
         hr__schedule(p);
-    while (!p->first || !p->first->done) {
+    while (!p->first || !p->first->done || hr__iteration_retry(p, p->first)) {
         if (!p->first && p->broken != HR_STATUS_OK)
             return hr_fail(error, p->broken, "%s", p->broken_error.message);
         if (!p->first)

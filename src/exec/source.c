@@ -71,6 +71,12 @@ hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, h
     return HR_STATUS_OK;
 }
 
+hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
+                           hr_error *error)
+{
+    return ss->read ? HR_STATUS_OK : ask(p, s, ss->place.index, &ss->read, error);
+}
+
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                              int32_t attempt, hr_error *error)
 {

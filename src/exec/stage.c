@@ -418,9 +418,9 @@ static void settle(hr_group *g, int32_t i)
     bool ours = s->status == HR_STATUS_NO_MEMORY; /* not the data's fault */
     bool reader = p->source_count > 0 && p->sources[0].reader;
     const char *message = s->error ? s->error->message : "out of memory";
-    if (s->status == HR_STATUS_STATE)
-        return; /* the pipeline is being destroyed: nothing is bad */
-    if (ours || policy == HR_ON_ERROR_RAISE || (policy == HR_ON_ERROR_REPLACE && !reader)) {
+    if (ours || s->status == HR_STATUS_STATE)
+        return; /* no file is bad because memory lacks or the pipeline is being destroyed */
+    if (policy == HR_ON_ERROR_RAISE || (policy == HR_ON_ERROR_REPLACE && !reader)) {
         hr__bad_record(p, &g->tasks[i], "raised", message);
         return;
     }
