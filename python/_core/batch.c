@@ -14,7 +14,7 @@ PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch)
         hr_batch_unref(batch);
         return NULL;
     }
-    self->state = state;
+    self->state = core_hold(state);
     self->batch = batch;
     self->pid = getpid();
     return (PyObject *)self;
@@ -36,7 +36,7 @@ static void batch_dealloc(PyObject *object)
         hr_batch_unref(self->batch);
         reaper_drain(self->state->reaper);
     }
-    core_dispose(object);
+    core_dispose_held(object, self->state);
 }
 
 /* ---- reading ---- */

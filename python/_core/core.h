@@ -25,13 +25,14 @@ typedef struct core_state {
     PyObject *batch_class,
         *tensor_class; /* what run() and indexing make; subclasses of the two above */
     reaper *reaper;
+    PyObject *module; /* itself, borrowed */
 } core_state;
 
 /* pid: objects made before a fork are leaked by the child, for the locks under them may be held for
  * ever. */
 typedef struct batch_object {
     PyObject ob_base;
-    core_state *state; /* lives as long as the type does */
+    core_state *state; /* lives as long as the module, which the object holds */
     hr_batch *batch;
     int pid;
 } batch_object;
@@ -58,6 +59,10 @@ typedef struct imported {
 PyObject *core_raise(const hr_error *error); /* always NULL */
 PyObject *core_text(const char *text);       /* file names that are not UTF-8 become surrogates */
 void core_dispose(PyObject *object);         /* the end of every tp_dealloc */
+/* For objects that use the module's state until they end: at exit the collector may come to the
+ * module before it comes to them. */
+core_state *core_hold(core_state *state);
+void core_dispose_held(PyObject *object, core_state *state);
 
 /* graph.c */
 extern PyType_Spec graph_spec;

@@ -52,6 +52,19 @@ void core_dispose(PyObject *object)
     Py_DECREF(type);
 }
 
+core_state *core_hold(core_state *state)
+{
+    Py_INCREF(state->module);
+    return state;
+}
+
+void core_dispose_held(PyObject *object, core_state *state)
+{
+    PyObject *module = state ? state->module : NULL;
+    core_dispose(object);
+    Py_XDECREF(module);
+}
+
 /* Takes the engine's text. */
 static PyObject *text_of(hr_status status, char *text, const hr_error *error)
 {
@@ -128,6 +141,7 @@ static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
 static int core_exec(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
+    state->module = module;
     state->reaper = reaper_create();
     if (!state->reaper)
         return -1;

@@ -152,7 +152,7 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     self = (pipeline_object *)PyType_GenericAlloc(type, 0);
     if (!self)
         goto cleanup;
-    self->state = state;
+    self->state = core_hold(state);
     self->pid = getpid();
     self->lock = PyThread_allocate_lock();
     if (!self->lock) {
@@ -202,7 +202,7 @@ static void pipeline_dealloc(PyObject *object)
         if (self->lock)
             PyThread_free_lock(self->lock);
     }
-    core_dispose(object);
+    core_dispose_held(object, self->state);
 }
 
 /* ---- running ---- */

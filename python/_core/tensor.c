@@ -61,7 +61,7 @@ PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, co
     tensor_object *self = (tensor_object *)PyType_GenericAlloc(type, 0);
     if (!self)
         return NULL;
-    self->state = state;
+    self->state = core_hold(state);
     self->owner = hr_batch_ref(owner);
     self->pid = getpid();
     tensor_show(self, view);
@@ -75,7 +75,7 @@ static void tensor_dealloc(PyObject *object)
         hr_batch_unref(self->owner);
         reaper_drain(self->state->reaper);
     }
-    core_dispose(object);
+    core_dispose_held(object, self->state);
 }
 
 /* ---- protocols ---- */
