@@ -64,6 +64,14 @@ void hr__warp_center(hr_warp *w)
     }
 }
 
+/* floor, where the value fits: libm's is a call on machines without SSE4.1. */
+static inline int64_t whole(float v)
+{
+    int64_t i = (int64_t)v;
+
+    return i - (v < (float)i);
+}
+
 /* The pixel at whole coordinates; NULL where the fill is. */
 static const float *pixel(const hr_warp *w, const float *src, const int64_t *at)
 {
@@ -81,7 +89,7 @@ static const float *pixel(const hr_warp *w, const float *src, const int64_t *at)
     return src + index * w->channels;
 }
 
-/* Along x, then y, then z. */
+/* Between the 4 or 8 pixels around p: along x, then y, then z. */
 static void blend(const hr_warp *w, const float *src, const float *p, float *dst)
 {
     const float *tap[8];
@@ -90,9 +98,8 @@ static void blend(const hr_warp *w, const float *src, const float *p, float *dst
     int32_t n = w->rotation.axes;
 
     for (int32_t i = 0; i < n; i++) {
-        float low = floorf(p[i] - 0.5f);
-        base[i] = (int64_t)low;
-        part[i] = (p[i] - 0.5f) - low;
+        base[i] = whole(p[i] - 0.5f);
+        part[i] = (p[i] - 0.5f) - (float)base[i];
     }
     for (int32_t k = 0; k < 1 << n; k++) {
         const int64_t at[3] = {base[0] + (k & 1), base[1] + (k >> 1 & 1), base[2] + (k >> 2)};
@@ -112,29 +119,95 @@ static void blend(const hr_warp *w, const float *src, const float *p, float *dst
 
 static void nearest(const hr_warp *w, const float *src, const float *p, float *dst)
 {
-    const int64_t at[3] = {(int64_t)floorf(p[0]), (int64_t)floorf(p[1]), (int64_t)floorf(p[2])};
+    const int64_t at[3] = {whole(p[0]), whole(p[1]), whole(p[2])};
     const float *from = pixel(w, src, at);
 
     for (int32_t c = 0; c < w->channels; c++)
         dst[c] = from ? from[c] : w->fill;
 }
 
-void hr__warp_row(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst)
+static void row_3d(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst)
 {
     const float(*m)[3] = w->rotation.m;
     const float fy = (float)y + 0.5f, fz = (float)z + 0.5f;
-    bool deep = w->rotation.axes == 3;
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += w->channels) {
-        const float fx = (float)x + 0.5f;
-        float p[3] = {0};
-        for (int i = 0; i < (deep ? 3 : 2); i++) {
-            p[i] = m[i][0] * fx + m[i][1] * fy;
-            p[i] = deep ? p[i] + m[i][2] * fz + w->offset[i] : p[i] + w->offset[i];
-        }
+        float p[3];
+        for (int i = 0; i < 3; i++)
+            p[i] = m[i][0] * ((float)x + 0.5f) + m[i][1] * fy + m[i][2] * fz + w->offset[i];
         if (w->nearest)
             nearest(w, src, p, dst);
         else
             blend(w, src, p, dst);
+    }
+}
+
+static inline int64_t inside(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i < n ? i : n - 1;
+}
+
+/* `channels` is known where this is expanded, for the usual numbers of them. The result is what
+ * `blend` computes. */
+static inline void linear_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
+                             int32_t channels)
+{
+    const float(*m)[3] = w->rotation.m;
+    const float fy = (float)y + 0.5f;
+    const int64_t width = w->in[0], height = w->in[1], stride = width * channels;
+
+    for (int64_t x = 0; x < w->out[0]; x++, dst += channels) {
+        const float fx = (float)x + 0.5f;
+        const float px = m[0][0] * fx + m[0][1] * fy + w->offset[0];
+        const float py = m[1][0] * fx + m[1][1] * fy + w->offset[1];
+        const int64_t left = whole(px - 0.5f), top = whole(py - 0.5f);
+        if (w->has_fill && (left < 0 || top < 0 || left + 1 >= width || top + 1 >= height)) {
+            blend(w, src, (const float[3]){px, py, 0.0f}, dst);
+            continue;
+        }
+        const float *upper = src + inside(top, height) * stride;
+        const float *lower = src + inside(top + 1, height) * stride;
+        const int64_t at = inside(left, width) * channels,
+                      next = inside(left + 1, width) * channels;
+        const float part_x = (px - 0.5f) - (float)left, part_y = (py - 0.5f) - (float)top;
+        for (int32_t c = 0; c < channels; c++) {
+            float a = upper[at + c] + (upper[next + c] - upper[at + c]) * part_x;
+            float b = lower[at + c] + (lower[next + c] - lower[at + c]) * part_x;
+            dst[c] = a + (b - a) * part_y;
+        }
+    }
+}
+
+static inline void nearest_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
+                              int32_t channels)
+{
+    const float(*m)[3] = w->rotation.m;
+    const float fy = (float)y + 0.5f;
+    const int64_t width = w->in[0], height = w->in[1];
+
+    for (int64_t x = 0; x < w->out[0]; x++, dst += channels) {
+        const float fx = (float)x + 0.5f;
+        const int64_t left = whole(m[0][0] * fx + m[0][1] * fy + w->offset[0]);
+        const int64_t top = whole(m[1][0] * fx + m[1][1] * fy + w->offset[1]);
+        const float *from = src + (inside(top, height) * width + inside(left, width)) * channels;
+        bool out = w->has_fill && (left < 0 || top < 0 || left >= width || top >= height);
+        for (int32_t c = 0; c < channels; c++)
+            dst[c] = out ? w->fill : from[c];
+    }
+}
+
+void hr__warp_row(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst)
+{
+    if (w->rotation.axes == 3) {
+        row_3d(w, src, y, z, dst);
+    } else if (w->has_fill && (w->in[0] == 0 || w->in[1] == 0)) {
+        for (int64_t i = 0; i < w->out[0] * w->channels; i++)
+            dst[i] = w->fill;
+    } else if (w->nearest) {
+        nearest_2d(w, src, y, dst, w->channels);
+    } else if (w->channels == 3) {
+        linear_2d(w, src, y, dst, 3);
+    } else {
+        linear_2d(w, src, y, dst, w->channels);
     }
 }

@@ -199,57 +199,95 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status run_elements(const operands *o, void *out, const void *a, int step_a,
-                              const void *b, int step_b, size_t n, hr_error *error)
+/* n elements at `src`, or the one there n times when `step` is 0, as `type`: where they lie, or in
+ * `space`. */
+static const void *load(void *space, hr_dtype type, const void *src, hr_dtype from, size_t n,
+                        int step)
 {
-    hr_math_buffer x, y, r;
-    bool compares = is_comparison(o->op);
-    hr_dtype class_a = hr__math_class(compares ? o->a.dtype : o->common);
-    hr_dtype class_b = hr__math_class(compares ? o->b.dtype : o->common);
+    size_t size = hr_dtype_size(type);
+    bool same = type == from || (size == 8 && hr_dtype_size(from) == 8 &&
+                                 !hr_dtype_is_float(type) && !hr_dtype_is_float(from));
 
-    if (compares && (hr_dtype_is_float(class_a) || hr_dtype_is_float(class_b)))
-        class_a = class_b = hr__math_class(o->common);
-    if ((o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->common == HR_DTYPE_FLOAT &&
-        o->a.dtype != o->b.dtype)
-        class_a = class_b = HR_DTYPE_FLOAT64; /* integers keep all their digits */
-    hr__math_load(&x, class_a, a, o->a.dtype, n, step_a);
-    hr__math_load(&y, class_b, b, o->b.dtype, n, step_b);
-    if (o->op == HR_MATH_OP_INVERT && o->common == HR_DTYPE_BOOL) {
-        for (size_t i = 0; i < n; i++)
-            x.u[i] = !x.u[i];
-        hr__math_store(out, HR_DTYPE_BOOL, &x, class_a, n);
-        return HR_STATUS_OK;
-    }
-    if (compares && class_a != class_b) {
-        static const hr_math_op turned[HR_MATH_OP_COUNT] = {
-            [HR_MATH_OP_EQ] = HR_MATH_OP_EQ, [HR_MATH_OP_NE] = HR_MATH_OP_NE,
-            [HR_MATH_OP_LT] = HR_MATH_OP_GT, [HR_MATH_OP_LE] = HR_MATH_OP_GE,
-            [HR_MATH_OP_GT] = HR_MATH_OP_LT, [HR_MATH_OP_GE] = HR_MATH_OP_LE};
-        if (class_a == HR_DTYPE_INT64)
-            hr__math_compare_mixed(o->op, &r, &x, &y, n);
-        else
-            hr__math_compare_mixed(turned[o->op], &r, &y, &x, n);
-    } else {
-        HR_TRY(hr__math_apply(o->op, class_a, 8 * (int)hr_dtype_size(o->common), &r, &x, &y, n,
-                              error));
-    }
-    if (compares)
-        memcpy(out, r.b, n);
+    if (same && step)
+        return src; /* UINT64 as INT64 wraps */
+    if (same)
+        memcpy(space, src, size);
     else
-        hr__math_store(out, o->result, &r, class_a, n);
-    return HR_STATUS_OK;
+        hr_convert(space, type, src, from, step ? n : 1);
+    for (size_t have = 1; !step && have < n; have *= 2)
+        memcpy((uint8_t *)space + have * size, space, HR_MIN(have, n - have) * size);
+    return space;
+}
+
+/* What an operand was converted to, kept from run to run while it is one element that repeats. */
+typedef struct side {
+    const hr_tensor *tensor;
+    int step;
+    const void *repeated;
+    _Alignas(8) uint8_t space[HR_MATH_RUN * 8];
+} side;
+
+static const void *side_load(side *s, hr_dtype type, const uint8_t *src, size_t i, size_t n)
+{
+    if (!s->step && s->repeated)
+        return s->repeated;
+    src += s->step ? i * hr_dtype_size(s->tensor->dtype) : 0;
+    const void *loaded = load(s->space, type, src, s->tensor->dtype, n, s->step);
+    if (!s->step)
+        s->repeated = loaded;
+    return loaded;
+}
+
+/* The type that elements are computed in, where it is not the one that both operands become. */
+static hr_dtype computing_type(const operands *o)
+{
+    bool exact = (o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->a.dtype != o->b.dtype;
+
+    /* Integers keep all their digits there. */
+    return exact && o->common == HR_DTYPE_FLOAT ? HR_DTYPE_FLOAT64 : o->common;
+}
+
+static bool compares_mixed(const operands *o)
+{
+    return is_comparison(o->op) && o->common == HR_DTYPE_INT64 &&
+           (o->a.dtype == HR_DTYPE_UINT64) != (o->b.dtype == HR_DTYPE_UINT64);
+}
+
+static void run_mixed(const operands *o, uint8_t *out, const void *a, const void *b, size_t n)
+{
+    static const hr_math_op turned[HR_MATH_OP_COUNT] = {
+        [HR_MATH_OP_EQ] = HR_MATH_OP_EQ, [HR_MATH_OP_NE] = HR_MATH_OP_NE,
+        [HR_MATH_OP_LT] = HR_MATH_OP_GT, [HR_MATH_OP_LE] = HR_MATH_OP_GE,
+        [HR_MATH_OP_GT] = HR_MATH_OP_LT, [HR_MATH_OP_GE] = HR_MATH_OP_LE};
+
+    if (o->b.dtype == HR_DTYPE_UINT64)
+        hr__math_compare_mixed(o->op, out, a, b, n);
+    else
+        hr__math_compare_mixed(turned[o->op], out, b, a, n);
 }
 
 static hr_status run_row(const operands *o, uint8_t *out, const uint8_t *a, int step_a,
                          const uint8_t *b, int step_b, size_t n, hr_error *error)
 {
+    side left = {.tensor = &o->a, .step = step_a}, right = {.tensor = &o->b, .step = step_b};
     size_t size = hr_dtype_size(o->result);
-    size_t size_a = hr_dtype_size(o->a.dtype), size_b = hr_dtype_size(o->b.dtype);
+    hr_dtype type = computing_type(o);
 
-    for (size_t i = 0; i < n; i += HR_MATH_RUN) {
+    for (size_t i = 0; i < n; i += HR_MATH_RUN, out += HR_MATH_RUN * size) {
         size_t count = HR_MIN(n - i, HR_MATH_RUN);
-        HR_TRY(run_elements(o, out + i * size, step_a ? a + i * size_a : a, step_a,
-                            step_b ? b + i * size_b : b, step_b, count, error));
+        const void *x = side_load(&left, type, a, i, count);
+        const void *y = is_unary(o->op) ? x : side_load(&right, type, b, i, count);
+        _Alignas(8) uint8_t wide[HR_MATH_RUN * 8];
+        if (compares_mixed(o)) {
+            run_mixed(o, out, x, y, count);
+        } else if (type != o->common) {
+            HR_TRY(hr__math_apply(o->op, type, wide, x, y, count, error));
+            hr_convert(out, o->result, wide, type, count);
+        } else {
+            HR_TRY(hr__math_apply(o->op, type, out, x, y, count, error));
+        }
+        for (size_t k = 0; o->op == HR_MATH_OP_INVERT && type == HR_DTYPE_BOOL && k < count; k++)
+            out[k] &= 1;
     }
     return HR_STATUS_OK;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Arithmetic on runs of elements. Whatever the element types are, work is done in one of four
- * computing types; integers wrap, because cutting the upper bits off commutes with what is
- * computed. */
+/* Arithmetic on runs of elements of one type; what has other types is converted before. */
 #ifndef HR_OPS_MATH_ELEMENTWISE_H
 #define HR_OPS_MATH_ELEMENTWISE_H
 
@@ -38,31 +36,16 @@ typedef enum hr_math_op {
     HR_MATH_OP_COUNT
 } hr_math_op;
 
-/* Elements that a run has at most: three buffers of it lie on the stack. */
+/* Elements that a run has at most: operands of other types are converted on the stack. */
 #define HR_MATH_RUN 512
 
-typedef union hr_math_buffer {
-    int64_t i[HR_MATH_RUN];
-    uint64_t u[HR_MATH_RUN];
-    float f[HR_MATH_RUN];
-    double d[HR_MATH_RUN];
-    uint8_t b[HR_MATH_RUN];
-} hr_math_buffer;
-
-/* INT64, UINT64, FLOAT or FLOAT64: where values of `type` are computed. */
-hr_dtype hr__math_class(hr_dtype type);
-/* n elements of `src` (the first one n times when `step` is 0) as computing type `as`. */
-void hr__math_load(hr_math_buffer *dst, hr_dtype as, const void *src, hr_dtype type, size_t n,
-                   int step);
-/* n elements of computing type `as` into elements of `type`; integers keep their low bits. */
-void hr__math_store(void *dst, hr_dtype type, const hr_math_buffer *src, hr_dtype as, size_t n);
-/* r = a op b. Comparisons leave 0 and 1 in r->b. `bits` is the width of the result's type, for
- * shifts. Fails on an integer division by zero. */
-hr_status hr__math_apply(hr_math_op op, hr_dtype as, int bits, hr_math_buffer *r,
-                         const hr_math_buffer *a, const hr_math_buffer *b, size_t n,
-                         hr_error *error);
+/* out = a op b for n elements of `type` (BOOL counts as UINT8); b is not read by operators of one
+ * operand. Comparisons write one byte, 0 or 1, an element. Integers wrap. Fails on an integer
+ * division by zero. */
+hr_status hr__math_apply(hr_math_op op, hr_dtype type, void *out, const void *a, const void *b,
+                         size_t n, hr_error *error);
 /* Compares INT64 in a with UINT64 in b by value, as `op` says. */
-void hr__math_compare_mixed(hr_math_op op, hr_math_buffer *r, const hr_math_buffer *a,
-                            const hr_math_buffer *b, size_t n);
+void hr__math_compare_mixed(hr_math_op op, uint8_t *out, const int64_t *a, const uint64_t *b,
+                            size_t n);
 
 #endif

@@ -38,12 +38,15 @@ static hr_status coin_flip_infer(hr_op_call *c, hr_error *error)
 
 static void draw(hr_op_call *c)
 {
-    float probability = ((const coin_flip_args *)c->args)->probability;
+    double below = (double)((const coin_flip_args *)c->args)->probability * 0x1p32;
     size_t count = 0;
+    uint32_t bits[4];
 
     hr_shape_volume(&c->out[0].shape, &count);
     for (size_t k = 0; k < count; k++) {
-        bool one = hr_rng_unitf(&c->rng, k) < probability;
+        if (k % 4 == 0)
+            hr__draw_block(c, k / 4, bits);
+        bool one = (double)bits[k % 4] < below;
         if (c->out[0].dtype == HR_DTYPE_INT32)
             ((int32_t *)c->out[0].data)[k] = one;
         else

@@ -26,3 +26,11 @@ hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_err
     hr_tensor_describe(&c->out[0], dtype, out, NULL);
     return HR_STATUS_OK;
 }
+
+void hr__draw_block(const hr_op_call *c, uint64_t block, uint32_t bits[4])
+{
+    const uint32_t *from = c->rng.counter;
+    const uint32_t counter[4] = {from[0] + (uint32_t)block, from[1], from[2], from[3]};
+
+    hr_philox(c->rng.key, counter, bits);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The output shape of random operators: `shape`, the shape of an input, or a scalar. */
+/* What random operators share: the output shape (`shape`, the shape of an input, or a scalar), and
+ * draws in fours. */
 #ifndef HR_OPS_RANDOM_DRAW_H
 #define HR_OPS_RANDOM_DRAW_H
 
@@ -13,5 +14,8 @@
 
 /* Describes output 0. `shape.v` may be NULL. */
 hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error);
+
+/* Draws 4 * block .. 4 * block + 3 of the call's generator. */
+void hr__draw_block(const hr_op_call *c, uint64_t block, uint32_t bits[4]);
 
 #endif

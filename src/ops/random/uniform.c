@@ -49,18 +49,45 @@ static hr_status uniform_infer(hr_op_call *c, hr_error *error)
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
 }
 
-/* DALI brings the ends of the range to the output's type first: [-1, 1] as UINT8 is 255 .. 1. */
-static double draw_range(const hr_op_call *c, size_t k)
-{
-    const uniform_args *a = c->args;
-    float low = hr__value_wrap(a->range.v[0], c->out[0].dtype);
-    float high = hr__value_wrap(a->range.v[a->range.n - 1], c->out[0].dtype);
+enum { RUN = 256 }; /* elements that are drawn at once, a multiple of four */
 
-    if (c->out[0].dtype == HR_DTYPE_FLOAT) {
-        float v = low + hr_rng_unitf(&c->rng, k) * (high - low);
-        return (double)(v < high ? v : low); /* rounding may reach the end, which is not included */
+/* Elements `first` .. of the output, in single precision: [0, 1) in 24 bits, scaled. */
+static void draw_floats(const hr_op_call *c, size_t first, size_t n, float *v)
+{
+    const hr_floats range = ((const uniform_args *)c->args)->range;
+    const float low = range.v[0], high = range.v[range.n - 1];
+    uint32_t bits[4];
+
+    for (size_t i = 0; i < n; i++) {
+        if (i % 4 == 0)
+            hr__draw_block(c, (first + i) / 4, bits);
+        float x = low + (float)(bits[i % 4] >> 8) * 0x1p-24f * (high - low);
+        v[i] = x < high ? x : low; /* rounding may reach the end, which is not included */
     }
-    return (double)low + hr_rng_unit(&c->rng, k) * ((double)high - (double)low);
+}
+
+/* In double precision, for other types. DALI brings the ends of the range to the output's type
+ * first: [-1, 1] as UINT8 is 255 .. 1. */
+static void draw_doubles(const hr_op_call *c, size_t first, size_t n, double *v)
+{
+    const hr_floats range = ((const uniform_args *)c->args)->range;
+    const double low = (double)hr__value_wrap(range.v[0], c->out[0].dtype);
+    const double high = (double)hr__value_wrap(range.v[range.n - 1], c->out[0].dtype);
+    uint32_t bits[4];
+
+    for (size_t i = 0; i < n; i++) {
+        if (i % 4 == 0)
+            hr__draw_block(c, (first + i) / 4, bits);
+        v[i] = low + bits[i % 4] * 0x1p-32 * (high - low);
+    }
+}
+
+static void draw_values(const hr_op_call *c, size_t first, size_t n, float *v)
+{
+    const hr_floats values = ((const uniform_args *)c->args)->values;
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = values.v[hr_rng_below(&c->rng, 2 * (first + i), values.n)];
 }
 
 static void draw(hr_op_call *c)
@@ -68,12 +95,23 @@ static void draw(hr_op_call *c)
     const uniform_args *a = c->args;
     hr_tensor *out = &c->out[0];
     size_t count = 0, size = hr_dtype_size(out->dtype);
+    bool single = a->values.v || out->dtype == HR_DTYPE_FLOAT;
+    union {
+        float f[RUN];
+        double d[RUN];
+    } v;
 
     hr_shape_volume(&out->shape, &count);
-    for (size_t k = 0; k < count; k++) {
-        double v = a->values.v ? (double)a->values.v[hr_rng_below(&c->rng, 2 * k, a->values.n)]
-                               : draw_range(c, k);
-        hr_convert((uint8_t *)out->data + k * size, out->dtype, &v, HR_DTYPE_FLOAT64, 1);
+    for (size_t k = 0; k < count; k += RUN) {
+        size_t n = HR_MIN(count - k, RUN);
+        if (a->values.v)
+            draw_values(c, k, n, v.f);
+        else if (single)
+            draw_floats(c, k, n, v.f);
+        else
+            draw_doubles(c, k, n, v.d);
+        hr_convert((uint8_t *)out->data + k * size, out->dtype, &v,
+                   single ? HR_DTYPE_FLOAT : HR_DTYPE_FLOAT64, n);
     }
 }
 
