@@ -78,7 +78,7 @@ class Instance:
     """A call of an operator: what the node will be made from."""
 
     __slots__ = ("op", "name", "inputs", "args", "arg_nodes", "preserve", "origin", "serial")
-    __slots__ += ("pipeline", "source", "outputs", "given_name")
+    __slots__ += ("source", "outputs", "given_name")
 
     def __init__(
         self,
@@ -99,9 +99,10 @@ class Instance:
         self.arg_nodes = arg_nodes
         self.preserve = preserve
         self.origin = user_line()
-        self.pipeline = current_pipeline()
         self.source: Any = None  # what feeds an external_source
-        graph = self.pipeline._graph if self.pipeline is not None else Graph()
+        # not kept: a dropped pipeline must end at once, not when the garbage collector comes
+        pipeline = current_pipeline()
+        graph = pipeline._graph if pipeline is not None else Graph()
         self.outputs = graph.outputs_of(self)
 
     @property
