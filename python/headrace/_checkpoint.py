@@ -27,8 +27,13 @@ def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
 
     Raises:
         ValueError: the checkpoint is damaged.
+        TypeError: it is no bytes.
     """
-    data = checkpoint.encode() if isinstance(checkpoint, str) else bytes(checkpoint)
+    if not isinstance(checkpoint, (bytes, bytearray, memoryview, str)):
+        raise TypeError(f"A checkpoint is bytes, not {type(checkpoint).__name__}.")
+    if isinstance(checkpoint, str):
+        checkpoint = checkpoint.encode(errors="surrogateescape")
+    data = bytes(checkpoint)
     if not data.startswith(_MAGIC):
         return data, None
     if len(data) < _HEADER:
@@ -38,8 +43,12 @@ def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
         raise ValueError("The checkpoint is cut off.")
     try:
         extra = json.loads(data[_HEADER : _HEADER + length])
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"The checkpoint is damaged: {error}") from None
     if not isinstance(extra, dict):
         raise ValueError("The checkpoint is damaged: its header is no object.")
+    for name in ("epoch_idx", "iter"):
+        value = extra.get(name, 0)
+        if type(value) is not int or not 0 <= value < 2**62:
+            raise ValueError(f"The checkpoint is damaged: {name} is {value!r}.")
     return data[_HEADER + length :], extra

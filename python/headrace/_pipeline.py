@@ -103,6 +103,9 @@ class Pipeline(PipelineFacts):
         quarantine: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
     ) -> None:
+        integers = _pipeline_args.check_types(locals())
+        batch_size, num_threads = integers["batch_size"], integers["num_threads"]
+        device_id, seed = integers["device_id"], integers["seed"]
         if experimental_exec_dynamic is not None:
             _graph.deprecated("`experimental_exec_dynamic` is deprecated, use `exec_dynamic`.")
             exec_dynamic = experimental_exec_dynamic
@@ -113,8 +116,6 @@ class Pipeline(PipelineFacts):
         if seed is not None and seed < 0:
             _graph.warn("A negative seed is deprecated: it is taken as None.")
             seed = None
-        if batch_size is not None and batch_size <= 0:
-            raise ValueError(f"batch_size must be positive, got {batch_size}.")
         if on_error not in ("raise", "replace", "skip"):
             raise ValueError(f'on_error must be "raise", "replace" or "skip", not {on_error!r}.')
         if py_start_method not in ("fork", "spawn"):
@@ -153,9 +154,9 @@ class Pipeline(PipelineFacts):
             "on_error": on_error,
             "fuse": fuse,
             "strict": strict,
-            "host_memory_limit": host_memory_limit,
-            "read_ahead_limit": read_ahead_limit,
-            "max_image_pixels": max_image_pixels,
+            "host_memory_limit": integers["host_memory_limit"],
+            "read_ahead_limit": integers["read_ahead_limit"],
+            "max_image_pixels": integers["max_image_pixels"],
             "quarantine": quarantine,
             "trace": trace,
         }
@@ -380,13 +381,27 @@ class Pipeline(PipelineFacts):
             self._batches_to_consume += 1
 
     def _ask_sources(self) -> None:
-        fresh = [
-            (source, source.next(self._max_batch_size, self._epoch_idx))
-            for source in self._sources
-            if source.callback is not None
+        """The next batch of every source: they move on together or not at all.
+
+        What a source gave before another one raised waits for the next call. StopIteration ends the epoch for
+        all of them, but each is asked first, so that those that begin again do so together.
+        """
+        asked = [source for source in self._sources if source.callback is not None]
+        ended = False
+        for source in asked:
+            try:
+                source.ask(self._max_batch_size, self._epoch_idx)
+            except StopIteration:
+                ended = True
+        answers = [source.take_answer() for source in asked]
+        if ended:
+            raise StopIteration
+        batches = [
+            source.prepare(source.columns(answer), self._max_batch_size)
+            for source, answer in zip(asked, answers, strict=True)
         ]
-        for source, batches in fresh:
-            source.queue.append(batches)
+        for source, batch in zip(asked, batches, strict=True):
+            source.queue.append(batch)
         self._flush()
 
     def _flush(self) -> None:

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import enum
+import operator
+import os
+from collections.abc import Mapping
 from typing import Any
 
 from headrace.types import DALIDataType
@@ -26,6 +29,76 @@ class OperatorConcurrency(enum.Enum):
     FULL = 2
 
 
+_INT32, _INT64 = 2**31 - 1, 2**63 - 1
+# argument -> smallest and largest value
+_INTEGERS = {
+    "batch_size": (1, _INT32),
+    "num_threads": (None, _INT32),
+    "device_id": (None, _INT32),
+    "seed": (None, _INT64),
+    "bytes_per_sample": (0, _INT64),
+    "max_streams": (None, _INT64),
+    "default_cuda_stream_priority": (None, _INT64),
+    "py_num_workers": (0, _INT32),
+    "host_memory_limit": (0, _INT64),
+    "read_ahead_limit": (0, _INT64),
+    "max_image_pixels": (0, _INT64),
+}
+_OPTIONAL = "batch_size num_threads device_id seed max_streams default_cuda_stream_priority".split()
+_BOOLS = (
+    "exec_pipelined exec_async exec_dynamic experimental_exec_dynamic set_affinity fuse strict "
+)
+_BOOLS += "enable_memory_stats enable_checkpointing"
+_PATHS = ("quarantine", "trace")
+_ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
+
+
+def _integer(name: str, value: Any) -> int | None:
+    low, high = _INTEGERS[name]
+    if value is None and name in _OPTIONAL:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"{name} must be an integer, not {value!r} ({type(value).__name__})."
+        ) from None
+    if number > high or (number < low if low is not None else number < -high):
+        raise ValueError(
+            f"{name} is {value!r}; allowed are {-high if low is None else low} .. {high}."
+        )
+    return number
+
+
+def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
+    """Checks arguments of the constructor that must be integers, truth values, paths or enumerations.
+
+    Returns:
+        The integers by name, as Python's, whatever integers they were given as.
+
+    Raises:
+        TypeError, ValueError: naming the argument, the value and what is allowed.
+    """
+    for name in _BOOLS.split():
+        value = given[name]
+        if not (value is None or isinstance(value, int) or hasattr(value, "dtype")):
+            raise TypeError(
+                f"{name} must be True or False, not {value!r} ({type(value).__name__})."
+            )
+    for name in _PATHS:
+        value = given[name]
+        if value is None:
+            continue
+        if not isinstance(value, (str, bytes, os.PathLike)):
+            raise TypeError(f"{name} must be a path, not {value!r} ({type(value).__name__}).")
+        if b"\0" in os.fsencode(value):
+            raise ValueError(f"{name} is {value!r}: a path has no zero byte.")
+    for name, kind in _ENUMS.items():
+        if not (given[name] is None or isinstance(given[name], kind)):
+            raise TypeError(f"{name} must be a {kind.__name__}, not {given[name]!r}.")
+    return {name: _integer(name, given[name]) for name in _INTEGERS}
+
+
 def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
     """Whether the queues are separated, and their sizes for CPU and GPU.
 
@@ -33,21 +106,25 @@ def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
         ValueError: separated queues without `exec_async`; sizes below 1.
         TypeError: neither int nor dict.
     """
-    if type(depth) is dict:
+    if isinstance(depth, dict):
         if not exec_async:
             raise ValueError(
                 "`exec_async` must not evaluate to `False` when using separated queues."
             )
         sizes = depth.get("cpu_size", depth.get("cpu")), depth.get("gpu_size", depth.get("gpu"))
+        if not all(size is None or isinstance(size, int) for size in sizes):
+            raise TypeError(f"prefetch_queue_depth needs integers, not {depth!r}.")
         if None in sizes:
             raise ValueError(
                 'prefetch_queue_depth as a dictionary needs "cpu_size" and "gpu_size".'
             )
         separated = True
-    elif type(depth) is int:
-        separated, sizes = False, (depth, depth)
+    elif hasattr(depth, "__index__") and not isinstance(depth, bool):
+        separated, sizes = False, (operator.index(depth),) * 2
     else:
-        raise TypeError("Expected prefetch_queue_depth to be either int or Dict[int, int]")
+        raise TypeError(
+            f"Expected prefetch_queue_depth to be either int or Dict[int, int], not {depth!r}"
+        )
     if min(sizes) < 1:
         raise ValueError(f"prefetch_queue_depth must be at least 1, got {depth}.")
     return separated, sizes[0], sizes[1]

@@ -189,6 +189,7 @@ class Source:
         self.queue: deque[list[_core.Batch]] = deque()
         self.last: list[_core.Batch] | None = None
         self.fed = 0
+        self.answer: tuple[Any] | None = None  # of the callback, not a batch yet
 
     def rewind(self) -> None:
         """The next batch is the first of an epoch."""
@@ -210,33 +211,38 @@ class Source:
             for i in range(max_batch)
         ]
 
-    def next(self, max_batch: int, epoch: int) -> list[_core.Batch]:
-        """Asks the callback; what it raises passes through. StopIteration rewinds."""
+    def ask(self, max_batch: int, epoch: int) -> None:
+        """Asks the callback, unless its last answer waits; what it raises passes through. StopIteration rewinds."""
+        if self.answer is not None:
+            return
         try:
-            data = self._call(max_batch, epoch)
+            self.answer = (self._call(max_batch, epoch),)
         except StopIteration:
             self.rewind()
             raise
         self.iteration += 1
         self.sample += max_batch
-        return self.prepare(self._columns(data), max_batch)
 
-    def _columns(self, data: Any) -> list[Any]:
-        """The data of each output."""
+    def take_answer(self) -> Any:
+        """What `ask` got, None where the source ended."""
+        answer, self.answer = self.answer, None
+        return None if answer is None else answer[0]
+
+    def columns(self, data: Any) -> list[Any]:
+        """The data of each output in an answer of the callback.
+
+        Raises:
+            RuntimeError: not as many outputs as there are.
+        """
         if not self.several:
             return [data]
-        if self.batch:
-            if len(data) != self.outputs:
+        for outputs in (data,) if self.batch else data:
+            count = len(outputs) if hasattr(outputs, "__len__") else 1
+            if count != self.outputs:
                 raise RuntimeError(
-                    f"{self.label}: the source gave {len(data)} outputs, expected {self.outputs}."
+                    f"{self.label}: the source gave {count} outputs, expected {self.outputs}."
                 )
-            return list(data)
-        for sample in data:
-            if len(sample) != self.outputs:
-                raise RuntimeError(
-                    f"{self.label}: the source gave {len(sample)} outputs, expected {self.outputs}."
-                )
-        return [[sample[k] for sample in data] for k in range(self.outputs)]
+        return list(data) if self.batch else list(map(list, zip(*data, strict=True)))
 
     def prepare(self, columns: Sequence[Any], max_batch: int) -> list[_core.Batch]:
         """Checked batches, one an output.
