@@ -178,7 +178,7 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, (_core.Tensor, _core.Batch)):
         raise TypeError("a tensor cannot be a constant argument: feed it through external_source")
-    if hasattr(value, "tolist"):
+    if hasattr(value, "tolist") and not isinstance(value, type):
         flat = value.reshape(-1) if getattr(value, "ndim", 0) > 1 else value
         return flat.tolist()
     return value

@@ -179,10 +179,16 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
     char text[512];
     s->status = status;
     g->tasks[i].node = node;
+    size_t size = strlen(hr_node_text(node, text, sizeof(text)));
+    if (strncmp(error->message, text, size) == 0) { /* an argument's error names its node */
+        const char *rest = error->message + size;
+        rest += strspn(rest, ": ");
+        memmove(error->message, rest, strlen(rest) + 1);
+    }
     if (s->info)
-        hr_error_prefix(error, "%s: %s", hr_node_text(node, text, sizeof(text)), s->info);
+        hr_error_prefix(error, "%s: %s", text, s->info);
     else
-        hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
+        hr_error_prefix(error, "%s", text);
     if (!s->error)
         s->error = hr_calloc(1, sizeof(*s->error), NULL);
     if (s->error)
