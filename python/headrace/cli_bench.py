@@ -30,7 +30,7 @@ class Contender:
     library: str
     pipeline: str
     take: Callable[[], int]
-    close: Callable[[], None]
+    close: Callable[[], Any]
     images: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
@@ -59,6 +59,10 @@ def cpu_seconds() -> float:
         except OSError:
             continue  # a thread or child that has just ended
     return total
+
+
+def _gone() -> int:
+    raise RuntimeError("this contender is closed")
 
 
 def _of_pipeline(library: str, name: str, pipe: Any) -> Contender:
@@ -124,7 +128,17 @@ def _installed(library: str) -> bool:
         return False
 
 
+def _settle() -> None:
+    """Waits until the queues of whoever ran before are full, so that their work is not counted."""
+    for _ in range(50):
+        before = cpu_seconds()
+        time.sleep(0.1)
+        if cpu_seconds() - before < 0.01:
+            return
+
+
 def _turn(contender: Contender, seconds: float) -> None:
+    _settle()
     for _ in range(_WARM_UP):
         contender.take()
     images = 0
@@ -149,7 +163,7 @@ def measure(
     """Measures every library with every pipeline; the libraries take turns.
 
     Idle contenders hold a few prefetched batches, and torchvision sleeping workers; neither
-    takes CPU time in another's turn.
+    takes CPU time in another's turn, which starts when all is quiet.
     """
     source, _ = find_images(folder)
     results = []
@@ -163,6 +177,7 @@ def measure(
             raise UserError(f"{name} pipeline: {str(error).splitlines()[0]}") from None
         for contender in contenders:
             contender.close()
+            contender.take = contender.close = _gone  # pipelines and workers end here
         results.extend(contenders)
     return results
 
