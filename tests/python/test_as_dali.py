@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from pictures import make_folders
 
 SCRIPT = """
 import os, subprocess, sys
@@ -145,3 +146,16 @@ def test_torch_distributed_children(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert [(tmp_path / f"rank{i}").read_text() for i in range(2)] == ["2.4.0headrace.fn"] * 2
+
+
+@pytest.mark.parametrize(
+    "example", ["python/training_pipeline", "python/class_api", "pytorch/train_cpu"]
+)
+def test_examples_written_for_dali(tmp_path: Path, example: str) -> None:
+    pytest.importorskip("torch")
+    folder = make_folders(tmp_path / "set", 3)
+    text = (Path(__file__).resolve().parents[2] / "examples" / f"{example}.py").read_text()
+    assert "from headrace" in text
+    (tmp_path / "script.py").write_text(text.replace("from headrace", "from nvidia.dali"))
+    done = run("script.py", str(folder), cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout, done.stderr
