@@ -32,8 +32,10 @@ demo: build
 test:
 	@$(SETUP) system venv torch install
 	@cmake --build $(BUILD)
-	@ctest --test-dir $(BUILD) --output-on-failure
-	@$(PY) -m pytest tests $(ARGS)
+	@status=0; \
+	ctest --test-dir $(BUILD) --output-on-failure || status=1; \
+	$(PY) -m pytest tests $(ARGS) || status=1; \
+	exit $$status
 
 wheel:
 	@$(SETUP) system venv wheel
