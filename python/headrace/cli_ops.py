@@ -22,15 +22,20 @@ def load_operators() -> list[dict[str, Any]]:
 
 
 def find_operator(operators: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """The operator of that name or old name, with or without `fn.` in front.
+    """The operator of that name under `fn` or `ops`; old names too.
 
     Raises:
         UserError: there is none; the message names similar ones.
     """
-    wanted = name.removeprefix("fn.")
+    from headrace import _schema
+
+    wanted = name.removeprefix("fn.").removeprefix("ops.")
+    found = _schema.find_function(wanted) or _schema.find_class(wanted)
     for op in operators:
-        if wanted == op["name"] or wanted in op["aliases"]:
+        if found and op["name"] == found[0].name:
             return op
+    if _schema.missing_function(wanted) or _schema.missing_class(wanted):
+        raise UserError(f"DALI's operator {wanted} is not in this version yet")
     names = [str(op["name"]) for op in operators]
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
     hint = f"; similar: {', '.join(close)}" if close else "; `headrace ops` lists them"

@@ -44,13 +44,21 @@ def test_ops_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 
 def test_ops_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    for name in ("resize", "fn.resize"):
+    for name in ("resize", "fn.resize", "ops.Resize", "Resize"):
         assert cli.main(["ops", name]) == 0
         out = capsys.readouterr().out
         assert "fn.resize" in out and "resize_shorter" in out and "HWC" in out
     assert cli.main(["ops", "resize", "--json"]) == 0
     args = {arg["name"] for arg in json.loads(capsys.readouterr().out)["args"]}
     assert {"size", "interp_type", "antialias"} <= args
+
+
+def test_ops_old_and_missing_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["ops", "file_reader", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "readers.file"
+    assert cli.main(["ops", "mel_filter_bank"]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "not in this version" in err
 
 
 def test_ops_unknown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import random
@@ -422,6 +423,27 @@ def test_skipped_files_with_data_in_step(pictures: list[str]) -> None:
     pipe = decoded(pictures, 4, "skip")
     for (batch,) in DALIClassificationIterator(pipe, reader_name="R"):
         assert batch["data"][:, 0, 0, 0].tolist() == (10 * batch["label"].flatten()).tolist()
+
+
+def test_failed_batches_count(pictures: list[str]) -> None:
+    """After an error the next call gives the next batch, and the epoch ends where it should."""
+    pipes = [decoded(pictures, 2, "raise", shard_id=s, num_shards=2) for s in range(2)]
+    iterator = DALIClassificationIterator(pipes, reader_name="R", auto_reset=True)
+    for _ in range(2):
+        found: list[Any] = []
+        while True:
+            try:
+                found.append([batch["label"].flatten().tolist() for batch in next(iterator)])
+            except RuntimeError:
+                found.append("error")
+            except StopIteration:
+                break
+        # Shards 0 .. 5 and 6 .. 11; 3, 4, 5 and 11 are bad. They change places with each epoch.
+        assert found in ([[[0, 1], [6, 7]], "error", "error"], [[[6, 7], [0, 1]], "error", "error"])
+    with pytest.raises(StopIteration):
+        for _ in range(9):
+            with contextlib.suppress(RuntimeError):
+                next(iterator)
 
 
 class Squares(torch.utils.data.Dataset):

@@ -203,12 +203,19 @@ class _DaliBaseIterator(Generic[Item]):
         if self._held is not None:
             outputs, self._held = self._held, None
             return outputs
-        try:
-            outputs = [pipe.run() for pipe in self._pipes]
-        except StopIteration:
-            self._epochs.taken = 0  # whatever the size says, the next epoch starts afresh
-            self._end_epoch()
-            raise
+        outputs, failure = [], None
+        for pipe in self._pipes:
+            try:
+                outputs.append(pipe.run())
+            except StopIteration:
+                self._epochs.taken = 0  # whatever the size says, the next epoch starts afresh
+                self._end_epoch()
+                raise
+            except (RuntimeError, MemoryError) as error:
+                failure = failure or error  # the others run, so that all stay in step
+        if failure is not None:
+            self._epochs.advance()  # a failed batch is a taken one
+            raise failure
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
             if any(positions % self.batch_size or not positions for positions in taken):
