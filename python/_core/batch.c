@@ -9,8 +9,10 @@
 
 PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch)
 {
-    batch_object *self = (batch_object *)PyType_GenericAlloc(type, 0);
+    batch_object *self = type ? (batch_object *)PyType_GenericAlloc(type, 0) : NULL;
     if (!self) {
+        if (!type)
+            PyErr_SetString(PyExc_RuntimeError, "the interpreter is shutting down");
         hr_batch_unref(batch);
         return NULL;
     }

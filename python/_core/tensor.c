@@ -58,6 +58,10 @@ static void tensor_show(tensor_object *self, const hr_tensor *view)
 
 PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, const hr_tensor *view)
 {
+    if (!type) {
+        PyErr_SetString(PyExc_RuntimeError, "the interpreter is shutting down");
+        return NULL;
+    }
     tensor_object *self = (tensor_object *)PyType_GenericAlloc(type, 0);
     if (!self)
         return NULL;

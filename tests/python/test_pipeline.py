@@ -2,12 +2,15 @@
 # Copyright The Headrace authors
 """Pipeline and pipeline_def: arguments, running, epochs, checkpoints, processes, signals."""
 
+import gc
 import inspect
 import os
 import subprocess
 import sys
 import textwrap
 import time
+import weakref
+from pathlib import Path
 
 import headrace
 import numpy as np
@@ -391,6 +394,44 @@ def test_closed_pipelines():
     with pytest.raises(RuntimeError, match="closed"):
         pipe.run()
     assert out.at(0).tolist() == [1.0, 2.0]
+
+
+def test_pipelines_go_when_they_are_dropped(folders):
+    pipe = train(folders)
+    held = pipe.run()
+    watch = weakref.ref(pipe)
+    threads = len(list(Path("/proc/self/task").iterdir()))
+    gc.disable()  # references alone have to do it
+    try:
+        del pipe
+        assert watch() is None and len(list(Path("/proc/self/task").iterdir())) < threads
+    finally:
+        gc.enable()
+    assert held[0].at(0).shape == (3, 16, 16)
+
+
+def test_memory_does_not_grow():
+    resource = pytest.importorskip("resource")
+
+    def source(info):
+        return np.full((50, 60, 3), info.idx_in_batch, np.uint8)
+
+    @pipeline_def(batch_size=8, num_threads=2)
+    def define():
+        data = fn.external_source(source=source, batch=False, layout="HWC")
+        data = fn.resize(data, size=[20, 20])
+        return data, data + 1, fn.random.uniform(range=[0, 1])
+
+    pipe = define()
+
+    def peak(count):
+        for _ in range(count):
+            for out in pipe.run():
+                np.asarray(out[0])
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    start = peak(200)
+    assert peak(1500) - start < 3000  # kB; one lost batch each time would be 250 MB
 
 
 def test_python_time_per_batch():
