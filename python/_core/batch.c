@@ -181,8 +181,11 @@ static hr_batch *batch_of(core_state *state, imported *items, Py_ssize_t n, cons
             goto cleanup;
         views[i].buffer = buffers[i];
     }
-    Py_BEGIN_ALLOW_THREADS status = hr_batch_create(&batch, views, (int32_t)n, !copy, &error);
-    Py_END_ALLOW_THREADS if (status != HR_STATUS_OK) core_raise(&error);
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_batch_create(&batch, views, (int32_t)n, !copy, &error);
+    Py_END_ALLOW_THREADS
+    if (status != HR_STATUS_OK)
+        core_raise(&error);
 cleanup:
     for (Py_ssize_t i = 0; i < n; i++) {
         import_release(&items[i]);
@@ -296,8 +299,11 @@ static hr_batch *split(core_state *state, imported *whole, const char *layout, i
     }
     hr_error error = {0};
     hr_status status;
-    Py_BEGIN_ALLOW_THREADS status = hr_batch_create(&batch, views, n, !copy, &error);
-    Py_END_ALLOW_THREADS if (status != HR_STATUS_OK) core_raise(&error);
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_batch_create(&batch, views, n, !copy, &error);
+    Py_END_ALLOW_THREADS
+    if (status != HR_STATUS_OK)
+        core_raise(&error);
 cleanup:
     import_release(whole);
     hr_buffer_unref(buffer);

@@ -30,9 +30,11 @@ static int pipeline_enter(pipeline_object *self)
     if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) {
         PyLockStatus got = PY_LOCK_FAILURE;
         while (got != PY_LOCK_ACQUIRED) {
-            Py_BEGIN_ALLOW_THREADS got =
-                PyThread_acquire_lock_timed(self->lock, SLICE_MS * 1000LL, 0);
-            Py_END_ALLOW_THREADS if (got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0) return -1;
+            Py_BEGIN_ALLOW_THREADS
+            got = PyThread_acquire_lock_timed(self->lock, SLICE_MS * 1000LL, 0);
+            Py_END_ALLOW_THREADS
+            if (got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0)
+                return -1;
         }
     }
     if (!self->pipeline) {
@@ -163,9 +165,10 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     hr_error error = {0};
     hr_status status;
     const hr_graph *graph = graph_get(a.graph);
-    Py_BEGIN_ALLOW_THREADS status = hr_pipeline_create(&self->pipeline, graph, &a.options, &error);
-    Py_END_ALLOW_THREADS if (status != HR_STATUS_OK)
-    {
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_pipeline_create(&self->pipeline, graph, &a.options, &error);
+    Py_END_ALLOW_THREADS
+    if (status != HR_STATUS_OK) {
         core_raise(&error);
         Py_CLEAR(self);
     }
@@ -186,8 +189,10 @@ static PyObject *pipeline_close(PyObject *object, PyObject *unused)
     hr_pipeline *pipeline = self->pipeline;
     self->pipeline = NULL;
     pipeline_leave(self);
-    Py_BEGIN_ALLOW_THREADS hr_pipeline_destroy(pipeline);
-    Py_END_ALLOW_THREADS reaper_drain(self->state->reaper);
+    Py_BEGIN_ALLOW_THREADS
+    hr_pipeline_destroy(pipeline);
+    Py_END_ALLOW_THREADS
+    reaper_drain(self->state->reaper);
     Py_RETURN_NONE;
 }
 
@@ -196,8 +201,10 @@ static void pipeline_dealloc(PyObject *object)
     pipeline_object *self = (pipeline_object *)object;
     if (self->pid == getpid()) {
         if (self->pipeline) { /* nobody else has it any more */
-            Py_BEGIN_ALLOW_THREADS hr_pipeline_destroy(self->pipeline);
-            Py_END_ALLOW_THREADS reaper_drain(self->state->reaper);
+            Py_BEGIN_ALLOW_THREADS
+            hr_pipeline_destroy(self->pipeline);
+            Py_END_ALLOW_THREADS
+            reaper_drain(self->state->reaper);
         }
         if (self->lock)
             PyThread_free_lock(self->lock);
@@ -247,8 +254,10 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     do {
         if (pipeline_enter(self) < 0)
             return NULL;
-        Py_BEGIN_ALLOW_THREADS status = hr_pipeline_run(self->pipeline, SLICE_MS, &outputs, &error);
-        Py_END_ALLOW_THREADS pipeline_leave(self);
+        Py_BEGIN_ALLOW_THREADS
+        status = hr_pipeline_run(self->pipeline, SLICE_MS, &outputs, &error);
+        Py_END_ALLOW_THREADS
+        pipeline_leave(self);
         if (status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
             return NULL;
     } while (status == HR_STATUS_TIMEOUT);
@@ -292,9 +301,10 @@ static PyObject *pipeline_feed(PyObject *object, PyObject *args)
         return NULL;
     hr_error error = {0};
     hr_status status;
-    Py_BEGIN_ALLOW_THREADS status =
-        hr_pipeline_feed(self->pipeline, node, batches, (int32_t)count, &error);
-    Py_END_ALLOW_THREADS pipeline_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_pipeline_feed(self->pipeline, node, batches, (int32_t)count, &error);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
     if (status != HR_STATUS_OK)
         return core_raise(&error);
     Py_RETURN_NONE;
@@ -307,8 +317,10 @@ static PyObject *pipeline_feed_room(PyObject *object, PyObject *arg)
     if ((node == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
         return NULL;
     int32_t room;
-    Py_BEGIN_ALLOW_THREADS room = hr_pipeline_feed_room(self->pipeline, (int32_t)node);
-    Py_END_ALLOW_THREADS pipeline_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+    room = hr_pipeline_feed_room(self->pipeline, (int32_t)node);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
     return PyLong_FromLong(room);
 }
 
@@ -319,8 +331,10 @@ static PyObject *pipeline_pending(PyObject *object, PyObject *unused)
     if (pipeline_enter(self) < 0)
         return NULL;
     int32_t pending;
-    Py_BEGIN_ALLOW_THREADS pending = hr_pipeline_pending(self->pipeline);
-    Py_END_ALLOW_THREADS pipeline_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+    pending = hr_pipeline_pending(self->pipeline);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
     return PyLong_FromLong(pending);
 }
 
@@ -354,8 +368,10 @@ static PyObject *pipeline_checkpoint(PyObject *object, PyObject *unused)
     char *text = NULL;
     size_t size = 0;
     hr_status status;
-    Py_BEGIN_ALLOW_THREADS status = hr_pipeline_checkpoint(self->pipeline, &text, &size, &error);
-    Py_END_ALLOW_THREADS pipeline_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_pipeline_checkpoint(self->pipeline, &text, &size, &error);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
     if (status != HR_STATUS_OK)
         return core_raise(&error);
     PyObject *bytes = PyBytes_FromStringAndSize(text, (Py_ssize_t)size);
@@ -373,8 +389,10 @@ static PyObject *report(PyObject *object, report_fn function)
     hr_error error = {0};
     char *text = NULL;
     hr_status status;
-    Py_BEGIN_ALLOW_THREADS status = function(self->pipeline, &text, &error);
-    Py_END_ALLOW_THREADS pipeline_leave(self);
+    Py_BEGIN_ALLOW_THREADS
+    status = function(self->pipeline, &text, &error);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
     if (status != HR_STATUS_OK)
         return core_raise(&error);
     PyObject *result = core_text(text);

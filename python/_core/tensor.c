@@ -321,8 +321,11 @@ static PyObject *tensor_copy_to(PyObject *object, PyObject *address)
         return NULL;
     }
     const void *from = data_of(self);
-    Py_BEGIN_ALLOW_THREADS if (size) memcpy(to, from, size);
-    Py_END_ALLOW_THREADS Py_RETURN_NONE;
+    Py_BEGIN_ALLOW_THREADS
+    if (size)
+        memcpy(to, from, size);
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef tensor_methods[] = {

@@ -77,8 +77,19 @@ def _relative(path: str) -> str:
 class Instance:
     """A call of an operator: what the node will be made from."""
 
-    __slots__ = ("op", "name", "inputs", "args", "arg_nodes", "preserve", "origin", "serial")
-    __slots__ += ("source", "outputs", "given_name")
+    __slots__ = (
+        "op",
+        "name",
+        "inputs",
+        "args",
+        "arg_nodes",
+        "preserve",
+        "origin",
+        "serial",
+        "source",
+        "outputs",
+        "given_name",
+    )
 
     def __init__(
         self,

@@ -111,14 +111,14 @@ def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
             raise ValueError(
                 "`exec_async` must not evaluate to `False` when using separated queues."
             )
-        sizes = depth.get("cpu_size", depth.get("cpu")), depth.get("gpu_size", depth.get("gpu"))
-        if not all(size is None or isinstance(size, int) for size in sizes):
+        given = depth.get("cpu_size", depth.get("cpu")), depth.get("gpu_size", depth.get("gpu"))
+        if not all(size is None or isinstance(size, int) for size in given):
             raise TypeError(f"prefetch_queue_depth needs integers, not {depth!r}.")
-        if None in sizes:
+        if None in given:
             raise ValueError(
                 'prefetch_queue_depth as a dictionary needs "cpu_size" and "gpu_size".'
             )
-        separated = True
+        separated, sizes = True, (int(given[0] or 0), int(given[1] or 0))
     elif hasattr(depth, "__index__") and not isinstance(depth, bool):
         separated, sizes = False, (operator.index(depth),) * 2
     else:

@@ -14,6 +14,30 @@ from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 class PipelineFacts:
     """The part of `Pipeline` that only reads."""
 
+    _max_batch_size: int | None
+    _num_threads: int | None
+    _device_id: int | None
+    _seed: int | None
+    _exec_pipelined: bool
+    _exec_async: bool
+    _exec_dynamic: bool | None
+    _exec_separated: bool
+    _prefetch_queue_depth: int | dict[str, int]
+    _cpu_queue_size: int
+    _gpu_queue_size: int
+    _set_affinity: bool
+    _enable_memory_stats: bool
+    _py_num_workers: int
+    _py_start_method: str
+    _stream_policy: StreamPolicy | None
+    _concurrency: OperatorConcurrency | None
+    _output_dtype: Any
+    _output_ndim: Any
+    _output_count: int
+    _core: Any
+    _restored: bool
+    _readers: dict[str, int]
+
     def build(self) -> None:
         raise NotImplementedError
 

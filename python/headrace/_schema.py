@@ -64,8 +64,20 @@ class Argument:
 class Operator:
     """One operator. `name` is its name under `fn`, with the module: "decoders.image"."""
 
-    __slots__ = ("name", "doc", "aliases", "flags", "args", "inputs", "in_min", "in_max")
-    __slots__ += ("out_count", "outputs", "is_reader", "devices")
+    __slots__ = (
+        "name",
+        "doc",
+        "aliases",
+        "flags",
+        "args",
+        "inputs",
+        "in_min",
+        "in_max",
+        "out_count",
+        "outputs",
+        "is_reader",
+        "devices",
+    )
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self.name: str = raw["name"]

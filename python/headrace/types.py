@@ -166,9 +166,8 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         return INT32
     if framework_type is float:
         return FLOAT
-    if isinstance(framework_type, str):
-        name = framework_type
-    else:
+    name = framework_type
+    if not isinstance(framework_type, str):
         name = getattr(framework_type, "name", None) or getattr(framework_type, "__name__", None)
         name = str(framework_type if name is None else name)
     try:
