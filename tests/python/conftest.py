@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What several test files need: pictures, and Python processes to interrupt or to crash."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="session")
+def photos_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """24 small JPEGs in 3 class folders; not to be changed."""
+    from photos import fill
+
+    return fill(tmp_path_factory.mktemp("photos") / "root")
+
+
+@pytest.fixture(scope="session")
+def imagenet() -> Path:
+    """A folder of real photographs in class folders, or the test is skipped."""
+    given = os.environ.get("HEADRACE_TEST_DATA")
+    for path in (given, HERE.parents[2] / "shared" / "data" / "imagenet-250"):
+        if path and Path(path).is_dir():
+            return Path(path)
+    pytest.skip("no real photographs: set HEADRACE_TEST_DATA to a folder of class folders")
+
+
+def child_command(source: str, *arguments: Any) -> list[str]:
+    return [sys.executable, "-W", "ignore", "-c", textwrap.dedent(source), *map(str, arguments)]
+
+
+def child_environment(**more: str) -> dict[str, str]:
+    """The environment of a child: it finds the package and the helpers of the tests."""
+    import headrace
+
+    paths = [str(Path(headrace.__file__).parents[1]), str(HERE), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **more}
+
+
+@pytest.fixture(scope="session")
+def start() -> Callable[..., subprocess.Popen[str]]:
+    """Starts a Python program: start(source, *arguments, **environment)."""
+
+    def run(source: str, *arguments: Any, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            child_command(source, *arguments),
+            env=child_environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def child(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., str]:
+    """Runs a Python program to its end; returns its output. Fails when it fails or hangs."""
+
+    def run(source: str, *arguments: Any, code: int = 0, **environment: str) -> str:
+        process = start(source, *arguments, **environment)
+        try:
+            output, _ = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            pytest.fail(f"the child hung: {process.communicate()[0][-2000:]}")
+        assert process.returncode == code, output[-3000:]
+        return output
+
+    return run

@@ -1,0 +1,405 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Files that are no pictures, not there, not whole, or change while they are read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("PIL")
+
+import numpy as np  # noqa: E402
+from headrace import Pipeline, fn  # noqa: E402
+from photos import encoded, fill, resized, sources  # noqa: E402
+
+PIXELS = 100_000  # max_image_pixels in these tests
+
+# file -> operator that refuses it, and a word of its message
+BAD = {
+    b"big.jpg": ("decoders.image", "max_image_pixels"),
+    b"cut_header.jpg": ("decoders.image", "JPEG"),
+    b"dangling.jpg": ("readers.file", "No such file"),
+    b"empty.jpg": ("decoders.image", "empty"),
+    b"fifo.jpg": ("readers.file", "FIFO"),
+    b"gif.jpg": ("decoders.image", "format"),
+    b"huge_header.jpg": ("decoders.image", "max_image_pixels"),
+    b"huge_header.png": ("decoders.image", ""),
+    b"loop.jpg": ("readers.file", "symbolic links"),
+    b"new\nline\t.jpg": ("decoders.image", "format"),
+    b"socket.jpg": ("readers.file", ""),
+    b"text.jpg": ("decoders.image", "format"),
+    b"\xff\xfebad.jpg": ("decoders.image", "format"),
+}
+GOOD = [b"cut_scan.jpg", b"png_named.jpg", b"\xff\xfegood.jpg", b"n" * 251 + b".jpg"]
+GOOD += [b"good%d.jpg" % i for i in range(4)]
+
+
+def write(folder: bytes) -> None:
+    """Fills a class folder with files of every kind."""
+    whole = encoded(1)
+    frame = whole.index(b"\xff\xc0")
+    png = encoded(2, "PNG")
+    bodies = {
+        b"big.jpg": encoded(3, size=(600, 500)),
+        b"cut_header.jpg": whole[:50],
+        b"cut_scan.jpg": whole[: len(whole) * 2 // 3],
+        b"empty.jpg": b"",
+        b"gif.jpg": encoded(4, "GIF"),
+        b"huge_header.jpg": whole[: frame + 5] + b"\xff\xff\xff\xff" + whole[frame + 9 :],
+        b"huge_header.png": png[:16] + b"\x7f\xff\xff\xff" * 2 + png[24:],
+        b"new\nline\t.jpg": b"junk",
+        b"png_named.jpg": png,
+        b"text.jpg": b"hello world\n" * 100,
+        b"\xff\xfebad.jpg": b"junk",
+    }
+    for i, name in enumerate(GOOD):
+        bodies.setdefault(name, encoded(10 + i))
+    for name, body in bodies.items():
+        with open(folder + b"/" + name, "wb") as file:  # noqa: PTH123 - names of bytes
+            file.write(body)
+    os.mkfifo(folder + b"/fifo.jpg")
+    os.mkdir(folder + b"/directory.jpg")  # noqa: PTH102
+    os.symlink(b"nowhere", folder + b"/dangling.jpg")  # noqa: PTH211
+    os.symlink(b"loop.jpg", folder + b"/loop.jpg")  # noqa: PTH211
+    here = os.open(".", os.O_RDONLY)
+    os.chdir(folder)  # the address of a socket is short
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("socket.jpg")
+    os.fchdir(here)
+    os.close(here)
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One class folder with good and bad files."""
+    root = tmp_path_factory.mktemp("mixed")
+    (root / "one").mkdir()
+    write(os.fsencode(root / "one"))
+    return root
+
+
+def names(paths: list[str]) -> list[bytes]:
+    """File names behind the class folder."""
+    return [os.fsencode(path).partition(b"/")[2] for path in paths]
+
+
+# ---- the three policies ----
+
+
+def test_raise_names_everything_and_goes_on(mixed: Path) -> None:
+    pipe = resized(mixed, batch_size=1, max_image_pixels=PIXELS)
+    count = pipe.epoch_size("Reader")
+    assert count == len(BAD) + len(GOOD)  # directories are no files
+    good: list[bytes] = []
+    messages: list[str] = []
+    for _ in range(2 * count):
+        try:
+            good += names(sources(pipe.run()[0]))
+        except RuntimeError as error:
+            messages.append(str(error))
+    assert Counter(good) == dict.fromkeys(GOOD, 2)
+    assert len(messages) == 2 * len(BAD)
+    for name, (operator, word) in BAD.items():
+        file = name.decode("utf-8", "backslashreplace")
+        mine = [text for text in messages if f"one/{file}: " in text]
+        assert len(mine) == 2, file
+        for text in mine:
+            assert text.startswith(operator) and word in text and "photos.py:" in text, text
+    errors = [error for error in pipe.errors() if error["epoch"] < 2]  # later ones are in flight
+    listed = [error for error in errors if error["action"] == "raised"]
+    assert Counter(names([error["source"] for error in listed])) == dict.fromkeys(BAD, 2)
+    assert {error["operator"] for error in listed} == {"readers.file", "decoders.image"}
+
+
+def test_replace_keeps_batches_full(mixed: Path) -> None:
+    def epoch(batch_size: int, threads: int) -> list[bytes]:
+        pipe = resized(
+            mixed,
+            batch_size=batch_size,
+            num_threads=threads,
+            on_error="replace",
+            max_image_pixels=PIXELS,
+            random_shuffle=True,
+        )
+        taken: list[bytes] = []
+        while len(taken) < 60:
+            outputs = pipe.run()
+            assert len(outputs[0]) == len(outputs[1]) == batch_size
+            assert sources(outputs[0]) == sources(outputs[1])
+            taken += names(sources(outputs[0]))
+        assert {error["action"] for error in pipe.errors()} == {"replaced", "warning"}
+        seen = set(names([error["source"] for error in pipe.errors()]))
+        assert seen - set(GOOD) == set(BAD) and seen & set(GOOD) <= {b"cut_scan.jpg"}
+        return taken
+
+    first = epoch(4, 1)
+    assert set(first) <= set(GOOD)
+    assert first == epoch(1, 3) == epoch(10, 8)  # a substitute depends on the position only
+
+
+def test_skip_loses_and_repeats_nothing(mixed: Path) -> None:
+    pipe = resized(mixed, batch_size=3, on_error="skip", max_image_pixels=PIXELS)
+    epochs = 6
+    count = epochs * pipe.epoch_size("Reader")  # a multiple of the batch size
+    seen: Counter[bytes] = Counter()
+    positions = 0
+    while positions < count:
+        outputs = pipe.run()
+        assert 1 <= len(outputs[0]) <= 3
+        positions += outputs.positions
+        seen.update(names(sources(outputs[0])))
+    assert positions == count
+    assert seen == dict.fromkeys(GOOD, epochs)
+    skipped = [e["source"] for e in pipe.errors() if e["action"] == "skipped" and e["epoch"] == 0]
+    assert sorted(names(skipped)) == sorted(BAD)
+
+
+@pytest.mark.parametrize("policy", ["replace", "skip"])
+def test_nothing_but_bad_files_is_an_error(policy: str, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    for i in range(5):
+        (tmp_path / "one" / f"{i}.jpg").write_bytes(b"junk")
+    pipe = resized(tmp_path, on_error=policy)
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            pipe.run()
+
+
+# ---- warnings ----
+
+
+def test_damage_that_decoders_survive(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    data = encoded(1)
+    (tmp_path / "one" / "a.jpg").write_bytes(data)
+    (tmp_path / "one" / "b.jpg").write_bytes(data[: len(data) // 2])
+    pipe = resized(tmp_path, batch_size=2)
+    pixels = np.asarray(pipe.run()[0].as_array())
+    assert (pixels[0][:8] == pixels[1][:8]).mean() > 0.9  # the part before the cut
+    (entry,) = [error for error in pipe.errors() if error["epoch"] == 0]
+    assert entry["action"] == "warning" and entry["source"] == "one/b.jpg"
+    strict = resized(tmp_path, batch_size=2, strict=True)
+    with pytest.raises(RuntimeError, match=r"decoders\.image .*one/b\.jpg: .*strict=True"):
+        strict.run()
+    skipping = resized(tmp_path, batch_size=2, strict=True, on_error="skip")
+    assert sources(skipping.run()[0]) == ["one/a.jpg"]
+
+
+# ---- the quarantine file ----
+
+
+def test_quarantine_has_a_line_a_bad_sample(mixed: Path, tmp_path: Path) -> None:
+    file = tmp_path / "bad.txt"
+    file.write_bytes(b"from before\n")
+    pipe = resized(mixed, batch_size=1, on_error="skip", max_image_pixels=PIXELS, quarantine=file)
+    for _ in range(len(GOOD)):
+        pipe.run()
+    pipe.close()
+    first, *lines = file.read_bytes().splitlines()
+    assert first == b"from before"  # added to, not written over
+    fields = [line.split(b"\t") for line in lines]
+    assert all(len(field) == 2 for field in fields)
+    found = {field[0].partition(b"/")[2] for field in fields}
+    escaped = {name.replace(b"\n", b"\\n").replace(b"\t", b"\\t") for name in BAD}
+    assert found - {b"cut_scan.jpg"} == escaped
+
+
+def test_quarantine_that_cannot_be_written(mixed: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "no" / "file", tmp_path, tmp_path / "fifo"):
+        with pytest.raises(RuntimeError, match="quarantine"):
+            resized(mixed, quarantine=path).build()
+    pipe = resized(
+        mixed, batch_size=1, on_error="skip", max_image_pixels=PIXELS, quarantine="/dev/full"
+    )
+    for _ in range(len(GOOD)):
+        pipe.run()
+    told = [error for error in pipe.errors() if "quarantine" in error["message"]]
+    assert len(told) == 1 and "No space" in told[0]["message"]
+
+
+# ---- lists of files ----
+
+
+@pytest.mark.parametrize(
+    "text, word",
+    [
+        (b"", "no files"),
+        (b"\n\n", "no files"),
+        (b"a.jpg\n", "line 1"),
+        (b"a.jpg 0\nb.jpg one\n", "line 2"),
+        (b"a.jpg 99999999999\n", "line 1"),
+        (b"a.jpg 0\nb.jpg\0 1\n", "zero"),
+    ],
+)
+def test_wrong_file_lists(text: bytes, word: str, tmp_path: Path) -> None:
+    (tmp_path / "list").write_bytes(text)
+    with pytest.raises(RuntimeError, match=f"readers.file .*{word}"):
+        resized(tmp_path, file_list=tmp_path / "list").build()
+
+
+def test_paths(tmp_path: Path) -> None:
+    (tmp_path / "a b").mkdir()
+    (tmp_path / "a b" / "c d.jpg").write_bytes(encoded(1))
+    odd = os.fsencode(tmp_path) + b"/\xc3\x28.jpg"
+    with open(odd, "wb") as file:  # noqa: PTH123
+        file.write(encoded(2))
+    (tmp_path / "list").write_bytes(b"a b/c d.jpg 7\r\n" + odd + b" \t -3 \n")
+    pipe = resized(tmp_path, file_list=os.fsencode(tmp_path / "list"), batch_size=2)
+    outputs = pipe.run()
+    assert outputs[1].as_array().ravel().tolist() == [7, -3]
+    assert os.fsencode(sources(outputs[0])[1]) == odd
+    for path in (odd, os.fsdecode(odd), Path(os.fsdecode(odd))):
+        assert len(resized(tmp_path, files=[path], batch_size=1).run()[0]) == 1
+    for path in ("x" * 300, "y/" * 3000 + "z", "/" + "x/" * 40000, ""):
+        with pytest.raises(RuntimeError, match="readers.file"):
+            resized(tmp_path, files=[path], batch_size=1).run()
+    with pytest.raises(RuntimeError, match="file_root"):
+        resized("/" + "x" * 9000).build()
+
+
+# ---- files that change ----
+
+
+def test_files_that_change_while_they_are_read(child, tmp_path: Path) -> None:
+    fill(tmp_path, classes=2, each=10)
+    child(
+        """
+        import os, random, sys, threading, time
+        from pathlib import Path
+        from photos import resized, sources
+        root = Path(sys.argv[1])
+        files = {path: path.read_bytes() for path in root.glob("*/*.jpg")}
+        stop = False
+        def vandal():
+            rng = random.Random(1)
+            while not stop:
+                path = rng.choice(list(files))
+                what = rng.randrange(4)
+                if what == 0:
+                    path.unlink(missing_ok=True)
+                elif what == 1:
+                    os.truncate(path, rng.randrange(200)) if path.exists() else None
+                else:
+                    path.write_bytes(files[path])
+        pipe = resized(root, on_error="skip", num_threads=2, read_ahead_limit=4096)
+        total = pipe.epoch_size("Reader")
+        thread = threading.Thread(target=vandal)
+        thread.start()
+        end, positions, delivered = time.monotonic() + 1.5, 0, 0
+        while time.monotonic() < end:
+            try:
+                outputs = pipe.run()
+            except RuntimeError as error:
+                assert "every sample of a whole epoch was bad" in str(error), error
+                continue
+            positions += outputs.positions
+            delivered += len(outputs[0])
+        stop = True
+        thread.join()
+        skipped = [e for e in pipe.errors() if e["action"] == "skipped"]
+        assert delivered > 0 and skipped and pipe.stats()["bad_samples"] >= len(skipped)
+        for path, data in files.items():
+            path.write_bytes(data)
+        for _ in range(40):  # what was read ahead comes first
+            pipe.run()
+        names = [name for _ in range(5) for name in sources(pipe.run()[0])]
+        assert len(set(names)) == len(names) == total, names
+        """,
+        tmp_path,
+    )
+
+
+def test_files_without_permission(child) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        (Path(folder) / "one").mkdir(mode=0o755)
+        (Path(folder) / "one" / "a.jpg").write_bytes(encoded(1))
+        (Path(folder) / "one" / "b.jpg").write_bytes(encoded(2))
+        (Path(folder) / "one" / "b.jpg").chmod(0)
+        (Path(folder) / "two").mkdir(mode=0o755)
+        (Path(folder) / "two" / "c.jpg").write_bytes(encoded(3))
+        source = """
+            import os, sys
+            from photos import resized, sources
+            if os.getuid() == 0:
+                os.setuid(65534)  # root may read everything
+            pipe = resized(sys.argv[1], batch_size=3, on_error="skip")
+            assert sources(pipe.run()[0]) == ["one/a.jpg", "two/c.jpg"]
+            error, = [e for e in pipe.errors() if e["epoch"] == 0]
+            assert "Permission denied" in error["message"], error
+            """
+        child(source, folder)
+        (Path(folder) / "two").chmod(0)
+        child(
+            """
+            import os, sys
+            from photos import resized
+            if os.getuid() == 0:
+                os.setuid(65534)
+            try:
+                resized(sys.argv[1]).build()
+            except RuntimeError as error:
+                assert "two' cannot be listed: Permission denied" in str(error), error
+            else:
+                raise AssertionError("no error")
+            """,
+            folder,
+        )
+        (Path(folder) / "two").chmod(0o755)
+
+
+# ---- bytes from Python ----
+
+
+def fed(batches: list[list[bytes]], **options: object) -> Pipeline:
+    """A decoder behind an external_source."""
+    pipe = Pipeline(batch_size=3, num_threads=2, device_id=None, **options)
+    arrays = [[np.frombuffer(data, np.uint8) for data in batch] for batch in batches]
+    with pipe:
+        images = fn.decoders.image(fn.external_source(arrays))
+        pipe.set_outputs(fn.resize(images, size=[16, 16]))
+    return pipe
+
+
+def test_bytes_from_python() -> None:
+    good, junk = [encoded(i) for i in range(3)], b"junk" * 100
+    batches = [good, [good[0], junk, good[2]], good, [good[0], good[1], good[2][:60]], good]
+    pipe = fed(batches)
+    results = []
+    for _ in range(5):
+        try:
+            results.append(len(pipe.run()[0]))
+        except RuntimeError as error:
+            assert str(error).startswith("decoders.image (") and "test_bad_input.py:" in str(error)
+            results.append(0)
+    assert results == [3, 0, 3, 0, 3]
+    with pytest.raises(StopIteration):
+        pipe.run()
+    skipping = fed(batches, on_error="skip")
+    assert [len(skipping.run()[0]) for _ in range(5)] == [3, 2, 3, 2, 3]
+    replacing = fed(batches, on_error="replace")  # there is nothing to take in its place
+    replacing.run()
+    with pytest.raises(RuntimeError):
+        replacing.run()
+    assert len(replacing.run()[0]) == 3
+
+
+@pytest.mark.parametrize("cut", range(0, 700, 41))
+def test_every_prefix_of_a_file(cut: int) -> None:
+    """A cut file gives a picture and a warning, or an error; it never crashes or hangs."""
+    for kind in ("JPEG", "PNG", "BMP", "PPM", "WEBP"):
+        data = encoded(1, kind, size=(40, 30))
+        part = data[: cut * len(data) // 700]
+        pipe = fed([[part]]) if part else fed([[b"x"]])
+        with contextlib.suppress(RuntimeError):
+            assert pipe.run()[0][0].shape() == [16, 16, 3]
+            assert pipe.errors() or kind in ("BMP", "PPM", "WEBP") or cut > 650
