@@ -36,6 +36,9 @@ hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_e
     for (int32_t k = 0; k < p->source_count; k++)
         hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->taken_position[k]);
     pthread_mutex_unlock(&p->lock);
+    hr_text_append(&t, "], \"items\": [");
+    for (int32_t k = 0; k < p->source_count; k++)
+        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->sources[k].sampler.count);
     hr_text_append(&t, "]}");
     return hr_text_take(&t, text, size, error);
 }
@@ -45,6 +48,20 @@ static hr_status get_integer(const hr_json *json, const char *key, int64_t *out,
     const hr_json *v = hr_json_get(json, key);
     if (!v || v->kind != HR_JSON_KIND_NUMBER || !v->is_integer || v->i < 0)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' is missing or not a number", key);
+    *out = v->i;
+    return HR_STATUS_OK;
+}
+
+/* Entry `k` of a list with a number a source. */
+static hr_status get_item(const hr_pipeline *p, const hr_json *json, const char *key, int32_t k,
+                          int64_t *out, hr_error *error)
+{
+    const hr_json *list = hr_json_get(json, key);
+    if (!list || list->kind != HR_JSON_KIND_LIST || list->count != p->source_count)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' does not fit the sources", key);
+    const hr_json *v = &list->items[k];
+    if (v->kind != HR_JSON_KIND_NUMBER || !v->is_integer || v->i < 0 || v->i > INT64_MAX / 2)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' has what is no number", key);
     *out = v->i;
     return HR_STATUS_OK;
 }
@@ -82,14 +99,19 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
     HR_TRY(get_integer(json, "sample", &p->next_sample, error));
     if (HR_MAX(p->next_iteration, p->next_sample) > INT64_MAX / 2)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: its iteration or sample is too large");
-    const hr_json *positions = hr_json_get(json, "positions");
-    if (!positions || positions->kind != HR_JSON_KIND_LIST || positions->count != p->source_count)
-        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'positions' does not fit the sources");
     for (int32_t k = 0; k < p->source_count; k++) {
-        const hr_json *v = &positions->items[k];
-        if (v->kind != HR_JSON_KIND_NUMBER || !v->is_integer || v->i < 0 || v->i > INT64_MAX / 2)
-            return hr_fail(error, HR_STATUS_VALUE, "checkpoint: a position is no number");
-        p->sources[k].position = p->taken_position[k] = v->i;
+        int64_t items = 0, count = p->sources[k].sampler.count;
+        char text[512];
+        HR_TRY(get_item(p, json, "items", k, &items, error));
+        HR_TRY(get_item(p, json, "positions", k, &p->taken_position[k], error));
+        if (items != count)
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "%s: the checkpoint was taken with %lld items, now there are %lld: their "
+                "order is another one",
+                hr_node_text(p->sources[k].node, text, sizeof(text)), (long long)items,
+                (long long)count);
+        p->sources[k].position = p->taken_position[k];
     }
     p->taken_iteration = p->next_iteration;
     p->taken_sample = p->next_sample;
