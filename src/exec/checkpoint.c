@@ -30,15 +30,14 @@ hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_e
     hr_text_append(
         &t, "{\"headrace_checkpoint\": %d, \"version\": \"%s\", \"graph\": %llu, \"seed\": %lld, ",
         CHECKPOINT_VERSION, HR_VERSION, (unsigned long long)p->fingerprint, (long long)p->seed);
-    hr_text_append(
-        &t, "\"batch_size\": %d, \"iteration\": %lld, \"sample\": %lld, \"positions\": [",
-        p->options.batch_size, (long long)p->taken_iteration, (long long)p->taken_sample);
+    hr_text_append(&t, "\"batch_size\": %d, \"items\": [", p->options.batch_size);
+    for (int32_t k = 0; k < p->source_count; k++)
+        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->sources[k].sampler.count);
+    hr_text_append(&t, "], \"iteration\": %lld, \"sample\": %lld, \"positions\": [",
+                   (long long)p->taken_iteration, (long long)p->taken_sample);
     for (int32_t k = 0; k < p->source_count; k++)
         hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->taken_position[k]);
     pthread_mutex_unlock(&p->lock);
-    hr_text_append(&t, "], \"items\": [");
-    for (int32_t k = 0; k < p->source_count; k++)
-        hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->sources[k].sampler.count);
     hr_text_append(&t, "]}");
     return hr_text_take(&t, text, size, error);
 }
