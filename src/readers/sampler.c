@@ -115,8 +115,8 @@ hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attem
     int64_t epoch, offset;
     locate(s, position, &epoch, &offset);
     int64_t size = shard_size(s, shard_of_epoch(s, epoch));
-    hr_rng rng =
-        hr_rng_make(hr_mix(s->key, KEY_REPLACE), offset, (uint32_t)epoch, (uint32_t)attempt);
+    /* No seed: readers of lists that belong together (images and masks) must agree. */
+    hr_rng rng = hr_rng_make(KEY_REPLACE, offset, (uint32_t)epoch, (uint32_t)attempt);
     /* The copy counts as a repeat, so that it is augmented unlike the item's own turn in this
      * epoch. */
     int64_t other = hr_rng_below(&rng, 0, size);
