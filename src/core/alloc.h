@@ -49,6 +49,8 @@ void hr_pool_unref(hr_pool *pool);
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);
 /* A buffer that belongs to no pool. */
 hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);
+/* References now: says something only where no other thread takes or gives up any. */
+size_t hr_buffer_refs(const hr_buffer *buffer);
 size_t hr_pool_lent(const hr_pool *pool); /* bytes in buffers now */
 size_t hr_pool_peak(const hr_pool *pool); /* the most ever lent */
 size_t hr_pool_limit(const hr_pool *pool);

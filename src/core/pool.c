@@ -131,6 +131,11 @@ void hr_buffer_unref(hr_buffer *buffer)
         hr_free(buffer);
 }
 
+size_t hr_buffer_refs(const hr_buffer *buffer)
+{
+    return atomic_load_explicit(&buffer->refs, memory_order_acquire);
+}
+
 void *hr_buffer_data(const hr_buffer *buffer)
 {
     return buffer->data;

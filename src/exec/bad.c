@@ -92,7 +92,7 @@ static void quarantine(hr_pipeline *p, const char *source, const char *message)
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
 {
     const hr_sample *s = task->sample;
-    const char *source = s->info ? s->info : "";
+    const char *source = task->info ? task->info : s->info ? s->info : "";
     hr_place place = s->sources ? s->sources[0].place
                                 : (hr_place){task->iteration->first_sample + s->index, 0, 0};
     pthread_mutex_lock(&p->lock);

@@ -54,7 +54,7 @@ typedef struct hr_sample {
     hr_status status; /* not OK: failed, or left out when `skipped` */
     bool skipped, warned;
     int32_t attempt;
-    const char *info; /* source_info of the primary source, borrowed from its state */
+    const char *info; /* file of the primary source, borrowed from its state */
     hr_error *error;
 } hr_sample;
 
@@ -164,7 +164,7 @@ struct hr_pipeline {
     int32_t bad_count, bad_capacity;
     int64_t bad_total;
     int quarantine;   /* descriptor of the file for bad samples, or -1 */
-    hr_status broken; /* scheduling failed: every run says so */
+    hr_status broken; /* scheduling failed: a run says so, and the next one tries again */
     hr_error broken_error;
 
     hr_worker *workers;
@@ -183,11 +183,10 @@ struct hr_task {
     hr_iteration *iteration;
     hr_sample *sample;
     const hr_node *node;
-    hr_worker *worker;
-    int64_t decode_ns; /* time inside coded sources, to tell decoding from the rest of a chain */
+    const char *info; /* the file that messages name: of the node's first input that has one */
 };
 
-/* ---- running nodes (run.c): no lock held ---- */
+/* ---- running nodes (stage.c, chain.c): no lock held ---- */
 
 typedef struct hr_group { /* samples that go through a stage together */
     hr_pipeline *pipeline;
@@ -200,12 +199,12 @@ typedef struct hr_group { /* samples that go through a stage together */
     struct hr_held *held; /* buffers that live until the group is released */
 } hr_group;
 
-/* Takes over one reference until hr__group_release. Never fails: without memory for the note it
- * keeps the buffer for ever rather than too short. */
-void hr__group_hold(hr_group *g, hr_buffer *buffer);
+/* Takes over one reference until hr__group_release; on failure gives it up at once. */
+hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error);
 void hr__group_release(hr_group *g);
-/* Keeps a value for later stages: with a reference, or a copy when it lies in the arena. */
-hr_status hr__value_keep(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error);
+/* Hands a value of the group's i-th sample to whoever uses it: this stage, later ones, an output.
+ */
+hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, const hr_tensor *t, hr_error *error);
 
 /* Runs a stage for the group. Failures are in the samples' status. */
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
@@ -219,8 +218,8 @@ typedef struct hr_chain {
      */
     hr_status (*memory)(void *context, int32_t i, int32_t output, hr_tensor *t, hr_error *error);
     void *context;
-    int32_t failed; /* node that failed */
-    int64_t *decode_ns;
+    int32_t failed;     /* node that failed */
+    int64_t *decode_ns; /* time inside coded sources, to tell decoding from the rest of a chain */
     int64_t stall_decode_us;
 } hr_chain;
 hr_status hr__chain_run(hr_chain *chain, hr_error *error);
@@ -239,8 +238,12 @@ hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_err
 /* ---- sources (source.c) ---- */
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error);
 void hr__source_fini(hr_pipeline *p, hr_source *s);
-/* Place and request of the next position; keeps the read-ahead full. Lock held. */
-hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, hr_error *error);
+/* Asks for what comes next, at least a batch. What failed is asked again by the next call. Lock
+ * held. */
+hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error);
+/* Place and request of the next position; only after hr__source_fill, as often as the batch has
+ * samples. Lock held. */
+void hr__source_next(hr_source *s, hr_sample_source *out);
 /* Asks for the bytes of the same place once more. */
 hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                            hr_error *error);

@@ -60,6 +60,7 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
     hr_tensor *slot = &it->gathers[output].tensors[sample];
     if (slot->buffer && slot->data == t->data) {
         slot->layout = t->layout;
+        slot->source_info = t->source_info;
         return HR_STATUS_OK;
     }
     if (t->buffer) { /* a view, or bytes that somebody lends: no copy */

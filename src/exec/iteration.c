@@ -9,13 +9,14 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
 {
     if (!it)
         return;
-    for (int32_t i = 0; it->sample_sources && i < it->size * p->source_count; i++)
+    size_t size = (size_t)it->size, requests = size * (size_t)p->source_count;
+    for (size_t i = 0; it->sample_sources && i < requests; i++)
         hr_readahead_drop(p->readahead, it->sample_sources[i].read);
     for (int32_t i = 0; it->samples && i < it->size; i++)
         hr_free(it->samples[i].error);
     for (int32_t i = 0; it->fed && i < p->source_count; i++)
         hr__fed_free(it->fed[i]);
-    for (int32_t i = 0; it->crossing && i < p->crossing_count * it->size; i++)
+    for (size_t i = 0; it->crossing && i < (size_t)p->crossing_count * size; i++)
         hr_buffer_unref(it->crossing[i].buffer);
     for (int32_t k = 0; it->gathers && k < p->plan->output_count; k++) {
         hr_gather *g = &it->gathers[k];
@@ -103,8 +104,7 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
         s->status = HR_STATUS_OK;
         for (int32_t k = 0; k < p->source_count && !s->skipped && s->status == HR_STATUS_OK; k++)
             if (p->sources[k].reader)
-                s->status = hr__source_again(p, &p->sources[k],
-                                             &it->sample_sources[i * p->source_count + k], NULL);
+                s->status = hr__source_again(p, &p->sources[k], &s->sources[k], NULL);
     }
     it->done = false;
     hr__iteration_enter(p, it, 0);
@@ -112,21 +112,26 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
     return !it->done;
 }
 
-static hr_status fill(hr_pipeline *p, hr_iteration *it, hr_error *error)
+static hr_status fill_sources(hr_pipeline *p, hr_error *error)
 {
+    for (int32_t k = 0; k < p->source_count; k++)
+        if (p->sources[k].reader)
+            HR_TRY(hr__source_fill(p, &p->sources[k], error));
+    return HR_STATUS_OK;
+}
+
+static void take_samples(hr_pipeline *p, hr_iteration *it)
+{
+    bool reader = p->source_count > 0 && p->sources[0].reader;
     for (int32_t i = 0; i < it->size; i++) {
         hr_sample *s = &it->samples[i];
+        hr_sample_source *sources = &it->sample_sources[(size_t)i * (size_t)p->source_count];
         s->index = i;
-        bool reader = p->source_count > 0 && p->sources[0].reader;
-        s->sources = reader ? &it->sample_sources[i * p->source_count] : NULL;
-        for (int32_t k = 0; k < p->source_count; k++) {
-            hr_source *source = &p->sources[k];
-            hr_sample_source *ss = &it->sample_sources[i * p->source_count + k];
-            if (source->reader)
-                HR_TRY(hr__source_next(p, source, ss, error));
-        }
+        s->sources = reader ? sources : NULL;
+        for (int32_t k = 0; k < p->source_count; k++)
+            if (p->sources[k].reader)
+                hr__source_next(&p->sources[k], &sources[k]);
     }
-    return HR_STATUS_OK;
 }
 
 /* Size of the next iteration: what was fed, or a full batch. -1: a source must be fed first. */
@@ -164,20 +169,19 @@ static void take_fed(hr_pipeline *p, hr_iteration *it)
     }
 }
 
+/* All that can fail comes first: a schedule that failed has taken nothing and can be tried again.
+ */
 static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
 {
     hr_iteration *it;
+    HR_TRY(fill_sources(p, error));
     HR_TRY(allocate(p, size, &it, error));
     it->number = p->next_iteration++;
     it->first_sample = p->next_sample;
     p->next_sample += size;
     it->positions = size;
     take_fed(p, it);
-    hr_status status = it->status == HR_STATUS_OK ? fill(p, it, error) : HR_STATUS_OK;
-    if (status != HR_STATUS_OK) {
-        hr__iteration_free(p, it);
-        return status;
-    }
+    take_samples(p, it);
     for (int32_t k = 0; k < p->source_count; k++)
         it->end_position[k] = p->sources[k].position;
     it->end_sample = p->next_sample;
@@ -186,6 +190,7 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
     p->last = it;
     p->in_flight++;
     pthread_cond_broadcast(&p->work);
+    (void)fill_sources(p, NULL); /* ahead of the next one, which will say what is wrong */
     return HR_STATUS_OK;
 }
 
@@ -221,26 +226,29 @@ static hr_status first_failure(hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* All source_info strings of the iteration in one block, which the batches keep. */
-static hr_buffer *gather_infos(hr_pipeline *p, hr_iteration *it, hr_error *error)
+/* The texts of source_info are the sources'; the batch keeps copies of its own, in one block. */
+static hr_status keep_infos(hr_pipeline *p, hr_batch *batch, hr_error *error)
 {
     size_t total = 0;
-    for (int32_t i = 0; i < it->size; i++)
-        total += it->samples[i].info ? strlen(it->samples[i].info) + 1 : 0;
-    hr_buffer *block = NULL;
-    if (total == 0 || hr_pool_alloc(p->pool, total, &block, error) != HR_STATUS_OK)
-        return NULL;
+    int32_t count = hr_batch_size(batch);
+    hr_tensor *tensors = hr_batch_tensors(batch);
+    for (int32_t i = 0; i < count; i++)
+        total += tensors[i].source_info ? strlen(tensors[i].source_info) + 1 : 0;
+    if (total == 0)
+        return HR_STATUS_OK;
+    hr_buffer *block;
+    HR_TRY(hr_pool_alloc(p->pool, total, &block, error));
     char *at = hr_buffer_data(block);
-    for (int32_t i = 0; i < it->size; i++) {
-        hr_sample *s = &it->samples[i];
-        if (!s->info)
+    for (int32_t i = 0; i < count; i++) {
+        if (!tensors[i].source_info)
             continue;
-        size_t size = strlen(s->info) + 1;
-        memcpy(at, s->info, size);
-        s->info = at;
+        size_t size = strlen(tensors[i].source_info) + 1;
+        tensors[i].source_info = memcpy(at, tensors[i].source_info, size);
         at += size;
     }
-    return block;
+    hr_batch_keep(batch, block);
+    hr_buffer_unref(block);
+    return HR_STATUS_OK;
 }
 
 static hr_status check_types(const hr_iteration *it, const hr_gather *g, int32_t output,
@@ -262,53 +270,56 @@ static hr_status check_types(const hr_iteration *it, const hr_gather *g, int32_t
     return HR_STATUS_OK;
 }
 
-/* Closes the holes that skipped samples left in a contiguous buffer. */
+/* Whether the samples that lie in the contiguous buffer are all that refers to it: a view of them
+ * in another output must not be moved. */
+static bool owns_buffer(const hr_iteration *it, const hr_gather *g)
+{
+    size_t refs = 1;
+    for (int32_t i = 0; i < it->size; i++)
+        refs += g->tensors[i].buffer == g->buffer;
+    return g->buffer && hr_buffer_refs(g->buffer) == refs;
+}
+
+/* Closes the hole that skipped samples left in a contiguous buffer. */
 static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t to)
 {
-    char *base = g->buffer ? hr_buffer_data(g->buffer) : NULL;
-    if (from == to || !base || t->data != base + (size_t)from * g->sample_bytes)
+    char *base = hr_buffer_data(g->buffer);
+    if (from == to || t->data != base + (size_t)from * g->sample_bytes)
         return;
     memmove(base + (size_t)to * g->sample_bytes, t->data, g->sample_bytes);
     t->data = base + (size_t)to * g->sample_bytes;
 }
 
-static hr_status publish_one(hr_iteration *it, int32_t output, hr_buffer *infos, hr_batch **out,
-                             hr_error *error)
+static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t count,
+                             hr_batch **out, hr_error *error)
 {
     hr_gather *g = &it->gathers[output];
-    int32_t count = 0;
     HR_TRY(check_types(it, g, output, error));
-    for (int32_t i = 0; i < it->size; i++)
-        count += !it->samples[i].skipped;
     HR_TRY(hr_batch_alloc(out, count, error));
+    bool movable = count < it->size && owns_buffer(it, g);
     hr_tensor *tensors = hr_batch_tensors(*out);
     for (int32_t i = 0, to = 0; i < it->size; i++) {
         if (it->samples[i].skipped)
             continue;
         tensors[to] = g->tensors[i];
         g->tensors[i].buffer = NULL; /* the reference moves */
-        tensors[to].source_info = it->samples[i].info;
-        close_hole(g, &tensors[to], i, to);
+        if (movable)
+            close_hole(g, &tensors[to], i, to);
         to++;
     }
-    if (infos)
-        hr_batch_keep(*out, infos);
-    return HR_STATUS_OK;
+    return keep_infos(p, *out, error);
 }
 
 static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr_error *error)
 {
-    hr_buffer *infos = gather_infos(p, it, error);
-    hr_status status = HR_STATUS_OK;
-    for (int32_t k = 0; k < o->count && status == HR_STATUS_OK; k++) {
+    for (int32_t k = 0; k < o->count; k++) {
         int32_t first = p->plan->values[p->plan->outputs[k]].output;
         if (first < k)
             o->batch[k] = hr_batch_ref(o->batch[first]);
         else
-            status = publish_one(it, k, infos, &o->batch[k], error);
+            HR_TRY(publish_one(p, it, k, o->samples, &o->batch[k], error));
     }
-    hr_buffer_unref(infos);
-    return status;
+    return HR_STATUS_OK;
 }
 
 static hr_status note_slots(const hr_iteration *it, hr_outputs *o, hr_error *error)

@@ -39,9 +39,6 @@ hr_status hr__check_owner(const hr_pipeline *p, hr_error *error)
 
 static hr_status check_options(hr_pipeline_options *o, hr_error *error)
 {
-    if (o->struct_size != sizeof(*o))
-        return hr_fail(error, HR_STATUS_VALUE, "options: struct_size is %zu, expected %zu",
-                       o->struct_size, sizeof(*o));
     if (o->batch_size < 1)
         return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 and more",
                        o->batch_size);
@@ -130,6 +127,9 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
 hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
                              const hr_pipeline_options *options, hr_error *error)
 {
+    if (options->struct_size != sizeof(*options)) /* a caller's older struct may end before ours */
+        return hr_fail(error, HR_STATUS_VALUE, "options: struct_size is %zu, expected %zu",
+                       options->struct_size, sizeof(*options));
     hr_pipeline *p = hr_calloc(1, sizeof(*p), error);
     if (!p)
         return HR_STATUS_NO_MEMORY;
@@ -199,8 +199,13 @@ void hr_pipeline_destroy(hr_pipeline *p)
     hr_free(p);
 }
 
-static hr_status needs_feeding(const hr_pipeline *p, hr_error *error)
+/* Why nothing could be scheduled. */
+static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
 {
+    hr_status status = p->broken;
+    p->broken = HR_STATUS_OK;
+    if (status != HR_STATUS_OK)
+        return hr_fail(error, status, "%s", p->broken_error.message);
     for (int32_t k = 0; k < p->source_count; k++) {
         char text[512];
         if (!p->sources[k].reader && !p->sources[k].fed_first)
@@ -225,17 +230,17 @@ static struct timespec deadline(int32_t timeout_ms)
 static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
                             hr_error *error)
 {
-    if (!p->first)
-        hr__schedule(p);
-    while (!p->first || !p->first->done || hr__iteration_retry(p, p->first)) {
-        if (!p->first && p->broken != HR_STATUS_OK)
-            return hr_fail(error, p->broken, "%s", p->broken_error.message);
+    for (int code = 0;;) {
         if (!p->first)
-            return needs_feeding(p, error);
-        int code = until ? pthread_cond_timedwait(&p->ready, &p->lock, until)
-                         : pthread_cond_wait(&p->ready, &p->lock);
-        if (code == ETIMEDOUT && !p->first->done)
+            hr__schedule(p);
+        if (!p->first)
+            return nothing_in_flight(p, error);
+        if (p->first->done && !hr__iteration_retry(p, p->first))
+            break;
+        if (code == ETIMEDOUT)
             return hr_fail(error, HR_STATUS_TIMEOUT, "the next iteration is not ready yet");
+        code = until ? pthread_cond_timedwait(&p->ready, &p->lock, until)
+                     : pthread_cond_wait(&p->ready, &p->lock);
     }
     hr_iteration *it = p->first;
     p->first = it->next;
@@ -260,6 +265,16 @@ static bool all_skipped(const hr_iteration *it)
     return it->size > 0;
 }
 
+/* Positions in a row that may be skipped before waiting for a good one makes no sense any more.
+ * What is fed ends by itself. */
+static int64_t skippable(const hr_pipeline *p)
+{
+    if (p->source_count == 0)
+        return p->options.batch_size;
+    int64_t epoch = p->sources[0].reader ? p->sources[0].sampler.count : INT32_MAX / 2;
+    return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
+}
+
 /* The next iteration that has samples; those that lost all of them only count as positions. */
 static hr_status take_next(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
                            hr_error *error)
@@ -275,10 +290,12 @@ static hr_status take_next(hr_pipeline *p, const struct timespec *until, hr_iter
         }
         p->carried_positions += it->positions;
         hr__iteration_free(p, it);
-        const hr_source *s = p->source_count > 0 ? &p->sources[0] : NULL;
-        if (s && s->reader && p->carried_positions > 2 * s->sampler.count + p->options.batch_size)
+        if (p->carried_positions > skippable(p)) {
+            int32_t bad = p->carried_positions;
+            p->carried_positions = 0;
             return hr_fail(error, HR_STATUS_ERROR,
-                           "on_error=\"skip\": every sample of a whole epoch was bad");
+                           "on_error=\"skip\": each of the last %d samples was bad", bad);
+        }
     }
 }
 

@@ -54,7 +54,7 @@ static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read 
     return hr_readahead_ask(p->readahead, &span, out, error);
 }
 
-hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, hr_error *error)
+hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
 {
     while (s->ahead_count < s->ahead_capacity) {
         int64_t index = hr_sampler_at(&s->sampler, s->position + s->ahead_count).index;
@@ -62,13 +62,17 @@ hr_status hr__source_next(hr_pipeline *p, hr_source *s, hr_sample_source *out, h
         HR_TRY(ask(p, s, index, &s->ahead[slot], error));
         s->ahead_count++;
     }
+    return HR_STATUS_OK;
+}
+
+void hr__source_next(hr_source *s, hr_sample_source *out)
+{
     *out = (hr_sample_source){.place = hr_sampler_at(&s->sampler, s->position),
                               .position = s->position,
                               .read = s->ahead[s->ahead_first]};
     s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
     s->ahead_count--;
     s->position++;
-    return HR_STATUS_OK;
 }
 
 hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
@@ -86,25 +90,9 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_sourc
     return ask(p, s, ss->place.index, &ss->read, error); /* taken at once: no start needed */
 }
 
-static hr_tensor *value_slot(hr_group *g, const hr_source *s, int32_t output, int32_t i)
+static int32_t value_of(const hr_group *g, const hr_source *s, int32_t output)
 {
-    size_t value = (size_t)(g->pipeline->plan->value_of[s->node->index] + output);
-    return &g->values[value * (size_t)g->count + (size_t)i];
-}
-
-/* Hands one output of a source to whoever uses it. */
-static hr_status deliver(hr_group *g, const hr_source *s, int32_t output, int32_t i, hr_tensor *t,
-                         hr_error *error)
-{
-    const hr_pipeline *p = g->pipeline;
-    int32_t value = p->plan->value_of[s->node->index] + output;
-    const hr_plan_value *v = &p->plan->values[value];
-    *value_slot(g, s, output, i) = *t;
-    if (v->output >= 0)
-        HR_TRY(hr__gather_put(g->pipeline, g->iteration, v->output, g->first + i, t, error));
-    if (!v->crosses)
-        return HR_STATUS_OK;
-    return hr__value_keep(g, value, i, t, error);
+    return g->pipeline->plan->value_of[s->node->index] + output;
 }
 
 static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32_t i,
@@ -113,7 +101,7 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     const hr_fed *fed = g->iteration->fed[source];
     for (int32_t k = 0; k < s->node->output_count; k++) {
         hr_tensor t = *hr_batch_tensor(fed->batch[k], g->first + i);
-        HR_TRY(deliver(g, s, k, i, &t, error));
+        HR_TRY(hr__value_put(g, value_of(g, s, k), i, &t, error));
     }
     return HR_STATUS_OK;
 }
@@ -141,8 +129,10 @@ static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss
                     .task = &g->tasks[i],
                     .kernels = g->pipeline->kernels};
     HR_TRY(s->reader->emit(&c, ss->place.index, &bytes, error));
-    for (int32_t k = 0; k < s->node->output_count; k++)
-        HR_TRY(deliver(g, s, k, i, &out[k], error));
+    for (int32_t k = 0; k < s->node->output_count; k++) {
+        out[k].source_info = g->tasks[i].info;
+        HR_TRY(hr__value_put(g, value_of(g, s, k), i, &out[k], error));
+    }
     return HR_STATUS_OK;
 }
 
@@ -158,18 +148,18 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
     HR_TRY(s->reader->locate(s->state, ss->place.index, &span, error));
     if (source == 0)
         sample->info = span.path;
+    g->tasks[i].info = span.path;
     hr_buffer *buffer = NULL;
     int64_t waited = 0;
     hr_read *read = ss->read;
     ss->read = NULL;
     hr_status status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
-    if (g->worker)
-        g->worker->stats.read_wait_ns += waited;
+    g->worker->stats.read_wait_ns += waited;
     if (status == HR_STATUS_NO_MEMORY) { /* when it was read ahead; now there may be room */
         HR_TRY(ask(p, s, ss->place.index, &read, error));
         status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
     }
     HR_TRY(status);
-    hr__group_hold(g, buffer);
+    HR_TRY(hr__group_hold(g, buffer, error));
     return emit_read(g, s, ss, i, buffer, error);
 }

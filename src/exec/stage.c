@@ -5,6 +5,10 @@
 
 #include "exec/exec.h"
 
+#define INFO_SHOWN                                                                                 \
+    700 /* bytes of a file's name in a message: what was wrong must fit behind it                  \
+         */
+
 typedef struct step_context { /* where outputs of the step's nodes go */
     hr_group *g;
     const hr_plan_step *step;
@@ -32,15 +36,23 @@ static bool alive(const hr_group *g, int32_t i)
     return s->status == HR_STATUS_OK && !s->skipped;
 }
 
+static hr_tensor *group_slot(const hr_group *g, int32_t value, int32_t i)
+{
+    return &g->values[(size_t)value * (size_t)g->count + (size_t)i];
+}
+
+static hr_tensor *crossing_slot(const hr_group *g, int32_t value, int32_t i)
+{
+    size_t row = (size_t)g->pipeline->crossing_of[value];
+    return &g->iteration->crossing[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
+}
+
 /* A value made in this stage lies with the group, an older one with the iteration. */
 static const hr_tensor *value_get(const hr_group *g, int32_t value, int32_t i)
 {
-    const hr_pipeline *p = g->pipeline;
-    if (p->plan->values[value].stage == g->iteration->stage || p->crossing_of[value] < 0 ||
-        g->values[(size_t)value * (size_t)g->count + (size_t)i].shape.ndim >= 0)
-        return &g->values[(size_t)value * (size_t)g->count + (size_t)i];
-    return &g->iteration->crossing[(size_t)p->crossing_of[value] * (size_t)g->iteration->size +
-                                   (size_t)(g->first + i)];
+    const hr_tensor *t = group_slot(g, value, i);
+    return t->shape.ndim >= 0 || g->pipeline->crossing_of[value] < 0 ? t
+                                                                     : crossing_slot(g, value, i);
 }
 
 typedef struct hr_held {
@@ -48,13 +60,16 @@ typedef struct hr_held {
     hr_buffer *buffer;
 } hr_held;
 
-void hr__group_hold(hr_group *g, hr_buffer *buffer)
+hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error)
 {
-    hr_held *held = hr_arena_alloc(g->arena, sizeof(*held), NULL);
-    if (!held)
-        return;
+    hr_held *held = hr_arena_alloc(g->arena, sizeof(*held), error);
+    if (!held) {
+        hr_buffer_unref(buffer);
+        return HR_STATUS_NO_MEMORY;
+    }
     *held = (hr_held){g->held, buffer};
     g->held = held;
+    return HR_STATUS_OK;
 }
 
 void hr__group_release(hr_group *g)
@@ -64,35 +79,44 @@ void hr__group_release(hr_group *g)
     g->held = NULL;
 }
 
-hr_status hr__value_keep(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error)
+/* Keeps a value for later stages: with a reference, or a copy when it lies in the arena. */
+static hr_status value_keep(hr_group *g, int32_t value, int32_t i, const hr_tensor *t,
+                            hr_error *error)
 {
-    hr_tensor *slot =
-        &g->iteration
-             ->crossing[(size_t)g->pipeline->crossing_of[value] * (size_t)g->iteration->size +
-                        (size_t)(g->first + i)];
-    hr_buffer *buffer = t->buffer ? hr_buffer_ref(t->buffer) : NULL;
-    if (!buffer) {
+    hr_tensor *slot = crossing_slot(g, value, i), kept = *t;
+    if (t->buffer) {
+        kept.buffer = hr_buffer_ref(t->buffer);
+    } else {
         size_t bytes;
         if (!hr_tensor_bytes(t, &bytes))
             return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
-        HR_TRY(hr_pool_alloc(g->pipeline->pool, bytes, &buffer, error));
-        memcpy(hr_buffer_data(buffer), t->data, bytes);
-        t->data = hr_buffer_data(buffer);
+        HR_TRY(hr_pool_alloc(g->pipeline->pool, bytes, &kept.buffer, error));
+        kept.data = hr_buffer_data(kept.buffer);
+        if (bytes > 0)
+            memcpy(kept.data, t->data, bytes);
     }
     hr_buffer_unref(slot->buffer);
-    *slot = *t;
-    slot->buffer = buffer;
+    *slot = kept;
     return HR_STATUS_OK;
 }
 
-static hr_status value_put(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error)
+hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, const hr_tensor *t, hr_error *error)
 {
     const hr_plan_value *v = &g->pipeline->plan->values[value];
-    g->values[(size_t)value * (size_t)g->count + (size_t)i] = *t;
+    *group_slot(g, value, i) = *t;
     if (v->output >= 0)
         HR_TRY(hr__gather_put(g->pipeline, g->iteration, v->output, g->first + i, t, error));
-    if (v->crosses)
-        HR_TRY(hr__value_keep(g, value, i, t, error));
+    return v->crosses ? value_keep(g, value, i, t, error) : HR_STATUS_OK;
+}
+
+/* What a node made; it comes from where the node's input came from. */
+static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *node, int32_t i,
+                             hr_error *error)
+{
+    for (int32_t k = 0; k < node->output_count; k++) {
+        c->out[k].source_info = c->source_info;
+        HR_TRY(hr__value_put(g, value_of(g->pipeline, node, k), i, &c->out[k], error));
+    }
     return HR_STATUS_OK;
 }
 
@@ -139,6 +163,14 @@ static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const v
     return HR_STATUS_OK;
 }
 
+static const char *find_info(const hr_tensor *in, size_t n_in, const char *otherwise)
+{
+    for (size_t k = 0; k < n_in; k++)
+        if (in[k].source_info)
+            return in[k].source_info;
+    return otherwise;
+}
+
 /* `inside`: input 0 is made within the chain. */
 static hr_status build_call(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
                             hr_error *error)
@@ -154,6 +186,9 @@ static hr_status build_call(hr_group *g, const hr_node *node, int32_t i, bool in
         if (!(inside && k == 0))
             tensors[k] = *value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
     memset(tensors + n_in, 0, n_out * sizeof(hr_tensor));
+    hr_task *task = &g->tasks[i];
+    if (!inside)
+        task->info = find_info(tensors, n_in, s->info);
     *c = (hr_op_call){
         .def = node->def,
         .state = g->pipeline->states[node->index],
@@ -161,11 +196,11 @@ static hr_status build_call(hr_group *g, const hr_node *node, int32_t i, bool in
         .n_in = (int32_t)n_in,
         .out = tensors + n_in,
         .n_out = (int32_t)n_out,
-        .source_info = s->info,
+        .source_info = task->info,
         .rng = hr_rng_make(g->pipeline->node_seeds[node->index], place.index, (uint32_t)place.epoch,
                            (uint32_t)place.repeat),
         .arena = g->arena,
-        .task = &g->tasks[i],
+        .task = task,
         .kernels = g->pipeline->kernels,
     };
     return build_args(g, node, i, &c->args, error);
@@ -177,32 +212,36 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
 {
     hr_sample *s = sample_at(g, i);
     char text[512];
+    const char *info = g->tasks[i].info;
+    size_t size = info ? strlen(info) : 0, cut = size > INFO_SHOWN ? size - INFO_SHOWN : 0;
     s->status = status;
     g->tasks[i].node = node;
-    size_t size = strlen(hr_node_text(node, text, sizeof(text)));
-    if (strncmp(error->message, text, size) == 0) { /* an argument's error names its node */
-        const char *rest = error->message + size;
+    size_t named = strlen(hr_node_text(node, text, sizeof(text)));
+    if (strncmp(error->message, text, named) == 0) { /* an argument's error names its node */
+        const char *rest = error->message + named;
         rest += strspn(rest, ": ");
         memmove(error->message, rest, strlen(rest) + 1);
     }
-    if (s->info)
-        hr_error_prefix(error, "%s: %s", text, s->info);
-    else
-        hr_error_prefix(error, "%s", text);
+    hr_error_prefix(error, "%s%s%s%s", text, info ? ": " : "", cut ? "..." : "",
+                    info ? info + cut : "");
     if (!s->error)
         s->error = hr_calloc(1, sizeof(*s->error), NULL);
     if (s->error)
         *s->error = *error;
 }
 
-static void note_time(hr_group *g, int32_t order, int64_t start, int64_t end, int64_t decode_ns,
-                      int32_t samples)
+static void note_time(hr_group *g, int32_t order, int64_t ns, int32_t samples)
 {
-    hr_worker_stats *st = g->worker ? &g->worker->stats : NULL;
-    if (!st)
-        return;
-    st->node_ns[order] += end - start - decode_ns;
-    st->node_count[order] += samples;
+    g->worker->stats.node_ns[order] += ns;
+    g->worker->stats.node_count[order] += samples;
+}
+
+/* `i`: the sample in the group, the first one where it was several. */
+static void note_span(hr_group *g, const hr_node *node, int32_t i, int64_t start, int64_t end)
+{
+    if (g->pipeline->trace)
+        hr__trace_span(g->pipeline->trace, g->worker->number, node->name, start, end,
+                       g->iteration->number, g->first + i);
 }
 
 static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
@@ -233,19 +272,12 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     *at = nodes[chain.failed];
     int32_t last = step->first + step->count - 1;
     int64_t end = hr_clock_ns();
-    note_time(g, last, start, end, last > step->first ? decode_ns : 0, 1);
-    if (last > step->first && g->worker) {
-        g->worker->stats.node_ns[step->first] += decode_ns;
-        g->worker->stats.node_count[step->first]++;
-    }
-    if (p->trace && g->worker)
-        hr__trace_span(p->trace, g->worker->number, nodes[step->count - 1]->name, start, end,
-                       g->iteration->number, g->first + i);
+    note_time(g, last, end - start - (last > step->first ? decode_ns : 0), 1);
+    if (last > step->first)
+        note_time(g, step->first, decode_ns, 1);
+    note_span(g, nodes[step->count - 1], i, start, end);
     HR_TRY(status);
-    const hr_node *tail = nodes[step->count - 1];
-    for (int32_t k = 0; k < tail->output_count; k++)
-        HR_TRY(value_put(g, value_of(p, tail, k), i, &calls[step->count - 1].out[k], error));
-    return HR_STATUS_OK;
+    return outputs_put(g, &calls[step->count - 1], nodes[step->count - 1], i, error);
 }
 
 static void run_source(hr_group *g, const hr_node *node)
@@ -258,7 +290,9 @@ static void run_source(hr_group *g, const hr_node *node)
         hr_error error = {0};
         if (!alive(g, i))
             continue;
+        int64_t start = hr_clock_ns();
         hr_status status = hr__source_emit(g, &p->sources[source], source, i, &error);
+        note_span(g, node, i, start, hr_clock_ns());
         if (status != HR_STATUS_OK)
             sample_failed(g, i, node, status, &error);
     }
@@ -291,11 +325,11 @@ static bool run_grouped(hr_group *g, const hr_plan_step *step, const hr_node *no
     if (n > 0 && node->def->run_cpu(calls, n, &error) != HR_STATUS_OK)
         return false;
     for (int32_t j = 0; j < n; j++)
-        for (int32_t k = 0; k < node->output_count; k++)
-            if (value_put(g, value_of(g->pipeline, node, k), which[j], &calls[j].out[k], &error) !=
-                HR_STATUS_OK)
-                return false;
-    note_time(g, step->first, start, hr_clock_ns(), 0, n);
+        if (outputs_put(g, &calls[j], node, which[j], &error) != HR_STATUS_OK)
+            return false;
+    int64_t end = hr_clock_ns();
+    note_time(g, step->first, end - start, n);
+    note_span(g, node, 0, start, end);
     return true;
 }
 
@@ -321,32 +355,40 @@ static void run_step(hr_group *g, const hr_plan_step *step)
     }
 }
 
-/* A whole-batch node: all samples that are left, in one call. A failure is everyone's. */
+/* A whole-batch node: all samples that are left, in one call. Its failure is everyone's; that of an
+ * argument is its sample's. */
 static void run_batch(hr_group *g, const hr_plan_step *step)
 {
     const hr_node *node = plan_node(g->pipeline, step->first);
-    hr_error error = {0};
-    hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*calls), &error);
+    hr_error all = {0};
+    hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*calls), &all);
     hr_status status = calls ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
     int32_t n = 0;
     int64_t start = hr_clock_ns();
-    for (int32_t i = 0; i < g->count && status == HR_STATUS_OK; i++)
-        if (alive(g, i))
-            status = build_call(g, node, i, false, &calls[n++], &error);
-    if (status == HR_STATUS_OK && n > 0)
-        status = node->def->run_batch(calls, n, &error);
+    for (int32_t i = 0; i < g->count && status == HR_STATUS_OK; i++) {
+        hr_error error = {0};
+        hr_status built =
+            alive(g, i) ? build_call(g, node, i, false, &calls[n], &error) : HR_STATUS_OK;
+        if (built != HR_STATUS_OK)
+            sample_failed(g, i, node, built, &error);
+        n += alive(g, i);
+    }
+    if (n > 0)
+        status = node->def->run_batch(calls, n, &all);
     n = 0;
     for (int32_t i = 0; i < g->count; i++) {
         if (!alive(g, i))
             continue;
-        for (int32_t k = 0; k < node->output_count && status == HR_STATUS_OK; k++)
-            status = value_put(g, value_of(g->pipeline, node, k), i, &calls[n].out[k], &error);
+        hr_error error = all;
+        hr_status own =
+            status == HR_STATUS_OK ? outputs_put(g, &calls[n], node, i, &error) : status;
         n++;
-        hr_error copy = error;
-        if (status != HR_STATUS_OK)
-            sample_failed(g, i, node, status, &copy);
+        if (own != HR_STATUS_OK)
+            sample_failed(g, i, node, own, &error);
     }
-    note_time(g, step->first, start, hr_clock_ns(), 0, n);
+    int64_t end = hr_clock_ns();
+    note_time(g, step->first, end - start, n);
+    note_span(g, node, 0, start, end);
 }
 
 static hr_status prepare(hr_group *g, hr_error *error)
@@ -361,10 +403,8 @@ static hr_status prepare(hr_group *g, hr_error *error)
     for (size_t i = 0; i < cells; i++)
         g->values[i].shape.ndim = -1; /* not made in this group */
     for (int32_t i = 0; i < g->count; i++)
-        g->tasks[i] = (hr_task){.pipeline = g->pipeline,
-                                .iteration = g->iteration,
-                                .sample = sample_at(g, i),
-                                .worker = g->worker};
+        g->tasks[i] = (hr_task){
+            .pipeline = g->pipeline, .iteration = g->iteration, .sample = sample_at(g, i)};
     return HR_STATUS_OK;
 }
 
@@ -385,66 +425,74 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
     }
 }
 
-/* Another sample in place of a bad one, through all stages so far. */
-static bool try_replace(hr_group *g, hr_sample *s)
+/* Whether another sample can stand in: it has to go through all stages so far alone, which neither
+ * a whole-batch stage nor an ordered one before this (other iterations are in it now) allows. */
+static bool replaceable(const hr_group *g)
 {
-    hr_pipeline *p = g->pipeline;
-    hr_error error = {0};
-    for (int32_t k = 0; k <= g->iteration->stage; k++)
-        if (p->plan->stages[k].kind == HR_STAGE_KIND_BATCH)
+    const hr_pipeline *p = g->pipeline;
+    if (p->source_count == 0 || !p->sources[0].reader)
+        return false;
+    for (int32_t k = 0; k <= g->iteration->stage; k++) {
+        const hr_plan_stage *stage = &p->plan->stages[k];
+        if (stage->kind == HR_STAGE_KIND_BATCH || (stage->ordered && k < g->iteration->stage))
             return false;
-    while (s->attempt < HR_REPLACE_ATTEMPTS) {
-        s->attempt++;
-        s->status = HR_STATUS_OK;
-        s->warned = false;
-        for (int32_t k = 0; k < p->source_count; k++)
-            if (p->sources[k].reader && hr__source_replace(p, &p->sources[k], &s->sources[k],
-                                                           s->attempt, &error) != HR_STATUS_OK)
-                return false;
-        hr_group one = *g;
-        one.first = s->index;
-        one.count = 1;
-        for (int32_t k = 0; k <= g->iteration->stage && s->status == HR_STATUS_OK; k++)
-            run_steps(&one, &p->plan->stages[k]);
-        g->held = one.held;
-        if (s->status == HR_STATUS_OK)
-            return true;
-        if (one.tasks)
-            hr__bad_record(p, &one.tasks[0], "replaced", s->error ? s->error->message : "");
     }
-    return false;
+    return true;
 }
 
-/* What is to be done with a sample that failed. */
-static void settle(hr_group *g, int32_t i)
+/* Another sample in place of a bad one, through all stages so far. */
+static void replace(hr_group *g, hr_group *one)
 {
     hr_pipeline *p = g->pipeline;
+    hr_sample *s = sample_at(one, 0);
+    hr_error error = {0};
+    s->attempt++;
+    s->status = HR_STATUS_OK;
+    s->warned = false;
+    for (int32_t k = 0; k < p->source_count && s->status == HR_STATUS_OK; k++)
+        if (p->sources[k].reader)
+            s->status = hr__source_replace(p, &p->sources[k], &s->sources[k], s->attempt, &error);
+    if (s->status != HR_STATUS_OK)
+        sample_failed(one, 0, p->sources[0].node, s->status, &error);
+    for (int32_t k = 0; k <= g->iteration->stage && s->status == HR_STATUS_OK; k++)
+        run_steps(one, &p->plan->stages[k]);
+    g->held = one->held;
+}
+
+/* What becomes of a sample that failed. */
+static void settle(hr_group *g, int32_t i)
+{
+    hr_on_error policy = g->pipeline->options.on_error;
     hr_sample *s = sample_at(g, i);
-    hr_on_error policy = p->options.on_error;
-    bool ours = s->status == HR_STATUS_NO_MEMORY; /* not the data's fault */
-    bool reader = p->source_count > 0 && p->sources[0].reader;
-    const char *message = s->error ? s->error->message : "out of memory";
-    if (ours || s->status == HR_STATUS_STATE)
-        return; /* no file is bad because memory lacks or the pipeline is being destroyed */
-    if (policy == HR_ON_ERROR_RAISE || (policy == HR_ON_ERROR_REPLACE && !reader)) {
-        hr__bad_record(p, &g->tasks[i], "raised", message);
-        return;
-    }
-    if (policy == HR_ON_ERROR_SKIP) {
-        hr__bad_record(p, &g->tasks[i], "skipped", message);
+    hr_group one = *g;
+    one.first = s->index;
+    one.count = 1;
+    one.tasks = &g->tasks[i];
+    /* No file is bad because memory lacks or the pipeline is being destroyed. */
+    while (s->status != HR_STATUS_OK && s->status != HR_STATUS_NO_MEMORY &&
+           s->status != HR_STATUS_STATE) {
+        bool skip = policy == HR_ON_ERROR_SKIP;
+        bool again =
+            policy == HR_ON_ERROR_REPLACE && s->attempt < HR_REPLACE_ATTEMPTS && replaceable(g);
+        hr__bad_record(g->pipeline, one.tasks,
+                       skip    ? "skipped"
+                       : again ? "replaced"
+                               : "raised",
+                       s->error ? s->error->message : "");
+        if (again) {
+            replace(g, &one);
+            continue;
+        }
+        if (!skip)
+            return;
         s->skipped = true;
         s->status = HR_STATUS_OK;
-        return;
     }
-    hr__bad_record(p, &g->tasks[i], "replaced", message);
-    if (!try_replace(g, s) && s->status == HR_STATUS_OK)
-        s->status = HR_STATUS_ERROR;
 }
 
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage)
 {
     run_steps(g, stage);
-    for (int32_t i = 0; i < g->count; i++)
-        if (sample_at(g, i)->status != HR_STATUS_OK && g->tasks)
-            settle(g, i);
+    for (int32_t i = 0; i < g->count && g->tasks; i++)
+        settle(g, i);
 }
