@@ -42,7 +42,10 @@ def contact_sheet(
         on_error="replace",
         prefetch_queue_depth=1,
     )
-    images, labels = pipe.run()
+    try:
+        images, labels = pipe.run()
+    except RuntimeError as error:
+        raise UserError(str(error).splitlines()[0]) from None
     columns = min(columns, len(images))
     sheet = _paste(
         images, [int(labels.at(i)[0]) for i in range(len(labels))], classes, columns, size

@@ -117,6 +117,13 @@ def test_show_cannot_write(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_show_nothing_but_bad_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.jpg").write_bytes(b"no picture")
+    assert cli.main(["show", str(tmp_path), "-o", str(tmp_path / "s.png")]) == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "bad.jpg" in err
+
+
 def test_show_files_without_class_folders(folder: Path, tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.png"
     assert cli.main(["show", str(folder / CLASSES[0]), "-o", str(sheet), "--count", "3"]) == 0

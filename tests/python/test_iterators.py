@@ -396,8 +396,12 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return files
 
 
-def decoded(files: list[str], batch: int, on_error: str, **kwargs: Any) -> Any:
-    pipe = headrace.Pipeline(batch, 2, None, seed=1, on_error=on_error)
+def decoded(
+    files: list[str], batch: int, on_error: str, state: bytes | None = None, **kwargs: Any
+) -> Any:
+    pipe = headrace.Pipeline(
+        batch, 2, None, seed=1, on_error=on_error, enable_checkpointing=True, checkpoint=state
+    )
     with pipe:
         data, labels = headrace.fn.readers.file(files=files, name="R", **kwargs)
         pipe.set_outputs(headrace.fn.decoders.image(data), labels)
@@ -423,6 +427,23 @@ def test_skipped_files_with_data_in_step(pictures: list[str]) -> None:
     pipe = decoded(pictures, 4, "skip")
     for (batch,) in DALIClassificationIterator(pipe, reader_name="R"):
         assert batch["data"][:, 0, 0, 0].tolist() == (10 * batch["label"].flatten()).tolist()
+
+
+def test_checkpoint_after_an_epoch_that_ended_in_skipped_batches(pictures: list[str]) -> None:
+    """Of 0 .. 5 the last three are bad: batches of 2 end with one that is skipped whole."""
+
+    def loader(state: bytes | None) -> DALIClassificationIterator:
+        pipe = decoded(pictures[:6], 2, "skip", state)
+        return DALIClassificationIterator(pipe, reader_name="R", auto_reset=True)
+
+    def epoch(iterator: Any) -> list[list[int]]:
+        return [batch["label"].flatten().tolist() for (batch,) in iterator]
+
+    first = loader(None)
+    assert epoch(first) == [[0, 1], [2]]
+    (state,) = first.checkpoints()
+    assert epoch(first) == [[0, 1], [2]]
+    assert epoch(loader(state)) == [[0, 1], [2]]
 
 
 def test_failed_batches_count(pictures: list[str]) -> None:

@@ -86,6 +86,10 @@ class _DaliBaseIterator(Generic[Item]):
         self._epochs = self._make_epochs(size, last_batch_padded, last_batch_policy)
         self._ended = False  # the epoch is over and not reset yet
         self._held: list[Any] | None = None  # outputs that belong to the next epoch
+        self._before_held: list[bytes] | None = None  # checkpoints of before they were taken
+        self._may_hold = _checkpointing(self._pipes[0]) and any(
+            pipe._options["on_error"] == "skip" for pipe in self._pipes
+        )
         self._restored = self._restore()
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None
@@ -203,6 +207,8 @@ class _DaliBaseIterator(Generic[Item]):
         if self._held is not None:
             outputs, self._held = self._held, None
             return outputs
+        if self._may_hold:
+            self._before_held = self._take_checkpoints()
         outputs, failure = [], None
         for pipe in self._pipes:
             try:
@@ -285,6 +291,11 @@ class _DaliBaseIterator(Generic[Item]):
     # ---- facts -----------------------------------------------------------------------------------
 
     @property
+    def _size(self) -> int:
+        """Scripts of DALI's early days read it."""
+        return self._epochs.positions
+
+    @property
     def size(self) -> int:
         """Positions in the current epoch of a shard (with `reader_name`) or of all pipelines."""
         return self._epochs.positions
@@ -315,6 +326,8 @@ class _DaliBaseIterator(Generic[Item]):
             raise ValueError("Cannot access checkpoints with checkpointing disabled")
         if self._first_checkpoints is not None:
             return list(self._first_checkpoints)
+        if self._held is not None and self._before_held is not None:
+            return list(self._before_held)
         return self._take_checkpoints()
 
     def _take_checkpoints(self) -> list[bytes]:
