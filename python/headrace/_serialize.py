@@ -24,7 +24,8 @@ def to_bytes(pipeline: Any) -> bytes:
             "outputs": pipeline._output_count,
             "sinks": len(pipeline._sinks),
             "graph": pipeline._graph.core.serialize().decode("utf-8", "surrogateescape"),
-        }
+        },
+        default=lambda value: value.item(),  # numbers and truth values of NumPy
     ).encode()
 
 

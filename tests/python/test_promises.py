@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The same bytes whatever the machine does; every epoch whole; every wrong argument an error that names it."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("PIL")
+
+import numpy as np  # noqa: E402
+from photos import encoded, resized, sources, take, training  # noqa: E402
+
+from headrace import Pipeline, _schema, fn, ops, types  # noqa: E402
+
+# ---- the same bytes ----
+
+VARIANTS: list[dict[str, Any]] = [
+    {"num_threads": 1},
+    {"num_threads": 8},
+    {"batch_size": 1},
+    {"batch_size": 6, "prefetch_queue_depth": 5},
+    {"batch_size": 24, "exec_pipelined": False},
+    {"fuse": False},
+    {"fuse": False, "num_threads": 8, "batch_size": 3},
+    {"read_ahead_limit": 1},
+    {"level": "base"},
+    {"level": "v3"},
+    {"level": "v4"},
+    {"level": "base", "fuse": False},
+    {"stall": "1", "num_threads": 4},
+]
+
+
+def run_variant(root: Path, count: int, **options: Any) -> list[tuple[bytes, ...]]:
+    """The first samples of the training pipeline; `level` of the kernels, `stall` of the workers."""
+    changes = {"HEADRACE_CPU_LEVEL": "level", "HEADRACE_STALL": "stall"}
+    given = {variable: options.pop(name, "") for variable, name in changes.items()}
+    old = {variable: os.environ.get(variable) for variable in given}
+    try:
+        os.environ.update({variable: value for variable, value in given.items() if value})
+        pipe = training(root, random_shuffle=True, **options)
+        pipe.build()
+    finally:
+        for variable, value in old.items():
+            if value is None:
+                os.environ.pop(variable, None)
+            else:
+                os.environ[variable] = value
+    return take(pipe, count)
+
+
+@pytest.fixture(scope="module")
+def reference(photos_root: Path) -> list[tuple[bytes, ...]]:
+    return run_variant(photos_root, 48)
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
+def test_same_bytes(
+    options: dict[str, Any], photos_root: Path, reference: list[tuple[bytes, ...]]
+) -> None:
+    assert run_variant(photos_root, 48, **options) == reference
+
+
+def test_epochs_and_seeds_differ(photos_root: Path, reference: list[tuple[bytes, ...]]) -> None:
+    assert len(set(reference)) == 48  # the second epoch is augmented otherwise
+    assert not set(run_variant(photos_root, 24, seed=8)) & set(reference)
+
+
+@pytest.mark.parametrize("options", [{"num_threads": 3, "fuse": False}, {"level": "base"}], ids=str)
+def test_same_bytes_of_photographs(options: dict[str, Any], imagenet: Path) -> None:
+    assert run_variant(imagenet, 64, **options) == run_variant(imagenet, 64, num_threads=1)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_shards_have_the_same_samples(shuffle: bool, photos_root: Path) -> None:
+    """A sample's bytes belong to the sample: without shuffling the four shards are the one."""
+
+    def collect(**reader: Any) -> Counter[tuple[bytes, ...]]:
+        count = 24 // reader.get("num_shards", 1)
+        shuffled = {"random_shuffle": shuffle, "stick_to_shard": True}
+        return Counter(take(training(photos_root, batch_size=3, **shuffled, **reader), count))
+
+    shards = [collect(num_shards=4, shard_id=i) for i in range(4)]
+    assert sum(shards, Counter()) == collect()
+    assert all(not a & b for a in shards for b in shards if a is not b)
+
+
+# ---- nothing lost, nothing twice ----
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        {},
+        {"random_shuffle": True},
+        {"num_shards": 5, "shard_id": 3},
+        {"random_shuffle": True, "num_shards": 5, "shard_id": 1},
+        {"shuffle_after_epoch": True},
+    ],
+    ids=lambda r: " ".join(r) or "plain",
+)
+@pytest.mark.parametrize("threads", [1, 5])
+def test_epochs_are_whole(reader: dict[str, Any], threads: int, photos_root: Path) -> None:
+    """Over as many epochs as shards an unpadded reader delivers every file once."""
+    pipe = resized(
+        photos_root, 16, batch_size=1, num_threads=threads, prefetch_queue_depth=7, **reader
+    )
+    labels: dict[str, int] = {}
+    for _ in range(3):
+        seen: Counter[str] = Counter()
+        for _ in range(24):
+            images, label = pipe.run()
+            (name,) = sources(images)
+            seen[name] += 1
+            labels[name] = int(np.asarray(label[0])[0])
+        assert len(seen) == 24 and set(seen.values()) == {1}
+    assert all(label == int(name[5]) for name, label in labels.items())  # "class2/..."
+
+
+def test_two_pipelines_at_once(photos_root: Path) -> None:
+    alone = [take(resized(photos_root, seed=seed, random_shuffle=True), 24) for seed in (1, 2)]
+    pipes = [resized(photos_root, seed=seed, random_shuffle=True) for seed in (1, 2)]
+    both: list[list[Any]] = [[], []]
+    for _ in range(6):
+        for pipe, taken in zip(pipes, both, strict=True):
+            taken += take(pipe, 4)
+    assert both == alone and alone[0] != alone[1]
+
+
+# ---- arguments of pipelines ----
+
+WRONG = [
+    ("batch_size", ["3", 2.5, [4], object()], TypeError),
+    ("batch_size", [0, -1, 2**40], ValueError),
+    ("num_threads", ["2", 1.5], TypeError),
+    ("num_threads", [0, -3, 5000, 2**40], ValueError),
+    ("device_id", ["gpu", 1.5], TypeError),
+    ("seed", ["x", 1.5], TypeError),
+    ("seed", [2**70], ValueError),
+    ("prefetch_queue_depth", ["2", 1.5, None, {"cpu_size": "a", "gpu_size": 1}], TypeError),
+    ("prefetch_queue_depth", [0, -1, 10**6, {}, {"cpu_size": 2}], ValueError),
+    ("on_error", ["ignore", None, 3], ValueError),
+    ("py_start_method", ["thread"], ValueError),
+    ("quarantine", [5, 1.5], TypeError),
+    ("quarantine", ["a\0b"], ValueError),
+    ("quarantine", ["/no/such/folder/file", "/"], RuntimeError),
+    ("trace", [5], TypeError),
+    ("trace", ["/no/such/folder/file", "/"], RuntimeError),
+    ("output_ndim", ["x"], TypeError),
+    ("output_dtype", ["uint8"], TypeError),
+    ("output_layout", [5], TypeError),
+    ("stream_policy", ["x"], TypeError),
+    ("concurrency", [1], TypeError),
+    ("no_such_argument", [1], TypeError),
+]
+for _name in ("host_memory_limit", "read_ahead_limit", "max_image_pixels"):
+    WRONG += [(_name, ["x", 1e9], TypeError), (_name, [-1, 2**70], ValueError)]
+for _name in ("bytes_per_sample", "max_streams", "py_num_workers"):
+    WRONG += [(_name, ["x"], TypeError)]
+for _name in ("fuse", "strict", "set_affinity", "enable_checkpointing", "exec_pipelined"):
+    WRONG += [(_name, ["yes", 1.5, []], TypeError)]
+
+
+@pytest.mark.parametrize("name, values, error", WRONG, ids=lambda value: str(value)[:40])
+def test_wrong_arguments_of_pipelines(
+    name: str, values: list[Any], error: type[Exception], photos_root: Path
+) -> None:
+    for value in values:
+        with pytest.raises(error, match=name):
+            resized(photos_root, **{name: value}).build()
+
+
+def test_integers_of_numpy(photos_root: Path) -> None:
+    pipe = resized(
+        photos_root,
+        batch_size=np.int64(3),
+        num_threads=np.uint8(2),
+        seed=np.int32(5),
+        prefetch_queue_depth=np.int64(2),
+        fuse=np.bool_(True),
+    )
+    assert len(pipe.run()[0]) == 3
+    Pipeline.deserialize(pipe.serialize()).run()
+
+
+# ---- arguments of operators ----
+
+
+def pixels(_: int) -> Any:
+    return np.arange(2 * 20 * 30 * 3, dtype=np.uint8).reshape(2, 20, 30, 3)
+
+
+def images() -> Any:
+    return fn.external_source(pixels, layout="HWC")
+
+
+def files() -> Any:
+    return fn.external_source(lambda _: [np.frombuffer(encoded(1), np.uint8)] * 2)
+
+
+def draw(low: float, high: float, *shape: int) -> Any:
+    return fn.random.uniform(range=[low, high], shape=list(shape))
+
+
+OPERATORS: list[tuple[Any, type[Exception], str]] = [
+    (lambda: fn.resize(images(), size="x"), TypeError, r"resize \(.*size.*x"),
+    (lambda: fn.resize(images(), size=[float("nan"), 5]), ValueError, r"resize \(.*size.*NaN"),
+    (lambda: fn.resize(images(), size=[1e18, 5]), RuntimeError, r"resize \(.*1e\+18"),
+    (lambda: fn.resize(images(), size=[1, 2, 3, 4]), RuntimeError, r"resize \(.*size.* 4 "),
+    (lambda: fn.resize(images(), size=[1, [2]]), TypeError, "size.*resize"),
+    (lambda: fn.resize(images(), size=[1, "a"]), TypeError, "size.*resize"),
+    (lambda: fn.resize(images(), size=object()), TypeError, "size.*resize"),
+    (lambda: fn.resize(images(), size=2**80), ValueError, "size.*resize"),
+    (lambda: fn.resize(images(), size=5, resize_x=5), RuntimeError, r"resize \(.*resize_x"),
+    (lambda: fn.resize(images()), RuntimeError, r"resize \(.*size"),
+    (lambda: fn.resize(images(), sise=3), KeyError, "sise.*Resize"),
+    (lambda: fn.resize(images(), size=5, interp_type="x"), ValueError, "interp_type.*INTERP_NN"),
+    (lambda: fn.resize(images(), size=5, interp_type=99), ValueError, "interp_type.*99"),
+    (lambda: fn.resize(images(), size=5, dtype="x"), ValueError, "dtype.*UINT8.*x"),
+    (lambda: fn.resize(images(), size=5, dtype=np.float32), TypeError, "dtype.*float32"),
+    (lambda: fn.resize(images(), size=5, mode="x"), RuntimeError, "mode.*stretch.*x"),
+    (lambda: fn.resize(size=5), ValueError, "Resize.*0"),
+    (lambda: fn.resize(images(), images(), images(), size=5), ValueError, "Resize.*3"),
+    (lambda: fn.resize("x", size=5), TypeError, "(?i)resize.*str"),
+    (lambda: fn.resize(images(), size=5, device="gpu"), RuntimeError, "Resize.*GPU"),
+    (lambda: fn.resize(images(), size=5, device="tpu"), ValueError, "tpu"),
+    (lambda: fn.resize(images(), size=5, name=5), TypeError, "name"),
+    (lambda: fn.resize(images(), resize_x=draw(1, 2, 3)), RuntimeError, r"resize \(.*resize_x"),
+    (lambda: fn.crop(images(), crop=[100, 100]), RuntimeError, r"crop \(.*height.*20"),
+    (lambda: fn.crop(images(), crop=[5, 5], crop_pos_x=2), RuntimeError, "crop_pos_x.*2"),
+    (lambda: fn.crop(images(), crop=images()), RuntimeError, r"crop \("),
+    (lambda: fn.crop(images(), crop=[5, 5], rounding="x"), RuntimeError, "rounding.*truncate"),
+    (lambda: fn.crop_mirror_normalize(images(), mean=[1, 2]), RuntimeError, "mean.*2"),
+    (lambda: fn.crop_mirror_normalize(images(), output_layout="XY"), RuntimeError, "XY"),
+    (lambda: fn.random_resized_crop(images()), RuntimeError, "size"),
+    (lambda: fn.random_resized_crop(images(), size=[5, 5], num_attempts=0), RuntimeError, "num_a"),
+    (lambda: fn.rotate(images()), RuntimeError, "angle"),
+    (lambda: fn.rotate(images(), angle=float("inf")), ValueError, "angle.*inf"),
+    (lambda: fn.cast(images()), RuntimeError, "dtype"),
+    (lambda: fn.cast(images(), dtype=12345), ValueError, "dtype.*12345"),
+    (lambda: fn.flip(images(), horizontal="x"), TypeError, "horizontal"),
+    (lambda: fn.decoders.image(images()), RuntimeError, r"decoders\.image \(.*1-D"),
+    (lambda: fn.decoders.image(files(), output_type=77), ValueError, "output_type.*RGB.*77"),
+    (lambda: fn.decoders.image_crop(files(), crop=[999, 999]), RuntimeError, "999x999.*90x120"),
+    (lambda: fn.readers.file()[0], RuntimeError, r"readers\.file \(.*file_root"),
+    (lambda: fn.readers.file(file_root=5)[0], TypeError, "file_root"),
+    (lambda: fn.readers.file(file_root="/nowhere")[0], RuntimeError, "/nowhere"),
+    (lambda: fn.readers.file(file_root=b"/no\xff")[0], RuntimeError, "file_root"),
+    (lambda: fn.readers.file(files=[])[0], RuntimeError, "files"),
+    (lambda: fn.readers.file(files=["a\0b"])[0], ValueError, "files"),
+    (lambda: fn.readers.file(files=[1])[0], TypeError, "files"),
+    (lambda: fn.readers.file(files=["a"], labels=[1, 2])[0], RuntimeError, "labels"),
+    (lambda: fn.readers.file(files=["a"], labels=[2**40])[0], ValueError, "labels"),
+    (lambda: fn.readers.file(files=["a"], num_shards=0)[0], RuntimeError, "num_shards"),
+    (lambda: fn.readers.file(files=["a"], num_shards=2)[0], RuntimeError, "num_shards"),
+    (lambda: fn.readers.file(files=["a"], shard_id=-1)[0], RuntimeError, "shard_id"),
+    (lambda: fn.readers.file(files=["a"], shard_id=1)[0], RuntimeError, "shard_id"),
+    (lambda: fn.readers.file(files=["a"], file_list="b")[0], RuntimeError, "file_list"),
+    (lambda: fn.random.uniform(range=[5, 1]), RuntimeError, r"random\.uniform \(.*range"),
+    (lambda: fn.random.uniform(shape=[-1]), RuntimeError, "shape"),
+    (lambda: fn.random.uniform(values=[]), RuntimeError, "values"),
+    (lambda: fn.random.coin_flip(probability="x"), TypeError, "probability"),
+    (lambda: fn.random.coin_flip(dtype=types.FLOAT), RuntimeError, "dtype"),
+    (lambda: ops.Resize(size=5, foo=3)(images()), KeyError, "foo.*Resize"),
+    (lambda: fn.readers.tfrecord(path="x"), NotImplementedError, r"readers\.tfrecord"),
+    (lambda: fn.no_such_operator(images()), AttributeError, "no_such_operator"),
+    (lambda: images() + "x", TypeError, "str"),
+]
+
+
+@pytest.mark.parametrize("make, error, pattern", OPERATORS, ids=range(len(OPERATORS)))
+def test_wrong_arguments_of_operators(make: Any, error: type[Exception], pattern: str) -> None:
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+    line = f"test_promises.py:{make.__code__.co_firstlineno}"
+    with pytest.raises(error, match=pattern) as caught:
+        with pipe:
+            pipe.set_outputs(make())
+        pipe.run()
+    here = any(entry.path.name == "test_promises.py" for entry in caught.traceback[1:])
+    assert line in str(caught.value) or here
+
+
+def test_every_operator_refuses_unknown_arguments() -> None:
+    for name, operator in _schema.operators().items():
+        if "hidden" in operator.flags:
+            continue
+        inputs = [files()] * operator.in_min
+        with pytest.raises((KeyError, TypeError), match="no_such_argument"):
+            functools.reduce(getattr, name.split("."), fn)(*inputs, no_such_argument=1)
+
+
+FUZZ = """
+import faulthandler, resource, sys
+faulthandler.dump_traceback_later(50, exit=True)
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings, strategies as st
+from headrace import Pipeline, _schema, fn, types
+from photos import encoded
+
+numbers = st.one_of(
+    st.integers(-3, 70), st.sampled_from([2**31, -(2**31) - 1, 2**63, 1e30, -1e30, 0.5, 1e-30]),
+    st.floats(-2, 100), st.sampled_from([float("nan"), float("inf")]),
+)
+anything = st.one_of(
+    numbers, st.lists(numbers, max_size=4), st.text(max_size=5), st.none(), st.booleans(),
+    st.lists(st.text(max_size=3), max_size=3), st.sampled_from([b"x", (), {}, object(), types.RGB,
+    types.FLOAT, types.INT64, types.INTERP_CUBIC, "HWC", "CHW", "WH"]),
+)
+words = st.sampled_from("round truncate pad error trim_to_shape stretch not_larger HWC CHW WH HW add".split())
+PLAUSIBLE = {
+    "BOOL": st.booleans(), "INT": st.integers(0, 40), "INT64": st.integers(0, 40),
+    "FLOAT": st.one_of(st.floats(0, 1), st.integers(1, 40)), "STRING": words, "LAYOUT": words,
+    "DTYPE": st.sampled_from(list(types.DALIDataType)[:12]),
+    "INTERP": st.sampled_from(list(types.DALIInterpType)),
+    "IMAGE_TYPE": st.sampled_from(list(types.DALIImageType)),
+}
+LISTS = {"INTS": "INT", "INT64S": "INT", "FLOATS": "FLOAT", "STRINGS": "STRING"}
+
+def plausible(kind):
+    if kind in LISTS:
+        return st.lists(PLAUSIBLE[LISTS[kind]], min_size=1, max_size=3)
+    return PLAUSIBLE[kind]
+KINDS = {
+    "bytes": lambda: fn.external_source(lambda _: [np.frombuffer(FILE, np.uint8)] * 2),
+    "HWC": lambda: fn.external_source(lambda _: PIXELS, layout="HWC"),
+    "CHW": lambda: fn.external_source(lambda _: PIXELS.transpose(0, 3, 1, 2).copy(), layout="CHW"),
+    "float": lambda: fn.external_source(lambda _: PIXELS.astype(np.float32), layout="HWC"),
+    "FHWC": lambda: fn.external_source(lambda _: PIXELS[:, None], layout="FHWC"),
+    "flat": lambda: fn.external_source(lambda _: PIXELS.reshape(2, -1)),
+    "scalar": lambda: fn.external_source(lambda _: np.zeros((2,), np.int64)),
+    "empty": lambda: fn.external_source(lambda _: np.zeros((2, 0, 5, 3), np.uint8), layout="HWC"),
+}
+FILE = encoded(1, size=(50, 40))
+PIXELS = np.random.default_rng(1).integers(0, 255, (2, 40, 50, 3), dtype=np.uint8)
+NAMES = sorted(n for n, op in _schema.operators().items() if n != "external_source")
+ran = dict.fromkeys(NAMES, 0)
+failed = dict.fromkeys(NAMES, 0)
+
+@settings(max_examples=int(sys.argv[2]), deadline=None, database=None, derandomize=True,
+          suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(st.data())
+def test(data):
+    name = data.draw(st.sampled_from(NAMES))
+    op = _schema.operators()[name]
+    kwargs = {}
+    chosen = [argument for argument in op.args.values() if argument.required]
+    rest = [a for a in op.args.values() if not a.required and "ignored" not in a.flags]
+    if rest:
+        chosen += data.draw(st.lists(st.sampled_from(rest), max_size=3, unique_by=id))
+    for argument in chosen:
+        what = data.draw(st.integers(0, 9))
+        if what == 0 and argument.per_sample:
+            shape = data.draw(st.lists(st.integers(0, 3), max_size=2))
+            kwargs[argument.name] = ("node", data.draw(st.integers(-5, 30)), shape)
+        elif what == 1:
+            kwargs[argument.name] = data.draw(anything)
+        else:
+            kwargs[argument.name] = data.draw(plausible(argument.type))
+    if name == "_arithmetic":
+        kwargs["op"] = data.draw(st.sampled_from("add sub div floordiv mod pow and lshift eq neg".split()))
+    if name == "resize" and data.draw(st.booleans()):
+        kwargs[data.draw(st.sampled_from(["size", "resize_x", "resize_shorter"]))] = 9
+    if name == "readers.file" and data.draw(st.integers(0, 4)):
+        kwargs["file_root"] = sys.argv[1]
+    kinds = [data.draw(st.sampled_from(sorted(KINDS))) for _ in range(max(op.in_min, op.in_max > 0))]
+    if kinds and data.draw(st.integers(0, 3)):
+        kinds[0] = "bytes" if name.startswith(("decoders", "peek")) else "HWC"
+    pipe = Pipeline(batch_size=2, num_threads=2, device_id=None, host_memory_limit=1 << 28,
+                    fuse=data.draw(st.booleans()), max_image_pixels=1 << 22)
+    try:
+        with pipe:
+            for key, value in kwargs.items():
+                if isinstance(value, tuple) and value[:1] == ("node",):
+                    kwargs[key] = fn.random.uniform(range=[value[1], value[1] + 1], shape=value[2])
+            from headrace import _graph
+            out = _graph.call(op, name, [KINDS[kind]() for kind in kinds], kwargs)
+            pipe.set_outputs(*(out if isinstance(out, (list, tuple)) else [out]))
+        for _ in range(2):
+            for batch in pipe.run():
+                for sample in batch:
+                    np.asarray(sample).sum()
+        ran[name] += 1
+    except (ValueError, TypeError, KeyError, IndexError, RuntimeError, MemoryError,
+            NotImplementedError) as error:
+        failed[name] += 1
+        assert str(error) and "SystemError" not in str(error)
+
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+test()
+print(ran, failed)
+never = [name for name in NAMES if not ran[name] or not failed[name]]
+print("never ran or never failed:", never)
+assert sum(ran.values()) > 0.2 * int(sys.argv[2]) and sum(failed.values()) > 0.2 * int(sys.argv[2])
+"""
+
+
+def test_fuzzed_arguments(child: Any, photos_root: Path) -> None:
+    """Any arguments give batches or an error in words: no crash, no hang."""
+    pytest.importorskip("hypothesis")
+    output = child(FUZZ, photos_root, 700)
+    assert "never ran or never failed:" in output
+
+
+# ---- importing ----
+
+
+def test_import_is_fast_and_brings_no_framework(child: Any) -> None:
+    """CPU time, best of three: other processes may keep this one waiting."""
+    source = """
+        import sys, time
+        before = time.process_time()
+        import headrace
+        took = time.process_time() - before
+        heavy = {"numpy", "torch", "PIL", "rich", "asyncio", "nvidia"} & set(sys.modules)
+        assert not heavy, heavy
+        print(took)
+        """
+    assert min(float(child(source)) for _ in range(3)) < 0.1
