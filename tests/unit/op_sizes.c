@@ -79,6 +79,22 @@ TEST(crop_windows)
     REFUSES("crop", ARG_FLOATS("crop", 2, 1e30, 200), ARG_TEXT("out_of_bounds_policy", "pad"));
 }
 
+/* What would not fit into memory is refused before it is made. */
+TEST(outputs_are_limited)
+{
+    const hr_arg_value resize[] = {ARG_FLOATS("size", 2, 30000, 30000)};
+    const hr_arg_value crop[] = {ARG_FLOATS("crop", 2, 30000, 30000),
+                                 ARG_TEXT("out_of_bounds_policy", "pad")};
+    const hr_arg_value rotate[] = {ARG_FLOAT("angle", 1), ARG_FLOATS("size", 2, 30000, 30000)};
+    const hr_arg_value random[] = {ARG_INTS("size", 2, 30000, 30000)};
+    hr_tensor in = picture();
+    CHECK(invoke("resize", resize, COUNT(resize), &in, 1, 0, &out) == HR_STATUS_LIMIT);
+    CHECK(invoke("crop", crop, COUNT(crop), &in, 1, 0, &out) == HR_STATUS_LIMIT);
+    CHECK(invoke("rotate", rotate, COUNT(rotate), &in, 1, 0, &out) == HR_STATUS_LIMIT);
+    CHECK(invoke("random_resized_crop", random, COUNT(random), &in, 1, 0, &out) == HR_STATUS_LIMIT);
+    CHECK(strstr(error.message, "max_image_pixels") != NULL);
+}
+
 /* A ramp shows where a window begins. */
 TEST(crop_positions)
 {

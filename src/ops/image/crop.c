@@ -75,7 +75,7 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
 
     HR_TRY(output_type(a, hr_program_dtype(p), &cast.dtype, error));
     HR_TRY(hr__crop_box(&a->crop, hr_program_has(p, 'D'), d, h, w, &box, error));
-    HR_TRY(hr__crop_bound(&box, bounds, d, h, w, error));
+    HR_TRY(hr__crop_bound(c, &box, bounds, d, h, w, error));
     if (cuts_off(hr_program_dtype(p), cast.dtype) || a->fill_values.n > HR_CHANNELS_MAX ||
         box.z.start < 0 || box.z.size > d - box.z.start)
         return HR_STATUS_NOT_FUSABLE;
@@ -129,7 +129,7 @@ static hr_status crop_infer(hr_op_call *c, hr_error *error)
     int64_t d = extent_of(in, &layout, 'D'), h = extent_of(in, &layout, 'H');
     int64_t w = extent_of(in, &layout, 'W');
     HR_TRY(hr__crop_box(&a->crop, hr_layout_find(&layout, 'D') >= 0, d, h, w, &box, error));
-    HR_TRY(hr__crop_bound(&box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error));
+    HR_TRY(hr__crop_bound(c, &box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error));
     hr_tensor_describe(&c->out[0], dtype, in->shape, layout.name);
     for (int32_t i = 0; i < HR_MAX_NDIM; i++)
         start[i] = 0;

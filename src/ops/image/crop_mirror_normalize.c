@@ -167,14 +167,15 @@ static hr_status check_input(hr_dtype in, hr_error *error)
     }
 }
 
-static hr_status cmn_box(const cmn_args *a, const hr_image_program *p, hr_crop_box *box,
+static hr_status cmn_box(const hr_op_call *c, const hr_image_program *p, hr_crop_box *box,
                          hr_error *error)
 {
+    const cmn_args *a = c->args;
     int64_t d = hr_program_extent(p, 'D'), h = hr_program_extent(p, 'H');
     int64_t w = hr_program_extent(p, 'W');
 
     HR_TRY(hr__crop_box(&a->crop, hr_program_has(p, 'D'), d, h, w, box, error));
-    return hr__crop_bound(box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error);
+    return hr__crop_bound(c, box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error);
 }
 
 static hr_status add_all(const cmn_args *a, hr_image_program *p, const hr_crop_box *box,
@@ -206,7 +207,7 @@ static hr_status cmn_lower(hr_op_call *c, hr_image_program *program, hr_error *e
     const cmn_args *a = c->args;
     hr_crop_box box;
 
-    HR_TRY(cmn_box(a, program, &box, error));
+    HR_TRY(cmn_box(c, program, &box, error));
     if (box.z.start < 0 || box.z.size > hr_program_extent(program, 'D') - box.z.start)
         return HR_STATUS_NOT_FUSABLE; /* programs fill height and width only */
     hr_image_program before = *program;
@@ -232,7 +233,7 @@ static hr_status cmn_infer(hr_op_call *c, hr_error *error)
     if (!m)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(hr_program_from_tensor(&m->program, &c->in[0], LAYOUTS, error));
-    HR_TRY(cmn_box(a, &m->program, &box, error));
+    HR_TRY(cmn_box(c, &m->program, &box, error));
     m->z = box.z;
     box.z = (hr_crop_range){0, hr_program_extent(&m->program, 'D')};
     HR_TRY(add_all(a, &m->program, &box, error));

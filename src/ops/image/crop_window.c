@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Crop windows: positions in the free space, rounding, and what lies outside of the picture. */
 #include "ops/image/crop_window.h"
+#include "ops/image/pixels.h"
 
 #include <string.h>
 
@@ -97,10 +98,11 @@ static hr_status bound(hr_crop_range *r, hr_bounds bounds, const char *axis, int
     return HR_STATUS_OK;
 }
 
-hr_status hr__crop_bound(hr_crop_box *box, hr_bounds bounds, int64_t depth, int64_t height,
-                         int64_t width, hr_error *error)
+hr_status hr__crop_bound(const hr_op_call *c, hr_crop_box *box, hr_bounds bounds, int64_t depth,
+                         int64_t height, int64_t width, hr_error *error)
 {
     HR_TRY(bound(&box->z, bounds, "depth", depth, error));
     HR_TRY(bound(&box->y, bounds, "height", height, error));
-    return bound(&box->x, bounds, "width", width, error);
+    HR_TRY(bound(&box->x, bounds, "width", width, error));
+    return hr__pixels_check(c, box->z.size, box->y.size, box->x.size, error);
 }

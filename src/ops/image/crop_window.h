@@ -77,7 +77,7 @@ typedef enum hr_bounds { HR_BOUNDS_ERROR, HR_BOUNDS_PAD, HR_BOUNDS_TRIM } hr_bou
 /* "error", "pad" or "trim_to_shape". */
 hr_bounds hr__bounds_parse(const char *policy);
 /* Checks or trims the box by the policy; PAD leaves it as it is. */
-hr_status hr__crop_bound(hr_crop_box *box, hr_bounds bounds, int64_t depth, int64_t height,
-                         int64_t width, hr_error *error);
+hr_status hr__crop_bound(const hr_op_call *c, hr_crop_box *box, hr_bounds bounds, int64_t depth,
+                         int64_t height, int64_t width, hr_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 /* random_resized_crop: a random window of a picture, resized. The window is a region of the
  * resampling, so that the filter sees the pixels around it. */
 #include "ops/image/filters.h"
+#include "ops/image/pixels.h"
 #include "ops/image/random_window.h"
 
 typedef struct random_resized_crop_args {
@@ -33,6 +34,7 @@ static hr_status random_resized_crop_lower(hr_op_call *c, hr_image_program *prog
     hr_resample_axis x = {.lo = (double)window.x,
                           .hi = (double)(window.x + window.w),
                           .out = args->size.v[args->size.n - 1]};
+    HR_TRY(hr__pixels_check(c, 1, y.out, x.out, error));
     hr__filter_choose(&args->filter, &y);
     hr__filter_choose(&args->filter, &x);
     return hr_program_resample(program, &y, &x, dtype, error);

@@ -4,6 +4,7 @@
  * volumes whose depth changes are resampled here. */
 #include "ops/image/crop_window.h"
 #include "ops/image/filters.h"
+#include "ops/image/pixels.h"
 #include "ops/image/resize_nd.h"
 #include "ops/image/resize_size.h"
 
@@ -150,16 +151,18 @@ static hr_status request_make(const resize_args *args, int32_t axes, const int64
 }
 
 /* The axes to resample, the last two being height and width. */
-static hr_status solve(const resize_args *args, int32_t axes, const int64_t *extent,
+static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
                        hr_resample_axis *axis, hr_error *error)
 {
+    const resize_args *args = c->args;
     hr_resize_request q;
 
     HR_TRY(request_make(args, axes, extent, &q, error));
     HR_TRY(hr__resize_solve(&q, axis, error));
     for (int32_t i = 0; i < axes; i++)
         hr__filter_choose(&args->filter, &axis[i]);
-    return HR_STATUS_OK;
+    return hr__pixels_check(c, axes == 3 ? axis[0].out : 1, axis[axes - 2].out, axis[axes - 1].out,
+                            error);
 }
 
 static bool is_identity(const hr_resample_axis *axis, int64_t extent)
@@ -180,7 +183,7 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
     if (c->n_out > 1)
         return HR_STATUS_NOT_FUSABLE; /* the second output is no picture */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
-    HR_TRY(solve(args, axes, extent + 3 - axes, axis, error));
+    HR_TRY(solve(c, axes, extent + 3 - axes, axis, error));
     if (axes == 3 && !is_identity(&axis[0], extent[0]))
         return HR_STATUS_NOT_FUSABLE;
     return hr_program_resample(program, &axis[axes - 2], &axis[axes - 1], dtype, error);
@@ -207,7 +210,7 @@ static hr_status resize_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__filter_dtype(&args->filter, in->dtype, &dtype, error));
     memo->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
     memo->first = hr_layout_find(&layout, 'W') - memo->axes + 1;
-    HR_TRY(solve(args, memo->axes, shape.extent + memo->first, memo->axis, error));
+    HR_TRY(solve(c, memo->axes, shape.extent + memo->first, memo->axis, error));
     if (c->n_out > 1)
         hr_tensor_describe(&c->out[1], HR_DTYPE_INT32, hr_shape_make(1, &(int64_t){memo->axes}),
                            NULL);

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* rotate: pictures about their centre, volumes about an axis through it, frames by angles of their
  * own. */
+#include "ops/image/pixels.h"
 #include "ops/image/rotate_warp.h"
 
 #include "headrace/operator.h"
@@ -163,6 +164,8 @@ static hr_status rotate_infer(hr_op_call *c, hr_error *error)
     for (int32_t i = 0; i < axes; i++)
         m->warp.in[i] = shape.extent[last - i];
     HR_TRY(canvas(a, m, error));
+    HR_TRY(
+        hr__pixels_check(c, axes == 3 ? m->warp.out[2] : 1, m->warp.out[1], m->warp.out[0], error));
     for (int32_t i = 0; i < axes; i++)
         shape.extent[last - i] = m->warp.out[i];
     hr_tensor_describe(&c->out[0], dtype, shape, layout.name);
