@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The entry of libheadrace_cuda.so: HEADRACE_CUDA_MODULE names the file, a GPU need not be there."""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+import subprocess
+
+import pytest
+
+PATH = os.environ.get("HEADRACE_CUDA_MODULE", "")
+pytestmark = pytest.mark.skipif(not PATH, reason="HEADRACE_CUDA_MODULE names no module")
+
+
+class Device(c.Structure):
+    """hr_cuda_device."""
+
+    _fields_ = (
+        ("name", c.c_char * 256),
+        ("major", c.c_int32),
+        ("minor", c.c_int32),
+        ("multiprocessors", c.c_int32),
+        ("memory", c.c_size_t),
+    )
+
+
+class Module(c.Structure):
+    """hr_cuda_module_def."""
+
+    _fields_ = (
+        ("abi", c.c_uint32),
+        ("struct_size", c.c_uint32),
+        ("device_count", c.CFUNCTYPE(c.c_int, c.POINTER(c.c_int32), c.c_void_p)),
+        ("device_query", c.CFUNCTYPE(c.c_int, c.c_int32, c.POINTER(Device), c.c_void_p)),
+    )
+
+
+def test_entry() -> None:
+    """The table is what cuda.h says, and every device that is counted can be asked."""
+    library = c.CDLL(PATH)
+    library.hr_cuda_module.restype = c.POINTER(Module)
+    module = library.hr_cuda_module().contents
+    assert (module.abi, module.struct_size) == (1, c.sizeof(Module))
+    count = c.c_int32(-1)
+    assert module.device_count(c.byref(count), None) == 0
+    assert count.value >= 0
+    for i in range(count.value):
+        device = Device()
+        assert module.device_query(i, c.byref(device), None) == 0
+        assert device.name and device.major >= 5 and device.multiprocessors > 0
+        assert device.memory > 1 << 30
+
+
+def test_exports_one_symbol() -> None:
+    """Nothing of the CUDA runtime inside is visible."""
+    done = subprocess.run(
+        ["nm", "-D", "--defined-only", PATH], check=True, capture_output=True, text=True
+    )
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["hr_cuda_module"]
