@@ -246,7 +246,7 @@ typedef struct hr_pipeline_options {
     int32_t batch_size;
     int32_t num_threads;
     int32_t prefetch_queue_depth; /* iterations in flight */
-    int64_t seed;                 /* < 0: 0 is used */
+    int64_t seed;                 /* < 0: the checkpoint's, or a random one */
     hr_on_error on_error;
     bool fuse;   /* false: one operator after the other, same bytes */
     bool strict; /* warnings about damaged data are errors */

@@ -43,7 +43,7 @@ class Pipeline(PipelineFacts):
         batch_size: most samples in a batch.
         num_threads: workers; None: as many as this process may use CPUs.
         device_id: accepted; this build runs on the CPU.
-        seed: of all random numbers; None is 0: every run draws the same.
+        seed: of all random numbers; None draws one at random (or takes the checkpoint's).
         exec_pipelined, exec_async: False keeps one iteration in flight only.
         prefetch_queue_depth: iterations in flight; or ``{"cpu_size": a, "gpu_size": b}``.
         bytes_per_sample, max_streams, default_cuda_stream_priority, enable_memory_stats, stream_policy,

@@ -3,6 +3,7 @@
 /* A checkpoint is a few integers: because order and randomness are pure functions of positions,
  * resuming takes the same time anywhere. */
 #include <string.h>
+#include <sys/random.h>
 
 #include "exec/exec.h"
 
@@ -117,14 +118,30 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
     return HR_STATUS_OK;
 }
 
+hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error)
+{
+    p->seed = p->options.seed;
+    if (p->options.checkpoint) {
+        hr_status status =
+            hr_json_parse(&p->resume, p->options.checkpoint, p->options.checkpoint_size, error);
+        if (status != HR_STATUS_OK)
+            return error ? hr_error_prefix(error, "checkpoint") : status;
+        if (p->seed < 0)
+            HR_TRY(get_integer(p->resume, "seed", &p->seed, error));
+    }
+    if (p->seed >= 0)
+        return HR_STATUS_OK;
+    uint64_t drawn;
+    if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
+        drawn = (uint64_t)hr_clock_ns();
+    p->seed = (int64_t)(drawn >> 2);
+    return HR_STATUS_OK;
+}
+
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error)
 {
-    hr_json *json;
-    hr_status status =
-        hr_json_parse(&json, p->options.checkpoint, p->options.checkpoint_size, error);
-    if (status != HR_STATUS_OK)
-        return error ? hr_error_prefix(error, "checkpoint") : status;
-    status = apply(p, json, error);
-    hr_json_destroy(json);
+    hr_status status = p->resume ? apply(p, p->resume, error) : HR_STATUS_OK;
+    hr_json_destroy(p->resume);
+    p->resume = NULL;
     return status;
 }

@@ -147,6 +147,7 @@ struct hr_pipeline {
     hr_trace *trace;
     uint64_t fingerprint; /* of the graph: a checkpoint fits only its own */
     int64_t seed;
+    hr_json *resume; /* the checkpoint, until it is restored */
 
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a task may be there */
@@ -276,6 +277,9 @@ void hr__workers_join(hr_pipeline *p);
 hr_status hr__check_owner(const hr_pipeline *p, hr_error *error);
 hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error);
 void hr__affinity_apply(int32_t worker, bool set_affinity);
+/* Reads the checkpoint, if there is one, and settles the seed: the given one, the checkpoint's, or
+ * a random one. */
+hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error);
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);
 uint64_t hr__graph_fingerprint(const hr_graph *graph);
 hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error);

@@ -103,7 +103,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr_graph_copy(&p->graph, graph, error));
     HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
     HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
-    p->seed = HR_MAX(p->options.seed, 0);
+    HR_TRY(hr__checkpoint_open(p, error));
     p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
@@ -112,8 +112,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
                                p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, p->stall.read_us,
                                error));
     HR_TRY(make_sources(p, error));
-    if (p->options.checkpoint)
-        HR_TRY(hr__checkpoint_restore(p, error));
+    HR_TRY(hr__checkpoint_restore(p, error));
     const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");
     if (trace && trace[0])
         HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, error));
@@ -188,6 +187,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
         free_plan(p);
     else
         hr_graph_destroy(p->graph);
+    hr_json_destroy(p->resume);
     hr__bad_fini(p);
     hr_pool_unref(p->pool);
     hr_free(p->sources);
