@@ -1,0 +1,492 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Interrupts, exits, forks, threads, dropped pipelines, memory: nothing crashes, hangs or grows."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("PIL")
+
+import numpy as np  # noqa: E402
+from photos import fill, resized, sources, take  # noqa: E402
+
+from headrace import Pipeline, fn  # noqa: E402
+
+
+def threads() -> int:
+    return sum(1 for _ in Path("/proc/self/task").iterdir())
+
+
+def resident() -> float:
+    """Memory of this process in MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
+
+
+def fed(source: Any, **options: Any) -> Pipeline:
+    """A pipeline with one source in Python, or several."""
+    pipe = Pipeline(**{"batch_size": 2, "num_threads": 2, "device_id": None, **options})
+    with pipe:
+        many = source if isinstance(source, list) else [source]
+        pipe.set_outputs(*[fn.external_source(one) for one in many])
+    return pipe
+
+
+# ---- interrupts ----
+
+WAITS = {
+    "reading": ("pipe = resized(sys.argv[1], num_threads=1)", {"HEADRACE_STALL": "read:9000000"}),
+    "a source": ("pipe = fed(lambda i: time.sleep(9))", {}),
+    "a lock": (
+        """
+        pipe = resized(sys.argv[1], num_threads=1)
+        pipe.build()
+        threading.Thread(target=pipe.run, daemon=True).start()
+        time.sleep(0.2)""",
+        {"HEADRACE_STALL": "read:9000000"},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WAITS)
+def test_interrupts_end_a_wait_within_a_second(what: str, start: Any, photos_root: Path) -> None:
+    make, environment = WAITS[what]
+    source = f"""
+        import sys, threading, time
+        from photos import resized
+        from test_robustness import fed
+        {make}
+        pipe.build()
+        print("waiting", flush=True)
+        try:
+            pipe.run()
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    with start(source, photos_root, **environment) as process:
+        assert process.stdout.readline() == "waiting\n", process.stdout.read()
+        time.sleep(0.3)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "interrupted\n", process.stdout.read()
+        assert time.monotonic() - begin < 1
+        assert process.wait(timeout=20) == 0
+        assert time.monotonic() - begin < 5  # the reads that wait are given up
+
+
+def test_an_interrupted_run_loses_nothing(start: Any, photos_root: Path) -> None:
+    source = """
+        import sys
+        from photos import resized, sources
+        pipe = resized(sys.argv[1], num_threads=1)
+        pipe.build()
+        print("waiting", flush=True)
+        try:
+            pipe.run()
+        except KeyboardInterrupt:
+            print(sources(pipe.run()[0]))
+        """
+    with start(source, photos_root, HEADRACE_STALL="read:600000") as process:
+        assert process.stdout.readline() == "waiting\n"
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        expected = [f"class0/{i:02}.jpg" for i in range(4)]
+        assert process.stdout.readline() == f"{expected}\n"
+
+
+# ---- ends ----
+
+ENDS = {
+    "running": "pipes = [resized(ROOT, prefetch_queue_depth=4) for _ in range(3)]\n"
+    "for pipe in pipes: pipe.run()",
+    "built only": "pipe = resized(ROOT); pipe.build()",
+    "outputs held": "outputs = resized(ROOT).run()",
+    "arrays held": "array = np.asarray(resized(ROOT).run()[0].as_array())",
+    "held by a module that stays": "import zlib; zlib.kept = resized(ROOT).run(); zlib.me = zlib",
+    "a thread in run": "pipe = resized(ROOT)\n"
+    "def work():\n    try:\n        while True: pipe.run()\n    except RuntimeError: pass\n"
+    "threading.Thread(target=work, daemon=True).start(); time.sleep(0.2)",
+    "use in atexit": "pipe = resized(ROOT); pipe.run(); atexit.register(pipe.run)",
+    "use in __del__": "class Late:\n    def __del__(self):\n        try: self.pipe.run()\n"
+    "        except RuntimeError: pass\nlate = Late(); late.pipe = resized(ROOT); late.pipe.run()",
+    "an exception on the way": "pipe = resized(ROOT); outputs = pipe.run()\n"
+    "try: raise ValueError(pipe)\nexcept ValueError as error: kept = error",
+    "a cycle": "pipe = resized(ROOT); pipe.me = [pipe, pipe.run()]; del pipe",
+    "garbage is not collected": "gc.disable(); pipe = resized(ROOT); pipe.me = pipe; pipe.run()",
+}
+
+
+STALLED = [(how, "read:300000") for how in ("running", "built only", "a thread in run")]
+
+
+@pytest.mark.parametrize("how, stall", [(how, "") for how in ENDS] + STALLED)
+def test_the_interpreter_ends(how: str, stall: str, child: Any, photos_root: Path) -> None:
+    source = "import atexit, gc, sys, threading, time\nimport numpy as np\n"
+    source += "from photos import resized\nROOT = sys.argv[1]\n" + ENDS[how]
+    output = child(source, photos_root, HEADRACE_STALL=stall)
+    assert "Traceback" not in output and "rror" not in output, output
+
+
+def test_dropped_pipelines_end_at_once(photos_root: Path) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        before = threads()
+        for run in range(4):
+            pipe = resized(photos_root, prefetch_queue_depth=3)
+            for _ in range(run):
+                pipe.run()
+            del pipe
+            assert threads() == before
+    finally:
+        gc.enable()
+
+
+def test_outputs_outlive_their_pipeline(photos_root: Path) -> None:
+    expected = np.array(resized(photos_root).run()[0].as_array())
+    outputs = resized(photos_root).run()
+    array, sample = np.asarray(outputs[0].as_array()), outputs[0][2]
+    del outputs
+    for _ in range(3):
+        resized(photos_root, seed=3, random_shuffle=True).run()  # memory that is free is used
+    assert np.array_equal(array, expected) and np.array_equal(np.asarray(sample), expected[2])
+
+
+def test_closing_while_a_thread_waits(start: Any, photos_root: Path) -> None:
+    source = """
+        import sys, threading, time
+        from photos import resized
+        pipe = resized(sys.argv[1], num_threads=1)
+        pipe.build()
+        told = []
+        def work():
+            try:
+                while True:
+                    pipe.run()
+            except RuntimeError as error:
+                told.append(str(error))
+        thread = threading.Thread(target=work)
+        thread.start()
+        time.sleep(0.2)
+        begin = time.monotonic()
+        pipe.close()
+        assert time.monotonic() - begin < 2
+        thread.join(5)
+        assert not thread.is_alive() and "closed" in told[0], told
+        print("good")
+        """
+    with start(source, photos_root, HEADRACE_STALL="read:3000000") as process:
+        assert process.communicate(timeout=30)[0] == "good\n"
+
+
+# ---- forks ----
+
+
+def test_children_may_do_anything_but_use_the_pipeline(child: Any, photos_root: Path) -> None:
+    output = child(
+        """
+        import gc, os, sys, time
+        from photos import resized, sources
+        pipe = resized(sys.argv[1], num_threads=4, prefetch_queue_depth=4, enable_checkpointing=True,
+                       on_error="skip")
+        held = [pipe.run() for _ in range(3)]
+        uses = [pipe.run, pipe.errors, pipe.stats, pipe.explain, pipe.describe, pipe.checkpoint,
+                pipe.epoch_size, pipe.reader_meta]
+
+        def in_child(number):
+            if number % 3 == 0:
+                for use in uses:
+                    try:
+                        use()
+                    except RuntimeError as error:
+                        assert "fork" in str(error), error
+                    else:
+                        raise AssertionError(use)
+            elif number % 3 == 1:
+                assert held[0][0].as_array().sum() > 0
+                held.clear()
+                globals().pop("pipe")
+                uses.clear()
+                gc.collect()
+            else:
+                own = resized(sys.argv[1])
+                assert len(sources(own.run()[0])) == 4
+
+        for number in range(30):
+            pipe.run()
+            pid = os.fork()
+            if pid == 0:
+                in_child(number)
+                sys.exit(7)  # with all that ends an interpreter
+            end = time.monotonic() + 20
+            done = (0, 0)
+            while not done[0]:
+                assert time.monotonic() < end, "the child hangs"
+                done = os.waitpid(pid, os.WNOHANG)
+                time.sleep(0.001)
+            assert os.waitstatus_to_exitcode(done[1]) == 7, number
+        assert len(pipe.run()[0]) == 4
+        print("good")
+        """,
+        photos_root,
+    )
+    assert output.endswith("good\n")
+
+
+def test_beside_a_dataloader(child: Any, photos_root: Path) -> None:
+    pytest.importorskip("torch")
+    child(
+        """
+        import sys
+        import torch
+        from photos import resized, sources
+        pipe = resized(sys.argv[1], num_threads=2, prefetch_queue_depth=3)
+        first = pipe.run()
+        class Numbers(torch.utils.data.Dataset):
+            def __len__(self): return 40
+            def __getitem__(self, i): return torch.tensor(i) + 0 * int(first[1].as_array()[0, 0])
+        loader = torch.utils.data.DataLoader(Numbers(), batch_size=4, num_workers=2)
+        for epoch in range(2):
+            seen = []
+            for numbers in loader:
+                seen += numbers.tolist()
+                assert len(pipe.run()[0]) == 4
+            assert seen == list(range(40))
+        """,
+        photos_root,
+    )
+
+
+def test_two_processes_share_a_folder(start: Any, photos_root: Path, tmp_path: Path) -> None:
+    (tmp_path / "root" / "one").mkdir(parents=True)
+    fill(tmp_path / "root", classes=1, each=6)
+    (tmp_path / "root" / "one" / "bad.jpg").write_bytes(b"junk")
+    source = """
+        import sys
+        from photos import resized
+        pipe = resized(sys.argv[1], on_error="skip", quarantine=sys.argv[2], batch_size=7)
+        for _ in range(100):
+            assert len(pipe.run()[0]) == 6
+        pipe.close()
+        """
+    quarantine = tmp_path / "bad.txt"
+    both = [start(source, tmp_path / "root", quarantine) for _ in range(2)]
+    for process in both:
+        output = process.communicate(timeout=60)[0]
+        assert process.returncode == 0, output
+    lines = quarantine.read_text().splitlines()
+    assert len(lines) >= 200 and all(line.startswith("one/bad.jpg\t") for line in lines)
+
+
+# ---- threads ----
+
+
+def test_threads_share_a_reader(photos_root: Path) -> None:
+    expected = take(resized(photos_root, 16), 4 * 60)
+    pipe = resized(photos_root, 16)
+    taken: dict[int, Any] = {}
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(15):
+                outputs = pipe.run()
+                columns = [[np.asarray(s).tobytes() for s in batch] for batch in outputs]
+                taken[outputs.iteration] = list(zip(*columns, strict=True))
+                pipe.stats()
+                pipe.errors()
+        except BaseException as error:  # noqa: BLE001 - told below
+            failures.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert not failures and sorted(taken) == list(range(60))
+    assert [sample for number in range(60) for sample in taken[number]] == expected
+
+
+def test_threads_share_a_source() -> None:
+    def numbers() -> Any:
+        for number in range(200):
+            yield np.full((2, 1), number)
+
+    pipe = fed(numbers())
+    taken: list[int] = []
+
+    def work() -> None:
+        try:
+            while True:
+                taken.append(int(pipe.run()[0].as_array()[0, 0]))
+        except StopIteration:
+            pass
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert sorted(taken) == list(range(200))
+
+
+def test_reports_do_not_wait_for_a_run(child: Any, photos_root: Path) -> None:
+    child(
+        """
+        import sys, threading, time
+        from photos import resized
+        pipe = resized(sys.argv[1], num_threads=1)
+        pipe.build()
+        thread = threading.Thread(target=lambda: [pipe.run() for _ in range(2)])
+        thread.start()
+        longest = 0
+        while thread.is_alive():
+            begin = time.monotonic()
+            pipe.stats(), pipe.errors(), pipe.explain()
+            longest = max(longest, time.monotonic() - begin)
+            time.sleep(0.05)
+        assert 0 < longest < 0.6, longest
+        """,
+        photos_root,
+        HEADRACE_STALL="read:700000",
+    )
+
+
+# ---- several sources ----
+
+
+def counting() -> Any:
+    number = 0
+    while True:
+        yield np.full((2, 1), number)
+        number += 1
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("fault", ["raises", "bad batch"])
+def test_sources_stay_together(fault: str, first: bool, depth: int) -> None:
+    """When one source fails, the other one's batch does not meet a stranger."""
+    calls = 0
+
+    def faulty(number: int) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3 and fault == "raises":
+            raise OSError("once")
+        return np.full((2 if calls != 3 else 5, 1), number)
+
+    both: list[Any] = [faulty, counting()] if first else [counting(), faulty]
+    pipe = fed(both, prefetch_queue_depth=depth)
+    pairs, errors = [], 0
+    while len(pairs) < 6:
+        try:
+            one, other = pipe.run()
+            pairs.append((int(one.as_array()[0, 0]), int(other.as_array()[0, 0])))
+        except (OSError, RuntimeError):
+            errors += 1
+    lost = fault == "bad batch"
+    assert errors == 1 and all(one == other for one, other in pairs)
+    assert [one for one, _ in pairs] == [n for n in range(7) if not (lost and n == 2)][:6]
+
+
+def test_sources_begin_again_together() -> None:
+    batches = [np.full((2, 1), number) for number in range(3)]
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        both = [fn.external_source(batches, cycle="raise") for _ in range(2)]
+        pipe.set_outputs(*both)
+    for _ in range(3):
+        pairs = []
+        with pytest.raises(StopIteration):
+            while True:
+                one, other = pipe.run()
+                pairs.append((int(one.as_array()[0, 0]), int(other.as_array()[0, 0])))
+        pipe.reset()
+        assert pairs == [(0, 0), (1, 1), (2, 2)]
+
+
+# ---- memory ----
+
+
+def grown(pipe: Pipeline, iterations: int = 2000) -> float:
+    for _ in range(200):
+        pipe.run()
+    gc.collect()
+    before = resident()
+    for _ in range(iterations):
+        pipe.run()
+    return resident() - before
+
+
+def test_iterations_grow_nothing(photos_root: Path) -> None:
+    assert grown(resized(photos_root, 16, batch_size=2)) < 4
+    assert grown(fed(lambda _: np.zeros((2, 100, 100), np.uint8))) < 4
+    assert grown(fed(counting())) < 4
+
+
+def test_bad_samples_grow_nothing(tmp_path: Path) -> None:
+    fill(tmp_path, classes=1, each=1)
+    (tmp_path / "class0" / "bad.jpg").write_bytes(b"junk")
+    pipe = resized(tmp_path, 16, batch_size=2, on_error="skip")
+    for _ in range(10_100):
+        pipe.run()  # the list of errors is full
+    assert grown(pipe) < 4
+    assert len(pipe.errors()) == 10_000 and pipe.stats()["bad_samples"] > 12_000
+
+
+def test_pipelines_grow_nothing(photos_root: Path) -> None:
+    def make() -> None:
+        pipe = resized(photos_root, 16)
+        for _ in range(2):
+            pipe.run()
+
+    for _ in range(20):
+        make()
+    gc.collect()
+    before, running = resident(), threads()
+    for _ in range(60):
+        make()
+    gc.collect()
+    assert resident() - before < 6 and threads() == running
+
+
+def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
+    limit = 2 << 20
+    pipe = resized(photos_root, 128, host_memory_limit=limit, num_threads=3)
+    held: list[Any] = []
+    with pytest.raises(MemoryError, match="host_memory_limit.*let go of outputs"):
+        for _ in range(30):
+            held.append(pipe.run())
+    assert 4 <= len(held) <= 12  # of 192 KiB each
+    assert pipe.stats()["memory_bytes"] <= limit
+    for _ in range(3):
+        with pytest.raises(MemoryError):
+            pipe.run()  # it does not wait for ever
+    names = [name for outputs in held for name in sources(outputs[0])]
+    held.clear()
+    for _ in range(12):
+        outputs = pipe.run()  # and goes on at once
+        names += sources(outputs[0])
+        del outputs
+    assert pipe.errors() == []  # no file is to blame
+    # Four calls raised: four batches of four are missing, and nothing else.
+    every = [f"class{i // 8}/{i % 8:02}.jpg" for i in range(24)] * 6
+    missing = len(names) // 4 - 12
+    assert names == every[: 4 * missing] + every[4 * missing + 16 :][:48]
+
+
+def test_a_limit_that_nothing_fits(photos_root: Path) -> None:
+    for policy in ("raise", "replace", "skip"):
+        pipe = resized(photos_root, host_memory_limit=100, on_error=policy)
+        for _ in range(3):
+            with pytest.raises(MemoryError, match="host_memory_limit"):
+                pipe.run()
