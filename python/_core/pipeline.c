@@ -4,6 +4,7 @@
 #include "core.h"
 
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SLICE_MS = 100 };
@@ -14,6 +15,7 @@ typedef struct pipeline_object {
     PyThread_type_lock lock; /* one call at a time; never waited for with the GIL */
     core_state *state;
     int pid;
+    int waiting; /* threads that want `lock`; with the GIL */
 } pipeline_object;
 
 /* 0 with the lock held, or -1 with an exception. */
@@ -29,13 +31,17 @@ static int pipeline_enter(pipeline_object *self)
     reaper_drain(self->state->reaper);
     if (!PyThread_acquire_lock(self->lock, NOWAIT_LOCK)) {
         PyLockStatus got = PY_LOCK_FAILURE;
+        self->waiting++;
         while (got != PY_LOCK_ACQUIRED) {
             Py_BEGIN_ALLOW_THREADS
             got = PyThread_acquire_lock_timed(self->lock, SLICE_MS * 1000LL, 0);
             Py_END_ALLOW_THREADS
-            if (got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0)
+            if (got != PY_LOCK_ACQUIRED && PyErr_CheckSignals() < 0) {
+                self->waiting--;
                 return -1;
+            }
         }
+        self->waiting--;
     }
     if (!self->pipeline) {
         PyThread_release_lock(self->lock);
@@ -260,6 +266,11 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
         pipeline_leave(self);
         if (status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
             return NULL;
+        if (status == HR_STATUS_TIMEOUT && self->waiting > 0) { /* the lock is not fair */
+            Py_BEGIN_ALLOW_THREADS
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+            Py_END_ALLOW_THREADS
+        }
     } while (status == HR_STATUS_TIMEOUT);
     if (status != HR_STATUS_OK)
         return core_raise(&error);

@@ -277,6 +277,8 @@ class Pipeline(PipelineFacts):
             ValueError: no batch size, or ``num_threads`` below 1.
             RuntimeError: what the graph does not allow.
         """
+        if self._core is not None:  # reports come through here while another thread waits in run()
+            return
         with self._lock:
             if self._core is None:
                 self._build()
