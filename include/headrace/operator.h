@@ -99,6 +99,18 @@ typedef struct hr_arg_def {
         .name = #arg, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_IGNORED, .def = (deflt),         \
         .doc = __VA_ARGS__                                                                         \
     }
+/* The old name of `new_name`. */
+#define HR_ARG_RENAMED(arg, kind, new_name, version)                                               \
+    {                                                                                              \
+        .name = #arg, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_DEPRECATED, .use = #new_name,    \
+        .since = (version), .doc = "Old name of `" #new_name "`."                                  \
+    }
+/* An argument of old versions that does nothing any more. */
+#define HR_ARG_GONE(arg, kind, deflt, version)                                                     \
+    {                                                                                              \
+        .name = #arg, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,     \
+        .def = (deflt), .since = (version), .doc = "Has no effect."                                \
+    }
 #define HR_ARG_END                                                                                 \
     {                                                                                              \
         .type = HR_ARG_TYPE_END                                                                    \

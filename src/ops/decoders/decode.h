@@ -18,13 +18,6 @@ typedef struct hr_decode_args {
         .size = sizeof(((S *)0)->field.id), .def = (deflt), .doc = (text)                          \
     }
 
-/* An argument of 1.x that does nothing any more. */
-#define HR_DECODE_ARG_GONE(arg, version)                                                           \
-    {                                                                                              \
-        .name = #arg, .type = HR_ARG_TYPE_BOOL, .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,       \
-        .def = "False", .since = (version), .doc = "Has no effect."                                \
-    }
-
 /* Describes the hr_decode_args called `field` in the args struct S, and the tuning arguments of
  * device decoders. */
 #define HR_DECODE_ARG_DEFS(S, field)                                                               \
@@ -58,8 +51,9 @@ typedef struct hr_decode_args {
                       "Width to set memory aside for on devices; no effect on the CPU."),          \
         HR_ARG_ACCEPT(use_fast_idct, BOOL, "False",                                                \
                       "The exact transform is always used: it is no slower here. No effect."),     \
-        HR_DECODE_ARG_GONE(memory_stats, "1.36"), HR_DECODE_ARG_GONE(split_stages, "1.0"),         \
-        HR_DECODE_ARG_GONE(use_chunk_allocator, "1.0")
+        HR_ARG_GONE(memory_stats, BOOL, "False", "1.36"),                                          \
+        HR_ARG_GONE(split_stages, BOOL, "False", "1.0"),                                           \
+        HR_ARG_GONE(use_chunk_allocator, BOOL, "False", "1.0")
 
 /* A coded picture whose header was read. Lives in the arena. */
 typedef struct hr_decode_picture {

@@ -26,19 +26,8 @@ static const hr_arg_def crop_arg_defs[] = {
     HR_ARG(crop_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: the input's (default), FLOAT, FLOAT16 or UINT8. Fractions are cut "
            "off, values outside of the range saturate."),
-    {.name = "output_dtype",
-     .type = HR_ARG_TYPE_DTYPE,
-     .flags = HR_ARG_DEPRECATED,
-     .offset = offsetof(crop_args, dtype),
-     .size = sizeof(int32_t),
-     .use = "dtype",
-     .since = "0.24",
-     .doc = "Old name of `dtype`."},
-    {.name = "image_type",
-     .type = HR_ARG_TYPE_IMAGE_TYPE,
-     .since = "0.24",
-     .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,
-     .doc = "Has no effect."},
+    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
+    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
 
 static hr_status crop_check(const void *args, uint64_t given, hr_error *error)

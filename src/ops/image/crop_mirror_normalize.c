@@ -43,19 +43,8 @@ static const hr_arg_def cmn_arg_defs[] = {
     HR_ARG(cmn_args, pad_output, BOOL, 0, "False",
            "Adds channels up to the next power of two: zeros, or `fill_values` under the policy "
            "\"pad\"."),
-    {.name = "output_dtype",
-     .type = HR_ARG_TYPE_DTYPE,
-     .flags = HR_ARG_DEPRECATED,
-     .offset = offsetof(cmn_args, dtype),
-     .size = sizeof(int32_t),
-     .use = "dtype",
-     .since = "0.24",
-     .doc = "Old name of `dtype`."},
-    {.name = "image_type",
-     .type = HR_ARG_TYPE_IMAGE_TYPE,
-     .since = "0.24",
-     .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,
-     .doc = "Has no effect."},
+    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
+    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
 
 static hr_status cmn_check(const void *args, uint64_t given, hr_error *error)

@@ -57,11 +57,7 @@ static const hr_arg_def resize_arg_defs[] = {
            "stays the wanted one."),
     HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
            "Adds a second output: the input's extents, INT32, (depth,) height, width."),
-    {.name = "image_type",
-     .type = HR_ARG_TYPE_IMAGE_TYPE,
-     .since = "0.25",
-     .flags = HR_ARG_IGNORED | HR_ARG_DEPRECATED,
-     .doc = "Has no effect."},
+    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25"),
     HR_ARG_END};
 
 static int32_t resize_outputs(const void *args, int32_t n_in)

@@ -40,7 +40,7 @@ static hr_status resample_axis(hr_op_call *c, const float **data, hr_shape *shap
     float *out = hr_arena_alloc(c->arena, bytes, error);
     if (!out)
         return HR_STATUS_NO_MEMORY;
-    if (n > 0)
+    if (bytes > 0)
         pass(out, *data, outer, n, inner, &f);
     *data = out;
     return HR_STATUS_OK;

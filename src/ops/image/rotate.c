@@ -36,14 +36,7 @@ static const hr_arg_def rotate_arg_defs[] = {
     HR_ARG(rotate_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: the input's (default); FLOAT; or, from FLOAT, UINT8, INT16 or "
            "INT32, rounding halves away from zero."),
-    {.name = "output_dtype",
-     .type = HR_ARG_TYPE_DTYPE,
-     .flags = HR_ARG_DEPRECATED,
-     .offset = offsetof(rotate_args, dtype),
-     .size = sizeof(int32_t),
-     .use = "dtype",
-     .since = "0.24",
-     .doc = "Old name of `dtype`."},
+    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_END};
 
 static hr_status rotate_check(const void *args, uint64_t given, hr_error *error)
