@@ -60,27 +60,25 @@ static bool load_hwloc(hwloc_api *api)
 }
 
 /* First logical CPU of the i-th core: two workers share a core only when all have one. */
-static int core_cpu(int32_t i)
+static void core_cpus(int *cpu, int32_t count)
 {
     hwloc_api api;
     hwloc_topology_t topology;
-    int cpu = -1;
     if (!load_hwloc(&api) || api.init(&topology) != 0)
-        return -1;
+        return;
     if (api.load(topology) == 0) {
         int depth = api.by_type(topology, HWLOC_OBJ_CORE);
         unsigned cores = depth >= 0 ? api.count(topology, depth) : 0;
-        if (cores > 0)
-            cpu = api.first(api.object(topology, depth, (unsigned)i % cores)->cpuset);
+        for (int32_t i = 0; i < count && cores > 0; i++)
+            cpu[i] = api.first(api.object(topology, depth, (unsigned)i % cores)->cpuset);
     }
     api.destroy(topology);
-    return cpu;
 }
 #else
-static int core_cpu(int32_t i)
+static void core_cpus(int *cpu, int32_t count)
 {
-    (void)i;
-    return -1;
+    (void)cpu;
+    (void)count;
 }
 #endif
 
@@ -97,15 +95,21 @@ static int allowed_cpu(int32_t i)
     return -1;
 }
 
-void hr__affinity_apply(int32_t worker, bool set_affinity)
+void hr__affinity_choose(int *cpu, int32_t count)
 {
     const char *mask = getenv("HEADRACE_AFFINITY_MASK");
     mask = mask && mask[0] ? mask : getenv("DALI_AFFINITY_MASK");
-    if (!set_affinity)
-        return;
-    int cpu = mask && mask[0] ? mask_cpu(mask, worker) : -1;
-    cpu = cpu >= 0 ? cpu : core_cpu(worker);
-    cpu = cpu >= 0 ? cpu : allowed_cpu(worker);
+    for (int32_t i = 0; i < count; i++)
+        cpu[i] = allowed_cpu(i);
+    core_cpus(cpu, count);
+    for (int32_t i = 0; i < count && mask && mask[0]; i++) {
+        int wanted = mask_cpu(mask, i);
+        cpu[i] = wanted >= 0 ? wanted : cpu[i];
+    }
+}
+
+void hr__affinity_pin(int cpu)
+{
     cpu_set_t set;
     CPU_ZERO(&set);
     if (cpu < 0)

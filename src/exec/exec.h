@@ -121,6 +121,7 @@ typedef struct hr_worker {
     pthread_t thread;
     struct hr_pipeline *pipeline;
     int32_t number;
+    int cpu; /* to run on, or -1 */
     hr_arena *arena;
     hr_worker_stats stats; /* of the task at hand: the worker's own */
     hr_worker_stats total; /* guarded by the pipeline's lock */
@@ -276,7 +277,10 @@ void hr__workers_join(hr_pipeline *p);
 /* HR_STATUS_STATE in a forked child. */
 hr_status hr__check_owner(const hr_pipeline *p, hr_error *error);
 hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error);
-void hr__affinity_apply(int32_t worker, bool set_affinity);
+/* CPUs for `count` workers, -1 where there is no choice. The creating thread calls it: it reads the
+ * environment, which no other thread may do while Python changes it. */
+void hr__affinity_choose(int *cpu, int32_t count);
+void hr__affinity_pin(int cpu); /* the calling thread; < 0: lets it float */
 /* Reads the checkpoint, if there is one, and settles the seed: the given one, the checkpoint's, or
  * a random one. */
 hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error);

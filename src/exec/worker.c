@@ -81,7 +81,7 @@ static void *worker_main(void *context)
 {
     hr_worker *w = context;
     hr_pipeline *p = w->pipeline;
-    hr__affinity_apply(w->number, p->options.set_affinity);
+    hr__affinity_pin(w->cpu);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
         if (p->schedule_due)
@@ -112,6 +112,18 @@ static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *
     return s->node_ns && s->node_count ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
+static hr_status pin_workers(hr_pipeline *p, hr_error *error)
+{
+    int *cpu = hr_calloc((size_t)p->worker_count, sizeof(*cpu), error);
+    if (!cpu)
+        return HR_STATUS_NO_MEMORY;
+    hr__affinity_choose(cpu, p->worker_count);
+    for (int32_t i = 0; i < p->worker_count; i++)
+        p->workers[i].cpu = cpu[i];
+    hr_free(cpu);
+    return HR_STATUS_OK;
+}
+
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
 {
     p->workers = hr_calloc((size_t)p->options.num_threads, sizeof(*p->workers), error);
@@ -122,10 +134,13 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
         hr_worker *w = &p->workers[i];
         w->pipeline = p;
         w->number = i;
+        w->cpu = -1;
         HR_TRY(make_stats(p, &w->stats, error));
         HR_TRY(make_stats(p, &w->total, error));
         HR_TRY(hr_arena_create(&w->arena, error));
     }
+    if (p->options.set_affinity)
+        HR_TRY(pin_workers(p, error));
     for (; p->started < p->worker_count; p->started++)
         if (pthread_create(&p->workers[p->started].thread, NULL, worker_main,
                            &p->workers[p->started]))
