@@ -232,6 +232,8 @@ HR_API void hr_string_free(char *text);
 
 /* ---- pipelines ---- */
 
+/* In a child forked after hr_pipeline_create every call on the pipeline fails with HR_STATUS_STATE;
+ * outputs that were taken before stay usable. */
 typedef struct hr_pipeline hr_pipeline;
 typedef struct hr_outputs hr_outputs; /* one iteration's batches; counted */
 
@@ -316,9 +318,6 @@ HR_API hr_status hr_pipeline_explain(hr_pipeline *pipeline, char **text, hr_erro
 HR_API hr_status hr_pipeline_errors(hr_pipeline *pipeline, char **json, hr_error *error);
 /* The compiled plan in words: stages, nodes, fused chains. */
 HR_API hr_status hr_pipeline_describe(hr_pipeline *pipeline, char **text, hr_error *error);
-
-/* Called by whoever forks: in the child every call on this pipeline fails with HR_STATUS_STATE (the
- * library notices a fork by itself; see docs/architecture.md). */
 
 /* ---- what there is ---- */
 

@@ -114,7 +114,8 @@ hr_status hr_error_prefix(hr_error *error, const char *fmt, ...)
     hr_error before = *error;
     va_list args;
     va_start(args, fmt);
-    fail(error, before.status, before.message, fmt, args);
+    hr_status status = before.status ? before.status : HR_STATUS_ERROR; /* a failure stays one */
+    fail(error, status, before.message, fmt, args);
     va_end(args);
-    return before.status;
+    return status;
 }

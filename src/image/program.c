@@ -75,7 +75,8 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
     p->data = t->data;
     p->src_layout = p->layout = layout;
     p->outer_count = h;
-    int64_t stride = extent[h] * extent[h + 1] * channels;
+    /* Of an empty tensor the product may not fit, and nothing is read. */
+    int64_t stride = volume > 0 ? extent[h] * extent[h + 1] * channels : 0;
     for (int32_t i = h - 1; i >= 0; i--) {
         p->outer[i] = (hr_outer){layout.name[i], extent[i], stride, 0, extent[i], false};
         stride *= extent[i];
