@@ -115,7 +115,9 @@ COMMON_IGNORED = (
 def crop_cases() -> list[Case]:
     name = "decoders.image_crop"
     cases = []
-    turned = files(coded("JPEG", quality=90, orientation=6), coded("JPEG", quality=9, orientation=3))
+    turned = files(
+        coded("JPEG", quality=90, orientation=6), coded("JPEG", quality=9, orientation=3)
+    )
     for args in (
         {},
         {"crop": (30, 20)},

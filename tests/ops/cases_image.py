@@ -189,21 +189,23 @@ def cmn_cases() -> list[Case]:
 
 def cmn_errors() -> list[Case]:
     name = "crop_mirror_normalize"
-    return [
-        Case(name, [HWC], args)
-        for args in (
-            {"output_layout": "HW"},
-            {"output_layout": "ABC"},
-            {"dtype": "types.INT16"},
-            {"mean": [1.0, 2.0]},
-            {"std": [1.0, 2.0]},
-            {"crop": (99, 99)},
-            {"crop": (99, 99), "out_of_bounds_policy": "wrap"},
-            {"crop": (99, 99), "out_of_bounds_policy": "pad", "fill_values": [1, 2]},
-        )
-    ] + [Case(name, [of("HWC", t)], {}) for t in ("int8", "uint32", "int64", "float64")] + [
-        Case(name, [of("FHWC")], {})
-    ]
+    return (
+        [
+            Case(name, [HWC], args)
+            for args in (
+                {"output_layout": "HW"},
+                {"output_layout": "ABC"},
+                {"dtype": "types.INT16"},
+                {"mean": [1.0, 2.0]},
+                {"std": [1.0, 2.0]},
+                {"crop": (99, 99)},
+                {"crop": (99, 99), "out_of_bounds_policy": "wrap"},
+                {"crop": (99, 99), "out_of_bounds_policy": "pad", "fill_values": [1, 2]},
+            )
+        ]
+        + [Case(name, [of("HWC", t)], {}) for t in ("int8", "uint32", "int64", "float64")]
+        + [Case(name, [of("FHWC")], {})]
+    )
 
 
 FILTERS = ["NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN"]

@@ -36,9 +36,7 @@ def test_refused_as_by_dali(case: Any, headrace: Engine, dali: Engine) -> None:
     check_fails(case, headrace, dali)
 
 
-def test_photographs(
-    headrace: Engine, dali: Engine, photographs: list[pathlib.Path]
-) -> None:
+def test_photographs(headrace: Engine, dali: Engine, photographs: list[pathlib.Path]) -> None:
     """Real files: bits of the decoders, and windows of them."""
     data = Data([np.fromfile(path, np.uint8) for path in photographs])
     check(Case("decoders.image", [data], {}), headrace, dali)
@@ -78,9 +76,7 @@ def test_readers_file(headrace: Engine, dali: Engine, tmp_path: pathlib.Path) ->
 def registered() -> dict[str, Any]:
     """Operators of this build that users see."""
     schema = pytest.importorskip("headrace._schema")
-    return {
-        name: op for name, op in schema.operators().items() if "hidden" not in op.flags
-    }
+    return {name: op for name, op in schema.operators().items() if "hidden" not in op.flags}
 
 
 def test_every_operator_has_cases() -> None:
@@ -121,18 +117,28 @@ def test_every_per_sample_argument_has_a_case_a_sample() -> None:
 
 
 # Arguments that another operator's case drives through the same lines.
-PER_SAMPLE_THROUGH_SHARED_CODE: set[str] = {
-    f"{op}({argument})"
-    for op in ("crop_mirror_normalize", "decoders.image_crop", "crop")
-    for argument in ("crop", "crop_d", "crop_h", "crop_pos_x", "crop_pos_y", "crop_pos_z", "crop_w")
-} | {
-    f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")
-} | {
-    "resize(resize_y)",
-    "random_resized_crop(min_filter)",
-    "random_resized_crop(mag_filter)",
-    "random.uniform(shape)",
-}
+PER_SAMPLE_THROUGH_SHARED_CODE: set[str] = (
+    {
+        f"{op}({argument})"
+        for op in ("crop_mirror_normalize", "decoders.image_crop", "crop")
+        for argument in (
+            "crop",
+            "crop_d",
+            "crop_h",
+            "crop_pos_x",
+            "crop_pos_y",
+            "crop_pos_z",
+            "crop_w",
+        )
+    }
+    | {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
+    | {
+        "resize(resize_y)",
+        "random_resized_crop(min_filter)",
+        "random_resized_crop(mag_filter)",
+        "random.uniform(shape)",
+    }
+)
 
 
 def dali_schema(name: str) -> Any:

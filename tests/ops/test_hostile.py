@@ -34,9 +34,32 @@ VALUES: dict[str, tuple[list[Any], list[Any]]] = {
 LENGTHS = [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4, 70]
 # Of these an operator takes one.
 SIZES = ["size", "resize_x", "resize_shorter", "resize_longer"]
-SHAPES = [(5, 7, 3), (9, 8, 3), (1, 1, 1), (0, 4, 3), (4, 0, 3), (3, 4, 0), (2, 3, 4, 3), (64, 65, 1), (7,), ()]
+SHAPES = [
+    (5, 7, 3),
+    (9, 8, 3),
+    (1, 1, 1),
+    (0, 4, 3),
+    (4, 0, 3),
+    (3, 4, 0),
+    (2, 3, 4, 3),
+    (64, 65, 1),
+    (7,),
+    (),
+]
 LAYOUTS = ["HWC", "CHW", "FHWC", "DHWC", "CDHW", "FDHWC", ""]
-DTYPES = ["uint8", "uint8", "uint8", "float32", "int16", "uint16", "int32", "float16", "float64", "bool", "int64"]
+DTYPES = [
+    "uint8",
+    "uint8",
+    "uint8",
+    "float32",
+    "int16",
+    "uint16",
+    "int32",
+    "float16",
+    "float64",
+    "bool",
+    "int64",
+]
 
 
 def value_for(argument: Any, rng: random.Random) -> Any:
@@ -49,7 +72,9 @@ def value_for(argument: Any, rng: random.Random) -> Any:
         return [rng.choice(choices) for _ in range(rng.choice(LENGTHS))]
     if argument.per_sample and kind in ("INT", "FLOAT", "BOOL") and rng.random() < 0.2:
         dtype = np.float32 if kind == "FLOAT" else np.int32
-        return Data([np.full(rng.choice([(), (), (1,), (2,), (3,), (0,)]), rng.choice(good), dtype)])
+        return Data(
+            [np.full(rng.choice([(), (), (1,), (2,), (3,), (0,)]), rng.choice(good), dtype)]
+        )
     return rng.choice(choices)
 
 

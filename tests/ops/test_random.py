@@ -56,7 +56,9 @@ def test_uniform(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.83])
 def test_coin_flip(probability: float, headrace: Engine) -> None:
-    flips = one(headrace.run(1, lambda e: e.fn.random.coin_flip(probability=probability, shape=[DRAWS])))
+    flips = one(
+        headrace.run(1, lambda e: e.fn.random.coin_flip(probability=probability, shape=[DRAWS]))
+    )
     assert abs(flips.mean() - probability) < 0.015
 
 
