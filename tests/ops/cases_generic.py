@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Case, Compare, Data, Engine, close, exact, pictures
+from harness import Case, Compare, Data, Engine, close, exact, nearly, pictures
 
 TYPES = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"]
 TYPES += ["float16", "float32", "float64", "bool"]
@@ -173,7 +173,52 @@ def arithmetic_cases() -> list[Expression]:
                 cases.append(Expression(name, function, [data, numbers("int32", 3)]))
         if dtype in integers:
             cases.append(Expression("invert", on(operator.invert), [data]))
-    return cases + constant_cases() + shape_cases()
+    return cases + constant_cases() + shape_cases() + function_cases()
+
+
+FUNCTIONS = {
+    "sqrt log log2 log10": [0.0, 1e-30, 0.25, 1.0, 2.0, 8.0, 10.0, 1e20, np.inf, -1.0],
+    "rsqrt": [1e-30, 0.25, 1.0, 2.0, 1e20, -1.0],  # DALI's approximation has no value at 0
+    "cbrt fabs floor ceil atan asinh tanh": [0.0, -0.0, 1e-9, 0.3, -0.7, 1.0, 27.0, -8.5, 1e9],
+    "exp sinh cosh": [0.0, -0.0, 1e-9, 0.3, -0.7, 1.0, 5.5, -20.0, 87.0, 200.0],
+    "sin cos tan": [0.0, 1e-9, 0.3, -0.7, 1.5707964, 3.0, -20.0, 1000.5],
+    "asin acos atanh": [0.0, 1e-9, 0.3, -0.7, 0.999, -0.9999999, 1.0, -1.0, 1.5],
+    "acosh": [1.0, 1.0000001, 1.5, 20.0, 1e10, 0.5],
+}
+
+
+def function_cases() -> list[Expression]:
+    """The functions of the module `math`."""
+
+    def named(name: str) -> Callable[..., Any]:
+        return lambda engine, *nodes: getattr(engine.math, name)(*nodes)
+
+    cases = []
+    for names, values in FUNCTIONS.items():
+        for name in names.split():
+            for dtype in ("float32", "float64"):
+                data = [Data([np.array(values, dtype)])]
+                compare = close if dtype == "float32" else nearly
+                cases.append(Expression(name, named(name), data, compare))
+            cases.append(Expression(name, named(name), [numbers("int32", 0)], close))
+            cases.append(Expression(name, named(name), [numbers("uint8", 0)], close))
+    for name in ("atan2", "fpow"):
+        for left, right in (("float32", "float32"), ("uint8", "int8"), ("float64", "int32")):
+            data = [numbers(left, 0), numbers(right, 2)]
+            if name == "fpow":
+                data[1] = Data([(data[1].samples[0] % 5).astype(right)])
+            compare = nearly if left == "float64" else close
+            cases.append(Expression(name, named(name), data, compare))
+        constant = lambda engine, x, name=name: getattr(engine.math, name)(2, x)  # noqa: E731
+        cases.append(Expression(name + "_constant", constant, [numbers("uint8", 0)], close))
+    wide = [Data([np.array([-5, 3, 300], np.int16)])]
+    for low, high in ((0, 255), (0.5, 255), (5, 2)):
+        clamp = lambda engine, x, a=low, b=high: engine.math.clamp(x, a, b)  # noqa: E731
+        cases.append(Expression(f"clamp_{low}_{high}", clamp, wide))
+    small = Data([np.array([1], np.uint8)])
+    clamp = lambda engine, x, a: engine.math.clamp(x, a, 2)  # noqa: E731
+    cases.append(Expression("clamp_node", clamp, [*wide, small]))
+    return cases
 
 
 def constant_cases() -> list[Expression]:
@@ -271,6 +316,7 @@ def arithmetic_errors() -> list[Expression]:
         Expression("invert_float", on(lambda x: ~x), one),
         Expression("neg_bool", on(lambda x: -x), bools),
         Expression("abs_bool", on(lambda x: abs(x)), bools),
+        Expression("sqrt_bool", lambda engine, x: engine.math.sqrt(x), bools),
         Expression("add_bools", on(lambda x: x + x), bools),
         Expression("half", on(lambda x: x + 1), half),
         Expression("int_division", on(lambda x: x // 0), ints),

@@ -146,8 +146,14 @@ def decoded(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def close(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Floats within 4 units in the last place."""
-    np.testing.assert_array_max_ulp(ours, theirs, 4)
+    """Floats within 4 units in the last place; NaN where there is NaN, of either sign."""
+    np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+    np.testing.assert_array_max_ulp(np.nan_to_num(ours), np.nan_to_num(theirs), 4)
+
+
+def nearly(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """FLOAT64 of functions: within 1e-13 of the value."""
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-300)
 
 
 @dataclasses.dataclass

@@ -36,12 +36,38 @@ static const char *const op_names[HR_MATH_OP_COUNT] = {[HR_MATH_OP_ADD] = "add",
                                                        [HR_MATH_OP_NEG] = "neg",
                                                        [HR_MATH_OP_POS] = "pos",
                                                        [HR_MATH_OP_ABS] = "abs",
-                                                       [HR_MATH_OP_INVERT] = "invert"};
+                                                       [HR_MATH_OP_INVERT] = "invert",
+                                                       [HR_MATH_OP_FPOW] = "fpow",
+                                                       [HR_MATH_OP_ATAN2] = "atan2",
+                                                       [HR_MATH_OP_SQRT] = "sqrt",
+                                                       [HR_MATH_OP_RSQRT] = "rsqrt",
+                                                       [HR_MATH_OP_CBRT] = "cbrt",
+                                                       [HR_MATH_OP_EXP] = "exp",
+                                                       [HR_MATH_OP_LOG] = "log",
+                                                       [HR_MATH_OP_LOG2] = "log2",
+                                                       [HR_MATH_OP_LOG10] = "log10",
+                                                       [HR_MATH_OP_FABS] = "fabs",
+                                                       [HR_MATH_OP_FLOOR] = "floor",
+                                                       [HR_MATH_OP_CEIL] = "ceil",
+                                                       [HR_MATH_OP_SIN] = "sin",
+                                                       [HR_MATH_OP_COS] = "cos",
+                                                       [HR_MATH_OP_TAN] = "tan",
+                                                       [HR_MATH_OP_ASIN] = "asin",
+                                                       [HR_MATH_OP_ACOS] = "acos",
+                                                       [HR_MATH_OP_ATAN] = "atan",
+                                                       [HR_MATH_OP_SINH] = "sinh",
+                                                       [HR_MATH_OP_COSH] = "cosh",
+                                                       [HR_MATH_OP_TANH] = "tanh",
+                                                       [HR_MATH_OP_ASINH] = "asinh",
+                                                       [HR_MATH_OP_ACOSH] = "acosh",
+                                                       [HR_MATH_OP_ATANH] = "atanh"};
 
 static const hr_arg_def arithmetic_arg_defs[] = {
     HR_ARG(arithmetic_args, op, STRING, HR_ARG_REQUIRED, NULL, "The operator.",
-           .choices = "add|sub|mul|div|floordiv|mod|pow|min|max|and|or|xor|lshift|rshift|eq|ne|lt|"
-                      "le|gt|ge|neg|pos|abs|invert"),
+           .choices = "add|sub|mul|div|floordiv|mod|pow|fpow|atan2|min|max|and|or|xor|lshift|"
+                      "rshift|eq|ne|lt|le|gt|ge|neg|pos|abs|invert|"
+                      "sqrt|rsqrt|cbrt|exp|log|log2|log10|fabs|floor|ceil|sin|cos|"
+                      "tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh"),
     HR_ARG(arithmetic_args, const_side, INT, 0, "-1",
            "Which operand is a constant: 0 the left one, 1 the right one, -1 none.", .min = -1,
            .max = 1),
@@ -68,6 +94,13 @@ static bool is_unary(hr_math_op op)
 static bool is_comparison(hr_math_op op)
 {
     return op >= HR_MATH_OP_EQ && op <= HR_MATH_OP_GE;
+}
+
+/* Integers become FLOAT before these. */
+static bool is_function(hr_math_op op)
+{
+    return op >= HR_MATH_OP_SQRT || op == HR_MATH_OP_DIV || op == HR_MATH_OP_FPOW ||
+           op == HR_MATH_OP_ATAN2;
 }
 
 static bool is_bitwise(hr_math_op op)
@@ -146,7 +179,7 @@ static hr_status operands_get(const hr_op_call *c, operands *o, hr_error *error)
     o->b = is_unary(o->op) ? o->a : side == 1 ? constant : c->in[side == 0 ? 0 : 1];
     HR_TRY(check_types(o->op, o->a.dtype, o->b.dtype, error));
     o->common = promote(o->a.dtype, o->b.dtype);
-    if (o->op == HR_MATH_OP_DIV && !hr_dtype_is_float(o->common))
+    if (is_function(o->op) && !hr_dtype_is_float(o->common))
         o->common = HR_DTYPE_FLOAT;
     o->result = is_comparison(o->op) ? HR_DTYPE_BOOL : o->common;
     return HR_STATUS_OK;
@@ -348,10 +381,10 @@ static hr_status arithmetic_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_arithmetic = {
     HR_OP_ABI,
     .name = "_arithmetic",
-    .doc =
-        "One arithmetic, bitwise or comparison operator on one or two tensors, or a tensor and a "
-        "constant. Integers wrap; integer division truncates towards zero; `/` on integers "
-        "gives FLOAT; comparisons give BOOL and compare by value.",
+    .doc = "One operator or function on the elements of one or two tensors, or of a tensor and a "
+           "constant. Integers wrap; integer division truncates towards zero; `/` and functions on "
+           "integers "
+           "gives FLOAT; comparisons give BOOL and compare by value.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
     .args = arithmetic_arg_defs,

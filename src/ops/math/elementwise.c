@@ -4,6 +4,7 @@
  * semantic: integer division truncates, % has the sign of the dividend; what could overflow is done
  * without sign. */
 #include "ops/math/elementwise.h"
+#include "ops/math/functions.h"
 
 #include <math.h>
 
@@ -106,7 +107,10 @@ static uint64_t power_wrap(uint64_t x, uint64_t y, bool negative)
             EACH(r, a[i] / b[i]);                                                                  \
         case HR_MATH_OP_MOD:                                                                       \
             EACH(r, remainder(a[i], b[i]));                                                        \
+        case HR_MATH_OP_ATAN2:                                                                     \
+            EACH(r, (T)hr__atan2((double)a[i], (double)b[i]));                                     \
         case HR_MATH_OP_POW:                                                                       \
+        case HR_MATH_OP_FPOW:                                                                      \
             EACH(r, (T)hr_pow((double)a[i], (double)b[i]));                                        \
         case HR_MATH_OP_NEG:                                                                       \
             EACH(r, -a[i]);                                                                        \
@@ -114,8 +118,12 @@ static uint64_t power_wrap(uint64_t x, uint64_t y, bool negative)
             EACH(r, absolute(a[i]));                                                               \
             COMPARISONS;                                                                           \
         default:                                                                                   \
-            return false;                                                                          \
+            break;                                                                                 \
         }                                                                                          \
+        const hr_math_function function = hr__math_function(op);                                   \
+        if (!function)                                                                             \
+            return false;                                                                          \
+        EACH(r, (T)function((double)a[i]));                                                        \
     }
 
 INTEGERS(apply_u8, uint8_t, uint32_t, false)
