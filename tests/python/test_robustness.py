@@ -490,3 +490,49 @@ def test_a_limit_that_nothing_fits(photos_root: Path) -> None:
         for _ in range(3):
             with pytest.raises(MemoryError, match="host_memory_limit"):
                 pipe.run()
+
+
+# ---- iterators ----
+
+
+@pytest.mark.parametrize("error", [OSError, RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize("pipelines", [1, 2])
+def test_iterators_go_on_after_a_source_raised(
+    error: type[BaseException], pipelines: int, photos_root: Path
+) -> None:
+    """The round that was interrupted comes next; pipelines stay in step, epochs keep their length."""
+    pytest.importorskip("torch")
+    from headrace.plugin.pytorch import DALIGenericIterator
+
+    calls = 0
+
+    def shaky(number: int) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls in (5, 6, 9):
+            raise error("now and then")
+        return np.full((4, 1), number)
+
+    pipes = []
+    for i in range(pipelines):
+        pipe = resized(photos_root, 8, shard_id=i, num_shards=pipelines, pad_last_batch=True)
+        with pipe:
+            source = shaky if i == pipelines - 1 else (lambda number: np.full((4, 1), number))
+            pipe.set_outputs(*pipe._graph_out, fn.external_source(source))
+        pipes.append(pipe)
+    loader = DALIGenericIterator(
+        pipes, ["image", "label", "number"], reader_name="Reader", prepare_first_batch=False
+    )
+    rounds = 6 // pipelines
+    failures, taken = 0, []
+    for _ in range(3):
+        while True:
+            try:
+                taken.append([data["number"][0].item() for data in next(loader)])
+            except StopIteration:
+                loader.reset()
+                break
+            except error:
+                failures += 1
+    assert failures == 3
+    assert taken == [[number] * pipelines for number in range(3 * rounds)]

@@ -85,6 +85,7 @@ class _DaliBaseIterator(Generic[Item]):
         self.batch_size: int = self._pipes[0].max_batch_size
         self._epochs = self._make_epochs(size, last_batch_padded, last_batch_policy)
         self._ended = False  # the epoch is over and not reset yet
+        self._part: list[Any] = []  # outputs, or the error, of each pipeline that ran in this round
         self._held: list[Any] | None = None  # outputs that belong to the next epoch
         self._before_held: list[bytes] | None = None  # checkpoints of before they were taken
         self._may_hold = _checkpointing(self._pipes[0]) and any(
@@ -209,19 +210,25 @@ class _DaliBaseIterator(Generic[Item]):
             return outputs
         if self._may_hold:
             self._before_held = self._take_checkpoints()
-        outputs, failure = [], None
-        for pipe in self._pipes:
+        part = self._part  # of pipelines that ran before another one was interrupted
+        for pipe in self._pipes[len(part) :]:
+            before = pipe._taken
             try:
-                outputs.append(pipe.run())
+                part.append(pipe.run())
             except StopIteration:
+                part.clear()
                 self._epochs.taken = 0  # whatever the size says, the next epoch starts afresh
                 self._end_epoch()
                 raise
-            except (RuntimeError, MemoryError) as error:
-                failure = failure or error  # the others run, so that all stay in step
-        if failure is not None:
+            except Exception as error:
+                if pipe._taken == before:
+                    raise  # a source's: its batch is still to come, and so are the other pipelines'
+                part.append(error)  # the others run, so that all stay in step
+        outputs, self._part = part, []
+        failures = [error for error in outputs if isinstance(error, Exception)]
+        if failures:
             self._epochs.advance()  # a failed batch is a taken one
-            raise failure
+            raise failures[0]
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
             if any(positions % self.batch_size or not positions for positions in taken):
