@@ -104,6 +104,14 @@ TEST(the_doctor_speaks_json)
     hr_string_free(text);
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
 static long resident_pages(void)
 {
     long total = 0, resident = 0;
@@ -117,7 +125,7 @@ static long resident_pages(void)
 
 TEST(ten_thousand_iterations_grow_nothing)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SANITIZED
     const int rounds = 200; /* a sanitizer's shadow grows by itself: only that it works */
 #else
     const int rounds = 10000;
