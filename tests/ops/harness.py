@@ -51,12 +51,13 @@ class Engine:
             return getattr(self.types, value[6:])
         return value
 
-    def run(self, batch_size: int, define: Callable[[Engine], Any]) -> list[Output] | Failure:
+    def run(
+        self, batch_size: int, define: Callable[[Engine], Any], **options: Any
+    ) -> list[Output] | Failure:
         """One iteration of the pipeline that `define` describes."""
+        defaults = {"num_threads": 1, "device_id": None, "seed": 7, "prefetch_queue_depth": 1}
 
-        @self.root.pipeline_def(
-            batch_size=batch_size, num_threads=1, device_id=None, seed=7, prefetch_queue_depth=1
-        )
+        @self.root.pipeline_def(batch_size=batch_size, **{**defaults, **options})
         def pipeline() -> Any:
             result = define(self)
             return tuple(result) if isinstance(result, (list, tuple)) else result
