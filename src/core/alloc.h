@@ -53,5 +53,6 @@ hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);
 size_t hr_buffer_refs(const hr_buffer *buffer);
 size_t hr_pool_lent(const hr_pool *pool); /* bytes in buffers now */
 size_t hr_pool_peak(const hr_pool *pool); /* the most ever lent */
+size_t hr_pool_limit(const hr_pool *pool);
 
 #endif

@@ -316,3 +316,8 @@ size_t hr_pool_peak(const hr_pool *pool)
 {
     return atomic_load_explicit(&pool->peak, memory_order_relaxed);
 }
+
+size_t hr_pool_limit(const hr_pool *pool)
+{
+    return pool->limit;
+}

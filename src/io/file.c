@@ -10,6 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A lack of descriptors or memory is not the file's fault: it is no bad sample. */
+static hr_status fail_system(hr_error *error, int code, const char *what)
+{
+    hr_status status = hr_fail_errno(error, code, "%s", what);
+    if (code == EMFILE || code == ENFILE || code == ENOMEM)
+        status = HR_STATUS_NO_MEMORY;
+    if (error)
+        error->status = status;
+    return status;
+}
+
 static hr_status check_regular(mode_t mode, hr_error *error)
 {
     if (S_ISREG(mode))
@@ -44,11 +55,11 @@ hr_status hr_file_open(hr_file *file, const hr_span *span, hr_error *error)
     /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return hr_fail_errno(error, errno, "cannot be opened");
+        return fail_system(error, errno, "cannot be opened");
     struct stat st;
     hr_status status = HR_STATUS_OK;
     if (fstat(fd, &st) != 0)
-        status = hr_fail_errno(error, errno, "cannot be examined");
+        status = fail_system(error, errno, "cannot be examined");
     else
         status = check_regular(st.st_mode, error);
     int64_t left = status == HR_STATUS_OK ? (int64_t)st.st_size - span->offset : 0;
@@ -79,7 +90,7 @@ static hr_status read_exactly(int fd, char *dst, size_t size, int64_t offset, hr
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return hr_fail_errno(error, errno, "cannot be read");
+            return fail_system(error, errno, "cannot be read");
         if (n == 0)
             return hr_fail(error, HR_STATUS_IO,
                            "became shorter while it was read (%zu of %zu bytes)", done, size);
@@ -91,6 +102,10 @@ static hr_status read_exactly(int fd, char *dst, size_t size, int64_t offset, hr
 hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, hr_error *error)
 {
     hr_buffer *buffer;
+    size_t limit = hr_pool_limit(pool);
+    if (limit && file->size > limit) /* it will never fit: the file is bad, not the moment */
+        return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
+                       file->size, limit);
     HR_TRY(hr_pool_alloc(pool, file->size, &buffer, error));
     hr_status status =
         read_exactly(file->fd, hr_buffer_data(buffer), file->size, file->offset, error);
