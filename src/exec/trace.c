@@ -73,17 +73,20 @@ static void write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *fir
     const lane *l = &trace->lanes[worker];
     for (size_t i = 0; i < l->count; i++) {
         const span *s = &l->spans[i];
-        hr_text name = {0};
-        hr_text_append_quoted(&name, s->name);
-        fprintf(
-            f,
-            "%s{\"name\": %s, \"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, "
-            "\"args\": {\"iteration\": %lld, \"sample\": %d}}",
-            *first ? "" : ",\n", name.failed ? "\"?\"" : name.data, worker,
-            (double)(s->start_ns - trace->start_ns) * 1e-3,
-            (double)(s->end_ns - s->start_ns) * 1e-3, (long long)s->iteration, s->sample);
-        hr_text_fini(&name);
-        *first = false;
+        hr_text line = {0}; /* hr_text: numbers do not depend on the caller's locale */
+        hr_text_append(&line, "%s{\"name\": ", *first ? "" : ",\n");
+        hr_text_append_quoted(&line, s->name);
+        hr_text_append(&line,
+                       ", \"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, "
+                       "\"args\": {\"iteration\": %lld, \"sample\": %d}}",
+                       worker, (double)(s->start_ns - trace->start_ns) * 1e-3,
+                       (double)(s->end_ns - s->start_ns) * 1e-3, (long long)s->iteration,
+                       s->sample);
+        if (!line.failed) {
+            fwrite(line.data, 1, line.size, f);
+            *first = false;
+        }
+        hr_text_fini(&line);
     }
 }
 

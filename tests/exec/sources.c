@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Several sources and several stages together with bad samples, views and a lack of memory. */
+#include <sys/resource.h>
+
 #include "exec/fixture.h"
 #include "graph/graph.h"
 #include "graph/value.h"
@@ -419,6 +421,67 @@ TEST(what_memory_forbade_is_scheduled_later)
         hr_pipeline_destroy(p);
     }
     CHECK(failures > 5);
+    fixture_remove(&f);
+}
+
+TEST(no_file_is_bad_because_descriptors_lack)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    fixture_graph o = {.random_shuffle = true};
+    struct rlimit before, none;
+    hr_pipeline_options options = fixture_options(4, 2);
+    options.on_error = HR_ON_ERROR_SKIP;
+    options.prefetch_queue_depth = 1;
+    fixture_make(&f, FILES);
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    none = before;
+    none.rlim_cur = 0;
+    int failed = 0, positions = 0;
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    for (int it = 0; it < 3 * FILES / 4; it++) {
+        hr_status status = hr_pipeline_run(p, -1, &out, &error);
+        CHECK(status == HR_STATUS_OK || status == HR_STATUS_NO_MEMORY);
+        failed += status != HR_STATUS_OK;
+        if (status == HR_STATUS_OK) {
+            CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == 4);
+            positions += hr_outputs_positions(out);
+            hr_outputs_unref(out);
+        }
+        if (it == 2 * FILES / 4)
+            setrlimit(RLIMIT_NOFILE, &before);
+    }
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(failed > 0 && positions > 0);
+    hr_pipeline_destroy(p);
+    fixture_remove(&f);
+}
+
+/* A sparse file that no memory holds: bad like any other. */
+TEST(a_file_larger_than_memory_is_skipped)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    char path[128], *json;
+    fixture_graph o = {0};
+    hr_pipeline_options options = fixture_options(4, 2);
+    options.on_error = HR_ON_ERROR_SKIP;
+    options.host_memory_limit = 1 << 20;
+    fixture_make(&f, FILES);
+    CHECK(truncate(fixture_path(&f, 1, path), (off_t)1 << 32) == 0);
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+    CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == 3 && fixture_number(out, 1) == 2);
+    hr_outputs_unref(out);
+    CHECK_OK(hr_pipeline_errors(p, &json, &error), error);
+    CHECK(strstr(json, "host_memory_limit"));
+    hr_string_free(json);
+    hr_pipeline_destroy(p);
     fixture_remove(&f);
 }
 
