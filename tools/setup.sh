@@ -17,6 +17,7 @@ exec 9>.cache/setup.lock
 flock 9
 
 venv_python=.venv/bin/python
+export CC="${CC:-cc}" # else the compiler that Python was built with is asked for
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -127,7 +128,7 @@ sources_state() { # changes whenever a file that goes into the package does
     {
         find CMakeLists.txt pyproject.toml README.md include src python tools/*.cmake tools/*.py -type f \
             ! -name '*.pyc' -printf '%p %s %T@\n' | LC_ALL=C sort
-        echo "${CMAKE_ARGS:-} ${CC:-}"
+        echo "${CMAKE_ARGS:-} $CC"
         "$venv_python" --version
     } | sha256sum
 }
@@ -136,14 +137,14 @@ step_install() {
     [ "$state" = "$(cat .venv/.installed 2>/dev/null)" ] && return 0
     say "setup: building and installing headrace"
     "$venv_python" -m pip install -q --disable-pip-version-check --no-build-isolation --force-reinstall \
-        --no-deps -C build-dir=build/dev -C cmake.define.HR_TESTS=ON . </dev/null
+        --no-deps --config-settings=build-dir=build/dev --config-settings=cmake.define.HR_TESTS=ON . </dev/null
     printf '%s\n' "$state" >.venv/.installed
 }
 step_wheel() {
     say "setup: building the wheel"
     rm -rf build/raw-wheel
     "$venv_python" -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
-        -C build-dir=build/wheel -w build/raw-wheel . </dev/null
+        --config-settings=build-dir=build/wheel -w build/raw-wheel . </dev/null
     PATH="$PWD/.venv/bin:$PATH" "$venv_python" -m auditwheel -v repair --strip -w dist \
         build/raw-wheel/*.whl >.cache/auditwheel.log 2>&1 || {
         tail -n 20 .cache/auditwheel.log >&2
