@@ -6,6 +6,7 @@
 
 #include "codecs/bytes.h"
 #include "codecs/exif.h"
+#include "codecs/jpeg/decoder.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -311,8 +312,8 @@ static void guard(jpeg_reader *r, const uint8_t *bytes, size_t size, const hr_im
         read_picture(r, bytes, size, info, max_pixels);
 }
 
-static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                        const hr_codec_request *request, hr_op_call *c, hr_error *error)
+static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                                   const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
     jpeg_reader r;
     memset(&r.cinfo, 0, sizeof r.cinfo);
@@ -333,6 +334,20 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     if (r.errors.num_warnings > 0)
         return hr_task_warn(c->task, error, "JPEG: %s", r.warning);
     return HR_STATUS_OK;
+}
+
+/* Ours first. What it leaves, unusual files and damaged ones, libjpeg-turbo decodes from the start:
+ * so damage shows the same pixels, warnings and errors as ever. */
+static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                        const hr_codec_request *request, hr_op_call *c, hr_error *error)
+{
+    bool done;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    hr_status status = hr_jpeg_decode(bytes, size, info, request, c, &done, error);
+    hr_arena_restore(c->arena, mark);
+    if (status != HR_STATUS_OK || done)
+        return status;
+    return decode_by_libjpeg(bytes, size, info, request, c, error);
 }
 
 #define TEXT_OF(x) #x

@@ -40,6 +40,8 @@ typedef struct hr_filter_float {
     const float *coef;
 } hr_filter_float;
 
+struct hr_jpeg_scan;
+
 typedef struct hr_kernels {
     hr_cpu_level level;
     const char *name; /* "base", "v3", "v4" */
@@ -81,6 +83,29 @@ typedef struct hr_kernels {
     void (*f16_to_f32)(float *dst, const uint16_t *src, size_t n);
     /* dst and src do not overlap. */
     void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
+
+    /* ---- JPEG; kernels/jpeg.h ---- */
+    /* Decodes the next `mcus` MCUs and moves the blocks' dst on; `skip`: only past them, writing
+     * nothing. False when the scan is damaged; what was written then has no meaning. */
+    bool (*jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
+    bool (*jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
+    /* Inverse DCT of one block; `last` is the last place in zigzag order that may not be zero;
+     * both tables are 64-byte aligned. The
+     * bytes are those of libjpeg-turbo's accurate integer DCT on x86-64, also where 16 bits
+     * overflow. */
+    void (*jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
+                      int32_t last);
+    /* Upsampling of n samples of one row; near and far are the rows beside the output's, `below`
+     * when far is below near. h2*: src[-1] and src[n] exist. Rows are padded by HR_JPEG_ROW_PAD. */
+    void (*jpeg_h2v1)(uint8_t *dst, const uint8_t *src, size_t n);
+    void (*jpeg_h2v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n);
+    void (*jpeg_h1v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n, bool below);
+    void (*jpeg_h4v1)(uint8_t *dst, const uint8_t *src, size_t n);
+    /* Rows padded as above become exactly n interleaved pixels. */
+    void (*jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t *cb, const uint8_t *cr,
+                         size_t n);
+    void (*jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b, const uint8_t *c,
+                            size_t n);
 } hr_kernels;
 
 /* The table of a level: `wanted` or the best below it that this CPU runs; AUTO is the best.

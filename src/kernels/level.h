@@ -49,6 +49,25 @@ void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uin
                                      int32_t channels, const float *mean, const float *mul,
                                      int mirror);
 
+/* jpeg_entropy.c */
+bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
+bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
+
+/* jpeg_idct.c */
+void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
+                               const int16_t *quant, int32_t last);
+
+/* jpeg_rows.c */
+void HR_LEVELED(hr__jpeg_h2v1)(uint8_t *dst, const uint8_t *src, size_t n);
+void HR_LEVELED(hr__jpeg_h2v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n);
+void HR_LEVELED(hr__jpeg_h1v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n,
+                               bool below);
+void HR_LEVELED(hr__jpeg_h4v1)(uint8_t *dst, const uint8_t *src, size_t n);
+void HR_LEVELED(hr__jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t *cb,
+                                  const uint8_t *cr, size_t n);
+void HR_LEVELED(hr__jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b,
+                                     const uint8_t *c, size_t n);
+
 extern const hr_kernels hr__kernels_base, hr__kernels_v3, hr__kernels_v4;
 
 #endif

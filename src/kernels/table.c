@@ -32,4 +32,13 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .f32_to_f16 = HR_LEVELED(hr__f32_to_f16),
     .f16_to_f32 = HR_LEVELED(hr__f16_to_f32),
     .mirror_u8 = HR_LEVELED(hr__mirror_u8),
+    .jpeg_mcus = HR_LEVELED(hr__jpeg_mcus),
+    .jpeg_skip = HR_LEVELED(hr__jpeg_skip),
+    .jpeg_idct = HR_LEVELED(hr__jpeg_idct),
+    .jpeg_h2v1 = HR_LEVELED(hr__jpeg_h2v1),
+    .jpeg_h2v2 = HR_LEVELED(hr__jpeg_h2v2),
+    .jpeg_h1v2 = HR_LEVELED(hr__jpeg_h1v2),
+    .jpeg_h4v1 = HR_LEVELED(hr__jpeg_h4v1),
+    .jpeg_ycc_rgb = HR_LEVELED(hr__jpeg_ycc_rgb),
+    .jpeg_interleave = HR_LEVELED(hr__jpeg_interleave),
 };

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A window of a JPEG file, an MCU row at a time: symbols before and beside the window are only
+ * skipped, samples live in a ring of one or two MCU rows, and rows of pixels leave it as soon as
+ * the chroma beside them is there. */
+#include "codecs/jpeg/decoder.h"
+
+#include "codecs/jpeg/input.h"
+#include "codecs/jpeg/markers.h"
+
+#include <string.h>
+
+/* The samples of one component around the window. */
+typedef struct plane {
+    uint8_t *rows; /* ring of `ring` rows, a power of two */
+    size_t stride;
+    int32_t ring, h, v;    /* h, v: blocks in an MCU */
+    int32_t left;          /* column of a row's first sample */
+    int32_t width, height; /* of the whole component */
+} plane;
+
+typedef struct decoder {
+    hr_jpeg_markers m;
+    hr_jpeg_input input;
+    hr_jpeg_scan scan;
+    const hr_kernels *kernels;
+    const hr_codec_request *request;
+    int32_t h, v;           /* sampling of luma against chroma */
+    int32_t across, down;   /* MCUs of the picture */
+    int32_t left, right;    /* MCU columns wanted */
+    int32_t top, bottom;    /* MCU rows wanted */
+    int32_t planes;         /* components wanted */
+    int32_t x0, x1, y0, y1; /* the window */
+    plane plane[HR_JPEG_COMPONENTS];
+    uint8_t *chroma[2];   /* upsampled rows */
+    int16_t (*quant)[64]; /* of each component */
+} decoder;
+
+/* ---- geometry ---- */
+
+static int32_t divide_up(int32_t a, int32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Which MCUs the window needs: fancy upsampling looks one chroma sample further. */
+static void choose_mcus(decoder *d)
+{
+    const hr_window *w = &d->request->window;
+    d->h = d->m.component[0].h;
+    d->v = d->m.component[0].v;
+    d->across = divide_up(d->m.width, 8 * d->h);
+    d->down = divide_up(d->m.height, 8 * d->v);
+    d->x0 = (int32_t)w->x;
+    d->x1 = (int32_t)(w->x + w->w);
+    d->y0 = (int32_t)w->y;
+    d->y1 = (int32_t)(w->y + w->h);
+    int32_t beside = d->h == 2 && d->planes > 1, above = d->v == 2 && d->planes > 1;
+    int32_t wide = divide_up(d->m.width, d->h), high = divide_up(d->m.height, d->v);
+    d->left = HR_MAX(d->x0 / d->h - beside, 0) / 8;
+    d->right = HR_MIN((d->x1 - 1) / d->h + beside, wide - 1) / 8 + 1;
+    d->top = HR_MAX(d->y0 / d->v - above, 0) / 8;
+    d->bottom = HR_MIN((d->y1 - 1) / d->v + above, high - 1) / 8 + 1;
+}
+
+static hr_status make_planes(decoder *d, hr_arena *arena, hr_error *error)
+{
+    size_t widest = 0;
+    for (int32_t i = 0; i < d->planes; i++) {
+        plane *p = &d->plane[i];
+        p->h = d->m.component[i].h;
+        p->v = d->m.component[i].v;
+        p->left = d->left * 8 * p->h;
+        p->width = divide_up(d->m.width * p->h, d->h);
+        p->height = divide_up(d->m.height * p->v, d->v);
+        p->ring = 8 * p->v * (d->v == 2 ? 2 : 1);
+        size_t samples = (size_t)(d->right - d->left) * 8 * (size_t)p->h;
+        widest = HR_MAX(widest, samples);
+        p->stride = ((samples + 63) & ~(size_t)63) + (size_t)2 * HR_JPEG_ROW_PAD;
+        p->rows = hr_arena_alloc(arena, p->stride * (size_t)p->ring, error);
+        if (!p->rows)
+            return HR_STATUS_NO_MEMORY;
+        p->rows += HR_JPEG_ROW_PAD;
+    }
+    for (int i = 0; i < 2 && d->planes > 1; i++) {
+        d->chroma[i] = hr_arena_alloc(arena, widest + 2 * HR_JPEG_ROW_PAD, error);
+        if (!d->chroma[i])
+            return HR_STATUS_NO_MEMORY;
+    }
+    return HR_STATUS_OK;
+}
+
+static uint8_t *plane_row(const plane *p, int32_t y)
+{
+    return p->rows + (size_t)(y & (p->ring - 1)) * p->stride;
+}
+
+/* ---- tables ---- */
+
+static hr_status make_tables(decoder *d, hr_arena *arena, bool *good, hr_error *error)
+{
+    hr_jpeg_huffman *built[2][HR_JPEG_TABLES] = {{NULL}};
+    d->quant = hr_arena_alloc(arena, (size_t)d->m.components * sizeof *d->quant, error);
+    if (!d->quant)
+        return HR_STATUS_NO_MEMORY;
+    *good = true;
+    int32_t n = 0;
+    for (int32_t i = 0; i < d->m.components && *good; i++) {
+        const hr_jpeg_component *c = &d->m.component[i];
+        const int number[2] = {c->dc, c->ac};
+        for (int ac = 0; ac < 2 && *good; ac++) {
+            hr_jpeg_huffman **t = &built[ac][number[ac]];
+            if (*t)
+                continue;
+            *t = hr_arena_alloc(arena, sizeof **t, error);
+            if (!*t)
+                return HR_STATUS_NO_MEMORY;
+            *good = hr_jpeg_huffman_build(*t, d->m.huffman[ac][number[ac]], ac != 0);
+        }
+        hr_jpeg_quant_build(d->quant[i], d->m.quant[c->quant], d->m.wide[c->quant]);
+        for (int32_t k = 0; k < c->h * c->v; k++)
+            d->scan.block[n++] = (hr_jpeg_block){
+                .dc = built[0][c->dc], .ac = built[1][c->ac], .quant = d->quant[i], .component = i};
+    }
+    d->scan.blocks = n;
+    return HR_STATUS_OK;
+}
+
+/* ---- rows of pixels ---- */
+
+/* Samples beyond the component's edges equal the last inside. */
+static void extend_row(const plane *p, uint8_t *row)
+{
+    if (p->left == 0)
+        row[-1] = row[0];
+    int32_t end = p->width - p->left;
+    if ((size_t)end < p->stride - HR_JPEG_ROW_PAD)
+        row[end] = row[end - 1];
+}
+
+/* A row of chroma as wide as the window. */
+static const uint8_t *chroma_row(decoder *d, int32_t i, int32_t y)
+{
+    const plane *p = &d->plane[i];
+    const hr_kernels *k = d->kernels;
+    uint8_t *dst = d->chroma[i - 1];
+    int32_t first = d->x0 / d->h, at = y / d->v, odd = y & 1;
+    size_t n = (size_t)((d->x1 - 1) / d->h + 1 - first);
+    uint8_t *near = plane_row(p, at), *far = near;
+    if (d->h == 2)
+        extend_row(p, near);
+    if (d->v == 2) {
+        far = plane_row(p, odd ? HR_MIN(at + 1, p->height - 1) : HR_MAX(at - 1, 0));
+        if (d->h == 2)
+            extend_row(p, far);
+    }
+    near += first - p->left;
+    far += first - p->left;
+    if (d->h == 1 && d->v == 1)
+        return near;
+    if (d->v == 2 && d->h == 2)
+        k->jpeg_h2v2(dst, near, far, n);
+    else if (d->v == 2)
+        k->jpeg_h1v2(dst, near, far, n, odd);
+    else if (d->h == 2)
+        k->jpeg_h2v1(dst, near, n);
+    else
+        k->jpeg_h4v1(dst, near, n);
+    return dst + (d->x0 - first * d->h);
+}
+
+static void write_row(decoder *d, int32_t y)
+{
+    const hr_kernels *k = d->kernels;
+    const hr_codec_request *q = d->request;
+    uint8_t *dst = (uint8_t *)q->dst + (size_t)(y - d->y0) * q->stride;
+    size_t n = (size_t)(d->x1 - d->x0);
+    const uint8_t *luma = plane_row(&d->plane[0], y) + (d->x0 - d->plane[0].left);
+    if (q->channels == 1) {
+        memcpy(dst, luma, n);
+    } else if (d->m.color == HR_JPEG_COLOR_GREY) {
+        k->jpeg_interleave(dst, luma, luma, luma, n);
+    } else {
+        const uint8_t *b = chroma_row(d, 1, y), *c = chroma_row(d, 2, y);
+        if (d->m.color == HR_JPEG_COLOR_YCC)
+            k->jpeg_ycc_rgb(dst, luma, b, c, n);
+        else
+            k->jpeg_interleave(dst, luma, b, c, n);
+    }
+}
+
+/* ---- the scan ---- */
+
+static bool run_mcus(decoder *d, int32_t mcus, bool wanted)
+{
+    while (mcus > 0) {
+        int32_t n = hr_jpeg_input_run(&d->input, &d->scan, mcus);
+        if (n == 0)
+            return false;
+        if (!(wanted ? d->kernels->jpeg_mcus : d->kernels->jpeg_skip)(&d->scan, n))
+            return false;
+        mcus -= n;
+    }
+    return true;
+}
+
+/* Where the blocks of an MCU row's first wanted MCU go. */
+static void aim_blocks(decoder *d, int32_t row)
+{
+    hr_jpeg_block *block = d->scan.block;
+    for (int32_t i = 0; i < d->m.components; i++) {
+        int32_t h = d->m.component[i].h, v = d->m.component[i].v;
+        for (int32_t k = 0; k < h * v; k++, block++) {
+            const plane *p = &d->plane[i];
+            block->dst = NULL;
+            if (i >= d->planes)
+                continue;
+            block->dst = plane_row(p, 8 * (row * v + k / h)) + (size_t)(k % h) * 8;
+            block->step = (size_t)h * 8;
+            block->stride = p->stride;
+        }
+    }
+}
+
+static bool decode_rows(decoder *d)
+{
+    int32_t y = d->y0, mcu_height = 8 * d->v;
+    for (int32_t row = 0; row < d->bottom; row++) {
+        if (row < d->top) {
+            if (!run_mcus(d, d->across, false))
+                return false;
+            continue;
+        }
+        aim_blocks(d, row);
+        if (!run_mcus(d, d->left, false) || !run_mcus(d, d->right - d->left, true))
+            return false;
+        if (row + 1 < d->bottom && !run_mcus(d, d->across - d->right, false))
+            return false;
+        /* the last row waits for the chroma below it */
+        int32_t ready = (row + 1) * mcu_height - (d->v == 2 && row + 1 < d->bottom);
+        for (int32_t end = HR_MIN(ready, d->y1); y < end; y++)
+            write_row(d, y);
+    }
+    return hr_jpeg_input_whole(&d->input, &d->scan);
+}
+
+/* Grey of a picture that holds red, green and blue is not a plane of it. */
+static bool is_ours(decoder *d, const uint8_t *bytes, size_t size, const hr_image_info *info)
+{
+    if (!hr_jpeg_markers_read(&d->m, bytes, size))
+        return false;
+    if (d->m.width != info->width || d->m.height != info->height)
+        return false;
+    return d->request->channels != 1 || d->m.color != HR_JPEG_COLOR_RGB;
+}
+
+hr_status hr_jpeg_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                         const hr_codec_request *request, hr_op_call *c, bool *done,
+                         hr_error *error)
+{
+    decoder d = {.request = request,
+                 .kernels = c->kernels ? c->kernels : hr_kernels_get(HR_CPU_LEVEL_AUTO)};
+    bool good;
+    *done = false;
+    if (!is_ours(&d, bytes, size, info))
+        return HR_STATUS_OK;
+    d.planes = request->channels == 1 ? 1 : d.m.components;
+    HR_TRY(make_tables(&d, c->arena, &good, error));
+    if (!good)
+        return HR_STATUS_OK;
+    choose_mcus(&d);
+    HR_TRY(make_planes(&d, c->arena, error));
+    HR_TRY(hr_jpeg_input_open(&d.input, &d.scan, bytes + d.m.scan, size - d.m.scan, d.m.restart,
+                              c->arena, error));
+    *done = decode_rows(&d);
+    return HR_STATUS_OK;
+}

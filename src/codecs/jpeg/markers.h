@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What stands before a JPEG scan, as far as our own decoder takes it. */
+#ifndef HR_CODECS_JPEG_MARKERS_H
+#define HR_CODECS_JPEG_MARKERS_H
+
+#include "core/core.h"
+#include "kernels/jpeg.h"
+
+enum { HR_JPEG_COMPONENTS = 3, HR_JPEG_TABLES = 4 };
+
+typedef enum hr_jpeg_color {
+    HR_JPEG_COLOR_GREY,
+    HR_JPEG_COLOR_YCC,
+    HR_JPEG_COLOR_RGB
+} hr_jpeg_color;
+
+typedef struct hr_jpeg_component {
+    uint8_t id, h, v;      /* sampling factors */
+    uint8_t quant, dc, ac; /* numbers of tables */
+} hr_jpeg_component;
+
+/* Borrows from the file. */
+typedef struct hr_jpeg_markers {
+    int32_t height, width, components;
+    hr_jpeg_component component[HR_JPEG_COMPONENTS];
+    hr_jpeg_color color;
+    int32_t restart;                           /* MCUs between markers, 0: none */
+    const uint8_t *quant[HR_JPEG_TABLES];      /* 64 values in zigzag order, or NULL */
+    bool wide[HR_JPEG_TABLES];                 /* of two bytes each */
+    const uint8_t *huffman[2][HR_JPEG_TABLES]; /* DC, AC: 16 counts, then symbols; or NULL */
+    size_t scan;                               /* where its data begins */
+} hr_jpeg_markers;
+
+/* False when the file is not one that we take: another process than sequential Huffman, odd
+ * sampling, several scans, or anything that is not as it should be. */
+bool hr_jpeg_markers_read(hr_jpeg_markers *m, const uint8_t *bytes, size_t size);
+
+/* Builds a table from 16 counts and their symbols, checked by hr_jpeg_markers_read; `ac`: symbols
+ * are runs and sizes, else sizes. False when its codes do not fit. */
+bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool ac);
+
+/* 64 quantisers in the order of HR_JPEG_PLACE. */
+void hr_jpeg_quant_build(int16_t quant[64], const uint8_t *definition, bool wide);
+
+#endif

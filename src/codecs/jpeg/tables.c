@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Nearly every file has tables of its own, so they are built for each: filled by runs, in a
+ * microsecond or two. */
+#include "codecs/jpeg/markers.h"
+
+#include "codecs/bytes.h"
+
+static const uint8_t zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                   12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                   35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                   58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+/* What the entropy decoder finds under a code of `length` bits. */
+static uint32_t entry_of(uint32_t length, uint32_t symbol, bool ac)
+{
+    uint32_t size = ac ? symbol & 15 : symbol, run = 1;
+    /* sixteen zeros have no value that could be stored */
+    if (ac && (symbol == 0xF0 || length + size > HR_JPEG_TOTAL_MAX))
+        return HR_JPEG_RUN_SLOW << 8;
+    if (ac)
+        run = size == 0 ? HR_JPEG_RUN_END : 1 + (symbol >> 4);
+    return size << 24 | length << 16 | run << 8 | (length + size);
+}
+
+/* Which one or two symbols an index begins with. */
+static void build_pairs(hr_jpeg_huffman *t)
+{
+    for (uint32_t i = 0; i < 1u << HR_JPEG_FAST_BITS; i++) {
+        uint32_t first = t->fast[i], total = first & 255, run = first >> 8 & 255;
+        uint64_t entry = (uint64_t)run << 56 | (uint64_t)total << 48 |
+                         (uint64_t)((0 - (first >> 24)) & 63) << 40 |
+                         (uint64_t)(first >> 16 & 255) << 32;
+        uint32_t second = t->fast[(i << (total & 15)) & ((1u << HR_JPEG_FAST_BITS) - 1)];
+        uint32_t code = second >> 16 & 255, both = total + (second & 255);
+        if (run <= 16 && (second & 255) > 0 && total + code <= HR_JPEG_FAST_BITS &&
+            both <= HR_JPEG_TOTAL_MAX)
+            entry |= ((0 - (second >> 24)) & 63) << 24 | (total + code) << 16 |
+                     (run + (second >> 8 & 255)) << 8 | both;
+        else
+            entry |= run << 8 | total;
+        t->pair[i] = entry;
+    }
+}
+
+bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool ac)
+{
+    const uint8_t *symbols = definition + 16;
+    uint32_t code = 0, filled = 0; /* code of 16 bits; entries of the fast table */
+    int32_t first = 0;
+    t->limit[0] = 0;
+    for (uint32_t length = 1; length <= 16; length++) {
+        uint32_t count = definition[length - 1], each = 1u << (16 - length);
+        t->offset[length] = first - (int32_t)(code >> (16 - length));
+        code += count * each;
+        if (count > 0 && code > 0x10000 - each) /* no code may be all ones */
+            return false;
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t symbol = symbols[(uint32_t)first + i];
+            if (!ac && symbol > 15)
+                return false;
+            t->symbols[(uint32_t)first + i] = (uint8_t)symbol;
+            if (length > HR_JPEG_FAST_BITS)
+                continue;
+            uint32_t entry = entry_of(length, symbol, ac);
+            for (uint32_t end = filled + (each >> (16 - HR_JPEG_FAST_BITS)); filled < end; filled++)
+                t->fast[filled] = entry;
+        }
+        first += (int32_t)count;
+        t->limit[length] = code;
+    }
+    t->limit[17] = code;
+    while (filled < 1u << HR_JPEG_FAST_BITS)
+        t->fast[filled++] = HR_JPEG_RUN_SLOW << 8;
+    if (ac)
+        build_pairs(t);
+    return true;
+}
+
+void hr_jpeg_quant_build(int16_t quant[64], const uint8_t *definition, bool wide)
+{
+    for (size_t i = 0; i < 64; i++) {
+        uint32_t v = wide ? hr_get_be16(definition + 2 * i) : definition[i];
+        quant[HR_JPEG_PLACE(zigzag[i] / 8, zigzag[i] % 8)] = (int16_t)v;
+    }
+}

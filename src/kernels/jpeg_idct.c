@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The accurate integer inverse DCT, with the arithmetic that libjpeg-turbo has on x86-64: products
+ * and sums of two inputs wrap at 16 bits, what a pass gives saturates to 16 bits, unless only the
+ * first row is there: then it wraps. Real pictures never come near these limits. */
+#include "kernels/jpeg.h"
+#include "kernels/level.h"
+
+#include <string.h>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum { CONST_BITS = 13, PASS1_BITS = 2, CENTER = 128 };
+
+/* 13 bits of fraction; sums of two constants where both factors meet the same input. */
+enum {
+    F_0_298 = 2446,
+    F_0_390 = 3196,
+    F_0_541 = 4433,
+    F_0_765 = 6270,
+    F_0_899 = 7373,
+    F_1_175 = 9633,
+    F_1_501 = 12299,
+    F_1_847 = 15137,
+    F_1_961 = 16069,
+    F_2_053 = 16819,
+    F_2_562 = 20995,
+    F_3_072 = 25172,
+    EVEN_2_2 = F_0_541,
+    EVEN_2_6 = F_0_541 - F_1_847,
+    EVEN_3_2 = F_0_541 + F_0_765,
+    EVEN_3_6 = F_0_541,
+    ODD_3_3 = F_1_175 - F_1_961,
+    ODD_3_4 = F_1_175,
+    ODD_4_3 = F_1_175,
+    ODD_4_4 = F_1_175 - F_0_390,
+    ODD_0_7 = F_0_298 - F_0_899,
+    ODD_0_1 = -F_0_899,
+    ODD_1_5 = F_2_053 - F_2_562,
+    ODD_1_3 = -F_2_562,
+    ODD_2_3 = F_3_072 - F_2_562,
+    ODD_2_5 = -F_2_562,
+    ODD_3_1 = F_1_501 - F_0_899,
+    ODD_3_7 = -F_0_899
+};
+
+static inline int16_t saturate(int32_t v)
+{
+    return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
+}
+
+static inline uint32_t mul(int16_t a, int32_t b)
+{
+    return (uint32_t)(a * b);
+}
+
+/* One dimension: out[i * step] = in's inverse DCT, rounded off by `shift` bits. */
+static inline void idct_1d(int16_t *out, int step, const int16_t in[8], int shift)
+{
+    int16_t sum = (int16_t)(in[0] + in[4]), difference = (int16_t)(in[0] - in[4]);
+    uint32_t round = 1u << (shift - 1);
+    uint32_t even0 = ((uint32_t)sum << CONST_BITS) + round;
+    uint32_t even1 = ((uint32_t)difference << CONST_BITS) + round;
+    uint32_t even2 = mul(in[2], EVEN_2_2) + mul(in[6], EVEN_2_6);
+    uint32_t even3 = mul(in[2], EVEN_3_2) + mul(in[6], EVEN_3_6);
+    int16_t z3 = (int16_t)(in[7] + in[3]), z4 = (int16_t)(in[5] + in[1]);
+    uint32_t odd3 = mul(z3, ODD_3_3) + mul(z4, ODD_3_4);
+    uint32_t odd4 = mul(z3, ODD_4_3) + mul(z4, ODD_4_4);
+    const uint32_t even[4] = {even0 + even3, even1 + even2, even1 - even2, even0 - even3};
+    const uint32_t odd[4] = {mul(in[1], ODD_3_1) + mul(in[7], ODD_3_7) + odd4,
+                             mul(in[5], ODD_2_5) + mul(in[3], ODD_2_3) + odd3,
+                             mul(in[5], ODD_1_5) + mul(in[3], ODD_1_3) + odd4,
+                             mul(in[1], ODD_0_1) + mul(in[7], ODD_0_7) + odd3};
+    for (int i = 0; i < 4; i++) {
+        out[i * step] = saturate((int32_t)(even[i] + odd[i]) >> shift);
+        out[(7 - i) * step] = saturate((int32_t)(even[i] - odd[i]) >> shift);
+    }
+}
+
+static inline uint8_t sample(int16_t v)
+{
+    return (uint8_t)((v < -CENTER ? -CENTER : v > CENTER - 1 ? CENTER - 1 : v) + CENTER);
+}
+
+static inline int16_t scaled(int16_t coef, int16_t quant)
+{
+    return (int16_t)((uint32_t)coef * (uint32_t)quant);
+}
+
+static inline int16_t first_row(const int16_t *coef, const int16_t *quant, int c)
+{
+    return (int16_t)((uint32_t)scaled(coef[c], quant[c]) << PASS1_BITS);
+}
+
+static inline void idct_row(uint8_t *dst, const int16_t in[8])
+{
+    int16_t out[8];
+    idct_1d(out, 1, in, CONST_BITS + PASS1_BITS + 3);
+    for (int i = 0; i < 8; i++)
+        dst[i] = sample(out[i]);
+}
+
+/* Only DC: every sample is the same. */
+static inline void idct_dc(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant)
+{
+    int v = (first_row(coef, quant, 0) + (1 << (PASS1_BITS + 2))) >> (PASS1_BITS + 3);
+    uint64_t eight = 0x0101010101010101u * sample((int16_t)v);
+    for (int y = 0; y < 8; y++)
+        memcpy(dst + (size_t)y * stride, &eight, 8);
+}
+
+/* Only the first row of coefficients: all rows of samples are the same. */
+static inline void idct_flat(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant)
+{
+    int16_t in[8];
+    for (int c = 0; c < 8; c++)
+        in[c] = first_row(coef, quant, c);
+    idct_row(dst, in);
+    for (int y = 1; y < 8; y++)
+        memcpy(dst + (size_t)y * stride, dst, 8);
+}
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+static inline __m256i pair(int first, int second)
+{
+    return _mm256_set1_epi32((int)((uint32_t)(uint16_t)first | (uint32_t)second << 16));
+}
+
+/* One dimension of all eight columns. Inputs 0 and 4 in two halves, the others interleaved in
+ * pairs, columns 0-3 in the lower half; outputs as 32 bits. */
+static inline __attribute__((always_inline)) void idct_8(__m256i out[8], __m256i v04, __m256i v17,
+                                                         __m256i v53, __m256i v26, int shift)
+{
+    __m128i v0 = _mm256_castsi256_si128(v04), v4 = _mm256_extracti128_si256(v04, 1);
+    __m256i round = _mm256_set1_epi32(1 << (shift - 1));
+    __m256i even0 = _mm256_cvtepi16_epi32(_mm_add_epi16(v0, v4));
+    __m256i even1 = _mm256_cvtepi16_epi32(_mm_sub_epi16(v0, v4));
+    even0 = _mm256_add_epi32(_mm256_slli_epi32(even0, CONST_BITS), round);
+    even1 = _mm256_add_epi32(_mm256_slli_epi32(even1, CONST_BITS), round);
+    __m256i even2 = _mm256_madd_epi16(v26, pair(EVEN_2_2, EVEN_2_6));
+    __m256i even3 = _mm256_madd_epi16(v26, pair(EVEN_3_2, EVEN_3_6));
+    __m256i z43 = _mm256_add_epi16(v17, v53);
+    __m256i odd3 = _mm256_madd_epi16(z43, pair(ODD_3_4, ODD_3_3));
+    __m256i odd4 = _mm256_madd_epi16(z43, pair(ODD_4_4, ODD_4_3));
+    __m256i even[4] = {_mm256_add_epi32(even0, even3), _mm256_add_epi32(even1, even2),
+                       _mm256_sub_epi32(even1, even2), _mm256_sub_epi32(even0, even3)};
+    __m256i odd[4] = {
+        _mm256_add_epi32(_mm256_madd_epi16(v17, pair(ODD_3_1, ODD_3_7)), odd4),
+        _mm256_add_epi32(_mm256_madd_epi16(v53, pair(ODD_2_5, ODD_2_3)), odd3),
+        _mm256_add_epi32(_mm256_madd_epi16(v53, pair(ODD_1_5, ODD_1_3)), odd4),
+        _mm256_add_epi32(_mm256_madd_epi16(v17, pair(ODD_0_1, ODD_0_7)), odd3),
+    };
+    for (int i = 0; i < 4; i++) {
+        out[i] = _mm256_srai_epi32(_mm256_add_epi32(even[i], odd[i]), shift);
+        out[7 - i] = _mm256_srai_epi32(_mm256_sub_epi32(even[i], odd[i]), shift);
+    }
+}
+
+/* Outputs of the columns become inputs of the rows: column c beside column c + 4. */
+static inline void transpose(__m256i v[4], const __m256i in[8])
+{
+    __m256i p04 = _mm256_packs_epi32(in[0], in[4]), p15 = _mm256_packs_epi32(in[1], in[5]);
+    __m256i p26 = _mm256_packs_epi32(in[2], in[6]), p37 = _mm256_packs_epi32(in[3], in[7]);
+    __m256i r01 = _mm256_unpacklo_epi16(p04, p15), r45 = _mm256_unpackhi_epi16(p04, p15);
+    __m256i r23 = _mm256_unpacklo_epi16(p26, p37), r67 = _mm256_unpackhi_epi16(p26, p37);
+    __m256i a = _mm256_unpacklo_epi32(r01, r23), b = _mm256_unpacklo_epi32(r45, r67);
+    __m256i c = _mm256_unpackhi_epi32(r01, r23), d = _mm256_unpackhi_epi32(r45, r67);
+    v[0] = _mm256_unpacklo_epi64(a, b);
+    v[1] = _mm256_unpackhi_epi64(a, b);
+    v[2] = _mm256_unpacklo_epi64(c, d);
+    v[3] = _mm256_unpackhi_epi64(c, d);
+}
+
+static inline void store_rows(uint8_t *dst, size_t stride, const __m256i out[8])
+{
+    const __m256i turn = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0,
+                                          4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m256i center = _mm256_set1_epi8((char)CENTER);
+    __m256i a =
+        _mm256_packs_epi16(_mm256_packs_epi32(out[0], out[1]), _mm256_packs_epi32(out[2], out[3]));
+    __m256i b =
+        _mm256_packs_epi16(_mm256_packs_epi32(out[4], out[5]), _mm256_packs_epi32(out[6], out[7]));
+    a = _mm256_shuffle_epi8(_mm256_add_epi8(a, center), turn);
+    b = _mm256_shuffle_epi8(_mm256_add_epi8(b, center), turn);
+    __m256i r0145 = _mm256_unpacklo_epi32(a, b), r2367 = _mm256_unpackhi_epi32(a, b);
+    const __m128i rows[4] = {_mm256_castsi256_si128(r0145), _mm256_castsi256_si128(r2367),
+                             _mm256_extracti128_si256(r0145, 1),
+                             _mm256_extracti128_si256(r2367, 1)};
+    for (int i = 0; i < 4; i++) {
+        _mm_storel_epi64((__m128i *)dst, rows[i]);
+        _mm_storeh_pd((double *)(void *)(dst + stride), _mm_castsi128_pd(rows[i]));
+        dst += 2 * stride;
+    }
+}
+
+void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
+                               const int16_t *quant, int32_t last)
+{
+    if (last == 0) {
+        idct_dc(dst, stride, coef, quant);
+        return;
+    }
+    const __m256i *in = (const __m256i *)(const void *)coef;
+    const __m256i *by = (const __m256i *)(const void *)quant;
+    /* no array that is copied in a loop: gcc makes 16-byte moves through memory of it */
+    __m256i v04 = _mm256_load_si256(in), v17 = _mm256_load_si256(in + 1);
+    __m256i v53 = _mm256_load_si256(in + 2), v26 = _mm256_load_si256(in + 3);
+    __m256i v[4], out[8], below = _mm256_or_si256(_mm256_or_si256(v17, v53), v26);
+    below = _mm256_or_si256(below, _mm256_permute2x128_si256(v04, v04, 0x81));
+    if (_mm256_testz_si256(below, below)) {
+        idct_flat(dst, stride, coef, quant);
+        return;
+    }
+    v04 = _mm256_mullo_epi16(v04, _mm256_load_si256(by));
+    v17 = _mm256_mullo_epi16(v17, _mm256_load_si256(by + 1));
+    v53 = _mm256_mullo_epi16(v53, _mm256_load_si256(by + 2));
+    v26 = _mm256_mullo_epi16(v26, _mm256_load_si256(by + 3));
+    idct_8(out, v04, v17, v53, v26, CONST_BITS - PASS1_BITS);
+    transpose(v, out);
+    const __m256i interleave =
+        _mm256_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15, 0, 1, 8, 9, 2, 3, 10,
+                         11, 4, 5, 12, 13, 6, 7, 14, 15);
+    __m256i y15 = _mm256_permute4x64_epi64(v[1], _MM_SHUFFLE(3, 1, 2, 0));
+    __m256i y26 = _mm256_permute4x64_epi64(v[2], _MM_SHUFFLE(3, 1, 2, 0));
+    __m256i y73 = _mm256_permute4x64_epi64(v[3], _MM_SHUFFLE(1, 3, 0, 2));
+    idct_8(out, v[0], _mm256_unpacklo_epi16(y15, y73), _mm256_unpackhi_epi16(y15, y73),
+           _mm256_shuffle_epi8(y26, interleave), CONST_BITS + PASS1_BITS + 3);
+    store_rows(dst, stride, out);
+}
+
+#elif defined(__SSE2__)
+
+static inline __m128i pair(int first, int second)
+{
+    return _mm_set1_epi32((int)((uint32_t)(uint16_t)first | (uint32_t)second << 16));
+}
+
+/* One dimension of four columns: 0 + 4 and 0 - 4 in the upper halves of 32 bits, the others
+ * interleaved in pairs. */
+static inline __attribute__((always_inline)) void idct_4(__m128i out[8], __m128i sum,
+                                                         __m128i difference, __m128i v17,
+                                                         __m128i v53, __m128i v26, int shift)
+{
+    __m128i round = _mm_set1_epi32(1 << (shift - 1));
+    __m128i even0 = _mm_add_epi32(_mm_srai_epi32(sum, 16 - CONST_BITS), round);
+    __m128i even1 = _mm_add_epi32(_mm_srai_epi32(difference, 16 - CONST_BITS), round);
+    __m128i even2 = _mm_madd_epi16(v26, pair(EVEN_2_2, EVEN_2_6));
+    __m128i even3 = _mm_madd_epi16(v26, pair(EVEN_3_2, EVEN_3_6));
+    __m128i z43 = _mm_add_epi16(v17, v53);
+    __m128i odd3 = _mm_madd_epi16(z43, pair(ODD_3_4, ODD_3_3));
+    __m128i odd4 = _mm_madd_epi16(z43, pair(ODD_4_4, ODD_4_3));
+    __m128i even[4] = {_mm_add_epi32(even0, even3), _mm_add_epi32(even1, even2),
+                       _mm_sub_epi32(even1, even2), _mm_sub_epi32(even0, even3)};
+    __m128i odd[4] = {_mm_add_epi32(_mm_madd_epi16(v17, pair(ODD_3_1, ODD_3_7)), odd4),
+                      _mm_add_epi32(_mm_madd_epi16(v53, pair(ODD_2_5, ODD_2_3)), odd3),
+                      _mm_add_epi32(_mm_madd_epi16(v53, pair(ODD_1_5, ODD_1_3)), odd4),
+                      _mm_add_epi32(_mm_madd_epi16(v17, pair(ODD_0_1, ODD_0_7)), odd3)};
+    for (int i = 0; i < 4; i++) {
+        out[i] = _mm_srai_epi32(_mm_add_epi32(even[i], odd[i]), shift);
+        out[7 - i] = _mm_srai_epi32(_mm_sub_epi32(even[i], odd[i]), shift);
+    }
+}
+
+/* Eight columns; pairs as two halves each. The output is turned: out[c] holds column c. */
+static inline __attribute__((always_inline)) void idct_8(__m128i out[8], __m128i v0, __m128i v4,
+                                                         const __m128i v17[2], const __m128i v53[2],
+                                                         const __m128i v26[2], int shift)
+{
+    const __m128i zero = _mm_setzero_si128();
+    __m128i sum = _mm_add_epi16(v0, v4), difference = _mm_sub_epi16(v0, v4);
+    __m128i low[8], high[8], a[8], b[8];
+    idct_4(low, _mm_unpacklo_epi16(zero, sum), _mm_unpacklo_epi16(zero, difference), v17[0], v53[0],
+           v26[0], shift);
+    idct_4(high, _mm_unpackhi_epi16(zero, sum), _mm_unpackhi_epi16(zero, difference), v17[1],
+           v53[1], v26[1], shift);
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm_packs_epi32(low[i], high[i]);
+    for (int i = 0; i < 4; i++) {
+        b[2 * i] = _mm_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
+        b[2 * i + 1] = _mm_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; i++) { /* rows 4 i to 4 i + 3, columns 0-1, 2-3, 4-5, 6-7 */
+        a[4 * i] = _mm_unpacklo_epi32(b[4 * i], b[4 * i + 2]);
+        a[4 * i + 1] = _mm_unpackhi_epi32(b[4 * i], b[4 * i + 2]);
+        a[4 * i + 2] = _mm_unpacklo_epi32(b[4 * i + 1], b[4 * i + 3]);
+        a[4 * i + 3] = _mm_unpackhi_epi32(b[4 * i + 1], b[4 * i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        out[2 * i] = _mm_unpacklo_epi64(a[i], a[4 + i]);
+        out[2 * i + 1] = _mm_unpackhi_epi64(a[i], a[4 + i]);
+    }
+}
+
+/* Two rows of samples. */
+static inline void store_two(uint8_t *dst, size_t stride, __m128i first, __m128i second)
+{
+    __m128i v = _mm_add_epi8(_mm_packs_epi16(first, second), _mm_set1_epi8((char)CENTER));
+    _mm_storel_epi64((__m128i *)(void *)dst, v);
+    _mm_storel_epi64((__m128i *)(void *)(dst + stride), _mm_srli_si128(v, 8));
+}
+
+void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
+                               const int16_t *quant, int32_t last)
+{
+    const __m128i *in = (const __m128i *)(const void *)coef;
+    const __m128i *by = (const __m128i *)(const void *)quant;
+    if (last == 0) {
+        idct_dc(dst, stride, coef, quant);
+        return;
+    }
+    __m128i below = in[1], v[8], x[8];
+    for (int i = 2; i < 8; i++)
+        below = _mm_or_si128(below, in[i]);
+    if (_mm_movemask_epi8(_mm_cmpeq_epi8(below, _mm_setzero_si128())) == 0xFFFF) {
+        idct_flat(dst, stride, coef, quant);
+        return;
+    }
+    for (int i = 0; i < 8; i++)
+        v[i] = _mm_mullo_epi16(in[i], by[i]);
+    idct_8(x, v[0], v[1], v + 2, v + 4, v + 6, CONST_BITS - PASS1_BITS);
+    const __m128i v17[2] = {_mm_unpacklo_epi16(x[1], x[7]), _mm_unpackhi_epi16(x[1], x[7])};
+    const __m128i v53[2] = {_mm_unpacklo_epi16(x[5], x[3]), _mm_unpackhi_epi16(x[5], x[3])};
+    const __m128i v26[2] = {_mm_unpacklo_epi16(x[2], x[6]), _mm_unpackhi_epi16(x[2], x[6])};
+    idct_8(v, x[0], x[4], v17, v53, v26, CONST_BITS + PASS1_BITS + 3);
+    for (size_t i = 0; i < 4; i++)
+        store_two(dst + 2 * i * stride, stride, v[2 * i], v[2 * i + 1]);
+}
+
+#else
+
+void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
+                               const int16_t *quant, int32_t last)
+{
+    int16_t rows[64];
+    int32_t below = 0;
+    if (last == 0) {
+        idct_dc(dst, stride, coef, quant);
+        return;
+    }
+    for (int i = 8; i < 64; i++)
+        below |= coef[i];
+    if (below == 0) {
+        idct_flat(dst, stride, coef, quant);
+        return;
+    }
+    for (int c = 0; c < 8; c++) {
+        int16_t in[8];
+        for (int r = 0; r < 8; r++)
+            in[r] = scaled(coef[HR_JPEG_PLACE(r, c)], quant[HR_JPEG_PLACE(r, c)]);
+        idct_1d(rows + c, 8, in, CONST_BITS - PASS1_BITS);
+    }
+    for (int r = 0; r < 8; r++)
+        idct_row(dst + (size_t)r * stride, rows + 8 * r);
+}
+
+#endif
