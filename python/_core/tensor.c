@@ -142,6 +142,11 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwarg
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream,
                                      &max_version, &device, &copy))
         return NULL;
+    if ((device != Py_None && !PyTuple_Check(device)) ||
+        (max_version != Py_None && !PyTuple_Check(max_version))) {
+        PyErr_SetString(PyExc_TypeError, "__dlpack__: dl_device and max_version are pairs");
+        return NULL;
+    }
     if (stream != Py_None) {
         PyErr_SetString(PyExc_BufferError, "stream: this tensor is in host memory");
         return NULL;

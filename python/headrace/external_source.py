@@ -141,7 +141,7 @@ def make_batch(
             return _core.make_batch(TensorListCPU, data, layout, copy)
         _check_sample(data)
         return _core.make_batch_dense(TensorListCPU, data, layout, copy)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise RuntimeError(f"{label}: {error}") from error
 
 
@@ -292,6 +292,7 @@ def _each(value: Any, count: int, what: str) -> list[Any]:
 
 # ---- the operator ----
 
+_MOST_OUTPUTS = 64  # of any operator
 _OWN = "layout dtype ndim cuda_stream use_copy_kernel blocking parallel no_copy".split()
 _OWN += "prefetch_queue_depth bytes_per_sample_hint batch batch_info repeat_last device".split()
 
@@ -359,6 +360,15 @@ def _check_names(kwargs: dict[str, Any]) -> None:
             raise KeyError(f'Argument "{key}" is not defined for operator "ExternalSource".')
 
 
+def _check_outputs(count: Any) -> None:
+    if not isinstance(count, (int, type(None))):
+        raise TypeError(f"``num_outputs`` of ExternalSource must be an integer, not {count!r}.")
+    if count is not None and not 1 <= count <= _MOST_OUTPUTS:
+        raise RuntimeError(
+            f"``num_outputs`` of ExternalSource is {count}; allowed are 1 .. {_MOST_OUTPUTS}."
+        )
+
+
 def _make_node(
     source: Any, num_outputs: int | None, cycle: Any, name: str | None, args: dict[str, Any]
 ) -> DataNode | list[DataNode]:
@@ -381,6 +391,9 @@ def _make_node(
         raise ValueError(
             "The parameter ``num_outputs`` is only valid when using ``source`` to provide data."
         )
+    _check_outputs(num_outputs)
+    if not isinstance(name, (str, type(None))):
+        raise TypeError(f"The name of an operator must be a string, not {type(name).__name__}.")
     if name is not None and num_outputs is not None:
         raise RuntimeError("``num_outputs`` is not compatible with named `external_source`.")
     feeder = Source(

@@ -403,3 +403,137 @@ def test_every_prefix_of_a_file(cut: int) -> None:
         with contextlib.suppress(RuntimeError):
             assert pipe.run()[0][0].shape() == [16, 16, 3]
             assert pipe.errors() or kind in ("BMP", "PPM", "WEBP") or cut > 650
+
+
+# ---- arrays from Python ----
+
+RECORD = np.zeros(2, dtype=[("a", "i4")])
+TWO = np.arange(12.0).reshape(2, 6)
+
+
+class Interface:
+    """An object that lies about its memory."""
+
+    def __init__(self, **fields: object) -> None:
+        base = {"shape": (2, 4), "typestr": "<f4", "data": (0, False), "version": 3}
+        self.__array_interface__ = {**base, **fields}
+
+
+class Capsule:
+    def __dlpack__(self, **_: object) -> object:
+        return 5
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
+
+
+NO_BATCH = {
+    "objects": np.array([1, "a"], dtype=object),
+    "strings": np.array(["a", "b"]),
+    "complex": TWO.astype("c8"),
+    "dates": TWO.astype("M8[s]"),
+    "records": RECORD,
+    "big endian": TWO.astype(">f4"),
+    "long double": TWO.astype(np.longdouble),
+    "scalar": np.array(5),
+    "no samples": np.zeros((0, 4)),
+    "too many samples": [np.zeros(3)] * 4,
+    "too many dimensions": np.zeros((2,) + (1,) * 9),
+    "two types": [np.zeros(3), np.zeros(3, np.int32)],
+    "two dimensions": [np.zeros(3), np.zeros((3, 1))],
+    "nothing": None,
+    "a list of nothing": [None, None],
+    "a list of lists": [[1, 2], [3, 4]],
+    "text": "abc",
+    "a number": 1.5,
+    "a generator": (sample for sample in TWO),
+    "no memory": Interface(),
+    "a huge shape": Interface(shape=(2, 2**62)),
+    "a negative shape": Interface(shape=(-1,)),
+    "no shape": Interface(shape="abc", typestr=5),
+    "bytes and strides": Interface(data=b"ab", strides=(1, 2, 3)),
+    "no capsule": Capsule(),
+}
+
+
+def passed_on(data: object, **options: object) -> Pipeline:
+    pipe = Pipeline(batch_size=3, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(lambda: data, **options))
+    return pipe
+
+
+@pytest.mark.parametrize("what", NO_BATCH)
+def test_what_is_no_batch(what: str) -> None:
+    with pytest.raises(RuntimeError, match=r"external_source .*test_bad_input\.py:\d+"):
+        passed_on(NO_BATCH[what]).run()
+
+
+def test_odd_arrays() -> None:
+    for array in (TWO[::-1, ::2], np.broadcast_to(TWO[0], (3, 6)), np.zeros((2, 0)), TWO > 3):
+        (batch,) = passed_on(array).run()
+        assert np.array_equal(np.asarray(batch.as_array()), array)
+    torch = pytest.importorskip("torch")
+    assert passed_on(torch.zeros(2, 3)).run()[0][0].shape() == [3]
+    for tensor in (torch.zeros(2, 3, requires_grad=True), torch.zeros(2, 3).to_sparse()):
+        with pytest.raises(RuntimeError, match="external_source"):
+            passed_on(tensor).run()
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"layout": "HWC"}, RuntimeError),
+        ({"layout": "ABCDEFGHIJ"}, ValueError),
+        ({"layout": "HH"}, ValueError),
+        ({"layout": "\u00e9"}, ValueError),
+        ({"layout": "H\0"}, ValueError),
+        ({"layout": 5}, TypeError),
+        ({"dtype": "x"}, ValueError),
+        ({"ndim": -1}, RuntimeError),
+        ({"ndim": "x"}, TypeError),
+        ({"num_outputs": 0}, RuntimeError),
+        ({"num_outputs": 10**9}, RuntimeError),
+        ({"num_outputs": "x"}, TypeError),
+        ({"name": 5}, TypeError),
+        ({"name": "a\0b"}, ValueError),
+        ({"name": "\udcff"}, ValueError),
+        ({"cycle": "x"}, ValueError),
+    ],
+    ids=str,
+)
+def test_wrong_declarations(options: dict[str, object], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        passed_on(TWO, **options).run()
+
+
+def test_dlpack_arguments() -> None:
+    sample = passed_on(TWO).run()[0][0]
+    for wrong in ({"max_version": "x"}, {"max_version": (1,)}, {"dl_device": 5}):
+        with pytest.raises(TypeError):
+            sample.__dlpack__(**wrong)
+
+
+def test_damaged_serialized_pipelines(photos_root: Path) -> None:
+    """Any bytes give a pipeline or an error."""
+    good = resized(photos_root).serialize()
+    rng = np.random.default_rng(1)
+    refused = 0
+    for _ in range(300):
+        data = bytearray(good)
+        for _ in range(rng.integers(1, 4)):
+            at = int(rng.integers(len(data)))
+            what = rng.integers(4)
+            if what == 0:
+                data[at] = rng.integers(256)
+            elif what == 1:
+                del data[at : at + int(rng.integers(1, 30))]
+            elif what == 2:
+                data[at:at] = bytes(data[max(0, at - 20) : at])
+            else:
+                data[at : at + 1] = rng.choice([b"-1", b"99", b"9999999999", b"1e308"])
+        try:
+            Pipeline.deserialize(bytes(data), num_threads=1, host_memory_limit=1 << 28).run()
+        except (ValueError, TypeError, RuntimeError, KeyError, MemoryError, IndexError):
+            refused += 1
+    assert refused > 200
