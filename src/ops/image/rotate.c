@@ -227,8 +227,8 @@ const hr_op_def hr_op_rotate = {
     HR_OP_ABI,
     .name = "rotate",
     .doc = "Rotates pictures and volumes about their centre. Without `size` or `keep_size` the "
-           "output is as large as the "
-           "rotated input; frames of a sequence share their size and may have an angle each.",
+           "output is as large as the rotated input; frames of a sequence share their size and may "
+           "have an angle each.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = rotate_arg_defs,

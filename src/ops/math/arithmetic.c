@@ -13,61 +13,13 @@ typedef struct arithmetic_args {
     float fvalue;
 } arithmetic_args;
 
-static const char *const op_names[HR_MATH_OP_COUNT] = {[HR_MATH_OP_ADD] = "add",
-                                                       [HR_MATH_OP_SUB] = "sub",
-                                                       [HR_MATH_OP_MUL] = "mul",
-                                                       [HR_MATH_OP_DIV] = "div",
-                                                       [HR_MATH_OP_FLOORDIV] = "floordiv",
-                                                       [HR_MATH_OP_MOD] = "mod",
-                                                       [HR_MATH_OP_POW] = "pow",
-                                                       [HR_MATH_OP_MIN] = "min",
-                                                       [HR_MATH_OP_MAX] = "max",
-                                                       [HR_MATH_OP_AND] = "and",
-                                                       [HR_MATH_OP_OR] = "or",
-                                                       [HR_MATH_OP_XOR] = "xor",
-                                                       [HR_MATH_OP_LSHIFT] = "lshift",
-                                                       [HR_MATH_OP_RSHIFT] = "rshift",
-                                                       [HR_MATH_OP_EQ] = "eq",
-                                                       [HR_MATH_OP_NE] = "ne",
-                                                       [HR_MATH_OP_LT] = "lt",
-                                                       [HR_MATH_OP_LE] = "le",
-                                                       [HR_MATH_OP_GT] = "gt",
-                                                       [HR_MATH_OP_GE] = "ge",
-                                                       [HR_MATH_OP_NEG] = "neg",
-                                                       [HR_MATH_OP_POS] = "pos",
-                                                       [HR_MATH_OP_ABS] = "abs",
-                                                       [HR_MATH_OP_INVERT] = "invert",
-                                                       [HR_MATH_OP_FPOW] = "fpow",
-                                                       [HR_MATH_OP_ATAN2] = "atan2",
-                                                       [HR_MATH_OP_SQRT] = "sqrt",
-                                                       [HR_MATH_OP_RSQRT] = "rsqrt",
-                                                       [HR_MATH_OP_CBRT] = "cbrt",
-                                                       [HR_MATH_OP_EXP] = "exp",
-                                                       [HR_MATH_OP_LOG] = "log",
-                                                       [HR_MATH_OP_LOG2] = "log2",
-                                                       [HR_MATH_OP_LOG10] = "log10",
-                                                       [HR_MATH_OP_FABS] = "fabs",
-                                                       [HR_MATH_OP_FLOOR] = "floor",
-                                                       [HR_MATH_OP_CEIL] = "ceil",
-                                                       [HR_MATH_OP_SIN] = "sin",
-                                                       [HR_MATH_OP_COS] = "cos",
-                                                       [HR_MATH_OP_TAN] = "tan",
-                                                       [HR_MATH_OP_ASIN] = "asin",
-                                                       [HR_MATH_OP_ACOS] = "acos",
-                                                       [HR_MATH_OP_ATAN] = "atan",
-                                                       [HR_MATH_OP_SINH] = "sinh",
-                                                       [HR_MATH_OP_COSH] = "cosh",
-                                                       [HR_MATH_OP_TANH] = "tanh",
-                                                       [HR_MATH_OP_ASINH] = "asinh",
-                                                       [HR_MATH_OP_ACOSH] = "acosh",
-                                                       [HR_MATH_OP_ATANH] = "atanh"};
+#define NAME(id, text) [id] = (text),
+static const char *const op_names[HR_MATH_OP_COUNT] = {HR_MATH_OPS(NAME)};
 
+#define CHOICE(id, text) "|" text
 static const hr_arg_def arithmetic_arg_defs[] = {
     HR_ARG(arithmetic_args, op, STRING, HR_ARG_REQUIRED, NULL, "The operator.",
-           .choices = "add|sub|mul|div|floordiv|mod|pow|fpow|atan2|min|max|and|or|xor|lshift|"
-                      "rshift|eq|ne|lt|le|gt|ge|neg|pos|abs|invert|"
-                      "sqrt|rsqrt|cbrt|exp|log|log2|log10|fabs|floor|ceil|sin|cos|"
-                      "tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh"),
+           .choices = &HR_MATH_OPS(CHOICE)[1]),
     HR_ARG(arithmetic_args, const_side, INT, 0, "-1",
            "Which operand is a constant: 0 the left one, 1 the right one, -1 none.", .min = -1,
            .max = 1),
@@ -383,8 +335,7 @@ const hr_op_def hr_op_arithmetic = {
     .name = "_arithmetic",
     .doc = "One operator or function on the elements of one or two tensors, or of a tensor and a "
            "constant. Integers wrap; integer division truncates towards zero; `/` and functions on "
-           "integers "
-           "gives FLOAT; comparisons give BOOL and compare by value.",
+           "integers give FLOAT; comparisons give BOOL and compare by value.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
     .args = arithmetic_arg_defs,
