@@ -486,10 +486,14 @@ def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
 
 def test_a_limit_that_nothing_fits(photos_root: Path) -> None:
     for policy in ("raise", "replace", "skip"):
-        pipe = resized(photos_root, host_memory_limit=100, on_error=policy)
+        pipe = resized(photos_root, 256, host_memory_limit=400_000, on_error=policy)
         for _ in range(3):
             with pytest.raises(MemoryError, match="host_memory_limit"):
-                pipe.run()
+                pipe.run()  # a batch has 786,432 bytes
+        pipe = resized(photos_root, host_memory_limit=100, on_error=policy)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="every sample|host_memory_limit"):
+                pipe.run()  # every file is larger: the files' fault
 
 
 # ---- iterators ----
