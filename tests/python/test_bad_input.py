@@ -299,7 +299,7 @@ def test_files_that_change_while_they_are_read(child, tmp_path: Path) -> None:
             try:
                 outputs = pipe.run()
             except RuntimeError as error:
-                assert "every sample of a whole epoch was bad" in str(error), error
+                assert "was bad" in str(error), error
                 continue
             positions += outputs.positions
             delivered += len(outputs[0])
