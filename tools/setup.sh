@@ -142,7 +142,7 @@ step_install() {
 }
 step_wheel() {
     say "setup: building the wheel"
-    rm -rf build/raw-wheel
+    rm -rf build/raw-wheel dist
     "$venv_python" -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
         --config-settings=build-dir=build/wheel -w build/raw-wheel . </dev/null
     PATH="$PWD/.venv/bin:$PATH" "$venv_python" -m auditwheel -v repair --strip -w dist \
