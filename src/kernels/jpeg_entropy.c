@@ -28,7 +28,10 @@ static const uint8_t place[256] = {
     X16(Z(63)), X16(Z(63)), X16(Z(63)), X16(Z(63)), X16(64), X16(64), X16(64), X16(64),
     X16(64),    X16(64),    X16(64),    X16(64)};
 
-enum { FAST_SHIFT = 64 - HR_JPEG_FAST_BITS };
+enum {
+    FAST_SHIFT = 64 - HR_JPEG_FAST_BITS,
+    COEFS = 96 /* of a block, what is no coefficient, and up to a multiple of 64 bytes */
+};
 
 /* A reader of bits in registers. */
 typedef struct bits {
@@ -195,46 +198,53 @@ INLINE void clear_block(int16_t *coef)
         ((quarter *)(void *)coef)[i] = (quarter){0};
 }
 
-/* A block whose coefficients are read. */
+/* A block whose coefficients are read; dst NULL: none. */
 typedef struct pending {
     uint8_t *dst;
-    const int16_t *quant;
     size_t stride;
+    const int16_t *coef, *quant;
     int32_t last;
 } pending;
 
+static inline void finish(pending *p)
+{
+    if (p->dst)
+        HR_LEVELED(hr__jpeg_idct)(p->dst, p->stride, p->coef, p->quant, p->last);
+    p->dst = NULL;
+}
+
+/* A block is transformed while the next one is decoded: its arithmetic fills the time in which the
+ * symbols wait for each other, and vectors read from single coefficients just stored would wait. */
 bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
 {
-    /* Transformed a block late: vectors read from single coefficients just stored would wait. */
-    int16_t coefs[2][64 + 32] __attribute__((aligned(64)));
-    pending p = {NULL, NULL, 0, 0};
+    int16_t coefs[2][COEFS] __attribute__((aligned(64)));
+    pending before = {NULL, 0, NULL, NULL, 0};
     int32_t turn = 0;
     bits b = open_bits(s);
     for (int32_t m = 0; m < mcus; m++) {
         for (int32_t i = 0; i < s->blocks; i++) {
             hr_jpeg_block *block = &s->block[i];
-            if (b.next > s->end + 8 || !decode_dc(&b, block->dc, &s->predicted[block->component]))
+            int32_t last, *predicted = &s->predicted[block->component];
+            if (b.next > s->end + 8 || !decode_dc(&b, block->dc, predicted))
                 return false;
             if (!block->dst) {
                 if (skip_ac(&b, block->ac) < 0)
                     return false;
                 continue;
             }
+            finish(&before);
             int16_t *coef = coefs[turn];
             clear_block(coef);
-            int32_t last = read_ac(&b, block->ac, coef);
+            last = read_ac(&b, block->ac, coef);
             if (last < 0)
                 return false;
-            coef[0] = (int16_t)s->predicted[block->component];
-            turn ^= 1;
-            if (p.dst)
-                HR_LEVELED(hr__jpeg_idct)(p.dst, p.stride, coefs[turn], p.quant, p.last);
-            p = (pending){block->dst, block->quant, block->stride, last};
+            coef[0] = (int16_t)*predicted;
+            before = (pending){block->dst, block->stride, coef, block->quant, last};
             block->dst += block->step;
+            turn ^= 1;
         }
     }
-    if (p.dst)
-        HR_LEVELED(hr__jpeg_idct)(p.dst, p.stride, coefs[turn ^ 1], p.quant, p.last);
+    finish(&before);
     close_bits(s, b);
     return true;
 }

@@ -6,46 +6,69 @@
 
 #include <string.h>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 enum {
     MARKER_RST0 = 0xD0,
     /* libjpeg reads ahead, and warns when it meets the file's end in doing so */
     READ_AHEAD = 64
 };
 
+/* Copies bytes up to the next FF, which it returns, or the end. May write 15 bytes beyond. */
+static const uint8_t *copy_plain(uint8_t **out, const uint8_t *p, const uint8_t *end)
+{
+    uint8_t *dst = *out;
+#if defined(__SSE2__)
+    const __m128i ones = _mm_set1_epi8(-1);
+    while (end - p >= 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        int found = _mm_movemask_epi8(_mm_cmpeq_epi8(v, ones));
+        _mm_storeu_si128((__m128i *)(void *)dst, v);
+        if (found) {
+            int n = __builtin_ctz((unsigned)found);
+            *out = dst + n;
+            return p + n;
+        }
+        dst += 16;
+        p += 16;
+    }
+#endif
+    while (p < end && *p != 0xFF)
+        *dst++ = *p++;
+    *out = dst;
+    return p;
+}
+
 /* Copies up to the next marker; its second byte, 0 at the end of the file, -1 where FF FF 00
  * disguises data as padding. */
 static int unstuff(hr_jpeg_input *in, uint8_t **out)
 {
     const uint8_t *p = in->next, *end = in->end;
-    uint8_t *dst = *out;
     int marker = 0;
-    while (p < end) {
-        const uint8_t *ff = memchr(p, 0xFF, (size_t)(end - p));
-        size_t n = (size_t)((ff ? ff : end) - p);
-        memcpy(dst, p, n);
-        dst += n;
-        p += n;
-        if (!ff)
-            break;
-        const uint8_t *next = p + 1;
+    for (;;) {
+        p = copy_plain(out, p, end);
+        const uint8_t *next = p;
         while (next < end && *next == 0xFF)
             next++;
         if (next == end) {
             p = end;
-        } else if (*next != 0) {
+            break;
+        }
+        if (*next != 0) {
             marker = *next;
             p = next + 1;
             break;
-        } else if (next > p + 1) {
+        }
+        if (next > p + 1) {
             marker = -1;
             break;
-        } else {
-            *dst++ = 0xFF;
-            p += 2;
         }
+        *(*out)++ = 0xFF;
+        p += 2;
     }
     in->next = p;
-    *out = dst;
     return marker;
 }
 

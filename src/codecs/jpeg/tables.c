@@ -6,6 +6,8 @@
 
 #include "codecs/bytes.h"
 
+#include <string.h>
+
 static const uint8_t zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
                                    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
                                    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
@@ -23,23 +25,33 @@ static uint32_t entry_of(uint32_t length, uint32_t symbol, bool ac)
     return size << 24 | length << 16 | run << 8 | (length + size);
 }
 
-/* Which one or two symbols an index begins with. */
+/* `first` and, where the index shows its code, the symbol behind it. Without branches: whether
+ * there is a second one is hard to guess. */
+static uint64_t pair_of(uint32_t first, uint32_t second)
+{
+    uint32_t total = first & 255, run = first >> 8 & 255;
+    uint32_t begin = total + (second >> 16 & 255), both = total + (second & 255);
+    uint32_t there = 0u - (uint32_t)((run <= 16) & ((second & 255) > 0) &
+                                     (begin <= HR_JPEG_FAST_BITS) & (both <= HR_JPEG_TOTAL_MAX));
+    second &= there;
+    uint32_t low = ((0 - (second >> 24)) & 63) << 24 | (begin & there) << 16 |
+                   (run + (second >> 8 & 255)) << 8 | (total + (second & 255));
+    uint32_t high = run << 24 | total << 16 | ((0 - (first >> 24)) & 63) << 8 | (first >> 16 & 255);
+    return (uint64_t)high << 32 | low;
+}
+
+/* All indices that begin with one code; what follows the value does not depend on it. */
 static void build_pairs(hr_jpeg_huffman *t)
 {
-    for (uint32_t i = 0; i < 1u << HR_JPEG_FAST_BITS; i++) {
-        uint32_t first = t->fast[i], total = first & 255, run = first >> 8 & 255;
-        uint64_t entry = (uint64_t)run << 56 | (uint64_t)total << 48 |
-                         (uint64_t)((0 - (first >> 24)) & 63) << 40 |
-                         (uint64_t)(first >> 16 & 255) << 32;
-        uint32_t second = t->fast[(i << (total & 15)) & ((1u << HR_JPEG_FAST_BITS) - 1)];
-        uint32_t code = second >> 16 & 255, both = total + (second & 255);
-        if (run <= 16 && (second & 255) > 0 && total + code <= HR_JPEG_FAST_BITS &&
-            both <= HR_JPEG_TOTAL_MAX)
-            entry |= ((0 - (second >> 24)) & 63) << 24 | (total + code) << 16 |
-                     (run + (second >> 8 & 255)) << 8 | both;
-        else
-            entry |= run << 8 | total;
-        t->pair[i] = entry;
+    const uint32_t size = 1u << HR_JPEG_FAST_BITS;
+    for (uint32_t i = 0, span; i < size; i += span) {
+        uint32_t first = t->fast[i], total = first & 255, code = first >> 16 & 255;
+        span = code > 0 ? size >> code : 1;
+        uint32_t done = code > 0 ? HR_MAX(size >> total, 1u) : 1;
+        for (uint32_t k = 0; k < done; k++)
+            t->pair[i + k] = pair_of(first, t->fast[k << total & (size - 1)]);
+        for (; done < span; done *= 2)
+            memcpy(&t->pair[i + done], &t->pair[i], done * sizeof t->pair[0]);
     }
 }
 
