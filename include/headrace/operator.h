@@ -241,7 +241,8 @@ typedef struct hr_op_def {
     /* Node state that does not change; `seed` is the node's. */
     hr_status (*create)(const void *args, void **state, hr_error *error);
     void (*destroy)(void *state);
-    /* Type, shape and layout of the outputs of one sample. */
+    /* Type, shape and layout of the outputs of one sample. Of a source that is fed: c->in is what
+     * was fed, c->out may be the same array. */
     hr_status (*infer)(hr_op_call *c, hr_error *error);
     /* Adds this operator, for this sample, to an image program (image/program.h), which the
      * executor has started from input 0 (with in[0].layouts) unless a node before did; only rank

@@ -255,6 +255,9 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_sourc
 /* Outputs of the source for one sample into values. */
 hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
                           hr_error *error);
+/* One sample of a fed source's batches, an output each, as its operator describes it. */
+hr_status hr__source_fed(const hr_source *s, hr_batch *const *batches, int32_t sample,
+                         hr_tensor *out, hr_error *error);
 void hr__fed_free(hr_fed *fed);
 
 /* ---- gathering outputs (gather.c) ---- */

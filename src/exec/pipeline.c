@@ -378,6 +378,10 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
                            "%s: fed a batch of %d samples; allowed are 1 .. %d (batch_size)", text,
                            size, p->options.batch_size);
     }
+    /* All samples of a batch are of one type: the first speaks for them. */
+    hr_tensor sample[HR_OP_MAX_OUTPUTS];
+    if (hr__source_fed(s, batches, 0, sample, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "%s", text);
     return HR_STATUS_OK;
 }
 

@@ -95,14 +95,28 @@ static int32_t value_of(const hr_group *g, const hr_source *s, int32_t output)
     return g->pipeline->plan->value_of[s->node->index] + output;
 }
 
+hr_status hr__source_fed(const hr_source *s, hr_batch *const *batches, int32_t sample,
+                         hr_tensor *out, hr_error *error)
+{
+    const hr_node *node = s->node;
+    for (int32_t k = 0; k < node->output_count; k++)
+        out[k] = *hr_batch_tensor(batches[k], sample);
+    hr_op_call c = {.def = node->def,
+                    .args = node->args,
+                    .in = out,
+                    .n_in = node->output_count,
+                    .out = out,
+                    .n_out = node->output_count};
+    return node->def->infer ? node->def->infer(&c, error) : HR_STATUS_OK;
+}
+
 static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32_t i,
                           hr_error *error)
 {
-    const hr_fed *fed = g->iteration->fed[source];
-    for (int32_t k = 0; k < s->node->output_count; k++) {
-        hr_tensor t = *hr_batch_tensor(fed->batch[k], g->first + i);
-        HR_TRY(hr__value_put(g, value_of(g, s, k), i, &t, error));
-    }
+    hr_tensor t[HR_OP_MAX_OUTPUTS];
+    HR_TRY(hr__source_fed(s, g->iteration->fed[source]->batch, g->first + i, t, error));
+    for (int32_t k = 0; k < s->node->output_count; k++)
+        HR_TRY(hr__value_put(g, value_of(g, s, k), i, &t[k], error));
     return HR_STATUS_OK;
 }
 

@@ -222,8 +222,10 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
         rest += strspn(rest, ": ");
         memmove(error->message, rest, strlen(rest) + 1);
     }
-    hr_error_prefix(error, "%s%s%s%s", text, info ? ": " : "", cut ? "..." : "",
-                    info ? info + cut : "");
+    if (info)
+        hr_error_prefix(error, "%s: %s%s", text, cut ? "..." : "", info + cut);
+    else
+        hr_error_prefix(error, "%s: sample %d of the batch", text, s->index);
     if (!s->error)
         s->error = hr_calloc(1, sizeof(*s->error), NULL);
     if (s->error)

@@ -74,6 +74,37 @@ static const hr_op_def op_ordered = {
     .run_cpu = run_ordered,
 };
 
+static hr_status infer_same(hr_op_call *c, hr_error *error)
+{
+    (void)error;
+    hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
+static hr_status run_refuse(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t *v = calls[i].in[0].data;
+        if (v[0] < 0)
+            return hr_fail(error, HR_STATUS_ERROR, "negative");
+        memcpy(calls[i].out[0].data, v, 2 * sizeof(*v));
+    }
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_refuse = {
+    HR_OP_ABI,
+    .name = "test.refuse",
+    .doc = "Refuses negative numbers.",
+    .args = no_args,
+    .in = {{"data", NULL, false}},
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .infer = infer_same,
+    .run_cpu = run_refuse,
+};
+
 static hr_status add_op(hr_graph *g, const hr_op_def *def, int32_t input, int32_t *node,
                         hr_error *error)
 {
@@ -184,6 +215,64 @@ TEST(wrong_feeding_is_refused)
     hr_batch *two[] = {batch, batch};
     CHECK(hr_pipeline_feed(p, source, two, 2, &error) == HR_STATUS_ERROR);
     hr_batch_unref(batch);
+    hr_pipeline_destroy(p);
+}
+
+TEST(fed_data_is_what_was_declared)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_graph *g;
+    hr_outputs *out;
+    int32_t source, node, values[4] = {7, 8, 9, 10};
+    float f = 1.5f;
+    hr_tensor t[2];
+    hr_batch *batch;
+    hr_arg_value args[] = {
+        fixture_int("dtype", HR_DTYPE_INT32),
+        {"layout", {.kind = HR_VALUE_STRING, .u.s = "X"}},
+    };
+    hr_node_desc desc = {.op = "external_source", .args = args, .arg_count = 2};
+    hr_pipeline_options options = fixture_options(8, 2);
+    CHECK_OK(hr_graph_create(&g, &error), error);
+    CHECK_OK(hr_graph_add_node(g, &desc, &source, &error), error);
+    CHECK_OK(add_op(g, &op_refuse, source, &node, &error), error);
+    hr_edge outputs[] = {{source, 0}, {node, 0}};
+    CHECK_OK(hr_graph_set_outputs(g, outputs, 2, &error), error);
+    CHECK_OK(hr_pipeline_create(&p, g, &options, &error), error);
+    hr_graph_destroy(g);
+
+    for (int i = 0; i < 2; i++) {
+        hr_tensor_describe(&t[i], HR_DTYPE_FLOAT, (hr_shape){1, {1}}, NULL);
+        t[i].data = &f;
+    }
+    CHECK_OK(hr_batch_create(&batch, t, 2, false, &error), error);
+    CHECK(hr_pipeline_feed(p, source, &batch, 1, &error) == HR_STATUS_ERROR &&
+          strstr(error.message, "FLOAT") && strstr(error.message, "INT32"));
+    hr_batch_unref(batch);
+    batch = make_batch(values, 2); /* scalars: the layout does not fit */
+    CHECK(hr_pipeline_feed(p, source, &batch, 1, &error) == HR_STATUS_ERROR &&
+          strstr(error.message, "\"X\""));
+    hr_batch_unref(batch);
+
+    for (int i = 0; i < 2; i++) {
+        hr_tensor_describe(&t[i], HR_DTYPE_INT32, (hr_shape){1, {2}}, NULL);
+        t[i].data = values + 2 * i;
+    }
+    for (int round = 0; round < 2; round++) {
+        CHECK_OK(hr_batch_create(&batch, t, 2, false, &error), error);
+        CHECK_OK(hr_pipeline_feed(p, source, &batch, 1, &error), error);
+        hr_batch_unref(batch);
+        hr_status status = hr_pipeline_run(p, -1, &out, &error);
+        if (round == 0) {
+            CHECK_OK(status, error);
+            CHECK(strcmp(hr_batch_tensor(hr_outputs_batch(out, 0), 1)->layout.name, "X") == 0);
+            hr_outputs_unref(out);
+            values[2] = -1;
+        } else { /* no file to name: the place in the batch */
+            CHECK(status == HR_STATUS_ERROR && strstr(error.message, "sample 1 of the batch"));
+        }
+    }
     hr_pipeline_destroy(p);
 }
 

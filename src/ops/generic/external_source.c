@@ -48,6 +48,31 @@ static hr_status external_source_check(const void *args, uint64_t given, hr_erro
     return HR_STATUS_OK;
 }
 
+/* What was fed, checked against what was declared, in the declared layout. */
+static hr_status external_source_infer(hr_op_call *c, hr_error *error)
+{
+    const external_source_args *a = c->args;
+
+    for (int32_t i = 0; i < c->n_out; i++) {
+        hr_tensor *t = &c->out[i];
+        *t = c->in[i];
+        if (a->dtype != HR_DTYPE_NONE && t->dtype != (hr_dtype)a->dtype)
+            return hr_fail(error, HR_STATUS_ERROR, "fed data of type %s, but `dtype` is %s",
+                           hr_dtype_name(t->dtype), hr_dtype_name((hr_dtype)a->dtype));
+        if (a->ndim >= 0 && t->shape.ndim != a->ndim)
+            return hr_fail(error, HR_STATUS_ERROR, "fed data of %d dimensions, but `ndim` is %d",
+                           (int)t->shape.ndim, (int)a->ndim);
+        if (!a->layout || !*a->layout)
+            continue;
+        if (strlen(a->layout) != (size_t)t->shape.ndim)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "fed data of %d dimensions, but `layout` is \"%s\"", (int)t->shape.ndim,
+                           a->layout);
+        HR_TRY(hr_layout_set(&t->layout, a->layout, error));
+    }
+    return HR_STATUS_OK;
+}
+
 const hr_op_def hr_op_external_source = {
     HR_OP_ABI,
     .name = "external_source",
@@ -60,4 +85,5 @@ const hr_op_def hr_op_external_source = {
     .out_count = -1,
     .outputs = external_source_outputs,
     .check = external_source_check,
+    .infer = external_source_infer,
 };
