@@ -56,6 +56,8 @@ void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t
                      int64_t *width);
 /* Channels delivered for a wanted type: RGB, BGR, YCBCR 3; GRAY 1; ANY_DATA the file's. */
 int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type);
+/* Whether pictures can be decoded to elements of this type. */
+bool hr_image_dtype_ok(hr_dtype dtype);
 
 typedef struct hr_decode_request {
     hr_window window; /* of the delivered (turned) picture; inside it */

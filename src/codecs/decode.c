@@ -54,6 +54,21 @@ void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t
     *width = swap ? info->height : info->width;
 }
 
+bool hr_image_dtype_ok(hr_dtype dtype)
+{
+    switch (dtype) {
+    case HR_DTYPE_UINT8:
+    case HR_DTYPE_INT8:
+    case HR_DTYPE_UINT16:
+    case HR_DTYPE_INT16:
+    case HR_DTYPE_INT32:
+    case HR_DTYPE_FLOAT:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type)
 {
     if (type == HR_IMAGE_TYPE_ANY_DATA)
@@ -322,20 +337,12 @@ static hr_status check_request(const hr_image_info *info, const hr_decode_reques
                        "does not lie in the picture of %lldx%lld",
                        (long long)w->h, (long long)w->w, (long long)w->y, (long long)w->x,
                        (long long)height, (long long)width);
-    switch (q->dtype) {
-    case HR_DTYPE_UINT8:
-    case HR_DTYPE_INT8:
-    case HR_DTYPE_UINT16:
-    case HR_DTYPE_INT16:
-    case HR_DTYPE_INT32:
-    case HR_DTYPE_FLOAT:
-        return HR_STATUS_OK;
-    default:
+    if (!hr_image_dtype_ok(q->dtype))
         return hr_fail(error, HR_STATUS_ERROR,
                        "pictures cannot be decoded to %s; UINT8, INT8, UINT16, INT16, INT32 and "
                        "FLOAT are possible",
                        hr_dtype_name(q->dtype));
-    }
+    return HR_STATUS_OK;
 }
 
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,

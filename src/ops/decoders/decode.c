@@ -19,19 +19,11 @@ static hr_status decode_window(void *context, hr_window window, void *dst, size_
 
 static hr_status check_types(const hr_decode_args *args, hr_error *error)
 {
-    switch (args->dtype) {
-    case HR_DTYPE_UINT8:
-    case HR_DTYPE_INT8:
-    case HR_DTYPE_UINT16:
-    case HR_DTYPE_INT16:
-    case HR_DTYPE_INT32:
-    case HR_DTYPE_FLOAT:
+    if (hr_image_dtype_ok((hr_dtype)args->dtype))
         return HR_STATUS_OK;
-    default:
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`dtype` is %s: it must be UINT8, INT8, UINT16, INT16, INT32 or FLOAT",
-                       hr_dtype_name((hr_dtype)args->dtype));
-    }
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`dtype` is %s: it must be UINT8, INT8, UINT16, INT16, INT32 or FLOAT",
+                   hr_dtype_name((hr_dtype)args->dtype));
 }
 
 hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,

@@ -2,14 +2,14 @@
  * Copyright The Headrace authors */
 /* peek_image_shape: the size of a coded picture from its header. */
 #include "ops/decoders/decode.h"
+#include "ops/extents.h"
 
 typedef struct peek_args {
     int32_t dtype, image_type, adjust_orientation;
 } peek_args;
 
 static const hr_arg_def peek_arg_defs[] = {
-    HR_ARG(peek_args, dtype, DTYPE, 0, "INT64",
-           "Type of the output: INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64."),
+    HR_EXTENTS_DTYPE_ARG(peek_args),
     HR_ARG(peek_args, image_type, IMAGE_TYPE, 0, "RGB",
            "Colour space that the picture would be decoded to; it says how many channels there "
            "are."),
@@ -19,31 +19,14 @@ static const hr_arg_def peek_arg_defs[] = {
 
 static hr_status peek_check(const void *args, uint64_t given, hr_error *error)
 {
-    int32_t dtype = ((const peek_args *)args)->dtype;
-
     (void)given;
-    switch (dtype) {
-    case HR_DTYPE_INT32:
-    case HR_DTYPE_UINT32:
-    case HR_DTYPE_INT64:
-    case HR_DTYPE_UINT64:
-    case HR_DTYPE_FLOAT:
-    case HR_DTYPE_FLOAT64:
-        return HR_STATUS_OK;
-    default:
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`dtype` is %s: it must be INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64",
-                       hr_dtype_name((hr_dtype)dtype));
-    }
+    return hr__extents_check(((const peek_args *)args)->dtype, error);
 }
 
 static hr_status peek_infer(hr_op_call *c, hr_error *error)
 {
-    const int64_t extent = 3;
-
     (void)error;
-    hr_tensor_describe(&c->out[0], (hr_dtype)((const peek_args *)c->args)->dtype,
-                       hr_shape_make(1, &extent), NULL);
+    hr__extents_describe(c, ((const peek_args *)c->args)->dtype, 3);
     return HR_STATUS_OK;
 }
 
@@ -56,7 +39,7 @@ static hr_status peek_one(hr_op_call *c, hr_error *error)
     HR_TRY(hr__decode_open(c, &decode, &picture, error));
     const int64_t shape[3] = {picture->height, picture->width,
                               hr_image_type_channels(&picture->info, picture->type)};
-    hr_convert(c->out[0].data, c->out[0].dtype, shape, HR_DTYPE_INT64, 3);
+    hr__extents_store(c, shape);
     return HR_STATUS_OK;
 }
 
