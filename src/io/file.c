@@ -10,8 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LARGE ((size_t)1 << 30) /* bytes: no sample; where less does not fit, memory lacks */
-
 /* A lack of descriptors or memory is not the file's fault: it is no bad sample. */
 static hr_status fail_system(hr_error *error, int code, const char *what)
 {
@@ -105,7 +103,7 @@ hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, hr_e
 {
     hr_buffer *buffer;
     size_t limit = hr_pool_limit(pool);
-    if (limit && file->size > limit && file->size > LARGE) /* the file is bad, not the limit */
+    if (limit && file->size > limit) /* it will never fit: the file is bad, not the moment */
         return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
                        file->size, limit);
     HR_TRY(hr_pool_alloc(pool, file->size, &buffer, error));
