@@ -40,6 +40,13 @@ struct hr_codec {
     hr_status (*header)(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error);
     hr_status (*decode)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                         const hr_codec_request *request, hr_op_call *c, hr_error *error);
+    /* Optional: the same rows a few at a time, top to bottom; `request`'s dst and stride mean
+     * nothing. The reader lives in c->arena. HR_STATUS_NOT_FUSABLE from either: use decode, which
+     * also says what is wrong. */
+    hr_status (*open)(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                      const hr_codec_request *request, hr_op_call *c, void **reader,
+                      hr_error *error);
+    hr_status (*read)(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error);
     bool grey;         /* gives its own luma plane when asked for one channel */
     int32_t luma_bits; /* otherwise: fraction bits of the weights that make grey from its colours,
                           14 or 15; DALI's readers differ in this, by 1 in some hundred pixels */
@@ -71,5 +78,15 @@ typedef struct hr_decode_request {
 /* Uses c->arena for scratch (given back on return), c->task for remarks about damage. */
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                           const hr_decode_request *request, hr_op_call *c, hr_error *error);
+
+/* The same a few rows at a time, where the codec can and rows need no turning by more than left and
+ * right; else HR_STATUS_NOT_FUSABLE, which hr_image_read may answer too. The reader lives in
+ * c->arena. */
+typedef struct hr_image_reader hr_image_reader;
+hr_status hr_image_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                        const hr_decode_request *request, hr_op_call *c, hr_image_reader **out,
+                        hr_error *error);
+hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32_t rows,
+                        hr_error *error);
 
 #endif

@@ -345,33 +345,96 @@ static hr_status check_request(const hr_image_info *info, const hr_decode_reques
     return HR_STATUS_OK;
 }
 
+/* How a request is met: what the codec is asked for, and what becomes of it. */
+typedef struct delivery {
+    conversion v;
+    turn t;
+    bool direct; /* the codec's rows are what is wanted */
+} delivery;
+
+static delivery plan_delivery(const hr_image_info *info, const hr_decode_request *q)
+{
+    delivery d = {.v = {.type = q->type,
+                        .dtype = q->dtype,
+                        .bits = info->bits,
+                        .decoded = decoded_channels(info, q->type),
+                        .delivered = hr_image_type_channels(info, q->type),
+                        .luma = luma_weights(info->codec->luma_bits)},
+                  .t = turn_of(info, q->adjust_orientation)};
+    hr_dtype native = info->bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
+    d.direct = d.v.dtype == native && d.v.decoded == d.v.delivered &&
+               d.v.type != HR_IMAGE_TYPE_BGR && d.v.type != HR_IMAGE_TYPE_YCBCR && !d.t.swap &&
+               !d.t.flip_y && !d.t.flip_x;
+    return d;
+}
+
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                           const hr_decode_request *request, hr_op_call *c, hr_error *error)
 {
     HR_TRY(check_request(info, request, error));
     if (request->window.h == 0 || request->window.w == 0)
         return HR_STATUS_OK;
-    conversion v = {.type = request->type,
-                    .dtype = request->dtype,
-                    .bits = info->bits,
-                    .decoded = decoded_channels(info, request->type),
-                    .delivered = hr_image_type_channels(info, request->type),
-                    .luma = luma_weights(info->codec->luma_bits)};
-    turn t = turn_of(info, request->adjust_orientation);
-    hr_dtype native = info->bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
-    bool direct = v.dtype == native && v.decoded == v.delivered && v.type != HR_IMAGE_TYPE_BGR &&
-                  v.type != HR_IMAGE_TYPE_YCBCR && !t.swap && !t.flip_y && !t.flip_x;
+    delivery d = plan_delivery(info, request);
     hr_arena_mark mark = hr_arena_save(c->arena);
     hr_status status;
-    if (direct) {
+    if (d.direct) {
         hr_codec_request whole = {.window = request->window,
-                                  .channels = v.decoded,
+                                  .channels = d.v.decoded,
                                   .dst = request->dst,
                                   .stride = request->stride};
         status = info->codec->decode(bytes, size, info, &whole, c, error);
     } else {
-        status = decode_indirect(bytes, size, info, request, &v, t, c, error);
+        status = decode_indirect(bytes, size, info, request, &d.v, d.t, c, error);
     }
     hr_arena_restore(c->arena, mark);
     return status;
+}
+
+struct hr_image_reader {
+    const hr_codec *codec;
+    void *inner;
+    delivery d;
+    size_t width, pixel;
+    uint8_t *stored, *row; /* a row as stored, and turned; unless direct */
+    void *grey;
+};
+
+hr_status hr_image_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                        const hr_decode_request *request, hr_op_call *c, hr_image_reader **out,
+                        hr_error *error)
+{
+    delivery d = plan_delivery(info, request);
+    HR_TRY(check_request(info, request, error));
+    if (!info->codec->open || d.t.swap || d.t.flip_y || request->window.h == 0 ||
+        request->window.w == 0)
+        return HR_STATUS_NOT_FUSABLE;
+    hr_image_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
+    if (!r)
+        return HR_STATUS_NO_MEMORY;
+    *r = (hr_image_reader){.codec = info->codec, .d = d, .width = (size_t)request->window.w};
+    r->pixel = (size_t)d.v.decoded * (size_t)(d.v.bits / 8);
+    if (!d.direct) {
+        r->stored = hr_arena_alloc(c->arena, r->width * r->pixel, error);
+        r->row = hr_arena_alloc(c->arena, r->width * r->pixel, error);
+        r->grey = hr_arena_alloc(c->arena, r->width * 2, error);
+        if (!r->stored || !r->row || !r->grey)
+            return HR_STATUS_NO_MEMORY;
+    }
+    hr_codec_request stored = {.window = stored_window(info, d.t, request->window),
+                               .channels = d.v.decoded};
+    HR_TRY(info->codec->open(bytes, size, info, &stored, c, &r->inner, error));
+    *out = r;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_image_read(hr_image_reader *r, void *dst, size_t stride, int32_t rows, hr_error *error)
+{
+    if (r->d.direct)
+        return r->codec->read(r->inner, dst, stride, rows, error);
+    for (int32_t y = 0; y < rows; y++) {
+        HR_TRY(r->codec->read(r->inner, r->stored, 0, 1, error));
+        turn_row(r->row, r->stored, r->d.t, 1, (int64_t)r->width, 0, r->pixel);
+        deliver_row(&r->d.v, (uint8_t *)dst + (size_t)y * stride, r->row, r->grey, r->width);
+    }
+    return HR_STATUS_OK;
 }

@@ -16,14 +16,39 @@ typedef struct timed_source {
     int64_t stall_us;
 } timed_source;
 
+static void stall(const timed_source *t)
+{
+    if (t->stall_us > 0)
+        nanosleep(&(struct timespec){t->stall_us / 1000000, t->stall_us % 1000000 * 1000}, NULL);
+}
+
 static hr_status timed_decode(void *context, hr_window window, void *dst, size_t stride,
                               hr_op_call *c, hr_error *error)
 {
     timed_source *t = context;
     int64_t start = hr_clock_ns();
-    if (t->stall_us > 0)
-        nanosleep(&(struct timespec){t->stall_us / 1000000, t->stall_us % 1000000 * 1000}, NULL);
+    stall(t);
     hr_status status = t->inner.decode(t->inner.context, window, dst, stride, c, error);
+    *t->ns += hr_clock_ns() - start;
+    return status;
+}
+
+static hr_status timed_open(void *context, hr_window window, hr_op_call *c, hr_error *error)
+{
+    timed_source *t = context;
+    int64_t start = hr_clock_ns();
+    hr_status status = t->inner.open(t->inner.context, window, c, error);
+    if (status == HR_STATUS_OK)
+        stall(t);
+    *t->ns += hr_clock_ns() - start;
+    return status;
+}
+
+static hr_status timed_read(void *context, void *dst, size_t stride, int32_t rows, hr_error *error)
+{
+    timed_source *t = context;
+    int64_t start = hr_clock_ns();
+    hr_status status = t->inner.read(t->inner.context, dst, stride, rows, error);
     *t->ns += hr_clock_ns() - start;
     return status;
 }
@@ -69,7 +94,8 @@ static hr_status run_program(hr_chain *chain, hr_image_program *p, int32_t first
     HR_TRY(chain->memory(chain->context, last, 0, out, error));
     timed_source timed = {p->coded, chain->decode_ns, chain->stall_decode_us};
     if (p->coded.decode)
-        p->coded = (hr_image_source){&timed, timed_decode};
+        p->coded = (hr_image_source){&timed, timed_decode, p->coded.open ? timed_open : NULL,
+                                     p->coded.read ? timed_read : NULL};
     chain->failed = first;
     return hr_program_run(p, &chain->calls[first], out->data, error);
 }

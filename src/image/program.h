@@ -31,6 +31,11 @@ typedef struct hr_image_source {
      * bytes apart. The window lies inside the picture. */
     hr_status (*decode)(void *context, hr_window window, void *dst, size_t stride, hr_op_call *c,
                         hr_error *error);
+    /* Optional: the same window a few rows at a time, top to bottom, so that it never lies in
+     * memory whole. `open` answers HR_STATUS_NOT_FUSABLE for what it does not take, and so does
+     * `read` when it meets what only `decode` can deal with; then `decode` starts afresh. */
+    hr_status (*open)(void *context, hr_window window, hr_op_call *c, hr_error *error);
+    hr_status (*read)(void *context, void *dst, size_t stride, int32_t rows, hr_error *error);
 } hr_image_source;
 
 typedef struct hr_outer {

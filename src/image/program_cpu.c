@@ -230,22 +230,24 @@ static void store_row(const runner *r, char *dst, const char *row)
 }
 
 /* Row y of the existing part of the window, to the output position `dst`. */
-static void make_row(runner *r, int64_t y, char *dst)
+static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
     bool plain = p->point_count == 0 && !p->normalize;
     bool direct = plain && r->interleaved && !p->mirror_x && r->rows.kind != HR_ROWS_KIND_COPY;
+    HR_TRY(hr__rows_want(&r->rows, y, error));
     const void *row = hr__rows_read(&r->rows, y, direct ? dst : r->scratch[0]);
     if (direct)
-        return;
+        return HR_STATUS_OK;
     hr_dtype dtype = p->resampled;
     row = apply_points(r, row, &dtype);
     if (p->normalize) {
         if (dtype == HR_DTYPE_UINT8 && store_normalized(r, dst, row))
-            return;
+            return HR_STATUS_OK;
         row = normalize_row(r, row, dtype);
     }
     store_row(r, dst, row);
+    return HR_STATUS_OK;
 }
 
 /* Writes the fill of channels [c0, c1) into `n` pixels; `dst` is the first one's channel 0. */
@@ -260,7 +262,7 @@ static void fill_pixels(const runner *r, char *dst, size_t n, size_t c0, size_t 
     }
 }
 
-static void run_row(runner *r, int64_t oy, char *dst)
+static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
     const hr_window in = r->inside;
@@ -271,12 +273,13 @@ static void run_row(runner *r, int64_t oy, char *dst)
     } else {
         size_t left = (size_t)(p->mirror_x ? p->window.w - (in.x + in.w) : in.x);
         size_t end = left + (size_t)in.w;
-        make_row(r, y, dst + left * r->stride_x * r->element);
+        HR_TRY(make_row(r, y, dst + left * r->stride_x * r->element, error));
         fill_pixels(r, dst, left, 0, channels);
         fill_pixels(r, dst + end * r->stride_x * r->element, width - end, 0, channels);
     }
     if (r->plane_letter < 0 && p->pad_channels > 0)
         fill_pixels(r, dst, width, channels, (size_t)p->pad_channels);
+    return HR_STATUS_OK;
 }
 
 /* The picture at `index` of the outer dimensions. */
@@ -306,7 +309,7 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
         if (added)
             fill_pixels(r, row, (size_t)p->window.w, 0, (size_t)p->channels);
         else
-            run_row(r, oy, row);
+            HR_TRY(run_row(r, oy, row, error));
     }
     return HR_STATUS_OK;
 }
@@ -320,7 +323,7 @@ static bool is_plain_decode(const runner *r)
            r->stride_y == r->stride_x * (size_t)p->window.w && p->pad_channels == 0;
 }
 
-static hr_status run_pictures(runner *r, hr_op_call *c, hr_error *error)
+static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *error)
 {
     const hr_image_program *p = r->p;
     if (is_plain_decode(r)) {
@@ -332,7 +335,7 @@ static hr_status run_pictures(runner *r, hr_op_call *c, hr_error *error)
     if (r->inside.h > 0 && r->inside.w > 0) {
         hr_window view = {p->window.y + r->inside.y, p->window.x + r->inside.x, r->inside.h,
                           r->inside.w};
-        HR_TRY(hr__rows_init(&r->rows, p, c, view, error));
+        HR_TRY(hr__rows_init(&r->rows, p, c, view, whole, error));
     }
     int64_t index[HR_OUTER_MAX] = {0};
     for (;;) {
@@ -348,13 +351,21 @@ static hr_status run_pictures(runner *r, hr_op_call *c, hr_error *error)
     }
 }
 
-hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error)
+static hr_status run(const hr_image_program *p, hr_op_call *c, void *out, bool whole,
+                     hr_error *error)
 {
     runner r;
     hr_arena_mark mark = hr_arena_save(c->arena);
     hr_status status = init_runner(&r, p, c, out, error);
     if (status == HR_STATUS_OK && r.total > 0)
-        status = run_pictures(&r, c, error);
+        status = run_pictures(&r, c, whole, error);
     hr_arena_restore(c->arena, mark);
     return status;
+}
+
+hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error)
+{
+    hr_status status = run(p, c, out, false, error);
+    /* A source that gave up in the middle: all rows are made anew from its whole window. */
+    return status == HR_STATUS_NOT_FUSABLE ? run(p, c, out, true, error) : status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 enum {
+    ROWS_AT_ONCE = 8, /* rows that a coded source is asked for: a block's height */
     FIXED_TAPS_MAX =
         128 /* beyond it 14 bits a coefficient are too few: float, like all other types */
 };
@@ -150,9 +151,10 @@ static hr_status init_resample(hr_rows *r, hr_error *error)
 }
 
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
-                        hr_error *error)
+                        bool whole, hr_error *error)
 {
     memset(r, 0, sizeof(*r));
+    r->whole = whole;
     r->p = p;
     r->call = c;
     r->view = view;
@@ -168,9 +170,36 @@ hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr
     return HR_STATUS_OK;
 }
 
+/* Rows of the source are only ever needed in rising order. */
+static bool is_rising(const hr_rows *r)
+{
+    return !r->p->mirror_y && (r->y_start == NULL || r->y_start[0] <= r->y_start[r->view.h - 1]);
+}
+
+/* Tries to have the source come row by row: a ring of what a filter spans, and some more. */
+static hr_status open_source(hr_rows *r, hr_error *error)
+{
+    const hr_image_source *source = &r->p->coded;
+    size_t row = (size_t)r->need.w * r->pixel;
+    r->ring = 0;
+    if (source->open == NULL || r->whole || !is_rising(r))
+        return HR_STATUS_NOT_FUSABLE;
+    HR_TRY(source->open(source->context, r->need, r->call, error));
+    r->ring = (HR_MAX(r->y_taps, 1) + 2 * ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
+    r->stride = (row + 2 * HR_PAD - 1) / HR_PAD * HR_PAD; /* kernels read whole vectors */
+    r->made = 0;
+    r->tail_from = r->need.h;
+    r->decoded = scratch(r, (size_t)r->ring, r->stride, error);
+    r->src = r->decoded;
+    return r->decoded != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
 static hr_status decode_source(hr_rows *r, hr_error *error)
 {
     const hr_image_program *p = r->p;
+    hr_status status = open_source(r, error);
+    if (status != HR_STATUS_NOT_FUSABLE)
+        return status;
     r->stride = (size_t)r->need.w * r->pixel;
     if (r->decoded == NULL) {
         r->decoded = scratch(r, (size_t)r->need.h, r->stride, error);
@@ -203,14 +232,40 @@ hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error)
         return decode_source(r, error);
     r->stride = (size_t)p->width * r->pixel;
     r->src = (const char *)data + (size_t)r->need.y * r->stride + (size_t)r->need.x * r->pixel;
+    r->tail_from = r->need.h;
     if (r->kind == HR_ROWS_KIND_FIXED)
         copy_tail(r, (const char *)data + (size_t)p->height * r->stride);
     return HR_STATUS_OK;
 }
 
+/* Row `at` of `need`. */
+static const char *source_row(const hr_rows *r, int64_t at)
+{
+    if (r->ring > 0)
+        return r->src + (size_t)(at % r->ring) * r->stride;
+    if (at >= r->tail_from)
+        return r->tail + (size_t)(at - r->tail_from) * r->tail_stride;
+    return r->src + (size_t)at * r->stride;
+}
+
+hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error)
+{
+    const hr_image_source *source = &r->p->coded;
+    if (r->ring == 0)
+        return HR_STATUS_OK;
+    int64_t end = r->y_start != NULL ? (int64_t)r->y_start[y] + r->y_taps : y + 1;
+    while (r->made < end) {
+        int32_t rows = (int32_t)HR_MIN(ROWS_AT_ONCE, r->need.h - r->made);
+        HR_TRY(source->read(source->context, r->decoded + (size_t)(r->made % r->ring) * r->stride,
+                            r->stride, rows, error));
+        r->made += rows;
+    }
+    return HR_STATUS_OK;
+}
+
 static const void *read_gather(hr_rows *r, int64_t y, char *out)
 {
-    const char *row = r->src + (size_t)r->y_start[y] * r->stride;
+    const char *row = source_row(r, r->y_start[y]);
     size_t pixel = r->pixel;
     for (int64_t x = 0; x < r->view.w; x++) {
         const char *from = row + (size_t)r->x_start[x] * pixel;
@@ -235,11 +290,8 @@ static const void *read_gather(hr_rows *r, int64_t y, char *out)
 static const void *read_fixed(hr_rows *r, int64_t y, uint8_t *out)
 {
     const hr_kernels *k = r->call->kernels;
-    for (int32_t t = 0; t < r->y_taps; t++) {
-        int64_t at = (int64_t)r->y_start[y] + t;
-        r->list[t] = at < r->tail_from ? r->src + (size_t)at * r->stride
-                                       : r->tail + (size_t)(at - r->tail_from) * r->tail_stride;
-    }
+    for (int32_t t = 0; t < r->y_taps; t++)
+        r->list[t] = source_row(r, (int64_t)r->y_start[y] + t);
     k->vfilter_u8(r->row_fixed, (const uint8_t *const *)r->list,
                   r->y_fixed + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
     k->hfilter_u8(out, r->row_fixed, &r->x_fixed, r->p->channels);
@@ -260,7 +312,7 @@ static void to_float(const hr_kernels *k, float *dst, const void *src, hr_dtype 
 
 static const float *float_row(hr_rows *r, int64_t at)
 {
-    const char *row = r->src + (size_t)at * r->stride;
+    const char *row = source_row(r, at);
     if (r->cache == NULL)
         return (const float *)row;
     int64_t slot = at % r->y_taps;
@@ -297,6 +349,6 @@ const void *hr__rows_read(hr_rows *r, int64_t y, void *out)
     case HR_ROWS_KIND_FLOAT:
         return read_float(r, y, out);
     default:
-        return r->src + (size_t)y * r->stride;
+        return source_row(r, y);
     }
 }

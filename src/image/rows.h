@@ -25,7 +25,10 @@ typedef struct hr_rows {
 
     const char *src; /* pixel (need.y, need.x) of the picture at hand */
     size_t stride;   /* bytes from row to row */
-    char *decoded;   /* a coded source's window, once decoded */
+    char *decoded;   /* a coded source's window, or a ring of its rows */
+    bool whole;      /* do not ask for rows: the window at once */
+    int64_t ring;    /* rows of the ring; 0: there is none */
+    int64_t made;    /* rows of `need` that were read into the ring so far */
     /* Rows from `tail_from` on lie too close to the end of borrowed memory for a kernel that reads
      * in whole vectors; they are copied to `tail`. */
     int64_t tail_from, tail_rows;
@@ -48,9 +51,13 @@ typedef struct hr_rows {
 
 /* `view` must be inside the picture and not empty. Memory from the call's arena. */
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
-                        hr_error *error);
+                        bool whole, hr_error *error);
 /* Turns to a picture of the source: `data` is its first pixel; a coded source is decoded. */
 hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error);
+/* Before hr__rows_read of row y: has the source rows that it is made of. Rows may only be asked for
+ * in rising order when the source comes row by row. HR_STATUS_NOT_FUSABLE: start again with
+ * r->whole. */
+hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error);
 /* Row y of the view, r->elements elements of p->resampled: in `scratch`, or lying in the source. */
 const void *hr__rows_read(hr_rows *r, int64_t y, void *scratch);
 

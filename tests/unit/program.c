@@ -479,6 +479,9 @@ typedef struct fake_codec {
     const hr_tensor *picture;
     hr_window last;
     int32_t calls;
+    bool by_rows;    /* offers rows */
+    int64_t give_up; /* ... but gives up at this one; < 0: never */
+    int64_t row;     /* of the window, next */
 } fake_codec;
 
 static hr_status fake_decode(void *context, hr_window window, void *dst, size_t stride,
@@ -501,10 +504,39 @@ static hr_status fake_decode(void *context, hr_window window, void *dst, size_t 
     return HR_STATUS_OK;
 }
 
+static hr_status fake_open(void *context, hr_window window, hr_op_call *c, hr_error *error)
+{
+    fake_codec *codec = context;
+    (void)c;
+    (void)error;
+    codec->last = window;
+    codec->row = 0;
+    codec->calls++;
+    return codec->give_up == 0 ? HR_STATUS_NOT_FUSABLE : HR_STATUS_OK;
+}
+
+static hr_status fake_read(void *context, void *dst, size_t stride, int32_t rows, hr_error *error)
+{
+    fake_codec *codec = context;
+    const int64_t *extent = codec->picture->shape.extent;
+    size_t pixel = hr_dtype_size(codec->picture->dtype) * (size_t)extent[2];
+    if (codec->row + rows > codec->last.h)
+        return hr_fail(error, HR_STATUS_ERROR, "more rows than the window has");
+    for (int32_t y = 0; y < rows; y++, codec->row++) {
+        if (codec->row == codec->give_up)
+            return HR_STATUS_NOT_FUSABLE;
+        memcpy((char *)dst + (size_t)y * stride,
+               (const char *)codec->picture->data +
+                   (size_t)((codec->last.y + codec->row) * extent[1] + codec->last.x) * pixel,
+               (size_t)codec->last.w * pixel);
+    }
+    return HR_STATUS_OK;
+}
+
 static hr_status from_fake(hr_image_program *p, fake_codec *codec, hr_error *error)
 {
     const int64_t *extent = codec->picture->shape.extent;
-    hr_image_source source = {codec, fake_decode};
+    hr_image_source source = {codec, fake_decode, codec->by_rows ? fake_open : NULL, fake_read};
     return hr_program_from_coded(p, source, codec->picture->dtype, extent[0], extent[1],
                                  (int32_t)extent[2], error);
 }
@@ -533,6 +565,30 @@ TEST(only_what_the_window_needs_is_decoded)
     CHECK(memcmp(out.data, (char *)in.data + (100 * 512 + 7) * 3, 40 * 3) == 0);
     free(in.data);
     free(out.data);
+}
+
+TEST(rows_come_once_and_in_order)
+{
+    hr_error error;
+    hr_tensor in = picture(HR_DTYPE_UINT8, 300, 200, 3), want, got;
+    hr_resample_axis y = {0, 300, 120, HR_INTERP_CUBIC, true, false},
+                     x = {0, 200, 90, HR_INTERP_CUBIC, true, false};
+    for (int64_t give_up = -1; give_up < 300; give_up += 37) {
+        fake_codec whole = {.picture = &in}, rows = {&in, .by_rows = true, .give_up = give_up};
+        hr_image_program p;
+        CHECK_OK(from_fake(&p, &whole, &error), error);
+        CHECK_OK(hr_program_resample(&p, &y, &x, HR_DTYPE_UINT8, &error), error);
+        CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &want, &error), error);
+        CHECK_OK(from_fake(&p, &rows, &error), error);
+        CHECK_OK(hr_program_resample(&p, &y, &x, HR_DTYPE_UINT8, &error), error);
+        CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &got, &error), error);
+        CHECK(same(&want, &got));
+        CHECK(rows.calls == (give_up < 0 ? 1 : 2)); /* opened, and decoded whole after giving up */
+        CHECK(give_up >= 0 || rows.row == 300);
+        free(want.data);
+        free(got.data);
+    }
+    free(in.data);
 }
 
 /* ---- fused against one step at a time ---- */
@@ -668,15 +724,20 @@ static int build_chain(step *chain, const hr_tensor *in, hr_tensor *out, hr_erro
     return count;
 }
 
+typedef enum coding { PLAIN, CODED, CODED_ROWS, CODED_ROWS_BROKEN, CODINGS } coding;
+
 /* The same chain, cut only where it must be. Counts the cuts; a refusal must leave the program as
  * it was. */
-static hr_status run_fused(const step *chain, int count, hr_tensor *in, bool coded,
+static hr_status run_fused(const step *chain, int count, hr_tensor *in, coding coded,
                            hr_cpu_level level, hr_tensor *out, int *cuts, hr_error *error)
 {
     hr_image_program p, before;
-    fake_codec codec = {.picture = in};
+    fake_codec codec = {.picture = in,
+                        .by_rows = coded >= CODED_ROWS,
+                        .give_up = coded == CODED_ROWS_BROKEN ? (int64_t)(rnd() % 20) : -1};
     hr_tensor held = {.data = NULL};
-    HR_TRY(coded ? from_fake(&p, &codec, error) : hr_program_from_tensor(&p, in, NULL, error));
+    HR_TRY(coded != PLAIN ? from_fake(&p, &codec, error)
+                          : hr_program_from_tensor(&p, in, NULL, error));
     for (int i = 0; i < count; i++) {
         memcpy(&before, &p, sizeof(p));
         hr_status status = add_step(&p, &chain[i], error);
@@ -703,9 +764,10 @@ TEST(fused_is_unfused_on_every_level)
     hr_error error = {0};
     for (int round = 0; round < 1500; round++) {
         hr_dtype dtype = types[rnd() % 4];
-        bool coded = rnd() & 1;
-        hr_tensor in = coded ? picture(dtype, between(1, 60), between(1, 60), between(1, 4))
-                             : random_tensor(dtype);
+        coding coded = (coding)(rnd() % CODINGS);
+        hr_tensor in = coded != PLAIN
+                           ? picture(dtype, between(1, 60), between(1, 60), between(1, 4))
+                           : random_tensor(dtype);
         hr_tensor want = in, got;
         step chain[STEPS_MAX];
         int count = build_chain(chain, &in, &want, &error);

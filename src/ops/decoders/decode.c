@@ -3,18 +3,39 @@
 /* Coded pictures as sources of image programs. */
 #include "ops/decoders/decode.h"
 
+static hr_decode_request make_request(const hr_decode_picture *picture, hr_window window)
+{
+    return (hr_decode_request){.window = window,
+                               .type = picture->type,
+                               .dtype = picture->dtype,
+                               .adjust_orientation = picture->adjust_orientation};
+}
+
 static hr_status decode_window(void *context, hr_window window, void *dst, size_t stride,
                                hr_op_call *c, hr_error *error)
 {
     const hr_decode_picture *picture = context;
-    hr_decode_request request = {.window = window,
-                                 .type = picture->type,
-                                 .dtype = picture->dtype,
-                                 .adjust_orientation = picture->adjust_orientation,
-                                 .dst = dst,
-                                 .stride = stride};
+    hr_decode_request request = make_request(picture, window);
 
+    request.dst = dst;
+    request.stride = stride;
     return hr_image_decode(picture->bytes, picture->size, &picture->info, &request, c, error);
+}
+
+static hr_status open_rows(void *context, hr_window window, hr_op_call *c, hr_error *error)
+{
+    hr_decode_picture *picture = context;
+    hr_decode_request request = make_request(picture, window);
+
+    return hr_image_open(picture->bytes, picture->size, &picture->info, &request, c,
+                         &picture->reader, error);
+}
+
+static hr_status read_rows(void *context, void *dst, size_t stride, int32_t rows, hr_error *error)
+{
+    const hr_decode_picture *picture = context;
+
+    return hr_image_read(picture->reader, dst, stride, rows, error);
 }
 
 static hr_status check_types(const hr_decode_args *args, hr_error *error)
@@ -54,7 +75,8 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_p
 hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *picture,
                              hr_window window, hr_error *error)
 {
-    hr_image_source source = {.context = picture, .decode = decode_window};
+    hr_image_source source = {
+        .context = picture, .decode = decode_window, .open = open_rows, .read = read_rows};
     int32_t channels = hr_image_type_channels(&picture->info, picture->type);
 
     HR_TRY(hr_program_from_coded(program, source, picture->dtype, picture->height, picture->width,

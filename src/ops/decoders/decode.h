@@ -63,7 +63,8 @@ typedef struct hr_decode_picture {
     hr_image_type type;
     hr_dtype dtype;
     bool adjust_orientation;
-    int64_t height, width; /* as delivered */
+    int64_t height, width;   /* as delivered */
+    hr_image_reader *reader; /* of its rows, while they are read */
 } hr_decode_picture;
 
 /* Checks the input, which is the whole file as a 1-D UINT8 tensor, and reads the header. */
