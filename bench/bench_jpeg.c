@@ -155,10 +155,8 @@ static bool our_decode(const file *f, hr_window w, uint8_t *dst, const hr_kernel
 {
     hr_op_call c = {.arena = arena, .kernels = kernels};
     hr_codec_request q = {.window = w, .channels = 3, .dst = dst, .stride = (size_t)w.w * 3};
-    bool done;
     hr_arena_reset(arena);
-    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, &c, &done, &error) == HR_STATUS_OK &&
-           done;
+    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, &c, &error) == HR_STATUS_OK;
 }
 
 /* Seconds of the stages before pixels: markers, tables, taking stuffing out, symbols alone. */

@@ -336,16 +336,27 @@ static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_i
     return HR_STATUS_OK;
 }
 
+static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                           const hr_codec_request *request, hr_op_call *c, void **reader,
+                           hr_error *error)
+{
+    return hr_jpeg_open(bytes, size, info, request, c, (hr_jpeg_reader **)reader, error);
+}
+
+static hr_status read_rows_of(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error)
+{
+    return hr_jpeg_read(reader, dst, stride, rows, error);
+}
+
 /* Ours first. What it leaves, unusual files and damaged ones, libjpeg-turbo decodes from the start:
  * so damage shows the same pixels, warnings and errors as ever. */
 static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
-    bool done;
     hr_arena_mark mark = hr_arena_save(c->arena);
-    hr_status status = hr_jpeg_decode(bytes, size, info, request, c, &done, error);
+    hr_status status = hr_jpeg_decode(bytes, size, info, request, c, error);
     hr_arena_restore(c->arena, mark);
-    if (status != HR_STATUS_OK || done)
+    if (status != HR_STATUS_NOT_FUSABLE)
         return status;
     return decode_by_libjpeg(bytes, size, info, request, c, error);
 }
@@ -369,5 +380,7 @@ const hr_codec hr_codec_jpeg = {
     .match = match,
     .header = header,
     .decode = decode,
+    .open = open_rows,
+    .read = read_rows_of,
     .grey = true,
 };

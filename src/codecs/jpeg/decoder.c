@@ -19,12 +19,12 @@ typedef struct plane {
     int32_t width, height; /* of the whole component */
 } plane;
 
-typedef struct decoder {
+struct hr_jpeg_reader {
     hr_jpeg_markers m;
     hr_jpeg_input input;
     hr_jpeg_scan scan;
     const hr_kernels *kernels;
-    const hr_codec_request *request;
+    int32_t channels;       /* wanted */
     int32_t h, v;           /* sampling of luma against chroma */
     int32_t across, down;   /* MCUs of the picture */
     int32_t left, right;    /* MCU columns wanted */
@@ -34,7 +34,11 @@ typedef struct decoder {
     plane plane[HR_JPEG_COMPONENTS];
     uint8_t *chroma[2];   /* upsampled rows */
     int16_t (*quant)[64]; /* of each component */
-} decoder;
+    int32_t row;          /* MCU row to be decoded next */
+    int32_t y, ready;     /* row of pixels to be written next, and the first that cannot be yet */
+};
+
+typedef hr_jpeg_reader decoder;
 
 /* ---- geometry ---- */
 
@@ -44,9 +48,8 @@ static int32_t divide_up(int32_t a, int32_t b)
 }
 
 /* Which MCUs the window needs: fancy upsampling looks one chroma sample further. */
-static void choose_mcus(decoder *d)
+static void choose_mcus(decoder *d, const hr_window *w)
 {
-    const hr_window *w = &d->request->window;
     d->h = d->m.component[0].h;
     d->v = d->m.component[0].v;
     d->across = divide_up(d->m.width, 8 * d->h);
@@ -169,14 +172,12 @@ static const uint8_t *chroma_row(decoder *d, int32_t i, int32_t y)
     return dst + (d->x0 - first * d->h);
 }
 
-static void write_row(decoder *d, int32_t y)
+static void write_row(decoder *d, int32_t y, uint8_t *dst)
 {
     const hr_kernels *k = d->kernels;
-    const hr_codec_request *q = d->request;
-    uint8_t *dst = (uint8_t *)q->dst + (size_t)(y - d->y0) * q->stride;
     size_t n = (size_t)(d->x1 - d->x0);
     const uint8_t *luma = plane_row(&d->plane[0], y) + (d->x0 - d->plane[0].left);
-    if (q->channels == 1) {
+    if (d->channels == 1) {
         memcpy(dst, luma, n);
     } else if (d->m.color == HR_JPEG_COLOR_GREY) {
         k->jpeg_interleave(dst, luma, luma, luma, n);
@@ -222,26 +223,19 @@ static void aim_blocks(decoder *d, int32_t row)
     }
 }
 
-static bool decode_rows(decoder *d)
+/* The next MCU row: skipped, or its wanted MCUs into the planes. */
+static bool decode_row(decoder *d)
 {
-    int32_t y = d->y0, mcu_height = 8 * d->v;
-    for (int32_t row = 0; row < d->bottom; row++) {
-        if (row < d->top) {
-            if (!run_mcus(d, d->across, false))
-                return false;
-            continue;
-        }
-        aim_blocks(d, row);
-        if (!run_mcus(d, d->left, false) || !run_mcus(d, d->right - d->left, true))
-            return false;
-        if (row + 1 < d->bottom && !run_mcus(d, d->across - d->right, false))
-            return false;
-        /* the last row waits for the chroma below it */
-        int32_t ready = (row + 1) * mcu_height - (d->v == 2 && row + 1 < d->bottom);
-        for (int32_t end = HR_MIN(ready, d->y1); y < end; y++)
-            write_row(d, y);
-    }
-    return hr_jpeg_input_whole(&d->input, &d->scan);
+    int32_t row = d->row++;
+    if (row < d->top)
+        return run_mcus(d, d->across, false);
+    aim_blocks(d, row);
+    if (!run_mcus(d, d->left, false) || !run_mcus(d, d->right - d->left, true))
+        return false;
+    /* the last row of pixels waits for the chroma below it */
+    bool last = d->row == d->bottom;
+    d->ready = HR_MIN(d->row * 8 * d->v - (d->v == 2 && !last), d->y1);
+    return last || run_mcus(d, d->across - d->right, false);
 }
 
 /* Grey of a picture that holds red, green and blue is not a plane of it. */
@@ -251,27 +245,52 @@ static bool is_ours(decoder *d, const uint8_t *bytes, size_t size, const hr_imag
         return false;
     if (d->m.width != info->width || d->m.height != info->height)
         return false;
-    return d->request->channels != 1 || d->m.color != HR_JPEG_COLOR_RGB;
+    return d->channels != 1 || d->m.color != HR_JPEG_COLOR_RGB;
+}
+
+hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       const hr_codec_request *request, hr_op_call *c, hr_jpeg_reader **out,
+                       hr_error *error)
+{
+    decoder *d = hr_arena_alloc(c->arena, sizeof *d, error);
+    bool good;
+    if (!d)
+        return HR_STATUS_NO_MEMORY;
+    memset(d, 0, sizeof *d);
+    d->channels = request->channels;
+    d->kernels = c->kernels ? c->kernels : hr_kernels_get(HR_CPU_LEVEL_AUTO);
+    if (!is_ours(d, bytes, size, info))
+        return HR_STATUS_NOT_FUSABLE;
+    d->planes = d->channels == 1 ? 1 : d->m.components;
+    HR_TRY(make_tables(d, c->arena, &good, error));
+    if (!good)
+        return HR_STATUS_NOT_FUSABLE;
+    choose_mcus(d, &request->window);
+    d->y = d->ready = d->y0;
+    HR_TRY(make_planes(d, c->arena, error));
+    HR_TRY(hr_jpeg_input_open(&d->input, &d->scan, bytes + d->m.scan, size - d->m.scan,
+                              d->m.restart, c->arena, error));
+    *out = d;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_jpeg_read(hr_jpeg_reader *d, void *dst, size_t stride, int32_t rows, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < rows; i++) {
+        while (d->y >= d->ready)
+            if (d->row >= d->bottom || !decode_row(d))
+                return HR_STATUS_NOT_FUSABLE;
+        write_row(d, d->y++, (uint8_t *)dst + (size_t)i * stride);
+    }
+    bool whole = d->y < d->y1 || hr_jpeg_input_whole(&d->input, &d->scan);
+    return whole ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE;
 }
 
 hr_status hr_jpeg_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                         const hr_codec_request *request, hr_op_call *c, bool *done,
-                         hr_error *error)
+                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
-    decoder d = {.request = request,
-                 .kernels = c->kernels ? c->kernels : hr_kernels_get(HR_CPU_LEVEL_AUTO)};
-    bool good;
-    *done = false;
-    if (!is_ours(&d, bytes, size, info))
-        return HR_STATUS_OK;
-    d.planes = request->channels == 1 ? 1 : d.m.components;
-    HR_TRY(make_tables(&d, c->arena, &good, error));
-    if (!good)
-        return HR_STATUS_OK;
-    choose_mcus(&d);
-    HR_TRY(make_planes(&d, c->arena, error));
-    HR_TRY(hr_jpeg_input_open(&d.input, &d.scan, bytes + d.m.scan, size - d.m.scan, d.m.restart,
-                              c->arena, error));
-    *done = decode_rows(&d);
-    return HR_STATUS_OK;
+    hr_jpeg_reader *reader;
+    HR_TRY(hr_jpeg_open(bytes, size, info, request, c, &reader, error));
+    return hr_jpeg_read(reader, request->dst, request->stride, (int32_t)request->window.h, error);
 }

@@ -8,11 +8,19 @@
 
 #include "codecs/codec.h"
 
-/* Decodes the window and sets *done; or leaves *done false when the file is not one for us or is
- * damaged in what the window needs (the destination may then be partly written). Fails only for
- * want of memory. */
+typedef struct hr_jpeg_reader hr_jpeg_reader;
+
+/* Opens the window; the reader lives in c->arena. HR_STATUS_NOT_FUSABLE: the file is not one for
+ * us. */
+hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       const hr_codec_request *request, hr_op_call *c, hr_jpeg_reader **out,
+                       hr_error *error);
+/* The next rows of the window. HR_STATUS_NOT_FUSABLE: the file is damaged in what the window needs;
+ * what was read so far may be wrong too. */
+hr_status hr_jpeg_read(hr_jpeg_reader *reader, void *dst, size_t stride, int32_t rows,
+                       hr_error *error);
+/* Both: the whole window into request->dst. */
 hr_status hr_jpeg_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                         const hr_codec_request *request, hr_op_call *c, bool *done,
-                         hr_error *error);
+                         const hr_codec_request *request, hr_op_call *c, hr_error *error);
 
 #endif
