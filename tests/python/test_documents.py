@@ -72,3 +72,20 @@ def test_contributing_operator(tmp_path: Path) -> None:
         check=True,
     )  # fmt: skip
     assert "&hr_op_above," in registry.read_text()
+
+
+def test_statistics_are_documented() -> None:
+    """docs/statistics.md has every counter of pipe.stats(), and no other."""
+    from headrace import fn, pipeline_def
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def define():
+        return fn.random.uniform()
+
+    pipe = define()
+    pipe.build()
+    pipe.run()
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    documented = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(documented) == sorted(pipe.stats())
