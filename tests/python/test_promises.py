@@ -16,7 +16,7 @@ pytest.importorskip("numpy")
 pytest.importorskip("PIL")
 
 import numpy as np  # noqa: E402
-from photos import encoded, resized, sources, take, training  # noqa: E402
+from photos import encoded, resized, samples, sources, take, training  # noqa: E402
 
 from headrace import Pipeline, _schema, fn, ops, types  # noqa: E402
 
@@ -424,3 +424,66 @@ def test_import_is_fast_and_brings_no_framework(child: Any) -> None:
         print(took)
         """
     assert min(float(child(source)) for _ in range(3)) < 0.1
+
+
+# ---- damaged files ----
+
+
+def damaged(rng: np.random.Generator, data: bytes) -> bytes:
+    """Some bytes of a JPEG changed, lost, added, or markers put in, mostly behind its headers."""
+    out = bytearray(data)
+    start = data.index(b"\xff\xda") if rng.random() < 0.7 else 0
+    for _ in range(rng.integers(1, 8)):
+        at = int(rng.integers(start, len(out)))
+        kind = rng.integers(5)
+        if kind == 0:
+            out[at] = rng.integers(256)
+        elif kind == 1:
+            del out[at : min(at + int(rng.integers(1, 50)), len(out) - 20)]
+        elif kind == 2:
+            out[at:at] = rng.bytes(int(rng.integers(20)))
+        elif kind == 3:
+            out[at:at] = bytes([255, rng.choice([0x00, 0xC4, 0xD0, 0xD5, 0xD9, 0xDA, 0xDB, 0xDD])])
+        else:
+            del out[max(at, 100) :]
+            break
+        start = min(start, len(out) - 1)
+    return bytes(out)
+
+
+def test_same_bytes_of_damaged_files() -> None:
+    """What a damaged file decodes to depends on its bytes alone, not on what memory held before."""
+    rng = np.random.default_rng(5)
+    whole = [
+        encoded(i, size=(60 + 9 * i, 50 + 5 * i), subsampling=i % 3, progressive=i % 4 == 3)
+        for i in range(6)
+    ]
+    files = [damaged(rng, whole[i % 6]) for i in range(160)]
+
+    def decode(order: list[int], **options: Any) -> dict[int, tuple[bytes, ...]]:
+        batches = [order[i : i + 8] for i in range(0, len(order), 8)]
+
+        def source(number: int) -> Any:
+            if number == len(batches):
+                raise StopIteration
+            data = [np.frombuffer(files[i], np.uint8) for i in batches[number]]
+            return data, [np.array(i) for i in batches[number]]
+
+        pipe = Pipeline(batch_size=8, device_id=None, on_error="skip", **options)
+        with pipe:
+            coded, index = fn.external_source(source, num_outputs=2)
+            window = fn.decoders.image_crop(coded, crop=[20, 30], crop_pos_x=0.3, crop_pos_y=0.9)
+            small = fn.resize(fn.decoders.image(coded), size=[20, 30])
+            pipe.set_outputs(index, fn.decoders.image(coded), window, small)
+        decoded: dict[int, tuple[bytes, ...]] = {}
+        with pytest.raises(StopIteration):
+            while True:
+                outputs = pipe.run()
+                for sample in samples(outputs):
+                    decoded[int.from_bytes(sample[0], "little")] = sample
+        return decoded
+
+    first = decode(list(range(160)), num_threads=2)
+    assert 80 < len(first) < 160
+    assert decode(list(range(159, -1, -1)), num_threads=1) == first
+    assert decode(rng.permutation(160).tolist(), num_threads=3, fuse=False) == first
