@@ -14,21 +14,23 @@
 
 #include "exec/exec.h"
 
-/* The i-th number of the mask; -1 when there are fewer or it is malformed. */
-static int mask_cpu(const char *mask, int32_t i)
+/* Puts the mask's numbers in front of `cpu`. */
+static hr_status apply_mask(const char *mask, int *cpu, int32_t count, hr_error *error)
 {
-    for (const char *at = mask; *at; i--) {
+    const char *at = mask;
+    for (int32_t i = 0; *at; i++) {
         char *end;
-        long cpu = strtol(at, &end, 10);
-        if (end == at || cpu < 0 || cpu >= CPU_SETSIZE)
-            return -1;
-        if (i == 0)
-            return (int)cpu;
-        if (*end != ',')
-            return -1;
-        at = end + 1;
+        long number = strtol(at, &end, 10);
+        if (end == at || number < 0 || number >= CPU_SETSIZE || (*end && *end != ','))
+            return hr_fail(error, HR_STATUS_VALUE,
+                           "the affinity mask is '%.200s': allowed are numbers of CPUs, 0 .. %d, "
+                           "with commas between them",
+                           mask, CPU_SETSIZE - 1);
+        if (i < count)
+            cpu[i] = (int)number;
+        at = *end ? end + 1 : end;
     }
-    return -1;
+    return HR_STATUS_OK;
 }
 
 #ifdef HR_HAVE_HWLOC
@@ -95,17 +97,14 @@ static int allowed_cpu(int32_t i)
     return -1;
 }
 
-void hr__affinity_choose(int *cpu, int32_t count)
+hr_status hr__affinity_choose(int *cpu, int32_t count, hr_error *error)
 {
     const char *mask = getenv("HEADRACE_AFFINITY_MASK");
     mask = mask && mask[0] ? mask : getenv("DALI_AFFINITY_MASK");
     for (int32_t i = 0; i < count; i++)
         cpu[i] = allowed_cpu(i);
     core_cpus(cpu, count);
-    for (int32_t i = 0; i < count && mask && mask[0]; i++) {
-        int wanted = mask_cpu(mask, i);
-        cpu[i] = wanted >= 0 ? wanted : cpu[i];
-    }
+    return mask ? apply_mask(mask, cpu, count, error) : HR_STATUS_OK;
 }
 
 void hr__affinity_pin(int cpu)

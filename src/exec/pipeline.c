@@ -96,8 +96,20 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The kernels take what they do not know for the best level: a typing error would hide. */
+static hr_status check_level(hr_error *error)
+{
+    const char *level = getenv("HEADRACE_CPU_LEVEL");
+    if (!level || !level[0] || !strcmp(level, "base") || !strcmp(level, "v3") ||
+        !strcmp(level, "v4"))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_VALUE,
+                   "HEADRACE_CPU_LEVEL is '%.200s'; allowed are base, v3, v4", level);
+}
+
 static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
 {
+    HR_TRY(check_level(error));
     HR_TRY(check_options(&p->options, error));
     HR_TRY(hr__quarantine_open(p, p->options.quarantine, error));
     HR_TRY(hr_graph_copy(&p->graph, graph, error));

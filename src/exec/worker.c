@@ -117,11 +117,11 @@ static hr_status pin_workers(hr_pipeline *p, hr_error *error)
     int *cpu = hr_calloc((size_t)p->worker_count, sizeof(*cpu), error);
     if (!cpu)
         return HR_STATUS_NO_MEMORY;
-    hr__affinity_choose(cpu, p->worker_count);
+    hr_status status = hr__affinity_choose(cpu, p->worker_count, error);
     for (int32_t i = 0; i < p->worker_count; i++)
         p->workers[i].cpu = cpu[i];
     hr_free(cpu);
-    return HR_STATUS_OK;
+    return status;
 }
 
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error)

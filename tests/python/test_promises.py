@@ -487,3 +487,29 @@ def test_same_bytes_of_damaged_files() -> None:
     assert 80 < len(first) < 160
     assert decode(list(range(159, -1, -1)), num_threads=1) == first
     assert decode(rng.permutation(160).tolist(), num_threads=3, fuse=False) == first
+
+
+# ---- the environment ----
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("HEADRACE_CPU_LEVEL", "v9"),
+        ("HEADRACE_STALL", "later"),
+        ("HEADRACE_STALL", "read:x"),
+        ("HEADRACE_AFFINITY_MASK", "one"),
+        ("HEADRACE_AFFINITY_MASK", "0,-1"),
+        ("DALI_AFFINITY_MASK", "0;1"),
+        ("DALI_AFFINITY_MASK", "0,99999"),
+        ("HEADRACE_TRACE", "/no/such/folder/trace.json"),
+    ],
+)
+def test_wrong_environment(
+    name: str, value: str, photos_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises((ValueError, RuntimeError), match=value.replace(",", "[,]")):
+        resized(photos_root, set_affinity=True).build()
+    monkeypatch.setenv(name, "")
+    resized(photos_root, set_affinity=True).run()
