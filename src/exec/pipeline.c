@@ -287,54 +287,62 @@ static int64_t skippable(const hr_pipeline *p)
     return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
 }
 
-/* The next iteration that has samples; those that lost all of them only count as positions. */
+/* The next iteration; lock held. One that lost all samples (`*empty`) only counts as positions. */
 static hr_status take_next(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
-                           hr_error *error)
+                           bool *empty, hr_error *error)
 {
-    for (;;) {
-        hr_iteration *it = NULL;
-        HR_TRY(take_first(p, until, &it, error));
-        if (!all_skipped(it)) {
-            it->positions += p->carried_positions;
-            p->carried_positions = 0;
-            *out = it;
-            return HR_STATUS_OK;
-        }
-        p->carried_positions += it->positions;
-        hr__iteration_free(p, it);
-        if (p->carried_positions > skippable(p)) {
-            int32_t bad = p->carried_positions;
-            p->carried_positions = 0;
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "on_error=\"skip\": each of the last %d samples was bad", bad);
-        }
+    HR_TRY(take_first(p, until, out, error));
+    int32_t bad = p->carried_positions + (*out)->positions;
+    *empty = all_skipped(*out);
+    p->carried_positions = *empty && bad <= skippable(p) ? bad : 0;
+    if (!*empty)
+        (*out)->positions = bad;
+    else if (p->carried_positions == 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "on_error=\"skip\": each of the last %d samples was bad", bad);
+    return HR_STATUS_OK;
+}
+
+/* No lock held: freeing an iteration may call the hr_release_fn of memory that was fed. */
+static hr_status wait_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **out, hr_error *error)
+{
+    struct timespec until = deadline(HR_MAX(timeout_ms, 0));
+    hr_status status = HR_STATUS_OK;
+    for (bool empty = true; empty && status == HR_STATUS_OK;) {
+        hr__iteration_free(p, *out);
+        *out = NULL;
+        pthread_mutex_lock(&p->lock);
+        status = take_next(p, timeout_ms < 0 ? NULL : &until, out, &empty, error);
+        pthread_mutex_unlock(&p->lock);
     }
+    return status;
+}
+
+static void note_run(hr_pipeline *p, int64_t start, int64_t end, const hr_outputs *out)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->last_run_ns)
+        p->consumer_busy_ns += start - p->last_run_ns;
+    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
+    p->last_run_ns = end;
+    if (out) {
+        p->runs++;
+        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
+        p->samples_out += out->samples;
+    }
+    pthread_mutex_unlock(&p->lock);
 }
 
 hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
-    struct timespec until = deadline(HR_MAX(timeout_ms, 0));
     hr_iteration *it = NULL;
-    pthread_mutex_lock(&p->lock);
     int64_t start = hr_clock_ns();
-    if (p->last_run_ns)
-        p->consumer_busy_ns += start - p->last_run_ns;
-    hr_status status = take_next(p, timeout_ms < 0 ? NULL : &until, &it, error);
+    hr_status status = wait_next(p, timeout_ms, &it, error);
     int64_t end = hr_clock_ns();
-    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
-    p->last_run_ns = end;
-    if (status == HR_STATUS_OK) {
-        p->runs++;
-        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
-    }
-    pthread_mutex_unlock(&p->lock);
-    HR_TRY(status);
-    status = hr__publish(p, it, out, error);
-    pthread_mutex_lock(&p->lock);
-    p->samples_out +=
-        status == HR_STATUS_OK && (*out)->count > 0 ? hr_batch_size((*out)->batch[0]) : 0;
-    pthread_mutex_unlock(&p->lock);
+    if (status == HR_STATUS_OK)
+        status = hr__publish(p, it, out, error);
+    note_run(p, start, end, status == HR_STATUS_OK ? *out : NULL);
     hr__iteration_free(p, it);
     return status;
 }

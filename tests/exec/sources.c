@@ -387,6 +387,49 @@ TEST(fed_data_goes_with_a_readers_samples)
     fixture_remove(&f);
 }
 
+static int released;
+
+static void release_and_ask(void *context)
+{
+    hr_pipeline **p = context;
+    released += hr_pipeline_pending(*p) >= 0;
+}
+
+/* What was fed may call back into the library when it is let go. */
+TEST(fed_memory_is_released_without_a_lock)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_graph *g;
+    hr_outputs *out;
+    int32_t fed, picky, values[3] = {100, 13, 5};
+    hr_pipeline_options options = fixture_options(4, 2);
+    options.on_error = HR_ON_ERROR_SKIP;
+    released = 0;
+    CHECK_OK(hr_graph_create(&g, &error), error);
+    CHECK_OK(add(g, "external_source", NULL, NULL, 0, &fed, &error), error);
+    CHECK_OK(add_own(g, &op_picky, (hr_edge){fed, 0}, &picky, &error), error);
+    CHECK_OK(start(g, &(hr_edge){picky, 0}, 1, &options, &p, &error), error);
+    for (int i = 0; i < 3; i++) { /* the first two batches lose their only sample */
+        hr_buffer *buffer;
+        hr_batch *batch;
+        hr_tensor t;
+        CHECK_OK(hr_buffer_adopt(&buffer, &values[i], 4, release_and_ask, &p, &error), error);
+        hr_tensor_describe(&t, HR_DTYPE_INT32, (hr_shape){0}, NULL);
+        t.data = &values[i];
+        t.buffer = buffer;
+        CHECK_OK(hr_batch_create(&batch, &t, 1, true, &error), error);
+        hr_buffer_unref(buffer);
+        CHECK_OK(hr_pipeline_feed(p, fed, &batch, 1, &error), error);
+        hr_batch_unref(batch);
+    }
+    CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+    CHECK(int_at(out, 0, 0) == 5 && hr_outputs_positions(out) == 3);
+    CHECK(released == 3);
+    hr_outputs_unref(out);
+    hr_pipeline_destroy(p);
+}
+
 /* ---- a lack of memory ---- */
 
 TEST(what_memory_forbade_is_scheduled_later)
