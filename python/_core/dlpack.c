@@ -162,8 +162,9 @@ static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides)
     tensor->shape.ndim = dl->ndim;
     for (int32_t d = dl->ndim - 1; d >= 0; d--) {
         tensor->shape.extent[d] = dl->shape[d];
-        strides[d] = dl->strides ? dl->strides[d] * size : stride;
-        stride *= dl->shape[d];
+        /* unsigned: make_dense refuses shapes so large that this overflows */
+        strides[d] = dl->strides ? (int64_t)((uint64_t)dl->strides[d] * (uint64_t)size) : stride;
+        stride = (int64_t)((uint64_t)stride * (uint64_t)dl->shape[d]);
     }
     return 0;
 }

@@ -180,7 +180,8 @@ static int import_interface(PyObject *object, PyObject *interface, imported *out
     int64_t strides[HR_MAX_NDIM], stride = (int64_t)hr_dtype_size(t->dtype);
     for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
         strides[d] = stride;
-        stride *= t->shape.extent[d];
+        /* unsigned: make_dense refuses shapes so large that this overflows */
+        stride = (int64_t)((uint64_t)stride * (uint64_t)t->shape.extent[d]);
     }
     if (strides_tuple && PyTuple_Check(strides_tuple) &&
         (PyTuple_Size(strides_tuple) != ndim || int64s_of(strides_tuple, strides) < 0)) {
