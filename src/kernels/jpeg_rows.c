@@ -76,30 +76,36 @@ void HR_LEVELED(hr__jpeg_h2v2)(uint8_t *dst, const uint8_t *near, const uint8_t 
     }
 }
 
-/* 16 pixels of three planes become 48 bytes. */
-static inline void store_pixels(uint8_t *dst, __m128i a, __m128i b, __m128i c)
+/* Where the bytes of pixel i of each plane go in 48 bytes: by part, plane. */
+static const int8_t spread[3][3][16] = {
+    {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
+     {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
+     {-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1}},
+    {{-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
+     {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
+     {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1}},
+    {{-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1},
+     {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1},
+     {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}}};
+
+/* One of the three parts of 16 pixels in each half. */
+static inline __m256i part_of(const int8_t at[3][16], __m256i a, __m256i b, __m256i c)
 {
-    const __m128i a0 = _mm_setr_epi8(0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5);
-    const __m128i b0 = _mm_setr_epi8(-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1);
-    const __m128i c0 = _mm_setr_epi8(-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1);
-    const __m128i a1 = _mm_setr_epi8(-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1);
-    const __m128i b1 = _mm_setr_epi8(5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10);
-    const __m128i c1 = _mm_setr_epi8(-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1);
-    const __m128i a2 =
-        _mm_setr_epi8(-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1);
-    const __m128i b2 =
-        _mm_setr_epi8(-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1);
-    const __m128i c2 =
-        _mm_setr_epi8(10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15);
-    __m128i x = _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a0), _mm_shuffle_epi8(b, b0)),
-                             _mm_shuffle_epi8(c, c0));
-    __m128i y = _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a1), _mm_shuffle_epi8(b, b1)),
-                             _mm_shuffle_epi8(c, c1));
-    __m128i z = _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(a, a2), _mm_shuffle_epi8(b, b2)),
-                             _mm_shuffle_epi8(c, c2));
-    _mm_storeu_si128((__m128i *)(void *)dst, x);
-    _mm_storeu_si128((__m128i *)(void *)(dst + 16), y);
-    _mm_storeu_si128((__m128i *)(void *)(dst + 32), z);
+    const __m128i *p = (const __m128i *)(const void *)at;
+    __m256i x = _mm256_shuffle_epi8(a, _mm256_broadcastsi128_si256(_mm_loadu_si128(p)));
+    __m256i y = _mm256_shuffle_epi8(b, _mm256_broadcastsi128_si256(_mm_loadu_si128(p + 1)));
+    __m256i z = _mm256_shuffle_epi8(c, _mm256_broadcastsi128_si256(_mm_loadu_si128(p + 2)));
+    return _mm256_or_si256(_mm256_or_si256(x, y), z);
+}
+
+/* 32 pixels of three planes become 96 bytes. */
+static inline void store_pixels(uint8_t *dst, __m256i a, __m256i b, __m256i c)
+{
+    __m256i x = part_of(spread[0], a, b, c), y = part_of(spread[1], a, b, c);
+    __m256i z = part_of(spread[2], a, b, c), *out = (__m256i *)(void *)dst;
+    _mm256_storeu_si256(out, _mm256_permute2x128_si256(x, y, 0x20));
+    _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(z, x, 0x30));
+    _mm256_storeu_si256(out + 2, _mm256_permute2x128_si256(y, z, 0x31));
 }
 
 /* round(v * factor / 65536) of 16-bit v and factor: pmulhw of 2 v, then half of it. */
@@ -121,50 +127,57 @@ static inline __m256i green(__m256i cb, __m256i cr)
     return _mm256_sub_epi16(_mm256_packs_epi32(low, high), cr);
 }
 
-static inline __m128i narrow(__m256i v)
+static inline __m256i load_32(const uint8_t *p)
 {
-    return _mm_packus_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
 }
 
-static inline void ycc_16(uint8_t *dst, const uint8_t *y, const uint8_t *cb, const uint8_t *cr)
+/* 16 pixels: rgb from luma and chroma about zero. */
+static inline void ycc_16(__m256i rgb[3], __m256i y, __m256i cb, __m256i cr)
 {
-    const __m256i center = _mm256_set1_epi16(128);
-    __m256i l = widen(y), b = _mm256_sub_epi16(widen(cb), center);
-    __m256i r = _mm256_sub_epi16(widen(cr), center);
-    __m256i red = _mm256_add_epi16(_mm256_add_epi16(l, r), scale(r, R_CR - ONE));
-    __m256i blue =
-        _mm256_add_epi16(_mm256_add_epi16(l, _mm256_add_epi16(b, b)), scale(b, B_CB - 2 * ONE));
-    __m256i middle = _mm256_add_epi16(l, green(b, r));
-    store_pixels(dst, narrow(red), narrow(middle), narrow(blue));
+    rgb[0] = _mm256_add_epi16(_mm256_add_epi16(y, cr), scale(cr, R_CR - ONE));
+    rgb[1] = _mm256_add_epi16(y, green(cb, cr));
+    rgb[2] =
+        _mm256_add_epi16(_mm256_add_epi16(y, _mm256_add_epi16(cb, cb)), scale(cb, B_CB - 2 * ONE));
+}
+
+/* The halves are unpacked in turns, so that packing puts the pixels back in order. */
+static inline void ycc_32(uint8_t *dst, const uint8_t *y, const uint8_t *cb, const uint8_t *cr)
+{
+    const __m256i zero = _mm256_setzero_si256(), center = _mm256_set1_epi16(128);
+    __m256i l = load_32(y), b = load_32(cb), r = load_32(cr), low[3], high[3];
+    ycc_16(low, _mm256_unpacklo_epi8(l, zero),
+           _mm256_sub_epi16(_mm256_unpacklo_epi8(b, zero), center),
+           _mm256_sub_epi16(_mm256_unpacklo_epi8(r, zero), center));
+    ycc_16(high, _mm256_unpackhi_epi8(l, zero),
+           _mm256_sub_epi16(_mm256_unpackhi_epi8(b, zero), center),
+           _mm256_sub_epi16(_mm256_unpackhi_epi8(r, zero), center));
+    store_pixels(dst, _mm256_packus_epi16(low[0], high[0]), _mm256_packus_epi16(low[1], high[1]),
+                 _mm256_packus_epi16(low[2], high[2]));
 }
 
 void HR_LEVELED(hr__jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t *cb,
                                   const uint8_t *cr, size_t n)
 {
     size_t i = 0;
-    uint8_t rest[48];
-    for (; i + 16 <= n; i += 16)
-        ycc_16(dst + 3 * i, y + i, cb + i, cr + i);
+    uint8_t rest[96];
+    for (; i + 32 <= n; i += 32)
+        ycc_32(dst + 3 * i, y + i, cb + i, cr + i);
     if (i < n) {
-        ycc_16(rest, y + i, cb + i, cr + i);
+        ycc_32(rest, y + i, cb + i, cr + i);
         memcpy(dst + 3 * i, rest, 3 * (n - i));
     }
-}
-
-static inline __m128i load_16(const uint8_t *p)
-{
-    return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
 void HR_LEVELED(hr__jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b,
                                      const uint8_t *c, size_t n)
 {
     size_t i = 0;
-    uint8_t rest[48];
-    for (; i + 16 <= n; i += 16)
-        store_pixels(dst + 3 * i, load_16(a + i), load_16(b + i), load_16(c + i));
+    uint8_t rest[96];
+    for (; i + 32 <= n; i += 32)
+        store_pixels(dst + 3 * i, load_32(a + i), load_32(b + i), load_32(c + i));
     if (i < n) {
-        store_pixels(rest, load_16(a + i), load_16(b + i), load_16(c + i));
+        store_pixels(rest, load_32(a + i), load_32(b + i), load_32(c + i));
         memcpy(dst + 3 * i, rest, 3 * (n - i));
     }
 }

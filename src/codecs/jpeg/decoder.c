@@ -223,10 +223,23 @@ static void aim_blocks(decoder *d, int32_t row)
     }
 }
 
+/* Differences that add up beyond what any picture has are damage, and libjpeg-turbo fails when they
+ * leave 32 bits: seen before a row, they cannot do so inside it. */
+static bool dc_sane(const hr_jpeg_scan *scan)
+{
+    const int32_t most = 1 << 28;
+    for (int32_t i = 0; i < HR_JPEG_COMPONENTS; i++)
+        if (scan->predicted[i] > most || scan->predicted[i] < -most)
+            return false;
+    return true;
+}
+
 /* The next MCU row: skipped, or its wanted MCUs into the planes. */
 static bool decode_row(decoder *d)
 {
     int32_t row = d->row++;
+    if (!dc_sane(&d->scan))
+        return false;
     if (row < d->top)
         return run_mcus(d, d->across, false);
     aim_blocks(d, row);
