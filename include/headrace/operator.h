@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What an operator is and sees. In-tree operators and plug-ins include this same file; a plug-in
- * calls back only through `hr_host` and so links against nothing of ours. An operator is one table,
- * `hr_op_def`; everything said there (names, types, defaults, ranges, docs) is checked and
- * documented from the table and is never checked again by the operator. */
+/* What an operator is and sees. An operator is one table, `hr_op_def`; everything said there
+ * (names, types, defaults, ranges, docs) is checked and documented from the table and is never
+ * checked again by the operator. */
 #ifndef HEADRACE_OPERATOR_H
 #define HEADRACE_OPERATOR_H
 
@@ -184,7 +183,6 @@ enum {
     HR_OP_SOURCE = 1 << 0,   /* no inputs from the graph; a reader, or fed from outside */
     HR_OP_RANDOM = 1 << 1,   /* has `seed`; merged with an equal node only if that is explicit */
     HR_OP_VIEW = 1 << 2,     /* output 0 shares input 0's memory: run sets data and buffer itself */
-    HR_OP_INPLACE = 1 << 3,  /* may overwrite input 0 where it is not used elsewhere */
     HR_OP_SEQUENCE = 1 << 4, /* documented as accepting frames (layouts that start with F) */
     HR_OP_VOLUMETRIC = 1 << 5, /* documented as accepting a depth axis */
     HR_OP_ORDERED = 1 << 6,    /* must see iterations in order, one at a time */
@@ -211,7 +209,6 @@ typedef struct hr_input_def {
     const char *name;    /* "data" */
     const char *layouts; /* "HWC|FHWC"; NULL: any. A tensor without layout is taken as the first one
                             whose length is its ndim */
-    bool any_device;
 } hr_input_def;
 
 typedef struct hr_output_def {

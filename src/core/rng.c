@@ -71,11 +71,6 @@ double hr_rng_unit(const hr_rng *rng, uint64_t k)
     return hr_rng_u32(rng, k) * 0x1p-32;
 }
 
-float hr_rng_unitf(const hr_rng *rng, uint64_t k)
-{
-    return (float)(hr_rng_u32(rng, k) >> 8) * 0x1p-24f;
-}
-
 /* High 64 bits of a * b. */
 static uint64_t multiply_high(uint64_t a, uint64_t b)
 {

@@ -16,7 +16,6 @@ void hr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]
 /* Draw number k < 2^34: 32 uniform bits. Draws 4j..4j+3 come from one block. */
 uint32_t hr_rng_u32(const hr_rng *rng, uint64_t k);
 double hr_rng_unit(const hr_rng *rng, uint64_t k); /* [0, 1): 32 bits */
-float hr_rng_unitf(const hr_rng *rng, uint64_t k); /* [0, 1): 24 bits */
 /* [0, n), n >= 1; uses draws k and k + 1. */
 int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n);
 

@@ -27,15 +27,9 @@ static hr_status sort_batch(hr_op_call *calls, int32_t n, hr_error *error)
 static const hr_arg_def no_args[] = {HR_ARG_END};
 
 static const hr_op_def op_sort = {
-    HR_OP_ABI,
-    .name = "test.sort",
-    .doc = "Sorts.",
-    .args = no_args,
-    .in = {{"data", NULL, false}},
-    .in_min = 1,
-    .in_max = 1,
-    .out_count = 1,
-    .run_batch = sort_batch,
+    HR_OP_ABI,       .name = "test.sort",    .doc = "Sorts.",
+    .args = no_args, .in = {{"data", NULL}}, .in_min = 1,
+    .in_max = 1,     .out_count = 1,         .run_batch = sort_batch,
 };
 
 /* Must see iterations in order: remembers the last one. Runs under the executor's promise, so
@@ -66,7 +60,7 @@ static const hr_op_def op_ordered = {
     .doc = "Sees iterations in order.",
     .flags = HR_OP_ORDERED,
     .args = no_args,
-    .in = {{"data", NULL, false}},
+    .in = {{"data", NULL}},
     .in_min = 1,
     .in_max = 1,
     .out_count = 1,
@@ -97,7 +91,7 @@ static const hr_op_def op_refuse = {
     .name = "test.refuse",
     .doc = "Refuses negative numbers.",
     .args = no_args,
-    .in = {{"data", NULL, false}},
+    .in = {{"data", NULL}},
     .in_min = 1,
     .in_max = 1,
     .out_count = 1,

@@ -78,7 +78,7 @@ static hr_op_def table(const hr_arg_def *args)
                        .doc = "A table.",
                        .args = args,
                        .args_size = sizeof(sample_args),
-                       .in = {{"data", NULL, false}},
+                       .in = {{"data", NULL}},
                        .in_min = 1,
                        .in_max = 1,
                        .out_count = 1,

@@ -38,7 +38,7 @@ const hr_op_def hr_op_shape = {
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
     .args = shape_arg_defs,
     .args_size = sizeof(shape_args),
-    .in = {{.name = "data", .any_device = true}},
+    .in = {{.name = "data"}},
     .in_min = 1,
     .in_max = 1,
     .out = {{"shape"}},

@@ -75,7 +75,7 @@ const hr_op_def hr_op_random_coin_flip = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP,
     .args = coin_flip_arg_defs,
     .args_size = sizeof(coin_flip_args),
-    .in = {{.name = "shape_like", .any_device = true}},
+    .in = {{.name = "shape_like"}},
     .in_min = 0,
     .in_max = 1,
     .out = {{"output"}},

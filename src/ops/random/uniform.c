@@ -135,7 +135,7 @@ const hr_op_def hr_op_random_uniform = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP,
     .args = uniform_arg_defs,
     .args_size = sizeof(uniform_args),
-    .in = {{.name = "shape_like", .any_device = true}},
+    .in = {{.name = "shape_like"}},
     .in_min = 0,
     .in_max = 1,
     .out = {{"output"}},
