@@ -85,7 +85,7 @@ def _where(stats: dict[str, Any]) -> Any:
     total = sum(seconds for _, seconds, _ in rows) or 1.0
     table = Table(box=box.SIMPLE_HEAD, title="where the time went", title_justify="left")
     table.add_column("operators")
-    for column in ("CPU-s", "share", "us a sample"):
+    for column in ("worker-s", "share", "us a sample"):
         table.add_column(column, justify="right")
     for name, seconds, samples in rows:
         table.add_row(

@@ -77,11 +77,10 @@ def _print_list(operators: list[dict[str, Any]]) -> None:
 
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("fn.", no_wrap=True)
-    table.add_column("devices")
     table.add_column("what it does")
     for op in operators:
         if "deprecated" not in op["flags"]:
-            table.add_row(op["name"], ", ".join(op["devices"] or []), first_sentence(op["doc"]))
+            table.add_row(op["name"], first_sentence(op["doc"]))
     Console().print(table)
 
 
@@ -92,7 +91,7 @@ def _print_operator(op: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console()
-    console.print(f"[bold]fn.{op['name']}[/bold]  ({', '.join(op['devices'] or [])})")
+    console.print(f"[bold]fn.{op['name']}[/bold]  (cpu)")
     if op["aliases"]:
         console.print(f"also: {', '.join(op['aliases'])}")
     console.print()
