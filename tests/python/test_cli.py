@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -156,23 +157,20 @@ def test_bench_compares(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_cpu_time_includes_children() -> None:
     before = cli_bench.cpu_seconds()
-    read, write = os.pipe()
+    done, tell = os.pipe()
     child = os.fork()
     if child == 0:
         end = os.times().user + 0.2
         while os.times().user < end:
             pass
-        os.write(write, b"x")
-        os.read(read, 2)  # stay alive to be counted
-        os._exit(0)
-    while os.times().user < 0:
-        pass
-    import time
-
-    time.sleep(0.6)
+        os.write(tell, b"x")
+        signal.pause()  # stay alive to be counted
+    assert os.read(done, 1) == b"x"
     assert cli_bench.cpu_seconds() - before > 0.1
-    os.kill(child, 9)
+    os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    os.close(done)
+    os.close(tell)
 
 
 def test_doctor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
