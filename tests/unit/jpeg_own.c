@@ -201,6 +201,11 @@ static uint8_t *wild_file(int *width, int *height, size_t *size)
     out.input_components = 3;
     out.in_color_space = JCS_RGB;
     jpeg_set_defaults(&out);
+#if JPEG_LIB_VERSION >= 70 /* Ubuntu's: nothing else sets these when coefficients are written */
+    out.jpeg_width = out.image_width;
+    out.jpeg_height = out.image_height;
+    out.min_DCT_h_scaled_size = out.min_DCT_v_scaled_size = DCTSIZE;
+#endif
     bool wide = help_random() % 4 == 0;
     for (int i = 0; i < 64; i++)
         quant[i] = 1 + help_random() % (wide ? 65535u : 255u);
