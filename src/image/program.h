@@ -145,9 +145,9 @@ void hr_program_describe(const hr_image_program *p, hr_tensor *out);
  * Scratch comes from c->arena, loops from c->kernels; `c` also goes to the coded source. */
 hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error);
 
-/* Filter taps of one axis, as numerics.md section 3.1 says; used by the program and by N-axis
- * resampling. n: length of the input axis. Taps outside [0, n) are folded onto the edge element.
- * Memory from the arena. */
+/* Filter taps of one axis, by DALI's conventions (positions in single precision); used by the
+ * program and by N-axis resampling. n: length of the input axis. Taps outside [0, n) are folded
+ * onto the edge element. Memory from the arena. */
 typedef struct hr_filter_taps {
     int32_t out, taps;    /* every output element has `taps` consecutive taps */
     const int32_t *start; /* first input element, 0 <= start, start + taps <= n */
