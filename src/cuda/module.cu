@@ -48,7 +48,13 @@ static hr_status device_query(int32_t device, hr_cuda_device *out, hr_error *err
 
 const hr_cuda_module_def *hr_cuda_module(void)
 {
-    static const hr_cuda_module_def module = {HR_CUDA_ABI_VERSION, sizeof(hr_cuda_module_def),
-                                              device_count, device_query};
+    static const hr_cuda_op *const ops[] = {NULL};
+    static const hr_cuda_module_def module = {HR_CUDA_ABI_VERSION,
+                                              sizeof(hr_cuda_module_def),
+                                              device_count,
+                                              device_query,
+                                              NULL,
+                                              NULL,
+                                              ops};
     return &module;
 }
