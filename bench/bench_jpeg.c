@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* JPEG decoding against libjpeg-turbo over a folder: `bench_jpeg FOLDER [rounds [files]]`. Rounds
- * are interleaved file by file; CPU time; each file's best round counts. One JSON line a case.
- * Pixels are compared on the way. */
+ * are interleaved file by file; CPU time; each file's best round counts. One JSON line a case; what
+ * was not measured alone has the difference that it is in its name. Pixels are compared on the way.
+ */
 #include "codecs/codec.h"
 #include "codecs/jpeg/decoder.h"
 #include "codecs/jpeg/input.h"
 #include "codecs/jpeg/markers.h"
+#include "image/program.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@
 
 #include <jpeglib.h>
 
-enum { FILES_MAX = 100000 };
+enum { FILES_MAX = 100000, SIDE = 224, BATCH = SIDE * SIDE * 3 * 4, ROW_MAX = 65536 };
 
 typedef struct file {
     uint8_t *bytes;
@@ -106,47 +108,92 @@ static double now(void)
 
 /* ---- libjpeg-turbo, as headrace calls it for what its own decoder leaves ---- */
 
-static void libjpeg_decode(const file *f, hr_window w, uint8_t *dst, bool entropy_only)
-{
+typedef struct libjpeg {
     struct jpeg_decompress_struct cinfo;
     struct jpeg_error_mgr errors;
-    static uint8_t row[3 * 65536];
-    JSAMPROW rows[1] = {row};
-    cinfo.err = jpeg_std_error(&errors);
-    jpeg_create_decompress(&cinfo);
-    jpeg_mem_src(&cinfo, f->bytes, f->size);
-    jpeg_read_header(&cinfo, TRUE);
-    cinfo.out_color_space = JCS_RGB;
-    jpeg_start_decompress(&cinfo);
-    if (entropy_only) {
-        /* all but one: it does not read what only the last rows would need */
-        jpeg_skip_scanlines(&cinfo, cinfo.output_height - 1);
-        jpeg_read_scanlines(&cinfo, rows, 1);
-        jpeg_destroy_decompress(&cinfo);
-        return;
-    }
-    JDIMENSION align = (JDIMENSION)(8 * cinfo.max_h_samp_factor), left = 0;
-    JDIMENSION right = HR_MIN(cinfo.output_width, (JDIMENSION)(w.x + w.w + 1));
-    bool whole = w.w == (int64_t)cinfo.output_width;
+    uint8_t row[3 * ROW_MAX];
+    uint8_t planes[3][4 * DCTSIZE][ROW_MAX]; /* one row of MCUs */
+} libjpeg;
+
+static libjpeg lib;
+
+/* Seconds of what its interface can separate. `start` makes the Huffman tables, but allocates the
+ * picture's rows too; `symbols` is a whole decode that skips all rows but one; `planar` ends before
+ * upsampling. */
+typedef struct libjpeg_times {
+    double full, crop, header, start, symbols, planar;
+} libjpeg_times;
+
+static void libjpeg_open(const file *f)
+{
+    lib.cinfo.err = jpeg_std_error(&lib.errors);
+    jpeg_create_decompress(&lib.cinfo);
+    jpeg_mem_src(&lib.cinfo, f->bytes, f->size);
+    jpeg_read_header(&lib.cinfo, TRUE);
+    lib.cinfo.out_color_space = JCS_RGB;
+}
+
+static void libjpeg_window(const file *f, hr_window w, uint8_t *dst)
+{
+    struct jpeg_decompress_struct *cinfo = &lib.cinfo;
+    JSAMPROW rows[1] = {lib.row};
+    libjpeg_open(f);
+    jpeg_start_decompress(cinfo);
+    JDIMENSION align = (JDIMENSION)(8 * cinfo->max_h_samp_factor), left = 0;
+    JDIMENSION right = HR_MIN(cinfo->output_width, (JDIMENSION)(w.x + w.w + 1));
+    bool whole = w.w == (int64_t)cinfo->output_width;
     if (!whole) {
         left = w.x > 0 ? (JDIMENSION)w.x - 1 : 0;
         if (right - left < 32)
             left = right > 32 ? right - 32 : 0;
         left -= left % align;
         JDIMENSION width = right - left;
-        jpeg_crop_scanline(&cinfo, &left, &width);
+        jpeg_crop_scanline(cinfo, &left, &width);
     }
     if (w.y > 0)
-        jpeg_skip_scanlines(&cinfo, (JDIMENSION)w.y);
+        jpeg_skip_scanlines(cinfo, (JDIMENSION)w.y);
     for (int64_t y = 0; y < w.h; y++) {
         uint8_t *out = dst + (size_t)(y * w.w * 3);
         if (whole)
             rows[0] = out;
-        jpeg_read_scanlines(&cinfo, rows, 1);
+        jpeg_read_scanlines(cinfo, rows, 1);
         if (!whole)
-            memcpy(out, row + ((size_t)w.x - left) * 3, (size_t)w.w * 3);
+            memcpy(out, lib.row + ((size_t)w.x - left) * 3, (size_t)w.w * 3);
     }
-    jpeg_destroy_decompress(&cinfo);
+    jpeg_destroy_decompress(cinfo);
+}
+
+/* All rows but one are skipped: it does not read what only the last rows would need. */
+static void libjpeg_symbols(const file *f, libjpeg_times *t)
+{
+    JSAMPROW rows[1] = {lib.row};
+    double begin = now();
+    libjpeg_open(f);
+    double opened = now();
+    jpeg_start_decompress(&lib.cinfo);
+    t->header = opened - begin;
+    t->start = now() - opened;
+    jpeg_skip_scanlines(&lib.cinfo, lib.cinfo.output_height - 1);
+    jpeg_read_scanlines(&lib.cinfo, rows, 1);
+    jpeg_destroy_decompress(&lib.cinfo);
+    t->symbols = now() - begin;
+}
+
+static void libjpeg_planar(const file *f)
+{
+    JSAMPROW rows[3][4 * DCTSIZE];
+    JSAMPARRAY planes[3] = {rows[0], rows[1], rows[2]};
+    for (int i = 0; i < 3; i++)
+        for (int y = 0; y < 4 * DCTSIZE; y++)
+            rows[i][y] = lib.planes[i][y];
+    libjpeg_open(f);
+    lib.cinfo.out_color_space = lib.cinfo.jpeg_color_space;
+    lib.cinfo.raw_data_out = TRUE;
+    jpeg_start_decompress(&lib.cinfo);
+    JDIMENSION step = (JDIMENSION)(DCTSIZE * lib.cinfo.max_v_samp_factor);
+    while (lib.cinfo.output_scanline < lib.cinfo.output_height)
+        jpeg_read_raw_data(&lib.cinfo, planes, step);
+    jpeg_destroy_decompress(&lib.cinfo);
 }
 
 /* ---- ours ---- */
@@ -205,7 +252,7 @@ static void our_stages(const file *f, const hr_kernels *kernels, stages *s)
     for (int32_t i = 0; i < HR_MIN(m.components, 2); i++) {
         hr_jpeg_huffman_build(&dc[i], m.huffman[0][m.component[i].dc], false);
         hr_jpeg_huffman_build(&ac[i], m.huffman[1][m.component[i].ac], true);
-        hr_jpeg_quant_build(quant[i], m.quant[m.component[i].quant], false);
+        hr_jpeg_quant_build(quant[i], m.quant[m.component[i].quant], m.wide[m.component[i].quant]);
     }
     s->tables = now() - start;
     for (int32_t i = 0; i < m.components; i++)
@@ -220,58 +267,173 @@ static void our_stages(const file *f, const hr_kernels *kernels, stages *s)
     s->blocks = run_scan(f, &m, &scan, kernels->jpeg_mcus, &again);
 }
 
+/* ---- from the window to the batch ---- */
+
+typedef struct coded {
+    const file *f;
+    hr_jpeg_reader *reader;
+} coded;
+
+static hr_status coded_open(void *context, hr_window w, hr_op_call *c, hr_error *e)
+{
+    coded *it = context;
+    hr_codec_request q = {.window = w, .channels = 3};
+    return hr_jpeg_open(it->f->bytes, it->f->size, &it->f->info, &q, c, &it->reader, e);
+}
+
+static hr_status coded_read(void *context, void *dst, size_t stride, int32_t rows, hr_error *e)
+{
+    return hr_jpeg_read(((coded *)context)->reader, dst, stride, rows, e);
+}
+
+static hr_status coded_decode(void *context, hr_window w, void *dst, size_t stride, hr_op_call *c,
+                              hr_error *e)
+{
+    const file *f = ((coded *)context)->f;
+    hr_codec_request q = {.window = w, .channels = 3, .dst = dst, .stride = stride};
+    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, c, e);
+}
+
+/* The window to 224 x 224, triangular; with `normal` also mirrored, normalised, FLOAT, CHW. */
+static bool finish_program(hr_image_program *p, hr_window w, bool normal)
+{
+    static const float mean[] = {123.675f, 116.28f, 103.53f};
+    static const float mul[] = {1 / 58.395f, 1 / 57.12f, 1 / 57.375f};
+    const hr_resample_axis y = {0, (double)w.h, SIDE, HR_INTERP_TRIANGULAR, true, false};
+    const hr_resample_axis x = {0, (double)w.w, SIDE, HR_INTERP_TRIANGULAR, true, false};
+    if (hr_program_resample(p, &y, &x, HR_DTYPE_UINT8, &error) != HR_STATUS_OK)
+        return false;
+    return !normal ||
+           (hr_program_flip(p, true, false, false, &error) == HR_STATUS_OK &&
+            hr_program_normalize(p, mean, mul, 3, HR_DTYPE_FLOAT, &error) == HR_STATUS_OK &&
+            hr_program_output(p, "CHW", 0, NULL, 0, &error) == HR_STATUS_OK);
+}
+
+/* A decoded window. */
+static bool run_decoded(const file *f, uint8_t *pixels, bool normal, void *batch,
+                        const hr_kernels *kernels)
+{
+    hr_op_call c = {.arena = arena, .kernels = kernels};
+    hr_tensor t;
+    hr_image_program p;
+    const int64_t extent[] = {f->window.h, f->window.w, 3};
+    hr_tensor_describe(&t, HR_DTYPE_UINT8, hr_shape_make(3, extent), "HWC");
+    t.data = pixels;
+    hr_arena_reset(arena);
+    return hr_program_from_tensor(&p, &t, "HWC", &error) == HR_STATUS_OK &&
+           finish_program(&p, f->window, normal) &&
+           hr_program_run(&p, &c, batch, &error) == HR_STATUS_OK;
+}
+
+/* The file, its rows streaming from our decoder. */
+static bool run_coded(const file *f, void *batch, const hr_kernels *kernels)
+{
+    hr_op_call c = {.arena = arena, .kernels = kernels};
+    coded context = {.f = f};
+    hr_image_source source = {&context, coded_decode, coded_open, coded_read};
+    hr_image_program p;
+    hr_arena_reset(arena);
+    return hr_program_from_coded(&p, source, HR_DTYPE_UINT8, f->info.height, f->info.width, 3,
+                                 &error) == HR_STATUS_OK &&
+           hr_program_crop(&p, f->window, NULL, 0, &error) == HR_STATUS_OK &&
+           finish_program(&p, f->window, true) &&
+           hr_program_run(&p, &c, batch, &error) == HR_STATUS_OK;
+}
+
 /* ---- rounds ---- */
 
-typedef struct best {
-    double libjpeg_full, libjpeg_crop, libjpeg_entropy, full, crop;
+/* Seconds, the least of all rounds. */
+typedef struct times {
+    libjpeg_times lib;
+    double full, crop;
     stages stages;
-} best;
+    double resample, normalize,
+        batch; /* each with all before it; of one that is decoded, the window */
+} times;
 
-static void keep(double *least, double seconds)
+static double since(double *start)
 {
-    if (*least == 0 || seconds < *least)
-        *least = seconds;
+    double end = now(), seconds = end - *start;
+    *start = end;
+    return seconds;
 }
 
-static bool round_of(const file *f, best *b, uint8_t *want, uint8_t *got, const hr_kernels *kernels,
-                     bool check)
+/* One file once. False when pixels differ. */
+static bool measure(const file *f, times *t, uint8_t *const pixels[2], void *const batch[2],
+                    const hr_kernels *kernels)
 {
     hr_window all = {0, 0, f->info.height, f->info.width};
-    bool good = true;
-    double t = now(), u;
-#define TIMED(field, call)                                                                         \
-    t = now();                                                                                     \
-    call;                                                                                          \
-    u = now();                                                                                     \
-    keep(&b->field, u - t)
-    TIMED(libjpeg_full, libjpeg_decode(f, all, want, false));
-    TIMED(full, good = our_decode(f, all, got, kernels) && good);
     size_t bytes = (size_t)f->info.height * (size_t)f->info.width * 3;
-    good = good && (!check || memcmp(want, got, bytes) == 0);
-    TIMED(libjpeg_crop, libjpeg_decode(f, f->window, want, false));
-    TIMED(crop, good = our_decode(f, f->window, got, kernels) && good);
+    double start = now();
+    libjpeg_window(f, all, pixels[0]);
+    t->lib.full = since(&start);
+    bool good = our_decode(f, all, pixels[1], kernels);
+    t->full = since(&start);
+    good = good && memcmp(pixels[0], pixels[1], bytes) == 0;
+    libjpeg_symbols(f, &t->lib);
+    our_stages(f, kernels, &t->stages);
+    start = now();
+    libjpeg_planar(f);
+    t->lib.planar = since(&start);
+    libjpeg_window(f, f->window, pixels[0]);
+    t->lib.crop = since(&start);
+    good = our_decode(f, f->window, pixels[1], kernels) && good;
+    t->crop = since(&start);
     bytes = (size_t)f->window.h * (size_t)f->window.w * 3;
-    good = good && (!check || memcmp(want, got, bytes) == 0);
-    TIMED(libjpeg_entropy, libjpeg_decode(f, all, want, true));
-    stages s = {0};
-    our_stages(f, kernels, &s);
-    keep(&b->stages.parse, s.parse);
-    keep(&b->stages.tables, s.tables);
-    keep(&b->stages.unstuff, s.unstuff);
-    keep(&b->stages.entropy, s.entropy);
-    keep(&b->stages.blocks, s.blocks);
-    return good;
+    good = good && memcmp(pixels[0], pixels[1], bytes) == 0;
+    start = now();
+    good = run_decoded(f, pixels[0], false, batch[0], kernels) && good;
+    t->resample = since(&start);
+    good = run_decoded(f, pixels[0], true, batch[0], kernels) && good;
+    t->normalize = since(&start);
+    good = run_coded(f, batch[1], kernels) && good;
+    t->batch = since(&start);
+    return good && memcmp(batch[0], batch[1], BATCH) == 0;
 }
 
-static void report(const char *what, double libjpeg, double ours, double n)
+/* Fields that are no part of a case are NULL. */
+static void report(const char *what, const char *their_name, double theirs, const char *our_name,
+                   double ours)
 {
-    printf("{\"case\": \"%s\", ", what);
-    if (libjpeg > 0)
-        printf("\"libjpeg_us\": %.1f, ", 1e6 * libjpeg / n);
-    printf("\"ours_us\": %.1f", 1e6 * ours / n);
-    if (libjpeg > 0)
-        printf(", \"ratio\": %.3f", libjpeg / ours);
+    printf("{\"case\": \"%s\"", what);
+    if (their_name)
+        printf(", \"libjpeg_%s_us\": %.1f", their_name, 1e6 * theirs);
+    if (our_name)
+        printf(", \"ours_%s_us\": %.1f", our_name, 1e6 * ours);
+    if (their_name && our_name)
+        printf(", \"ratio\": %.3f", theirs / ours);
     printf("}\n");
+}
+
+/* `t`: means. */
+static void report_all(const times *t)
+{
+    const libjpeg_times *l = &t->lib;
+    const stages *s = &t->stages;
+    double before = s->parse + s->tables + s->unstuff;
+    double symbols = l->symbols - l->header - l->start;
+    report("full", "decode", l->full, "decode", t->full);
+    report("crop", "decode", l->crop, "decode", t->crop);
+    report("crop_to_batch", "crop_plus_normalize", l->crop + t->normalize, "streamed", t->batch);
+    report("parse", "read_header", l->header, "markers", s->parse);
+    report("tables", "start_decompress", l->start, "tables", s->tables);
+    report("unstuff", NULL, 0, "unstuff", s->unstuff);
+    report("entropy", "skip_minus_start", symbols, "symbols", s->entropy);
+    report("idct", "planar_minus_skip", l->planar - l->symbols, "blocks_minus_symbols",
+           s->blocks - s->entropy);
+    report("upsample_color", "full_minus_planar", l->full - l->planar, "full_minus_blocks",
+           t->full - before - s->blocks);
+    report("resample", NULL, 0, "program", t->resample);
+    report("normalize", NULL, 0, "program_minus_resample", t->normalize - t->resample);
+}
+
+static void keep_least(times *least, const times *t, bool first)
+{
+    double *to = (double *)least;
+    for (size_t k = 0; k < sizeof *t / sizeof(double); k++) {
+        double seconds = ((const double *)t)[k];
+        to[k] = first ? seconds : HR_MIN(to[k], seconds);
+    }
 }
 
 int main(int argc, char **argv)
@@ -284,32 +446,25 @@ int main(int argc, char **argv)
         file_limit = (size_t)atoi(argv[3]);
     walk(argv[1]);
     const hr_kernels *kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
-    size_t largest = 0, equal = 0;
+    size_t largest = 0, different = 0;
     for (size_t i = 0; i < file_count; i++)
         largest = HR_MAX(largest, (size_t)files[i].info.width * (size_t)files[i].info.height);
-    uint8_t *want = malloc(3 * largest + 1), *got = malloc(3 * largest + 1);
-    best *times = calloc(file_count + 1, sizeof *times), sum = {0};
-    for (int r = 0; r < rounds; r++)
-        for (size_t i = 0; i < file_count; i++)
-            equal += round_of(&files[i], &times[i], want, got, kernels, r == 0) && r == 0;
-    for (size_t i = 0; i < file_count; i++) {
-        const double *from = (const double *)&times[i];
-        for (size_t k = 0; k < sizeof sum / sizeof(double); k++)
-            ((double *)&sum)[k] += from[k];
+    uint8_t *pixels[2] = {malloc(3 * largest + 1), malloc(3 * largest + 1)};
+    void *batch[2] = {malloc(BATCH), malloc(BATCH)};
+    times *least = calloc(file_count + 1, sizeof *least), mean = {0};
+    for (int r = 0; r < rounds; r++) {
+        for (size_t i = 0; i < file_count; i++) {
+            times t = {0};
+            different += !measure(&files[i], &t, pixels, batch, kernels) && r == 0;
+            keep_least(&least[i], &t, r == 0);
+        }
     }
-    double n = (double)file_count;
+    for (size_t i = 0; i < file_count; i++)
+        for (size_t k = 0; k < sizeof mean / sizeof(double); k++)
+            ((double *)&mean)[k] += ((const double *)&least[i])[k] / (double)file_count;
     printf("{\"case\": \"setting\", \"level\": \"%s\", \"files\": %zu, \"equal\": %zu, "
            "\"rounds\": %d}\n",
-           kernels->name, file_count, equal, rounds);
-    report("full", sum.libjpeg_full, sum.full, n);
-    report("crop", sum.libjpeg_crop, sum.crop, n);
-    report("entropy", sum.libjpeg_entropy, sum.stages.entropy, n);
-    report("parse", 0, sum.stages.parse, n);
-    report("tables", 0, sum.stages.tables, n);
-    report("unstuff", 0, sum.stages.unstuff, n);
-    report("values_idct", 0, sum.stages.blocks - sum.stages.entropy, n);
-    report("upsample_color", 0,
-           sum.full - sum.stages.parse - sum.stages.tables - sum.stages.unstuff - sum.stages.blocks,
-           n);
-    return equal != file_count;
+           kernels->name, file_count, file_count - different, rounds);
+    report_all(&mean);
+    return different != 0;
 }
