@@ -1,43 +1,29 @@
-/* SPDX-License-Identifier: Apache-2.0
- * Copyright The Headrace authors */
-/* The entry of the CUDA module and what it tells about devices. Operators on the GPU will come as tables beside
- * it; there are none yet. */
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The module's entry, and what it tells about devices.
 #include <cuda_runtime_api.h>
 
-#include <stdio.h>
-
-#include "cuda/cuda.h"
-
-static hr_status cuda_fail(hr_error *error, const char *call, cudaError_t code)
-{
-    if (error) {
-        error->status = HR_STATUS_ERROR;
-        snprintf(error->message, sizeof error->message, "%s: %s (%s)", call, cudaGetErrorString(code),
-                 cudaGetErrorName(code));
-    }
-    return HR_STATUS_ERROR;
-}
+#include "cuda/error.cuh"
+#include "cuda/runtime.cuh"
 
 static hr_status device_count(int32_t *count, hr_error *error)
 {
     int n = 0;
     cudaError_t code = cudaGetDeviceCount(&n);
     if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
-        (void)cudaGetLastError(); /* forget it: the answer is 0 */
+        (void)cudaGetLastError(); // forget it: the answer is 0
         n = 0;
     } else if (code != cudaSuccess) {
-        return cuda_fail(error, "cudaGetDeviceCount", code);
+        return hr_cuda_fail(error, "cudaGetDeviceCount", code);
     }
     *count = n;
     return HR_STATUS_OK;
 }
 
-static hr_status device_query(int32_t device, hr_cuda_device *out, hr_error *error)
+static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error)
 {
     cudaDeviceProp properties;
-    cudaError_t code = cudaGetDeviceProperties(&properties, device);
-    if (code != cudaSuccess)
-        return cuda_fail(error, "cudaGetDeviceProperties", code);
+    HR_CUDA_TRY(cudaGetDeviceProperties(&properties, device));
     snprintf(out->name, sizeof out->name, "%s", properties.name);
     out->major = properties.major;
     out->minor = properties.minor;
@@ -49,12 +35,30 @@ static hr_status device_query(int32_t device, hr_cuda_device *out, hr_error *err
 const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_op *const ops[] = {NULL};
-    static const hr_cuda_module_def module = {HR_CUDA_ABI_VERSION,
-                                              sizeof(hr_cuda_module_def),
-                                              device_count,
-                                              device_query,
-                                              NULL,
-                                              NULL,
-                                              ops};
+    static const hr_cuda_module_def module = {
+        HR_CUDA_ABI_VERSION,
+        sizeof(hr_cuda_module_def),
+        device_count,
+        device_query,
+        hr_cuda_host_alloc,
+        hr_cuda_host_free,
+        hr_cuda_alloc,
+        hr_cuda_free,
+        hr_cuda_stream_create,
+        hr_cuda_stream_destroy,
+        hr_cuda_event_create,
+        hr_cuda_event_destroy,
+        hr_cuda_event_record,
+        hr_cuda_event_await,
+        hr_cuda_event_wait,
+        hr_cuda_event_elapsed,
+        hr_cuda_copy_async,
+        hr_cuda_zero,
+        hr_cuda_use,
+        hr_cuda_copy_all,
+        NULL, // jpeg_decode
+        NULL, // program_run
+        ops,
+    };
     return &module;
 }

@@ -8,7 +8,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = "core kernels graph image plan io codecs readers ops exec".split()
+ORDER = "core kernels graph image plan io codecs device readers ops exec".split()
 # The modules are opened at run time by what comes before them and know nothing of the executor.
 LAST = ("modules", "cuda")
 # Pairs that the order would allow but that must not know each other.

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// Memory, streams and events. Every call names its device: the thread that calls may be using
+// another one, which it finds again afterwards.
+#include "cuda/error.cuh"
+#include "cuda/runtime.cuh"
+
+namespace
+{
+
+// The calling thread's device, for the time of a call.
+class Using
+{
+  public:
+    explicit Using(int32_t device)
+    {
+        code = cudaGetDevice(&before);
+        if (code == cudaSuccess && before != device)
+            code = cudaSetDevice(device);
+    }
+    ~Using()
+    {
+        int now;
+        if (before >= 0 && cudaGetDevice(&now) == cudaSuccess && now != before)
+            (void)cudaSetDevice(before);
+    }
+    cudaError_t code;
+
+  private:
+    int before = -1;
+};
+
+// The device's pool gives nothing back to the driver until it is destroyed: a batch needs
+// the memory that the one before it gave up.
+cudaError_t keep_memory(int32_t device)
+{
+    cudaMemPool_t pool;
+    cudaError_t code = cudaDeviceGetDefaultMemPool(&pool, device);
+    uint64_t keep = UINT64_MAX, now = 0;
+    if (code == cudaSuccess)
+        code = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &now);
+    if (code == cudaSuccess && now != keep)
+        code = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+    return code;
+}
+
+} // namespace
+
+hr_status hr_cuda_use(int32_t device, hr_error *error)
+{
+    HR_CUDA_TRY(cudaSetDevice(device));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_cuda_host_alloc(int32_t device, size_t size, void **out, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaHostAlloc(out, size, cudaHostAllocPortable));
+    return HR_STATUS_OK;
+}
+
+void hr_cuda_host_free(void *memory)
+{
+    (void)cudaFreeHost(memory);
+}
+
+hr_status hr_cuda_alloc(int32_t device, void *stream, size_t size, void **out, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaMallocAsync(out, size ? size : 1, (cudaStream_t)stream));
+    return HR_STATUS_OK;
+}
+
+void hr_cuda_free(int32_t device, void *stream, void *memory)
+{
+    Using use(device);
+    (void)cudaFreeAsync(memory, (cudaStream_t)stream);
+}
+
+hr_status hr_cuda_stream_create(int32_t device, void **out, hr_error *error)
+{
+    Using use(device);
+    cudaStream_t stream;
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(keep_memory(device));
+    HR_CUDA_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    *out = stream;
+    return HR_STATUS_OK;
+}
+
+void hr_cuda_stream_destroy(int32_t device, void *stream)
+{
+    Using use(device);
+    (void)cudaStreamSynchronize((cudaStream_t)stream);
+    (void)cudaStreamDestroy((cudaStream_t)stream);
+}
+
+hr_status hr_cuda_event_create(int32_t device, bool timed, void **out, hr_error *error)
+{
+    Using use(device);
+    cudaEvent_t event;
+    unsigned flags = cudaEventBlockingSync | (timed ? 0 : cudaEventDisableTiming);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaEventCreateWithFlags(&event, flags));
+    *out = event;
+    return HR_STATUS_OK;
+}
+
+void hr_cuda_event_destroy(int32_t device, void *event)
+{
+    Using use(device);
+    (void)cudaEventDestroy((cudaEvent_t)event);
+}
+
+hr_status hr_cuda_event_record(int32_t device, void *event, void *stream, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaEventRecord((cudaEvent_t)event, (cudaStream_t)stream));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_cuda_event_await(int32_t device, void *event, void *stream, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaStreamWaitEvent((cudaStream_t)stream, (cudaEvent_t)event, 0));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_cuda_event_wait(int32_t device, void *event, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaEventSynchronize((cudaEvent_t)event));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_cuda_event_elapsed(void *from, void *to, float *ms, hr_error *error)
+{
+    HR_CUDA_TRY(cudaEventElapsedTime(ms, (cudaEvent_t)from, (cudaEvent_t)to));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_cuda_copy_async(int32_t device, void *stream, void *dst, const void *src, size_t size,
+                             hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaMemcpyAsync(dst, src, size, cudaMemcpyDefault, (cudaStream_t)stream));
+    return HR_STATUS_OK;
+}
+
+hr_status hr_cuda_zero(int32_t device, void *stream, void *dst, size_t size, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    HR_CUDA_TRY(cudaMemsetAsync(dst, 0, size, (cudaStream_t)stream));
+    return HR_STATUS_OK;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What libheadrace_cuda.so offers: one exported entry, hr_cuda_module, that is looked up with
+ * dlsym. The module links the CUDA runtime statically and nothing of ours. Nothing here waits for
+ * the device unless it says so; every call may come from any thread. */
+#ifndef HR_DEVICE_MODULE_H
+#define HR_DEVICE_MODULE_H
+
+#include "codecs/jpeg/device.h"
+#include "headrace/headrace.h"
+#include "headrace/operator.h"
+#include "image/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HR_CUDA_ABI_VERSION 3
+
+typedef struct hr_cuda_info {
+    char name[256];
+    int32_t major, minor; /* compute capability */
+    int32_t multiprocessors;
+    size_t memory; /* bytes */
+} hr_cuda_info;
+
+/* Where kernels are queued. */
+typedef struct hr_cuda_launch hr_cuda_launch;
+struct hr_cuda_launch {
+    void *stream; /* cudaStream_t; its device is the calling thread's current one */
+    /* Device memory that lives until what is queued so far, and what this launch queues, is done:
+     * 256-byte aligned, not zeroed. */
+    hr_status (*scratch)(hr_cuda_launch *l, size_t size, void **out, hr_error *error);
+    size_t scratch_limit; /* a hint: larger batches are worked off in parts that need about this */
+    int32_t multiprocessors;
+};
+
+/* An operator on the device that is no image program; matched to hr_op_def by name. Inputs' and
+ * outputs' data are device addresses; `state` and the arguments are the host's. One launch for all
+ * samples; what kernels read of the calls is staged. */
+typedef struct hr_cuda_op {
+    const char *name;
+    hr_status (*run)(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                     hr_error *error);
+} hr_cuda_op;
+
+/* One piece of a copy on the device. */
+typedef struct hr_cuda_copy {
+    void *dst;
+    const void *src;
+    size_t size;
+} hr_cuda_copy;
+
+typedef struct hr_cuda_module_def {
+    uint32_t abi;         /* HR_CUDA_ABI_VERSION */
+    uint32_t struct_size; /* sizeof(hr_cuda_module_def) of whoever compiled the module */
+    /* 0 where there is no driver or no device: that is an answer, not an error. */
+    hr_status (*device_count)(int32_t *count, hr_error *error);
+    hr_status (*device_query)(int32_t device, hr_cuda_info *out, hr_error *error);
+
+    /* ---- memory, streams, events; a stream or event is a cudaStream_t or cudaEvent_t ---- */
+    hr_status (*host_alloc)(int32_t device, size_t size, void **out, hr_error *error); /* pinned */
+    void (*host_free)(void *memory);
+    /* In the order of the stream: usable by what is queued on it from now on. */
+    hr_status (*alloc)(int32_t device, void *stream, size_t size, void **out, hr_error *error);
+    void (*free)(int32_t device, void *stream, void *memory);
+    hr_status (*stream_create)(int32_t device, void **out, hr_error *error);
+    void (*stream_destroy)(int32_t device, void *stream); /* waits for it */
+    hr_status (*event_create)(int32_t device, bool timed, void **out, hr_error *error);
+    void (*event_destroy)(int32_t device, void *event);
+    hr_status (*event_record)(int32_t device, void *event, void *stream, hr_error *error);
+    /* What is queued on the stream from now on waits for the event. */
+    hr_status (*event_await)(int32_t device, void *event, void *stream, hr_error *error);
+    hr_status (*event_wait)(int32_t device, void *event, hr_error *error); /* waits here, asleep */
+    hr_status (*event_elapsed)(void *from, void *to, float *ms, hr_error *error);
+    hr_status (*copy)(int32_t device, void *stream, void *dst, const void *src, size_t size,
+                      hr_error *error); /* any direction; host memory is pinned */
+    hr_status (*zero)(int32_t device, void *stream, void *dst, size_t size, hr_error *error);
+    hr_status (*use)(int32_t device, hr_error *error); /* makes it the calling thread's */
+
+    /* ---- work; the device is in use ---- */
+    /* Records lie in staged memory, one behind the other: `host` is read here to size launches,
+     * `device` by the kernels. */
+    hr_status (*copy_all)(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
+    hr_status (*jpeg_decode)(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
+    hr_status (*program_run)(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);
+    const hr_cuda_op *const *ops; /* NULL-terminated */
+} hr_cuda_module_def;
+
+typedef const hr_cuda_module_def *(*hr_cuda_module_fn)(void);
+HR_API const hr_cuda_module_def *hr_cuda_module(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
