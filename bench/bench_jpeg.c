@@ -203,7 +203,7 @@ static bool our_decode(const file *f, hr_window w, uint8_t *dst, const hr_kernel
     hr_op_call c = {.arena = arena, .kernels = kernels};
     hr_codec_request q = {.window = w, .channels = 3, .dst = dst, .stride = (size_t)w.w * 3};
     hr_arena_reset(arena);
-    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, &c, &error) == HR_STATUS_OK;
+    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, NULL, &c, &error) == HR_STATUS_OK;
 }
 
 /* Seconds of the stages: markers, tables, taking stuffing out, symbols alone, symbols with the
@@ -223,9 +223,10 @@ static double run_scan(const file *f, const hr_jpeg_markers *m, hr_jpeg_scan *sc
     int32_t mcus = ((m->width + w - 1) / w) * ((m->height + h - 1) / h);
     hr_arena_reset(arena);
     double start = now();
-    if (hr_jpeg_input_open(&in, scan, f->bytes + m->scan, f->size - m->scan, m->restart, arena,
-                           &error) != HR_STATUS_OK)
+    if (hr_jpeg_input_open(&in, scan, f->bytes + m->scan, f->size - m->scan, m->restart, NULL,
+                           arena, &error) != HR_STATUS_OK)
         return 0;
+    hr_jpeg_input_seek(&in, scan, 0, mcus);
     double opened = now();
     *open = opened - start;
     while (mcus > 0) {

@@ -340,7 +340,7 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
                            const hr_codec_request *request, hr_op_call *c, void **reader,
                            hr_error *error)
 {
-    return hr_jpeg_open(bytes, size, info, request, c, (hr_jpeg_reader **)reader, error);
+    return hr_jpeg_open(bytes, size, info, request, NULL, c, (hr_jpeg_reader **)reader, error);
 }
 
 static hr_status read_rows_of(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error)
@@ -354,7 +354,7 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
     hr_arena_mark mark = hr_arena_save(c->arena);
-    hr_status status = hr_jpeg_decode(bytes, size, info, request, c, error);
+    hr_status status = hr_jpeg_decode(bytes, size, info, request, NULL, c, error);
     hr_arena_restore(c->arena, mark);
     if (status != HR_STATUS_NOT_FUSABLE)
         return status;

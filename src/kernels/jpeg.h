@@ -29,7 +29,8 @@ enum {
     HR_JPEG_RUN_SLOW = 192,  /* ... and by symbols that the fast table does not have */
     HR_JPEG_BLOCKS_MAX = 6,  /* blocks in an MCU of the samplings that we take */
     HR_JPEG_INPUT_PAD = 512, /* bytes behind the scan that may be read: more than a block's */
-    HR_JPEG_ROW_PAD = 64     /* samples beside a row that the row kernels may read or write */
+    HR_JPEG_MARK_BYTES = 512,
+    HR_JPEG_ROW_PAD = 64 /* samples beside a row that the row kernels may read or write */
 };
 
 /* A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value together;
@@ -57,12 +58,26 @@ typedef struct hr_jpeg_block {
     size_t stride; /* bytes between rows of samples */
 } hr_jpeg_block;
 
+/* The start of an MCU that decoding came by. */
+typedef struct hr_jpeg_mark {
+    const uint8_t *next; /* as in hr_jpeg_scan */
+    uint32_t count;
+    int32_t mcu;
+    int32_t predicted[3];
+} hr_jpeg_mark;
+
 /* A place in a scan whose stuffed bytes were taken out. `window` holds `count` bits of it, the next
  * one on top; it is as if all bytes before `next` were read. */
 typedef struct hr_jpeg_scan {
     const uint8_t *next, *end; /* HR_JPEG_INPUT_PAD bytes behind the end can be read */
     uint64_t window, count;
     int32_t predicted[3]; /* DC of each component */
+    int32_t mcu;          /* the number of the next one */
+    /* Before the first MCU that begins at `due` or behind it a mark is written, and the next one is
+     * due HR_JPEG_MARK_BYTES later. NULL: never. */
+    const uint8_t *due;
+    hr_jpeg_mark *mark;
+    int32_t marks; /* written */
     int32_t blocks;
     hr_jpeg_block block[HR_JPEG_BLOCKS_MAX];
 } hr_jpeg_scan;

@@ -198,6 +198,20 @@ INLINE void clear_block(int16_t *coef)
         ((quarter *)(void *)coef)[i] = (quarter){0};
 }
 
+INLINE bool is_due(const hr_jpeg_scan *s, const bits *b)
+{
+    return (uintptr_t)b->next > (uintptr_t)s->due - 1; /* NULL is behind everything */
+}
+
+static __attribute__((noinline, cold)) void write_mark(hr_jpeg_scan *s, const uint8_t *next,
+                                                       uint64_t count, int32_t m)
+{
+    hr_jpeg_mark *mark = &s->mark[s->marks++];
+    *mark = (hr_jpeg_mark){.next = next, .count = (uint32_t)count, .mcu = s->mcu + m};
+    memcpy(mark->predicted, s->predicted, sizeof mark->predicted);
+    s->due = next + HR_JPEG_MARK_BYTES;
+}
+
 /* A block whose coefficients are read; dst NULL: none. */
 typedef struct pending {
     uint8_t *dst;
@@ -222,6 +236,8 @@ bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
     int32_t turn = 0;
     bits b = open_bits(s);
     for (int32_t m = 0; m < mcus; m++) {
+        if (is_due(s, &b))
+            write_mark(s, b.next, b.count, m);
         for (int32_t i = 0; i < s->blocks; i++) {
             hr_jpeg_block *block = &s->block[i];
             int32_t last, *predicted = &s->predicted[block->component];
@@ -246,6 +262,7 @@ bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
     }
     finish(&before);
     close_bits(s, b);
+    s->mcu += mcus;
     return true;
 }
 
@@ -253,6 +270,8 @@ bool HR_LEVELED(hr__jpeg_skip)(hr_jpeg_scan *s, int32_t mcus)
 {
     bits b = open_bits(s);
     for (int32_t m = 0; m < mcus; m++) {
+        if (is_due(s, &b))
+            write_mark(s, b.next, b.count, m);
         for (int32_t i = 0; i < s->blocks; i++) {
             const hr_jpeg_block *block = &s->block[i];
             if (b.next > s->end + 8 || !decode_dc(&b, block->dc, &s->predicted[block->component]) ||
@@ -261,5 +280,6 @@ bool HR_LEVELED(hr__jpeg_skip)(hr_jpeg_scan *s, int32_t mcus)
         }
     }
     close_bits(s, b);
+    s->mcu += mcus;
     return true;
 }

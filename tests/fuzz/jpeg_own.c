@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     q.dst = malloc(q.stride * (size_t)q.window.h);
     if (q.dst && hr_arena_create(&arena, &error) == HR_STATUS_OK) {
         hr_op_call c = {.arena = arena, .kernels = hr_kernels_get(levels[data[0] % 3])};
-        if (hr_jpeg_decode(file, size, &info, &q, &c, &error) == HR_STATUS_OK)
+        if (hr_jpeg_decode(file, size, &info, &q, NULL, &c, &error) == HR_STATUS_OK)
             compare(file, size, &info, &q);
         hr_arena_destroy(arena);
     }

@@ -31,7 +31,7 @@ static own decode_own(const uint8_t *bytes, size_t size, hr_window w, int channe
         .window = w, .channels = channels, .dst = r.data, .stride = (size_t)(w.w * channels)};
     hr_jpeg_reader *reader;
     r.done = hr_image_probe(bytes, size, MAX_PIXELS, &info, &error) == HR_STATUS_OK &&
-             hr_jpeg_open(bytes, size, &info, &q, &c, &reader, &error) == HR_STATUS_OK;
+             hr_jpeg_open(bytes, size, &info, &q, NULL, &c, &reader, &error) == HR_STATUS_OK;
     for (int64_t y = 0, rows; y < w.h && r.done; y += rows) {
         rows = 1 + (int64_t)(help_random() % 20);
         rows = HR_MIN(rows, w.h - y);

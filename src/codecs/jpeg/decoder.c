@@ -192,14 +192,26 @@ static void write_row(decoder *d, int32_t y, uint8_t *dst)
 
 /* ---- the scan ---- */
 
+/* Differences that add up beyond what any picture has are damage, and libjpeg-turbo fails when they
+ * leave 32 bits: seen before as many MCUs as a row has, they cannot do so inside them. */
+static bool dc_sane(const hr_jpeg_scan *scan)
+{
+    const int32_t most = 1 << 28;
+    for (int32_t i = 0; i < HR_JPEG_COMPONENTS; i++)
+        if (scan->predicted[i] > most || scan->predicted[i] < -most)
+            return false;
+    return true;
+}
+
 static bool run_mcus(decoder *d, int32_t mcus, bool wanted)
 {
     while (mcus > 0) {
-        int32_t n = hr_jpeg_input_run(&d->input, &d->scan, mcus);
-        if (n == 0)
+        int32_t n = hr_jpeg_input_run(&d->input, &d->scan, HR_MIN(mcus, d->across));
+        if (n == 0 || !dc_sane(&d->scan))
             return false;
         if (!(wanted ? d->kernels->jpeg_mcus : d->kernels->jpeg_skip)(&d->scan, n))
             return false;
+        hr_jpeg_input_note(&d->input, &d->scan);
         mcus -= n;
     }
     return true;
@@ -223,32 +235,18 @@ static void aim_blocks(decoder *d, int32_t row)
     }
 }
 
-/* Differences that add up beyond what any picture has are damage, and libjpeg-turbo fails when they
- * leave 32 bits: seen before a row, they cannot do so inside it. */
-static bool dc_sane(const hr_jpeg_scan *scan)
-{
-    const int32_t most = 1 << 28;
-    for (int32_t i = 0; i < HR_JPEG_COMPONENTS; i++)
-        if (scan->predicted[i] > most || scan->predicted[i] < -most)
-            return false;
-    return true;
-}
-
-/* The next MCU row: skipped, or its wanted MCUs into the planes. */
+/* The wanted MCUs of the next row into the planes. */
 static bool decode_row(decoder *d)
 {
-    int32_t row = d->row++;
-    if (!dc_sane(&d->scan))
-        return false;
-    if (row < d->top)
-        return run_mcus(d, d->across, false);
+    int32_t row = d->row++, first = row * d->across + d->left, n = d->right - d->left;
+    int32_t skipped = hr_jpeg_input_seek(&d->input, &d->scan, first, first + n);
     aim_blocks(d, row);
-    if (!run_mcus(d, d->left, false) || !run_mcus(d, d->right - d->left, true))
+    if (!run_mcus(d, skipped, false) || !run_mcus(d, n, true))
         return false;
     /* the last row of pixels waits for the chroma below it */
     bool last = d->row == d->bottom;
     d->ready = HR_MIN(d->row * 8 * d->v - (d->v == 2 && !last), d->y1);
-    return last || run_mcus(d, d->across - d->right, false);
+    return true;
 }
 
 /* Grey of a picture that holds red, green and blue is not a plane of it. */
@@ -262,8 +260,8 @@ static bool is_ours(decoder *d, const uint8_t *bytes, size_t size, const hr_imag
 }
 
 hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                       const hr_codec_request *request, hr_op_call *c, hr_jpeg_reader **out,
-                       hr_error *error)
+                       const hr_codec_request *request, hr_jpeg_index *index, hr_op_call *c,
+                       hr_jpeg_reader **out, hr_error *error)
 {
     decoder *d = hr_arena_alloc(c->arena, sizeof *d, error);
     bool good;
@@ -279,10 +277,13 @@ hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *i
     if (!good)
         return HR_STATUS_NOT_FUSABLE;
     choose_mcus(d, &request->window);
+    d->row = d->top;
     d->y = d->ready = d->y0;
     HR_TRY(make_planes(d, c->arena, error));
+    if (index)
+        hr_jpeg_index_check(index, size - d->m.scan, d->across * d->down);
     HR_TRY(hr_jpeg_input_open(&d->input, &d->scan, bytes + d->m.scan, size - d->m.scan,
-                              d->m.restart, c->arena, error));
+                              d->m.restart, index, c->arena, error));
     *out = d;
     return HR_STATUS_OK;
 }
@@ -301,9 +302,10 @@ hr_status hr_jpeg_read(hr_jpeg_reader *d, void *dst, size_t stride, int32_t rows
 }
 
 hr_status hr_jpeg_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
+                         const hr_codec_request *request, hr_jpeg_index *index, hr_op_call *c,
+                         hr_error *error)
 {
     hr_jpeg_reader *reader;
-    HR_TRY(hr_jpeg_open(bytes, size, info, request, c, &reader, error));
+    HR_TRY(hr_jpeg_open(bytes, size, info, request, index, c, &reader, error));
     return hr_jpeg_read(reader, request->dst, request->stride, (int32_t)request->window.h, error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Takes a segment's stuffed zeros out before it is decoded, which is cheaper than looking for them
- * at every refill: there is one in three hundred bytes. */
+/* Takes stuffed zeros out before the scan is decoded, which is cheaper than looking for them at
+ * every refill: there is one in three hundred bytes. With an index only of what is needed. */
 #include "codecs/jpeg/input.h"
 
 #include <string.h>
@@ -13,7 +13,9 @@
 enum {
     MARKER_RST0 = 0xD0,
     /* libjpeg reads ahead, and warns when it meets the file's end in doing so */
-    READ_AHEAD = 64
+    READ_AHEAD = 64,
+    DISGUISED = -1, /* instead of a marker: FF FF 00, data that looks like padding */
+    CUT = -2        /* instead of a marker: the piece ends within its segment */
 };
 
 /* Copies bytes up to the next FF, which it returns, or the end. May write 15 bytes beyond. */
@@ -41,14 +43,17 @@ static const uint8_t *copy_plain(uint8_t **out, const uint8_t *p, const uint8_t 
     return p;
 }
 
-/* Copies up to the next marker; its second byte, 0 at the end of the file, -1 where FF FF 00
- * disguises data as padding. */
-static int unstuff(hr_jpeg_input *in, uint8_t **out)
+/* Copies up to the next marker, whose second byte it returns, or to about `stop`. */
+static int unstuff(hr_jpeg_input *in, uint8_t **out, const uint8_t *stop)
 {
     const uint8_t *p = in->next, *end = in->end;
     int marker = 0;
     for (;;) {
-        p = copy_plain(out, p, end);
+        p = copy_plain(out, p, stop);
+        if (p >= stop && stop < end) {
+            marker = CUT;
+            break;
+        }
         const uint8_t *next = p;
         while (next < end && *next == 0xFF)
             next++;
@@ -62,7 +67,7 @@ static int unstuff(hr_jpeg_input *in, uint8_t **out)
             break;
         }
         if (next > p + 1) {
-            marker = -1;
+            marker = DISGUISED;
             break;
         }
         *(*out)++ = 0xFF;
@@ -72,33 +77,113 @@ static int unstuff(hr_jpeg_input *in, uint8_t **out)
     return marker;
 }
 
+/* When the next mark is due: that far behind the last entry known, wherever that is. */
+static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
+{
+    const hr_jpeg_index *index = in->index;
+    scan->due = NULL;
+    if (!scan->mark || index->count >= index->capacity)
+        return;
+    const uint8_t *last = in->bytes + index->entry[index->count - 1].bit / 8;
+    ptrdiff_t due = in->counted - in->piece + (last - in->counted_at) + HR_JPEG_MARK_BYTES;
+    if (due <= scan->end - in->piece)
+        scan->due = in->piece + HR_MAX(due, 0);
+}
+
+/* More of the segment, behind what is there. */
+static void append(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *stop)
+{
+    uint8_t *end = in->piece + (scan->end - in->piece);
+    in->marker = unstuff(in, &end, stop);
+    memset(end, 0, HR_JPEG_INPUT_PAD);
+    scan->end = end;
+    aim_mark(in, scan);
+}
+
+static size_t bit_of(const hr_jpeg_input *in, const uint8_t *next, uint64_t count)
+{
+    return 8 * (size_t)(next - in->piece) - (size_t)count;
+}
+
+/* To a bit of the piece. */
+static void place(const hr_jpeg_input *in, hr_jpeg_scan *scan, size_t bit)
+{
+    const uint8_t *byte = in->piece + bit / 8;
+    scan->next = byte + 1;
+    scan->count = 8 - bit % 8;
+    scan->window = (uint64_t)*byte << (56 + bit % 8);
+}
+
+/* A piece that begins with a byte of the file, and the scan at one of that byte's bits. */
+static void open_piece(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *first, size_t bit,
+                       const uint8_t *stop)
+{
+    in->next = in->counted_at = first;
+    in->counted = scan->end = in->piece;
+    append(in, scan, stop);
+    place(in, scan, bit);
+}
+
 static void open_segment(hr_jpeg_input *in, hr_jpeg_scan *scan)
 {
-    uint8_t *end = in->segment;
-    in->marker = unstuff(in, &end);
-    memset(end, 0, HR_JPEG_INPUT_PAD);
+    open_piece(in, scan, in->next ? in->next : in->bytes, 0, in->end);
     in->left = in->restart;
-    scan->next = in->segment;
-    scan->end = end;
-    scan->window = scan->count = 0;
     memset(scan->predicted, 0, sizeof scan->predicted);
 }
 
 hr_status hr_jpeg_input_open(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *bytes,
-                             size_t size, int32_t restart, hr_arena *arena, hr_error *error)
+                             size_t size, int32_t restart, hr_jpeg_index *index, hr_arena *arena,
+                             hr_error *error)
 {
     size_t room;
-    *in = (hr_jpeg_input){.next = bytes, .end = bytes + size, .restart = restart};
+    *in = (hr_jpeg_input){.bytes = bytes, .end = bytes + size, .restart = restart};
+    in->none = (hr_jpeg_index){.entry = &in->start, .count = 1, .capacity = 1};
+    in->index = index ? index : &in->none;
+    scan->mcu = scan->marks = 0;
+    scan->mark = NULL;
     if (!hr_size_add(size, HR_JPEG_INPUT_PAD, &room))
         return hr_fail_memory(error, SIZE_MAX);
-    in->segment = hr_arena_alloc(arena, room, error);
-    if (!in->segment)
+    in->piece = hr_arena_alloc(arena, room, error);
+    if (!in->piece)
         return HR_STATUS_NO_MEMORY;
-    open_segment(in, scan);
-    return HR_STATUS_OK;
+    if (in->index->count >= in->index->capacity)
+        return HR_STATUS_OK;
+    size_t marks = size / HR_JPEG_MARK_BYTES + 4; /* and those in the padding */
+    scan->mark = hr_arena_alloc(arena, marks * sizeof *scan->mark, error);
+    return scan->mark ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-/* Bits of the open segment that were not used; negative: more were used than there are. */
+static void jump(hr_jpeg_input *in, hr_jpeg_scan *scan, const hr_jpeg_entry *e, const uint8_t *stop)
+{
+    open_piece(in, scan, in->bytes + e->bit / 8, e->bit % 8, stop);
+    scan->mcu = (int32_t)e->mcu;
+    for (int i = 0; i < 3; i++)
+        scan->predicted[i] = e->dc[i];
+    if (in->restart > 0)
+        in->left = in->restart - scan->mcu % in->restart;
+}
+
+int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, int32_t end)
+{
+    const hr_jpeg_index *index = in->index;
+    const hr_jpeg_entry *from = &index->entry[hr_jpeg_index_before(index, mcu)];
+    int32_t behind = hr_jpeg_index_behind(index, end);
+    const uint8_t *stop = in->end;
+    /* one byte more, of which bits may be needed; near the file's end all, to see its marker */
+    if (behind < index->count &&
+        in->end - in->bytes - index->entry[behind].bit / 8 > 4 * READ_AHEAD)
+        stop = in->bytes + index->entry[behind].bit / 8 + 1;
+    if (!in->next || scan->mcu > mcu || (int64_t)from->mcu > scan->mcu) {
+        jump(in, scan, from, stop);
+    } else if (in->marker == CUT && in->next < stop) {
+        size_t bit = bit_of(in, scan->next, scan->count);
+        append(in, scan, stop);
+        place(in, scan, bit);
+    }
+    return mcu - scan->mcu;
+}
+
+/* Bits of the open piece that were not used; negative: more were used than there are. */
 static int64_t bits_left(const hr_jpeg_scan *scan)
 {
     return 8 * (int64_t)(scan->end - scan->next) + (int64_t)scan->count;
@@ -106,13 +191,15 @@ static int64_t bits_left(const hr_jpeg_scan *scan)
 
 int32_t hr_jpeg_input_run(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcus)
 {
+    if (!in->next)
+        open_segment(in, scan);
     if (in->restart == 0)
         return mcus;
     if (in->left == 0) {
         int64_t rest = bits_left(scan);
-        if (rest < 0 || rest >= 8 || in->marker != MARKER_RST0 + in->restarts % 8)
+        int passed = scan->mcu / in->restart - 1;
+        if (rest < 0 || rest >= 8 || in->marker != MARKER_RST0 + passed % 8)
             return 0;
-        in->restarts++;
         open_segment(in, scan);
     }
     mcus = HR_MIN(mcus, in->left);
@@ -120,8 +207,46 @@ int32_t hr_jpeg_input_run(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcus)
     return mcus;
 }
 
+/* How many there are of what was stuffed. */
+static size_t count_ones(const uint8_t *p, size_t n)
+{
+    size_t count = 0;
+    while (n > 0) {
+        size_t some = HR_MIN(n, (size_t)240);
+        uint8_t found = 0;
+        for (size_t i = 0; i < some; i++)
+            found = (uint8_t)(found + (p[i] == 0xFF));
+        count += found;
+        p += some;
+        n -= some;
+    }
+    return count;
+}
+
+void hr_jpeg_input_note(hr_jpeg_input *in, hr_jpeg_scan *scan)
+{
+    for (int32_t i = 0; i < scan->marks; i++) {
+        const hr_jpeg_mark *m = &scan->mark[i];
+        size_t bit = bit_of(in, m->next, m->count);
+        const uint8_t *byte = in->piece + bit / 8;
+        size_t moved = (size_t)(byte - in->counted);
+        in->counted_at += moved + count_ones(in->counted, moved);
+        in->counted = byte;
+        uint64_t at = 8 * (uint64_t)(in->counted_at - in->bytes) + bit % 8;
+        hr_jpeg_entry e = {.bit = (uint32_t)at, .mcu = (uint32_t)m->mcu};
+        bool fits = at <= UINT32_MAX;
+        for (int k = 0; k < 3; k++) {
+            e.dc[k] = (int16_t)m->predicted[k];
+            fits = fits && e.dc[k] == m->predicted[k];
+        }
+        if (fits)
+            hr_jpeg_index_add(in->index, &e);
+    }
+    scan->marks = 0;
+}
+
 bool hr_jpeg_input_whole(const hr_jpeg_input *in, const hr_jpeg_scan *scan)
 {
     int64_t least = in->marker == 0 ? 8 * READ_AHEAD : 0;
-    return in->marker >= 0 && bits_left(scan) >= least;
+    return in->marker != DISGUISED && bits_left(scan) >= least;
 }

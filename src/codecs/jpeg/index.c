@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Entries are kept as differences of 16 bits: an MCU has at most 6 x 1,665 bits, twice that when
+ * every byte of it is stuffed. Where a difference is larger (padding before a restart marker may be
+ * of any length) the index ends. */
+#include "codecs/jpeg/index.h"
+
+#include "kernels/jpeg.h"
+
+#include <string.h>
+
+hr_status hr_jpeg_index_make(hr_jpeg_index *index, size_t size, hr_arena *arena, hr_error *error)
+{
+    /* positions must fit 32 bits; of larger files the beginning is indexed */
+    size_t capacity = HR_MIN(size, (size_t)UINT32_MAX / 8) / (HR_JPEG_MARK_BYTES - 8) + 2;
+    *index = (hr_jpeg_index){.count = 1, .known = 1, .capacity = (int32_t)capacity};
+    index->entry = hr_arena_alloc(arena, capacity * sizeof *index->entry, error);
+    if (!index->entry)
+        return HR_STATUS_NO_MEMORY;
+    index->entry[0] = (hr_jpeg_entry){0};
+    return HR_STATUS_OK;
+}
+
+bool hr_jpeg_index_add(hr_jpeg_index *index, const hr_jpeg_entry *entry)
+{
+    const hr_jpeg_entry *last = &index->entry[index->count - 1];
+    if (index->count >= index->capacity || entry->bit <= last->bit || entry->mcu <= last->mcu ||
+        entry->bit - last->bit > UINT16_MAX || entry->mcu - last->mcu > UINT16_MAX)
+        return false;
+    index->entry[index->count++] = *entry;
+    return true;
+}
+
+int32_t hr_jpeg_index_behind(const hr_jpeg_index *index, int32_t mcu)
+{
+    int32_t low = 0, high = index->count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if ((int64_t)index->entry[middle].mcu < mcu)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int32_t hr_jpeg_index_before(const hr_jpeg_index *index, int32_t mcu)
+{
+    int32_t i = hr_jpeg_index_behind(index, mcu);
+    bool exactly = i < index->count && (int64_t)index->entry[i].mcu == mcu;
+    return exactly || i == 0 ? i : i - 1;
+}
+
+void hr_jpeg_index_check(hr_jpeg_index *index, size_t size, int32_t mcus)
+{
+    const hr_jpeg_entry *last = &index->entry[index->count - 1];
+    if (index->count > 1 && (last->bit / 8 >= size || (int64_t)last->mcu >= mcus))
+        index->count = index->known = 1;
+}
+
+size_t hr_jpeg_index_pack(const hr_jpeg_index *index, uint8_t *packed)
+{
+    for (int32_t i = 1; i < index->count; i++, packed += HR_JPEG_PACKED) {
+        const hr_jpeg_entry *e = &index->entry[i], *before = e - 1;
+        uint16_t step[2] = {(uint16_t)(e->bit - before->bit), (uint16_t)(e->mcu - before->mcu)};
+        memcpy(packed, step, sizeof step);
+        memcpy(packed + sizeof step, e->dc, sizeof e->dc);
+    }
+    return (size_t)(index->count - 1) * HR_JPEG_PACKED;
+}
+
+void hr_jpeg_index_unpack(hr_jpeg_index *index, const uint8_t *packed, size_t size)
+{
+    index->count = 1;
+    for (; size >= HR_JPEG_PACKED; size -= HR_JPEG_PACKED, packed += HR_JPEG_PACKED) {
+        hr_jpeg_entry e = index->entry[index->count - 1];
+        uint16_t step[2];
+        memcpy(step, packed, sizeof step);
+        memcpy(e.dc, packed + sizeof step, sizeof e.dc);
+        if (e.bit > UINT32_MAX - step[0] || e.mcu > (uint32_t)INT32_MAX - step[1])
+            break;
+        e.bit += step[0];
+        e.mcu += step[1];
+        if (!hr_jpeg_index_add(index, &e))
+            break;
+    }
+    index->known = index->count;
+}
