@@ -120,6 +120,7 @@ typedef struct hr_layout {
 } hr_layout;
 
 typedef struct hr_buffer hr_buffer; /* a counted block of memory */
+#define HR_DEVICE_HOST (-1)
 
 /* A view: dense, row-major elements. `data` is aligned to the element; only buffers are aligned to
  * 64 bytes. The view borrows `buffer` and `source_info`; what lends them says for how long. */
@@ -139,6 +140,8 @@ HR_API hr_buffer *hr_buffer_ref(hr_buffer *buffer); /* any thread */
 HR_API void hr_buffer_unref(hr_buffer *buffer);     /* any thread; NULL is fine */
 HR_API void *hr_buffer_data(const hr_buffer *buffer);
 HR_API size_t hr_buffer_size(const hr_buffer *buffer);
+/* The CUDA device whose memory it is, HR_DEVICE_HOST for the host's. */
+HR_API int32_t hr_buffer_device(const hr_buffer *buffer);
 
 /* A batch: a list of samples of one type and number of dimensions; counted, immutable but for its
  * layout. */
@@ -160,6 +163,17 @@ HR_API const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i);
  * or the samples do not lie one behind the other. */
 HR_API bool hr_batch_dense(const hr_batch *batch, hr_tensor *out);
 HR_API hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *error);
+/* The CUDA device that the samples lie on, HR_DEVICE_HOST for host memory (and for no samples). */
+HR_API int32_t hr_batch_device(const hr_batch *batch);
+/* A batch in host memory with the same samples; a device's are copied, which is waited for. */
+HR_API hr_status hr_batch_to_host(hr_batch **out, const hr_batch *batch, hr_error *error);
+/* Copies a tensor's elements to `dst`, memory of the host or of the tensor's device, behind what is
+ * queued on `stream` (a cudaStream_t; NULL: the default one); waits for it when `wait`. */
+HR_API hr_status hr_tensor_copy(const hr_tensor *tensor, void *dst, void *stream, bool wait,
+                                hr_error *error);
+/* The samples' memory is used on this stream (a cudaStream_t): it is reused only when what has been
+ * queued there until the batch is let go is done. No effect on host memory. */
+HR_API void hr_batch_used(const hr_batch *batch, void *stream);
 
 /* ---- graphs ---- */
 
@@ -261,6 +275,8 @@ typedef struct hr_pipeline_options {
     const void *checkpoint;   /* state to resume from, or NULL */
     size_t checkpoint_size;
     int32_t cpu_level; /* 0: the best this CPU has; 1 base, 3 v3, 4 v4 (also HEADRACE_CPU_LEVEL) */
+    int32_t device_id; /* CUDA device for nodes with device "gpu" or "mixed"; < 0: device 0 */
+    size_t device_memory_limit; /* bytes of outputs, scratch and staging there; 0: none */
 } hr_pipeline_options;
 
 HR_API void hr_pipeline_options_init(hr_pipeline_options *options);

@@ -49,6 +49,11 @@ void hr_pool_unref(hr_pool *pool);
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);
 /* A buffer that belongs to no pool. */
 hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);
+/* As hr_buffer_adopt, of a device's memory. */
+hr_status hr_buffer_adopt_device(hr_buffer **out, void *data, size_t size, int32_t device,
+                                 hr_release_fn release, void *context, hr_error *error);
+/* What hr_buffer_adopt was given as `context`, if it was given this `release`; or NULL. */
+void *hr_buffer_context(const hr_buffer *buffer, hr_release_fn release);
 /* References now: says something only where no other thread takes or gives up any. */
 size_t hr_buffer_refs(const hr_buffer *buffer);
 size_t hr_pool_lent(const hr_pool *pool); /* bytes in buffers now */

@@ -25,6 +25,7 @@ struct hr_buffer {
     hr_buffer *next; /* in the pool's list */
     hr_release_fn release;
     void *context;
+    int32_t device; /* HR_DEVICE_HOST, or the one whose memory it is */
 };
 
 struct hr_pool {
@@ -65,7 +66,7 @@ static hr_buffer *buffer_new(size_t block, hr_error *error)
     hr_buffer *buffer = hr_block_alloc(block, error);
     if (!buffer)
         return NULL;
-    *buffer = (hr_buffer){.data = (char *)buffer + HEAD, .block = block};
+    *buffer = (hr_buffer){.data = (char *)buffer + HEAD, .block = block, .device = HR_DEVICE_HOST};
     return buffer;
 }
 
@@ -94,17 +95,34 @@ hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error)
     return HR_STATUS_OK;
 }
 
-hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
-                          void *context, hr_error *error)
+hr_status hr_buffer_adopt_device(hr_buffer **out, void *data, size_t size, int32_t device,
+                                 hr_release_fn release, void *context, hr_error *error)
 {
     *out = NULL;
     hr_buffer *buffer = hr_calloc(1, sizeof *buffer, error);
     if (!buffer)
         return HR_STATUS_NO_MEMORY;
-    *buffer = (hr_buffer){.data = data, .size = size, .release = release, .context = context};
+    *buffer = (hr_buffer){
+        .data = data, .size = size, .release = release, .context = context, .device = device};
     atomic_init(&buffer->refs, 1);
     *out = buffer;
     return HR_STATUS_OK;
+}
+
+hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
+                          void *context, hr_error *error)
+{
+    return hr_buffer_adopt_device(out, data, size, HR_DEVICE_HOST, release, context, error);
+}
+
+void *hr_buffer_context(const hr_buffer *buffer, hr_release_fn release)
+{
+    return buffer->release == release ? buffer->context : NULL;
+}
+
+int32_t hr_buffer_device(const hr_buffer *buffer)
+{
+    return buffer->device;
 }
 
 hr_buffer *hr_buffer_ref(hr_buffer *buffer)

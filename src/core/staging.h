@@ -18,6 +18,9 @@ struct hr_staging {
     /* 256-byte aligned, not zeroed; any thread. It lives until the launch that it was staged for is
      * done. */
     hr_status (*alloc)(hr_staging *s, size_t size, hr_staged *out, hr_error *error);
+    /* Queues the copy of what was staged and not copied yet: kernels queued behind it see it. Only
+     * while launching. */
+    hr_status (*flush)(hr_staging *s, hr_error *error);
 };
 
 #endif

@@ -23,6 +23,7 @@ void hr_pipeline_options_init(hr_pipeline_options *options)
         .prefetch_queue_depth = 2,
         .seed = -1,
         .fuse = true,
+        .device_id = HR_DEVICE_HOST,
     };
 }
 

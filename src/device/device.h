@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A CUDA device as the executor sees it: the module, counted device memory, and launches: a stream
+ * with the memory that a batch needs on its way through it. */
+#ifndef HR_DEVICE_DEVICE_H
+#define HR_DEVICE_DEVICE_H
+
+#include "core/core.h"
+#include "core/staging.h"
+#include "device/module.h"
+
+/* Opens libheadrace_cuda.so (HEADRACE_CUDA_MODULE names another file) once a process; it stays. */
+hr_status hr_module_open(const hr_cuda_module_def **out, hr_error *error);
+
+typedef struct hr_device hr_device;
+/* `memory_limit` bytes of outputs and scratch may be in use at a time, 0 for no limit. */
+hr_status hr_device_create(hr_device **out, int32_t id, size_t memory_limit, hr_error *error);
+void hr_device_unref(hr_device *d); /* buffers and launches hold references too */
+const hr_cuda_module_def *hr_device_module(const hr_device *d);
+int32_t hr_device_id(const hr_device *d);
+const hr_cuda_op *hr_device_op(const hr_device *d, const char *name); /* NULL: has none */
+
+/* Counted memory of the device, usable in the order of `stream`. */
+hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **out,
+                           hr_error *error);
+/* Pinned host memory. */
+hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error *error);
+/* The buffer of hr_device_buffer is used on this stream: its memory is taken back only when what
+ * is queued there by then is done. */
+void hr_device_buffer_used(hr_buffer *buffer, void *stream);
+
+/* ---- launches ---- */
+typedef struct hr_launch hr_launch;
+struct hr_launch {
+    hr_staging staging; /* any thread; flush: the launching one */
+    hr_cuda_launch cuda;
+    hr_device *device;
+    void *done; /* event behind all that the launch queued */
+};
+hr_status hr_launch_create(hr_launch **out, hr_device *d, hr_error *error);
+/* Gives all memory back; the event must have come. The launch stays with the device for the next
+ * hr_launch_create. NULL is fine. */
+void hr_launch_destroy(hr_launch *l);
+/* Drops scratch and keeps what was staged: the launch will be made once more. */
+void hr_launch_rewind(hr_launch *l);
+
+#endif

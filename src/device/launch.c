@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Launches: staged memory in chunks, each copied by a call or two, and scratch. Both are given
+ * back when the launch is done; launches and chunks wait for their next use, because streams and
+ * pinned memory are slow to make. */
+#include "device/launch.h"
+
+#define CHUNK_SIZE ((size_t)8 << 20)
+#define STAGE_ALIGN ((size_t)256)
+#define SCRATCH_LIMIT ((size_t)256 << 20)
+
+typedef struct scratch {
+    struct scratch *next;
+    void *memory;
+    size_t size;
+} scratch;
+
+struct hr__launch {
+    hr_launch public;     /* first */
+    pthread_mutex_t lock; /* guards the chunks while workers stage */
+    hr__chunk *chunks;    /* the first one is being filled */
+    scratch *scratch;
+    hr__launch *next;
+};
+
+/* ---- chunks ---- */
+
+static void chunk_free(hr_device *d, hr__chunk *c)
+{
+    if (c->device)
+        d->module->free(d->id, d->free_stream, c->device);
+    if (c->host)
+        d->module->host_free(c->host);
+    hr__device_discharge(d, c->size);
+    hr_free(c);
+}
+
+/* The twin is allocated in the order of `stream`: the launch's own. */
+static hr_status chunk_make(hr_device *d, void *stream, size_t size, hr__chunk **out,
+                            hr_error *error)
+{
+    void *host = NULL, *device = NULL;
+    HR_TRY(hr__device_charge(d, size, error));
+    hr__chunk *c = hr_calloc(1, sizeof(*c), error);
+    hr_status status = c ? d->module->host_alloc(d->id, size, &host, error) : HR_STATUS_NO_MEMORY;
+    if (status == HR_STATUS_OK)
+        status = d->module->alloc(d->id, stream, size, &device, error);
+    if (status != HR_STATUS_OK) {
+        if (host)
+            d->module->host_free(host);
+        hr__device_discharge(d, size);
+        hr_free(c);
+        return status;
+    }
+    *c = (hr__chunk){.host = host, .device = device, .size = size};
+    *out = c;
+    return HR_STATUS_OK;
+}
+
+static hr_status chunk_take(hr_device *d, void *stream, size_t size, hr__chunk **out,
+                            hr_error *error)
+{
+    if (size > CHUNK_SIZE)
+        return chunk_make(d, stream, (size + STAGE_ALIGN - 1) & ~(STAGE_ALIGN - 1), out, error);
+    pthread_mutex_lock(&d->lock);
+    hr__chunk *c = d->chunks;
+    if (c)
+        d->chunks = c->next;
+    pthread_mutex_unlock(&d->lock);
+    if (!c)
+        return chunk_make(d, stream, CHUNK_SIZE, out, error);
+    c->used = c->copied = 0;
+    *out = c;
+    return HR_STATUS_OK;
+}
+
+static void chunks_give(hr_device *d, hr__chunk *c)
+{
+    for (hr__chunk *next; c; c = next) {
+        next = c->next;
+        if (c->size != CHUNK_SIZE) {
+            chunk_free(d, c);
+            continue;
+        }
+        pthread_mutex_lock(&d->lock);
+        c->next = d->chunks;
+        d->chunks = c;
+        pthread_mutex_unlock(&d->lock);
+    }
+}
+
+static hr_status stage(hr_staging *s, size_t size, hr_staged *out, hr_error *error)
+{
+    hr__launch *l = (hr__launch *)s; /* the first member of the first member */
+    hr_device *d = l->public.device;
+    hr_status status = HR_STATUS_OK;
+    size_t need = (size + STAGE_ALIGN - 1) & ~(STAGE_ALIGN - 1);
+    if (need < size)
+        return hr_fail_memory(error, size);
+    pthread_mutex_lock(&l->lock);
+    hr__chunk *c = l->chunks;
+    if (!c || c->size - c->used < need) {
+        status = chunk_take(d, l->public.cuda.stream, need, &c, error);
+        if (status == HR_STATUS_OK) {
+            c->next = l->chunks;
+            l->chunks = c;
+        }
+    }
+    if (status == HR_STATUS_OK) {
+        *out = (hr_staged){c->host + c->used, c->device + c->used};
+        c->used += need;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return status;
+}
+
+static hr_status flush(hr_staging *s, hr_error *error)
+{
+    hr__launch *l = (hr__launch *)s;
+    hr_device *d = l->public.device;
+    for (hr__chunk *c = l->chunks; c; c = c->next) {
+        if (c->copied == c->used)
+            continue;
+        HR_TRY(d->module->copy(d->id, l->public.cuda.stream, c->device + c->copied,
+                               c->host + c->copied, c->used - c->copied, error));
+        c->copied = c->used;
+    }
+    return HR_STATUS_OK;
+}
+
+/* ---- scratch ---- */
+
+static hr_status scratch_alloc(hr_cuda_launch *cuda, size_t size, void **out, hr_error *error)
+{
+    hr__launch *l = (hr__launch *)((char *)cuda - offsetof(hr_launch, cuda));
+    hr_device *d = l->public.device;
+    HR_TRY(hr__device_charge(d, size, error));
+    scratch *s = hr_calloc(1, sizeof(*s), error);
+    hr_status status =
+        s ? d->module->alloc(d->id, cuda->stream, size, &s->memory, error) : HR_STATUS_NO_MEMORY;
+    if (status != HR_STATUS_OK) {
+        hr__device_discharge(d, size);
+        hr_free(s);
+        return status;
+    }
+    s->size = size;
+    s->next = l->scratch;
+    l->scratch = s;
+    *out = s->memory;
+    return HR_STATUS_OK;
+}
+
+static void scratch_free(hr__launch *l)
+{
+    hr_device *d = l->public.device;
+    for (scratch *s = l->scratch, *next; s; s = next) {
+        next = s->next;
+        d->module->free(d->id, l->public.cuda.stream, s->memory);
+        hr__device_discharge(d, s->size);
+        hr_free(s);
+    }
+    l->scratch = NULL;
+}
+
+/* ---- launches ---- */
+
+static void launch_free(hr_device *d, hr__launch *l)
+{
+    if (l->public.done)
+        d->module->event_destroy(d->id, l->public.done);
+    if (l->public.cuda.stream)
+        d->module->stream_destroy(d->id, l->public.cuda.stream);
+    pthread_mutex_destroy(&l->lock);
+    hr_free(l);
+}
+
+static hr_status launch_make(hr_device *d, hr__launch **out, hr_error *error)
+{
+    hr__launch *l = hr_calloc(1, sizeof(*l), error);
+    if (!l)
+        return HR_STATUS_NO_MEMORY;
+    pthread_mutex_init(&l->lock, NULL);
+    size_t limit = d->limit ? HR_MIN(SCRATCH_LIMIT, d->limit / 4) : SCRATCH_LIMIT;
+    l->public.staging = (hr_staging){stage, flush};
+    l->public.cuda = (hr_cuda_launch){.scratch = scratch_alloc,
+                                      .scratch_limit = limit,
+                                      .multiprocessors = d->info.multiprocessors};
+    hr_status status = d->module->stream_create(d->id, &l->public.cuda.stream, error);
+    if (status == HR_STATUS_OK)
+        status = d->module->event_create(d->id, false, &l->public.done, error);
+    if (status != HR_STATUS_OK) {
+        launch_free(d, l);
+        return status;
+    }
+    *out = l;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_launch_create(hr_launch **out, hr_device *d, hr_error *error)
+{
+    pthread_mutex_lock(&d->lock);
+    hr__launch *l = d->launches;
+    if (l)
+        d->launches = l->next;
+    pthread_mutex_unlock(&d->lock);
+    if (!l)
+        HR_TRY(launch_make(d, &l, error));
+    l->public.device = hr__device_ref(d);
+    *out = &l->public;
+    return HR_STATUS_OK;
+}
+
+void hr_launch_rewind(hr_launch *l)
+{
+    scratch_free((hr__launch *)l);
+}
+
+void hr_launch_destroy(hr_launch *launch)
+{
+    if (!launch)
+        return;
+    hr__launch *l = (hr__launch *)launch;
+    hr_device *d = l->public.device;
+    scratch_free(l);
+    chunks_give(d, l->chunks);
+    l->chunks = NULL;
+    pthread_mutex_lock(&d->lock);
+    l->next = d->launches;
+    d->launches = l;
+    pthread_mutex_unlock(&d->lock);
+    hr_device_unref(d);
+}
+
+void hr__launches_free(hr_device *d)
+{
+    for (hr__launch *l = d->launches, *next; l; l = next) {
+        next = l->next;
+        launch_free(d, l);
+    }
+    for (hr__chunk *c = d->chunks, *next; c; c = next) {
+        next = c->next;
+        chunk_free(d, c);
+    }
+}

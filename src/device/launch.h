@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Inside device/: the device, and the chunks that staged memory is cut from. */
+#ifndef HR_DEVICE_LAUNCH_H
+#define HR_DEVICE_LAUNCH_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "device/device.h"
+
+typedef struct hr__chunk { /* pinned memory and its twin */
+    struct hr__chunk *next;
+    char *host, *device;
+    size_t size, used, copied;
+} hr__chunk;
+
+typedef struct hr__launch hr__launch;
+
+struct hr_device {
+    atomic_size_t refs, used;
+    const hr_cuda_module_def *module;
+    hr_cuda_info info;
+    int32_t id;
+    size_t limit;
+    void *free_stream;    /* memory is given back in its order */
+    pthread_mutex_t lock; /* guards what follows */
+    hr__chunk *chunks;    /* waiting */
+    hr__launch *launches; /* waiting */
+};
+
+hr_device *hr__device_ref(hr_device *d);
+hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error);
+void hr__device_discharge(hr_device *d, size_t size);
+void hr__launches_free(hr_device *d); /* those that wait, and the chunks */
+
+#endif
