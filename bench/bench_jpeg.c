@@ -279,7 +279,7 @@ static hr_status coded_open(void *context, hr_window w, hr_op_call *c, hr_error 
 {
     coded *it = context;
     hr_codec_request q = {.window = w, .channels = 3};
-    return hr_jpeg_open(it->f->bytes, it->f->size, &it->f->info, &q, c, &it->reader, e);
+    return hr_jpeg_open(it->f->bytes, it->f->size, &it->f->info, &q, NULL, c, &it->reader, e);
 }
 
 static hr_status coded_read(void *context, void *dst, size_t stride, int32_t rows, hr_error *e)
@@ -292,7 +292,7 @@ static hr_status coded_decode(void *context, hr_window w, void *dst, size_t stri
 {
     const file *f = ((coded *)context)->f;
     hr_codec_request q = {.window = w, .channels = 3, .dst = dst, .stride = stride};
-    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, c, e);
+    return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, NULL, c, e);
 }
 
 /* The window to 224 x 224, triangular; with `normal` also mirrored, normalised, FLOAT, CHW. */
