@@ -47,23 +47,22 @@ static int32_t divide_up(int32_t a, int32_t b)
     return (a + b - 1) / b;
 }
 
-/* Which MCUs the window needs: fancy upsampling looks one chroma sample further. */
+/* Which MCUs the window needs. */
 static void choose_mcus(decoder *d, const hr_window *w)
 {
     d->h = d->m.component[0].h;
     d->v = d->m.component[0].v;
-    d->across = divide_up(d->m.width, 8 * d->h);
-    d->down = divide_up(d->m.height, 8 * d->v);
     d->x0 = (int32_t)w->x;
     d->x1 = (int32_t)(w->x + w->w);
     d->y0 = (int32_t)w->y;
     d->y1 = (int32_t)(w->y + w->h);
-    int32_t beside = d->h == 2 && d->planes > 1, above = d->v == 2 && d->planes > 1;
-    int32_t wide = divide_up(d->m.width, d->h), high = divide_up(d->m.height, d->v);
-    d->left = HR_MAX(d->x0 / d->h - beside, 0) / 8;
-    d->right = HR_MIN((d->x1 - 1) / d->h + beside, wide - 1) / 8 + 1;
-    d->top = HR_MAX(d->y0 / d->v - above, 0) / 8;
-    d->bottom = HR_MIN((d->y1 - 1) / d->v + above, high - 1) / 8 + 1;
+    hr_jpeg_area a = hr_jpeg_area_of(&d->m, d->planes, d->y0, d->x0, d->y1, d->x1);
+    d->across = a.across;
+    d->down = a.down;
+    d->left = a.left;
+    d->right = a.right;
+    d->top = a.top;
+    d->bottom = a.bottom;
 }
 
 static hr_status make_planes(decoder *d, hr_arena *arena, hr_error *error)

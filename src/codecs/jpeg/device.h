@@ -11,16 +11,58 @@
 extern "C" {
 #endif
 
+enum {
+    HR_JPEG_DEVICE_SUB = 2048, /* bits of a subsequence, which one thread decodes */
+    HR_JPEG_DEVICE_PAD = 64    /* bytes behind the staged scan that may be read */
+};
+
+/* A part of the scan whose beginning is known: all of it, what lies between restart markers, or
+ * between two places that an index knows. Blocks are counted in the order of the scan. */
+typedef struct hr_jpeg_device_segment {
+    uint32_t first;    /* its first subsequence; it has as many as the next segment's says */
+    uint32_t bit, end; /* in the staged scan */
+    uint32_t block, block_end; /* what it holds and is needed */
+    uint32_t least, most;      /* the bit behind the last of these lies in least .. most */
+    int32_t dc[3];             /* predictions */
+    uint32_t zero[2];
+} hr_jpeg_device_segment;
+
 /* Plain data; pointers are device addresses. */
 typedef struct hr_jpeg_device_image {
     /* set by the launch before the records are copied */
     uint8_t *dst;     /* rows of the window, interleaved channels, u8 */
     uint32_t *status; /* 0; the kernels write 1 when the scan is damaged in what was decoded */
-    /* set by hr_jpeg_device_prepare */
+    /* set by hr_jpeg_device_prepare; the launch may change `stride` */
     int64_t stride; /* bytes between rows of dst; dst holds stride * window_height bytes */
     int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
+    int32_t components, planes;             /* in the scan; of these wanted, 1 or 3 */
+    int32_t rgb;                            /* the components are no luma and chroma */
+    int32_t h, v;                           /* sampling of the first component against the others */
+    int32_t across;                         /* MCUs of a row */
+    int32_t left, right, top, bottom;       /* MCUs wanted */
+    uint32_t subs, segment_count;           /* subsequences of all segments */
+    const uint32_t *scan;                   /* bytes as in the file, without stuffing */
+    const hr_jpeg_device_segment *segments; /* and one more, of which `first` is `subs` */
+    uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
+    uint16_t quant[3][64];                    /* of each component, in zigzag order */
+    uint8_t dc_table[3][16 + 16];             /* counts of codes by length, symbols */
+    uint8_t ac_table[3][16 + 256];
 } hr_jpeg_device_image;
+
+struct hr_image_info;
+struct hr_codec_request;
+struct hr_jpeg_index;
+
+/* Reads the headers and stages the scan. Of the request it takes window, channels and stride.
+ * `index` (or NULL) names places in the scan: only what the window needs is staged then.
+ * HR_STATUS_NOT_FUSABLE: the file is not one for the device, or surely damaged. Some tens of
+ * microseconds; any thread. */
+hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
+                                 const struct hr_image_info *info,
+                                 const struct hr_codec_request *request,
+                                 const struct hr_jpeg_index *index, hr_staging *staging,
+                                 hr_jpeg_device_image *out, hr_error *error);
 
 #ifdef __cplusplus
 }

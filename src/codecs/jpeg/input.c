@@ -12,10 +12,9 @@
 
 enum {
     MARKER_RST0 = 0xD0,
-    /* libjpeg reads ahead, and warns when it meets the file's end in doing so */
-    READ_AHEAD = 64,
-    DISGUISED = -1, /* instead of a marker: FF FF 00, data that looks like padding */
-    CUT = -2        /* instead of a marker: the piece ends within its segment */
+    READ_AHEAD = HR_JPEG_READ_AHEAD,
+    DISGUISED = HR_JPEG_DISGUISED,
+    CUT = HR_JPEG_CUT
 };
 
 /* Copies bytes up to the next FF, which it returns, or the end. May write 15 bytes beyond. */
@@ -43,10 +42,9 @@ static const uint8_t *copy_plain(uint8_t **out, const uint8_t *p, const uint8_t 
     return p;
 }
 
-/* Copies up to the next marker, whose second byte it returns, or to about `stop`. */
-static int unstuff(hr_jpeg_input *in, uint8_t **out, const uint8_t *stop)
+int hr_jpeg_unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end)
 {
-    const uint8_t *p = in->next, *end = in->end;
+    const uint8_t *p = *from;
     int marker = 0;
     for (;;) {
         p = copy_plain(out, p, stop);
@@ -73,7 +71,7 @@ static int unstuff(hr_jpeg_input *in, uint8_t **out, const uint8_t *stop)
         *(*out)++ = 0xFF;
         p += 2;
     }
-    in->next = p;
+    *from = p;
     return marker;
 }
 
@@ -94,7 +92,7 @@ static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
 static void append(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *stop)
 {
     uint8_t *end = in->piece + (scan->end - in->piece);
-    in->marker = unstuff(in, &end, stop);
+    in->marker = hr_jpeg_unstuff(&in->next, &end, stop, in->end);
     memset(end, 0, HR_JPEG_INPUT_PAD);
     scan->end = end;
     aim_mark(in, scan);

@@ -196,3 +196,23 @@ bool hr_jpeg_markers_read(hr_jpeg_markers *m, const uint8_t *bytes, size_t size)
     m->scan = at;
     return true;
 }
+
+static int32_t divide_up(int32_t a, int32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Fancy upsampling looks one chroma sample further. */
+hr_jpeg_area hr_jpeg_area_of(const hr_jpeg_markers *m, int32_t planes, int32_t y0, int32_t x0,
+                             int32_t y1, int32_t x1)
+{
+    int32_t h = m->component[0].h, v = m->component[0].v;
+    int32_t beside = h == 2 && planes > 1, above = v == 2 && planes > 1;
+    int32_t wide = divide_up(m->width, h), high = divide_up(m->height, v);
+    return (hr_jpeg_area){.across = divide_up(m->width, 8 * h),
+                          .down = divide_up(m->height, 8 * v),
+                          .left = HR_MAX(x0 / h - beside, 0) / 8,
+                          .right = HR_MIN((x1 - 1) / h + beside, wide - 1) / 8 + 1,
+                          .top = HR_MAX(y0 / v - above, 0) / 8,
+                          .bottom = HR_MIN((y1 - 1) / v + above, high - 1) / 8 + 1};
+}

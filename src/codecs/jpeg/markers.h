@@ -36,6 +36,20 @@ typedef struct hr_jpeg_markers {
  * sampling, several scans, or anything that is not as it should be. */
 bool hr_jpeg_markers_read(hr_jpeg_markers *m, const uint8_t *bytes, size_t size);
 
+/* MCUs: of the picture, and those that a window's samples come from. */
+typedef struct hr_jpeg_area {
+    int32_t across, down;
+    int32_t left, right, top, bottom;
+} hr_jpeg_area;
+
+/* Of the window from (y0, x0) to (y1, x1), which is not in it, when `planes` components are wanted.
+ */
+hr_jpeg_area hr_jpeg_area_of(const hr_jpeg_markers *m, int32_t planes, int32_t y0, int32_t x0,
+                             int32_t y1, int32_t x1);
+
+/* Whether the codes of a table, checked by hr_jpeg_markers_read, fit and are of our kind. */
+bool hr_jpeg_huffman_fits(const uint8_t *definition, bool ac);
+
 /* Builds a table from 16 counts and their symbols, checked by hr_jpeg_markers_read; `ac`: symbols
  * are runs and sizes, else sizes. False when its codes do not fit. */
 bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool ac);

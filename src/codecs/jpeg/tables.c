@@ -55,22 +55,36 @@ static void build_pairs(hr_jpeg_huffman *t)
     }
 }
 
+bool hr_jpeg_huffman_fits(const uint8_t *definition, bool ac)
+{
+    uint32_t code = 0, symbols = 0;
+    for (uint32_t length = 1; length <= 16; length++) {
+        uint32_t count = definition[length - 1], each = 1u << (16 - length);
+        code += count * each;
+        symbols += count;
+        if (count > 0 && code > 0x10000 - each) /* no code may be all ones */
+            return false;
+    }
+    for (uint32_t i = 0; i < symbols && !ac; i++)
+        if (definition[16 + i] > 15)
+            return false;
+    return true;
+}
+
 bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool ac)
 {
     const uint8_t *symbols = definition + 16;
     uint32_t code = 0, filled = 0; /* code of 16 bits; entries of the fast table */
     int32_t first = 0;
+    if (!hr_jpeg_huffman_fits(definition, ac))
+        return false;
     t->limit[0] = 0;
     for (uint32_t length = 1; length <= 16; length++) {
         uint32_t count = definition[length - 1], each = 1u << (16 - length);
         t->offset[length] = first - (int32_t)(code >> (16 - length));
         code += count * each;
-        if (count > 0 && code > 0x10000 - each) /* no code may be all ones */
-            return false;
         for (uint32_t i = 0; i < count; i++) {
             uint32_t symbol = symbols[(uint32_t)first + i];
-            if (!ac && symbol > 15)
-                return false;
             t->symbols[(uint32_t)first + i] = (uint8_t)symbol;
             if (length > HR_JPEG_FAST_BITS)
                 continue;
