@@ -12,6 +12,10 @@
 struct hr_batch {
     atomic_size_t refs;
     int32_t count, kept;
+    bool sealed; /* `is_dense` and `dense` are known */
+    bool is_dense;
+    bool one_buffer; /* the first tensor holds the only reference to the buffer of all */
+    hr_tensor dense;
     hr_buffer *keep[HR_BATCH_KEEP_MAX];
     hr_tensor tensors[];
 };
@@ -67,7 +71,10 @@ void hr_batch_unref(hr_batch *batch)
 {
     if (!batch || atomic_fetch_sub_explicit(&batch->refs, 1, memory_order_acq_rel) != 1)
         return;
-    hr_batch_truncate(batch, 0);
+    if (batch->one_buffer)
+        hr_buffer_unref(batch->tensors[0].buffer);
+    else
+        hr_batch_truncate(batch, 0);
     for (int32_t i = 0; i < batch->kept; i++)
         hr_buffer_unref(batch->keep[i]);
     hr_free(batch);
@@ -83,22 +90,24 @@ const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i)
     return i >= 0 && i < batch->count ? &batch->tensors[i] : NULL;
 }
 
-bool hr_batch_dense(const hr_batch *batch, hr_tensor *out)
+/* `*one_buffer`: the tensors lie in one buffer that each has a reference to. */
+static bool find_dense(const hr_batch *batch, hr_tensor *out, bool *one_buffer)
 {
+    *one_buffer = false;
     if (batch->count == 0)
         return false;
     const hr_tensor *first = &batch->tensors[0];
     size_t bytes;
     if (first->shape.ndim >= HR_MAX_NDIM || !hr_tensor_bytes(first, &bytes))
         return false;
-    bool one_buffer = true;
+    bool same = first->buffer != NULL;
     for (int32_t i = 1; i < batch->count; i++) {
         const hr_tensor *t = &batch->tensors[i];
         if (t->dtype != first->dtype || !hr_shape_equal(&t->shape, &first->shape))
             return false;
         if (bytes > 0 && (uintptr_t)t->data != (uintptr_t)first->data + (size_t)i * bytes)
             return false;
-        one_buffer = one_buffer && t->buffer == first->buffer;
+        same = same && t->buffer == first->buffer;
     }
     hr_tensor dense = {.data = first->data, .dtype = first->dtype};
     dense.shape.ndim = first->shape.ndim + 1;
@@ -109,9 +118,28 @@ bool hr_batch_dense(const hr_batch *batch, hr_tensor *out)
         dense.layout.name[0] = 'N';
         memcpy(dense.layout.name + 1, first->layout.name, HR_MAX_NDIM - 1);
     }
-    dense.buffer = one_buffer ? first->buffer : NULL;
+    dense.buffer = same ? first->buffer : NULL;
     *out = dense;
+    *one_buffer = same;
     return true;
+}
+
+bool hr_batch_dense(const hr_batch *batch, hr_tensor *out)
+{
+    bool one_buffer;
+    if (!batch->sealed)
+        return find_dense(batch, out, &one_buffer);
+    if (batch->is_dense)
+        *out = batch->dense;
+    return batch->is_dense;
+}
+
+void hr_batch_seal(hr_batch *batch)
+{
+    batch->is_dense = find_dense(batch, &batch->dense, &batch->one_buffer);
+    for (int32_t i = 1; batch->one_buffer && i < batch->count; i++)
+        hr_buffer_unref(batch->tensors[i].buffer);
+    batch->sealed = true;
 }
 
 hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *error)
@@ -126,6 +154,7 @@ hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *err
                        parsed.name, size, (int)ndim);
     for (int32_t i = 0; i < batch->count; i++)
         batch->tensors[i].layout = parsed;
+    batch->sealed = false; /* the dense view has that layout, too */
     return HR_STATUS_OK;
 }
 

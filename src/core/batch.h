@@ -20,5 +20,8 @@ void hr_batch_truncate(hr_batch *batch, int32_t count);
  * The caller's own reference stays the caller's. Before publishing; false (and nothing held) beyond
  * HR_BATCH_KEEP_MAX. */
 bool hr_batch_keep(hr_batch *batch, hr_buffer *buffer);
+/* The last step before publishing: what others ask of a batch is found out here, and references of
+ * all tensors to one buffer become one, so that taking and freeing the batch walks over nothing. */
+void hr_batch_seal(hr_batch *batch);
 
 #endif

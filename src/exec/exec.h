@@ -85,6 +85,8 @@ struct hr_iteration {
     hr_gather *gathers;
     hr_status status;
     hr_error error;
+    hr_outputs *outputs;   /* made by the worker that did the last task, unless something failed;
+                              what the work needed is gone then */
     int64_t *end_position; /* a source: its position after this iteration */
     int64_t end_sample;
     hr_iteration *next;
@@ -234,8 +236,9 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
 /* Starts an iteration that lacked memory once more: outputs may have been let go since. false: it
  * did not, or has had its second chance. */
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it);
-/* No lock held: the iteration is the caller's. */
-hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_error *error);
+/* Makes the outputs of an iteration whose tasks are done, or says what failed. No lock held: the
+ * iteration is the caller's, or has no task that others could take. */
+hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error);
 
 /* ---- sources (source.c) ---- */
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error);

@@ -5,10 +5,9 @@
 
 #include "exec/exec.h"
 
-void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
+/* All that the work needed; batches hold references of their own to what they show. */
+static void free_work(hr_pipeline *p, hr_iteration *it)
 {
-    if (!it)
-        return;
     size_t size = (size_t)it->size, requests = size * (size_t)p->source_count;
     for (size_t i = 0; it->sample_sources && i < requests; i++)
         hr_readahead_drop(p->readahead, it->sample_sources[i].read);
@@ -31,6 +30,19 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
     hr_free(it->fed);
     hr_free(it->samples);
     hr_free(it->sample_sources);
+    it->gathers = NULL;
+    it->crossing = NULL;
+    it->fed = NULL;
+    it->samples = NULL;
+    it->sample_sources = NULL;
+}
+
+void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
+{
+    if (!it)
+        return;
+    free_work(p, it);
+    hr_outputs_unref(it->outputs);
     hr_free(it->end_position);
     hr_free(it);
 }
@@ -84,6 +96,8 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
 {
     bool memory = false;
+    if (it->outputs)
+        return false;
     for (int32_t i = 0; i < it->size; i++) {
         memory = memory || it->samples[i].status == HR_STATUS_NO_MEMORY;
         if (it->samples[i].status != HR_STATUS_OK && it->samples[i].status != HR_STATUS_NO_MEMORY)
@@ -307,7 +321,9 @@ static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, i
             close_hole(g, &tensors[to], i, to);
         to++;
     }
-    return keep_infos(p, *out, error);
+    HR_TRY(keep_infos(p, *out, error));
+    hr_batch_seal(*out);
+    return HR_STATUS_OK;
 }
 
 static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr_error *error)
@@ -334,7 +350,7 @@ static hr_status note_slots(const hr_iteration *it, hr_outputs *o, hr_error *err
     return HR_STATUS_OK;
 }
 
-hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_error *error)
+hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
     HR_TRY(first_failure(it, error));
     int32_t count = p->plan->output_count;
@@ -352,7 +368,8 @@ hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_outputs **out, hr_err
         hr_outputs_unref(o);
         return status;
     }
-    *out = o;
+    it->outputs = o;
+    free_work(p, it);
     return HR_STATUS_OK;
 }
 

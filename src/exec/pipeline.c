@@ -228,33 +228,29 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
     return hr_fail(error, HR_STATUS_STATE, "nothing is scheduled");
 }
 
-static struct timespec deadline(int32_t timeout_ms)
+/* Waits until the oldest iteration is done; lock held. HR_STATUS_TIMEOUT: it is not;
+ * HR_STATUS_STATE: there is none. */
+static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += timeout_ms / 1000;
-    t.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
-    t.tv_sec += t.tv_nsec / 1000000000;
-    t.tv_nsec %= 1000000000;
-    return t;
-}
-
-/* Waits for the oldest iteration and takes it off the list; lock held. */
-static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
-                            hr_error *error)
-{
+    int64_t end_ns = start_ns + (int64_t)HR_MAX(timeout_ms, 0) * 1000000;
+    struct timespec until = {end_ns / 1000000000, end_ns % 1000000000};
     for (int code = 0;;) {
         if (!p->first)
             hr__schedule(p);
         if (!p->first)
-            return nothing_in_flight(p, error);
+            return HR_STATUS_STATE;
         if (p->first->done && !hr__iteration_retry(p, p->first))
-            break;
-        if (code == ETIMEDOUT)
-            return hr_fail(error, HR_STATUS_TIMEOUT, "the next iteration is not ready yet");
-        code = until ? pthread_cond_timedwait(&p->ready, &p->lock, until)
-                     : pthread_cond_wait(&p->ready, &p->lock);
+            return HR_STATUS_OK;
+        if (code == ETIMEDOUT || timeout_ms == 0)
+            return HR_STATUS_TIMEOUT;
+        code = timeout_ms > 0 ? pthread_cond_timedwait(&p->ready, &p->lock, &until)
+                              : pthread_cond_wait(&p->ready, &p->lock);
     }
+}
+
+/* Takes the oldest iteration off the list; lock held. */
+static hr_iteration *take_first(hr_pipeline *p)
+{
     hr_iteration *it = p->first;
     p->first = it->next;
     p->last = p->first ? p->last : NULL;
@@ -265,17 +261,7 @@ static hr_status take_first(hr_pipeline *p, const struct timespec *until, hr_ite
     for (int32_t k = 0; k < p->source_count; k++)
         p->taken_position[k] = it->end_position[k];
     p->schedule_due = true; /* a worker does it: the consumer's time is dear */
-    pthread_cond_signal(&p->work);
-    *out = it;
-    return HR_STATUS_OK;
-}
-
-static bool all_skipped(const hr_iteration *it)
-{
-    for (int32_t i = 0; i < it->size; i++)
-        if (!it->samples[i].skipped)
-            return false;
-    return it->size > 0;
+    return it;
 }
 
 /* Positions in a row that may be skipped before waiting for a good one makes no sense any more.
@@ -288,63 +274,96 @@ static int64_t skippable(const hr_pipeline *p)
     return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
 }
 
-/* The next iteration; lock held. One that lost all samples (`*empty`) only counts as positions. */
-static hr_status take_next(hr_pipeline *p, const struct timespec *until, hr_iteration **out,
-                           bool *empty, hr_error *error)
+/* An iteration that lost all samples (`*empty`) only counts as positions; lock held. */
+static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, hr_error *error)
 {
-    HR_TRY(take_first(p, until, out, error));
-    int32_t bad = p->carried_positions + (*out)->positions;
-    *empty = all_skipped(*out);
-    p->carried_positions = *empty && bad <= skippable(p) ? bad : 0;
-    if (!*empty)
-        (*out)->positions = bad;
-    else if (p->carried_positions == 0)
+    int32_t positions = p->carried_positions + it->positions;
+    *empty = it->outputs && it->outputs->samples == 0 && it->size > 0;
+    p->carried_positions = *empty && positions <= skippable(p) ? positions : 0;
+    if (it->outputs)
+        it->outputs->positions = positions;
+    if (*empty && p->carried_positions == 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "on_error=\"skip\": each of the last %d samples was bad", bad);
+                       "on_error=\"skip\": each of the last %d samples was bad", positions);
     return HR_STATUS_OK;
 }
 
-/* No lock held: freeing an iteration may call the hr_release_fn of memory that was fed. */
-static hr_status wait_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **out, hr_error *error)
+/* Lock held; `samples` < 0: no iteration was taken. */
+static void note_run(hr_pipeline *p, int64_t start, int64_t end, int32_t samples)
 {
-    struct timespec until = deadline(HR_MAX(timeout_ms, 0));
+    if (p->last_run_ns)
+        p->consumer_busy_ns += start - p->last_run_ns;
+    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
+    p->last_run_ns = end;
+    if (samples >= 0) {
+        p->runs++;
+        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
+        p->samples_out += samples;
+    }
+}
+
+/* The next iteration that is not empty. Freeing one may call the hr_release_fn of memory that was
+ * fed, and a worker that is woken wants the lock: both come after it is let go. */
+static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **out, hr_error *error)
+{
+    int64_t start = hr_clock_ns();
     hr_status status = HR_STATUS_OK;
     for (bool empty = true; empty && status == HR_STATUS_OK;) {
         hr__iteration_free(p, *out);
         *out = NULL;
         pthread_mutex_lock(&p->lock);
-        status = take_next(p, timeout_ms < 0 ? NULL : &until, out, &empty, error);
+        status = wait_first(p, start, timeout_ms);
+        if (status == HR_STATUS_OK) {
+            *out = take_first(p);
+            status = count_positions(p, *out, &empty, error);
+        } else if (status == HR_STATUS_STATE) {
+            status = nothing_in_flight(p, error);
+        } else {
+            hr_fail(error, status, "the next iteration is not ready yet");
+        }
+        if (status != HR_STATUS_OK || !empty)
+            note_run(p, start, hr_clock_ns(),
+                     status == HR_STATUS_OK && (*out)->outputs ? (*out)->outputs->samples : -1);
         pthread_mutex_unlock(&p->lock);
+        if (*out)
+            pthread_cond_signal(&p->work);
     }
     return status;
-}
-
-static void note_run(hr_pipeline *p, int64_t start, int64_t end, const hr_outputs *out)
-{
-    pthread_mutex_lock(&p->lock);
-    if (p->last_run_ns)
-        p->consumer_busy_ns += start - p->last_run_ns;
-    p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
-    p->last_run_ns = end;
-    if (out) {
-        p->runs++;
-        p->first_ready_ns = p->first_ready_ns ? p->first_ready_ns : end;
-        p->samples_out += out->samples;
-    }
-    pthread_mutex_unlock(&p->lock);
 }
 
 hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, hr_error *error)
 {
     HR_TRY(hr__check_owner(p, error));
     hr_iteration *it = NULL;
-    int64_t start = hr_clock_ns();
-    hr_status status = wait_next(p, timeout_ms, &it, error);
-    int64_t end = hr_clock_ns();
-    if (status == HR_STATUS_OK)
-        status = hr__publish(p, it, out, error);
-    note_run(p, start, end, status == HR_STATUS_OK ? *out : NULL);
+    hr_status status = take_next(p, timeout_ms, &it, error);
+    if (status == HR_STATUS_OK && !it->outputs)
+        status = hr__publish(p, it, error); /* says what failed */
+    if (status == HR_STATUS_OK) {
+        *out = it->outputs;
+        it->outputs = NULL;
+    }
     hr__iteration_free(p, it);
+    return status;
+}
+
+/* Whether the iteration that is done has all samples and stands for its own positions alone. */
+static bool is_full(const hr_pipeline *p, const hr_iteration *it)
+{
+    return it->outputs && it->outputs->samples == p->options.batch_size &&
+           p->carried_positions == 0;
+}
+
+hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
+{
+    HR_TRY(hr__check_owner(p, NULL));
+    int64_t start = timeout_ms != 0 ? hr_clock_ns() : 0;
+    pthread_mutex_lock(&p->lock);
+    hr_status status = wait_first(p, start, timeout_ms);
+    if (status == HR_STATUS_OK && !is_full(p, p->first))
+        status = HR_STATUS_STATE;
+    if (timeout_ms != 0)
+        note_run(p, start, hr_clock_ns(), -1);
+    pthread_mutex_unlock(&p->lock);
     return status;
 }
 

@@ -66,12 +66,22 @@ static bool any_failed(const hr_iteration *it)
     return false;
 }
 
-/* The last task of a stage opens the next one; lock held. A failed iteration ends early. */
+/* The last task of a stage opens the next one, or makes the batches: lock held, but not meanwhile,
+ * for the consumer's time is dear. A failed iteration ends early; `run` says what failed, or tries
+ * again. */
 static void task_done(hr_pipeline *p, hr_iteration *it)
 {
     if (--it->tasks_left > 0)
         return;
-    hr__iteration_enter(p, it, any_failed(it) ? p->plan->stage_count : it->stage + 1);
+    bool failed = any_failed(it);
+    int32_t next = failed ? p->plan->stage_count : it->stage + 1;
+    if (next == p->plan->stage_count && !failed) {
+        pthread_mutex_unlock(&p->lock);
+        hr_status status = hr__publish(p, it, &it->error);
+        pthread_mutex_lock(&p->lock);
+        it->status = status;
+    }
+    hr__iteration_enter(p, it, next);
     pthread_cond_broadcast(&p->work);
     if (it->done)
         pthread_cond_broadcast(&p->ready);

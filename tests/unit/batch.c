@@ -176,6 +176,37 @@ TEST(truncate_and_keep_release)
     CHECK(released == 3 && kept == 1);
 }
 
+/* Sealed, a batch of one buffer holds one reference to it, and answers as before. */
+TEST(sealing_changes_nothing_that_shows)
+{
+    uint16_t data[64] = {0};
+    for (int own = 0; own < 2; own++) {
+        hr_error error;
+        hr_batch *batch;
+        hr_buffer *buffer, *other;
+        hr_tensor dense;
+        atomic_int released = 0;
+        CHECK_OK(hr_buffer_adopt(&buffer, data, 128, count_release, &released, &error), error);
+        CHECK_OK(hr_buffer_adopt(&other, data, 128, count_release, &released, &error), error);
+        CHECK_OK(hr_batch_alloc(&batch, 3, &error), error);
+        for (int i = 0; i < 3; i++) {
+            hr_buffer *in = own && i == 2 ? other : buffer;
+            hr_batch_tensors(batch)[i] = make_tensor(data + 4 * i, 2, hr_buffer_ref(in), NULL);
+        }
+        hr_batch_seal(batch);
+        CHECK(hr_batch_dense(batch, &dense) && dense.data == data && dense.shape.extent[0] == 3);
+        CHECK(dense.buffer == (own ? NULL : buffer));
+        CHECK(hr_buffer_refs(buffer) == (own ? 3 : 2));
+        CHECK_OK(hr_batch_set_layout(batch, "XY", &error), error);
+        CHECK(hr_batch_dense(batch, &dense) && strcmp(dense.layout.name, "NXY") == 0);
+        hr_buffer_unref(buffer);
+        hr_buffer_unref(other);
+        CHECK(hr_batch_tensor(batch, 2)->data == data + 8 && released == !own);
+        hr_batch_unref(batch);
+        CHECK(released == 2);
+    }
+}
+
 TEST(set_layout)
 {
     hr_error error;
