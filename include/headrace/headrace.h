@@ -292,6 +292,10 @@ HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
  * outputs leave none. */
 HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
                                  hr_error *error);
+/* Waits at most `timeout_ms` for the next iteration, which stays where it is. HR_STATUS_OK: the
+ * next run takes a full batch, at once. HR_STATUS_TIMEOUT: it has not come. HR_STATUS_STATE: the
+ * next run has more to say (a failure, samples left out, nothing to do). */
+HR_API hr_status hr_pipeline_wait(hr_pipeline *pipeline, int32_t timeout_ms);
 /* Iterations that were fed or started and not taken yet. */
 HR_API int32_t hr_pipeline_pending(hr_pipeline *pipeline);
 /* How many more batches the source `node` (external_source) can take now; at least 1 when nothing

@@ -84,7 +84,8 @@ PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner,
                       const hr_tensor *view);
 
 /* dlpack.c */
-PyObject *dlpack_export(tensor_object *tensor, int versioned, int copied);
+/* `owner`: what `t` lies in; kept until the capsule's consumer lets go. */
+PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied);
 /* The new holder of the memory, which consumes the capsule; NULL with an exception. Strides are in
  * bytes. */
 PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides);

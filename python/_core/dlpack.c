@@ -87,9 +87,8 @@ static void drop_versioned(PyObject *capsule)
         delete_versioned(PyCapsule_GetPointer(capsule, "dltensor_versioned"));
 }
 
-PyObject *dlpack_export(tensor_object *tensor, int versioned, int copied)
+PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied)
 {
-    const hr_tensor *t = &tensor->view;
     if (t->dtype < 0 || t->dtype >= HR_DTYPE_COUNT) {
         PyErr_SetString(PyExc_BufferError, "the tensor has no element type");
         return NULL;
@@ -112,7 +111,7 @@ PyObject *dlpack_export(tensor_object *tensor, int versioned, int copied)
     dl->dtype.lanes = 1;
     dl->shape = l->shape;
     dl->strides = l->strides;
-    l->owner = hr_batch_ref(tensor->owner);
+    l->owner = hr_batch_ref(owner);
     PyObject *capsule;
     if (versioned) {
         l->u.versioned.major = 1;

@@ -249,6 +249,39 @@ static PyObject *outputs_slots(const hr_outputs *outputs)
     return slots;
 }
 
+/* A slice of waiting for `*outputs`, or, with NULL, for the next iteration to be there. */
+static hr_status run_slice(pipeline_object *self, hr_outputs **outputs, hr_error *error)
+{
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = outputs ? hr_pipeline_run(self->pipeline, SLICE_MS, outputs, error)
+                     : hr_pipeline_wait(self->pipeline, SLICE_MS);
+    Py_END_ALLOW_THREADS
+    return status;
+}
+
+/* Waits in slices, and looks for signals between them. 0, or -1 with an exception. */
+static int pipeline_await(pipeline_object *self, hr_status *status, hr_outputs **outputs,
+                          hr_error *error)
+{
+    do {
+        if (pipeline_enter(self) < 0)
+            return -1;
+        *status = outputs ? HR_STATUS_TIMEOUT : hr_pipeline_wait(self->pipeline, 0);
+        if (*status == HR_STATUS_TIMEOUT)
+            *status = run_slice(self, outputs, error);
+        pipeline_leave(self);
+        if (*status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
+            return -1;
+        if (*status == HR_STATUS_TIMEOUT && self->waiting > 0) { /* the lock is not fair */
+            Py_BEGIN_ALLOW_THREADS
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+            Py_END_ALLOW_THREADS
+        }
+    } while (*status == HR_STATUS_TIMEOUT);
+    return 0;
+}
+
 /* run() -> ((batch, ...), iteration, positions, slots) */
 static PyObject *pipeline_run(PyObject *object, PyObject *unused)
 {
@@ -257,21 +290,8 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     hr_error error = {0};
     hr_outputs *outputs = NULL;
     hr_status status;
-    do {
-        if (pipeline_enter(self) < 0)
-            return NULL;
-        Py_BEGIN_ALLOW_THREADS
-        status = hr_pipeline_run(self->pipeline, SLICE_MS, &outputs, &error);
-        Py_END_ALLOW_THREADS
-        pipeline_leave(self);
-        if (status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
-            return NULL;
-        if (status == HR_STATUS_TIMEOUT && self->waiting > 0) { /* the lock is not fair */
-            Py_BEGIN_ALLOW_THREADS
-            nanosleep(&(struct timespec){0, 1000000}, NULL);
-            Py_END_ALLOW_THREADS
-        }
-    } while (status == HR_STATUS_TIMEOUT);
+    if (pipeline_await(self, &status, &outputs, &error) < 0)
+        return NULL;
     if (status != HR_STATUS_OK)
         return core_raise(&error);
     PyObject *tuple = outputs_tuple(self->state, outputs);
@@ -284,6 +304,74 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     Py_XDECREF(slots);
     hr_outputs_unref(outputs);
     return result;
+}
+
+/* wait() -> bool */
+static PyObject *pipeline_wait(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    hr_status status;
+    if (pipeline_await((pipeline_object *)object, &status, NULL, NULL) < 0)
+        return NULL;
+    return PyBool_FromLong(status == HR_STATUS_OK);
+}
+
+/* One output for take(). */
+static PyObject *take_output(core_state *state, hr_batch *batch, int32_t keep, PyObject *convert,
+                             PyObject *otherwise)
+{
+    hr_tensor view;
+    bool dense = hr_batch_dense(batch, &view);
+    if (dense)
+        view.shape.extent[0] = keep;
+    PyObject *given =
+        dense ? dlpack_export(batch, &view, 0, 0)
+              : batch_wrap(state, (PyTypeObject *)state->batch_class, hr_batch_ref(batch));
+    if (!given)
+        return NULL;
+    PyObject *result = dense ? PyObject_CallFunctionObjArgs(convert, given, NULL)
+                             : PyObject_CallFunction(otherwise, "Oi", given, (int)keep);
+    Py_DECREF(given);
+    return result;
+}
+
+static PyObject *take_outputs(core_state *state, const hr_outputs *outputs, PyObject *names,
+                              int32_t keep, PyObject *convert, PyObject *otherwise)
+{
+    PyObject *dict = PyDict_New();
+    for (Py_ssize_t i = 0; dict && i < PyTuple_Size(names); i++) {
+        PyObject *name = PyTuple_GetItem(names, i), *value = NULL;
+        hr_batch *batch = hr_outputs_batch(outputs, (int32_t)i);
+        if (batch)
+            value = take_output(state, batch, keep, convert, otherwise);
+        else
+            PyErr_SetObject(PyExc_KeyError, name);
+        if (!value || PyDict_SetItem(dict, name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+/* take(names, keep, convert, otherwise) -> dict */
+static PyObject *pipeline_take(PyObject *object, PyObject *args)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    PyObject *names, *convert, *otherwise;
+    int keep;
+    hr_outputs *outputs = NULL;
+    hr_error error = {0};
+    if (!PyArg_ParseTuple(args, "O!iOO:take", &PyTuple_Type, &names, &keep, &convert, &otherwise) ||
+        pipeline_enter(self) < 0)
+        return NULL;
+    /* It is there: letting the GIL go would take longer. */
+    hr_status status = hr_pipeline_run(self->pipeline, 0, &outputs, &error);
+    pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    PyObject *dict = take_outputs(self->state, outputs, names, keep, convert, otherwise);
+    hr_outputs_unref(outputs);
+    return dict;
 }
 
 static PyObject *pipeline_feed(PyObject *object, PyObject *args)
@@ -437,6 +525,14 @@ static PyObject *pipeline_describe(PyObject *self, PyObject *unused)
 
 static PyMethodDef pipeline_methods[] = {
     {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions, slots)"},
+    {"wait", pipeline_wait, METH_NOARGS,
+     "wait() -> bool: waits for the next iteration; whether take() may take it: a full batch in "
+     "which nothing failed."},
+    {"take", pipeline_take, METH_VARARGS,
+     "take(names, keep, convert, otherwise) -> dict: after wait(), the first `keep` samples of the "
+     "next iteration: name -> convert(DLPack capsule), or otherwise(Batch, keep) where the output "
+     "is "
+     "no dense tensor."},
     {"feed", pipeline_feed, METH_VARARGS,
      "feed(node, batches): the next batch of each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,

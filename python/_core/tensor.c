@@ -171,7 +171,8 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwarg
             return NULL;
         versioned = major >= 1;
     }
-    return dlpack_export((tensor_object *)object, versioned, 0);
+    const tensor_object *self = (tensor_object *)object;
+    return dlpack_export(self->owner, &self->view, versioned, 0);
 }
 
 static PyObject *tensor_dlpack_device(PyObject *object, PyObject *unused)

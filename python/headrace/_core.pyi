@@ -2,7 +2,7 @@
 # Copyright The Headrace authors
 """The extension; private."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 _B = TypeVar("_B", bound=Batch)
@@ -44,6 +44,15 @@ class Pipeline:
         cls, graph: Graph, batch_size: int, num_threads: int, **options: Any
     ) -> Pipeline: ...
     def run(self) -> tuple[tuple[Any, ...], int, int, tuple[int, ...] | None]: ...
+    def wait(self) -> bool: ...
+    def take(
+        self,
+        names: tuple[str, ...],
+        keep: int,
+        convert: Callable[[Any], Any],
+        otherwise: Callable[[Any, int], Any],
+        /,
+    ) -> dict[str, Any]: ...
     def feed(self, node: int, batches: Sequence[Batch], /) -> None: ...
     def feed_room(self, node: int, /) -> int: ...
     def pending(self) -> int: ...

@@ -356,6 +356,16 @@ class Pipeline(PipelineFacts):
             self._schedule()
             return self._take()
 
+    def _engine_only(self) -> bool:
+        """Whether `run` does nothing but ask the engine, so that an iterator may ask it itself."""
+        return (
+            self._api_type is PipelineAPIType.BASIC
+            and self._checks is None
+            and not self._sources
+            and getattr(self.run, "__func__", None) is Pipeline.run
+            and getattr(self.iter_setup, "__func__", None) is Pipeline.iter_setup
+        )
+
     def _feed_inputs(self, inputs: dict[str, Any]) -> None:
         if self._depth() > 1:
             raise RuntimeError(

@@ -38,6 +38,37 @@ TEST(order_is_the_readers)
     fixture_remove(&f);
 }
 
+/* Waiting tells whether a full batch comes next, and takes nothing. */
+TEST(waiting_takes_nothing)
+{
+    fixture f;
+    hr_error error = {0};
+    fixture_make(&f, FILES);
+    fixture_break(&f, 6, "no picture");
+    for (int skip = 0; skip < 2; skip++) {
+        hr_pipeline *p;
+        fixture_graph o = {.images = true};
+        hr_pipeline_options options = fixture_options(5, 2);
+        options.on_error = skip ? HR_ON_ERROR_SKIP : HR_ON_ERROR_RAISE;
+        setenv("HEADRACE_STALL", "decode:20000", 1);
+        CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+        unsetenv("HEADRACE_STALL");
+        CHECK(hr_pipeline_wait(p, 0) == HR_STATUS_TIMEOUT);
+        CHECK(hr_pipeline_wait(p, 1) == HR_STATUS_TIMEOUT);
+        for (int it = 0; it < 4; it++) {
+            hr_outputs *out = NULL;
+            hr_status expected = it == 1 ? HR_STATUS_STATE : HR_STATUS_OK;
+            CHECK(hr_pipeline_wait(p, -1) == expected && hr_pipeline_wait(p, 0) == expected);
+            hr_status status = hr_pipeline_run(p, 0, &out, &error);
+            CHECK((status == HR_STATUS_OK) == (it != 1 || skip));
+            CHECK(!out || (hr_outputs_iteration(out) == it && fixture_number(out, 0) == 5 * it));
+            hr_outputs_unref(out);
+        }
+        hr_pipeline_destroy(p);
+    }
+    fixture_remove(&f);
+}
+
 TEST(shutdown_in_mid_epoch)
 {
     fixture f;

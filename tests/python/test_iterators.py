@@ -323,6 +323,40 @@ def test_types() -> None:
         assert tensor.numpy().sum() == 6
 
 
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("sized", [False, True])
+def test_batches_without_decisions_are_the_same(folder: Path, policy: str, sized: bool) -> None:
+    """Most batches are handed over without looking at the epoch; it must not show."""
+    found = []
+    for plain in (True, False):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            iterator = DALIGenericIterator(
+                reader(headrace, folder, 15, 4, random_shuffle=True, seed=3),
+                ["x"],
+                last_batch_policy=LastBatchPolicy[policy],
+                auto_reset=True,
+                **({"size": 11} if sized else {"reader_name": "R"}),
+            )
+        if not plain:
+            iterator._plain = 0
+            iterator._can_take_plain = lambda: False
+        assert bool(iterator._plain) is plain
+        found.append([run_epochs(iterator, 3), iterator._pipes[0]._taken, iterator._epochs.taken])
+    assert found[0] == found[1]
+
+
+def test_outputs_that_are_no_tensor_yet(folder: Path) -> None:
+    """A reader lends the memory of files: its samples lie apart, and are put together."""
+    iterator = DALIGenericIterator(reader(headrace, folder, 6, 2), ["x"], size=-1)
+    assert iterator._plain
+    assert list(map(numbers, itertools.islice(iterator, 4))) == [
+        [[1, 2]], [[3, 4]], [[5, 6]], [[1, 2]]
+    ]  # fmt: skip
+    with pytest.raises(KeyError):
+        next(DALIGenericIterator(reader(headrace, folder, 6, 2), ["x", "y"], size=-1))
+
+
 def ragged(_: int) -> tuple[list[np.ndarray], np.ndarray]:
     return (
         [np.arange(1, 1 + k, dtype=np.int32) for k in (1, 3, 2)],

@@ -102,6 +102,33 @@ def test_an_interrupted_run_loses_nothing(start: Any, photos_root: Path) -> None
         assert process.stdout.readline() == f"{expected}\n"
 
 
+def test_an_interrupted_iterator_loses_nothing(start: Any, photos_root: Path) -> None:
+    pytest.importorskip("torch")
+    source = """
+        import sys
+        from photos import resized
+        from headrace.plugin.pytorch import DALIClassificationIterator
+        pipe = resized(sys.argv[1], num_threads=1, prefetch_queue_depth=1)
+        iterator = DALIClassificationIterator(pipe, reader_name="Reader")
+        print("waiting", flush=True)
+        labels, interrupted = [], 0
+        while True:
+            try:
+                labels += next(iterator)[0]["label"].flatten().tolist()
+            except KeyboardInterrupt:
+                interrupted += 1
+            except StopIteration:
+                break
+        print(interrupted, labels)
+        """
+    with start(source, photos_root, HEADRACE_STALL="decode:100000") as process:
+        assert process.stdout.readline() == "waiting\n", process.stdout.read()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        labels = [i // 8 for i in range(24)]
+        assert process.stdout.readline() == f"1 {labels}\n"
+
+
 # ---- ends ----
 
 ENDS = {

@@ -8,6 +8,8 @@ positions of a batch belong to it. Both have the same members:
 
 ``positions``      length of the epoch in positions, as ``size`` of an iterator
 ``next_action()``  what the next call does: one of ``TAKE``, ``DROP`` (run and throw away), ``END``
+``plain()``        how many batches can be taken now with no decision between them, and how many
+                   positions to keep of the last of these; of the others, all (one pipeline only)
 ``advance()``      one batch was run; returns the positions to keep, one number a pipeline
 ``roll()``         go to the next epoch
 """
@@ -15,6 +17,7 @@ positions of a batch belong to it. Both have the same members:
 from __future__ import annotations
 
 import enum
+import sys
 from typing import Any
 
 
@@ -42,6 +45,15 @@ class Action(enum.Enum):
 def ceil_div(a: int, b: int) -> int:
     """Quotient of integers, rounded up; `b` > 0."""
     return -(-a // b)
+
+
+def _split(left: int, batch: int, policy: LastBatchPolicy) -> tuple[int, int]:
+    """Batches in `left` positions, and what is kept of the last one."""
+    if policy is LastBatchPolicy.DROP:
+        return max(left, 0) // batch, batch
+    if policy is LastBatchPolicy.PARTIAL and left % batch:
+        return max(ceil_div(left, batch), 0), left % batch
+    return max(ceil_div(left, batch), 0), batch
 
 
 class ReaderEpochs:
@@ -98,6 +110,12 @@ class ReaderEpochs:
         if self.policy is LastBatchPolicy.DROP and self.taken + self.batch > self.positions:
             return Action.DROP
         return Action.TAKE
+
+    def plain(self) -> tuple[int, int]:
+        left = self.positions - self.taken
+        if self.policy is LastBatchPolicy.PARTIAL:
+            left = min(left, self._size_of(self.mine[0]) - self.taken)
+        return _split(left, self.batch, self.policy)
 
     def advance(self) -> list[int]:
         before = self.taken
@@ -167,6 +185,11 @@ class SizedEpochs:
         if self.policy is LastBatchPolicy.DROP and self.taken + step > self.positions:
             return Action.DROP
         return Action.TAKE
+
+    def plain(self) -> tuple[int, int]:
+        if self.positions < 0:
+            return sys.maxsize, self.batch
+        return _split(self.positions - self.taken, self.batch, self.policy)
 
     def advance(self) -> list[int]:
         before = self.taken

@@ -92,6 +92,8 @@ class _DaliBaseIterator(Generic[Item]):
             pipe._options["on_error"] == "skip" for pipe in self._pipes
         )
         self._restored = self._restore()
+        self._plain = 0  # batches that `_take_plain` may take, one after the other
+        self._last_keep = 0  # positions to keep of the last of them
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None
         self._prepare_first_batch = prepare_first_batch
@@ -240,7 +242,21 @@ class _DaliBaseIterator(Generic[Item]):
                 self._epochs.advance()
         return outputs
 
+    def _can_take_plain(self) -> bool:
+        """Whether `_take_plain` is there for these pipelines and arguments."""
+        return False
+
+    def _take_plain(self) -> Item | None:
+        """The next of `_plain` batches; None: it is no full batch, or failed, and `_next` takes it."""
+        raise NotImplementedError
+
+    def _find_plain(self) -> None:
+        self._plain = 0
+        if not self._ended and self._held is None and self._can_take_plain():
+            self._plain, self._last_keep = self._epochs.plain()
+
     def _next(self) -> Item:
+        self._plain = 0
         action = Action.END if self._ended else self._epochs.next_action()
         outputs: list[Any] = []
         keeps: list[int] = []
@@ -261,6 +277,7 @@ class _DaliBaseIterator(Generic[Item]):
                 continue  # the user's size ends before this pipeline's turn
             cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
+        self._find_plain()
         return self._wrap(converted)
 
     def __next__(self) -> Item:
@@ -268,7 +285,8 @@ class _DaliBaseIterator(Generic[Item]):
             first, self._first = self._first, None
             self._first_checkpoints = None
             return first
-        return self._next()
+        item = self._take_plain() if self._plain else None
+        return self._next() if item is None else item
 
     def next(self) -> Item:
         """The next batch; StopIteration at the end of an epoch."""
@@ -294,6 +312,7 @@ class _DaliBaseIterator(Generic[Item]):
         self._ended = False
         for pipe in self._pipes:
             pipe.reset()
+        self._find_plain()
 
     # ---- facts -----------------------------------------------------------------------------------
 
