@@ -4,6 +4,7 @@
  * below from one function a kind of pair; the compiler sees constant bounds in each and vectorises
  * those that it can. */
 #include "core/dtype.h"
+#include "core/rounding.h"
 
 #include <math.h>
 #include <string.h>
@@ -77,91 +78,15 @@ double hr_dtype_max(hr_dtype dtype)
 
 float hr_half_to_float(uint16_t half)
 {
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff, bits;
-    if (rest >= 0x7c00) {
-        bits = 0x7f800000 | (rest & 0x3ff) << 13;
-    } else if (rest >= 0x400) {
-        bits = (rest << 13) + ((127u - 15u) << 23);
-    } else {
-        float subnormal = (float)rest * 0x1p-24f;
-        memcpy(&bits, &subnormal, sizeof bits);
-    }
-    bits |= sign;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return half_read(half);
 }
 
 uint16_t hr_half_from_float(float value)
 {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
-    bits &= 0x7fffffff;
-    if (bits > 0x7f800000)
-        return sign | 0x7e00;
-    if (bits >= 0x477ff000) /* 65520 and more: nearer to the power of two that a half lacks */
-        return sign | 0x7c00;
-    if (bits < 0x38800000) { /* below 2^-14: subnormal, a multiple of 2^-24 */
-        float magnitude, shifter = 0x1p-1f;
-        memcpy(&magnitude, &bits, sizeof magnitude);
-        magnitude += shifter; /* the last bit of [0.5, 1) is 2^-24: the adder rounds, to even */
-        memcpy(&bits, &magnitude, sizeof bits);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
-    bits += 0xfff + (bits >> 13 & 1);
-    return (uint16_t)(sign | ((bits - ((127u - 15u) << 23)) >> 13));
-}
-
-/* By way of a float whose last bit says that something was cut off ("round to odd"): rounds once.
- */
-static uint16_t half_from_double(double value)
-{
-    float near = (float)value;
-    if ((double)near != value && isfinite(near)) {
-        uint32_t bits;
-        memcpy(&bits, &near, sizeof bits);
-        if (fabs((double)near) > fabs(value))
-            bits--;
-        bits |= 1;
-        memcpy(&near, &bits, sizeof near);
-    }
-    return hr_half_from_float(near);
+    return half_of_float(value);
 }
 
 /* ---- single values ---- */
-
-/* Half away from zero, then saturation, for integer types of at most 32 bits; NaN is 0. */
-static inline int64_t round_clamp(double v, double min, double max)
-{
-    if (!(v >= min))
-        return v < min ? (int64_t)min : 0;
-    if (v >= max)
-        return (int64_t)max;
-    int64_t whole = (int64_t)v;
-    double rest = v - (double)whole;
-    return whole + (rest >= 0.5) - (rest <= -0.5);
-}
-
-static inline int64_t round_clamp_i64(double v)
-{
-    if (v >= 0x1p63)
-        return INT64_MAX;
-    if (v <= -0x1p63)
-        return INT64_MIN;
-    return round_clamp(v, -0x1p63, 0x1p63);
-}
-
-static inline uint64_t round_clamp_u64(double v)
-{
-    if (!(v >= 0.5))
-        return 0;
-    if (v >= 0x1p64)
-        return UINT64_MAX;
-    if (v < 0x1p62)
-        return (uint64_t)round_clamp(v, 0, 0x1p62);
-    return (uint64_t)v; /* whole: a double has 53 bits */
-}
 
 double hr_element_double(const void *data, hr_dtype dtype, size_t i)
 {
@@ -201,17 +126,7 @@ typedef void (*convert_fn)(void *dst, const void *src, size_t count);
         }                                                                                          \
     }
 
-/* Integer to integer: all but the upper half of uint64_t fit int64_t. `lo` and `hi` bound D. */
-static inline int64_t clamp_i(int64_t v, int64_t lo, int64_t hi)
-{
-    return v < lo ? lo : v > hi ? hi : v;
-}
-
-static inline uint64_t clamp_u(uint64_t v, uint64_t hi)
-{
-    return v > hi ? hi : v;
-}
-
+/* `v` is an integer that fits int64_t. */
 #define FROM_INTEGER(s, S)                                                                         \
     LOOP(s##_to_u8, uint8_t, S, clamp_i(v, 0, UINT8_MAX))                                          \
     LOOP(s##_to_u16, uint16_t, S, clamp_i(v, 0, UINT16_MAX))                                       \
@@ -224,7 +139,7 @@ static inline uint64_t clamp_u(uint64_t v, uint64_t hi)
     FROM_ANY(s, S)
 
 #define FROM_ANY(s, S)                                                                             \
-    LOOP(s##_to_f16, uint16_t, S, hr_half_from_float((float)v))                                    \
+    LOOP(s##_to_f16, uint16_t, S, half_of_float((float)v))                                         \
     LOOP(s##_to_f32, float, S, v)                                                                  \
     LOOP(s##_to_f64, double, S, v)                                                                 \
     LOOP(s##_to_bool, uint8_t, S, v != 0)
@@ -252,8 +167,8 @@ FROM_INTEGER(i8, int8_t)
 FROM_INTEGER(i16, int16_t)
 FROM_INTEGER(i32, int32_t)
 FROM_INTEGER(i64, int64_t)
-FROM_FLOAT(f16, uint16_t, hr_half_to_float, SELF)
-FROM_FLOAT(f64, double, SELF, half_from_double)
+FROM_FLOAT(f16, uint16_t, half_read, SELF)
+FROM_FLOAT(f64, double, SELF, half_of_double)
 LOOP(u64_to_u8, uint8_t, uint64_t, clamp_u(v, UINT8_MAX))
 LOOP(u64_to_u16, uint16_t, uint64_t, clamp_u(v, UINT16_MAX))
 LOOP(u64_to_u32, uint32_t, uint64_t, clamp_u(v, UINT32_MAX))
@@ -263,15 +178,6 @@ LOOP(u64_to_i16, int16_t, uint64_t, clamp_u(v, INT16_MAX))
 LOOP(u64_to_i32, int32_t, uint64_t, clamp_u(v, INT32_MAX))
 LOOP(u64_to_i64, int64_t, uint64_t, clamp_u(v, INT64_MAX))
 FROM_ANY(u64, uint64_t)
-/* In float, which vectorises: up to 16 bits every step is exact. */
-static inline int32_t round_clamp_f(float v, float lo, float hi)
-{
-    float inside = v > lo ? (v < hi ? v : hi) : (v <= lo ? lo : 0.0f);
-    int32_t whole = (int32_t)inside;
-    float rest = inside - (float)whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
-}
-
 LOOP(f32_to_u8, uint8_t, float, round_clamp_f(v, 0.0f, 255.0f))
 LOOP(f32_to_u16, uint16_t, float, round_clamp_f(v, 0.0f, 65535.0f))
 LOOP(f32_to_i8, int8_t, float, round_clamp_f(v, -128.0f, 127.0f))
@@ -280,7 +186,7 @@ LOOP(f32_to_u32, uint32_t, float, round_clamp(v, 0, UINT32_MAX))
 LOOP(f32_to_i32, int32_t, float, round_clamp(v, INT32_MIN, INT32_MAX))
 LOOP(f32_to_u64, uint64_t, float, round_clamp_u64(v))
 LOOP(f32_to_i64, int64_t, float, round_clamp_i64(v))
-LOOP(f32_to_f16, uint16_t, float, hr_half_from_float(v))
+LOOP(f32_to_f16, uint16_t, float, half_of_float(v))
 LOOP(f32_to_f32, float, float, v)
 LOOP(f32_to_f64, double, float, v)
 LOOP(f32_to_bool, uint8_t, float, !(fabsf(v) < 0.5f))

@@ -3,7 +3,7 @@
 /* The taps of one resampled axis. DALI evaluates cubic, Lanczos and Gaussian from tables with
  * linear interpolation; the differences from the exact functions are visible, so the tables are
  * part of the meaning. */
-#include "image/program.h"
+#include "image/filter.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,13 +14,6 @@ enum {
     TABLE_DENSITY = 32,   /* table entries a unit of t */
     SUPPORT_MAX = 1 << 22 /* taps before folding; beyond it the region is nonsense */
 };
-
-typedef struct curve {
-    int32_t last;  /* of the table */
-    float density; /* table entries an element of the source */
-    float anchor;  /* elements from the centre to the table's first entry */
-    float table[6 * TABLE_DENSITY + 1];
-} curve;
 
 static double cubic(double t) /* Catmull-Rom */
 {
@@ -38,55 +31,40 @@ static double curve_exact(hr_interp interp, double t)
     return hr_exp(-4.0 * t * t);
 }
 
-/* `stretch` >= 1: how much wider than at scale 1 the filter is. */
-static void curve_init(curve *f, hr_interp interp, double stretch)
+static int32_t curve_reach(hr_interp interp)
 {
-    double reach = interp == HR_INTERP_CUBIC ? 2.0 : interp == HR_INTERP_LANCZOS3 ? 3.0 : 1.0;
+    return interp == HR_INTERP_CUBIC ? 2 : interp == HR_INTERP_LANCZOS3 ? 3 : 1;
+}
+
+static bool is_triangle(hr_interp interp)
+{
+    return interp == HR_INTERP_LINEAR || interp == HR_INTERP_TRIANGULAR;
+}
+
+void hr__taps_table(hr_interp interp, float *table)
+{
+    int32_t half = curve_reach(interp) * TABLE_DENSITY;
+    if (is_triangle(interp))
+        return;
+    for (int32_t i = 0; i <= half; i++)
+        table[half + i] = table[half - i] = (float)curve_exact(interp, (double)i / TABLE_DENSITY);
+}
+
+/* `stretch` >= 1: how much wider than at scale 1 the filter is. Returns the elements from the
+ * centre to the table's first entry. */
+static float shape_curve(hr_taps *t, hr_interp interp, double stretch)
+{
+    int32_t reach = curve_reach(interp), half = is_triangle(interp) ? 1 : reach * TABLE_DENSITY;
     float radius = (float)(reach * stretch), support = 2.0f * radius;
-    int32_t half = (int32_t)reach * TABLE_DENSITY;
-    if (interp == HR_INTERP_LINEAR || interp == HR_INTERP_TRIANGULAR) {
-        half = 1;
-        f->table[0] = f->table[2] = 0.0f;
-        f->table[1] = 1.0f;
-    } else {
-        for (int32_t i = 0; i <= half; i++)
-            f->table[half + i] = f->table[half - i] =
-                (float)curve_exact(interp, (double)i / TABLE_DENSITY);
-    }
     if (interp == HR_INTERP_GAUSSIAN) {
         /* Its width goes through sigma and back; what float loses on the way decides which side of
          * an exact tie the first tap falls. */
         float sigma = (float)((double)(radius * 0.5f) / SQRT2);
         support = (float)(4.0 * SQRT2) * sigma;
     }
-    f->last = 2 * half;
-    f->density = (float)f->last / support;
-    f->anchor = (float)half / f->density;
-}
-
-static float curve_at(const curve *f, float at)
-{
-    if (!(at > -1.0f) || !(at < (float)(f->last + 1)))
-        return 0.0f;
-    int32_t i = (int32_t)(at + 1.0f) - 1;
-    i -= (float)i > at; /* the addition may have rounded up */
-    float a = i < 0 ? 0.0f : f->table[i];
-    float b = i + 1 > f->last ? 0.0f : f->table[i + 1];
-    return a + (at - (float)i) * (b - a);
-}
-
-/* curve_at of the triangle's table 0, 1, 0: the same operations where they do anything. */
-static float triangle_at(float at)
-{
-    float v = at < 1.0f ? at : 1.0f - (at - 1.0f);
-    return v > 0.0f ? v : 0.0f;
-}
-
-static int64_t clamp_index(double at, int64_t n)
-{
-    if (!(at > 0.0))
-        return 0;
-    return at >= (double)n ? n - 1 : (int64_t)at;
+    t->last = 2 * half;
+    t->density = (float)t->last / support;
+    return (float)half / t->density;
 }
 
 static hr_status filter_alloc(hr_filter_taps *f, int32_t **start, float **coef, hr_arena *arena,
@@ -104,27 +82,6 @@ static hr_status filter_alloc(hr_filter_taps *f, int32_t **start, float **coef, 
         return HR_STATUS_NO_MEMORY;
     f->start = *start;
     f->coef = *coef;
-    return HR_STATUS_OK;
-}
-
-/* One tap an output: nearest neighbour, and axes on which interpolation changes nothing. */
-static hr_status make_nearest(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n,
-                              hr_arena *arena, hr_error *error)
-{
-    int32_t *start;
-    float *coef;
-    f->taps = 1;
-    HR_TRY(filter_alloc(f, &start, &coef, arena, error));
-    double base = floor(HR_MIN(axis->lo, axis->hi));
-    float scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
-    float origin = (float)axis->lo - (float)base, at = origin + 0.5f * scale;
-    for (int32_t o = 0; o < axis->out; o++) {
-        if (!axis->running)
-            at = origin + ((float)o + 0.5f) * scale;
-        start[o] = (int32_t)clamp_index(base + floor((double)at), n);
-        coef[o] = 1.0f;
-        at += scale;
-    }
     return HR_STATUS_OK;
 }
 
@@ -148,56 +105,95 @@ static hr_status axis_check(const hr_resample_axis *axis, int64_t n, hr_error *e
     return HR_STATUS_OK;
 }
 
-/* Weights of `support` taps, the first at table position `at`; returns their sum. */
-static float curve_weights(const curve *f, float at, int32_t support, float *weight)
+hr_status hr__taps_make(hr_taps *t, const hr_resample_axis *axis, int64_t n, hr_error *error)
+{
+    HR_TRY(axis_check(axis, n, error));
+    *t = (hr_taps){.n = (int32_t)n, .out = axis->out, .taps = 1};
+    t->scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
+    if (axis->interp == HR_INTERP_NN || axis_is_identity(axis)) {
+        t->base = floor(HR_MIN(axis->lo, axis->hi));
+        t->origin = (float)axis->lo - (float)t->base;
+        return HR_STATUS_OK;
+    }
+    double stretch = fabs(axis->hi - axis->lo) / axis->out;
+    float anchor = shape_curve(t, axis->interp, axis->antialias && stretch > 1.0 ? stretch : 1.0);
+    double length = (double)((float)t->last / t->density);
+    if (length > SUPPORT_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "a filter of %.0f taps is too long", length);
+    t->support = (int32_t)-floor(-length);
+    t->taps = (int32_t)HR_MIN((int64_t)t->support, n);
+    t->origin = (float)axis->lo + (0.5f * t->scale - 0.5f - anchor);
+    return HR_STATUS_OK;
+}
+
+void hr__taps_running(const hr_taps *t, int32_t count, int32_t *starts)
+{
+    float at = t->origin + 0.5f * t->scale;
+    for (int32_t o = 0; o < count; o++, at += t->scale)
+        starts[o] = taps_nearest(t, at);
+}
+
+static void fill_nearest(const hr_taps *t, bool running, int32_t *start, float *coef)
+{
+    for (int32_t o = 0; o < t->out; o++)
+        coef[o] = 1.0f;
+    if (running)
+        hr__taps_running(t, t->out, start);
+    else
+        for (int32_t o = 0; o < t->out; o++)
+            start[o] = taps_start(t, o);
+}
+
+/* Weights of the taps, the first at table position `at`; returns their sum. */
+static float fill_weights(const hr_taps *t, float at, float *weight)
 {
     float sum = 0.0f;
-    for (int32_t k = 0; k < support; k++) {
-        weight[k] = f->last == 2 ? triangle_at(at) : curve_at(f, at);
+    for (int32_t k = 0; k < t->support; k++) {
+        weight[k] = taps_weight(t, at);
         sum += weight[k];
-        at += f->density;
+        at += t->density;
     }
     return sum;
+}
+
+static void fill_taps(const hr_taps *t, float *weight, int32_t *start, float *coef)
+{
+    for (int32_t o = 0; o < t->out; o++) {
+        float at;
+        int64_t first = taps_first(t, o, &at);
+        float sum = fill_weights(t, at, weight);
+        float *to = coef + (size_t)o * (size_t)t->taps;
+        start[o] = taps_start(t, o);
+        if (first >= 0 && first + t->support <= t->n) {
+            for (int32_t k = 0; k < t->support; k++)
+                to[k] = weight[k] / sum;
+            continue;
+        }
+        memset(to, 0, (size_t)t->taps * sizeof(float));
+        for (int32_t k = 0; k < t->support; k++)
+            to[taps_clamp(first + k, t->n) - start[o]] += weight[k] / sum;
+    }
 }
 
 hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n,
                          hr_arena *arena, hr_error *error)
 {
-    HR_TRY(axis_check(axis, n, error));
-    f->out = axis->out;
-    if (axis->interp == HR_INTERP_NN || axis_is_identity(axis))
-        return make_nearest(f, axis, n, arena, error);
-    curve shape;
-    double stretch = fabs(axis->hi - axis->lo) / axis->out;
-    curve_init(&shape, axis->interp, axis->antialias && stretch > 1.0 ? stretch : 1.0);
-    double length = (double)((float)shape.last / shape.density);
-    if (length > SUPPORT_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "a filter of %.0f taps is too long", length);
-    int32_t support = (int32_t)-floor(-length);
-    f->taps = (int32_t)HR_MIN((int64_t)support, n);
-    int32_t *start;
-    float *coef;
+    hr_taps t;
+    int32_t *start = NULL;
+    float *coef = NULL, table[TAPS_TABLE_MAX];
+    HR_TRY(hr__taps_make(&t, axis, n, error));
+    f->out = t.out;
+    f->taps = t.taps;
     HR_TRY(filter_alloc(f, &start, &coef, arena, error));
-    float *weight = hr_arena_alloc(arena, (size_t)support * sizeof(float), error);
+    if (t.support == 0) {
+        fill_nearest(&t, axis->running, start, coef);
+        return HR_STATUS_OK;
+    }
+    float *weight = hr_arena_alloc(arena, (size_t)t.support * sizeof(float), error);
     if (weight == NULL)
         return HR_STATUS_NO_MEMORY;
-    float scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
-    float origin = (float)axis->lo + (0.5f * scale - 0.5f - shape.anchor);
-    for (int32_t o = 0; o < f->out; o++) {
-        float at = (float)o * scale + origin;
-        int64_t first = (int64_t)at + (at > (float)(int64_t)at); /* rounded up */
-        float sum = curve_weights(&shape, ((float)first - at) * shape.density, support, weight);
-        float *to = coef + (size_t)o * (size_t)f->taps;
-        if (first >= 0 && first + support <= n) {
-            start[o] = (int32_t)first;
-            for (int32_t k = 0; k < support; k++)
-                to[k] = weight[k] / sum;
-            continue;
-        }
-        start[o] = (int32_t)HR_MIN(clamp_index((double)first, n), n - f->taps);
-        memset(to, 0, (size_t)f->taps * sizeof(float));
-        for (int32_t k = 0; k < support; k++)
-            to[clamp_index((double)(first + k), n) - start[o]] += weight[k] / sum;
-    }
+    hr__taps_table(axis->interp, table);
+    t.table = table;
+    fill_taps(&t, weight, start, coef);
     return HR_STATUS_OK;
 }

@@ -3,6 +3,7 @@
 /* Runs an image program on the CPU, row by row so that pixels stay in the first cache levels: a row
  * of the resampled window (rows.c), per-pixel steps, normalisation, and the store in the output's
  * layout. */
+#include "image/place.h"
 #include "image/rows.h"
 
 #include <string.h>
@@ -11,58 +12,14 @@ typedef struct runner {
     const hr_image_program *p;
     const hr_kernels *kernels;
     hr_rows rows;
-    hr_window inside; /* the part of the window that exists, relative to the window */
+    hr_place place;
     char *out;
-    size_t element; /* bytes of an output element */
-    /* strides of the output in elements */
-    size_t stride_y, stride_x, stride_c, stride_outer[HR_OUTER_MAX];
-    size_t total;                  /* elements of the output */
-    int32_t plane_letter;          /* the outer dimension that is C, or -1 */
-    int32_t plane;                 /* its index now: which mean and fill apply */
+    size_t element;                /* bytes of an output element */
+    int32_t plane;                 /* index of an outer C now: which mean and fill apply */
     bool interleaved;              /* rows are stored as they are made, but for mirroring */
     char *scratch[3];              /* rows of up to 8 bytes an element */
     char fill[HR_CHANNELS_MAX][8]; /* in the output's type */
 } runner;
-
-static hr_window window_inside(const hr_image_program *p)
-{
-    if (!p->has_fill)
-        return (hr_window){0, 0, p->window.h, p->window.w};
-    const hr_window is = p->exist;
-    int64_t y0 = HR_MAX(p->window.y, is.y), y1 = HR_MIN(p->window.y + p->window.h, is.y + is.h);
-    int64_t x0 = HR_MAX(p->window.x, is.x), x1 = HR_MIN(p->window.x + p->window.w, is.x + is.w);
-    if (y1 <= y0 || x1 <= x0)
-        return (hr_window){0, 0, 0, 0};
-    return (hr_window){y0 - p->window.y, x0 - p->window.x, y1 - y0, x1 - x0};
-}
-
-static hr_status init_strides(runner *r, hr_error *error)
-{
-    const hr_image_program *p = r->p;
-    size_t stride = 1;
-    r->plane_letter = -1;
-    r->stride_c = 1;
-    for (int32_t i = (int32_t)strlen(p->layout.name) - 1; i >= 0; i--) {
-        char letter = p->layout.name[i];
-        if (letter == 'H')
-            r->stride_y = stride;
-        else if (letter == 'W')
-            r->stride_x = stride;
-        else if (letter == 'C')
-            r->stride_c = stride;
-        for (int32_t o = 0; o < p->outer_count; o++)
-            if (p->outer[o].letter == letter)
-                r->stride_outer[o] = stride;
-        if (!hr_size_mul(stride, (size_t)hr_program_extent(p, letter), &stride))
-            return hr_fail(error, HR_STATUS_LIMIT, "the output does not fit in memory");
-    }
-    for (int32_t o = 0; o < p->outer_count; o++)
-        if (p->outer[o].letter == 'C')
-            r->plane_letter = o;
-    r->total = stride;
-    r->interleaved = r->stride_x == (size_t)p->channels && (r->stride_c == 1 || p->channels == 1);
-    return HR_STATUS_OK;
-}
 
 static hr_status init_runner(runner *r, const hr_image_program *p, hr_op_call *c, void *out,
                              hr_error *error)
@@ -72,12 +29,12 @@ static hr_status init_runner(runner *r, const hr_image_program *p, hr_op_call *c
     r->kernels = c->kernels;
     r->out = out;
     r->element = hr_dtype_size(p->dtype);
-    r->inside = window_inside(p);
-    HR_TRY(init_strides(r, error));
+    HR_TRY(hr__place_make(&r->place, p, error));
+    r->interleaved = r->place.x == (size_t)p->channels && (r->place.c == 1 || p->channels == 1);
     for (int32_t i = 0; i < HR_CHANNELS_MAX; i++)
         hr_convert(r->fill[i], p->dtype, &p->fill[i], HR_DTYPE_FLOAT, 1);
     size_t bytes;
-    if (!hr_size_mul((size_t)r->inside.w * 8, (size_t)p->channels, &bytes))
+    if (!hr_size_mul((size_t)r->place.inside.w * 8, (size_t)p->channels, &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "a row does not fit in memory");
     for (int32_t i = 0; i < 3; i++) {
         r->scratch[i] = hr_arena_alloc(c->arena, bytes, error);
@@ -150,7 +107,7 @@ static const void *normalize_row(const runner *r, const void *row, hr_dtype dtyp
     float *out = (float *)other_scratch(r, row, in);
     size_t channels = (size_t)p->channels;
     for (size_t c = 0; c < channels; c++) {
-        size_t at = r->plane_letter >= 0 ? (size_t)r->plane : HR_MIN(c, HR_CHANNELS_MAX - 1);
+        size_t at = r->place.plane_letter >= 0 ? (size_t)r->plane : HR_MIN(c, HR_CHANNELS_MAX - 1);
         float mean = p->mean[HR_MIN(at, HR_CHANNELS_MAX - 1)];
         float mul = p->mul[HR_MIN(at, HR_CHANNELS_MAX - 1)];
         for (size_t i = c; i < r->rows.elements; i += channels)
@@ -173,21 +130,21 @@ SCATTER(uint64_t)
 
 static void scatter(const runner *r, char *dst, const char *row)
 {
-    size_t n = (size_t)r->inside.w, channels = (size_t)r->p->channels;
+    size_t n = (size_t)r->place.inside.w, channels = (size_t)r->p->channels;
     bool mirror = r->p->mirror_x;
     for (size_t c = 0; c < channels; c++) {
-        char *to = dst + c * r->stride_c * r->element;
+        char *to = dst + c * r->place.c * r->element;
         const char *from = row + c * r->element;
         if (r->element == 1)
-            scatter_uint8_t((uint8_t *)to, r->stride_x, (const uint8_t *)from, n, channels, mirror);
+            scatter_uint8_t((uint8_t *)to, r->place.x, (const uint8_t *)from, n, channels, mirror);
         else if (r->element == 2)
-            scatter_uint16_t((uint16_t *)to, r->stride_x, (const uint16_t *)from, n, channels,
+            scatter_uint16_t((uint16_t *)to, r->place.x, (const uint16_t *)from, n, channels,
                              mirror);
         else if (r->element == 4)
-            scatter_uint32_t((uint32_t *)to, r->stride_x, (const uint32_t *)from, n, channels,
+            scatter_uint32_t((uint32_t *)to, r->place.x, (const uint32_t *)from, n, channels,
                              mirror);
         else
-            scatter_uint64_t((uint64_t *)to, r->stride_x, (const uint64_t *)from, n, channels,
+            scatter_uint64_t((uint64_t *)to, r->place.x, (const uint64_t *)from, n, channels,
                              mirror);
     }
 }
@@ -196,16 +153,16 @@ static void scatter(const runner *r, char *dst, const char *row)
 static bool store_normalized(const runner *r, char *dst, const void *row)
 {
     const hr_image_program *p = r->p;
-    size_t n = (size_t)r->inside.w;
-    size_t at = r->plane_letter >= 0 ? (size_t)HR_MIN(r->plane, HR_CHANNELS_MAX - 1) : 0;
+    size_t n = (size_t)r->place.inside.w;
+    size_t at = r->place.plane_letter >= 0 ? (size_t)HR_MIN(r->plane, HR_CHANNELS_MAX - 1) : 0;
     const float *mean = p->mean + at, *mul = p->mul + at;
     if (p->channels > 4)
         return false;
-    if (r->stride_x == 1 && p->dtype == HR_DTYPE_FLOAT)
-        r->kernels->norm_u8_chw_f32((float *)dst, r->stride_c, row, n, p->channels, mean, mul,
+    if (r->place.x == 1 && p->dtype == HR_DTYPE_FLOAT)
+        r->kernels->norm_u8_chw_f32((float *)dst, r->place.c, row, n, p->channels, mean, mul,
                                     p->mirror_x);
-    else if (r->stride_x == 1 && p->dtype == HR_DTYPE_FLOAT16)
-        r->kernels->norm_u8_chw_f16((uint16_t *)dst, r->stride_c, row, n, p->channels, mean, mul,
+    else if (r->place.x == 1 && p->dtype == HR_DTYPE_FLOAT16)
+        r->kernels->norm_u8_chw_f16((uint16_t *)dst, r->place.c, row, n, p->channels, mean, mul,
                                     p->mirror_x);
     else if (r->interleaved && p->dtype == HR_DTYPE_FLOAT)
         r->kernels->norm_u8_hwc_f32((float *)dst, p->channels, row, n, p->channels, mean, mul,
@@ -218,7 +175,7 @@ static bool store_normalized(const runner *r, char *dst, const void *row)
 static void store_row(const runner *r, char *dst, const char *row)
 {
     const hr_image_program *p = r->p;
-    size_t n = (size_t)r->inside.w;
+    size_t n = (size_t)r->place.inside.w;
     if (!r->interleaved)
         scatter(r, dst, row);
     else if (!p->mirror_x)
@@ -254,18 +211,18 @@ static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
 static void fill_pixels(const runner *r, char *dst, size_t n, size_t c0, size_t c1)
 {
     for (size_t c = c0; c < c1; c++) {
-        size_t at = r->plane_letter >= 0 ? (size_t)r->plane : c;
+        size_t at = r->place.plane_letter >= 0 ? (size_t)r->plane : c;
         const char *value = r->fill[HR_MIN(at, HR_CHANNELS_MAX - 1)];
-        char *to = dst + c * r->stride_c * r->element;
+        char *to = dst + c * r->place.c * r->element;
         for (size_t i = 0; i < n; i++)
-            memcpy(to + i * r->stride_x * r->element, value, r->element);
+            memcpy(to + i * r->place.x * r->element, value, r->element);
     }
 }
 
 static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
-    const hr_window in = r->inside;
+    const hr_window in = r->place.inside;
     size_t channels = (size_t)p->channels, width = (size_t)p->window.w;
     int64_t y = (p->mirror_y ? p->window.h - 1 - oy : oy) - in.y;
     if (y < 0 || y >= in.h) {
@@ -273,11 +230,11 @@ static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
     } else {
         size_t left = (size_t)(p->mirror_x ? p->window.w - (in.x + in.w) : in.x);
         size_t end = left + (size_t)in.w;
-        HR_TRY(make_row(r, y, dst + left * r->stride_x * r->element, error));
+        HR_TRY(make_row(r, y, dst + left * r->place.x * r->element, error));
         fill_pixels(r, dst, left, 0, channels);
-        fill_pixels(r, dst + end * r->stride_x * r->element, width - end, 0, channels);
+        fill_pixels(r, dst + end * r->place.x * r->element, width - end, 0, channels);
     }
-    if (r->plane_letter < 0 && p->pad_channels > 0)
+    if (r->place.plane_letter < 0 && p->pad_channels > 0)
         fill_pixels(r, dst, width, channels, (size_t)p->pad_channels);
     return HR_STATUS_OK;
 }
@@ -294,18 +251,18 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
         added |= index[i] >= outer->count;
         from += (outer->start + (outer->reverse ? outer->count - 1 - index[i] : index[i])) *
                 outer->stride;
-        to += (size_t)index[i] * r->stride_outer[i];
+        to += (size_t)index[i] * r->place.outer[i];
     }
-    r->plane = r->plane_letter >= 0 ? (int32_t)index[r->plane_letter] : 0;
+    r->plane = r->place.plane_letter >= 0 ? (int32_t)index[r->place.plane_letter] : 0;
     char *dst = r->out + to * r->element;
-    if (!added && r->inside.h > 0 && r->inside.w > 0) {
+    if (!added && r->place.inside.h > 0 && r->place.inside.w > 0) {
         const char *data = p->data;
         size_t element = hr_dtype_size(p->src_dtype);
         HR_TRY(
             hr__rows_picture(&r->rows, data != NULL ? data + (size_t)from * element : NULL, error));
     }
     for (int64_t oy = 0; oy < p->window.h; oy++) {
-        char *row = dst + (size_t)oy * r->stride_y * r->element;
+        char *row = dst + (size_t)oy * r->place.y * r->element;
         if (added)
             fill_pixels(r, row, (size_t)p->window.w, 0, (size_t)p->channels);
         else
@@ -320,7 +277,7 @@ static bool is_plain_decode(const runner *r)
     const hr_image_program *p = r->p;
     return p->coded.decode != NULL && !p->resample && !p->has_fill && p->point_count == 0 &&
            !p->normalize && !p->mirror_x && !p->mirror_y && r->interleaved &&
-           r->stride_y == r->stride_x * (size_t)p->window.w && p->pad_channels == 0;
+           r->place.y == r->place.x * (size_t)p->window.w && p->pad_channels == 0;
 }
 
 static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *error)
@@ -329,12 +286,11 @@ static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *er
     if (is_plain_decode(r)) {
         hr_window window = {p->clamp.y + p->window.y, p->clamp.x + p->window.x, p->window.h,
                             p->window.w};
-        return p->coded.decode(p->coded.context, window, r->out, r->stride_y * r->element, c,
-                               error);
+        return p->coded.decode(p->coded.context, window, r->out, r->place.y * r->element, c, error);
     }
-    if (r->inside.h > 0 && r->inside.w > 0) {
-        hr_window view = {p->window.y + r->inside.y, p->window.x + r->inside.x, r->inside.h,
-                          r->inside.w};
+    if (r->place.inside.h > 0 && r->place.inside.w > 0) {
+        hr_window view = {p->window.y + r->place.inside.y, p->window.x + r->place.inside.x,
+                          r->place.inside.h, r->place.inside.w};
         HR_TRY(hr__rows_init(&r->rows, p, c, view, whole, error));
     }
     int64_t index[HR_OUTER_MAX] = {0};
@@ -357,7 +313,7 @@ static hr_status run(const hr_image_program *p, hr_op_call *c, void *out, bool w
     runner r;
     hr_arena_mark mark = hr_arena_save(c->arena);
     hr_status status = init_runner(&r, p, c, out, error);
-    if (status == HR_STATUS_OK && r.total > 0)
+    if (status == HR_STATUS_OK && r.place.total > 0)
         status = run_pictures(&r, c, whole, error);
     hr_arena_restore(c->arena, mark);
     return status;

@@ -3,14 +3,26 @@
 /* Rows of the resampled picture: vertical filter first, over the columns that are needed, then
  * horizontal. */
 #include "image/rows.h"
+#include "image/taps.h"
 
 #include <string.h>
 
 enum {
     ROWS_AT_ONCE = 8, /* rows that a coded source is asked for: a block's height */
-    FIXED_TAPS_MAX =
-        128 /* beyond it 14 bits a coefficient are too few: float, like all other types */
+    /* Beyond it 14 bits a coefficient are too few: float, like all other types. */
+    FIXED_TAPS_MAX = 128
 };
+
+hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps)
+{
+    if (!p->resample)
+        return HR_ROWS_KIND_COPY;
+    if (y_taps == 1 && x_taps == 1 && p->resampled == p->src_dtype)
+        return HR_ROWS_KIND_GATHER;
+    bool fixed = p->src_dtype == HR_DTYPE_UINT8 && p->resampled == HR_DTYPE_UINT8 &&
+                 p->channels <= 4 && y_taps <= FIXED_TAPS_MAX && x_taps <= FIXED_TAPS_MAX;
+    return fixed ? HR_ROWS_KIND_FIXED : HR_ROWS_KIND_FLOAT;
+}
 
 static void *scratch(hr_rows *r, size_t count, size_t size, hr_error *error)
 {
@@ -58,15 +70,9 @@ static hr_status fix_coefs(hr_rows *r, const hr_filter_taps *f, int64_t first, i
     for (int64_t o = 0; o < count; o++) {
         const float *weight = f->coef + (size_t)(first + o) * (size_t)f->taps;
         int16_t *to = coef + (size_t)o * (size_t)stride;
-        double exact = 0.0;
-        int32_t given = 0;
-        for (int32_t k = 0; k < f->taps; k++) {
-            exact += (double)weight[k] * (1 << HR_FIX_COEF_BITS);
-            double whole = exact + 32768.5; /* positive, so that the conversion rounds down */
-            int32_t upto = (int32_t)whole - 32768;
-            to[k] = (int16_t)(upto - given);
-            given = upto;
-        }
+        hr_taps_fix fix = {0.0, 0};
+        for (int32_t k = 0; k < f->taps; k++)
+            to[k] = taps_fix_next(&fix, weight[k]);
         for (int32_t k = f->taps; k < stride; k++)
             to[k] = 0;
     }
@@ -137,17 +143,10 @@ static hr_status init_resample(hr_rows *r, hr_error *error)
     r->list = scratch(r, (size_t)fy.taps, sizeof(*r->list), error);
     if (r->list == NULL)
         return HR_STATUS_NO_MEMORY;
-    if (fy.taps == 1 && fx.taps == 1 && p->resampled == p->src_dtype) {
-        r->kind = HR_ROWS_KIND_GATHER;
-        return HR_STATUS_OK;
-    }
-    if (p->src_dtype == HR_DTYPE_UINT8 && p->resampled == HR_DTYPE_UINT8 && p->channels <= 4 &&
-        fy.taps <= FIXED_TAPS_MAX && fx.taps <= FIXED_TAPS_MAX) {
-        r->kind = HR_ROWS_KIND_FIXED;
+    r->kind = hr__rows_kind(p, fy.taps, fx.taps);
+    if (r->kind == HR_ROWS_KIND_FIXED)
         return init_fixed(r, &fy, &fx, error);
-    }
-    r->kind = HR_ROWS_KIND_FLOAT;
-    return init_float(r, &fy, &fx, error);
+    return r->kind == HR_ROWS_KIND_FLOAT ? init_float(r, &fy, &fx, error) : HR_STATUS_OK;
 }
 
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,

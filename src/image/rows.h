@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The first half of running a program: the rows of its window after the resample, one at a time,
- * and only what they need of the source. Used by program_cpu.c alone. */
+ * and only what they need of the source. */
 #ifndef HR_IMAGE_ROWS_H
 #define HR_IMAGE_ROWS_H
 
@@ -13,6 +13,9 @@ typedef enum hr_rows_kind {
     HR_ROWS_KIND_FIXED,  /* u8, fixed point */
     HR_ROWS_KIND_FLOAT
 } hr_rows_kind;
+
+/* How a program's pixels come about, given the taps of its filters. */
+hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps);
 
 typedef struct hr_rows {
     const hr_image_program *p;

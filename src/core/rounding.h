@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The one rounding rule of conversions (half away from zero, then saturation; NaN becomes 0), and
+ * half floats (nearest even). */
+#ifndef HR_CORE_ROUNDING_H
+#define HR_CORE_ROUNDING_H
+
+#include "core/shared.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+/* ---- half precision ---- */
+
+HR_SHARED float half_read(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff, bits;
+    if (rest >= 0x7c00) {
+        bits = 0x7f800000 | (rest & 0x3ff) << 13;
+    } else if (rest >= 0x400) {
+        bits = (rest << 13) + ((127u - 15u) << 23);
+    } else {
+        float subnormal = (float)rest * 0x1p-24f;
+        memcpy(&bits, &subnormal, sizeof bits);
+    }
+    bits |= sign;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+HR_SHARED uint16_t half_of_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    bits &= 0x7fffffff;
+    if (bits > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    if (bits >= 0x477ff000) /* 65520 and more: nearer to the power of two that a half lacks */
+        return (uint16_t)(sign | 0x7c00);
+    if (bits < 0x38800000) { /* below 2^-14: subnormal, a multiple of 2^-24 */
+        float magnitude, shifter = 0x1p-1f;
+        memcpy(&magnitude, &bits, sizeof magnitude);
+        magnitude += shifter; /* the last bit of [0.5, 1) is 2^-24: the adder rounds, to even */
+        memcpy(&bits, &magnitude, sizeof bits);
+        return (uint16_t)(sign | (bits - 0x3f000000));
+    }
+    bits += 0xfff + (bits >> 13 & 1);
+    return (uint16_t)(sign | ((bits - ((127u - 15u) << 23)) >> 13));
+}
+
+/* By way of a float whose last bit says that something was cut off ("round to odd"): rounds once.
+ */
+HR_SHARED uint16_t half_of_double(double value)
+{
+    float near = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    if ((double)near != value && (bits & 0x7f800000) != 0x7f800000) {
+        if (fabs((double)near) > fabs(value))
+            bits--;
+        bits |= 1;
+        memcpy(&near, &bits, sizeof near);
+    }
+    return half_of_float(near);
+}
+
+/* ---- to integers ---- */
+
+/* For integer types of at most 32 bits. */
+HR_SHARED int64_t round_clamp(double v, double min, double max)
+{
+    if (!(v >= min))
+        return v < min ? (int64_t)min : 0;
+    if (v >= max)
+        return (int64_t)max;
+    int64_t whole = (int64_t)v;
+    double rest = v - (double)whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
+}
+
+HR_SHARED int64_t round_clamp_i64(double v)
+{
+    if (v >= 0x1p63)
+        return INT64_MAX;
+    if (v <= -0x1p63)
+        return INT64_MIN;
+    return round_clamp(v, -0x1p63, 0x1p63);
+}
+
+HR_SHARED uint64_t round_clamp_u64(double v)
+{
+    if (!(v >= 0.5))
+        return 0;
+    if (v >= 0x1p64)
+        return UINT64_MAX;
+    if (v < 0x1p62)
+        return (uint64_t)round_clamp(v, 0, 0x1p62);
+    return (uint64_t)v; /* whole: a double has 53 bits */
+}
+
+/* In float, which vectorises: up to 16 bits every step is exact. */
+HR_SHARED int32_t round_clamp_f(float v, float lo, float hi)
+{
+    float inside = v > lo ? (v < hi ? v : hi) : (v <= lo ? lo : 0.0f);
+    int32_t whole = (int32_t)inside;
+    float rest = inside - (float)whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+/* Integer to integer: all but the upper half of uint64_t fit int64_t. */
+HR_SHARED int64_t clamp_i(int64_t v, int64_t lo, int64_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+HR_SHARED uint64_t clamp_u(uint64_t v, uint64_t hi)
+{
+    return v > hi ? hi : v;
+}
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Functions in headers that the CPU and the GPU run alike: the same operations in the same order,
+ * so that both give the same bytes. */
+#ifndef HR_CORE_SHARED_H
+#define HR_CORE_SHARED_H
+
+#if defined(__CUDACC__)
+#define HR_SHARED static inline __host__ __device__
+#else
+#define HR_SHARED static inline
+#endif
+
+#endif

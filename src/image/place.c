@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The output's strides, and the part of its window that is no fill. */
+#include "image/place.h"
+
+#include <string.h>
+
+static hr_window window_inside(const hr_image_program *p)
+{
+    if (!p->has_fill)
+        return (hr_window){0, 0, p->window.h, p->window.w};
+    const hr_window is = p->exist;
+    int64_t y0 = HR_MAX(p->window.y, is.y), y1 = HR_MIN(p->window.y + p->window.h, is.y + is.h);
+    int64_t x0 = HR_MAX(p->window.x, is.x), x1 = HR_MIN(p->window.x + p->window.w, is.x + is.w);
+    if (y1 <= y0 || x1 <= x0)
+        return (hr_window){0, 0, 0, 0};
+    return (hr_window){y0 - p->window.y, x0 - p->window.x, y1 - y0, x1 - x0};
+}
+
+hr_status hr__place_make(hr_place *place, const hr_image_program *p, hr_error *error)
+{
+    size_t stride = 1;
+    memset(place, 0, sizeof(*place));
+    place->inside = window_inside(p);
+    place->plane_letter = -1;
+    place->c = 1;
+    for (int32_t i = (int32_t)strlen(p->layout.name) - 1; i >= 0; i--) {
+        char letter = p->layout.name[i];
+        if (letter == 'H')
+            place->y = stride;
+        else if (letter == 'W')
+            place->x = stride;
+        else if (letter == 'C')
+            place->c = stride;
+        for (int32_t o = 0; o < p->outer_count; o++)
+            if (p->outer[o].letter == letter)
+                place->outer[o] = stride;
+        if (!hr_size_mul(stride, (size_t)hr_program_extent(p, letter), &stride))
+            return hr_fail(error, HR_STATUS_LIMIT, "the output does not fit in memory");
+    }
+    for (int32_t o = 0; o < p->outer_count; o++)
+        if (p->outer[o].letter == 'C')
+            place->plane_letter = o;
+    place->total = stride;
+    return HR_STATUS_OK;
+}
