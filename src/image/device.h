@@ -1,24 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* An image program made ready for a device: flat, with its filter taps staged. The record is what
- * the kernels of cuda/image read; compiled by nvcc too. */
+/* An image program made ready for a device: flat, sizes checked, cut into tiles. The record is what
+ * the kernels of cuda/image read; compiled by nvcc too. A program of a coded source or of a tensor
+ * whose data is on the device. */
 #ifndef HR_IMAGE_DEVICE_H
 #define HR_IMAGE_DEVICE_H
 
 #include "core/staging.h"
+#include "headrace/operator.h"
+#include "image/taps.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define HR_DEVICE_OUTER_MAX 3
+#define HR_DEVICE_CHANNELS_MAX 64
+#define HR_DEVICE_POINT_MAX 8
+
+/* How the pixels come about. */
+typedef enum hr_device_kind {
+    HR_DEVICE_KIND_NONE,  /* there are none but fill */
+    HR_DEVICE_KIND_PICK,  /* elements of the source */
+    HR_DEVICE_KIND_FIXED, /* u8 resampled in fixed point, 1 to 4 channels */
+    HR_DEVICE_KIND_FLOAT  /* resampled in float */
+} hr_device_kind;
+
+/* What is done to a pixel after it: u8 to one of three types, or any steps of any types. */
+typedef enum hr_device_store {
+    HR_DEVICE_STORE_U8,  /* as it is */
+    HR_DEVICE_STORE_F16, /* normalised */
+    HR_DEVICE_STORE_F32,
+    HR_DEVICE_STORE_ANY,
+    HR_DEVICE_STORE_COUNT
+} hr_device_store;
+
+typedef struct hr_device_outer {
+    int32_t extent;     /* of the output */
+    int32_t count;      /* of the source; what is beyond it is fill */
+    int64_t src_stride; /* bytes; negative when reversed */
+    int64_t dst_stride; /* elements */
+} hr_device_outer;
+
+typedef struct hr_device_point {
+    int32_t kind, dtype; /* hr_point_kind */
+    float m[3][4];
+} hr_device_point;
+
+/* What few programs need. */
+typedef struct hr_device_tables {
+    float mean[HR_DEVICE_CHANNELS_MAX], mul[HR_DEVICE_CHANNELS_MAX];
+    uint64_t fill[HR_DEVICE_CHANNELS_MAX]; /* elements of the output's type in the low bytes */
+    hr_device_point point[HR_DEVICE_POINT_MAX];
+} hr_device_tables;
+
+/* The picture is cut into rows x columns tiles of at most height x width outputs. */
+typedef struct hr_device_tiles {
+    int32_t rows, columns, height, width;
+    int32_t span;   /* FIXED: source columns under a tile, at most; a multiple of 4.
+                       FLOAT: source columns that are worked on at a time */
+    int32_t shared; /* bytes of shared memory */
+    int32_t count;  /* of all pictures */
+} hr_device_tiles;
+
 /* Plain data; pointers are device addresses. */
 typedef struct hr_device_program {
-    /* set by the launch before the records are copied */
-    const void *src; /* of a coded picture: the window that hr_device_program_window asks for, rows
-                        without padding */
+    /* Set by the launch before the records are copied. The source is the window that
+     * hr_device_program_window asks for: dense rows of interleaved pixels (another distance of
+     * rows: hr_device_program_place); or the tensor's first element, which is there already when
+     * the tensor's data was known. */
+    const void *src;
     void *dst;
-    /* set by hr_device_program_make */
+
+    /* Set by hr_device_program_make. */
+    int64_t src_offset; /* bytes from src to the first pixel needed, of the first picture */
+    int64_t src_stride; /* bytes from row to row */
+    /* Bytes of the picture that may be read before and from its first needed pixel on. */
+    int64_t lead, tail;
+    uint8_t kind, store;                 /* hr_device_kind, hr_device_store */
+    uint8_t src_dtype, resampled, dtype; /* of the source, after the resample, of the output */
+    uint8_t point_count, outer_count;
+    bool resample, normalize, mirror_y, mirror_x;
+    bool fill;            /* some of the output is fill */
+    int8_t plane;         /* the outer dimension that is C, or -1 */
+    int32_t channels;     /* inner channels read */
+    int32_t dst_channels; /* and written: those added are fill */
+
+    int32_t need_y, need_x, need_h, need_w; /* source pixels, from the resampled region's origin */
+    hr_taps y, x;
+    int32_t view_y, view_x, view_h, view_w; /* outputs of the resample that are seen */
+    int32_t inside_y, inside_x;             /* where in the window they lie, before mirroring */
+    int32_t window_h, window_w;
+    int64_t dst_y, dst_x, dst_c; /* strides of the output in elements */
+    hr_device_outer outer[HR_DEVICE_OUTER_MAX];
+    hr_device_tiles tiles;          /* of what is no fill */
+    int32_t fill_tiles;             /* of HR_DEVICE_PIXELS outputs */
+    float mean[4], mul[4];          /* a channel or plane; beyond 4 they are in the tables */
+    const hr_device_tables *tables; /* NULL when nothing is in them */
 } hr_device_program;
+
+enum {
+    HR_DEVICE_PIXELS = 1024,     /* outputs of a tile of PICK and of fill */
+    HR_DEVICE_THREADS = 256,     /* of a block, at most */
+    HR_DEVICE_ROW_PIXELS = 256,  /* FLOAT: outputs of a tile, a thread each */
+    HR_DEVICE_GROUP = 4,         /* FLOAT: channels at a time */
+    HR_DEVICE_Y_WEIGHTS = 4096,  /* FLOAT: vertical weights of a tile that are kept */
+    HR_DEVICE_SHARED = 48 * 1024 /* what every device has */
+};
+
+struct hr_window;
+
+/* The window of the coded picture that the program needs: what the CPU would decode. Empty when
+ * all of the output is fill. */
+hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *out,
+                                   hr_error *error);
+/* HR_STATUS_LIMIT for pictures beyond what kernels count to. Stages the filter's curve and the
+ * tables where the program needs them; its taps are made on the device. */
+hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
+                                 hr_device_program *out, hr_error *error);
+
+/* Says more about where a coded source's window lies: rows are `stride` bytes apart, and `size`
+ * bytes from `src` on may be read, whatever is in them. Fastest with a few bytes behind the last
+ * row. */
+static inline void hr_device_program_place(hr_device_program *p, const void *src, int64_t stride,
+                                           int64_t size)
+{
+    p->src = src;
+    p->src_stride = stride;
+    p->tail = size;
+}
 
 #ifdef __cplusplus
 }

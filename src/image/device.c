@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Flattening an image program for a device. */
+#include "image/device.h"
+#include "image/filter.h"
+#include "image/place.h"
+#include "image/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+_Static_assert(HR_DEVICE_OUTER_MAX == HR_OUTER_MAX && HR_DEVICE_CHANNELS_MAX == HR_CHANNELS_MAX &&
+                   HR_DEVICE_POINT_MAX == HR_POINT_MAX,
+               "the record holds what a program holds");
+
+/* What is made, and what of the source it takes. */
+typedef struct reach {
+    hr_place place;
+    hr_rows_kind kind;
+    bool nothing; /* but fill, or no output at all */
+    hr_taps y, x;
+    hr_window view; /* outputs of the resample, or source pixels in clamp's coordinates */
+    hr_window need; /* source pixels in clamp's coordinates */
+} reach;
+
+static hr_status too_large(hr_error *error, const char *what)
+{
+    return hr_fail(error, HR_STATUS_LIMIT, "%s is too large for the device", what);
+}
+
+/* Source elements that outputs first .. first + count - 1 read; starts only rise or only fall. */
+static void extent_of(const hr_taps *t, int32_t first, int32_t count, int64_t *at, int64_t *length)
+{
+    int32_t a = taps_start(t, first), b = taps_start(t, first + count - 1);
+    *at = HR_MIN(a, b);
+    *length = (int64_t)HR_MAX(a, b) + t->taps - *at;
+}
+
+/* Nearest neighbour along H adds its positions up, so the last one takes them all. */
+static void extent_of_running(const hr_taps *t, int32_t first, int32_t count, int64_t *at,
+                              int64_t *length)
+{
+    float position = t->origin + 0.5f * t->scale;
+    int32_t a = 0, b = 0;
+    for (int32_t o = 0; o < first + count; o++, position += t->scale) {
+        if (o == first)
+            a = taps_nearest(t, position);
+        if (o == first + count - 1)
+            b = taps_nearest(t, position);
+    }
+    *at = HR_MIN(a, b);
+    *length = (int64_t)HR_MAX(a, b) + 1 - *at;
+}
+
+static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error)
+{
+    HR_TRY(hr__place_make(&r->place, p, error));
+    const hr_window in = r->place.inside;
+    r->kind = HR_ROWS_KIND_COPY;
+    r->nothing = in.h < 1 || in.w < 1 || r->place.total == 0;
+    r->view = (hr_window){p->window.y + in.y, p->window.x + in.x, in.h, in.w};
+    r->need = r->view;
+    memset(&r->y, 0, sizeof(r->y));
+    memset(&r->x, 0, sizeof(r->x));
+    if (r->nothing)
+        r->need = r->view = (hr_window){0, 0, 0, 0};
+    if (r->nothing || !p->resample)
+        return HR_STATUS_OK;
+    HR_TRY(hr__taps_make(&r->y, &p->y, p->clamp.h, error));
+    HR_TRY(hr__taps_make(&r->x, &p->x, p->clamp.w, error));
+    r->kind = hr__rows_kind(p, r->y.taps, r->x.taps);
+    int32_t y = (int32_t)r->view.y, h = (int32_t)r->view.h;
+    if (r->y.support == 0)
+        extent_of_running(&r->y, y, h, &r->need.y, &r->need.h);
+    else
+        extent_of(&r->y, y, h, &r->need.y, &r->need.h);
+    extent_of(&r->x, (int32_t)r->view.x, (int32_t)r->view.w, &r->need.x, &r->need.w);
+    return HR_STATUS_OK;
+}
+
+hr_status hr_device_program_window(const hr_image_program *p, hr_window *out, hr_error *error)
+{
+    reach r;
+    HR_TRY(find_reach(&r, p, error));
+    *out = r.need;
+    out->y += p->clamp.y;
+    out->x += p->clamp.x;
+    return HR_STATUS_OK;
+}
+
+/* ---- the source and the output ---- */
+
+static hr_status set_source(hr_device_program *d, const hr_image_program *p, const reach *r,
+                            hr_error *error)
+{
+    int64_t pixel = (int64_t)hr_dtype_size(p->src_dtype) * p->channels;
+    bool coded = p->coded.decode != NULL;
+    int64_t width = coded ? r->need.w : p->width, height = coded ? r->need.h : p->height;
+    if (width > 0 && pixel > INT32_MAX / width)
+        return too_large(error, "a row of the source");
+    d->src = p->data;
+    d->src_stride = width * pixel;
+    if (r->nothing)
+        return HR_STATUS_OK;
+    int64_t size = (height - 1) * d->src_stride + width * pixel;
+    if (!coded)
+        d->lead = (p->clamp.y + r->need.y) * d->src_stride + (p->clamp.x + r->need.x) * pixel;
+    d->tail = size - d->lead;
+    d->src_offset = d->lead;
+    for (int32_t i = 0; i < p->outer_count; i++) {
+        const hr_outer *outer = &p->outer[i];
+        int64_t stride = outer->stride * (int64_t)hr_dtype_size(p->src_dtype);
+        d->src_offset += (outer->start + (outer->reverse ? outer->count - 1 : 0)) * stride;
+        d->outer[i].src_stride = outer->reverse ? -stride : stride;
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status set_output(hr_device_program *d, const hr_image_program *p, const reach *r,
+                            hr_error *error)
+{
+    const hr_place *place = &r->place;
+    if (place->total > INT64_MAX / 8)
+        return too_large(error, "the output");
+    d->window_h = (int32_t)p->window.h;
+    d->window_w = (int32_t)p->window.w;
+    d->dst_y = (int64_t)place->y;
+    d->dst_x = (int64_t)place->x;
+    d->dst_c = (int64_t)place->c;
+    d->plane = (int8_t)place->plane_letter;
+    d->channels = p->channels;
+    d->dst_channels = place->plane_letter < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels;
+    d->outer_count = (uint8_t)p->outer_count;
+    d->fill = d->window_h != r->view.h || d->window_w != r->view.w;
+    for (int32_t i = 0; i < p->outer_count; i++) {
+        int64_t extent = hr_program_extent(p, p->outer[i].letter);
+        if (extent > INT32_MAX)
+            return too_large(error, "the number of pictures");
+        d->outer[i].extent = (int32_t)extent;
+        d->outer[i].count = (int32_t)p->outer[i].count;
+        d->outer[i].dst_stride = (int64_t)place->outer[i];
+        d->fill |= extent > p->outer[i].count;
+    }
+    return HR_STATUS_OK;
+}
+
+/* ---- tiles ---- */
+
+static int32_t ceil_div(int64_t a, int64_t b)
+{
+    return (int32_t)((a + b - 1) / b);
+}
+
+/* Source columns that `width` neighbouring outputs read, at most. Positions are floats: the larger
+ * they are, the less exact. */
+static int64_t span_of(const hr_device_program *d, int32_t width)
+{
+    const hr_taps *t = &d->x;
+    double far = fabs((double)t->scale) * t->out + fabs((double)t->origin) + t->n;
+    double span = (width - 1) * fabs((double)t->scale) + t->taps + 2.0 + ceil(far * 0x1p-20);
+    return (int64_t)HR_MIN(span, (double)d->need_w);
+}
+
+enum {
+    TILE_ROWS = 16,
+    TILE_COLUMNS = 224, /* seven warps: what training asks for */
+    ROWS_BYTES = 34 * 1024,
+    X_TAPS_BYTES = 10 * 1024
+};
+
+/* Shared memory: rows between the passes, horizontal weights and starts, vertical ones. */
+static void cut_fixed(hr_device_program *d)
+{
+    hr_device_tiles *t = &d->tiles;
+    int32_t pixel = d->channels == 1 ? 2 : d->channels == 2 ? 4 : 8;
+    int32_t most = X_TAPS_BYTES / (4 * (d->x.taps + 1));
+    most = HR_MIN(most, TILE_COLUMNS);
+    for (;; most = (most + 1) / 2) {
+        t->columns = ceil_div(d->view_w, most);
+        t->width = ceil_div(d->view_w, t->columns);
+        t->span = (int32_t)(span_of(d, t->width) + 3) / 4 * 4;
+        t->height = (int32_t)HR_MIN(ROWS_BYTES / ((int64_t)t->span * pixel), TILE_ROWS);
+        if (t->height >= 4 || most <= 16)
+            break;
+    }
+    t->rows = ceil_div(d->view_h, t->height);
+    t->height = ceil_div(d->view_h, t->rows);
+    int32_t y_pairs = (d->y.taps + 1) / 2;
+    t->shared = t->height * t->span * pixel + 32 + 4 * t->width * (d->x.taps + 1) +
+                4 * t->height * (y_pairs + 1);
+}
+
+static void cut_float(hr_device_program *d)
+{
+    hr_device_tiles *t = &d->tiles;
+    int32_t group = HR_MIN(d->channels, HR_DEVICE_GROUP);
+    t->width = HR_MIN(d->view_w, HR_DEVICE_ROW_PIXELS / 4);
+    t->height = HR_MIN(HR_MIN(HR_DEVICE_ROW_PIXELS / t->width, d->view_h), TILE_ROWS);
+    t->rows = ceil_div(d->view_h, t->height);
+    t->columns = ceil_div(d->view_w, t->width);
+    int32_t weights = (int32_t)HR_MIN((int64_t)d->y.taps * t->height, HR_DEVICE_Y_WEIGHTS);
+    int32_t room = HR_DEVICE_SHARED - 4 * HR_DEVICE_Y_WEIGHTS - 1024;
+    t->span = (int32_t)HR_MIN(span_of(d, t->width), room / (4 * group * t->height));
+    t->shared = 4 * (group * t->height * t->span + weights + 2 * t->height);
+}
+
+static void cut_pixels(hr_device_program *d)
+{
+    hr_device_tiles *t = &d->tiles;
+    int64_t pixels = (int64_t)d->view_h * d->view_w;
+    t->columns = 1;
+    t->rows = (int32_t)HR_MIN((pixels + HR_DEVICE_PIXELS - 1) / HR_DEVICE_PIXELS, INT32_MAX);
+}
+
+static hr_status cut_tiles(hr_device_program *d, hr_error *error)
+{
+    int64_t all = 1, filled = 1;
+    bool none = d->kind == HR_DEVICE_KIND_NONE;
+    if (d->kind == HR_DEVICE_KIND_FIXED)
+        cut_fixed(d);
+    else if (d->kind == HR_DEVICE_KIND_FLOAT)
+        cut_float(d);
+    else if (!none)
+        cut_pixels(d);
+    for (int32_t i = 0; i < d->outer_count; i++) {
+        if (d->outer[i].extent > 0 && filled > INT32_MAX / d->outer[i].extent)
+            return too_large(error, "the number of pictures");
+        all *= d->outer[i].count;
+        filled *= d->outer[i].extent;
+    }
+    int64_t tiles = none ? 0 : (int64_t)d->tiles.rows * d->tiles.columns;
+    int64_t window = (int64_t)d->window_h * d->window_w;
+    int64_t fills = d->fill ? (window + HR_DEVICE_PIXELS - 1) / HR_DEVICE_PIXELS : 0;
+    if ((all > 0 && tiles > INT32_MAX / all) || (filled > 0 && fills > INT32_MAX / filled))
+        return too_large(error, "the output");
+    d->tiles.count = (int32_t)(tiles * all);
+    d->fill_tiles = (int32_t)(fills * filled);
+    return HR_STATUS_OK;
+}
+
+/* ---- what is done to pixels ---- */
+
+static hr_device_store store_of(const hr_image_program *p)
+{
+    if (p->resampled != HR_DTYPE_UINT8 || p->channels > 4 || p->point_count > 0)
+        return HR_DEVICE_STORE_ANY;
+    if (!p->normalize)
+        return HR_DEVICE_STORE_U8;
+    return p->dtype == HR_DTYPE_FLOAT16 ? HR_DEVICE_STORE_F16
+           : p->dtype == HR_DTYPE_FLOAT ? HR_DEVICE_STORE_F32
+                                        : HR_DEVICE_STORE_ANY;
+}
+
+static hr_device_kind kind_of(const reach *r)
+{
+    if (r->nothing)
+        return HR_DEVICE_KIND_NONE;
+    return r->kind == HR_ROWS_KIND_FIXED   ? HR_DEVICE_KIND_FIXED
+           : r->kind == HR_ROWS_KIND_FLOAT ? HR_DEVICE_KIND_FLOAT
+                                           : HR_DEVICE_KIND_PICK;
+}
+
+static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, hr_staging *staging,
+                              hr_error *error)
+{
+    int64_t planes = d->plane >= 0 ? d->outer[d->plane].extent : p->channels;
+    bool many = p->normalize && planes > 4;
+    if (!many && p->point_count == 0 && !d->fill && d->dst_channels == d->channels)
+        return HR_STATUS_OK;
+    hr_staged staged;
+    HR_TRY(staging->alloc(staging, sizeof(hr_device_tables), &staged, error));
+    hr_device_tables *t = staged.host;
+    d->tables = staged.device;
+    memcpy(t->mean, p->mean, sizeof(t->mean));
+    memcpy(t->mul, p->mul, sizeof(t->mul));
+    memset(t->fill, 0, sizeof(t->fill));
+    for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
+        hr_convert(&t->fill[c], p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
+    for (int32_t i = 0; i < p->point_count; i++) {
+        t->point[i].kind = p->point[i].kind;
+        t->point[i].dtype = p->point[i].dtype;
+        memcpy(t->point[i].m, p->point[i].m, sizeof(t->point[i].m));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status stage_curve(hr_taps *t, hr_interp interp, hr_staging *staging, hr_error *error)
+{
+    hr_staged staged;
+    if (t->support == 0 || t->last == 2)
+        return HR_STATUS_OK;
+    HR_TRY(staging->alloc(staging, ((size_t)t->last + 1) * sizeof(float), &staged, error));
+    hr__taps_table(interp, staged.host);
+    t->table = staged.device;
+    return HR_STATUS_OK;
+}
+
+static hr_status stage_filters(hr_device_program *d, const hr_image_program *p, hr_staging *staging,
+                               hr_error *error)
+{
+    HR_TRY(stage_curve(&d->y, p->y.interp, staging, error));
+    if (d->x.support != 0 && d->x.last == d->y.last && p->x.interp == p->y.interp)
+        d->x.table = d->y.table;
+    else
+        HR_TRY(stage_curve(&d->x, p->x.interp, staging, error));
+    if (d->y.support != 0)
+        return HR_STATUS_OK;
+    hr_staged staged;
+    int32_t count = d->view_y + d->view_h;
+    HR_TRY(staging->alloc(staging, (size_t)count * sizeof(int32_t), &staged, error));
+    hr__taps_running(&d->y, count, staged.host);
+    d->y.starts = staged.device;
+    return HR_STATUS_OK;
+}
+
+static void set_pixels(hr_device_program *d, const hr_image_program *p, const reach *r)
+{
+    d->kind = (uint8_t)kind_of(r);
+    d->store = (uint8_t)store_of(p);
+    d->src_dtype = (uint8_t)p->src_dtype;
+    d->resampled = (uint8_t)p->resampled;
+    d->dtype = (uint8_t)p->dtype;
+    d->point_count = (uint8_t)p->point_count;
+    d->resample = p->resample;
+    d->normalize = p->normalize;
+    d->mirror_y = p->mirror_y;
+    d->mirror_x = p->mirror_x;
+    memcpy(d->mean, p->mean, sizeof(d->mean));
+    memcpy(d->mul, p->mul, sizeof(d->mul));
+    d->y = r->y;
+    d->x = r->x;
+    d->need_y = (int32_t)r->need.y;
+    d->need_x = (int32_t)r->need.x;
+    d->need_h = (int32_t)r->need.h;
+    d->need_w = (int32_t)r->need.w;
+    d->view_y = (int32_t)r->view.y;
+    d->view_x = (int32_t)r->view.x;
+    d->view_h = (int32_t)r->view.h;
+    d->view_w = (int32_t)r->view.w;
+    d->inside_y = (int32_t)r->place.inside.y;
+    d->inside_x = (int32_t)r->place.inside.x;
+}
+
+hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
+                                 hr_device_program *out, hr_error *error)
+{
+    reach r;
+    memset(out, 0, sizeof(*out));
+    HR_TRY(find_reach(&r, p, error));
+    set_pixels(out, p, &r);
+    HR_TRY(set_source(out, p, &r, error));
+    HR_TRY(set_output(out, p, &r, error));
+    HR_TRY(cut_tiles(out, error));
+    HR_TRY(stage_tables(out, p, staging, error));
+    return p->resample && !r.nothing ? stage_filters(out, p, staging, error) : HR_STATUS_OK;
+}
