@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A CUDA device made of threads: a stream is one that does what is queued later, in order, so that
+ * a missing wait shows as wrong bytes, and under ThreadSanitizer as a race. Nothing flows back from
+ * a stream to who queues on it but through events.
+ *
+ * HEADRACE_FAKE_DEVICES  how many there are (1)
+ * HEADRACE_FAKE_MEMORY   bytes of each (1 GiB)
+ * HEADRACE_FAKE_DELAY    microseconds before each piece of work (50)
+ * HEADRACE_FAKE_FAIL     "alloc:17,copy:3+": the 17th alloc fails, and every copy from the 3rd on;
+ *                        kinds are the names in hr_cuda_module_def
+ * HEADRACE_FAKE_JPEG     "damaged" (all files, so that the CPU decodes them), "half" of them,
+ *                        or "none": their pixels are grey */
+#include "fake_module.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/block.h"
+
+enum { DEVICES_MAX = 16, KINDS_MAX = 16, GUARD = 256 };
+#define STREAM_MAGIC UINT64_C(0x5712ea3)
+#define EVENT_MAGIC UINT64_C(0xe7e27)
+#define MEMORY_MAGIC UINT64_C(0x3e308e)
+
+static struct {
+    atomic_llong allocs, pinned, streams, events, bytes, peak, broken, misused, copies, work;
+} counts;
+
+static _Thread_local int32_t current_device;
+
+/* ---- settings ---- */
+
+static pthread_once_t settings_once = PTHREAD_ONCE_INIT;
+static struct {
+    int32_t devices;
+    long long memory, delay;
+    char jpeg;
+} settings;
+
+static struct failure {
+    char kind[24];
+    long long number; /* which call */
+    bool onwards;
+    atomic_llong calls;
+} failures[KINDS_MAX];
+static int failure_count;
+
+static long long number_of(const char *name, long long otherwise)
+{
+    const char *text = getenv(name);
+    return text && text[0] ? atoll(text) : otherwise;
+}
+
+static void settings_read(void)
+{
+    const char *jpeg = getenv("HEADRACE_FAKE_JPEG");
+    long long devices = number_of("HEADRACE_FAKE_DEVICES", 1);
+    settings.devices = (int32_t)HR_MIN(HR_MAX(devices, 0), DEVICES_MAX);
+    settings.memory = number_of("HEADRACE_FAKE_MEMORY", 1LL << 30);
+    settings.delay = number_of("HEADRACE_FAKE_DELAY", 50);
+    settings.jpeg = jpeg && jpeg[0] ? jpeg[0] : 'd';
+    hr_fake_fail(getenv("HEADRACE_FAKE_FAIL"));
+}
+
+void hr_fake_fail(const char *spec)
+{
+    failure_count = 0;
+    for (const char *at = spec; at && *at && failure_count < KINDS_MAX;) {
+        struct failure *f = &failures[failure_count];
+        int used = 0;
+        if (sscanf(at, "%23[a-z_]:%lld%n", f->kind, &f->number, &used) != 2)
+            break;
+        at += used;
+        f->onwards = *at == '+';
+        at += f->onwards;
+        at += *at == ',';
+        atomic_store(&f->calls, 0);
+        failure_count++;
+    }
+}
+
+/* ---- failing ---- */
+
+hr_status fake_error(hr_error *error, hr_status status, const char *call, const char *text)
+{
+    if (error) {
+        error->status = status;
+        snprintf(error->message, sizeof(error->message), "%s: %s", call, text);
+    }
+    return status;
+}
+
+hr_status fake_call(const char *kind, hr_error *error)
+{
+    for (int i = 0; i < failure_count; i++) {
+        struct failure *f = &failures[i];
+        if (strcmp(f->kind, kind) != 0)
+            continue;
+        long long call = atomic_fetch_add_explicit(&f->calls, 1, memory_order_relaxed) + 1;
+        if (call == f->number || (f->onwards && call > f->number))
+            return fake_error(error, strstr(kind, "alloc") ? HR_STATUS_NO_MEMORY : HR_STATUS_ERROR,
+                              kind, "an injected failure (cudaErrorInjected)");
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status misuse(hr_error *error, const char *call, const char *text)
+{
+    atomic_fetch_add_explicit(&counts.misused, 1, memory_order_relaxed);
+    return fake_error(error, HR_STATUS_ERROR, call, text);
+}
+
+static hr_status check_device(int32_t device, const char *call, hr_error *error)
+{
+    if (device < 0 || device >= settings.devices)
+        return misuse(error, call, "invalid device ordinal (cudaErrorInvalidDevice)");
+    return HR_STATUS_OK;
+}
+
+static void nap(long long microseconds)
+{
+    struct timespec t = {microseconds / 1000000, microseconds % 1000000 * 1000};
+    nanosleep(&t, NULL);
+}
+
+/* ---- streams ---- */
+
+/* The queue is a pipe: what the writer did comes before what the reader does, and nothing else is
+ * ordered by it. */
+typedef struct fake_stream {
+    uint64_t magic;
+    int32_t device;
+    int in, out;
+    pthread_t thread;
+} fake_stream;
+
+static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
+static fake_stream *default_streams[DEVICES_MAX]; /* made when first used; they stay */
+
+static void *stream_work(void *context)
+{
+    fake_stream *s = context;
+    fake_work *w;
+    while (read(s->out, &w, sizeof(w)) == (ssize_t)sizeof(w) && w) {
+        if (settings.delay > 0)
+            nap(settings.delay);
+        w->run(w);
+        free(w);
+    }
+    return NULL;
+}
+
+static hr_status stream_make(int32_t device, fake_stream **out, hr_error *error)
+{
+    int ends[2];
+    fake_stream *s = calloc(1, sizeof(*s));
+    if (!s || pipe(ends) != 0) {
+        free(s);
+        return fake_error(error, HR_STATUS_ERROR, "stream_create", "no pipe");
+    }
+    *s = (fake_stream){.magic = STREAM_MAGIC, .device = device, .in = ends[1], .out = ends[0]};
+    if (pthread_create(&s->thread, NULL, stream_work, s) != 0) {
+        close(ends[0]);
+        close(ends[1]);
+        free(s);
+        return fake_error(error, HR_STATUS_ERROR, "stream_create", "no thread");
+    }
+    *out = s;
+    return HR_STATUS_OK;
+}
+
+/* NULL, cudaStreamLegacy and cudaStreamPerThread are the current device's default stream. */
+static hr_status stream_of(int32_t device, void *stream, const char *call, fake_stream **out,
+                           hr_error *error)
+{
+    hr_status status = check_device(device, call, error);
+    if (status != HR_STATUS_OK)
+        return status;
+    if ((uintptr_t)stream <= 2) {
+        pthread_mutex_lock(&default_lock);
+        if (!default_streams[device])
+            status = stream_make(device, &default_streams[device], error);
+        *out = default_streams[device];
+        pthread_mutex_unlock(&default_lock);
+        return status;
+    }
+    *out = stream;
+    if ((*out)->magic != STREAM_MAGIC || (*out)->device != device)
+        return misuse(error, call, "no stream of this device (cudaErrorInvalidResourceHandle)");
+    return HR_STATUS_OK;
+}
+
+static hr_status push(fake_stream *s, const fake_work *work, hr_error *error)
+{
+    fake_work *w = malloc(sizeof(*w));
+    if (!w)
+        return fake_error(error, HR_STATUS_NO_MEMORY, "queue", "no memory");
+    *w = *work;
+    atomic_fetch_add_explicit(&counts.work, 1, memory_order_relaxed);
+    if (write(s->in, &w, sizeof(w)) == (ssize_t)sizeof(w))
+        return HR_STATUS_OK;
+    free(w);
+    return fake_error(error, HR_STATUS_ERROR, "queue", "the pipe is broken");
+}
+
+hr_status fake_queue(void *stream, const fake_work *work, hr_error *error)
+{
+    fake_stream *s;
+    HR_TRY(stream_of((uintptr_t)stream <= 2 ? current_device : ((fake_stream *)stream)->device,
+                     stream, "queue", &s, error));
+    return push(s, work, error);
+}
+
+hr_status fake_current(const hr_cuda_launch *l, const char *call, hr_error *error)
+{
+    const fake_stream *s = l->stream;
+    if (!s || s->magic != STREAM_MAGIC || s->device != current_device)
+        return misuse(error, call, "the launch's device is not in use (cudaErrorInvalidContext)");
+    return HR_STATUS_OK;
+}
+
+static hr_status stream_create(int32_t device, void **out, hr_error *error)
+{
+    fake_stream *s;
+    HR_TRY(check_device(device, "stream_create", error));
+    HR_TRY(fake_call("stream_create", error));
+    HR_TRY(stream_make(device, &s, error));
+    atomic_fetch_add(&counts.streams, 1);
+    *out = s;
+    return HR_STATUS_OK;
+}
+
+static void stream_destroy(int32_t device, void *stream)
+{
+    fake_stream *s = stream;
+    fake_work *end = NULL;
+    if (!s || s->magic != STREAM_MAGIC || s->device != device) {
+        (void)misuse(NULL, "", "");
+        return;
+    }
+    if (write(s->in, &end, sizeof(end)) == (ssize_t)sizeof(end))
+        pthread_join(s->thread, NULL);
+    close(s->in);
+    close(s->out);
+    s->magic = 0;
+    free(s);
+    atomic_fetch_sub(&counts.streams, 1);
+}
+
+/* ---- events ---- */
+
+typedef struct ticket { /* one record of an event */
+    atomic_int refs;
+    atomic_bool done;
+    struct timespec at;
+} ticket;
+
+typedef struct fake_event {
+    uint64_t magic;
+    int32_t device;
+    bool timed;
+    ticket *latest; /* NULL: never recorded */
+} fake_event;
+
+static void ticket_unref(ticket *t)
+{
+    if (t && atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) == 1)
+        free(t);
+}
+
+static void ticket_wait(const ticket *t)
+{
+    while (!atomic_load_explicit(&t->done, memory_order_acquire))
+        nap(20);
+}
+
+static void run_signal(fake_work *w)
+{
+    ticket *t = w->to;
+    clock_gettime(CLOCK_MONOTONIC, &t->at);
+    atomic_store_explicit(&t->done, true, memory_order_release);
+    ticket_unref(t);
+}
+
+static void run_await(fake_work *w)
+{
+    ticket_wait(w->to);
+    ticket_unref(w->to);
+}
+
+static hr_status event_create(int32_t device, bool timed, void **out, hr_error *error)
+{
+    HR_TRY(check_device(device, "event_create", error));
+    HR_TRY(fake_call("event_create", error));
+    fake_event *e = calloc(1, sizeof(*e));
+    if (!e)
+        return fake_error(error, HR_STATUS_NO_MEMORY, "event_create", "no memory");
+    *e = (fake_event){.magic = EVENT_MAGIC, .device = device, .timed = timed};
+    atomic_fetch_add(&counts.events, 1);
+    *out = e;
+    return HR_STATUS_OK;
+}
+
+static hr_status event_of(int32_t device, void *event, const char *call, fake_event **out,
+                          hr_error *error)
+{
+    *out = event;
+    if (!event || (*out)->magic != EVENT_MAGIC || (*out)->device != device)
+        return misuse(error, call, "no event of this device (cudaErrorInvalidResourceHandle)");
+    return fake_call(call, error);
+}
+
+static void event_destroy(int32_t device, void *event)
+{
+    fake_event *e = event;
+    if (!e || e->magic != EVENT_MAGIC || e->device != device) {
+        (void)misuse(NULL, "", "");
+        return;
+    }
+    ticket_unref(e->latest);
+    e->magic = 0;
+    free(e);
+    atomic_fetch_sub(&counts.events, 1);
+}
+
+static hr_status event_record(int32_t device, void *event, void *stream, hr_error *error)
+{
+    fake_event *e;
+    fake_stream *s;
+    HR_TRY(event_of(device, event, "event_record", &e, error));
+    HR_TRY(stream_of(device, stream, "event_record", &s, error));
+    ticket *t = calloc(1, sizeof(*t));
+    if (!t)
+        return fake_error(error, HR_STATUS_NO_MEMORY, "event_record", "no memory");
+    atomic_init(&t->refs, 2); /* the event's and the stream's */
+    hr_status status = push(s, &(fake_work){.run = run_signal, .to = t}, error);
+    if (status != HR_STATUS_OK) {
+        free(t);
+        return status;
+    }
+    ticket_unref(e->latest);
+    e->latest = t;
+    return HR_STATUS_OK;
+}
+
+/* Unlike in CUDA the event and the stream have to be of one device: nothing here needs more. */
+static hr_status event_await(int32_t device, void *event, void *stream, hr_error *error)
+{
+    fake_event *e;
+    fake_stream *s;
+    HR_TRY(event_of(device, event, "event_await", &e, error));
+    HR_TRY(stream_of(device, stream, "event_await", &s, error));
+    if (!e->latest)
+        return HR_STATUS_OK;
+    atomic_fetch_add_explicit(&e->latest->refs, 1, memory_order_relaxed);
+    hr_status status = push(s, &(fake_work){.run = run_await, .to = e->latest}, error);
+    if (status != HR_STATUS_OK)
+        ticket_unref(e->latest);
+    return status;
+}
+
+static hr_status event_wait(int32_t device, void *event, hr_error *error)
+{
+    fake_event *e;
+    HR_TRY(event_of(device, event, "event_wait", &e, error));
+    if (e->latest)
+        ticket_wait(e->latest);
+    return HR_STATUS_OK;
+}
+
+static hr_status event_elapsed(void *from, void *to, float *ms, hr_error *error)
+{
+    const fake_event *a = from, *b = to;
+    HR_TRY(fake_call("event_elapsed", error));
+    if (!a->timed || !b->timed || !a->latest || !b->latest || !atomic_load(&a->latest->done) ||
+        !atomic_load(&b->latest->done))
+        return misuse(error, "event_elapsed", "not recorded, or not done (cudaErrorNotReady)");
+    *ms = (float)(b->latest->at.tv_sec - a->latest->at.tv_sec) * 1e3f +
+          (float)(b->latest->at.tv_nsec - a->latest->at.tv_nsec) * 1e-6f;
+    return HR_STATUS_OK;
+}
+
+/* ---- memory ---- */
+
+typedef struct head { /* in front of what is lent, in a guard of its own */
+    uint64_t magic;
+    size_t size;
+    int32_t device; /* -1: pinned */
+} head;
+
+static void *memory_make(size_t size, int32_t device)
+{
+    char *base;
+    size_t whole = (size + 2 * GUARD + GUARD - 1) / GUARD * GUARD;
+    if (whole < size || posix_memalign((void **)&base, GUARD, whole) != 0)
+        return NULL;
+    memset(base, 0xa5, GUARD);
+    memset(base + GUARD, 0xcd, size);
+    memset(base + GUARD + size, 0xa5, whole - GUARD - size);
+    *(head *)base = (head){MEMORY_MAGIC, size, device};
+    HR_POISON(base, GUARD);
+    HR_POISON(base + GUARD + size, whole - GUARD - size);
+    return base + GUARD;
+}
+
+/* Frees it and returns its size; counts what is wrong with it. */
+static size_t memory_free(void *memory, int32_t device)
+{
+    unsigned char *base = (unsigned char *)memory - GUARD;
+    HR_UNPOISON(base, GUARD);
+    head h = *(head *)base;
+    if (h.magic != MEMORY_MAGIC || h.device != device) {
+        atomic_fetch_add(&counts.broken, 1);
+        return 0;
+    }
+    size_t whole = (h.size + 2 * GUARD + GUARD - 1) / GUARD * GUARD;
+    HR_UNPOISON(base + GUARD + h.size, whole - GUARD - h.size);
+    bool broken = false;
+    for (size_t i = sizeof(head); i < GUARD; i++)
+        broken = broken || base[i] != 0xa5;
+    for (size_t i = GUARD + h.size; i < whole; i++)
+        broken = broken || base[i] != 0xa5;
+    atomic_fetch_add(&counts.broken, broken);
+    memset(base, 0xdd, GUARD + h.size);
+    free(base);
+    return h.size;
+}
+
+static hr_status host_alloc(int32_t device, size_t size, void **out, hr_error *error)
+{
+    HR_TRY(check_device(device, "host_alloc", error));
+    HR_TRY(fake_call("host_alloc", error));
+    *out = memory_make(size, -1);
+    if (!*out)
+        return fake_error(error, HR_STATUS_NO_MEMORY, "host_alloc", "out of memory");
+    atomic_fetch_add(&counts.pinned, 1);
+    return HR_STATUS_OK;
+}
+
+static void host_free(void *memory)
+{
+    if (!memory)
+        return;
+    (void)memory_free(memory, -1);
+    atomic_fetch_sub(&counts.pinned, 1);
+}
+
+static hr_status device_alloc(int32_t device, void *stream, size_t size, void **out,
+                              hr_error *error)
+{
+    fake_stream *s;
+    HR_TRY(stream_of(device, stream, "alloc", &s, error));
+    HR_TRY(fake_call("alloc", error));
+    long long bytes = atomic_fetch_add(&counts.bytes, (long long)size) + (long long)size;
+    void *memory = bytes <= settings.memory * settings.devices ? memory_make(size, device) : NULL;
+    if (!memory) {
+        atomic_fetch_sub(&counts.bytes, (long long)size);
+        return fake_error(error, HR_STATUS_NO_MEMORY, "alloc",
+                          "out of memory (cudaErrorMemoryAllocation)");
+    }
+    long long peak = atomic_load(&counts.peak);
+    while (bytes > peak && !atomic_compare_exchange_weak(&counts.peak, &peak, bytes))
+        ;
+    atomic_fetch_add(&counts.allocs, 1);
+    *out = memory;
+    return HR_STATUS_OK;
+}
+
+static void run_free(fake_work *w)
+{
+    atomic_fetch_sub(&counts.bytes, (long long)memory_free(w->to, w->count));
+    atomic_fetch_sub(&counts.allocs, 1);
+}
+
+static void device_free(int32_t device, void *stream, void *memory)
+{
+    fake_stream *s;
+    if (memory && stream_of(device, stream, "free", &s, NULL) == HR_STATUS_OK)
+        (void)push(s, &(fake_work){.run = run_free, .to = memory, .count = device}, NULL);
+}
+
+static void run_copy(fake_work *w)
+{
+    memcpy(w->to, w->from, w->size);
+}
+
+static hr_status copy(int32_t device, void *stream, void *dst, const void *src, size_t size,
+                      hr_error *error)
+{
+    fake_stream *s;
+    HR_TRY(stream_of(device, stream, "copy", &s, error));
+    HR_TRY(fake_call("copy", error));
+    atomic_fetch_add_explicit(&counts.copies, 1, memory_order_relaxed);
+    return push(s, &(fake_work){.run = run_copy, .to = dst, .from = src, .size = size}, error);
+}
+
+static void run_zero(fake_work *w)
+{
+    memset(w->to, 0, w->size);
+}
+
+static hr_status zero(int32_t device, void *stream, void *dst, size_t size, hr_error *error)
+{
+    fake_stream *s;
+    HR_TRY(stream_of(device, stream, "zero", &s, error));
+    HR_TRY(fake_call("zero", error));
+    return push(s, &(fake_work){.run = run_zero, .to = dst, .size = size}, error);
+}
+
+static hr_status use(int32_t device, hr_error *error)
+{
+    HR_TRY(check_device(device, "use", error));
+    HR_TRY(fake_call("use", error));
+    current_device = device;
+    return HR_STATUS_OK;
+}
+
+/* ---- devices ---- */
+
+static hr_status device_count(int32_t *count, hr_error *error)
+{
+    HR_TRY(fake_call("device_count", error));
+    *count = settings.devices;
+    return HR_STATUS_OK;
+}
+
+static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error)
+{
+    HR_TRY(check_device(device, "device_query", error));
+    HR_TRY(fake_call("device_query", error));
+    *out = (hr_cuda_info){.name = "Threads that pretend",
+                          .major = 9,
+                          .multiprocessors = 4,
+                          .memory = (size_t)settings.memory};
+    return HR_STATUS_OK;
+}
+
+/* ---- work ---- */
+
+static void run_copy_all(fake_work *w)
+{
+    const hr_cuda_copy *copies = w->from;
+    for (int32_t i = 0; i < w->count; i++)
+        memcpy(copies[i].dst, copies[i].src, copies[i].size);
+}
+
+static hr_status copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error)
+{
+    HR_TRY(fake_current(l, "copy_all", error));
+    HR_TRY(fake_call("copy_all", error));
+    return fake_queue(
+        l->stream, &(fake_work){.run = run_copy_all, .from = copies.device, .count = count}, error);
+}
+
+static void run_jpeg(fake_work *w)
+{
+    const hr_jpeg_device_image *images = w->from;
+    for (int32_t i = 0; i < w->count; i++) {
+        const hr_jpeg_device_image *image = &images[i];
+        bool damaged = settings.jpeg == 'd' || (settings.jpeg == 'h' && i % 2);
+        if (damaged)
+            *image->status = 1;
+        memset(image->dst, damaged ? 0xee : 0x80,
+               (size_t)image->stride * (size_t)image->window_height);
+    }
+    memset(w->to, 0xcc, w->size); /* scratch, as kernels would use it */
+}
+
+static hr_status jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error)
+{
+    fake_work work = {.run = run_jpeg, .from = images.device, .count = count, .size = 4096};
+    HR_TRY(fake_current(l, "jpeg_decode", error));
+    HR_TRY(fake_call("jpeg_decode", error));
+    HR_TRY(l->scratch(l, work.size, &work.to, error));
+    return fake_queue(l->stream, &work, error);
+}
+
+static void run_nothing(fake_work *w)
+{
+    atomic_store_explicit((atomic_bool *)w->to, true, memory_order_release);
+}
+
+void hr_fake_counts(fake_counts *out)
+{
+    for (int32_t i = 0; i < DEVICES_MAX; i++) {
+        atomic_bool done = false;
+        pthread_mutex_lock(&default_lock);
+        fake_stream *s = default_streams[i];
+        pthread_mutex_unlock(&default_lock);
+        if (s && push(s, &(fake_work){.run = run_nothing, .to = &done}, NULL) == HR_STATUS_OK)
+            while (!atomic_load_explicit(&done, memory_order_acquire))
+                nap(20);
+    }
+    *out = (fake_counts){atomic_load(&counts.allocs),  atomic_load(&counts.pinned),
+                         atomic_load(&counts.streams), atomic_load(&counts.events),
+                         atomic_load(&counts.bytes),   atomic_load(&counts.peak),
+                         atomic_load(&counts.broken),  atomic_load(&counts.misused),
+                         atomic_load(&counts.copies),  atomic_load(&counts.work)};
+}
+
+const hr_cuda_module_def *hr_cuda_module(void)
+{
+    static const hr_cuda_op *const ops[] = {NULL};
+    static const hr_cuda_module_def module = {
+        .abi = HR_CUDA_ABI_VERSION,
+        .struct_size = sizeof(hr_cuda_module_def),
+        .device_count = device_count,
+        .device_query = device_query,
+        .host_alloc = host_alloc,
+        .host_free = host_free,
+        .alloc = device_alloc,
+        .free = device_free,
+        .stream_create = stream_create,
+        .stream_destroy = stream_destroy,
+        .event_create = event_create,
+        .event_destroy = event_destroy,
+        .event_record = event_record,
+        .event_await = event_await,
+        .event_wait = event_wait,
+        .event_elapsed = event_elapsed,
+        .copy = copy,
+        .zero = zero,
+        .use = use,
+        .copy_all = copy_all,
+        .jpeg_decode = jpeg_decode,
+        .program_run = fake_program_run,
+        .ops = ops,
+    };
+    pthread_once(&settings_once, settings_read);
+    return &module;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Device memory, launches and batches, over the fake module. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../gpu/fake_module.h"
+#include "core/batch.h"
+#include "device/device.h"
+#include "test.h"
+
+static fake_counts_fn counts_of;
+static fake_fail_fn fail_at;
+
+static void fake_find(void)
+{
+    setenv("HEADRACE_CUDA_MODULE", HR_FAKE_CUDA, 1);
+    void *lib = dlopen(HR_FAKE_CUDA, RTLD_NOW | RTLD_NODELETE);
+    void *symbols[2] = {lib ? dlsym(lib, "hr_fake_counts") : NULL,
+                        lib ? dlsym(lib, "hr_fake_fail") : NULL};
+    memcpy(&counts_of, &symbols[0], sizeof(counts_of));
+    memcpy(&fail_at, &symbols[1], sizeof(fail_at));
+}
+
+/* What is alive, all together: 0 when everything was given back, and nothing was misused. */
+static long long alive(void)
+{
+    fake_counts c;
+    counts_of(&c);
+    return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
+}
+
+TEST(module_missing)
+{
+    const hr_cuda_module_def *module;
+    hr_device *d = NULL;
+    hr_error error = {0};
+    setenv("HEADRACE_CUDA_MODULE", "/nowhere/libheadrace_cuda.so", 1);
+    CHECK(hr_module_open(&module, &error) == HR_STATUS_ERROR);
+    CHECK(strstr(error.message, "/nowhere/libheadrace_cuda.so"));
+    fake_find();
+    CHECK_OK(hr_module_open(&module, &error), error);
+    CHECK(counts_of && fail_at);
+    CHECK(hr_device_create(&d, 1, 0, &error) == HR_STATUS_ERROR);
+    CHECK(strstr(error.message, "device_id is 1; this machine has 1"));
+    CHECK(alive() == 0);
+}
+
+TEST(buffer_limit)
+{
+    hr_device *d;
+    hr_buffer *a, *b = NULL;
+    hr_error error = {0};
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, 1000, &error), error);
+    CHECK_OK(hr_device_buffer(d, NULL, 800, &a, &error), error);
+    CHECK(hr_buffer_device(a) == 0 && hr_buffer_size(a) == 800);
+    CHECK(hr_device_buffer(d, NULL, 201, &b, &error) == HR_STATUS_NO_MEMORY);
+    CHECK(strstr(error.message, "device_memory_limit"));
+    CHECK_OK(hr_device_buffer(d, NULL, 200, &b, &error), error);
+    hr_buffer_unref(a);
+    hr_device_unref(d); /* the buffer holds it */
+    hr_buffer_unref(b);
+    CHECK(alive() == 0);
+}
+
+/* ---- a launch ---- */
+
+enum { PIECES = 200, PIECE = 3000, STAGERS = 3 };
+
+typedef struct stager {
+    pthread_t thread;
+    hr_launch *launch;
+    hr_staged pieces[PIECES];
+    int32_t first;
+    hr_status status;
+    hr_error error;
+} stager;
+
+static unsigned char byte_of(int32_t piece, int32_t i)
+{
+    return (unsigned char)(piece * 31 + i);
+}
+
+static void *stage_pieces(void *context)
+{
+    stager *s = context;
+    for (int32_t k = s->first; k < PIECES && s->status == HR_STATUS_OK; k += STAGERS) {
+        s->status = s->launch->staging.alloc(&s->launch->staging, PIECE, &s->pieces[k], &s->error);
+        for (int32_t i = 0; i < PIECE && s->status == HR_STATUS_OK; i++)
+            ((unsigned char *)s->pieces[k].host)[i] = byte_of(k, i);
+    }
+    return NULL;
+}
+
+static hr_status stage_all(hr_launch *l, hr_staged *pieces, hr_error *error)
+{
+    stager stagers[STAGERS];
+    hr_status status = HR_STATUS_OK;
+    for (int32_t t = 0; t < STAGERS; t++) {
+        stagers[t] = (stager){.launch = l, .first = t};
+        pthread_create(&stagers[t].thread, NULL, stage_pieces, &stagers[t]);
+    }
+    for (int32_t t = 0; t < STAGERS; t++) {
+        pthread_join(stagers[t].thread, NULL);
+        for (int32_t k = t; k < PIECES; k += STAGERS)
+            pieces[k] = stagers[t].pieces[k];
+        if (stagers[t].status != HR_STATUS_OK) {
+            status = stagers[t].status;
+            *error = stagers[t].error;
+        }
+    }
+    return status;
+}
+
+/* Pieces staged by several threads, gathered by the device into one buffer, behind each other in
+ * reverse; and back into pinned memory. */
+static hr_status gather(hr_launch *l, hr_buffer *dense, hr_buffer *pinned, hr_error *error)
+{
+    const hr_cuda_module_def *module = hr_device_module(l->device);
+    hr_staged pieces[PIECES], records;
+    void *scratch;
+    HR_TRY(stage_all(l, pieces, error));
+    HR_TRY(l->staging.alloc(&l->staging, PIECES * sizeof(hr_cuda_copy), &records, error));
+    hr_cuda_copy *copies = records.host;
+    for (int32_t k = 0; k < PIECES; k++)
+        copies[k] = (hr_cuda_copy){(char *)hr_buffer_data(dense) + (size_t)(PIECES - 1 - k) * PIECE,
+                                   pieces[k].device, PIECE};
+    HR_TRY(module->use(0, error));
+    HR_TRY(l->staging.flush(&l->staging, error));
+    HR_TRY(l->cuda.scratch(&l->cuda, 10000, &scratch, error));
+    HR_TRY(module->zero(0, l->cuda.stream, scratch, 10000, error));
+    HR_TRY(module->copy_all(&l->cuda, records, PIECES, error));
+    HR_TRY(module->copy(0, l->cuda.stream, hr_buffer_data(pinned), hr_buffer_data(dense),
+                        (size_t)PIECES * PIECE, error));
+    HR_TRY(module->event_record(0, l->done, l->cuda.stream, error));
+    return module->event_wait(0, l->done, error);
+}
+
+static hr_status round_trip(hr_device *d, bool *same, hr_error *error)
+{
+    hr_launch *l = NULL;
+    hr_buffer *dense = NULL, *pinned = NULL;
+    hr_status status = hr_launch_create(&l, d, error);
+    if (status == HR_STATUS_OK)
+        status = hr_device_buffer(d, l->cuda.stream, (size_t)PIECES * PIECE, &dense, error);
+    if (status == HR_STATUS_OK)
+        status = hr_device_pinned(d, (size_t)PIECES * PIECE, &pinned, error);
+    if (status == HR_STATUS_OK)
+        status = gather(l, dense, pinned, error);
+    *same = status == HR_STATUS_OK;
+    for (int32_t k = 0; k < PIECES && *same; k++)
+        for (int32_t i = 0; i < PIECE; i++)
+            *same =
+                *same && ((unsigned char *)hr_buffer_data(pinned))[(PIECES - 1 - k) * PIECE + i] ==
+                             byte_of(k, i);
+    if (status != HR_STATUS_OK && l) { /* a failed launch may have work queued */
+        const hr_cuda_module_def *module = hr_device_module(d);
+        if (module->event_record(0, l->done, l->cuda.stream, NULL) == HR_STATUS_OK)
+            (void)module->event_wait(0, l->done, NULL);
+    }
+    hr_launch_destroy(l);
+    hr_buffer_unref(dense);
+    hr_buffer_unref(pinned);
+    return status;
+}
+
+TEST(launch)
+{
+    hr_device *d;
+    hr_error error = {0};
+    bool same = false;
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, (size_t)64 << 20, &error), error);
+    for (int i = 0; i < 3; i++) { /* launches and chunks are used again */
+        CHECK_OK(round_trip(d, &same, &error), error);
+        CHECK(same);
+    }
+    hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
+/* Any call may fail: there is an error, and nothing is lost. */
+TEST(failures)
+{
+    static const char *const kinds[] = {"device_count", "device_query", "stream_create",
+                                        "event_create", "alloc",        "host_alloc",
+                                        "use",          "zero",         "copy_all",
+                                        "copy",         "event_record"};
+    fake_find();
+    for (size_t k = 0; k < HR_COUNT_OF(kinds); k++) {
+        hr_status status = HR_STATUS_ERROR;
+        int n = 0;
+        while (status != HR_STATUS_OK && n < 20) {
+            char spec[64];
+            hr_device *d = NULL;
+            hr_error error = {0};
+            bool same;
+            snprintf(spec, sizeof(spec), "%s:%d", kinds[k], ++n);
+            fail_at(spec);
+            status = hr_device_create(&d, 0, 0, &error);
+            if (status == HR_STATUS_OK)
+                status = round_trip(d, &same, &error);
+            CHECK(status == HR_STATUS_OK || error.message[0]);
+            hr_device_unref(d);
+            fail_at(NULL);
+            CHECK(alive() == 0);
+        }
+        CHECK(n > 1 && n < 20);
+    }
+}
+
+/* ---- batches ---- */
+
+TEST(batch_to_host)
+{
+    hr_device *d;
+    hr_launch *l;
+    hr_batch *batch, *host;
+    hr_buffer *buffer, *pinned;
+    hr_error error = {0};
+    hr_tensor dense;
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, 0, &error), error);
+    CHECK_OK(hr_launch_create(&l, d, &error), error);
+    const hr_cuda_module_def *module = hr_device_module(d);
+    CHECK_OK(hr_device_buffer(d, l->cuda.stream, 24, &buffer, &error), error);
+    CHECK_OK(hr_device_pinned(d, 24, &pinned, &error), error);
+    for (int i = 0; i < 24; i++)
+        ((char *)hr_buffer_data(pinned))[i] = (char)i;
+    CHECK_OK(
+        module->copy(0, l->cuda.stream, hr_buffer_data(buffer), hr_buffer_data(pinned), 24, &error),
+        error);
+    CHECK_OK(module->event_record(0, l->done, l->cuda.stream, &error), error);
+    CHECK_OK(module->event_wait(0, l->done, &error), error);
+    hr_tensor views[2] = {
+        {hr_buffer_data(buffer), HR_DTYPE_UINT8, {2, {3, 4}}, {"HW"}, buffer, NULL},
+        {(char *)hr_buffer_data(buffer) + 12, HR_DTYPE_UINT8, {2, {3, 4}}, {"HW"}, buffer, NULL}};
+    CHECK_OK(hr_batch_create(&batch, views, 2, true, &error), error);
+    hr_buffer_unref(buffer);
+    hr_launch_destroy(l);
+    CHECK(hr_batch_device(batch) == 0);
+    CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
+    CHECK(hr_batch_device(host) == HR_DEVICE_HOST && hr_batch_dense(host, &dense));
+    CHECK(memcmp(dense.data, hr_buffer_data(pinned), 24) == 0);
+    CHECK(strcmp(hr_batch_tensor(host, 1)->layout.name, "HW") == 0);
+    char bytes[12] = {0};
+    CHECK_OK(hr_tensor_copy(hr_batch_tensor(batch, 1), bytes, NULL, true, &error), error);
+    CHECK(memcmp(bytes, (char *)dense.data + 12, 12) == 0);
+    hr_batch_unref(host);
+    hr_batch_unref(batch);
+    hr_buffer_unref(pinned);
+    hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
+/* Memory is given back behind what its user has queued: the user's stream is slow here. */
+TEST(batch_used)
+{
+    hr_device *d;
+    hr_buffer *buffer, *pinned;
+    hr_error error = {0};
+    void *stream, *event;
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, 0, &error), error);
+    const hr_cuda_module_def *module = hr_device_module(d);
+    CHECK_OK(module->stream_create(0, &stream, &error), error);
+    CHECK_OK(module->event_create(0, false, &event, &error), error);
+    CHECK_OK(hr_device_buffer(d, stream, 64, &buffer, &error), error);
+    CHECK_OK(hr_device_pinned(d, 64 * 200, &pinned, &error), error);
+    CHECK_OK(module->zero(0, stream, hr_buffer_data(buffer), 64, &error), error);
+    hr_device_buffer_used(buffer, stream);
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(module->copy(0, stream, (char *)hr_buffer_data(pinned) + 64 * i,
+                              hr_buffer_data(buffer), 64, &error),
+                 error);
+    hr_buffer_unref(buffer);
+    CHECK_OK(module->event_record(0, event, stream, &error), error);
+    CHECK_OK(module->event_wait(0, event, &error), error);
+    for (int i = 0; i < 64 * 200; i++)
+        CHECK(((char *)hr_buffer_data(pinned))[i] == 0);
+    module->event_destroy(0, event);
+    module->stream_destroy(0, stream);
+    hr_buffer_unref(pinned);
+    hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
+TEST_MAIN
