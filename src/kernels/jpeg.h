@@ -23,8 +23,8 @@
 
 enum {
     HR_JPEG_FAST_BITS = 10,  /* index bits of the fast tables */
-    HR_JPEG_LOOKUPS = 3,     /* in the AC table between two refills of 56 bits, so at most ... */
-    HR_JPEG_TOTAL_MAX = 18,  /* ... bits in one of them */
+    HR_JPEG_LOOKUPS = 2,     /* in the AC table between two refills of 56 bits; one of them takes */
+    HR_JPEG_TOTAL_MAX = 18,  /* at most so many, so that the index of a third is there too */
     HR_JPEG_RUN_END = 128,   /* added to the place in the block by an end of block ... */
     HR_JPEG_RUN_SLOW = 192,  /* ... and by symbols that the fast table does not have */
     HR_JPEG_BLOCKS_MAX = 6,  /* blocks in an MCU of the samplings that we take */

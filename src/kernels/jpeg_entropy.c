@@ -2,7 +2,8 @@
  * Copyright The Headrace authors */
 /* Huffman decoding of sequential JPEG. What bounds it is the chain window -> table -> shift, so an
  * entry of the table takes up to two symbols with their values' lengths, and the values, which are
- * not on the chain, are made by arithmetic. One refill for three look-ups, one exit test each. */
+ * not on the chain, are made by arithmetic. Nor is the refill: the index of the look-up after it is
+ * taken from the bits that were there before, of which FAST_BITS are always left. */
 #include "kernels/jpeg.h"
 #include "kernels/level.h"
 
@@ -79,8 +80,8 @@ INLINE int32_t find_symbol(const hr_jpeg_huffman *t, uint64_t window, uint32_t *
 
 INLINE bool decode_dc(bits *b, const hr_jpeg_huffman *t, int32_t *predicted)
 {
-    refill(b);
     uint32_t e = t->fast[b->window >> FAST_SHIFT];
+    refill(b);
     uint32_t length = (e >> 16) & 63, size = e >> 24, total = e & 63;
     if (__builtin_expect(total == 0, 0)) {
         int32_t symbol = find_symbol(t, b->window, &length);
@@ -126,13 +127,14 @@ INLINE int32_t decode_ac(bits *b, const hr_jpeg_huffman *t, int16_t *coef)
     bits r = *b;
     for (;;) {
         uint32_t sum = k << 8, before = k;
-        uint64_t e = 0, window;
+        uint64_t e = 0, window, index = r.window >> FAST_SHIFT;
         refill(&r);
         for (int i = 0; i < HR_JPEG_LOOKUPS; i++) {
             window = r.window;
             before = k;
-            e = t->pair[window >> FAST_SHIFT];
+            e = t->pair[index];
             r.window <<= e & 63;
+            index = r.window >> FAST_SHIFT;
             sum += (uint32_t)e;
             k = (uint8_t)(sum >> 8);
             if (coef) {
@@ -180,7 +182,9 @@ static __attribute__((noinline)) int32_t skip_ac(bits *b, const hr_jpeg_huffman 
 
 INLINE bits open_bits(const hr_jpeg_scan *s)
 {
-    return (bits){s->next, s->window, s->count};
+    bits b = {s->next, s->window, s->count};
+    refill(&b);
+    return b;
 }
 
 INLINE void close_bits(hr_jpeg_scan *s, bits b)
