@@ -25,6 +25,8 @@ typedef struct file {
     size_t size;
     hr_image_info info;
     hr_window window; /* a random crop as training takes it */
+    uint8_t *index;   /* of the whole scan, packed */
+    size_t index_size;
 } file;
 
 static file *files;
@@ -206,6 +208,23 @@ static bool our_decode(const file *f, hr_window w, uint8_t *dst, const hr_kernel
     return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, NULL, &c, &error) == HR_STATUS_OK;
 }
 
+/* The same through the file's index, or making and packing one on the way. */
+static bool our_indexed(const file *f, hr_window w, uint8_t *dst, const uint8_t *packed,
+                        size_t size, uint8_t *into, size_t *found, const hr_kernels *kernels)
+{
+    hr_op_call c = {.arena = arena, .kernels = kernels};
+    hr_codec_request q = {.window = w, .channels = 3, .dst = dst, .stride = (size_t)w.w * 3};
+    hr_jpeg_index index;
+    hr_arena_reset(arena);
+    if (hr_jpeg_index_make(&index, f->size, arena, &error) != HR_STATUS_OK)
+        return false;
+    hr_jpeg_index_unpack(&index, packed, size);
+    bool good = hr_jpeg_decode(f->bytes, f->size, &f->info, &q, &index, &c, &error) == HR_STATUS_OK;
+    if (good && into)
+        *found = hr_jpeg_index_pack(&index, into);
+    return good;
+}
+
 /* Seconds of the stages: markers, tables, taking stuffing out, symbols alone, symbols with the
  * inverse DCT into the same few samples again and again. */
 typedef struct stages {
@@ -346,7 +365,7 @@ static bool run_coded(const file *f, void *batch, const hr_kernels *kernels)
 /* Seconds, the least of all rounds. */
 typedef struct times {
     libjpeg_times lib;
-    double full, crop;
+    double full, crop, indexing, indexed;
     stages stages;
     double resample, normalize,
         batch; /* each with all before it; of one that is decoded, the window */
@@ -364,7 +383,8 @@ static bool measure(const file *f, times *t, uint8_t *const pixels[2], void *con
                     const hr_kernels *kernels)
 {
     hr_window all = {0, 0, f->info.height, f->info.width};
-    size_t bytes = (size_t)f->info.height * (size_t)f->info.width * 3;
+    size_t bytes = (size_t)f->info.height * (size_t)f->info.width * 3, found;
+    static uint8_t scratch[1 << 20];
     double start = now();
     libjpeg_window(f, all, pixels[0]);
     t->lib.full = since(&start);
@@ -382,6 +402,12 @@ static bool measure(const file *f, times *t, uint8_t *const pixels[2], void *con
     t->crop = since(&start);
     bytes = (size_t)f->window.h * (size_t)f->window.w * 3;
     good = good && memcmp(pixels[0], pixels[1], bytes) == 0;
+    start = now();
+    good = our_indexed(f, f->window, pixels[1], NULL, 0, scratch, &found, kernels) && good;
+    t->indexing = since(&start);
+    good = our_indexed(f, f->window, pixels[1], f->index, f->index_size, NULL, NULL, kernels) &&
+           memcmp(pixels[0], pixels[1], bytes) == 0 && good;
+    t->indexed = since(&start);
     start = now();
     good = run_decoded(f, pixels[0], false, batch[0], kernels) && good;
     t->resample = since(&start);
@@ -415,6 +441,8 @@ static void report_all(const times *t)
     double symbols = l->symbols - l->header - l->start;
     report("full", "decode", l->full, "decode", t->full);
     report("crop", "decode", l->crop, "decode", t->crop);
+    report("crop_indexing", "decode", l->crop, "decode", t->indexing);
+    report("crop_indexed", "decode", l->crop, "decode", t->indexed);
     report("crop_to_batch", "crop_plus_normalize", l->crop + t->normalize, "streamed", t->batch);
     report("parse", "read_header", l->header, "markers", s->parse);
     report("tables", "start_decompress", l->start, "tables", s->tables);
@@ -452,6 +480,12 @@ int main(int argc, char **argv)
         largest = HR_MAX(largest, (size_t)files[i].info.width * (size_t)files[i].info.height);
     uint8_t *pixels[2] = {malloc(3 * largest + 1), malloc(3 * largest + 1)};
     void *batch[2] = {malloc(BATCH), malloc(BATCH)};
+    for (size_t i = 0; i < file_count; i++) {
+        hr_window all = {0, 0, files[i].info.height, files[i].info.width};
+        files[i].index = malloc(files[i].size / 32 + 64); /* ten bytes in five hundred */
+        our_indexed(&files[i], all, pixels[0], NULL, 0, files[i].index, &files[i].index_size,
+                    kernels);
+    }
     times *least = calloc(file_count + 1, sizeof *least), mean = {0};
     for (int r = 0; r < rounds; r++) {
         for (size_t i = 0; i < file_count; i++) {

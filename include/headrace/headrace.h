@@ -270,9 +270,13 @@ typedef struct hr_pipeline_options {
     size_t host_memory_limit; /* bytes in outputs and read-ahead; 0: three quarters of memory */
     size_t read_ahead_limit;  /* bytes of files read before they are needed; 0: 64 MiB */
     int64_t max_image_pixels; /* 0: 2^28 */
-    const char *quarantine;   /* append bad files to this file, one a line; or NULL */
-    const char *trace;        /* write a Chrome trace here; NULL: HEADRACE_TRACE decides */
-    const void *checkpoint;   /* state to resume from, or NULL */
+    /* Bytes for indices of JPEG files, which make decoding a window of the same file faster the
+     * next time; 0: none; < 0: 4 GB or a fiftieth of memory, the lesser. */
+    int64_t index_memory_limit;
+    const char *index_cache; /* keep them in this folder, for other processes too; or NULL */
+    const char *quarantine;  /* append bad files to this file, one a line; or NULL */
+    const char *trace;       /* write a Chrome trace here; NULL: HEADRACE_TRACE decides */
+    const void *checkpoint;  /* state to resume from, or NULL */
     size_t checkpoint_size;
     int32_t cpu_level; /* 0: the best this CPU has; 1 base, 3 v3, 4 v4 (also HEADRACE_CPU_LEVEL) */
     int32_t device_id; /* CUDA device for nodes with device "gpu" or "mixed"; < 0: device 0 */

@@ -63,9 +63,9 @@ typedef struct create_args {
     hr_pipeline_options options;
     const char *on_error;
     Py_ssize_t host_memory_limit, read_ahead_limit;
-    long long seed, max_image_pixels;
+    long long seed, max_image_pixels, index_memory_limit;
     int fuse, strict, set_affinity;
-    PyObject *checkpoint, *quarantine, *trace;
+    PyObject *checkpoint, *quarantine, *trace, *index_cache;
 } create_args;
 
 static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
@@ -82,6 +82,8 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             "host_memory_limit",
                             "read_ahead_limit",
                             "max_image_pixels",
+                            "index_memory_limit",
+                            "index_cache",
                             "quarantine",
                             "trace",
                             "checkpoint",
@@ -89,20 +91,22 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             NULL};
     hr_pipeline_options *o = &a->options;
     hr_pipeline_options_init(o);
-    a->seed = -1;
+    a->seed = a->index_memory_limit = -1;
     a->on_error = "raise";
     a->fuse = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "Oii|$iLspppnnLOOOi:Pipeline", names, &a->graph, &o->batch_size,
+            args, kwargs, "Oii|$iLspppnnLLOOOOi:Pipeline", names, &a->graph, &o->batch_size,
             &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
             &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
-            &a->quarantine, &a->trace, &a->checkpoint, &o->cpu_level))
+            &a->index_memory_limit, &a->index_cache, &a->quarantine, &a->trace, &a->checkpoint,
+            &o->cpu_level))
         return -1;
     o->seed = a->seed;
     o->fuse = a->fuse;
     o->strict = a->strict;
     o->set_affinity = a->set_affinity;
     o->max_image_pixels = a->max_image_pixels;
+    o->index_memory_limit = a->index_memory_limit;
     if (a->host_memory_limit < 0 || a->read_ahead_limit < 0 || a->max_image_pixels < 0) {
         PyErr_SetString(
             PyExc_ValueError,
@@ -138,7 +142,7 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 {
     core_state *state = PyType_GetModuleState(type);
     create_args a = {0};
-    PyObject *quarantine = NULL, *trace = NULL;
+    PyObject *quarantine = NULL, *trace = NULL, *index_cache = NULL;
     pipeline_object *self = NULL;
     if (!state || parse_create(args, kwargs, &a) < 0)
         return NULL;
@@ -147,7 +151,8 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         return NULL;
     }
     if (path_of(a.quarantine, &quarantine, &a.options.quarantine) < 0 ||
-        path_of(a.trace, &trace, &a.options.trace) < 0)
+        path_of(a.trace, &trace, &a.options.trace) < 0 ||
+        path_of(a.index_cache, &index_cache, &a.options.index_cache) < 0)
         goto cleanup;
     if (a.checkpoint && a.checkpoint != Py_None) {
         char *data;
@@ -181,6 +186,7 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
 cleanup:
     Py_XDECREF(quarantine);
     Py_XDECREF(trace);
+    Py_XDECREF(index_cache);
     return (PyObject *)self;
 }
 

@@ -60,6 +60,8 @@ class Pipeline(PipelineFacts):
         host_memory_limit: bytes that outputs and read-ahead may hold; 0: three quarters of memory.
         read_ahead_limit: bytes of files to read before they are needed; 0: 64 MiB.
         max_image_pixels: larger pictures are errors; 0: 2 ** 28.
+        index_memory_limit: bytes for indices of JPEG files; 0: none; None: 4 GB or 2 % of memory, the lesser.
+        index_cache: folder to keep them in, also for other processes.
         quarantine: file to which bad files are added, one a line.
         trace: file for a Chrome trace; None: HEADRACE_TRACE says.
 
@@ -100,6 +102,8 @@ class Pipeline(PipelineFacts):
         host_memory_limit: int = 0,
         read_ahead_limit: int = 0,
         max_image_pixels: int = 0,
+        index_memory_limit: int | None = None,
+        index_cache: str | os.PathLike[str] | None = None,
         quarantine: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
     ) -> None:
@@ -157,6 +161,8 @@ class Pipeline(PipelineFacts):
             "host_memory_limit": integers["host_memory_limit"],
             "read_ahead_limit": integers["read_ahead_limit"],
             "max_image_pixels": integers["max_image_pixels"],
+            "index_memory_limit": integers["index_memory_limit"],
+            "index_cache": index_cache,
             "quarantine": quarantine,
             "trace": trace,
         }
@@ -302,7 +308,7 @@ class Pipeline(PipelineFacts):
             seed=-1 if self._seed is None else self._seed,
             set_affinity=bool(self._set_affinity),
             checkpoint=self._engine_state,
-            **self._options,
+            **{name: value for name, value in self._options.items() if value is not None},
         )
         self._check_sources_resume()
         self._pid = os.getpid()

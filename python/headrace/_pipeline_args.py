@@ -43,13 +43,15 @@ _INTEGERS = {
     "host_memory_limit": (0, _INT64),
     "read_ahead_limit": (0, _INT64),
     "max_image_pixels": (0, _INT64),
+    "index_memory_limit": (0, _INT64),
 }
 _OPTIONAL = "batch_size num_threads device_id seed max_streams default_cuda_stream_priority".split()
+_OPTIONAL += ["index_memory_limit"]
 _BOOLS = (
     "exec_pipelined exec_async exec_dynamic experimental_exec_dynamic set_affinity fuse strict "
 )
 _BOOLS += "enable_memory_stats enable_checkpointing"
-_PATHS = ("quarantine", "trace")
+_PATHS = ("quarantine", "trace", "index_cache")
 _ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
 
 

@@ -30,7 +30,8 @@ def to_bytes(pipeline: Any) -> bytes:
 
 
 def _parameters(pipeline: Any) -> dict[str, Any]:
-    own = {k: v for k, v in pipeline._options.items() if k not in ("quarantine", "trace")}
+    paths = ("quarantine", "trace", "index_cache")
+    own = {k: v for k, v in pipeline._options.items() if k not in paths}
     return {
         "batch_size": pipeline._max_batch_size,
         "num_threads": pipeline._num_threads,

@@ -7,6 +7,7 @@
 #include "codecs/bytes.h"
 #include "codecs/exif.h"
 #include "codecs/jpeg/decoder.h"
+#include "io/cache.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -336,16 +337,57 @@ static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_i
     return HR_STATUS_OK;
 }
 
+/* ---- our own decoder, with the index that was kept of the file ---- */
+
+typedef struct indexed_reader {
+    hr_jpeg_reader *inner;
+    int64_t left; /* rows */
+    hr_cache *cache;
+    hr_hash key;
+    hr_jpeg_index index;
+    hr_arena *arena;
+} indexed_reader;
+
 static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_info *info,
                            const hr_codec_request *request, hr_op_call *c, void **reader,
                            hr_error *error)
 {
-    return hr_jpeg_open(bytes, size, info, request, NULL, c, (hr_jpeg_reader **)reader, error);
+    indexed_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
+    if (!r)
+        return HR_STATUS_NO_MEMORY;
+    *r = (indexed_reader){
+        .left = request->window.h, .cache = hr_task_cache(c->task), .arena = c->arena};
+    if (r->cache) {
+        const uint8_t *packed;
+        size_t packed_size;
+        HR_TRY(hr_jpeg_index_make(&r->index, size, c->arena, error));
+        r->key = hr_cache_key(r->cache, bytes, size);
+        if (hr_cache_get(r->cache, &r->key, c->arena, &packed, &packed_size))
+            hr_jpeg_index_unpack(&r->index, packed, packed_size);
+    }
+    *reader = r;
+    return hr_jpeg_open(bytes, size, info, request, r->cache ? &r->index : NULL, c, &r->inner,
+                        error);
+}
+
+/* The last row is there, and no damage was seen. */
+static void keep_index(indexed_reader *r)
+{
+    if (!r->cache || r->index.count == r->index.known)
+        return;
+    uint8_t *packed = hr_arena_alloc(r->arena, (size_t)r->index.count * HR_JPEG_PACKED, NULL);
+    if (packed)
+        hr_cache_put(r->cache, &r->key, packed, hr_jpeg_index_pack(&r->index, packed));
 }
 
 static hr_status read_rows_of(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error)
 {
-    return hr_jpeg_read(reader, dst, stride, rows, error);
+    indexed_reader *r = reader;
+    HR_TRY(hr_jpeg_read(r->inner, dst, stride, rows, error));
+    r->left -= rows;
+    if (r->left == 0)
+        keep_index(r);
+    return HR_STATUS_OK;
 }
 
 /* Ours first. What it leaves, unusual files and damaged ones, libjpeg-turbo decodes from the start:
@@ -354,7 +396,11 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
     hr_arena_mark mark = hr_arena_save(c->arena);
-    hr_status status = hr_jpeg_decode(bytes, size, info, request, NULL, c, error);
+    void *reader;
+    hr_status status = open_rows(bytes, size, info, request, c, &reader, error);
+    if (status == HR_STATUS_OK)
+        status =
+            read_rows_of(reader, request->dst, request->stride, (int32_t)request->window.h, error);
     hr_arena_restore(c->arena, mark);
     if (status != HR_STATUS_NOT_FUSABLE)
         return status;

@@ -145,6 +145,11 @@ int64_t hr_task_max_pixels(const hr_task *task)
     return task && task->pipeline ? task->pipeline->options.max_image_pixels : (int64_t)1 << 28;
 }
 
+hr_cache *hr_task_cache(const hr_task *task)
+{
+    return task && task->pipeline ? task->pipeline->cache : NULL;
+}
+
 hr_status hr_pipeline_errors(hr_pipeline *p, char **json, hr_error *error)
 {
     hr_text t = {0};

@@ -12,6 +12,7 @@
 
 #include "core/batch.h"
 #include "core/core.h"
+#include "io/cache.h"
 #include "io/readahead.h"
 #include "plan/plan.h"
 #include "readers/sampler.h"
@@ -145,6 +146,7 @@ struct hr_pipeline {
     int32_t crossing_count;
     hr_pool *pool;
     hr_readahead *readahead;
+    hr_cache *cache; /* of indices, or NULL */
     const struct hr_kernels *kernels;
     hr_stall stall;
     hr_trace *trace;

@@ -12,6 +12,7 @@
 
 #define READ_AHEAD_THREADS 4
 #define READ_AHEAD_LIMIT ((size_t)64 << 20)
+#define INDEX_MEMORY_LIMIT ((size_t)4000000000)
 #define MAX_IMAGE_PIXELS ((int64_t)1 << 28)
 
 void hr_pipeline_options_init(hr_pipeline_options *options)
@@ -23,6 +24,7 @@ void hr_pipeline_options_init(hr_pipeline_options *options)
         .prefetch_queue_depth = 2,
         .seed = -1,
         .fuse = true,
+        .index_memory_limit = -1,
         .device_id = HR_DEVICE_HOST,
     };
 }
@@ -52,10 +54,11 @@ static hr_status check_options(hr_pipeline_options *o, hr_error *error)
     if (o->max_image_pixels < 0)
         return hr_fail(error, HR_STATUS_VALUE, "max_image_pixels is %lld; allowed are 0 and more",
                        (long long)o->max_image_pixels);
-    if (!o->host_memory_limit) {
-        long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-        o->host_memory_limit = pages > 0 && size > 0 ? (size_t)pages / 4 * 3 * (size_t)size : 0;
-    }
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
+    o->host_memory_limit = o->host_memory_limit ? o->host_memory_limit : memory / 4 * 3;
+    if (o->index_memory_limit < 0)
+        o->index_memory_limit = (int64_t)HR_MIN(INDEX_MEMORY_LIMIT, memory / 50);
     o->read_ahead_limit = o->read_ahead_limit ? o->read_ahead_limit : READ_AHEAD_LIMIT;
     o->max_image_pixels = o->max_image_pixels ? o->max_image_pixels : MAX_IMAGE_PIXELS;
     return HR_STATUS_OK;
@@ -120,6 +123,9 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
+    if (p->options.index_memory_limit > 0)
+        HR_TRY(hr_cache_create(&p->cache, (size_t)p->options.index_memory_limit,
+                               p->options.index_cache, error));
     HR_TRY(make_states(p, error));
     HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,
                                p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, p->stall.read_us,
@@ -161,7 +167,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
         return status;
     }
     p->options.checkpoint = NULL; /* borrowed from the caller: not valid any more */
-    p->options.trace = p->options.quarantine = NULL;
+    p->options.trace = p->options.quarantine = p->options.index_cache = NULL;
     *out = p;
     return HR_STATUS_OK;
 }
@@ -202,6 +208,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
         hr_graph_destroy(p->graph);
     hr_json_destroy(p->resume);
     hr__bad_fini(p);
+    hr_cache_destroy(p->cache);
     hr_pool_unref(p->pool);
     hr_free(p->sources);
     hr_free(p->taken_position);

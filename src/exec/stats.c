@@ -9,6 +9,7 @@ typedef struct snapshot {
     hr_worker_stats sum; /* over workers */
     hr_readahead_stats io;
     int64_t wall_ns, wait_ns, consumer_ns, runs, samples, bad, start_up_ns;
+    hr_cache_stats index;
     size_t lent, peak;
     bool fed;
 } snapshot;
@@ -47,6 +48,8 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
         s->fed = s->fed || !p->sources[k].reader;
     pthread_mutex_unlock(&p->lock);
     hr_readahead_stats_get(p->readahead, &s->io);
+    if (p->cache)
+        hr_cache_stats_get(p->cache, &s->index);
     s->lent = hr_pool_lent(p->pool);
     s->peak = hr_pool_peak(p->pool);
     return HR_STATUS_OK;
@@ -82,6 +85,12 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     hr_text_append(&t,
                    "\"files_read\": %lld, \"bytes_read\": %lld, \"read_ahead_peak_bytes\": %lld, ",
                    (long long)s.io.files, (long long)s.io.bytes, (long long)s.io.peak_bytes);
+    hr_text_append(&t,
+                   "\"index_files\": %lld, \"index_bytes\": %lld, \"index_hits\": %lld, "
+                   "\"index_misses\": %lld, \"index_refused\": %lld, \"index_unwritten\": %lld, ",
+                   (long long)s.index.values, (long long)s.index.bytes, (long long)s.index.hits,
+                   (long long)s.index.misses, (long long)s.index.refused,
+                   (long long)s.index.unwritten);
     hr_text_append(&t, "\"memory_bytes\": %zu, \"memory_peak_bytes\": %zu, \"operators\": [",
                    s.lent, s.peak);
     for (int32_t i = 0; i < p->plan->order_count; i++) {

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/hash.h"
+
 typedef enum hr_cpu_level {
     HR_CPU_LEVEL_AUTO = 0,
     HR_CPU_LEVEL_BASE, /* x86-64 (SSE2), or any other machine */
@@ -83,6 +85,9 @@ typedef struct hr_kernels {
     void (*f16_to_f32)(float *dst, const uint16_t *src, size_t n);
     /* dst and src do not overlap. */
     void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
+
+    /* ---- telling contents apart ---- */
+    hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);
 
     /* ---- JPEG; kernels/jpeg.h ---- */
     /* Decodes the next `mcus` MCUs and moves the blocks' dst on; `skip`: only past them, writing

@@ -49,6 +49,9 @@ void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uin
                                      int32_t channels, const float *mean, const float *mul,
                                      int mirror);
 
+/* hash.c */
+hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
+
 /* jpeg_entropy.c */
 bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
 bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A table in many parts, each with its lock, which is held for as long as it takes to copy a value
+ * of some kilobytes: a few hundred nanoseconds in the hundreds of microseconds that a decode takes.
+ * So no reader holds on to a value, and there is nothing to count. */
+#include "io/cache.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "io/cache_folder.h"
+#include "kernels/kernels.h"
+
+enum {
+    PARTS = 64,
+    SLOTS_MIN = 16,
+    IN_MEMORY = -1,
+    BLOCK_EXTRA = 16 /* bytes that malloc takes for itself */
+};
+
+typedef struct slot {
+    hr_hash key;
+    union {
+        uint8_t *value;
+        int64_t offset;
+    } at;
+    uint32_t size; /* 0: the slot is free */
+    int32_t file;  /* or IN_MEMORY */
+} slot;
+
+typedef struct part {
+    pthread_mutex_t lock;
+    slot *slots;
+    size_t capacity, count; /* a power of two; taken */
+    char apart[64];         /* from the next one, which other threads write to */
+} part;
+
+struct hr_cache {
+    part part[PARTS];
+    hr_hash_key hash_key;
+    const hr_kernels *kernels;
+    size_t limit;
+    atomic_size_t used;
+    atomic_int_least64_t hits, misses, refused, unwritten;
+    hr_cache_folder *folder;
+};
+
+static part *part_of(hr_cache *cache, const hr_hash *key)
+{
+    return &cache->part[key->word[1] % PARTS];
+}
+
+static bool reserve(hr_cache *cache, size_t bytes)
+{
+    size_t before = atomic_fetch_add(&cache->used, bytes);
+    if (before <= cache->limit && bytes <= cache->limit - before)
+        return true;
+    atomic_fetch_sub(&cache->used, bytes);
+    return false;
+}
+
+/* The key's slot, or the free one where it goes. There always is a free one. */
+static slot *find(slot *slots, size_t capacity, const hr_hash *key)
+{
+    size_t i = (size_t)key->word[0];
+    for (;; i++) {
+        slot *s = &slots[i & (capacity - 1)];
+        if (s->size == 0 || (s->key.word[0] == key->word[0] && s->key.word[1] == key->word[1]))
+            return s;
+    }
+}
+
+/* Room for one more; lock held. */
+static bool grow(hr_cache *cache, part *p)
+{
+    if (4 * (p->count + 1) <= 3 * p->capacity)
+        return true;
+    size_t capacity = HR_MAX(2 * p->capacity, SLOTS_MIN), bytes = capacity * sizeof(slot);
+    if (!reserve(cache, bytes))
+        return false;
+    slot *slots = hr_calloc(capacity, sizeof(slot), NULL);
+    if (!slots) {
+        atomic_fetch_sub(&cache->used, bytes);
+        return false;
+    }
+    for (size_t i = 0; i < p->capacity; i++)
+        if (p->slots[i].size > 0)
+            *find(slots, capacity, &p->slots[i].key) = p->slots[i];
+    atomic_fetch_sub(&cache->used, p->capacity * sizeof(slot));
+    hr_free(p->slots);
+    p->slots = slots;
+    p->capacity = capacity;
+    return true;
+}
+
+static void drop_value(hr_cache *cache, slot *s)
+{
+    if (s->size == 0 || s->file != IN_MEMORY)
+        return;
+    atomic_fetch_sub(&cache->used, s->size + BLOCK_EXTRA);
+    hr_free(s->at.value);
+}
+
+static void refuse(hr_cache *cache, slot *s)
+{
+    drop_value(cache, s);
+    atomic_fetch_add(&cache->refused, 1);
+}
+
+/* Takes the value over, unless there is one as long already. */
+static void insert(hr_cache *cache, slot *fresh)
+{
+    part *p = part_of(cache, &fresh->key);
+    pthread_mutex_lock(&p->lock);
+    slot *s = p->capacity > 0 ? find(p->slots, p->capacity, &fresh->key) : NULL;
+    if (s && s->size >= fresh->size) {
+        drop_value(cache, fresh);
+    } else if (s && s->size > 0) {
+        drop_value(cache, s);
+        *s = *fresh;
+    } else if (grow(cache, p)) {
+        *find(p->slots, p->capacity, &fresh->key) = *fresh;
+        p->count++;
+    } else {
+        refuse(cache, fresh);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+static void on_found(void *context, const hr_hash *key, const hr_cache_place *place)
+{
+    slot s = {.key = *key, .size = place->size, .file = place->file};
+    s.at.offset = place->offset;
+    insert(context, &s);
+}
+
+hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, hr_error *error)
+{
+    uint32_t seed[4] = {0};
+    hr_cache *cache = hr_calloc(1, sizeof(*cache), error);
+    if (!cache)
+        return HR_STATUS_NO_MEMORY;
+    cache->limit = limit;
+    cache->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
+    for (int i = 0; i < PARTS; i++)
+        pthread_mutex_init(&cache->part[i].lock, NULL);
+    if (folder) {
+        hr_status status = hr_cache_folder_open(&cache->folder, folder, on_found, cache, error);
+        if (status != HR_STATUS_OK) {
+            hr_cache_destroy(cache);
+            return status;
+        }
+        cache->hash_key = *hr_cache_folder_key(cache->folder);
+    } else {
+        /* without random bytes keys can be foreseen, which is no reason not to work */
+        (void)!getrandom(seed, sizeof(seed), GRND_NONBLOCK);
+        hr_cache_expand_key(&cache->hash_key, seed);
+    }
+    *out = cache;
+    return HR_STATUS_OK;
+}
+
+void hr_cache_destroy(hr_cache *cache)
+{
+    if (!cache)
+        return;
+    hr_cache_folder_close(cache->folder);
+    for (int i = 0; i < PARTS; i++) {
+        part *p = &cache->part[i];
+        for (size_t k = 0; k < p->capacity; k++)
+            drop_value(cache, &p->slots[k]);
+        hr_free(p->slots);
+        pthread_mutex_destroy(&p->lock);
+    }
+    hr_free(cache);
+}
+
+hr_hash hr_cache_key(const hr_cache *cache, const void *data, size_t size)
+{
+    return cache->kernels->hash(&cache->hash_key, data, size);
+}
+
+/* The slot as it is; a value in memory is copied, if there is an arena, while the lock is held. */
+static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *out)
+{
+    part *p = part_of(cache, key);
+    pthread_mutex_lock(&p->lock);
+    bool found = false;
+    if (p->capacity > 0) {
+        *out = *find(p->slots, p->capacity, key);
+        found = out->size > 0;
+    }
+    if (found && arena && out->file == IN_MEMORY) {
+        uint8_t *copy = hr_arena_alloc(arena, out->size, NULL);
+        if (copy)
+            memcpy(copy, out->at.value, out->size);
+        out->at.value = copy;
+        found = copy != NULL;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return found;
+}
+
+static bool read_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *s)
+{
+    hr_cache_place place = {.offset = s->at.offset, .size = s->size, .file = s->file};
+    s->at.value = hr_arena_alloc(arena, s->size, NULL);
+    return s->at.value && hr_cache_folder_read(cache->folder, key, &place, s->at.value);
+}
+
+bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
+                  size_t *size)
+{
+    slot s = {.size = 0};
+    bool found = look_up(cache, key, arena, &s);
+    if (!found && cache->folder && hr_cache_folder_refresh(cache->folder))
+        found = look_up(cache, key, arena, &s);
+    if (found && s.file != IN_MEMORY)
+        found = read_file(cache, key, arena, &s);
+    atomic_fetch_add_explicit(found ? &cache->hits : &cache->misses, 1, memory_order_relaxed);
+    if (!found)
+        return false;
+    *value = s.at.value;
+    *size = s.size;
+    return true;
+}
+
+void hr_cache_put(hr_cache *cache, const hr_hash *key, const void *value, size_t size)
+{
+    slot s = {.size = 0}, fresh = {.key = *key, .size = (uint32_t)size, .file = IN_MEMORY};
+    hr_cache_place place;
+    if (size == 0 || size > HR_CACHE_VALUE_MAX || (look_up(cache, key, NULL, &s) && s.size >= size))
+        return;
+    if (cache->folder && hr_cache_folder_append(cache->folder, key, value, size, &place)) {
+        on_found(cache, key, &place);
+        return;
+    }
+    atomic_fetch_add(&cache->unwritten, cache->folder != NULL);
+    if (!reserve(cache, size + BLOCK_EXTRA)) {
+        atomic_fetch_add(&cache->refused, 1);
+        return;
+    }
+    fresh.at.value = hr_calloc(1, size, NULL);
+    if (!fresh.at.value) {
+        atomic_fetch_sub(&cache->used, size + BLOCK_EXTRA);
+        return;
+    }
+    memcpy(fresh.at.value, value, size);
+    insert(cache, &fresh);
+}
+
+void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out)
+{
+    *out = (hr_cache_stats){.bytes = (int64_t)atomic_load(&cache->used),
+                            .hits = atomic_load(&cache->hits),
+                            .misses = atomic_load(&cache->misses),
+                            .refused = atomic_load(&cache->refused),
+                            .unwritten = atomic_load(&cache->unwritten)};
+    for (int i = 0; i < PARTS; i++) {
+        part *p = &cache->part[i];
+        pthread_mutex_lock(&p->lock);
+        out->values += (int64_t)p->count;
+        pthread_mutex_unlock(&p->lock);
+    }
+}
