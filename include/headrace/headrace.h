@@ -154,6 +154,17 @@ HR_API hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32
 /* Takes memory of the caller's as a buffer: `release(context)` runs once nobody holds it. */
 HR_API hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
                                  void *context, hr_error *error);
+/* The same of a CUDA device's memory: what is queued on `stream` (a cudaStream_t) by now comes
+ * before whatever is done with it, and `release` comes after that. */
+HR_API hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t device,
+                                      void *stream, hr_release_fn release, void *context,
+                                      hr_error *error);
+/* As hr_batch_create with a copy, into the memory of a CUDA device: copied in the order of
+ * `stream`, so that what is queued there from now on may overwrite or free the originals, which lie
+ * on the device or in pinned memory; with `wait` they are the caller's again at once, and may lie
+ * in any memory of the host. */
+HR_API hr_status hr_batch_copy_cuda(hr_batch **out, const hr_tensor *tensors, int32_t count,
+                                    int32_t device, void *stream, bool wait, hr_error *error);
 HR_API hr_batch *hr_batch_ref(hr_batch *batch);
 HR_API void hr_batch_unref(hr_batch *batch);
 HR_API int32_t hr_batch_size(const hr_batch *batch);

@@ -160,6 +160,11 @@ hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *err
 
 /* ---- hr_batch_create ---- */
 
+static int32_t device_of(const hr_tensor *t)
+{
+    return t->buffer ? hr_buffer_device(t->buffer) : HR_DEVICE_HOST;
+}
+
 /* Checks the callers' tensors; sums what their copies and their texts need. */
 static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_copy, bool *dense,
                                size_t *data, size_t *text, hr_error *error)
@@ -182,6 +187,8 @@ static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_
             return hr_fail(error, HR_STATUS_VALUE, "sample %d has an impossible shape", (int)i);
         if (no_copy && !t->buffer)
             return hr_fail(error, HR_STATUS_VALUE, "sample %d has no buffer to refer to", (int)i);
+        if (device_of(t) != (no_copy ? device_of(first) : HR_DEVICE_HOST))
+            return hr_fail(error, HR_STATUS_ERROR, "sample %d lies on another device", (int)i);
         if (bytes > 0 && !t->data)
             return hr_fail(error, HR_STATUS_VALUE, "sample %d has no data", (int)i);
         *dense = *dense && hr_shape_equal(&t->shape, &first->shape);

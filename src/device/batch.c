@@ -30,6 +30,7 @@ static hr_status copy_queue(const hr_cuda_module_def *module, const hr_tensor *t
     size_t bytes;
     if (!hr_tensor_bytes(t, &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
+    hr_device_buffer_await(t->buffer, stream);
     return bytes == 0
                ? HR_STATUS_OK
                : module->copy(hr_buffer_device(t->buffer), stream, dst, t->data, bytes, error);
@@ -62,7 +63,10 @@ hr_status hr_tensor_copy(const hr_tensor *tensor, void *dst, void *stream, bool 
     }
     HR_TRY(hr_module_open(&module, error));
     HR_TRY(copy_queue(module, tensor, dst, stream, error));
-    return wait ? stream_wait(module, device, stream, error) : HR_STATUS_OK;
+    if (wait)
+        return stream_wait(module, device, stream, error);
+    hr_device_buffer_used(tensor->buffer, stream);
+    return HR_STATUS_OK;
 }
 
 /* Room in host memory for every sample, one behind the other. */

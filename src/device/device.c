@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The device and its counted memory. Freed memory goes back to the CUDA runtime's stream-ordered
- * pool, behind whatever the memory's users have queued. */
+/* The device, what its memory's limit counts, and pinned memory. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -89,77 +88,6 @@ hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error)
 void hr__device_discharge(hr_device *d, size_t size)
 {
     atomic_fetch_sub_explicit(&d->used, size, memory_order_relaxed);
-}
-
-#define USERS_MAX 4
-
-typedef struct memory { /* behind a buffer */
-    hr_device *device;
-    void *data;
-    size_t size;
-    pthread_mutex_t lock;
-    void *users[USERS_MAX]; /* streams that may be using it */
-    int32_t user_count;
-} memory;
-
-/* What a user has queued comes first; without an event for that, it is waited for. */
-static void memory_release(void *context)
-{
-    memory *m = context;
-    hr_device *d = m->device;
-    for (int32_t i = 0; i < m->user_count; i++) {
-        void *event;
-        if (d->module->event_create(d->id, false, &event, NULL) != HR_STATUS_OK)
-            continue;
-        if (d->module->event_record(d->id, event, m->users[i], NULL) == HR_STATUS_OK)
-            (void)d->module->event_await(d->id, event, d->free_stream, NULL);
-        d->module->event_destroy(d->id, event);
-    }
-    d->module->free(d->id, d->free_stream, m->data);
-    hr__device_discharge(d, m->size);
-    pthread_mutex_destroy(&m->lock);
-    hr_free(m);
-    hr_device_unref(d);
-}
-
-hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **out,
-                           hr_error *error)
-{
-    memory *m = hr_calloc(1, sizeof(*m), error);
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
-    hr_status status = hr__device_charge(d, size, error);
-    if (status != HR_STATUS_OK) {
-        hr_free(m);
-        return status;
-    }
-    status = d->module->alloc(d->id, stream, size, &m->data, error);
-    if (status != HR_STATUS_OK) {
-        hr__device_discharge(d, size);
-        hr_free(m);
-        return status;
-    }
-    pthread_mutex_init(&m->lock, NULL);
-    m->device = hr__device_ref(d);
-    m->size = size;
-    status = hr_buffer_adopt_device(out, m->data, size, d->id, memory_release, m, error);
-    if (status != HR_STATUS_OK)
-        memory_release(m);
-    return status;
-}
-
-void hr_device_buffer_used(hr_buffer *buffer, void *stream)
-{
-    memory *m = hr_buffer_context(buffer, memory_release);
-    if (!m)
-        return;
-    pthread_mutex_lock(&m->lock);
-    bool known = false;
-    for (int32_t i = 0; i < m->user_count; i++)
-        known = known || m->users[i] == stream;
-    if (!known && m->user_count < USERS_MAX)
-        m->users[m->user_count++] = stream;
-    pthread_mutex_unlock(&m->lock);
 }
 
 /* ---- pinned host memory ---- */

@@ -25,8 +25,12 @@ hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **
                            hr_error *error);
 /* Pinned host memory. */
 hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error *error);
-/* The buffer of hr_device_buffer is used on this stream: its memory is taken back only when what
- * is queued there by then is done. */
+/* What is queued on the stream from now on finds the buffer's bytes there, also those that another
+ * stream is still writing to foreign memory (hr_buffer_adopt_cuda, hr_batch_copy_cuda). The host's
+ * buffers are passed over, here and below. */
+void hr_device_buffer_await(hr_buffer *buffer, void *stream);
+/* The same, and the buffer is used on this stream, which lives longer than the buffer: its memory
+ * is taken back only when what is queued there by then is done. */
 void hr_device_buffer_used(hr_buffer *buffer, void *stream);
 
 /* ---- launches ---- */

@@ -271,6 +271,13 @@ TEST(batch_used)
     CHECK_OK(hr_device_buffer(d, stream, 64, &buffer, &error), error);
     CHECK_OK(hr_device_pinned(d, 64 * 200, &pinned, &error), error);
     CHECK_OK(module->zero(0, stream, hr_buffer_data(buffer), 64, &error), error);
+    for (uintptr_t i = 0; i < 3; i++) /* the default stream has three names */
+        hr_device_buffer_used(buffer, (void *)i);
+    void *others[9];
+    for (int i = 0; i < 9; i++) {
+        CHECK_OK(module->stream_create(0, &others[i], &error), error);
+        hr_device_buffer_used(buffer, others[i]);
+    }
     hr_device_buffer_used(buffer, stream);
     for (int i = 0; i < 200; i++)
         CHECK_OK(module->copy(0, stream, (char *)hr_buffer_data(pinned) + 64 * i,
@@ -283,8 +290,108 @@ TEST(batch_used)
         CHECK(((char *)hr_buffer_data(pinned))[i] == 0);
     module->event_destroy(0, event);
     module->stream_destroy(0, stream);
+    for (int i = 0; i < 9; i++)
+        module->stream_destroy(0, others[i]);
     hr_buffer_unref(pinned);
     hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
+/* ---- other people's memory ---- */
+
+typedef struct foreign { /* a slow stream's result, and somebody who waits for it to be let go */
+    const hr_cuda_module_def *module;
+    void *stream, *data;
+    int32_t *pinned;
+    int released;
+} foreign;
+
+static void foreign_release(void *context)
+{
+    ((foreign *)context)->released++;
+}
+
+/* The last of many copies to `data` is still to come. */
+static hr_status foreign_make(foreign *f, hr_error *error)
+{
+    HR_TRY(hr_module_open(&f->module, error));
+    HR_TRY(f->module->stream_create(0, &f->stream, error));
+    HR_TRY(f->module->host_alloc(0, 100 * sizeof(int32_t), (void **)&f->pinned, error));
+    HR_TRY(f->module->alloc(0, f->stream, 4 * sizeof(int32_t), &f->data, error));
+    for (int32_t i = 0; i < 100; i++)
+        f->pinned[i] = i;
+    for (int32_t i = 0; i < 100; i += 4)
+        HR_TRY(f->module->copy(0, f->stream, f->data, f->pinned + i, 4 * sizeof(int32_t), error));
+    return HR_STATUS_OK;
+}
+
+static void foreign_free(foreign *f)
+{
+    f->module->free(0, f->stream, f->data);
+    f->module->stream_destroy(0, f->stream);
+    f->module->host_free(f->pinned);
+}
+
+TEST(adopt)
+{
+    foreign f = {0};
+    hr_error error = {0};
+    hr_buffer *buffer;
+    hr_batch *batch, *host;
+    void *user;
+    fake_find();
+    CHECK_OK(foreign_make(&f, &error), error);
+    CHECK_OK(hr_buffer_adopt_cuda(&buffer, f.data, 16, 0, f.stream, foreign_release, &f, &error),
+             error);
+    hr_tensor view = {f.data, HR_DTYPE_INT32, {1, {4}}, {""}, buffer, NULL};
+    CHECK(hr_batch_create(&batch, &view, 1, false, &error) == HR_STATUS_ERROR);
+    CHECK_OK(hr_batch_create(&batch, &view, 1, true, &error), error);
+    hr_buffer_unref(buffer);
+    CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
+    const int32_t *values = hr_batch_tensor(host, 0)->data;
+    for (int32_t i = 0; i < 4; i++)
+        CHECK(values[i] == 96 + i);
+    CHECK_OK(f.module->stream_create(0, &user, &error), error);
+    int32_t *late = f.pinned; /* a user whose copy is still to come when the batch is let go */
+    CHECK_OK(hr_tensor_copy(hr_batch_tensor(batch, 0), late, user, false, &error), error);
+    CHECK(f.released == 0);
+    hr_batch_unref(batch);
+    CHECK(f.released == 1 && late[3] == 99);
+    hr_batch_unref(host);
+    f.module->stream_destroy(0, user);
+    foreign_free(&f);
+    CHECK(alive() == 0);
+}
+
+TEST(copy_to_device)
+{
+    foreign f = {0};
+    hr_error error = {0};
+    hr_batch *batch, *host;
+    int32_t own[3] = {7, 8, 9};
+    fake_find();
+    CHECK_OK(foreign_make(&f, &error), error);
+    hr_tensor views[2] = {{f.data, HR_DTYPE_INT32, {1, {4}}, {"X"}, NULL, NULL},
+                          {f.data, HR_DTYPE_INT32, {1, {2}}, {"X"}, NULL, NULL}};
+    CHECK_OK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error), error);
+    CHECK_OK(f.module->zero(0, f.stream, f.data, 16, &error), error); /* behind the copies */
+    CHECK(hr_batch_device(batch) == 0 && hr_batch_size(batch) == 2);
+    CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
+    CHECK(((int32_t *)hr_batch_tensor(host, 0)->data)[3] == 99);
+    CHECK(((int32_t *)hr_batch_tensor(host, 1)->data)[1] == 97);
+    hr_batch_unref(host);
+    hr_batch_unref(batch);
+    hr_tensor mine = {own, HR_DTYPE_INT32, {1, {3}}, {""}, NULL, NULL};
+    CHECK_OK(hr_batch_copy_cuda(&batch, &mine, 1, 0, NULL, true, &error), error);
+    own[2] = 0;
+    CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
+    CHECK(((int32_t *)hr_batch_tensor(host, 0)->data)[2] == 9);
+    hr_batch_unref(host);
+    hr_batch_unref(batch);
+    fail_at("copy:1");
+    CHECK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error) == HR_STATUS_ERROR);
+    fail_at(NULL);
+    foreign_free(&f);
     CHECK(alive() == 0);
 }
 

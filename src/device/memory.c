@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Buffers of device memory: ours, which goes back to the CUDA runtime's stream-ordered pool behind
+ * whatever its users have queued, and other people's. */
+#include <pthread.h>
+#include <string.h>
+
+#include "core/batch.h"
+#include "device/launch.h"
+
+#define USERS_MAX 4 /* streams; more are kept in allocated memory */
+
+typedef struct memory { /* behind a buffer */
+    const hr_cuda_module_def *module;
+    int32_t id;        /* the device */
+    hr_device *device; /* whose limit counts it; NULL: nobody's */
+    void *data;
+    size_t size;
+    void *ready;           /* event behind what another stream writes to it, or NULL */
+    hr_release_fn release; /* of foreign memory */
+    void *context;
+    pthread_mutex_t lock; /* guards what follows */
+    void **users;         /* streams that may be using it */
+    int32_t user_count;
+    bool lost; /* a user could not be noted: it is never given back */
+    void *few[USERS_MAX];
+} memory;
+
+/* An event behind what is queued on the stream. */
+static hr_status event_behind(const memory *m, void *stream, void **out, hr_error *error)
+{
+    HR_TRY(m->module->event_create(m->id, false, out, error));
+    hr_status status = m->module->event_record(m->id, *out, stream, error);
+    if (status != HR_STATUS_OK)
+        m->module->event_destroy(m->id, *out);
+    return status;
+}
+
+/* Makes `stream` wait for the users, or this thread where there is none. */
+static hr_status users_await(const memory *m, bool here, void *stream)
+{
+    for (int32_t i = 0; i < m->user_count; i++) {
+        void *event;
+        HR_TRY(event_behind(m, m->users[i], &event, NULL));
+        hr_status status = here ? m->module->event_wait(m->id, event, NULL)
+                                : m->module->event_await(m->id, event, stream, NULL);
+        m->module->event_destroy(m->id, event);
+        HR_TRY(status);
+    }
+    return HR_STATUS_OK;
+}
+
+/* Where the users' end cannot be known (the device has failed), memory is lost rather than given
+ * to somebody else. */
+static void memory_release(void *context)
+{
+    memory *m = context;
+    void *stream = m->device ? m->device->free_stream : NULL;
+    bool known = !m->lost && users_await(m, m->release != NULL, stream) == HR_STATUS_OK;
+    if (known && m->release)
+        m->release(m->context);
+    else if (known)
+        m->module->free(m->id, stream, m->data);
+    if (m->ready)
+        m->module->event_destroy(m->id, m->ready);
+    if (m->device)
+        hr__device_discharge(m->device, m->size);
+    hr_device_unref(m->device);
+    if (m->users != m->few)
+        hr_free(m->users);
+    pthread_mutex_destroy(&m->lock);
+    hr_free(m);
+}
+
+static memory *memory_make(const hr_cuda_module_def *module, int32_t id, hr_error *error)
+{
+    memory *m = hr_calloc(1, sizeof(*m), error);
+    if (!m)
+        return NULL;
+    pthread_mutex_init(&m->lock, NULL);
+    m->module = module;
+    m->id = id;
+    m->users = m->few;
+    return m;
+}
+
+/* Consumes `m` also when it fails. */
+static hr_status memory_wrap(memory *m, hr_buffer **out, hr_error *error)
+{
+    hr_status status =
+        hr_buffer_adopt_device(out, m->data, m->size, m->id, memory_release, m, error);
+    if (status != HR_STATUS_OK)
+        memory_release(m);
+    return status;
+}
+
+/* Nothing was taken for it yet. */
+static void memory_drop(memory *m)
+{
+    pthread_mutex_destroy(&m->lock);
+    hr_free(m);
+}
+
+hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **out,
+                           hr_error *error)
+{
+    memory *m = memory_make(d->module, d->id, error);
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr__device_charge(d, size, error);
+    if (status == HR_STATUS_OK) {
+        status = d->module->alloc(d->id, stream, size, &m->data, error);
+        if (status != HR_STATUS_OK)
+            hr__device_discharge(d, size);
+    }
+    if (status != HR_STATUS_OK) {
+        memory_drop(m);
+        return status;
+    }
+    m->size = size;
+    m->device = hr__device_ref(d);
+    return memory_wrap(m, out, error);
+}
+
+/* ---- users ---- */
+
+void hr_device_buffer_await(hr_buffer *buffer, void *stream)
+{
+    memory *m = hr_buffer_context(buffer, memory_release);
+    if (m && m->ready)
+        (void)m->module->event_await(m->id, m->ready, stream, NULL);
+}
+
+static bool user_add(memory *m, void *stream)
+{
+    for (int32_t i = 0; i < m->user_count; i++)
+        if (m->users[i] == stream)
+            return true;
+    bool full = m->user_count >= USERS_MAX && (m->user_count & (m->user_count - 1)) == 0;
+    if (full) { /* a power of two */
+        void **few = m->users == m->few ? NULL : m->users;
+        void **more = hr_realloc(few, (size_t)m->user_count * 2, sizeof(*more), NULL);
+        if (!more)
+            return false;
+        if (!few)
+            memcpy(more, m->few, sizeof(m->few));
+        m->users = more;
+    }
+    m->users[m->user_count++] = stream;
+    return true;
+}
+
+void hr_device_buffer_used(hr_buffer *buffer, void *stream)
+{
+    memory *m = hr_buffer_context(buffer, memory_release);
+    if (!m)
+        return;
+    hr_device_buffer_await(buffer, stream);
+    pthread_mutex_lock(&m->lock);
+    m->lost = !user_add(m, stream) || m->lost;
+    pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- other people's memory ---- */
+
+hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t device,
+                               void *stream, hr_release_fn release, void *context, hr_error *error)
+{
+    const hr_cuda_module_def *module;
+    HR_TRY(hr_module_open(&module, error));
+    memory *m = memory_make(module, device, error);
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = event_behind(m, stream, &m->ready, error);
+    if (status != HR_STATUS_OK) {
+        memory_drop(m);
+        return status;
+    }
+    m->data = data;
+    m->size = size;
+    status = hr_buffer_adopt_device(out, data, size, device, memory_release, m, error);
+    if (status != HR_STATUS_OK) {
+        module->event_destroy(device, m->ready);
+        memory_drop(m);
+        return status;
+    }
+    m->release = release;
+    m->context = context;
+    return HR_STATUS_OK;
+}
+
+/* One block for all samples, which lie one behind the other. */
+static hr_status copies_place(hr_batch *batch, memory *m, const hr_tensor *tensors, hr_error *error)
+{
+    hr_buffer *buffer;
+    int32_t count = hr_batch_size(batch);
+    HR_TRY(memory_wrap(m, &buffer, error));
+    char *at = hr_buffer_data(buffer);
+    for (int32_t i = 0; i < count; i++) {
+        size_t bytes;
+        (void)hr_tensor_bytes(&tensors[i], &bytes);
+        hr_batch_tensors(batch)[i] = tensors[i];
+        hr_batch_tensors(batch)[i].source_info = NULL;
+        hr_batch_tensors(batch)[i].data = at;
+        hr_batch_tensors(batch)[i].buffer = hr_buffer_ref(buffer);
+        at += bytes;
+    }
+    hr_buffer_unref(buffer);
+    return HR_STATUS_OK;
+}
+
+static hr_status copies_make(memory *m, const hr_tensor *tensors, int32_t count, void *stream,
+                             bool wait, hr_error *error)
+{
+    size_t at = 0, bytes;
+    HR_TRY(m->module->alloc(m->id, stream, m->size, &m->data, error));
+    hr_status status = HR_STATUS_OK;
+    for (int32_t i = 0; i < count && status == HR_STATUS_OK; i++) {
+        (void)hr_tensor_bytes(&tensors[i], &bytes);
+        if (tensors[i].buffer)
+            hr_device_buffer_await(tensors[i].buffer, stream);
+        if (bytes > 0)
+            status =
+                m->module->copy(m->id, stream, (char *)m->data + at, tensors[i].data, bytes, error);
+        at += bytes;
+    }
+    if (status == HR_STATUS_OK)
+        status = event_behind(m, stream, &m->ready, error);
+    if (status == HR_STATUS_OK && wait)
+        status = m->module->event_wait(m->id, m->ready, error);
+    if (status == HR_STATUS_OK)
+        return HR_STATUS_OK;
+    void *event = m->ready; /* the originals are the caller's again */
+    if (event || event_behind(m, stream, &event, NULL) == HR_STATUS_OK) {
+        (void)m->module->event_wait(m->id, event, NULL);
+        m->module->event_destroy(m->id, event);
+    }
+    m->module->free(m->id, stream, m->data);
+    return status;
+}
+
+hr_status hr_batch_copy_cuda(hr_batch **out, const hr_tensor *tensors, int32_t count,
+                             int32_t device, void *stream, bool wait, hr_error *error)
+{
+    const hr_cuda_module_def *module;
+    size_t size = 0, bytes;
+    hr_batch *batch;
+    for (int32_t i = 0; i < count; i++) {
+        if (!hr_tensor_bytes(&tensors[i], &bytes) || !hr_size_add(size, bytes, &size))
+            return hr_fail(error, HR_STATUS_VALUE, "sample %d has an impossible shape", (int)i);
+        if (tensors[i].dtype != tensors[0].dtype || hr_dtype_size(tensors[i].dtype) == 0)
+            return hr_fail(error, HR_STATUS_TYPE,
+                           "sample %d has no or another element type than "
+                           "sample 0",
+                           (int)i);
+        if (tensors[i].shape.ndim != tensors[0].shape.ndim)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "sample %d has %d dimensions but sample 0 has %d", (int)i,
+                           (int)tensors[i].shape.ndim, (int)tensors[0].shape.ndim);
+    }
+    HR_TRY(hr_module_open(&module, error));
+    HR_TRY(hr_batch_alloc(&batch, count, error));
+    memory *m = memory_make(module, device, error);
+    hr_status status = m ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    if (m) {
+        m->size = size;
+        status = copies_make(m, tensors, count, stream, wait, error);
+        if (status != HR_STATUS_OK)
+            memory_drop(m);
+    }
+    if (status == HR_STATUS_OK)
+        status = copies_place(batch, m, tensors, error);
+    if (status != HR_STATUS_OK) {
+        hr_batch_unref(batch);
+        return status;
+    }
+    *out = batch;
+    return HR_STATUS_OK;
+}
