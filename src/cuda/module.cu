@@ -56,7 +56,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         hr_cuda_zero,
         hr_cuda_use,
         hr_cuda_copy_all,
-        NULL, // jpeg_decode
+        hr_cuda_jpeg_decode,
         NULL, // program_run
         ops,
     };

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The launches of a batch and their memory. Blocks of the window take most of it; they are worked
+// off in parts of the batch, so that a part's coefficients may still lie in the cache when they are
+// transformed.
+#include "cuda/error.cuh"
+#include "cuda/jpeg/decode.cuh"
+#include "cuda/runtime.cuh"
+
+namespace
+{
+
+constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64; // coefficients and samples
+constexpr uint32_t IMAGES_MOST = 4096, SUBS_MOST = 1 << 22;
+
+// Memory cut into pieces: first the sizes are added up, then the pieces handed out.
+struct pieces {
+    char *base;
+    size_t used;
+
+    template <typename T> void cut(T **out, size_t count)
+    {
+        used = (used + 255) & ~(size_t)255;
+        *out = (T *)(base ? base + used : NULL);
+        used += count * sizeof(T);
+    }
+};
+
+void cut_all(pieces *p, hr_jpeg_batch *b, size_t subs, size_t blocks)
+{
+    p->used = 0;
+    p->cut(&b->work, b->count + 1);
+    p->cut(&b->tables, (size_t)b->count * HR_JPEG_TABLES_MAX);
+    p->cut(&b->done, b->count);
+    p->cut(&b->trace, subs * HR_JPEG_STEPS);
+    p->cut(&b->counted, subs);
+    p->cut(&b->first, subs);
+    p->cut(&b->dc, subs * 3);
+    p->cut(&b->coefs, blocks * 64);
+    p->cut(&b->planes, blocks * 64);
+}
+
+// Work of the images before each, as the kernels have it; blocks add up beyond 32 bits only behind
+// what one part may have.
+struct sums {
+    uint32_t sync, decode, transform, color;
+    size_t subs, blocks;
+};
+
+sums add_up(const hr_jpeg_device_image *images, uint32_t from, uint32_t to)
+{
+    sums s = {0, 0, 0, 0, 0, 0};
+    for (uint32_t i = from; i < to; i++) {
+        hr_jpeg_work w = hr_jpeg_work_of(&images[i]);
+        s.sync += w.sync;
+        s.decode += w.decode;
+        s.transform += w.transform;
+        s.color += w.color;
+        s.subs += w.sub;
+        s.blocks += w.block;
+    }
+    return s;
+}
+
+// The end of a part that begins at `from`: at least one image.
+uint32_t part_end(const hr_jpeg_device_image *images, uint32_t from, uint32_t count, size_t limit)
+{
+    size_t size = 0;
+    uint32_t to = from;
+    while (to < count) {
+        size += hr_jpeg_window_blocks(&images[to]) * BLOCK_SIZE;
+        if (to > from && limit > 0 && size > limit)
+            break;
+        to++;
+    }
+    return to;
+}
+
+int most_tables(const hr_jpeg_device_image *images, uint32_t count)
+{
+    int most = 0;
+    for (uint32_t i = 0; i < count; i++)
+        most = max(most, images[i].dc_count + images[i].ac_count);
+    return most;
+}
+
+hr_status decode_part(const hr_jpeg_batch *b, const hr_jpeg_device_image *images, int tables,
+                      cudaStream_t stream, hr_error *error)
+{
+    sums s = add_up(images, b->from, b->to);
+    HR_CUDA_TRY(cudaMemsetAsync(b->coefs, 0, s.blocks * 64 * sizeof *b->coefs, stream));
+    HR_CUDA_TRY(hr__jpeg_coefficients(b, s.decode, tables, stream));
+    HR_CUDA_TRY(hr__jpeg_transform(b, s.transform, stream));
+    HR_CUDA_TRY(hr__jpeg_color(b, s.color, stream));
+    return HR_STATUS_OK;
+}
+
+hr_status decode_some(hr_cuda_launch *l, const hr_jpeg_device_image *images,
+                      const hr_jpeg_device_image *device, uint32_t count, hr_error *error)
+{
+    hr_jpeg_batch b = {};
+    cudaStream_t stream = (cudaStream_t)l->stream;
+    pieces p = {};
+    size_t blocks = 0;
+    int tables = most_tables(images, count);
+    b.images = device;
+    b.count = count;
+    for (uint32_t from = 0, to; from < count; from = to) {
+        to = part_end(images, from, count, l->scratch_limit);
+        size_t part = add_up(images, from, to).blocks;
+        blocks = part > blocks ? part : blocks;
+    }
+    sums all = add_up(images, 0, count);
+    cut_all(&p, &b, all.subs, blocks);
+    void *memory;
+    hr_status status = l->scratch(l, p.used, &memory, error);
+    if (status != HR_STATUS_OK)
+        return status;
+    p.base = (char *)memory;
+    cut_all(&p, &b, all.subs, blocks);
+    HR_CUDA_TRY(hr__jpeg_tables(&b, stream));
+    HR_CUDA_TRY(hr__jpeg_synchronise(&b, all.sync, tables, stream));
+    for (b.from = 0; b.from < count && status == HR_STATUS_OK; b.from = b.to) {
+        b.to = part_end(images, b.from, count, l->scratch_limit);
+        status = decode_part(&b, images, tables, stream, error);
+    }
+    return status;
+}
+
+} // namespace
+
+hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error)
+{
+    const hr_jpeg_device_image *host = (const hr_jpeg_device_image *)images.host;
+    const hr_jpeg_device_image *device = (const hr_jpeg_device_image *)images.device;
+    hr_status status = HR_STATUS_OK;
+    for (uint32_t from = 0, to; from < (uint32_t)count && status == HR_STATUS_OK; from = to) {
+        size_t subs = 0;
+        for (to = from; to < (uint32_t)count && to - from < IMAGES_MOST; to++) {
+            subs += host[to].subs;
+            if (to > from && subs > SUBS_MOST)
+                break;
+        }
+        status = decode_some(l, host + from, device + from, to - from, error);
+    }
+    return status;
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// Inside jpeg/: what the kernels of a batch share. A batch goes through these launches, none of
+// which the host waits for: tables, synchronise, join, count (once); coefficients, predictions,
+// transform, color (once a part, of which the scratch holds the blocks).
+#ifndef HR_CUDA_JPEG_DECODE_CUH
+#define HR_CUDA_JPEG_DECODE_CUH
+
+#include <cuda_runtime.h>
+
+#include <stdint.h>
+
+#include "codecs/jpeg/device.h"
+
+#ifndef HR_CUDA_LAUNCH
+#define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
+    kernel<<<(grid), (block), 0, (stream)>>>(__VA_ARGS__)
+#endif
+
+enum {
+    HR_JPEG_TABLES_MAX = 6,
+    HR_JPEG_FAST_BITS = 10,
+    HR_JPEG_FAST_SIZE = 1 << HR_JPEG_FAST_BITS,
+    HR_JPEG_STEP = 256, // bits between two entries of the trace
+    HR_JPEG_STEPS = HR_JPEG_DEVICE_SUB / HR_JPEG_STEP,
+    HR_JPEG_GROUP = 128,       // subsequences, threads of a block that decodes
+    HR_JPEG_BLOCKS_A_CTA = 128, // transformed
+    HR_JPEG_COLOR_THREADS = 128,
+    HR_JPEG_COLOR_PIXELS = 4 // of a thread
+};
+
+// A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value; bits of
+// the code; bits of the value; how far the place in the block moves on. 0: a longer code or none.
+typedef struct hr_jpeg_table {
+    uint32_t fast[HR_JPEG_FAST_SIZE];
+    // codes of 11 to 16 bits: first 16-bit window above them; from a code to its symbol
+    uint32_t limit[6];
+    int32_t offset[6];
+    uint32_t ac;
+    uint8_t symbols[256];
+    uint32_t zero[3];
+} hr_jpeg_table;
+
+// Sums over the images before this one: what is where, and whose each thread block is.
+typedef struct hr_jpeg_work {
+    uint32_t sync, decode, transform, color; // thread blocks
+    uint32_t sub, block;                     // subsequences, blocks of the window
+} hr_jpeg_work;
+
+typedef struct hr_jpeg_batch {
+    const hr_jpeg_device_image *images;
+    uint32_t count;
+    uint32_t from, to; // the images of a part
+    hr_jpeg_work *work;
+    hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
+    uint32_t *done;        // segments of each image that ended as they should
+    // of each subsequence
+    uint32_t *trace;   // HR_JPEG_STEPS entries, see sync.cu
+    uint32_t *counted; // blocks that end before it in the image
+    uint32_t *first;   // the first block of which the DC coefficient is coded in it or later
+    int32_t *dc;       // three: sums of differences, then sums of those before it in the image
+    // of the part
+    int16_t *coefs; // 64 a block, in zigzag order; DC less the subsequence's prediction
+    uint8_t *planes;
+} hr_jpeg_batch;
+
+#define HR_JPEG_HD static __host__ __device__ __forceinline__
+
+HR_JPEG_HD uint32_t hr_jpeg_divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+HR_JPEG_HD uint32_t hr_jpeg_blocks_in_mcu(const hr_jpeg_device_image *image)
+{
+    return (uint32_t)(image->h * image->v + (image->components > 1 ? 2 : 0));
+}
+
+// Blocks of a component in the window's MCUs: across, and all.
+HR_JPEG_HD uint32_t hr_jpeg_across(const hr_jpeg_device_image *image, int component)
+{
+    return (uint32_t)((image->right - image->left) * (component == 0 ? image->h : 1));
+}
+
+HR_JPEG_HD uint32_t hr_jpeg_component_blocks(const hr_jpeg_device_image *image, int component)
+{
+    return (uint32_t)((image->bottom - image->top) * (component == 0 ? image->v : 1)) *
+           hr_jpeg_across(image, component);
+}
+
+HR_JPEG_HD uint32_t hr_jpeg_window_blocks(const hr_jpeg_device_image *image)
+{
+    return hr_jpeg_component_blocks(image, 0) +
+           (image->planes > 1 ? 2 * hr_jpeg_component_blocks(image, 1) : 0);
+}
+
+// An image's own work.
+HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
+{
+    hr_jpeg_work w;
+    w.sub = image->subs;
+    w.decode = hr_jpeg_divide_up(image->subs, HR_JPEG_GROUP);
+    w.sync = image->subs > image->segment_count ? w.decode : 0;
+    w.block = hr_jpeg_window_blocks(image);
+    w.transform = hr_jpeg_divide_up(w.block, HR_JPEG_BLOCKS_A_CTA);
+    uint32_t row = hr_jpeg_divide_up((uint32_t)image->window_width, HR_JPEG_COLOR_PIXELS);
+    w.color = hr_jpeg_divide_up(row * (uint32_t)image->window_height, HR_JPEG_COLOR_THREADS);
+    return w;
+}
+
+// The image among from .. to that thread block `at` of all works for.
+template <uint32_t hr_jpeg_work::*field>
+__device__ __forceinline__ uint32_t hr_jpeg_find(const hr_jpeg_work *work, uint32_t from,
+                                                 uint32_t to, uint32_t at)
+{
+    while (to - from > 1) {
+        uint32_t middle = (from + to) / 2;
+        if (work[middle].*field <= at)
+            from = middle;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+// Where a subsequence lies.
+typedef struct hr_jpeg_range {
+    uint32_t begin, end;
+    uint32_t segment;
+    bool known; // the state at its beginning
+} hr_jpeg_range;
+
+HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uint32_t sub)
+{
+    const hr_jpeg_device_segment *segments = image->segments;
+    uint32_t low = 0, high = image->segment_count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (segments[middle].first <= sub)
+            low = middle;
+        else
+            high = middle;
+    }
+    hr_jpeg_range r;
+    r.segment = low;
+    r.known = sub == segments[low].first;
+    r.begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
+    r.end = sub + 1 == segments[low + 1].first ? segments[low].end : r.begin + HR_JPEG_DEVICE_SUB;
+    return r;
+}
+
+// What the DC differences of a subsequence are added to; `dc`: of the image.
+typedef struct hr_jpeg_dc {
+    int32_t v[3];
+} hr_jpeg_dc;
+
+HR_JPEG_HD hr_jpeg_dc hr_jpeg_predicted(const hr_jpeg_device_image *image, const int32_t *dc,
+                                        uint32_t sub)
+{
+    hr_jpeg_range r = hr_jpeg_range_of(image, sub);
+    const hr_jpeg_device_segment *segment = &image->segments[r.segment];
+    hr_jpeg_dc p;
+    for (int k = 0; k < 3; k++)
+        p.v[k] = (int32_t)((uint32_t)segment->dc[k] + (uint32_t)dc[3 * (size_t)sub + k] -
+                           (uint32_t)dc[3 * (size_t)segment->first + k]);
+    return p;
+}
+
+cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
+// Thread blocks of all images; `tables` of the image that has most.
+cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int tables,
+                                 cudaStream_t stream);
+cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, uint32_t blocks, int tables,
+                                  cudaStream_t stream);
+cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream);
+cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream);
+
+#endif

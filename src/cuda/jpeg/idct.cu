@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The inverse DCT of kernels/jpeg_idct.c, a block a thread: the same wrapping and saturation at 16
+// bits, so the same bytes also where no picture goes.
+#include "cuda/jpeg/decode.cuh"
+
+namespace
+{
+
+constexpr int THREADS = HR_JPEG_BLOCKS_A_CTA;
+constexpr int CONST_BITS = 13, PASS1_BITS = 2;
+
+// 13 bits of fraction.
+constexpr int F_0_298 = 2446, F_0_390 = 3196, F_0_541 = 4433, F_0_765 = 6270, F_0_899 = 7373,
+              F_1_175 = 9633, F_1_501 = 12299, F_1_847 = 15137, F_1_961 = 16069, F_2_053 = 16819,
+              F_2_562 = 20995, F_3_072 = 25172;
+
+__device__ __forceinline__ int wrap(int v)
+{
+    return (int16_t)v;
+}
+
+// One dimension of eight inputs of 16 bits; outputs saturate to 16 bits.
+template <int SHIFT>
+__device__ __forceinline__ void idct_1d(int &x0, int &x1, int &x2, int &x3, int &x4, int &x5,
+                                        int &x6, int &x7)
+{
+    int round = 1 << (SHIFT - 1);
+    int even0 = (int)((uint32_t)wrap(x0 + x4) << CONST_BITS) + round;
+    int even1 = (int)((uint32_t)wrap(x0 - x4) << CONST_BITS) + round;
+    int even2 = x2 * F_0_541 + x6 * (F_0_541 - F_1_847);
+    int even3 = x2 * (F_0_541 + F_0_765) + x6 * F_0_541;
+    int z3 = wrap(x7 + x3), z4 = wrap(x5 + x1);
+    int odd3 = z3 * (F_1_175 - F_1_961) + z4 * F_1_175;
+    int odd4 = z3 * F_1_175 + z4 * (F_1_175 - F_0_390);
+    int a0 = even0 + even3, a1 = even1 + even2, a2 = even1 - even2, a3 = even0 - even3;
+    int b0 = x1 * (F_1_501 - F_0_899) + x7 * -F_0_899 + odd4;
+    int b1 = x5 * -F_2_562 + x3 * (F_3_072 - F_2_562) + odd3;
+    int b2 = x5 * (F_2_053 - F_2_562) + x3 * -F_2_562 + odd4;
+    int b3 = x1 * -F_0_899 + x7 * (F_0_298 - F_0_899) + odd3;
+    auto out = [](int v) { return max(min(v >> SHIFT, INT16_MAX), INT16_MIN); };
+    x0 = out(a0 + b0);
+    x7 = out(a0 - b0);
+    x1 = out(a1 + b1);
+    x6 = out(a1 - b1);
+    x2 = out(a2 + b2);
+    x5 = out(a2 - b2);
+    x3 = out(a3 + b3);
+    x4 = out(a3 - b3);
+}
+
+__host__ __device__ constexpr int natural(int k)
+{
+    constexpr uint8_t zigzag[64] = {
+        0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+        41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+        30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+    return zigzag[k];
+}
+
+// Coefficients times quantisers in natural order, at 16 bits; whether all below the first row are
+// zero. `quant` holds pairs, as the coefficients lie.
+template <int K = 0>
+__device__ __forceinline__ uint32_t load(int v[64], const int4 *coefs, const uint32_t *quant)
+{
+    uint32_t below = 0;
+    if constexpr (K < 8) {
+        int4 eight = coefs[K];
+        const int pairs[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            constexpr int first = 8 * K;
+            uint32_t q = quant[4 * K + i], p = (uint32_t)pairs[i];
+            int low = first + 2 * i, high = low + 1;
+            v[natural(low)] = wrap((int)((p & 0xFFFF) * (q & 0xFFFF)));
+            v[natural(high)] = wrap((int)((p >> 16) * (q >> 16)));
+            below |= natural(low) >= 8 ? p & 0xFFFF : 0;
+            below |= natural(high) >= 8 ? p >> 16 : 0;
+        }
+        below |= load<K + 1>(v, coefs, quant);
+    }
+    return below;
+}
+
+// Only a first row: it wraps where the whole transform would saturate.
+__device__ __forceinline__ void spread_first_row(int v[64])
+{
+#pragma unroll
+    for (int c = 0; c < 8; c++) {
+        v[c] = wrap((int)((uint32_t)v[c] << PASS1_BITS));
+#pragma unroll
+        for (int r = 1; r < 8; r++)
+            v[8 * r + c] = v[c];
+    }
+}
+
+__device__ __forceinline__ uint32_t sample(int v)
+{
+    return (uint32_t)(max(min(v, 127), -128) + 128);
+}
+
+__device__ __forceinline__ void transform_block(uint8_t *dst, uint32_t stride, int v[64],
+                                                bool flat)
+{
+    if (flat) {
+        spread_first_row(v);
+    } else {
+#pragma unroll
+        for (int c = 0; c < 8; c++)
+            idct_1d<CONST_BITS - PASS1_BITS>(v[c], v[8 + c], v[16 + c], v[24 + c], v[32 + c],
+                                             v[40 + c], v[48 + c], v[56 + c]);
+    }
+#pragma unroll
+    for (int r = 0; r < 8; r++) {
+        int *w = v + 8 * r;
+        idct_1d<CONST_BITS + PASS1_BITS + 3>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
+        uint2 row = {0, 0};
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            row.x |= sample(w[k]) << (8 * k);
+            row.y |= sample(w[k + 4]) << (8 * k);
+        }
+        *(uint2 *)(dst + (size_t)r * stride) = row;
+    }
+}
+
+// The subsequence that a block's DC coefficient is coded in: the last one with first <= block.
+__device__ __forceinline__ uint32_t find_sub(const uint32_t *first, uint32_t subs, uint32_t block)
+{
+    uint32_t low = 0, high = subs;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (first[middle] <= block)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+__global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
+{
+    __shared__ uint32_t quant[3][32];
+    uint32_t at = blockIdx.x + b.work[b.from].transform;
+    uint32_t i = hr_jpeg_find<&hr_jpeg_work::transform>(b.work, b.from, b.to, at);
+    const hr_jpeg_device_image *image = &b.images[i];
+    hr_jpeg_work work = b.work[i];
+    for (int k = (int)threadIdx.x; k < 96; k += THREADS)
+        (&quant[0][0])[k] = (&image->quant[0][0])[2 * k] |
+                            (uint32_t)(&image->quant[0][0])[2 * k + 1] << 16;
+    __syncthreads();
+    uint32_t n = (at - work.transform) * THREADS + threadIdx.x, size;
+    if (n >= b.work[i + 1].block - work.block)
+        return;
+    size_t offset = (size_t)(work.block - b.work[b.from].block) * 64;
+    const int4 *coefs = (const int4 *)(b.coefs + offset + (size_t)n * 64);
+    uint8_t *plane = b.planes + offset;
+    int component = 0;
+    while (n >= (size = hr_jpeg_component_blocks(image, component))) {
+        n -= size;
+        plane += (size_t)size * 64;
+        component++;
+    }
+    uint32_t across = hr_jpeg_across(image, component), y = n / across, x = n - y * across;
+    uint32_t h = component == 0 ? (uint32_t)image->h : 1, v = component == 0 ? (uint32_t)image->v : 1;
+    uint32_t place = component == 0 ? y % v * h + x % h
+                                    : (uint32_t)(image->h * image->v) + (uint32_t)component - 1;
+    uint32_t mcu = ((uint32_t)image->top + y / v) * (uint32_t)image->across +
+                   (uint32_t)image->left + x / h;
+    uint32_t sub = find_sub(b.first + work.sub, image->subs,
+                            mcu * hr_jpeg_blocks_in_mcu(image) + place);
+    hr_jpeg_dc dc = hr_jpeg_predicted(image, b.dc + 3 * (size_t)work.sub, sub);
+    int values[64];
+    uint32_t below = load(values, coefs, quant[component]);
+    values[0] = wrap((int)((uint32_t)values[0] + (uint32_t)(component == 0   ? dc.v[0]
+                                                             : component == 1 ? dc.v[1]
+                                                                              : dc.v[2]) *
+                                                     (quant[component][0] & 0xFFFF)));
+    transform_block(plane + ((size_t)y * 8 * across + x) * 8, across * 8, values, below == 0);
+}
+
+} // namespace
+
+cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream)
+{
+    HR_CUDA_LAUNCH(transform, blocks, THREADS, stream, *b);
+    return cudaGetLastError();
+}

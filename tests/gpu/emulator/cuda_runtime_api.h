@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// Enough of CUDA to run kernels here, so that they can be tested (also by sanitizers) where no GPU
+// is: a thread block's threads take turns on one thread, from one __syncthreads to the next.
+#ifndef HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
+#define HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+#include <functional>
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__ static
+#define __forceinline__ inline
+#define __noinline__
+#define __launch_bounds__(...)
+
+struct dim3 {
+    unsigned x, y, z;
+    dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+    {
+    }
+};
+
+struct uint2 {
+    uint32_t x, y;
+};
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+};
+struct alignas(16) int4 {
+    int32_t x, y, z, w;
+};
+
+extern dim3 threadIdx, blockIdx, gridDim;
+
+typedef void *cudaStream_t;
+typedef enum cudaError { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 } cudaError_t;
+
+static inline const char *cudaGetErrorString(cudaError_t)
+{
+    return "emulated";
+}
+static inline const char *cudaGetErrorName(cudaError_t)
+{
+    return "emulated";
+}
+static inline cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t size, cudaStream_t)
+{
+    memset(p, value, size);
+    return cudaSuccess;
+}
+
+using std::max;
+using std::min;
+
+static inline uint32_t __ldg(const uint32_t *p)
+{
+    return *p;
+}
+static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t s)
+{
+    uint64_t both = (uint64_t)b << 32 | a;
+    uint32_t r = 0;
+    for (int i = 0; i < 4; i++)
+        r |= (uint32_t)(both >> (8 * (s >> (4 * i) & 7)) & 255) << (8 * i);
+    return r;
+}
+static inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t shift)
+{
+    return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
+}
+static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
+{
+    uint32_t old = *p;
+    *p += v;
+    return old;
+}
+
+void __syncthreads();
+void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel);
+
+#define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
+    ((void)(stream), hr_emulate((grid), (block), [=] { kernel(__VA_ARGS__); }))
+
+#endif

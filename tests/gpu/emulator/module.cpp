@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// A module like libheadrace_cuda.so whose device is this processor: every allocation is one of its
+// own, so that a sanitizer sees what goes beyond it.
+#include <stdlib.h>
+#include <ucontext.h>
+
+#include <vector>
+
+#include "cuda_runtime.h"
+
+#include "cuda/runtime.cuh"
+
+dim3 threadIdx, blockIdx, gridDim;
+
+namespace
+{
+
+constexpr size_t STACK = 1 << 16;
+
+struct fiber {
+    ucontext_t context;
+    bool alive;
+};
+
+ucontext_t scheduler;
+std::vector<fiber> fibers;
+std::vector<char> stacks;
+const std::function<void()> *body;
+unsigned current;
+
+void run_fiber()
+{
+    (*body)();
+    fibers[current].alive = false;
+}
+
+void start(unsigned thread)
+{
+    fiber *f = &fibers[thread];
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = &stacks[thread * STACK];
+    f->context.uc_stack.ss_size = STACK;
+    f->context.uc_link = &scheduler;
+    f->alive = true;
+    makecontext(&f->context, run_fiber, 0);
+}
+
+void run_block(unsigned threads)
+{
+    for (unsigned t = 0; t < threads; t++)
+        start(t);
+    for (bool alive = true; alive;) {
+        alive = false;
+        for (unsigned t = 0; t < threads; t++)
+            if (fibers[t].alive) {
+                current = t;
+                threadIdx = dim3(t);
+                swapcontext(&scheduler, &fibers[t].context);
+                alive |= fibers[t].alive;
+            }
+    }
+}
+
+hr_status alloc_memory(size_t size, void **out)
+{
+    *out = NULL;
+    if (posix_memalign(out, 256, size ? size : 1) != 0)
+        return HR_STATUS_NO_MEMORY;
+    memset(*out, 0xA5, size);
+    return HR_STATUS_OK;
+}
+
+hr_status host_alloc(int32_t, size_t size, void **out, hr_error *)
+{
+    return alloc_memory(size, out);
+}
+hr_status device_alloc(int32_t, void *, size_t size, void **out, hr_error *)
+{
+    return alloc_memory(size, out);
+}
+void host_free(void *memory)
+{
+    free(memory);
+}
+void device_free(int32_t, void *, void *memory)
+{
+    free(memory);
+}
+hr_status device_count(int32_t *count, hr_error *)
+{
+    *count = 1;
+    return HR_STATUS_OK;
+}
+hr_status device_query(int32_t, hr_cuda_info *out, hr_error *)
+{
+    *out = hr_cuda_info();
+    out->multiprocessors = 1;
+    return HR_STATUS_OK;
+}
+hr_status create(int32_t, void **out, hr_error *)
+{
+    *out = NULL;
+    return HR_STATUS_OK;
+}
+hr_status create_event(int32_t, bool, void **out, hr_error *)
+{
+    *out = NULL;
+    return HR_STATUS_OK;
+}
+void destroy(int32_t, void *)
+{
+}
+hr_status two(int32_t, void *, void *, hr_error *)
+{
+    return HR_STATUS_OK;
+}
+hr_status one(int32_t, void *, hr_error *)
+{
+    return HR_STATUS_OK;
+}
+hr_status elapsed(void *, void *, float *ms, hr_error *)
+{
+    *ms = 0;
+    return HR_STATUS_OK;
+}
+hr_status copy(int32_t, void *, void *dst, const void *src, size_t size, hr_error *)
+{
+    memcpy(dst, src, size);
+    return HR_STATUS_OK;
+}
+hr_status zero(int32_t, void *, void *dst, size_t size, hr_error *)
+{
+    memset(dst, 0, size);
+    return HR_STATUS_OK;
+}
+hr_status use(int32_t, hr_error *)
+{
+    return HR_STATUS_OK;
+}
+
+} // namespace
+
+void __syncthreads()
+{
+    swapcontext(&fibers[current].context, &scheduler);
+}
+
+void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel)
+{
+    if (fibers.size() < threads) {
+        fibers.resize(threads);
+        stacks.resize(threads * STACK);
+    }
+    body = &kernel;
+    gridDim = grid;
+    for (unsigned x = 0; x < grid.x; x++) {
+        blockIdx = dim3(x);
+        run_block(threads);
+    }
+}
+
+const hr_cuda_module_def *hr_cuda_module(void)
+{
+    static const hr_cuda_op *const ops[] = {NULL};
+    static hr_cuda_module_def m;
+    m.abi = HR_CUDA_ABI_VERSION;
+    m.struct_size = sizeof m;
+    m.device_count = device_count;
+    m.device_query = device_query;
+    m.host_alloc = host_alloc;
+    m.host_free = host_free;
+    m.alloc = device_alloc;
+    m.free = device_free;
+    m.stream_create = create;
+    m.stream_destroy = destroy;
+    m.event_create = create_event;
+    m.event_destroy = destroy;
+    m.event_record = two;
+    m.event_await = two;
+    m.event_wait = one;
+    m.event_elapsed = elapsed;
+    m.copy = copy;
+    m.zero = zero;
+    m.use = use;
+    m.jpeg_decode = hr_cuda_jpeg_decode;
+    m.ops = ops;
+    return &m;
+}

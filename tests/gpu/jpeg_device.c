@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The GPU JPEG decoder against the one on the CPU, byte by byte: generated files of every kind,
+ * files of a folder, and damage, which must be seen wherever the CPU sees it.
+ * HEADRACE_CUDA_MODULE names the module, HEADRACE_TEST_DATA the folder; FILES limits its files,
+ * ROUNDS multiplies the generated ones. */
+#include "unit/jpeg_files.h"
+
+#include "jpeg_batch.h"
+
+#include <dirent.h>
+
+enum { GUARD = 16, JOBS = 48, WINDOWS = 2 };
+
+static const hr_cuda_module_def *module;
+static int seen, left_, doubted, failures;
+
+/* ---- one batch ---- */
+
+static hr_status decode_here(const batch_job *j, uint8_t *data, hr_arena *arena)
+{
+    hr_error error;
+    hr_op_call c = {.arena = arena, .kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO)};
+    hr_codec_request q = {.window = j->window,
+                          .channels = j->channels,
+                          .dst = data,
+                          .stride = (size_t)j->window.w * (size_t)j->channels};
+    return hr_jpeg_decode(j->bytes, j->size, &j->info, &q, NULL, &c, &error);
+}
+
+static bool same_rows(const batch_job *j, const uint8_t *want)
+{
+    size_t row = (size_t)j->window.w * (size_t)j->channels;
+    for (int64_t y = 0; y < j->window.h; y++) {
+        const uint8_t *got = j->data + (size_t)y * j->stride;
+        if (memcmp(got, want + (size_t)y * row, row) != 0) {
+            size_t x = 0;
+            while (got[x] == want[(size_t)y * row + x])
+                x++;
+            printf("row %d, byte %d of %d: %d, not %d\n", (int)y, (int)x, (int)row, got[x],
+                   want[(size_t)y * row + x]);
+            return false;
+        }
+        for (size_t i = row; i < j->stride; i++)
+            if (got[i] != 0x5A) {
+                printf("row %d: written beyond its end\n", (int)y);
+                return false;
+            }
+    }
+    return true;
+}
+
+static void judge(const batch_job *j, bool damaged, hr_arena *arena)
+{
+    uint8_t *want = malloc((size_t)(j->window.h * j->window.w * j->channels));
+    hr_status status = decode_here(j, want, arena);
+    bool good = true;
+    seen++;
+    left_ += !j->taken;
+    if (status == HR_STATUS_OK && j->taken && j->status == 0) {
+        good = same_rows(j, want);
+    } else if (status == HR_STATUS_OK) {
+        good = damaged; /* no doubt about files that are whole */
+        doubted += j->taken;
+    } else {
+        good = !j->taken || j->status != 0;
+    }
+    if (!good && failures++ < 20)
+        printf("FAILED: %dx%d of %dx%d at %d,%d, %d channels, %zu bytes, here %d, taken %d, "
+               "status %u, index %d\n",
+               (int)j->window.w, (int)j->window.h, j->info.width, j->info.height, (int)j->window.x,
+               (int)j->window.y, j->channels, j->size, (int)status, j->taken, j->status,
+               j->index != NULL);
+    free(want);
+}
+
+static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_staged *pixels,
+                       hr_staged *status, int *taken)
+{
+    size_t at = 0;
+    hr_jpeg_device_image image;
+    BATCH_TRY(batch_stage(&b->staging, (size_t)n * sizeof image, records, error));
+    BATCH_TRY(batch_stage(&b->staging, (size_t)n * sizeof(uint32_t), status, error));
+    memset(status->host, 0, (size_t)n * sizeof(uint32_t));
+    for (int i = 0; i < n; i++)
+        at += jobs[i].stride * (size_t)jobs[i].window.h;
+    BATCH_TRY(batch_stage(&b->staging, at, pixels, error));
+    memset(pixels->host, 0x5A, at);
+    at = 0;
+    *taken = 0;
+    for (int i = 0; i < n; i++) {
+        jobs[i].data = (uint8_t *)pixels->host + at;
+        jobs[i].taken = batch_prepare(b, &jobs[i], &image);
+        image.dst = (uint8_t *)pixels->device + at;
+        image.status = (uint32_t *)status->device + i;
+        at += jobs[i].stride * (size_t)jobs[i].window.h;
+        if (jobs[i].taken)
+            ((hr_jpeg_device_image *)records->host)[(*taken)++] = image;
+    }
+}
+
+/* `damaged`: what the CPU takes the device may doubt. */
+static void run_jobs(batch_job *jobs, int n, bool damaged)
+{
+    static const size_t limits[] = {0, 1 << 20, 1};
+    batch *b = malloc(sizeof *b);
+    hr_staged records = {0}, pixels = {0}, status = {0};
+    hr_arena *arena;
+    int taken;
+    batch_open(b, module, 0, 0, limits[help_random() % 3]);
+    stage_jobs(b, jobs, n, &records, &pixels, &status, &taken);
+    batch_copy(b);
+    BATCH_TRY(module->jpeg_decode(&b->launch, records, taken, error));
+    for (int i = 0; i < b->count; i++)
+        if (b->pieces[i].host == pixels.host || b->pieces[i].host == status.host)
+            BATCH_TRY(module->copy(0, b->launch.stream, b->pieces[i].host, b->pieces[i].device,
+                                   b->pieces[i].size, error));
+    batch_wait(b);
+    BATCH_TRY(hr_arena_create(&arena, error));
+    for (int i = 0; i < n; i++) {
+        jobs[i].status = ((uint32_t *)status.host)[i];
+        judge(&jobs[i], damaged, arena);
+        hr_arena_reset(arena);
+    }
+    hr_arena_destroy(arena);
+    batch_reset(b);
+    module->stream_destroy(0, b->launch.stream);
+    free(b);
+}
+
+/* ---- batches of jobs as they come ---- */
+
+typedef struct queue {
+    batch_job jobs[JOBS];
+    int n;
+    bool damaged;
+    void *owned[2 * JOBS]; /* files and indices that the jobs refer to */
+    int owned_count;
+} queue;
+
+static void flush(queue *q)
+{
+    if (q->n > 0)
+        run_jobs(q->jobs, q->n, q->damaged);
+    for (int i = 0; i < q->owned_count; i++)
+        free(q->owned[i]);
+    q->n = q->owned_count = 0;
+}
+
+static bool add_job(queue *q, const uint8_t *bytes, size_t size, hr_window w, int channels,
+                    const hr_jpeg_index *index)
+{
+    hr_error error;
+    batch_job *j = &q->jobs[q->n];
+    *j = (batch_job){.bytes = bytes, .size = size, .channels = channels, .index = index};
+    if (hr_image_probe(bytes, size, MAX_PIXELS, &j->info, &error) != HR_STATUS_OK)
+        return false;
+    j->window = w.h > 0 ? w : (hr_window){0, 0, j->info.height, j->info.width};
+    if (w.h < 0)
+        j->window = help_window(j->info.height, j->info.width);
+    j->stride = (size_t)j->window.w * (size_t)channels + help_random() % (GUARD + 1);
+    q->n++;
+    return true;
+}
+
+/* An index of the whole file, in memory of its own; NULL when the file is not whole. */
+static hr_jpeg_index *make_index(const uint8_t *bytes, size_t size, const hr_image_info *info)
+{
+    hr_jpeg_index index, *kept = NULL;
+    hr_arena *arena;
+    BATCH_TRY(hr_arena_create(&arena, error));
+    hr_op_call c = {.arena = arena, .kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO)};
+    uint8_t *data = malloc((size_t)info->height * (size_t)info->width);
+    hr_codec_request q = {.window = {0, 0, info->height, info->width},
+                          .channels = 1,
+                          .dst = data,
+                          .stride = (size_t)info->width};
+    BATCH_TRY(hr_jpeg_index_make(&index, size, arena, error));
+    if (hr_jpeg_decode(bytes, size, info, &q, &index, &c, NULL) == HR_STATUS_OK) {
+        size_t n = (size_t)index.count * sizeof *index.entry;
+        kept = malloc(sizeof *kept + n);
+        *kept = index;
+        kept->entry = (hr_jpeg_entry *)(void *)(kept + 1);
+        memcpy(kept->entry, index.entry, n);
+    }
+    free(data);
+    hr_arena_destroy(arena);
+    return kept;
+}
+
+/* The whole picture and windows of it, with the index and without; takes the file. */
+static void add_file(queue *q, uint8_t *file, size_t size, int grey)
+{
+    if (q->n > JOBS - 2 * (WINDOWS + 1) || q->owned_count > 2 * JOBS - 2)
+        flush(q);
+    q->owned[q->owned_count++] = file;
+    hr_jpeg_index *index = NULL;
+    for (int i = 0; i <= WINDOWS; i++) {
+        hr_window w = {.h = i == 0 ? 0 : -1};
+        int channels = grey > 0 && help_random() % 3 == 0 ? 1 : 3;
+        if (!add_job(q, file, size, w, channels, NULL))
+            return;
+        const batch_job *j = &q->jobs[q->n - 1];
+        if (i == 0 && (index = make_index(file, size, &j->info)) != NULL)
+            q->owned[q->owned_count++] = index;
+        if (index)
+            add_job(q, file, size, j->window, channels, index);
+    }
+}
+
+/* ---- sources ---- */
+
+static int rounds(int n)
+{
+    const char *times = getenv("ROUNDS");
+    return times ? (int)(n * atof(times)) : n;
+}
+
+static void say(const char *what)
+{
+    printf("%-24s %6d windows, %d left to the CPU, %d doubted, %d failed\n", what, seen, left_,
+           doubted, failures);
+    fflush(stdout);
+    seen = left_ = doubted = 0;
+}
+
+static void try_generated(queue *q)
+{
+    for (int i = 0; i < rounds(600); i++) {
+        files_kind kind;
+        size_t size;
+        uint8_t *file = files_generate(i, i % 20 == 0 ? 500 : 70, &kind, &size);
+        add_file(q, file, size, !kind.rgb);
+    }
+    flush(q);
+    say("generated");
+    for (int i = 0; i < rounds(100); i++) {
+        int width, height;
+        size_t size;
+        uint8_t *file = files_wild(&width, &height, &size);
+        add_file(q, file, size, 1);
+    }
+    flush(q);
+    say("wild coefficients");
+}
+
+/* Cuts, flipped bits, and bytes of any kind behind the header. */
+static void damage(uint8_t *file, size_t *size, size_t scan)
+{
+    int kind = (int)(help_random() % 4);
+    if (kind == 0) {
+        *size = scan + help_random() % (*size - scan);
+        return;
+    }
+    int count = kind == 1 ? 1 : help_between(1, 20);
+    for (int i = 0; i < count; i++) {
+        size_t at = scan + help_random() % (*size - scan);
+        if (kind == 3)
+            file[at] = (uint8_t)(help_random() % 3 ? help_random() : 0xFF);
+        else
+            file[at] ^= (uint8_t)(1u << help_random() % 8);
+    }
+}
+
+static size_t find_scan(const uint8_t *file, size_t size)
+{
+    for (size_t i = 0; i + 3 < size; i++)
+        if (file[i] == 0xFF && file[i + 1] == 0xDA)
+            return i + 2 + ((size_t)file[i + 2] << 8 | file[i + 3]);
+    return size - 1;
+}
+
+static void try_damage(queue *q, const uint8_t *sample, size_t sample_size)
+{
+    q->damaged = true;
+    for (int i = 0; i < rounds(600); i++) {
+        files_kind kind;
+        size_t size = sample_size;
+        uint8_t *file;
+        if (sample && i % 5 == 0) {
+            file = malloc(size);
+            memcpy(file, sample, size);
+        } else {
+            file = files_generate(i, i % 10 == 0 ? 300 : 70, &kind, &size);
+        }
+        size_t scan = help_random() % 8 == 0 ? 0 : find_scan(file, size);
+        damage(file, &size, scan);
+        add_file(q, file, size, 0);
+    }
+    flush(q);
+    say("damaged");
+    q->damaged = false;
+}
+
+/* Every length of a file with restart markers and of one without. */
+static void try_cuts(queue *q)
+{
+    uint8_t pixels[60 * 50 * 3];
+    help_paint(pixels, 60, 50, 3);
+    q->damaged = true;
+    for (int restart = 0; restart < 8; restart += 4) {
+        help_jpeg j = {
+            .w = 60, .h = 50, .channels = 3, .quality = 80, .sampling = {2, 1}, .restart = restart};
+        size_t size;
+        uint8_t *file = help_encode_jpeg(&j, pixels, &size);
+        for (size_t cut = 0; cut <= size; cut += rounds(10) >= 10 ? 3 : 61) {
+            uint8_t *part = malloc(cut + 1);
+            memcpy(part, file, cut);
+            add_file(q, part, cut, 0);
+        }
+        free(file);
+    }
+    flush(q);
+    say("cut");
+    q->damaged = false;
+}
+
+static uint8_t *read_file(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    uint8_t *bytes = malloc(*size + 1);
+    bool good = fread(bytes, 1, *size, f) == *size && *size > 3 && bytes[0] == 0xFF;
+    fclose(f);
+    if (good)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+static queue all;
+static uint8_t *sample;
+static size_t sample_size;
+
+static void try_folder(queue *q, const char *path, int *most)
+{
+    DIR *folder = opendir(path);
+    if (!folder) {
+        size_t size;
+        uint8_t *file = *most > 0 ? read_file(path, &size) : NULL;
+        if (!file)
+            return;
+        (*most)--;
+        if (!sample || size < sample_size) {
+            free(sample);
+            sample = malloc(sample_size = size);
+            memcpy(sample, file, size);
+        }
+        add_file(q, file, size, 1);
+        return;
+    }
+    char inside[4096];
+    for (struct dirent *e = readdir(folder); e; e = readdir(folder))
+        if (e->d_name[0] != '.') {
+            snprintf(inside, sizeof inside, "%s/%s", path, e->d_name);
+            try_folder(q, inside, most);
+        }
+    closedir(folder);
+}
+
+/* False, and said so, where there is nothing to run on. */
+static bool open_module(void)
+{
+    const char *path = getenv("HEADRACE_CUDA_MODULE");
+    int32_t devices = 0;
+    if (path && !module) {
+        module = batch_module(path);
+        BATCH_TRY(module->use(0, error));
+    }
+    if (module)
+        BATCH_TRY(module->device_count(&devices, error));
+    if (devices == 0)
+        printf("SKIPPED: HEADRACE_CUDA_MODULE names no module, or there is no GPU\n");
+    return devices > 0;
+}
+
+TEST(files_of_a_folder)
+{
+    const char *folder = getenv("HEADRACE_TEST_DATA"), *files = getenv("FILES");
+    int most = files ? atoi(files) : 1 << 20;
+    if (!open_module())
+        return;
+    try_folder(&all, folder ? folder : "../shared/data/imagenet-250", &most);
+    flush(&all);
+    if (seen == 0)
+        printf("SKIPPED: set HEADRACE_TEST_DATA to a folder of JPEG files\n");
+    say("files");
+    CHECK(failures == 0);
+}
+
+TEST(generated_files)
+{
+    if (!open_module())
+        return;
+    try_generated(&all);
+    CHECK(failures == 0);
+}
+
+TEST(damaged_files)
+{
+    if (!open_module())
+        return;
+    try_cuts(&all);
+    try_damage(&all, sample, sample_size);
+    CHECK(failures == 0);
+}
+
+TEST_MAIN
