@@ -438,3 +438,17 @@ hr_status hr_image_read(hr_image_reader *r, void *dst, size_t stride, int32_t ro
     }
     return HR_STATUS_OK;
 }
+
+hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                         const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
+                         struct hr_jpeg_device_image *out, hr_error *error)
+{
+    delivery d = plan_delivery(info, request);
+    HR_TRY(check_request(info, request, error));
+    if (!info->codec->stage || !d.direct || request->window.h == 0 || request->window.w == 0)
+        return HR_STATUS_NOT_FUSABLE;
+    hr_codec_request whole = {.window = request->window,
+                              .channels = d.v.decoded,
+                              .stride = (size_t)request->window.w * (size_t)d.v.decoded};
+    return info->codec->stage(bytes, size, info, &whole, c, staging, out, error);
+}

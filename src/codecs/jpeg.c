@@ -8,6 +8,7 @@
 #include "codecs/exif.h"
 #include "codecs/jpeg/decoder.h"
 #include "io/cache.h"
+#include "codecs/jpeg/device.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -407,6 +408,14 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return decode_by_libjpeg(bytes, size, info, request, c, error);
 }
 
+static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
+                       struct hr_jpeg_device_image *out, hr_error *error)
+{
+    (void)c;
+    return hr_jpeg_device_prepare(bytes, size, info, request, NULL, staging, out, error);
+}
+
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
 
@@ -428,5 +437,6 @@ const hr_codec hr_codec_jpeg = {
     .decode = decode,
     .open = open_rows,
     .read = read_rows_of,
+    .stage = stage,
     .grey = true,
 };

@@ -59,9 +59,8 @@ static void set_input(hr_op_call *c, const hr_tensor *t)
     ((hr_tensor *)c->in)[0] = *t;
 }
 
-/* Lowers nodes i .. into `p` as far as they go; `*end` is the first that did not join. */
-static hr_status lower_from(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,
-                            hr_error *error)
+hr_status hr__chain_lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,
+                          hr_error *error)
 {
     const hr_op_def *def = chain->nodes[i]->def;
     *end = i;
@@ -123,7 +122,7 @@ hr_status hr__chain_run(hr_chain *chain, hr_error *error)
         if (i > 0)
             set_input(c, &chain->calls[i - 1].out[0]);
         chain->failed = i;
-        HR_TRY(lower_from(chain, i, &p, &end, error));
+        HR_TRY(hr__chain_lower(chain, i, &p, &end, error));
         if (end > i) {
             HR_TRY(run_program(chain, &p, i, end - 1, &chain->calls[end - 1].out[0], error));
         } else {

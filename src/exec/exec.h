@@ -84,6 +84,8 @@ struct hr_iteration {
     hr_tensor *crossing; /* plan->crossing_count x size: values used in later stages, each with its
                             buffer */
     hr_gather *gathers;
+    struct hr_device_batch *device; /* while it is in a stage on the device */
+    hr_iteration *launched;         /* next in the completion thread's list */
     hr_status status;
     hr_error error;
     hr_outputs *outputs;   /* made by the worker that did the last task, unless something failed;
@@ -176,6 +178,10 @@ struct hr_pipeline {
     hr_worker *workers;
     int32_t worker_count, started;
 
+    struct hr_device *device;            /* NULL: no node is for one */
+    struct hr_completion *completion;    /* device_stage.h */
+    struct hr_device_batch *device_idle; /* guarded by the lock */
+
     /* what the consumer has taken: the state of a checkpoint */
     int64_t taken_iteration, taken_sample;
     int64_t *taken_position;
@@ -212,6 +218,12 @@ void hr__group_release(hr_group *g);
  */
 hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, const hr_tensor *t, hr_error *error);
 
+/* Fills in the call of a node for the group's i-th sample. `inside`: input 0 is made within its
+ * chain. */
+hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
+                         hr_error *error);
+/* Where a value that later stages use stands for the group's i-th sample. */
+hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i);
 /* Runs a stage for the group. Failures are in the samples' status. */
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
 /* Runs one chain or node for one sample; used by stages and by hr_op_invoke. */
@@ -229,12 +241,18 @@ typedef struct hr_chain {
     int64_t stall_decode_us;
 } hr_chain;
 hr_status hr__chain_run(hr_chain *chain, hr_error *error);
+/* Lowers nodes i .. into `p` as far as they go; `*end` is the first that did not join. */
+hr_status hr__chain_lower(hr_chain *chain, int32_t i, struct hr_image_program *p, int32_t *end,
+                          hr_error *error);
 
 /* ---- iterations (iteration.c): lock held ---- */
 hr_status hr__schedule(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it);
 /* Makes the tasks of a stage, or ends the iteration behind the last one. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
+/* Opens the next stage, or makes the batches: lock held, but not meanwhile, for the consumer's time
+ * is dear. A failed iteration ends early; `run` says what failed, or tries again. */
+void hr__stage_end(hr_pipeline *p, hr_iteration *it);
 /* Starts an iteration that lacked memory once more: outputs may have been let go since. false: it
  * did not, or has had its second chance. */
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it);

@@ -3,7 +3,9 @@
 /* An iteration's life: scheduled (its samples are fixed), worked on, published as batches. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/device_stage.h"
+
+#define DEVICE_DEPTH 2 /* iterations in flight beyond prefetch_queue_depth */
 
 /* All that the work needed; batches hold references of their own to what they show. */
 static void free_work(hr_pipeline *p, hr_iteration *it)
@@ -25,6 +27,7 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
         hr_free(g->tensors);
         pthread_mutex_destroy(&g->lock);
     }
+    hr__device_batch_give(p, it);
     hr_free(it->gathers);
     hr_free(it->crossing);
     hr_free(it->fed);
@@ -212,7 +215,9 @@ hr_status hr__schedule(hr_pipeline *p)
 {
     bool asked = false;
     p->schedule_due = false;
-    while (p->broken == HR_STATUS_OK && p->in_flight < p->options.prefetch_queue_depth) {
+    /* While the device works on one batch, the next is copied to it and one more prepared. */
+    int32_t depth = p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH : 0);
+    while (p->broken == HR_STATUS_OK && p->in_flight < depth) {
         int32_t size = next_size(p);
         if (size < 0)
             break;

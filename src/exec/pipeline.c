@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "exec/exec.h"
+#include "exec/device_stage.h"
 #include "kernels/kernels.h"
 
 #define READ_AHEAD_THREADS 4
@@ -126,6 +126,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     if (p->options.index_memory_limit > 0)
         HR_TRY(hr_cache_create(&p->cache, (size_t)p->options.index_memory_limit,
                                p->options.index_cache, error));
+    HR_TRY(hr__device_open(p, error));
     HR_TRY(make_states(p, error));
     HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,
                                p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, p->stall.read_us,
@@ -192,6 +193,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
     if (p->readahead)
         hr_readahead_cancel(p->readahead);
     hr__workers_join(p);
+    hr__device_stop(p);
     hr__trace_destroy(p->trace);
     for (hr_iteration *it = p->first, *next; it; it = next) {
         next = it->next;
@@ -209,6 +211,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
     hr_json_destroy(p->resume);
     hr__bad_fini(p);
     hr_cache_destroy(p->cache);
+    hr__device_close(p);
     hr_pool_unref(p->pool);
     hr_free(p->sources);
     hr_free(p->taken_position);

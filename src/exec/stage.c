@@ -3,7 +3,7 @@
 /* A group of samples through all steps of a stage, on one worker, intermediates in its arena. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/device_stage.h"
 
 #define INFO_SHOWN                                                                                 \
     700 /* bytes of a file's name in a message: what was wrong must fit behind it                  \
@@ -41,7 +41,7 @@ static hr_tensor *group_slot(const hr_group *g, int32_t value, int32_t i)
     return &g->values[(size_t)value * (size_t)g->count + (size_t)i];
 }
 
-static hr_tensor *crossing_slot(const hr_group *g, int32_t value, int32_t i)
+hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i)
 {
     size_t row = (size_t)g->pipeline->crossing_of[value];
     return &g->iteration->crossing[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
@@ -52,7 +52,7 @@ static const hr_tensor *value_get(const hr_group *g, int32_t value, int32_t i)
 {
     const hr_tensor *t = group_slot(g, value, i);
     return t->shape.ndim >= 0 || g->pipeline->crossing_of[value] < 0 ? t
-                                                                     : crossing_slot(g, value, i);
+                                                                     : hr__crossing(g, value, i);
 }
 
 typedef struct hr_held {
@@ -83,7 +83,7 @@ void hr__group_release(hr_group *g)
 static hr_status value_keep(hr_group *g, int32_t value, int32_t i, const hr_tensor *t,
                             hr_error *error)
 {
-    hr_tensor *slot = crossing_slot(g, value, i), kept = *t;
+    hr_tensor *slot = hr__crossing(g, value, i), kept = *t;
     if (t->buffer) {
         kept.buffer = hr_buffer_ref(t->buffer);
     } else {
@@ -171,9 +171,8 @@ static const char *find_info(const hr_tensor *in, size_t n_in, const char *other
     return otherwise;
 }
 
-/* `inside`: input 0 is made within the chain. */
-static hr_status build_call(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
-                            hr_error *error)
+hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
+                         hr_error *error)
 {
     const hr_sample *s = sample_at(g, i);
     const hr_place place =
@@ -258,7 +257,7 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     for (int32_t k = 0; k < step->count; k++) {
         *at = nodes[k] = plan_node(p, step->first + k);
         g->tasks[i].node = nodes[k];
-        HR_TRY(build_call(g, nodes[k], i, k > 0, &calls[k], error));
+        HR_TRY(hr__call_build(g, nodes[k], i, k > 0, &calls[k], error));
     }
     step_context context = {g, step, i};
     int64_t decode_ns = 0, start = hr_clock_ns();
@@ -314,7 +313,7 @@ static bool run_grouped(hr_group *g, const hr_plan_step *step, const hr_node *no
         if (!alive(g, i))
             continue;
         hr_op_call *c = &calls[n];
-        if (build_call(g, node, i, false, c, &error) != HR_STATUS_OK ||
+        if (hr__call_build(g, node, i, false, c, &error) != HR_STATUS_OK ||
             (node->def->infer && node->def->infer(c, &error) != HR_STATUS_OK))
             return false;
         for (int32_t k = 0; k < c->n_out; k++)
@@ -370,7 +369,7 @@ static void run_batch(hr_group *g, const hr_plan_step *step)
     for (int32_t i = 0; i < g->count && status == HR_STATUS_OK; i++) {
         hr_error error = {0};
         hr_status built =
-            alive(g, i) ? build_call(g, node, i, false, &calls[n], &error) : HR_STATUS_OK;
+            alive(g, i) ? hr__call_build(g, node, i, false, &calls[n], &error) : HR_STATUS_OK;
         if (built != HR_STATUS_OK)
             sample_failed(g, i, node, built, &error);
         n += alive(g, i);
@@ -391,6 +390,24 @@ static void run_batch(hr_group *g, const hr_plan_step *step)
     int64_t end = hr_clock_ns();
     note_time(g, step->first, end - start, n);
     note_span(g, node, 0, start, end);
+}
+
+/* A step on the device: what can be done here beforehand. */
+static void prepare_step(hr_group *g, const hr_plan_step *step)
+{
+    for (int32_t i = 0; i < g->count; i++) {
+        hr_error error = {0};
+        const hr_node *at = plan_node(g->pipeline, step->first);
+        if (!alive(g, i))
+            continue;
+        int64_t start = hr_clock_ns();
+        hr_status status = hr__device_prepare(g, step, i, &at, &error);
+        int64_t end = hr_clock_ns();
+        note_time(g, step->first, end - start, 1);
+        note_span(g, at, i, start, end);
+        if (status != HR_STATUS_OK)
+            sample_failed(g, i, at, status, &error);
+    }
 }
 
 static hr_status prepare(hr_group *g, hr_error *error)
@@ -422,6 +439,8 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
         const hr_plan_step *step = &g->pipeline->plan->steps[stage->first + k];
         if (stage->kind == HR_STAGE_KIND_BATCH)
             run_batch(g, step);
+        else if (stage->kind == HR_STAGE_KIND_DEVICE)
+            prepare_step(g, step);
         else
             run_step(g, step);
     }
@@ -436,7 +455,9 @@ static bool replaceable(const hr_group *g)
         return false;
     for (int32_t k = 0; k <= g->iteration->stage; k++) {
         const hr_plan_stage *stage = &p->plan->stages[k];
-        if (stage->kind == HR_STAGE_KIND_BATCH || (stage->ordered && k < g->iteration->stage))
+        bool before = k < g->iteration->stage;
+        if (stage->kind == HR_STAGE_KIND_BATCH ||
+            (before && (stage->ordered || stage->kind == HR_STAGE_KIND_DEVICE)))
             return false;
     }
     return true;

@@ -3,7 +3,7 @@
 /* Workers take the oldest task there is, whichever iteration it belongs to. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/device_stage.h"
 
 /* Oldest iteration with a task to hand out; lock held. An ordered stage waits for the iterations
  * before. */
@@ -66,14 +66,9 @@ static bool any_failed(const hr_iteration *it)
     return false;
 }
 
-/* The last task of a stage opens the next one, or makes the batches: lock held, but not meanwhile,
- * for the consumer's time is dear. A failed iteration ends early; `run` says what failed, or tries
- * again. */
-static void task_done(hr_pipeline *p, hr_iteration *it)
+void hr__stage_end(hr_pipeline *p, hr_iteration *it)
 {
-    if (--it->tasks_left > 0)
-        return;
-    bool failed = any_failed(it);
+    bool failed = it->status != HR_STATUS_OK || any_failed(it);
     int32_t next = failed ? p->plan->stage_count : it->stage + 1;
     if (next == p->plan->stage_count && !failed) {
         pthread_mutex_unlock(&p->lock);
@@ -85,6 +80,20 @@ static void task_done(hr_pipeline *p, hr_iteration *it)
     pthread_cond_broadcast(&p->work);
     if (it->done)
         pthread_cond_broadcast(&p->ready);
+}
+
+/* Lock held. The last task of a stage ends it, or launches what was prepared for a device. */
+static void task_done(hr_pipeline *p, hr_iteration *it)
+{
+    if (--it->tasks_left > 0)
+        return;
+    if (p->plan->stages[it->stage].kind != HR_STAGE_KIND_DEVICE || any_failed(it)) {
+        hr__stage_end(p, it);
+        return;
+    }
+    pthread_mutex_unlock(&p->lock);
+    hr__device_launch(p, it);
+    pthread_mutex_lock(&p->lock);
 }
 
 static void *worker_main(void *context)

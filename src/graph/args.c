@@ -33,6 +33,11 @@ int32_t hr_args_find(const hr_op_def *def, const char *name)
     return i;
 }
 
+bool hr_node_on_device(const hr_node *node)
+{
+    return strcmp(node->device, "cpu") != 0 || (node->def->flags & HR_OP_TO_HOST);
+}
+
 const char *hr_node_text(const hr_node *node, char *text, size_t size)
 {
     bool named = node->name && strncmp(node->name, "__", 2) != 0;
@@ -127,10 +132,20 @@ static hr_status common_seed(hr_node *node, const hr_value *value, hr_error *err
     return HR_STATUS_OK;
 }
 
+/* Is `word` one of "cpu|gpu|mixed"? */
+static bool listed(const char *list, const char *word)
+{
+    size_t size = strlen(word);
+    for (const char *at = list; at && *at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        if (strncmp(at, word, size) == 0 && (at[size] == '|' || at[size] == 0))
+            return true;
+    return false;
+}
+
 static hr_status common_device(const hr_node *node, const char *device, hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE];
-    if (strcmp(device, "cpu") == 0)
+    if (strcmp(device, "cpu") == 0 || listed(node->def->devices, device))
         return HR_STATUS_OK;
     hr_node_text(node, text, sizeof(text));
     if (strcmp(device, "gpu") != 0 && strcmp(device, "mixed") != 0)
@@ -138,9 +153,8 @@ static hr_status common_device(const hr_node *node, const char *device, hr_error
             error, HR_STATUS_VALUE,
             "%s: argument \"device\": must be \"cpu\", \"gpu\" or \"mixed\"; got \"%.40s\"", text,
             device);
-    return hr_fail(error, HR_STATUS_ERROR,
-                   "%s: device=\"%s\": this build has no GPU support; use device=\"cpu\"", text,
-                   device);
+    return hr_fail(error, HR_STATUS_ERROR, "%s: there is no device=\"%s\" for it; it has %s", text,
+                   device, node->def->devices ? node->def->devices : "cpu");
 }
 
 static hr_status common_string(hr_node *node, const hr_arg_value *given, char **out,

@@ -73,7 +73,8 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "its reader is not complete");
     if (source && def->reader && def->args_size < sizeof(hr_sampler_args))
         return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
-    if (!source && !def->lower && !def->run_cpu && !def->run_batch)
+    bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST);
+    if (!source && !moves && !def->lower && !def->run_cpu && !def->run_batch)
         return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it");
     if (def->run_cpu && !def->infer)
         return hr_fail(error, HR_STATUS_VALUE, "it runs and has no infer");

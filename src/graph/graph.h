@@ -67,5 +67,7 @@ hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const
                              hr_arena *arena, hr_error *error);
 /* "decoders.image_crop 'crop_3' (train.py:31)" */
 const char *hr_node_text(const hr_node *node, char *text, size_t size);
+/* Whether the device does the work, moving data there and back included. */
+bool hr_node_on_device(const hr_node *node);
 
 #endif

@@ -13,8 +13,11 @@
 #define HR_IMAGE_PROGRAM_H
 
 #include "core/core.h"
+#include "core/staging.h"
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
+
+struct hr_jpeg_device_image; /* codecs/jpeg/device.h */
 
 #define HR_OUTER_MAX 3
 #define HR_CHANNELS_MAX 64 /* channels that per-channel arguments may have */
@@ -36,6 +39,11 @@ typedef struct hr_image_source {
      * `read` when it meets what only `decode` can deal with; then `decode` starts afresh. */
     hr_status (*open)(void *context, hr_window window, hr_op_call *c, hr_error *error);
     hr_status (*read)(void *context, void *dst, size_t stride, int32_t rows, hr_error *error);
+    /* Optional: makes the window ready for a device; HR_STATUS_NOT_FUSABLE: it must be decoded
+     * here.
+     */
+    hr_status (*stage)(void *context, hr_window window, hr_staging *staging, hr_op_call *c,
+                       struct hr_jpeg_device_image *out, hr_error *error);
 } hr_image_source;
 
 typedef struct hr_outer {

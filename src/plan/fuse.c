@@ -66,6 +66,7 @@ void hr__plan_fuse(hr__planning *p)
         int32_t before = hr__plan_edge(p->plan, node, 0).node;
         /* With one consumer nothing else can depend on `before`: no argument of the chain does. */
         if (p->uses[before] == 1 && lowers(graph->nodes[before]) &&
+            hr_node_on_device(graph->nodes[before]) == hr_node_on_device(node) &&
             follows(chain_rank(p, before), node->def->lower_rank)) {
             p->next[before] = i;
             p->prev[i] = before;

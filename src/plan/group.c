@@ -57,17 +57,17 @@ static bool stage_cheap(const hr_plan *plan, const hr_plan_stage *stage)
 }
 
 /* Closes the stage that the steps from `first` on make. */
-static void stage_add(hr_plan *plan, int32_t first, const hr_node *alone)
+static void stage_add(hr_plan *plan, int32_t first, hr_stage_kind kind, const hr_node *alone)
 {
     if (plan->step_count == first)
         return;
     hr_plan_stage *stage = &plan->stages[plan->stage_count++];
-    bool batch = alone && alone->def->run_batch;
-    *stage = (hr_plan_stage){.kind = batch ? HR_STAGE_KIND_BATCH : HR_STAGE_KIND_SAMPLE,
+    *stage = (hr_plan_stage){.kind = kind,
                              .ordered = alone && (alone->def->flags & HR_OP_ORDERED),
                              .first = first,
                              .count = plan->step_count - first};
-    stage->group = batch || stage->ordered || stage_cheap(plan, stage) ? 0 : 1;
+    bool whole = kind == HR_STAGE_KIND_BATCH || stage->ordered || stage_cheap(plan, stage);
+    stage->group = whole && kind != HR_STAGE_KIND_DEVICE ? 0 : 1;
 }
 
 /* The chain that ends in `last`. */
@@ -78,11 +78,14 @@ static int32_t chain_head(const hr__planning *p, int32_t last)
     return last;
 }
 
-typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_CUT } step_kind;
+typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT } step_kind;
 
 static step_kind kind_of(const hr_node *node)
 {
-    return node->def->flags & HR_OP_SOURCE ? STEP_SOURCE : cuts(node) ? STEP_CUT : STEP_SAMPLE;
+    return node->def->flags & HR_OP_SOURCE ? STEP_SOURCE
+           : hr_node_on_device(node)       ? STEP_DEVICE
+           : cuts(node)                    ? STEP_CUT
+                                           : STEP_SAMPLE;
 }
 
 /* Adds every step of a kind that is ready. All that a chain needs was defined before its last node,
@@ -100,7 +103,8 @@ static void steps_add(hr__planning *p, step_kind kind)
             continue;
         step_add(p, head);
         if (kind == STEP_CUT)
-            stage_add(plan, first, node);
+            stage_add(plan, first,
+                      node->def->run_batch ? HR_STAGE_KIND_BATCH : HR_STAGE_KIND_SAMPLE, node);
     }
 }
 
@@ -142,7 +146,10 @@ hr_status hr__plan_group(hr__planning *p, hr_error *error)
     /* Every round adds at least the undone step whose last node was defined first. */
     while (plan->order_count < planned || first < plan->step_count) {
         steps_add(p, STEP_SAMPLE);
-        stage_add(plan, first, NULL);
+        stage_add(plan, first, HR_STAGE_KIND_SAMPLE, NULL);
+        first = plan->step_count;
+        steps_add(p, STEP_DEVICE);
+        stage_add(plan, first, HR_STAGE_KIND_DEVICE, NULL);
         steps_add(p, STEP_CUT);
         first = plan->step_count;
     }

@@ -54,10 +54,16 @@ static void values_make(hr__planning *p)
     for (int32_t i = 0; i < plan->order_count; i++) {
         int32_t node = plan->order[i];
         int32_t stage = stage_of_step(plan, p->step_of[node]);
+        bool internal = p->next[node] >= 0;
+        /* What a device makes is not there before its launch, when the preparing task is over. */
+        bool outlives = plan->stages[stage].kind == HR_STAGE_KIND_DEVICE && !internal;
         plan->value_of[node] = plan->value_count;
         for (int32_t k = 0; k < plan->graph->nodes[node]->output_count; k++) {
-            plan->values[plan->value_count++] = (hr_plan_value){
-                .edge = {node, k}, .output = -1, .stage = stage, .internal = p->next[node] >= 0};
+            plan->values[plan->value_count++] = (hr_plan_value){.edge = {node, k},
+                                                                .output = -1,
+                                                                .stage = stage,
+                                                                .crosses = outlives,
+                                                                .internal = internal};
         }
     }
 }

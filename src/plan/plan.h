@@ -20,7 +20,8 @@ typedef struct hr_plan_step {
 
 typedef enum hr_stage_kind {
     HR_STAGE_KIND_SAMPLE, /* tasks of `group` samples through all steps */
-    HR_STAGE_KIND_BATCH   /* one task: a whole-batch node */
+    HR_STAGE_KIND_BATCH,  /* one task: a whole-batch node */
+    HR_STAGE_KIND_DEVICE  /* tasks of one sample prepare it; the last one launches them all */
 } hr_stage_kind;
 
 typedef struct hr_plan_stage {

@@ -38,6 +38,16 @@ static hr_status read_rows(void *context, void *dst, size_t stride, int32_t rows
     return hr_image_read(picture->reader, dst, stride, rows, error);
 }
 
+static hr_status stage_window(void *context, hr_window window, hr_staging *staging, hr_op_call *c,
+                              struct hr_jpeg_device_image *out, hr_error *error)
+{
+    const hr_decode_picture *picture = context;
+    hr_decode_request request = make_request(picture, window);
+
+    return hr_image_stage(picture->bytes, picture->size, &picture->info, &request, c, staging, out,
+                          error);
+}
+
 static hr_status check_types(const hr_decode_args *args, hr_error *error)
 {
     if (hr_image_dtype_ok((hr_dtype)args->dtype))
@@ -75,8 +85,11 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_p
 hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *picture,
                              hr_window window, hr_error *error)
 {
-    hr_image_source source = {
-        .context = picture, .decode = decode_window, .open = open_rows, .read = read_rows};
+    hr_image_source source = {.context = picture,
+                              .decode = decode_window,
+                              .open = open_rows,
+                              .read = read_rows,
+                              .stage = stage_window};
     int32_t channels = hr_image_type_channels(&picture->info, picture->type);
 
     HR_TRY(hr_program_from_coded(program, source, picture->dtype, picture->height, picture->width,

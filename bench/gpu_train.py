@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Training and evaluation input on a GPU: Headrace, DALI and torchvision side by side, through their PyTorch
+iterators, from files to fp16 batches in device memory.
+
+    python bench/gpu_train.py FOLDER [--files 10000] [--seconds 2] [--rounds 3] [--quick]
+
+FOLDER holds class folders of JPEG files; copies that differ in bytes are made (in --scratch) until there are --files, so
+that reads come from memory and not from the processor's cache. Batch 256 with 16 threads is measured in full, then one
+axis at a time. All contenders of a case run in one process, rounds interleaved. Prints a table and one JSON line a
+case: images a second, kernel time and host CPU time an image, ratios to DALI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import os
+import pathlib
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+MEAN = (123.675, 116.28, 103.53)
+STD = (58.395, 57.12, 57.375)
+CONTENDERS = {"headrace": "headrace", "dali": "nvidia.dali", "torchvision": "torchvision"}
+
+
+# ---- data ----
+
+
+def spread(source: pathlib.Path, target: pathlib.Path, count: int) -> None:
+    """`count` files in class folders of `target`, made from those of `source`; each copy carries a comment segment of
+    its own behind the first marker."""
+    files = sorted(p for p in source.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
+    if not files:
+        raise SystemExit(f"no JPEG files in {source}")
+    for i in range(count):
+        data = files[i % len(files)].read_bytes()
+        note = f"copy {i}".encode()
+        segment = b"\xff\xfe" + (len(note) + 2).to_bytes(2, "big") + note
+        folder = target / f"class{i % 100:03}"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{i:06}.jpg").write_bytes(data[:2] + segment + data[2:])
+
+
+# ---- contenders ----
+
+
+def dali_like(module: str, kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
+    """The README's pipeline with device="mixed", by the API of `module`: endless (images, labels)."""
+    package = importlib.import_module(module)
+    fn = importlib.import_module(module + ".fn")
+    types = importlib.import_module(module + ".types")
+    plugin = importlib.import_module(module + ".plugin.pytorch")
+
+    @package.pipeline_def(batch_size=batch, num_threads=threads, device_id=0, seed=12, exec_dynamic=True)
+    def define() -> Any:
+        files, labels = fn.readers.file(
+            file_root=root, random_shuffle=kind == "train", pad_last_batch=True, name="Reader"
+        )
+        if kind == "train":
+            images = fn.decoders.image_random_crop(
+                files, device="mixed", random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3], num_attempts=100
+            )
+            images = fn.resize(images, size=[224, 224], interp_type=types.INTERP_TRIANGULAR)
+            extra: dict[str, Any] = {"mirror": fn.random.coin_flip()}
+        else:
+            images = fn.resize(fn.decoders.image(files, device="mixed"), resize_shorter=256)
+            extra = {"crop": (224, 224)}
+        images = fn.crop_mirror_normalize(
+            images, dtype=types.FLOAT16, output_layout="CHW", mean=list(MEAN), std=list(STD), **extra
+        )
+        return images, labels
+
+    loader = plugin.DALIClassificationIterator(define(), reader_name="Reader", auto_reset=True)
+    while True:
+        for data in loader:
+            yield data[0]["data"], data[0]["label"]
+
+
+def torchvision_like(kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
+    """torchvision's usual transforms in a DataLoader with Pillow, copied to the device."""
+    from torchvision import datasets
+    from torchvision import transforms as t
+
+    steps: list[Any] = [t.RandomResizedCrop(224), t.RandomHorizontalFlip()]
+    if kind == "eval":
+        steps = [t.Resize(256), t.CenterCrop(224)]
+    mean, std = [m / 255 for m in MEAN], [s / 255 for s in STD]
+    dataset = datasets.ImageFolder(root, t.Compose([*steps, t.ToTensor(), t.Normalize(mean, std)]))
+    loader = torch.utils.data.DataLoader(
+        dataset, batch, shuffle=kind == "train", num_workers=threads, pin_memory=True, drop_last=True,
+        persistent_workers=True,
+    )  # fmt: skip
+    while True:
+        for images, labels in loader:
+            yield images.cuda(non_blocking=True).half(), labels
+
+
+def open_contender(name: str, kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
+    if name == "torchvision":
+        return torchvision_like(kind, root, batch, threads)
+    return dali_like(CONTENDERS[name], kind, root, batch, threads)
+
+
+# ---- measuring ----
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and its living children."""
+    total = time.process_time()
+    tick = os.sysconf("SC_CLK_TCK")
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        try:
+            children = (task / "children").read_text().split()
+        except OSError:
+            continue
+        for child in children:
+            try:
+                fields = pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            total += (int(fields[11]) + int(fields[12])) / tick
+    return total
+
+
+def run_for(seconds: float, stream: Iterator[Any]) -> tuple[float, float]:
+    """Images a second and CPU seconds an image, taking batches for `seconds`."""
+    torch.cuda.synchronize()
+    count, cpu, start = 0, cpu_seconds(), time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        images, _ = next(stream)
+        count += len(images)
+    torch.cuda.synchronize()
+    return count / (time.perf_counter() - start), (cpu_seconds() - cpu) / count
+
+
+def kernel_seconds(stream: Iterator[Any], batches: int) -> float | None:
+    """Time in kernels an image, all kernels of the process added up; None where they cannot be seen."""
+    from torch.profiler import ProfilerActivity, profile
+
+    count = 0
+    with profile(activities=[ProfilerActivity.CUDA]) as prof:
+        for _ in range(batches):
+            images, _ = next(stream)
+            count += len(images)
+        torch.cuda.synchronize()
+    micros = sum(
+        getattr(event, "device_time_total", 0.0)
+        for event in prof.key_averages()
+        if not event.key.startswith(("Memcpy", "Memset"))
+    )
+    return micros * 1e-6 / count if micros else None
+
+
+def first_batch(name: str, kind: str, root: str, threads: int) -> float:
+    """Seconds from the first request to a batch of 32 that is there, queue empty."""
+    stream = open_contender(name, kind, root, 32, threads)
+    start = time.perf_counter()
+    next(stream)
+    torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def measure(case: dict[str, Any], names: list[str], root: str, rounds: int, seconds: float) -> dict[str, Any]:
+    streams = {}
+    for name in names:
+        streams[name] = open_contender(name, case["pipeline"], root, case["batch"], case["threads"])
+        run_for(seconds / 2, streams[name])
+    rates: dict[str, list[float]] = {name: [] for name in names}
+    cpu: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(rounds):
+        for name, stream in streams.items():
+            rate, host = run_for(seconds, stream)
+            rates[name].append(rate)
+            cpu[name].append(host)
+    result: dict[str, Any] = dict(case)
+    for name, stream in streams.items():
+        kernels = kernel_seconds(stream, 20) if name != "torchvision" else None
+        result[name] = {
+            "images_per_second": round(statistics.median(rates[name])),
+            "least": round(min(rates[name])),
+            "most": round(max(rates[name])),
+            "host_cpu_us": round(statistics.median(cpu[name]) * 1e6, 1),
+            "kernel_us": None if kernels is None else round(kernels * 1e6, 2),
+        }
+    if "dali" in streams and "headrace" in streams:
+        pairs = zip(rates["headrace"], rates["dali"], strict=True)
+        result["ratio_to_dali"] = round(statistics.median(a / b for a, b in pairs), 2)
+    return result
+
+
+def cases(quick: bool) -> list[dict[str, Any]]:
+    full = [(kind, 256, 16) for kind in ("train", "eval")]
+    axes = [] if quick else [("train", 128, 16), ("train", 512, 16), ("train", 256, 4), ("train", 256, 8)]
+    return [{"pipeline": kind, "batch": b, "threads": t} for kind, b, t in full + axes]
+
+
+def show(result: dict[str, Any], names: list[str]) -> None:
+    head = f"{result['pipeline']:5} batch {result['batch']:3} threads {result['threads']:2}"
+    for name in names:
+        r = result[name]
+        print(
+            f"{head}  {name:11} {r['images_per_second']:8,} img/s ({r['least']:,}-{r['most']:,})"
+            f"  host {r['host_cpu_us']:7.1f} us  kernels {r['kernel_us'] or float('nan'):6.2f} us"
+        )
+    if "ratio_to_dali" in result:
+        print(f"{head}  headrace / dali {result['ratio_to_dali']:.2f}")
+    print(json.dumps(result), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Input pipelines on a GPU, side by side.")
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--scratch", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="only batch 256 with 16 threads")
+    parser.add_argument("--only", nargs="*", choices=sorted(CONTENDERS))
+    args = parser.parse_args()
+    names = args.only or [n for n, m in CONTENDERS.items() if importlib.util.find_spec(m.split(".")[0])]
+    scratch = args.scratch or pathlib.Path(tempfile.mkdtemp(prefix="headrace-bench-"))
+    if not any(scratch.glob("class*")):
+        spread(args.folder, scratch, args.files)
+    for case in cases(args.quick):
+        show(measure(case, names, str(scratch), args.rounds, args.seconds), names)
+    for name in names:
+        times = [first_batch(name, "train", str(scratch), 16) for _ in range(3)]
+        print(f"first batch of 32, cold: {name} {statistics.median(times) * 1e3:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Preparing a sample for the device: what exec/chain.c does on the CPU, up to the point where
+ * pixels are touched. Operators only describe and lower themselves, so they need not know. */
+#include <string.h>
+
+#include "exec/device_stage.h"
+#include "image/program.h"
+
+typedef struct preparing {
+    hr_group *g;
+    hr_device_batch *batch;
+    hr_arena *scratch; /* the worker's: given back when the task ends */
+    int32_t i;         /* sample of the group */
+    hr_piece **link;   /* where the next piece goes */
+} preparing;
+
+static const hr_node *step_node(const hr_group *g, const hr_plan_step *step, int32_t k)
+{
+    return g->pipeline->graph->nodes[g->pipeline->plan->order[step->first + k]];
+}
+
+static hr_status piece_add(preparing *p, const hr_node *node, hr_piece **out, hr_error *error)
+{
+    hr_piece *piece = hr_arena_alloc(p->g->arena, sizeof(*piece), error);
+    if (!piece)
+        return HR_STATUS_NO_MEMORY;
+    memset(piece, 0, sizeof(*piece));
+    piece->node = node;
+    piece->sample = p->g->first + p->i;
+    *p->link = *out = piece;
+    p->link = &piece->next;
+    return HR_STATUS_OK;
+}
+
+/* Where the inputs of a step's first node stand: other stages or steps made them. */
+static hr_status find_inputs(preparing *p, hr_piece *piece, const hr_node *node, hr_error *error)
+{
+    piece->n_in = node->input_count;
+    piece->in = hr_arena_alloc(p->g->arena, ((size_t)piece->n_in + 1) * sizeof(*piece->in), error);
+    if (!piece->in)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t k = 0; k < piece->n_in; k++)
+        piece->in[k] =
+            hr__crossing(p->g, hr_plan_value_find(p->g->pipeline->plan, node->inputs[k]), p->i);
+    return HR_STATUS_OK;
+}
+
+/* Describes the outputs of a step's last node, which other steps find at `out`. */
+static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c, hr_error *error)
+{
+    const hr_pipeline *pipeline = p->g->pipeline;
+    piece->n_out = c->n_out;
+    piece->out = hr_arena_alloc(p->g->arena, ((size_t)c->n_out + 1) * sizeof(*piece->out), error);
+    if (!piece->out)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t k = 0; k < c->n_out; k++) {
+        int32_t value = pipeline->plan->value_of[piece->node->index] + k;
+        hr_tensor *slot = hr__crossing(p->g, value, p->i);
+        hr_buffer_unref(slot->buffer);
+        *slot = c->out[k];
+        slot->data = NULL;
+        slot->buffer = NULL;
+        slot->source_info = c->source_info;
+        piece->out[k] = slot;
+    }
+    return HR_STATUS_OK;
+}
+
+/* The output of a piece inside a chain: its call's tensor, which the next one reads. */
+static hr_status put_inside(preparing *p, hr_piece *piece, hr_op_call *c, hr_error *error)
+{
+    piece->n_out = 1;
+    piece->inside = true;
+    piece->out = hr_arena_alloc(p->g->arena, sizeof(*piece->out), error);
+    if (!piece->out)
+        return HR_STATUS_NO_MEMORY;
+    piece->out[0] = &c->out[0];
+    return HR_STATUS_OK;
+}
+
+/* Pixels that the CPU decodes, staged. */
+static hr_status stage_pixels(const hr_image_program *program, hr_window window,
+                              hr_staging *staging, hr_op_call *c, hr_staged *out, hr_error *error)
+{
+    size_t stride =
+        (size_t)window.w * (size_t)program->channels * hr_dtype_size(program->src_dtype);
+    size_t size;
+    if (!hr_size_mul(stride, (size_t)window.h, &size))
+        return hr_fail(error, HR_STATUS_LIMIT, "the picture's size overflows");
+    HR_TRY(staging->alloc(staging, size + HR_PAD, out, error));
+    return program->coded.decode(program->coded.context, window, out->host, stride, c, error);
+}
+
+static hr_status stage_source(preparing *p, const hr_image_program *program, hr_op_call *c,
+                              hr_piece *piece, hr_error *error)
+{
+    if (!program->coded.decode) {
+        piece->kind = HR_PIECE_KIND_PROGRAM;
+        return HR_STATUS_OK;
+    }
+    hr_staging *staging = &p->batch->launch->staging;
+    hr_window window;
+    HR_TRY(hr_device_program_window(program, &window, error));
+    if (window.h == 0 || window.w == 0) {
+        piece->kind = HR_PIECE_KIND_PIXELS; /* all of the output is fill */
+        return HR_STATUS_OK;
+    }
+    if (program->coded.stage && !p->batch->redo[piece->sample]) {
+        hr_status status =
+            program->coded.stage(program->coded.context, window, staging, c, &piece->image, error);
+        piece->kind = HR_PIECE_KIND_PICTURE;
+        if (status != HR_STATUS_NOT_FUSABLE)
+            return status;
+    }
+    piece->kind = HR_PIECE_KIND_PIXELS;
+    return stage_pixels(program, window, staging, c, &piece->pixels, error);
+}
+
+static hr_status prepare_program(preparing *p, hr_chain *chain, int32_t first, int32_t last,
+                                 hr_image_program *program, hr_piece *piece, hr_error *error)
+{
+    hr_op_call c = chain->calls[first];
+    c.arena = p->scratch;
+    chain->failed = last;
+    hr_program_describe(program, &chain->calls[last].out[0]);
+    HR_TRY(hr_device_program_make(program, &p->batch->launch->staging, &piece->program, error));
+    chain->failed = first;
+    return stage_source(p, program, &c, piece, error);
+}
+
+static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece, hr_error *error)
+{
+    size_t bytes;
+    if (!hr_tensor_bytes(t, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
+    hr_staging *staging = &p->batch->launch->staging;
+    HR_TRY(staging->alloc(staging, bytes, &piece->pixels, error));
+    if (bytes > 0)
+        memcpy(piece->pixels.host, t->data, bytes);
+    return HR_STATUS_OK;
+}
+
+/* A node that is no part of a program. */
+static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piece *piece,
+                               hr_error *error)
+{
+    hr_op_call *c = &chain->calls[i];
+    chain->failed = i;
+    if (c->def->infer)
+        HR_TRY(c->def->infer(c, error));
+    piece->call = *c;
+    piece->call.task = NULL; /* ends before the launch */
+    if (c->def->flags & HR_OP_TO_DEVICE) {
+        piece->kind = HR_PIECE_KIND_TO_DEVICE;
+        return stage_tensor(p, &c->in[0], piece, error);
+    }
+    piece->kind = c->def->flags & HR_OP_TO_HOST ? HR_PIECE_KIND_TO_HOST
+                  : c->def->flags & HR_OP_VIEW  ? HR_PIECE_KIND_VIEW
+                                                : HR_PIECE_KIND_OP;
+    if (piece->kind == HR_PIECE_KIND_OP && !hr_device_op(p->g->pipeline->device, c->def->name))
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "it has no GPU version for this input");
+    return HR_STATUS_OK;
+}
+
+/* Piece by piece, as hr__chain_run runs programs. */
+static hr_status prepare_chain(preparing *p, hr_chain *chain, hr_error *error)
+{
+    hr_piece *piece = NULL, *before;
+    for (int32_t i = 0, end; i < chain->count; i = end) {
+        hr_image_program program;
+        before = piece;
+        if (before)
+            ((hr_tensor *)chain->calls[i].in)[0] = *before->out[0];
+        chain->failed = i;
+        HR_TRY(piece_add(p, chain->nodes[i], &piece, error));
+        HR_TRY(find_inputs(p, piece, chain->nodes[i], error));
+        if (before)
+            piece->in[0] = before->out[0];
+        HR_TRY(hr__chain_lower(chain, i, &program, &end, error));
+        if (end > i) {
+            piece->node = chain->nodes[end - 1];
+            HR_TRY(prepare_program(p, chain, i, end - 1, &program, piece, error));
+        } else {
+            HR_TRY(prepare_alone(p, chain, i, piece, error));
+            end = i + 1;
+        }
+        hr_op_call *c = &chain->calls[end - 1];
+        HR_TRY(end < chain->count ? put_inside(p, piece, c, error)
+                                  : put_outputs(p, piece, c, error));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_node **at,
+                              hr_error *error)
+{
+    hr_group *g = p->g;
+    size_t count = (size_t)step->count;
+    const hr_node **nodes = hr_arena_alloc(g->arena, count * sizeof(*nodes), error);
+    hr_op_call *calls = hr_arena_alloc(g->arena, count * sizeof(*calls), error);
+    if (!nodes || !calls)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t k = 0; k < step->count; k++) {
+        *at = nodes[k] = step_node(g, step, k);
+        g->tasks[p->i].node = nodes[k];
+        HR_TRY(hr__call_build(g, nodes[k], p->i, k > 0, &calls[k], error));
+    }
+    g->tasks[p->i].node = nodes[0];
+    hr_chain chain = {.nodes = nodes, .calls = calls, .count = step->count};
+    hr_status status = prepare_chain(p, &chain, error);
+    *at = nodes[chain.failed];
+    return status;
+}
+
+hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
+                             hr_error *error)
+{
+    hr_device_batch *batch;
+    HR_TRY(hr__device_batch_take(g->pipeline, g->iteration, &batch, error));
+    int32_t sample = g->first + i;
+    if (batch->again && !batch->redo[sample])
+        return HR_STATUS_OK;
+    const hr_plan *plan = g->pipeline->plan;
+    size_t row = (size_t)(step - plan->steps - plan->stages[g->iteration->stage].first);
+    preparing p = {.g = g,
+                   .batch = batch,
+                   .scratch = g->arena,
+                   .i = i,
+                   .link = &batch->pieces[row * (size_t)g->iteration->size + (size_t)sample]};
+    *p.link = NULL;
+    g->arena = batch->arenas[g->worker->number];
+    hr_status status = prepare_step(&p, step, at, error);
+    g->arena = p.scratch;
+    return status;
+}

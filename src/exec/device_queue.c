@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Queueing a prepared stage: a few copies and launches a batch. Step by step, and within a step
+ * piece by piece, memory is found for all samples' outputs, records are staged, and one call does
+ * the work of each kind. */
+#include <string.h>
+
+#include "exec/device_stage.h"
+
+#define SAMPLE_ALIGN ((size_t)256) /* between samples of different shapes */
+
+typedef struct queueing {
+    hr_pipeline *p;
+    hr_iteration *it;
+    hr_device_batch *batch;
+    hr_launch *launch;
+    const hr_cuda_module_def *module;
+    hr_arena *arena;
+    hr_piece **round; /* pieces of all samples at one place of a step */
+    hr_piece **part;  /* those of one kind */
+    int32_t count, part_count;
+    hr_staged status; /* a word a piece that decodes */
+} queueing;
+
+static bool alive(const hr_sample *s)
+{
+    return s->status == HR_STATUS_OK && !s->skipped;
+}
+
+static hr_status scratch(queueing *q, size_t size, void **out, hr_error *error)
+{
+    return q->launch->cuda.scratch(&q->launch->cuda, HR_MAX(size, 1), out, error);
+}
+
+static hr_status stage(queueing *q, size_t count, size_t size, hr_staged *out, hr_error *error)
+{
+    return q->launch->staging.alloc(&q->launch->staging, HR_MAX(count, 1) * size, out, error);
+}
+
+static int32_t select_kind(queueing *q, hr_piece_kind kind, const hr_node *node)
+{
+    q->part_count = 0;
+    for (int32_t i = 0; i < q->count; i++)
+        if (q->round[i]->kind == kind && (!node || q->round[i]->node == node))
+            q->part[q->part_count++] = q->round[i];
+    return q->part_count;
+}
+
+/* ---- memory for outputs ---- */
+
+typedef struct packing {
+    size_t *at; /* a piece of the round: where its output begins; at[count]: bytes in all */
+    bool dense; /* samples of one shape, one behind the other */
+} packing;
+
+/* How output `k` of the round's pieces lies in one block. */
+static hr_status pack(queueing *q, int32_t k, packing *out, hr_error *error)
+{
+    size_t total = 0;
+    const hr_tensor *first = q->round[0]->out[k];
+    out->at = hr_arena_alloc(q->arena, ((size_t)q->count + 1) * sizeof(*out->at), error);
+    if (!out->at)
+        return HR_STATUS_NO_MEMORY;
+    out->dense = true;
+    for (int32_t i = 0; i < q->count; i++)
+        out->dense = out->dense && q->round[i]->out[k]->dtype == first->dtype &&
+                     hr_shape_equal(&q->round[i]->out[k]->shape, &first->shape);
+    for (int32_t i = 0; i < q->count; i++) {
+        size_t bytes;
+        out->at[i] = total;
+        if (!hr_tensor_bytes(q->round[i]->out[k], &bytes) ||
+            !hr_size_add(total, bytes + (out->dense ? 0 : SAMPLE_ALIGN), &total))
+            return hr_fail(error, HR_STATUS_LIMIT, "the batch's size overflows");
+        if (!out->dense)
+            total = total / SAMPLE_ALIGN * SAMPLE_ALIGN;
+    }
+    out->at[q->count] = total;
+    return HR_STATUS_OK;
+}
+
+/* One block for output `k`: scratch inside a chain, else a counted buffer, on the device or of
+ * pinned host memory. */
+static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
+{
+    packing to;
+    hr_buffer *buffer = NULL;
+    char *base;
+    HR_TRY(pack(q, k, &to, error));
+    size_t total = HR_MAX(to.at[q->count], 1);
+    if (q->round[0]->inside) {
+        void *memory;
+        HR_TRY(scratch(q, total, &memory, error));
+        base = memory;
+    } else {
+        HR_TRY(host ? hr_device_pinned(q->launch->device, total, &buffer, error)
+                    : hr_device_buffer(q->launch->device, q->launch->cuda.stream, total, &buffer,
+                                       error));
+        base = hr_buffer_data(buffer);
+    }
+    for (int32_t i = 0; i < q->count; i++) {
+        hr_tensor *t = q->round[i]->out[k];
+        hr_buffer_unref(t->buffer);
+        t->data = base + to.at[i];
+        t->buffer = buffer ? hr_buffer_ref(buffer) : NULL;
+    }
+    hr_buffer_unref(buffer);
+    return HR_STATUS_OK;
+}
+
+/* ---- the work of a round ---- */
+
+static hr_status queue_pictures(queueing *q, hr_error *error)
+{
+    int32_t n = select_kind(q, HR_PIECE_KIND_PICTURE, NULL);
+    size_t total = 0;
+    hr_staged records;
+    void *pixels;
+    if (n == 0)
+        return HR_STATUS_OK;
+    for (int32_t i = 0; i < n; i++) {
+        const hr_jpeg_device_image *image = &q->part[i]->image;
+        total += (size_t)image->stride * (size_t)image->window_height + SAMPLE_ALIGN;
+        total = total / SAMPLE_ALIGN * SAMPLE_ALIGN;
+    }
+    HR_TRY(scratch(q, total + HR_PAD, &pixels, error));
+    HR_TRY(stage(q, (size_t)n, sizeof(hr_jpeg_device_image), &records, error));
+    char *at = pixels;
+    hr_jpeg_device_image *to = records.host;
+    for (int32_t i = 0; i < n; i++) {
+        hr_jpeg_device_image *image = &q->part[i]->image;
+        image->dst = (uint8_t *)at;
+        image->status = (uint32_t *)q->status.device + q->batch->decoding_count;
+        q->batch->decoding[q->batch->decoding_count++] = q->part[i];
+        size_t size = (size_t)image->stride * (size_t)image->window_height;
+        at += (size + SAMPLE_ALIGN) / SAMPLE_ALIGN * SAMPLE_ALIGN;
+        to[i] = *image;
+    }
+    HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
+    return q->module->jpeg_decode(&q->launch->cuda, records, n, error);
+}
+
+static bool runs_program(const hr_piece *piece)
+{
+    return piece->kind == HR_PIECE_KIND_PROGRAM || piece->kind == HR_PIECE_KIND_PICTURE ||
+           piece->kind == HR_PIECE_KIND_PIXELS;
+}
+
+static hr_status queue_programs(queueing *q, hr_error *error)
+{
+    hr_staged records;
+    int32_t n = 0;
+    for (int32_t i = 0; i < q->count; i++)
+        if (runs_program(q->round[i]))
+            q->part[n++] = q->round[i];
+    if (n == 0)
+        return HR_STATUS_OK;
+    HR_TRY(stage(q, (size_t)n, sizeof(hr_device_program), &records, error));
+    for (int32_t i = 0; i < n; i++) {
+        hr_piece *piece = q->part[i];
+        hr_device_program *to = (hr_device_program *)records.host + i;
+        *to = piece->program;
+        to->dst = piece->out[0]->data;
+        to->src = piece->kind == HR_PIECE_KIND_PICTURE  ? piece->image.dst
+                  : piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device
+                                                        : piece->in[0]->data;
+    }
+    HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
+    return q->module->program_run(&q->launch->cuda, records, n, error);
+}
+
+/* The tensors of a call, now that their memory is known. */
+static void fill_call(const hr_piece *piece, hr_op_call *c)
+{
+    *c = piece->call;
+    for (int32_t k = 0; k < piece->n_in; k++)
+        ((hr_tensor *)c->in)[k] = *piece->in[k];
+    for (int32_t k = 0; k < piece->n_out; k++)
+        c->out[k] = *piece->out[k];
+}
+
+static hr_status queue_ops(queueing *q, const hr_node *node, hr_error *error)
+{
+    int32_t n = select_kind(q, HR_PIECE_KIND_OP, node);
+    if (n == 0)
+        return HR_STATUS_OK;
+    hr_op_call *calls = hr_arena_alloc(q->arena, (size_t)n * sizeof(*calls), error);
+    if (!calls)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < n; i++)
+        fill_call(q->part[i], &calls[i]);
+    const hr_cuda_op *op = hr_device_op(q->launch->device, node->def->name);
+    return op->run(&q->launch->cuda, calls, n, &q->launch->staging, error);
+}
+
+static hr_status queue_views(queueing *q, hr_error *error)
+{
+    int32_t n = select_kind(q, HR_PIECE_KIND_VIEW, NULL);
+    for (int32_t i = 0; i < n; i++) {
+        hr_op_call c;
+        fill_call(q->part[i], &c);
+        HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
+        hr_tensor *out = q->part[i]->out[0];
+        hr_buffer *buffer = c.out[0].buffer ? hr_buffer_ref(c.out[0].buffer) : NULL;
+        hr_buffer_unref(out->buffer);
+        out->data = c.out[0].data;
+        out->buffer = buffer;
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status copy_pieces(queueing *q, int32_t n, const hr_cuda_copy *pieces, hr_error *error)
+{
+    hr_staged records;
+    HR_TRY(stage(q, (size_t)n, sizeof(*pieces), &records, error));
+    memcpy(records.host, pieces, (size_t)n * sizeof(*pieces));
+    HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
+    return q->module->copy_all(&q->launch->cuda, records, n, error);
+}
+
+static hr_status queue_uploads(queueing *q, hr_error *error)
+{
+    int32_t n = select_kind(q, HR_PIECE_KIND_TO_DEVICE, NULL);
+    if (n == 0)
+        return HR_STATUS_OK;
+    hr_cuda_copy *pieces = hr_arena_alloc(q->arena, (size_t)n * sizeof(*pieces), error);
+    if (!pieces)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < n; i++) {
+        const hr_tensor *out = q->part[i]->out[0];
+        pieces[i] = (hr_cuda_copy){.dst = out->data, .src = q->part[i]->pixels.device};
+        (void)hr_tensor_bytes(out, &pieces[i].size);
+    }
+    return copy_pieces(q, n, pieces, error);
+}
+
+/* The samples are brought together on the device, and cross in one copy. */
+static hr_status queue_downloads(queueing *q, hr_error *error)
+{
+    int32_t n = select_kind(q, HR_PIECE_KIND_TO_HOST, NULL);
+    if (n == 0)
+        return HR_STATUS_OK;
+    hr_cuda_copy *pieces = hr_arena_alloc(q->arena, (size_t)n * sizeof(*pieces), error);
+    void *together;
+    if (!pieces)
+        return HR_STATUS_NO_MEMORY;
+    char *base = q->part[0]->out[0]->data;
+    size_t total = hr_buffer_size(q->part[0]->out[0]->buffer);
+    HR_TRY(scratch(q, total, &together, error));
+    for (int32_t i = 0; i < n; i++) {
+        const hr_tensor *out = q->part[i]->out[0];
+        pieces[i] = (hr_cuda_copy){.dst = (char *)together + ((char *)out->data - base),
+                                   .src = q->part[i]->in[0]->data};
+        (void)hr_tensor_bytes(out, &pieces[i].size);
+    }
+    HR_TRY(copy_pieces(q, n, pieces, error));
+    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, base, together,
+                           total, error);
+}
+
+static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *error)
+{
+    const hr_piece *first = q->round[0];
+    bool host = first->kind == HR_PIECE_KIND_TO_HOST;
+    for (int32_t k = 0; k < first->n_out && first->kind != HR_PIECE_KIND_VIEW; k++)
+        HR_TRY(give_memory(q, k, host, error));
+    HR_TRY(queue_uploads(q, error));
+    HR_TRY(queue_pictures(q, error));
+    HR_TRY(queue_programs(q, error));
+    for (int32_t k = 0; k < step->count; k++)
+        HR_TRY(queue_ops(q, q->p->graph->nodes[q->p->plan->order[step->first + k]], error));
+    HR_TRY(queue_views(q, error));
+    return queue_downloads(q, error);
+}
+
+/* Rounds: the first pieces of all samples, the second ones, ... Samples whose chain ends early are
+ * left out of later ones; their outputs are then not one block with the others'. */
+static hr_status queue_step(queueing *q, int32_t row, const hr_plan_step *step, hr_error *error)
+{
+    size_t size = (size_t)q->it->size;
+    hr_piece **at = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
+    if (!at)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < size; i++)
+        at[i] = alive(&q->it->samples[i]) ? q->batch->pieces[(size_t)row * size + i] : NULL;
+    for (;;) {
+        bool inside = false;
+        for (size_t i = 0; i < size; i++)
+            inside = inside || (at[i] && at[i]->inside);
+        q->count = 0;
+        for (size_t i = 0; i < size; i++) {
+            if (!at[i] || (inside && !at[i]->inside))
+                continue;
+            q->round[q->count++] = at[i];
+            at[i] = at[i]->next;
+        }
+        if (q->count == 0)
+            return HR_STATUS_OK;
+        HR_TRY(queue_round(q, step, error));
+    }
+}
+
+static hr_status queue_all(queueing *q, hr_error *error)
+{
+    const hr_plan *plan = q->p->plan;
+    const hr_plan_stage *stage_at = &plan->stages[q->it->stage];
+    size_t size = (size_t)q->it->size, most = size * (size_t)stage_at->count;
+    q->batch->decoding_count = 0;
+    q->round = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
+    q->part = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
+    q->batch->decoding = hr_arena_alloc(q->arena, (most + 1) * sizeof(hr_piece *), error);
+    if (!q->round || !q->part || !q->batch->decoding)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(stage(q, most, sizeof(uint32_t), &q->status, error));
+    memset(q->status.host, 0, most * sizeof(uint32_t));
+    q->batch->status = q->status.host;
+    for (int32_t k = 0; k < stage_at->count; k++)
+        HR_TRY(queue_step(q, k, &plan->steps[stage_at->first + k], error));
+    if (q->batch->decoding_count == 0)
+        return HR_STATUS_OK;
+    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, q->status.host,
+                           q->status.device, (size_t)q->batch->decoding_count * sizeof(uint32_t),
+                           error);
+}
+
+hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error)
+{
+    queueing q = {.p = p,
+                  .it = it,
+                  .batch = it->device,
+                  .launch = it->device->launch,
+                  .module = hr_device_module(p->device),
+                  .arena = it->device->arenas[p->options.num_threads]};
+    HR_TRY(q.module->use(hr_device_id(p->device), error));
+    hr_launch_rewind(q.launch);
+    return queue_all(&q, error);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The device's part in a pipeline's life: opening it, launching iterations, and the thread that
+ * waits for them. */
+#include <string.h>
+
+#include "exec/device_stage.h"
+
+/* ---- batches ---- */
+
+static void batch_destroy(hr_device_batch *b, int32_t arenas)
+{
+    if (!b)
+        return;
+    for (int32_t i = 0; b->arenas && i < arenas; i++)
+        hr_arena_destroy(b->arenas[i]);
+    hr_free(b->arenas);
+    hr_free(b->pieces);
+    hr_free(b->redo);
+    hr_free(b);
+}
+
+static int32_t arena_count(const hr_pipeline *p)
+{
+    return p->options.num_threads + 1;
+}
+
+/* Arrays are made for the largest batch and the stage with most steps, so that any iteration can
+ * use them. */
+static hr_status batch_create(const hr_pipeline *p, hr_device_batch **out, hr_error *error)
+{
+    size_t samples = (size_t)p->options.batch_size, steps = 1;
+    for (int32_t k = 0; k < p->plan->stage_count; k++)
+        steps = HR_MAX(steps, (size_t)p->plan->stages[k].count);
+    hr_device_batch *b = hr_calloc(1, sizeof(*b), error);
+    if (!b)
+        return HR_STATUS_NO_MEMORY;
+    b->arenas = hr_calloc((size_t)arena_count(p), sizeof(*b->arenas), error);
+    b->pieces = hr_calloc(samples * steps, sizeof(*b->pieces), error);
+    b->redo = hr_calloc(samples, sizeof(*b->redo), error);
+    hr_status status = b->arenas && b->pieces && b->redo ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < arena_count(p) && status == HR_STATUS_OK; i++)
+        status = hr_arena_create(&b->arenas[i], error);
+    if (status != HR_STATUS_OK) {
+        batch_destroy(b, arena_count(p));
+        return status;
+    }
+    *out = b;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batch **out,
+                                hr_error *error)
+{
+    hr_status status = HR_STATUS_OK;
+    pthread_mutex_lock(&p->lock);
+    hr_device_batch *b = it->device;
+    if (!b) {
+        b = p->device_idle;
+        if (b)
+            p->device_idle = b->next;
+        else
+            status = batch_create(p, &b, error);
+        if (status == HR_STATUS_OK)
+            status = hr_launch_create(&b->launch, p->device, error);
+        if (status == HR_STATUS_OK) {
+            it->device = b;
+        } else if (b) {
+            b->next = p->device_idle;
+            p->device_idle = b;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    *out = b;
+    return status;
+}
+
+void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
+{
+    hr_device_batch *b = it->device;
+    if (!b)
+        return;
+    hr_launch_destroy(b->launch);
+    b->launch = NULL;
+    b->again = false;
+    memset(b->redo, 0, (size_t)p->options.batch_size * sizeof(*b->redo));
+    for (int32_t i = 0; i < arena_count(p); i++)
+        hr_arena_reset(b->arenas[i]);
+    it->device = NULL;
+    pthread_mutex_lock(&p->lock);
+    b->next = p->device_idle;
+    p->device_idle = b;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- launching ---- */
+
+void hr__device_launch(hr_pipeline *p, hr_iteration *it)
+{
+    hr_error error = {0};
+    hr_completion *c = p->completion;
+    const hr_cuda_module_def *module = hr_device_module(p->device);
+    hr_device_batch *b = it->device;
+    hr_status status = HR_STATUS_OK;
+    if (b) { /* else every sample was skipped before anything was prepared */
+        status = hr__device_queue(p, it, &error);
+        hr_error *from = status == HR_STATUS_OK ? &error : NULL;
+        hr_status recorded = module->event_record(hr_device_id(p->device), b->launch->done,
+                                                  b->launch->cuda.stream, from);
+        status = status == HR_STATUS_OK ? recorded : status;
+    }
+    pthread_mutex_lock(&p->lock);
+    if (status != HR_STATUS_OK)
+        it->status = hr_fail(&it->error, status, "%s", error.message);
+    it->launched = NULL;
+    *(c->last ? &c->last->launched : &c->first) = it;
+    c->last = it;
+    pthread_cond_signal(&c->work);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- completion ---- */
+
+/* Whether the device left samples to the CPU's decoder; marks them. */
+static bool mark_damaged(hr_device_batch *b)
+{
+    bool any = false;
+    for (int32_t i = 0; i < b->decoding_count; i++) {
+        if (!b->status[i])
+            continue;
+        b->redo[b->decoding[i]->sample] = true;
+        any = true;
+    }
+    return any;
+}
+
+/* The device's values that are outputs of the pipeline go to their batches. */
+static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
+{
+    for (int32_t v = 0; v < p->plan->value_count; v++) {
+        const hr_plan_value *value = &p->plan->values[v];
+        if (value->stage != it->stage || value->output < 0)
+            continue;
+        for (int32_t i = 0; i < it->size; i++) {
+            size_t row = (size_t)p->crossing_of[v] * (size_t)it->size;
+            const hr_sample *s = &it->samples[i];
+            if (s->status == HR_STATUS_OK && !s->skipped)
+                HR_TRY(
+                    hr__gather_put(p, it, value->output, i, &it->crossing[row + (size_t)i], error));
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+/* True: samples have to be prepared once more. */
+static bool complete(hr_pipeline *p, hr_iteration *it)
+{
+    hr_error error = {0};
+    hr_device_batch *b = it->device;
+    if (b) {
+        hr_status status = hr_device_module(p->device)->event_wait(hr_device_id(p->device),
+                                                                   b->launch->done, &error);
+        if (status != HR_STATUS_OK && it->status == HR_STATUS_OK)
+            it->status = hr_fail(&it->error, status, "%s", error.message);
+        if (it->status == HR_STATUS_OK && mark_damaged(b)) {
+            b->again = true;
+            return true;
+        }
+    }
+    if (it->status == HR_STATUS_OK) {
+        hr_status status = put_outputs(p, it, &error);
+        if (status != HR_STATUS_OK)
+            it->status = hr_fail(&it->error, status, "%s", error.message);
+    }
+    hr__device_batch_give(p, it);
+    return false;
+}
+
+static void *completion_main(void *context)
+{
+    hr_pipeline *p = context;
+    hr_completion *c = p->completion;
+    pthread_mutex_lock(&p->lock);
+    for (;;) {
+        hr_iteration *it = c->first;
+        if (!it && c->stop)
+            break;
+        if (!it) {
+            pthread_cond_wait(&c->work, &p->lock);
+            continue;
+        }
+        c->first = it->launched;
+        c->last = c->first ? c->last : NULL;
+        pthread_mutex_unlock(&p->lock);
+        bool again = complete(p, it);
+        pthread_mutex_lock(&p->lock);
+        if (again) {
+            hr__iteration_enter(p, it, it->stage);
+            pthread_cond_broadcast(&p->work);
+        } else {
+            hr__stage_end(p, it);
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+/* Whether a value lies on the device. */
+static bool made_there(const hr_node *node)
+{
+    return hr_node_on_device(node) && !(node->def->flags & HR_OP_TO_HOST);
+}
+
+/* A node's inputs must lie where it works; arguments, and the files of decoders, on the host. */
+static hr_status check_place(const hr_pipeline *p, const hr_node *node, hr_error *error)
+{
+    char text[512];
+    bool there = hr_node_on_device(node) && strcmp(node->device, "mixed") != 0 &&
+                 !(node->def->flags & HR_OP_TO_DEVICE);
+    for (int32_t k = 0; k < node->input_count; k++)
+        if (made_there(p->graph->nodes[node->inputs[k].node]) != there)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s: input %d is on the %s, it must be on the %s",
+                           hr_node_text(node, text, sizeof(text)), k, there ? "CPU" : "GPU",
+                           there ? "GPU: use .gpu()" : "CPU: use .cpu()");
+    for (int32_t k = 0; k < node->arg_input_count; k++)
+        if (made_there(p->graph->nodes[node->arg_inputs[k].edge.node]))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s: argument \"%s\" is on the GPU, arguments must be on the CPU",
+                           hr_node_text(node, text, sizeof(text)),
+                           node->def->args[node->arg_inputs[k].arg].name);
+    return HR_STATUS_OK;
+}
+
+/* What the device cannot do is said when the pipeline is built. */
+static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error *error)
+{
+    char text[512];
+    const hr_op_def *def = node->def;
+    HR_TRY(check_place(p, node, error));
+    bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_SOURCE);
+    bool view = (def->flags & HR_OP_VIEW) && !def->run_batch && node->output_count == 1;
+    if (!hr_node_on_device(node) || moves || view || def->lower ||
+        hr_device_op(p->device, def->name))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                   "%s: it has no GPU version yet; use .cpu() before it and .gpu() behind it",
+                   hr_node_text(node, text, sizeof(text)));
+}
+
+static hr_status start_completion(hr_pipeline *p, hr_error *error)
+{
+    p->completion = hr_calloc(1, sizeof(*p->completion), error);
+    if (!p->completion)
+        return HR_STATUS_NO_MEMORY;
+    pthread_cond_init(&p->completion->work, NULL);
+    int code = pthread_create(&p->completion->thread, NULL, completion_main, p);
+    if (code)
+        return hr_fail_errno(error, code, "cannot start the completion thread");
+    p->completion->started = true;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__device_open(hr_pipeline *p, hr_error *error)
+{
+    char text[512];
+    const hr_node *first = NULL;
+    for (int32_t k = 0; k < p->plan->order_count; k++) {
+        const hr_node *node = p->graph->nodes[p->plan->order[k]];
+        first = !first && hr_node_on_device(node) ? node : first;
+    }
+    if (!first)
+        return HR_STATUS_OK;
+    if (hr_device_create(&p->device, HR_MAX(p->options.device_id, 0),
+                         p->options.device_memory_limit, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "%s: device=\"%s\"", hr_node_text(first, text, sizeof(text)),
+                               first->device);
+    for (int32_t k = 0; k < p->plan->order_count; k++)
+        HR_TRY(check_node(p, p->graph->nodes[p->plan->order[k]], error));
+    return start_completion(p, error);
+}
+
+void hr__device_stop(hr_pipeline *p)
+{
+    hr_completion *c = p->completion;
+    if (!c)
+        return;
+    pthread_mutex_lock(&p->lock);
+    c->stop = true;
+    pthread_cond_signal(&c->work);
+    pthread_mutex_unlock(&p->lock);
+    if (c->started)
+        pthread_join(c->thread, NULL);
+    pthread_cond_destroy(&c->work);
+    hr_free(c);
+    p->completion = NULL;
+}
+
+void hr__device_close(hr_pipeline *p)
+{
+    for (hr_device_batch *b = p->device_idle, *next; b; b = next) {
+        next = b->next;
+        batch_destroy(b, arena_count(p));
+    }
+    p->device_idle = NULL;
+    hr_device_unref(p->device);
+    p->device = NULL;
+}
