@@ -48,6 +48,14 @@ typedef struct hr_jpeg_huffman {
     uint64_t pair[1 << HR_JPEG_FAST_BITS];
 } hr_jpeg_huffman;
 
+/* A block's coefficients, from where its samples are made. */
+typedef struct hr_jpeg_coefs {
+    uint8_t *dst;
+    size_t stride;               /* bytes between rows of samples */
+    const int16_t *coef, *quant; /* in the order of HR_JPEG_PLACE, aligned to 64 bytes */
+    int32_t last;                /* place in zigzag order behind which all are zero */
+} hr_jpeg_coefs;
+
 /* One block of an MCU. */
 typedef struct hr_jpeg_block {
     const hr_jpeg_huffman *dc, *ac;

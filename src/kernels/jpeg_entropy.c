@@ -216,28 +216,30 @@ static __attribute__((noinline, cold)) void write_mark(hr_jpeg_scan *s, const ui
     s->due = next + HR_JPEG_MARK_BYTES;
 }
 
-/* A block whose coefficients are read; dst NULL: none. */
-typedef struct pending {
-    uint8_t *dst;
-    size_t stride;
-    const int16_t *coef, *quant;
-    int32_t last;
-} pending;
+/* v4 transforms two blocks at once. */
+#if defined(HR_LEVEL_v4)
+enum { WAITING = 2 };
+#else
+enum { WAITING = 1 };
+#endif
 
-static inline void finish(pending *p)
+static inline void transform(const hr_jpeg_coefs waiting[WAITING])
 {
-    if (p->dst)
-        HR_LEVELED(hr__jpeg_idct)(p->dst, p->stride, p->coef, p->quant, p->last);
-    p->dst = NULL;
+    if (WAITING == 2)
+        HR_LEVELED(hr__jpeg_idct_two)(waiting);
+    else
+        HR_LEVELED(hr__jpeg_idct)(waiting);
 }
 
-/* A block is transformed while the next one is decoded: its arithmetic fills the time in which the
- * symbols wait for each other, and vectors read from single coefficients just stored would wait. */
+/* Two blocks are transformed while the next one is decoded: their arithmetic fills the time in
+ * which the symbols wait for each other, and vectors read from single coefficients just stored
+ * would wait.
+ */
 bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
 {
-    int16_t coefs[2][COEFS] __attribute__((aligned(64)));
-    pending before = {NULL, 0, NULL, NULL, 0};
-    int32_t turn = 0;
+    int16_t coefs[WAITING + 1][COEFS] __attribute__((aligned(64)));
+    hr_jpeg_coefs waiting[WAITING];
+    int32_t turn = 0, count = 0;
     bits b = open_bits(s);
     for (int32_t m = 0; m < mcus; m++) {
         if (is_due(s, &b))
@@ -252,19 +254,23 @@ bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
                     return false;
                 continue;
             }
-            finish(&before);
+            if (count == WAITING) {
+                transform(waiting);
+                count = 0;
+            }
             int16_t *coef = coefs[turn];
             clear_block(coef);
             last = read_ac(&b, block->ac, coef);
             if (last < 0)
                 return false;
             coef[0] = (int16_t)*predicted;
-            before = (pending){block->dst, block->stride, coef, block->quant, last};
+            waiting[count++] = (hr_jpeg_coefs){block->dst, block->stride, coef, block->quant, last};
             block->dst += block->step;
-            turn ^= 1;
+            turn = turn == WAITING ? 0 : turn + 1;
         }
     }
-    finish(&before);
+    for (int32_t i = 0; i < count; i++)
+        HR_LEVELED(hr__jpeg_idct)(&waiting[i]);
     close_bits(s, b);
     s->mcu += mcus;
     return true;

@@ -196,8 +196,8 @@ static inline void store_rows(uint8_t *dst, size_t stride, const __m256i out[8])
     }
 }
 
-void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
-                               const int16_t *quant, int32_t last)
+static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
+                        int32_t last)
 {
     if (last == 0) {
         idct_dc(dst, stride, coef, quant);
@@ -302,8 +302,8 @@ static inline void store_two(uint8_t *dst, size_t stride, __m128i first, __m128i
     _mm_storel_epi64((__m128i *)(void *)(dst + stride), _mm_srli_si128(v, 8));
 }
 
-void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
-                               const int16_t *quant, int32_t last)
+static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
+                        int32_t last)
 {
     const __m128i *in = (const __m128i *)(const void *)coef;
     const __m128i *by = (const __m128i *)(const void *)quant;
@@ -331,8 +331,8 @@ void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
 
 #else
 
-void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
-                               const int16_t *quant, int32_t last)
+static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
+                        int32_t last)
 {
     int16_t rows[64];
     int32_t below = 0;
@@ -354,6 +354,143 @@ void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
     }
     for (int r = 0; r < 8; r++)
         idct_row(dst + (size_t)r * stride, rows + 8 * r);
+}
+
+#endif
+
+void HR_LEVELED(hr__jpeg_idct)(const hr_jpeg_coefs *b)
+{
+    idct(b->dst, b->stride, b->coef, b->quant, b->last);
+}
+
+#if !defined(HR_LEVEL_v4)
+
+void HR_LEVELED(hr__jpeg_idct_two)(const hr_jpeg_coefs *blocks)
+{
+    HR_LEVELED(hr__jpeg_idct)(&blocks[0]);
+    HR_LEVELED(hr__jpeg_idct)(&blocks[1]);
+}
+
+#else
+
+/* Two blocks: the first one in the lower halves of all vectors, the second one above it. */
+
+static inline __m512i pair_512(int first, int second)
+{
+    return _mm512_set1_epi32((int)((uint32_t)(uint16_t)first | (uint32_t)second << 16));
+}
+
+/* idct_8 twice. */
+static inline __attribute__((always_inline)) void idct_16(__m512i out[8], __m512i v04, __m512i v17,
+                                                          __m512i v53, __m512i v26, int shift)
+{
+    __m256i v0 = _mm512_castsi512_si256(_mm512_shuffle_i64x2(v04, v04, _MM_SHUFFLE(2, 0, 2, 0)));
+    __m256i v4 = _mm512_castsi512_si256(_mm512_shuffle_i64x2(v04, v04, _MM_SHUFFLE(3, 1, 3, 1)));
+    __m512i round = _mm512_set1_epi32(1 << (shift - 1));
+    __m512i even0 = _mm512_cvtepi16_epi32(_mm256_add_epi16(v0, v4));
+    __m512i even1 = _mm512_cvtepi16_epi32(_mm256_sub_epi16(v0, v4));
+    even0 = _mm512_add_epi32(_mm512_slli_epi32(even0, CONST_BITS), round);
+    even1 = _mm512_add_epi32(_mm512_slli_epi32(even1, CONST_BITS), round);
+    __m512i even2 = _mm512_madd_epi16(v26, pair_512(EVEN_2_2, EVEN_2_6));
+    __m512i even3 = _mm512_madd_epi16(v26, pair_512(EVEN_3_2, EVEN_3_6));
+    __m512i z43 = _mm512_add_epi16(v17, v53);
+    __m512i odd3 = _mm512_madd_epi16(z43, pair_512(ODD_3_4, ODD_3_3));
+    __m512i odd4 = _mm512_madd_epi16(z43, pair_512(ODD_4_4, ODD_4_3));
+    __m512i even[4] = {_mm512_add_epi32(even0, even3), _mm512_add_epi32(even1, even2),
+                       _mm512_sub_epi32(even1, even2), _mm512_sub_epi32(even0, even3)};
+    __m512i odd[4] = {
+        _mm512_add_epi32(_mm512_madd_epi16(v17, pair_512(ODD_3_1, ODD_3_7)), odd4),
+        _mm512_add_epi32(_mm512_madd_epi16(v53, pair_512(ODD_2_5, ODD_2_3)), odd3),
+        _mm512_add_epi32(_mm512_madd_epi16(v53, pair_512(ODD_1_5, ODD_1_3)), odd4),
+        _mm512_add_epi32(_mm512_madd_epi16(v17, pair_512(ODD_0_1, ODD_0_7)), odd3),
+    };
+    for (int i = 0; i < 4; i++) {
+        out[i] = _mm512_srai_epi32(_mm512_add_epi32(even[i], odd[i]), (unsigned)shift);
+        out[7 - i] = _mm512_srai_epi32(_mm512_sub_epi32(even[i], odd[i]), (unsigned)shift);
+    }
+}
+
+static inline void transpose_512(__m512i v[4], const __m512i in[8])
+{
+    __m512i p04 = _mm512_packs_epi32(in[0], in[4]), p15 = _mm512_packs_epi32(in[1], in[5]);
+    __m512i p26 = _mm512_packs_epi32(in[2], in[6]), p37 = _mm512_packs_epi32(in[3], in[7]);
+    __m512i r01 = _mm512_unpacklo_epi16(p04, p15), r45 = _mm512_unpackhi_epi16(p04, p15);
+    __m512i r23 = _mm512_unpacklo_epi16(p26, p37), r67 = _mm512_unpackhi_epi16(p26, p37);
+    __m512i a = _mm512_unpacklo_epi32(r01, r23), b = _mm512_unpacklo_epi32(r45, r67);
+    __m512i c = _mm512_unpackhi_epi32(r01, r23), d = _mm512_unpackhi_epi32(r45, r67);
+    v[0] = _mm512_unpacklo_epi64(a, b);
+    v[1] = _mm512_unpackhi_epi64(a, b);
+    v[2] = _mm512_unpacklo_epi64(c, d);
+    v[3] = _mm512_unpackhi_epi64(c, d);
+}
+
+/* Rows 0, 1, then 2, 3, 4, 5, 6, 7 in the quarters. */
+static inline void store_quarters(uint8_t *dst, size_t stride, __m256i r0145, __m256i r2367)
+{
+    const __m128i rows[4] = {_mm256_castsi256_si128(r0145), _mm256_castsi256_si128(r2367),
+                             _mm256_extracti128_si256(r0145, 1),
+                             _mm256_extracti128_si256(r2367, 1)};
+    for (int i = 0; i < 4; i++) {
+        _mm_storel_epi64((__m128i *)dst, rows[i]);
+        _mm_storeh_pd((double *)(void *)(dst + stride), _mm_castsi128_pd(rows[i]));
+        dst += 2 * stride;
+    }
+}
+
+static inline void store_blocks(const hr_jpeg_coefs blocks[2], const __m512i out[8])
+{
+    const __m512i turn =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512i center = _mm512_set1_epi8((char)CENTER);
+    __m512i a =
+        _mm512_packs_epi16(_mm512_packs_epi32(out[0], out[1]), _mm512_packs_epi32(out[2], out[3]));
+    __m512i b =
+        _mm512_packs_epi16(_mm512_packs_epi32(out[4], out[5]), _mm512_packs_epi32(out[6], out[7]));
+    a = _mm512_shuffle_epi8(_mm512_add_epi8(a, center), turn);
+    b = _mm512_shuffle_epi8(_mm512_add_epi8(b, center), turn);
+    __m512i r0145 = _mm512_unpacklo_epi32(a, b), r2367 = _mm512_unpackhi_epi32(a, b);
+    store_quarters(blocks[0].dst, blocks[0].stride, _mm512_castsi512_si256(r0145),
+                   _mm512_castsi512_si256(r2367));
+    store_quarters(blocks[1].dst, blocks[1].stride, _mm512_extracti64x4_epi64(r0145, 1),
+                   _mm512_extracti64x4_epi64(r2367, 1));
+}
+
+static inline __m512i load_two(const int16_t *a, const int16_t *b, int at)
+{
+    __m256i low = _mm256_load_si256((const __m256i *)(const void *)a + at);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low),
+                              _mm256_load_si256((const __m256i *)(const void *)b + at), 1);
+}
+
+void HR_LEVELED(hr__jpeg_idct_two)(const hr_jpeg_coefs *blocks)
+{
+    const int16_t *a = blocks[0].coef, *b = blocks[1].coef;
+    const int16_t *by_a = blocks[0].quant, *by_b = blocks[1].quant;
+    __m512i v04 = load_two(a, b, 0), v17 = load_two(a, b, 1), v[4], out[8];
+    __m512i v53 = load_two(a, b, 2), v26 = load_two(a, b, 3);
+    /* places of which one is not zero, but for the first rows: 64-bit lanes 0, 1, 4, 5 of v04 */
+    __m512i below = _mm512_or_si512(_mm512_or_si512(v17, v53), v26);
+    below = _mm512_mask_or_epi64(below, 0xCC, below, v04);
+    uint32_t full = _mm512_test_epi64_mask(below, below);
+    if ((full & 0x0F) == 0 || (full & 0xF0) == 0) {
+        HR_LEVELED(hr__jpeg_idct)(&blocks[0]);
+        HR_LEVELED(hr__jpeg_idct)(&blocks[1]);
+        return;
+    }
+    v04 = _mm512_mullo_epi16(v04, load_two(by_a, by_b, 0));
+    v17 = _mm512_mullo_epi16(v17, load_two(by_a, by_b, 1));
+    v53 = _mm512_mullo_epi16(v53, load_two(by_a, by_b, 2));
+    v26 = _mm512_mullo_epi16(v26, load_two(by_a, by_b, 3));
+    idct_16(out, v04, v17, v53, v26, CONST_BITS - PASS1_BITS);
+    transpose_512(v, out);
+    const __m512i interleave =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+    __m512i y15 = _mm512_permutex_epi64(v[1], _MM_SHUFFLE(3, 1, 2, 0));
+    __m512i y26 = _mm512_permutex_epi64(v[2], _MM_SHUFFLE(3, 1, 2, 0));
+    __m512i y73 = _mm512_permutex_epi64(v[3], _MM_SHUFFLE(1, 3, 0, 2));
+    idct_16(out, v[0], _mm512_unpacklo_epi16(y15, y73), _mm512_unpackhi_epi16(y15, y73),
+            _mm512_shuffle_epi8(y26, interleave), CONST_BITS + PASS1_BITS + 3);
+    store_blocks(blocks, out);
 }
 
 #endif

@@ -42,6 +42,7 @@ typedef struct hr_filter_float {
     const float *coef;
 } hr_filter_float;
 
+struct hr_jpeg_coefs;
 struct hr_jpeg_scan;
 
 typedef struct hr_kernels {
@@ -94,12 +95,10 @@ typedef struct hr_kernels {
      * nothing. False when the scan is damaged; what was written then has no meaning. */
     bool (*jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
     bool (*jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
-    /* Inverse DCT of one block; `last` is the last place in zigzag order that may not be zero;
-     * both tables are 64-byte aligned. The
-     * bytes are those of libjpeg-turbo's accurate integer DCT on x86-64, also where 16 bits
-     * overflow. */
-    void (*jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
-                      int32_t last);
+    /* Inverse DCT of one block, and of two. The bytes are those of libjpeg-turbo's accurate integer
+     * DCT on x86-64, also where 16 bits overflow. */
+    void (*jpeg_idct)(const struct hr_jpeg_coefs *block);
+    void (*jpeg_idct_two)(const struct hr_jpeg_coefs *blocks);
     /* Upsampling of n samples of one row; near and far are the rows beside the output's, `below`
      * when far is below near. h2*: src[-1] and src[n] exist. Rows are padded by HR_JPEG_ROW_PAD. */
     void (*jpeg_h2v1)(uint8_t *dst, const uint8_t *src, size_t n);

@@ -57,8 +57,8 @@ bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
 bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
 
 /* jpeg_idct.c */
-void HR_LEVELED(hr__jpeg_idct)(uint8_t *dst, size_t stride, const int16_t *coef,
-                               const int16_t *quant, int32_t last);
+void HR_LEVELED(hr__jpeg_idct)(const struct hr_jpeg_coefs *block);
+void HR_LEVELED(hr__jpeg_idct_two)(const struct hr_jpeg_coefs *blocks);
 
 /* jpeg_rows.c */
 void HR_LEVELED(hr__jpeg_h2v1)(uint8_t *dst, const uint8_t *src, size_t n);

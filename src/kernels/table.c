@@ -36,6 +36,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .jpeg_mcus = HR_LEVELED(hr__jpeg_mcus),
     .jpeg_skip = HR_LEVELED(hr__jpeg_skip),
     .jpeg_idct = HR_LEVELED(hr__jpeg_idct),
+    .jpeg_idct_two = HR_LEVELED(hr__jpeg_idct_two),
     .jpeg_h2v1 = HR_LEVELED(hr__jpeg_h2v1),
     .jpeg_h2v2 = HR_LEVELED(hr__jpeg_h2v2),
     .jpeg_h1v2 = HR_LEVELED(hr__jpeg_h1v2),

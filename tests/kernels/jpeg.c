@@ -91,32 +91,45 @@ TEST(idct_is_one)
     _Alignas(64) int16_t coef[64], quant[64];
     for (int round = 0; round < 300; round++) {
         uint8_t out[64];
-        int last = round % 64;
-        random_block(coef, quant, last, 30);
-        level(0)->jpeg_idct(out, 8, coef, quant, last);
+        hr_jpeg_coefs block = {out, 8, coef, quant, round % 64};
+        random_block(coef, quant, block.last, 30);
+        level(0)->jpeg_idct(&block);
         for (int i = 0; i < 64; i++)
             CHECK(fabs(out[i] - exact_sample(coef, quant, i / 8, i % 8)) <= 1.001);
     }
 }
 
+/* Two blocks, side by side, one by one at the lowest level, and in all ways at the others. */
 TEST(idct_levels_agree)
 {
-    _Alignas(64) int16_t coef[64], quant[64];
+    _Alignas(64) int16_t coef[2][64], quant[2][64];
     static const int sizes[] = {3, 40, 1000, 32767};
     for (int round = 0; round < 40000; round++) {
         uint8_t want[8 * 24 + GUARD], got[8 * 24 + GUARD];
-        int last = (int)(rnd() % 64);
-        random_block(coef, quant, last, sizes[round % 4]);
-        if (round % 7 == 0) /* only the first row: another case */
-            for (int i = 8; i < 64; i++)
-                coef[i] = 0;
+        hr_jpeg_coefs blocks[2];
+        for (int k = 0; k < 2; k++) {
+            blocks[k] = (hr_jpeg_coefs){want + 8 * k, 24, coef[k], quant[k], (int)(rnd() % 64)};
+            random_block(coef[k], quant[k], blocks[k].last, sizes[rnd() % 4]);
+            if (rnd() % 7 == 0) /* only the first row: another case */
+                for (int i = 8; i < 64; i++)
+                    coef[k][i] = 0;
+        }
         memset(want, 0xA5, sizeof want);
-        level(0)->jpeg_idct(want, 24, coef, quant, last);
-        for (int i = 1; i < 3; i++) {
-            if (!level(i))
+        level(0)->jpeg_idct(&blocks[0]);
+        level(0)->jpeg_idct(&blocks[1]);
+        blocks[0].dst = got;
+        blocks[1].dst = got + 8;
+        for (int i = 0; i < 6; i++) {
+            const hr_kernels *k = level(i / 2);
+            if (!k)
                 continue;
             memset(got, 0xA5, sizeof got);
-            level(i)->jpeg_idct(got, 24, coef, quant, last);
+            if (i % 2) {
+                k->jpeg_idct_two(blocks);
+            } else {
+                k->jpeg_idct(&blocks[0]);
+                k->jpeg_idct(&blocks[1]);
+            }
             CHECK(memcmp(want, got, sizeof want) == 0);
         }
     }
