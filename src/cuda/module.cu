@@ -57,7 +57,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         hr_cuda_use,
         hr_cuda_copy_all,
         hr_cuda_jpeg_decode,
-        NULL, // program_run
+        hr_cuda_program_run,
         ops,
     };
     return &module;

@@ -23,6 +23,8 @@ hr_status hr_cuda_copy_async(int32_t device, void *stream, void *dst, const void
 hr_status hr_cuda_zero(int32_t device, void *stream, void *dst, size_t size, hr_error *error);
 hr_status hr_cuda_use(int32_t device, hr_error *error);
 hr_status hr_cuda_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
+hr_status hr_cuda_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count,
+                              hr_error *error);
 hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
 
 #endif

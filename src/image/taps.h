@@ -98,8 +98,10 @@ typedef struct hr_taps_walk {
 
 HR_SHARED void taps_walk_begin(hr_taps_walk *w, const hr_taps *t, int32_t o)
 {
+    w->first = 0;
     w->k = 0;
     w->next = taps_start(t, o);
+    w->entry = 0.0f;
     w->sum = 1.0f;
     w->folded = false;
     if (t->support == 0)

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// What all kernels of the image program share: which picture and tile a block has, and what
+// becomes of a pixel once it is there.
+#ifndef HR_CUDA_IMAGE_TILE_CUH
+#define HR_CUDA_IMAGE_TILE_CUH
+
+#include "cuda/image/value.cuh"
+#include "image/device.h"
+
+#if defined(__CUDACC__)
+#include <cuda_fp16.h>
+#define HR_MEMBER __host__ __device__ __forceinline__ // of a class: run by both, as HR_SHARED
+#else
+#define HR_MEMBER inline
+
+struct alignas(8) uint2 {
+    uint32_t x, y;
+};
+
+struct alignas(16) uint4 {
+    uint32_t x, y, z, w;
+};
+
+static inline uint2 make_uint2(uint32_t x, uint32_t y)
+{
+    return {x, y};
+}
+
+static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    return {x, y, z, w};
+}
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define HR_UNROLL _Pragma("unroll")
+#else
+#define HR_UNROLL
+#endif
+
+typedef struct picture {
+    const uint8_t *src; // the first pixel needed
+    uint8_t *dst;       // its first output
+    int plane;          // index of an outer C: which mean and fill apply; else 0
+    bool added;         // a plane that the source does not have
+} picture;
+
+// Picture `i` of those that the output has (`filled`) or the source.
+HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
+{
+    int64_t from = p->src_offset, to = 0;
+    picture out = {};
+    for (int o = p->outer_count - 1; o >= 0; o--) {
+        const hr_device_outer *outer = &p->outer[o];
+        int extent = filled ? outer->extent : outer->count;
+        int at = i % extent;
+        i /= extent;
+        from += at * outer->src_stride;
+        to += at * outer->dst_stride;
+        out.added |= at >= outer->count;
+        if (o == p->plane)
+            out.plane = at;
+    }
+    out.src = (const uint8_t *)p->src + from;
+    out.dst = (uint8_t *)p->dst + to * value_size(p->dtype);
+    return out;
+}
+
+// Where output (y, x) of the view goes, in elements from the picture's first.
+HR_SHARED int64_t view_offset(const hr_device_program *p, int y, int x)
+{
+    int oy = p->inside_y + y, ox = p->inside_x + x;
+    oy = p->mirror_y ? p->window_h - 1 - oy : oy;
+    ox = p->mirror_x ? p->window_w - 1 - ox : ox;
+    return oy * p->dst_y + ox * p->dst_x;
+}
+
+// a / b for a that may be large but mostly is not.
+HR_SHARED int64_t divide(int64_t a, int b, int *rest)
+{
+    if (a >> 32 == 0) {
+        uint32_t q = (uint32_t)a / (uint32_t)b;
+        *rest = (int)((uint32_t)a - q * (uint32_t)b);
+        return q;
+    }
+    *rest = (int)(a % b);
+    return a / b;
+}
+
+// ---- pixels of any type ----
+
+// The added channels of the pixel whose channel 0 is at `dst`.
+HR_SHARED void store_added(const hr_device_program *p, uint8_t *dst)
+{
+    int size = value_size(p->dtype);
+    for (int c = p->channels; c < p->dst_channels; c++)
+        value_store(dst + c * p->dst_c * size, size, p->tables->fill[c < 63 ? c : 63]);
+}
+
+HR_SHARED void apply_matrix(const hr_device_point *step, uint64_t *v, int dtype)
+{
+    float in[3], out[3];
+    for (int c = 0; c < 3; c++)
+        in[c] = value_to_float(v[c], dtype);
+    for (int c = 0; c < 3; c++) {
+        const float *m = step->m[c];
+        out[c] = ((m[0] * in[0] + m[1] * in[1]) + m[2] * in[2]) + m[3];
+        v[c] = value_of_float(out[c], step->dtype);
+    }
+}
+
+// Channels first .. first + n - 1 (at most HR_DEVICE_GROUP) of a pixel of the resampled type.
+HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, uint64_t *v,
+                         int first, int n)
+{
+    int dtype = p->resampled, size = value_size(p->dtype);
+    for (int i = 0; i < p->point_count; i++) {
+        const hr_device_point *step = &p->tables->point[i];
+        if (step->kind == 1) // HR_POINT_KIND_MATRIX
+            apply_matrix(step, v, dtype);
+        else
+            for (int c = 0; c < n; c++)
+                v[c] = value_convert(v[c], dtype, step->dtype);
+        dtype = step->dtype;
+    }
+    for (int c = 0; c < n; c++) {
+        uint64_t value = v[c];
+        if (p->normalize) {
+            int at = p->plane >= 0 ? plane : first + c;
+            bool many = p->tables != NULL;
+            at = at < 63 ? at : 63;
+            float mean = many ? p->tables->mean[at] : p->mean[at & 3];
+            float mul = many ? p->tables->mul[at] : p->mul[at & 3];
+            value = value_of_float((value_to_float(value, dtype) - mean) * mul, p->dtype);
+        }
+        value_store(dst + (first + c) * p->dst_c * size, size, value);
+    }
+    if (first + n == p->channels)
+        store_added(p, dst);
+}
+
+// ---- pixels of u8, up to four channels ----
+
+HR_SHARED uint16_t half_nearest(float f)
+{
+#if defined(__CUDA_ARCH__)
+    return __half_as_ushort(__float2half_rn(f));
+#else
+    return half_of_float(f);
+#endif
+}
+
+HR_SHARED float float_of_byte(uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return __uint_as_float(0x4b000000u | v) - 8388608.0f; // exact, and not the slow conversion
+#else
+    return (float)v;
+#endif
+}
+
+// Mean and factor of a pixel's channels.
+template <int C> struct Norm {
+    float mean[C], mul[C];
+};
+
+template <int C> HR_SHARED Norm<C> norm_of(const hr_device_program *p, int plane)
+{
+    Norm<C> norm;
+    bool many = p->tables != NULL;
+    for (int c = 0; c < C; c++) {
+        int at = p->plane >= 0 ? (plane < 63 ? plane : 63) : c;
+        norm.mean[c] = many ? p->tables->mean[at] : p->mean[at & 3];
+        norm.mul[c] = many ? p->tables->mul[at] : p->mul[at & 3];
+    }
+    return norm;
+}
+
+// `v` is u8; dst is the pixel's channel 0.
+template <int C, int STORE>
+HR_SHARED void store_bytes(const hr_device_program *p, const Norm<C> &norm, int plane, uint8_t *dst,
+                           int64_t channel, const uint32_t *v)
+{
+    if constexpr (STORE == HR_DEVICE_STORE_ANY) {
+        uint64_t value[C < 3 ? 3 : C];
+        for (int c = 0; c < C; c++)
+            value[c] = v[c];
+        store_any(p, plane, dst, value, 0, C);
+    } else {
+        HR_UNROLL
+        for (int c = 0; c < C; c++) {
+            float f = (float_of_byte(v[c]) - norm.mean[c]) * norm.mul[c];
+            if constexpr (STORE == HR_DEVICE_STORE_U8)
+                dst[c * channel] = (uint8_t)v[c];
+            else if constexpr (STORE == HR_DEVICE_STORE_F16)
+                *(uint16_t *)(dst + c * channel) = half_nearest(f);
+            else
+                *(float *)(dst + c * channel) = f;
+        }
+        if (p->dst_channels > C)
+            store_added(p, dst);
+    }
+}
+
+#endif

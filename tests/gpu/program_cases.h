@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Random image programs for the executors of records: of tensors of any layout and of coded
+ * pictures, with every kind of step in the order in which the steps fuse. */
+#ifndef HR_TESTS_GPU_PROGRAM_CASES_H
+#define HR_TESTS_GPU_PROGRAM_CASES_H
+
+#include "unit/program_help.h"
+
+static inline int one_in(int n)
+{
+    return rnd() % (uint32_t)n == 0;
+}
+
+static inline hr_dtype any_dtype(void)
+{
+    return (hr_dtype)(rnd() % HR_DTYPE_COUNT);
+}
+
+/* Mostly u8. */
+static inline hr_tensor case_source(bool coded)
+{
+    static const int32_t channels[] = {1, 2, 3, 3, 3, 4, 5, 9, 64};
+    hr_dtype dtype = rnd() % 4 ? HR_DTYPE_UINT8 : any_dtype();
+    if (coded || rnd() % 2) {
+        int32_t most = one_in(8) ? 700 : 90;
+        return picture(dtype, between(1, most), between(1, most),
+                       channels[rnd() % (most > 90 ? 6 : HR_COUNT_OF(channels))]);
+    }
+    return random_tensor(dtype);
+}
+
+static inline void case_crop(hr_image_program *p, hr_error *error)
+{
+    int32_t h = (int32_t)hr_program_extent(p, 'H'), w = (int32_t)hr_program_extent(p, 'W');
+    hr_window window = {0, 0, between(1, h), between(1, w)};
+    window.y = between(0, h - (int32_t)window.h);
+    window.x = between(0, w - (int32_t)window.w);
+    hr_program_crop(p, window, NULL, 0, error);
+}
+
+static inline void case_fill(hr_image_program *p, hr_error *error)
+{
+    float fill[HR_CHANNELS_MAX];
+    int32_t h = (int32_t)hr_program_extent(p, 'H'), w = (int32_t)hr_program_extent(p, 'W');
+    int32_t channels = (int32_t)HR_MIN(hr_program_extent(p, 'C'), HR_CHANNELS_MAX);
+    for (int c = 0; c < HR_CHANNELS_MAX; c++)
+        fill[c] = (float)between(-100, 300) / 3;
+    hr_window window = {between(-9, h), between(-9, w), between(1, 60), between(1, 60)};
+    hr_program_crop(p, window, fill, one_in(2) ? 1 : channels, error);
+}
+
+static inline void case_resample(hr_image_program *p, hr_error *error)
+{
+    hr_interp interp = one_in(2) ? HR_INTERP_TRIANGULAR : (hr_interp)(rnd() % HR_INTERP_COUNT);
+    hr_resample_axis y = random_axis(hr_program_extent(p, 'H'), interp);
+    hr_resample_axis x = random_axis(hr_program_extent(p, 'W'), one_in(4) ? HR_INTERP_NN : interp);
+    if (one_in(10))
+        x.out = between(200, 600);
+    hr_program_resample(p, &y, &x, one_in(5) ? HR_DTYPE_FLOAT : hr_program_dtype(p), error);
+}
+
+static inline void case_points(hr_image_program *p, hr_error *error)
+{
+    for (int i = between(1, 3); i > 0; i--) {
+        hr_point_step step = {
+            one_in(2) ? HR_POINT_KIND_CAST : HR_POINT_KIND_MATRIX, any_dtype(), {{0}}};
+        for (int k = 0; k < 12; k++)
+            step.m[k / 4][k % 4] = (float)(unit() * 2 - 0.5);
+        hr_program_point(p, &step, error);
+    }
+}
+
+static inline void case_normalize(hr_image_program *p, hr_error *error)
+{
+    static const hr_dtype types[] = {HR_DTYPE_FLOAT16, HR_DTYPE_FLOAT, HR_DTYPE_FLOAT16,
+                                     HR_DTYPE_FLOAT,   HR_DTYPE_UINT8, HR_DTYPE_INT8};
+    float mean[HR_CHANNELS_MAX], mul[HR_CHANNELS_MAX];
+    for (int c = 0; c < HR_CHANNELS_MAX; c++) {
+        mean[c] = (float)(unit() * 200);
+        mul[c] = (float)(unit() * 3 / (one_in(2) ? 1 : 100));
+    }
+    int32_t channels = (int32_t)hr_program_extent(p, 'C');
+    hr_program_normalize(p, mean, mul, one_in(3) ? 1 : channels, types[rnd() % 6], error);
+}
+
+static inline void case_output(hr_image_program *p, hr_error *error)
+{
+    char layout[HR_MAX_NDIM + 1];
+    float fill = (float)between(-20, 20);
+    strcpy(layout, p->layout.name);
+    for (size_t n = strlen(layout), i = 0; i + 1 < n && one_in(2); i++) {
+        size_t j = i + rnd() % (n - i);
+        char letter = layout[i];
+        layout[i] = layout[j];
+        layout[j] = letter;
+    }
+    if (strlen(layout) == 3 && hr_program_has(p, 'C') && one_in(3))
+        strcpy(layout, "CHW");
+    int32_t pad = one_in(4) ? (int32_t)hr_program_extent(p, 'C') + between(1, 2) : 0;
+    hr_program_output(p, layout, pad, &fill, one_in(2), error);
+}
+
+/* Steps that do not fit are left out. */
+static inline void case_steps(hr_image_program *p)
+{
+    hr_error error;
+    if (one_in(2))
+        case_crop(p, &error);
+    if (rnd() % 4)
+        case_resample(p, &error);
+    for (int i = 0; i < p->outer_count; i++) {
+        int64_t start = between(0, (int32_t)p->outer[i].count - 1);
+        if (one_in(4))
+            hr_program_crop_outer(p, p->outer[i].letter, start, p->outer[i].count - start, &error);
+    }
+    if (one_in(3))
+        case_crop(p, &error);
+    hr_program_flip(p, one_in(2), one_in(4), one_in(4), &error);
+    if (one_in(4))
+        case_points(p, &error);
+    if (one_in(2))
+        case_normalize(p, &error);
+    if (one_in(4))
+        case_fill(p, &error);
+    if (one_in(6) && !p->normalize)
+        case_points(p, &error);
+    if (one_in(2))
+        case_output(p, &error);
+}
+
+#endif

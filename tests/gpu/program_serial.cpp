@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The phases of each kernel, run thread by thread: what a sanitizer and a debugger can look at
+// where there is no GPU. Shared memory has exactly the size that the record states.
+#include "gpu/program_serial.h"
+
+#include "cuda/image/fixed.cuh"
+#include "cuda/image/float.cuh"
+#include "cuda/image/pixels.cuh"
+
+#include <memory>
+#include <vector>
+
+static std::unique_ptr<uint8_t[]> shared_of(const hr_device_program *p)
+{
+    auto memory = std::unique_ptr<uint8_t[]>(new uint8_t[(size_t)p->tiles.shared + 16]);
+    memset(memory.get(), 0x5a, (size_t)p->tiles.shared);
+    return memory;
+}
+
+template <int C, int STORE> static void run_fixed(const hr_device_program *p, int tile, int threads)
+{
+    auto memory = shared_of(p);
+    FixedTile<C, STORE> each;
+    each.begin(p, tile, memory.get());
+    for (int t = 0; t < threads; t++)
+        each.make_taps(t, threads);
+    for (int t = 0; t < threads; t++)
+        each.filter_columns(t, threads);
+    for (int t = 0; t < threads; t++)
+        each.filter_pixels(t, threads);
+}
+
+template <int C> static void run_fixed(const hr_device_program *p, int tile, int threads)
+{
+    if (p->store == HR_DEVICE_STORE_U8)
+        run_fixed<C, HR_DEVICE_STORE_U8>(p, tile, threads);
+    else if (p->store == HR_DEVICE_STORE_F16)
+        run_fixed<C, HR_DEVICE_STORE_F16>(p, tile, threads);
+    else if (p->store == HR_DEVICE_STORE_F32)
+        run_fixed<C, HR_DEVICE_STORE_F32>(p, tile, threads);
+    else
+        run_fixed<C, HR_DEVICE_STORE_ANY>(p, tile, threads);
+}
+
+static void run_float(const hr_device_program *p, int number)
+{
+    const int threads = HR_DEVICE_THREADS;
+    auto memory = shared_of(p);
+    std::vector<FloatTile> tiles((size_t)threads);
+    for (int t = 0; t < threads; t++)
+        tiles[t].begin(p, number, memory.get(), t);
+    for (int t = 0; t < threads; t++)
+        tiles[t].make_taps(t, threads);
+    int end = tiles[0].end_column();
+    for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
+        int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
+        for (auto &tile : tiles)
+            tile.begin_group();
+        for (int from = tiles[0].first_column(); from < end; from += p->tiles.span) {
+            int count = HR_MIN(p->tiles.span, end - from);
+            for (int t = 0; t < threads; t++)
+                tiles[t].filter_columns(from, count, first, n, t, threads);
+            for (auto &tile : tiles)
+                tile.add_columns(from, count, n);
+        }
+        for (auto &tile : tiles)
+            tile.store(first, n);
+    }
+}
+
+static void run_pick(const hr_device_program *p, int tile, int threads)
+{
+    for (int t = 0; t < threads; t++) {
+        if (p->store == HR_DEVICE_STORE_U8)
+            pick_tile<HR_DEVICE_STORE_U8>(p, tile, t, threads);
+        else if (p->store == HR_DEVICE_STORE_F16)
+            pick_tile<HR_DEVICE_STORE_F16>(p, tile, t, threads);
+        else if (p->store == HR_DEVICE_STORE_F32)
+            pick_tile<HR_DEVICE_STORE_F32>(p, tile, t, threads);
+        else
+            pick_tile<HR_DEVICE_STORE_ANY>(p, tile, t, threads);
+    }
+}
+
+void hr_serial_program_run(const hr_device_program *p, int threads)
+{
+    for (int tile = 0; tile < p->tiles.count; tile++) {
+        if (p->kind == HR_DEVICE_KIND_FLOAT)
+            run_float(p, tile);
+        else if (p->kind == HR_DEVICE_KIND_PICK)
+            run_pick(p, tile, threads);
+        else if (p->channels == 1)
+            run_fixed<1>(p, tile, threads);
+        else if (p->channels == 2)
+            run_fixed<2>(p, tile, threads);
+        else if (p->channels == 3)
+            run_fixed<3>(p, tile, threads);
+        else
+            run_fixed<4>(p, tile, threads);
+    }
+    for (int tile = 0; tile < p->fill_tiles; tile++)
+        for (int t = 0; t < threads; t++)
+            fill_tile(p, tile, t, threads);
+}

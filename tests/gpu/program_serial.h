@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The kernels of cuda/image on the host, one thread after the other. */
+#ifndef HR_TESTS_GPU_PROGRAM_SERIAL_H
+#define HR_TESTS_GPU_PROGRAM_SERIAL_H
+
+#include "image/device.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All addresses in the record are the host's. `threads` of a block. */
+void hr_serial_program_run(const hr_device_program *p, int threads);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
