@@ -17,7 +17,9 @@ static bool cuts(const hr_node *node)
     return node->def->run_batch || (node->def->flags & HR_OP_ORDERED);
 }
 
-static bool ready(const hr__planning *p, int32_t head)
+/* `stage`: the first step of the stage that is being made. What a device brings to the host is
+ * there only behind its stage. */
+static bool ready(const hr__planning *p, int32_t head, int32_t stage)
 {
     for (int32_t i = head; i >= 0; i = p->next[i]) {
         const hr_node *node = p->plan->graph->nodes[i];
@@ -25,6 +27,9 @@ static bool ready(const hr__planning *p, int32_t head)
         for (int32_t k = 0; k < n; k++) {
             int32_t input = hr__plan_edge(p->plan, node, k).node;
             if (p->step_of[input] < 0 && input != p->prev[i])
+                return false;
+            if ((p->plan->graph->nodes[input]->def->flags & HR_OP_TO_HOST) &&
+                p->step_of[input] >= stage)
                 return false;
         }
     }
@@ -93,13 +98,14 @@ static step_kind kind_of(const hr_node *node)
 static void steps_add(hr__planning *p, step_kind kind)
 {
     hr_plan *plan = p->plan;
+    int32_t stage = plan->step_count;
     for (int32_t last = 0; last < plan->graph->count; last++) {
         const hr_node *node = plan->graph->nodes[last];
         if (plan->replaced[last] != last || p->next[last] >= 0 || p->step_of[last] >= 0 ||
             kind_of(node) != kind)
             continue;
         int32_t head = chain_head(p, last), first = plan->step_count;
-        if (!ready(p, head))
+        if (!ready(p, head, stage))
             continue;
         step_add(p, head);
         if (kind == STEP_CUT)

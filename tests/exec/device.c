@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Stages on a device, over the fake module: data that goes there and back, and calls that fail. */
+#include <dlfcn.h>
+
+#include "../gpu/fake_module.h"
+#include "exec/fixture.h"
+#include "test.h"
+
+#define FILES 24
+#define BATCH 5
+
+static fake_counts_fn counts_of;
+static fake_fail_fn fail_at;
+
+static void fake_find(void)
+{
+    setenv("HEADRACE_CUDA_MODULE", HR_FAKE_CUDA, 1);
+    void *lib = dlopen(HR_FAKE_CUDA, RTLD_NOW | RTLD_NODELETE);
+    void *symbols[2] = {lib ? dlsym(lib, "hr_fake_counts") : NULL,
+                        lib ? dlsym(lib, "hr_fake_fail") : NULL};
+    memcpy(&counts_of, &symbols[0], sizeof(counts_of));
+    memcpy(&fail_at, &symbols[1], sizeof(fail_at));
+}
+
+static long long alive(void)
+{
+    fake_counts c;
+    counts_of(&c);
+    return c.allocs + c.pinned + c.streams + c.events + c.bytes + 1000000 * (c.broken + c.misused);
+}
+
+static hr_status add(hr_graph *g, const char *op, const char *device, hr_edge in, hr_edge *out,
+                     hr_error *error)
+{
+    hr_node_desc desc = {.op = op, .device = device, .inputs = &in, .input_count = 1};
+    *out = (hr_edge){0, 0};
+    return hr_graph_add_node(g, &desc, &out->node, error);
+}
+
+/* Outputs: the files' bytes and the labels on the CPU; the bytes on the device; the labels there
+ * and back, twice. */
+static hr_status open_pipeline(const fixture *f, int threads, hr_pipeline **out, hr_error *error)
+{
+    hr_graph *g;
+    int32_t reader;
+    hr_edge bytes, there, same, back;
+    HR_TRY(hr_graph_create(&g, error));
+    hr_arg_value args[] = {{"file_root", {.kind = HR_VALUE_STRING, .u.s = f->dir}},
+                           fixture_int("random_shuffle", 1)};
+    hr_node_desc desc = {.op = "readers.file", .args = args, .arg_count = 2};
+    hr_status status = hr_graph_add_node(g, &desc, &reader, error);
+    if (status == HR_STATUS_OK)
+        status = add(g, "_to_gpu", "gpu", (hr_edge){reader, 0}, &bytes, error);
+    if (status == HR_STATUS_OK)
+        status = add(g, "_to_gpu", "gpu", (hr_edge){reader, 1}, &there, error);
+    if (status == HR_STATUS_OK)
+        status = add(g, "copy", "gpu", there, &same, error);
+    if (status == HR_STATUS_OK)
+        status = add(g, "_to_cpu", "cpu", same, &back, error);
+    if (status == HR_STATUS_OK)
+        status = add(g, "_to_gpu", "gpu", back, &there, error);
+    if (status == HR_STATUS_OK)
+        status = add(g, "_to_cpu", "cpu", there, &back, error);
+    hr_edge outputs[] = {{reader, 0}, {reader, 1}, bytes, back};
+    if (status == HR_STATUS_OK)
+        status = hr_graph_set_outputs(g, outputs, 4, error);
+    hr_pipeline_options options;
+    hr_pipeline_options_init(&options);
+    options.batch_size = BATCH;
+    options.num_threads = threads;
+    options.seed = 7;
+    options.device_id = 0;
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_create(out, g, &options, error);
+    hr_graph_destroy(g);
+    return status;
+}
+
+static bool batches_equal(const hr_batch *a, const hr_batch *b)
+{
+    bool same = hr_batch_size(a) == hr_batch_size(b) && hr_batch_size(a) > 0;
+    for (int32_t i = 0; same && i < hr_batch_size(a); i++) {
+        const hr_tensor *x = hr_batch_tensor(a, i), *y = hr_batch_tensor(b, i);
+        size_t n, m;
+        same = hr_tensor_bytes(x, &n) && hr_tensor_bytes(y, &m) && n == m && x->dtype == y->dtype &&
+               memcmp(x->data, y->data, n) == 0;
+    }
+    return same;
+}
+
+static bool outputs_right(const hr_outputs *o)
+{
+    hr_error error = {0};
+    hr_batch *back = NULL, *there = hr_outputs_batch(o, 2);
+    bool right = hr_batch_device(hr_outputs_batch(o, 0)) == HR_DEVICE_HOST &&
+                 hr_batch_device(there) == 0 &&
+                 hr_batch_device(hr_outputs_batch(o, 3)) == HR_DEVICE_HOST &&
+                 hr_batch_to_host(&back, there, &error) == HR_STATUS_OK &&
+                 batches_equal(hr_outputs_batch(o, 0), back) &&
+                 batches_equal(hr_outputs_batch(o, 1), hr_outputs_batch(o, 3));
+    hr_batch_unref(back);
+    return right;
+}
+
+TEST(there_and_back)
+{
+    fixture f;
+    hr_error error = {0};
+    fake_find();
+    fixture_make(&f, FILES);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        hr_pipeline *p = NULL;
+        hr_outputs *last = NULL;
+        CHECK_OK(open_pipeline(&f, threads, &p, &error), error);
+        for (int i = 0; p && i < 20; i++) {
+            hr_outputs_unref(last);
+            last = NULL;
+            CHECK_OK(hr_pipeline_run(p, -1, &last, &error), error);
+            CHECK(outputs_right(last));
+        }
+        hr_pipeline_destroy(p);
+        CHECK(outputs_right(last)); /* outlives its pipeline */
+        hr_outputs_unref(last);
+        CHECK(alive() == 0);
+    }
+    fixture_remove(&f);
+}
+
+TEST(misplaced_inputs_are_refused)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_graph *g = NULL;
+    hr_pipeline *p = NULL;
+    int32_t reader;
+    hr_edge out;
+    hr_pipeline_options options;
+    fake_find();
+    fixture_make(&f, 4);
+    CHECK_OK(hr_graph_create(&g, &error), error);
+    hr_arg_value args[] = {{"file_root", {.kind = HR_VALUE_STRING, .u.s = f.dir}}};
+    hr_node_desc desc = {.op = "readers.file", .args = args, .arg_count = 1};
+    CHECK_OK(hr_graph_add_node(g, &desc, &reader, &error), error);
+    CHECK_OK(add(g, "copy", "gpu", (hr_edge){reader, 0}, &out, &error), error);
+    CHECK_OK(hr_graph_set_outputs(g, &out, 1, &error), error);
+    hr_pipeline_options_init(&options);
+    CHECK(hr_pipeline_create(&p, g, &options, &error) == HR_STATUS_ERROR);
+    CHECK(strstr(error.message, "copy") && strstr(error.message, "use .gpu()"));
+    hr_graph_destroy(g);
+    fixture_remove(&f);
+    CHECK(alive() == 0);
+}
+
+/* Whichever call fails, first or later: an error that names it, and nothing is lost. */
+TEST(calls_that_fail)
+{
+    static const char *const kinds[] = {"host_alloc",   "alloc",        "stream_create",
+                                        "event_create", "event_record", "event_wait",
+                                        "copy",         "copy_all",     "use"};
+    fixture f;
+    fake_find();
+    fixture_make(&f, FILES);
+    for (size_t k = 0; k < HR_COUNT_OF(kinds); k++) {
+        for (int n = 1; n < 40; n = n * 3 + 1) {
+            char spec[64];
+            hr_error error = {0};
+            hr_pipeline *p = NULL;
+            int failures = 0;
+            sprintf(spec, "%s:%d+", kinds[k], n);
+            fail_at(spec);
+            failures += open_pipeline(&f, 2, &p, &error) != HR_STATUS_OK;
+            for (int i = 0; p && i < 30 && failures == 0; i++) {
+                hr_outputs *o = NULL;
+                failures += hr_pipeline_run(p, -1, &o, &error) != HR_STATUS_OK;
+                hr_outputs_unref(o);
+            }
+            hr_pipeline_destroy(p);
+            fail_at(NULL);
+            CHECK(failures == 0 || error.message[0]);
+            CHECK(failures > 0 || n > 1);
+            CHECK(alive() == 0);
+        }
+    }
+    fixture_remove(&f);
+}
+
+TEST_MAIN
