@@ -45,6 +45,9 @@ hr_status hr_launch_create(hr_launch **out, hr_device *d, hr_error *error);
 /* Gives all memory back; the event must have come. The launch stays with the device for the next
  * hr_launch_create. NULL is fine. */
 void hr_launch_destroy(hr_launch *l);
+/* After a call that failed: waits for what was queued, whatever state it is in. The launch is of no
+ * more use but to be destroyed. */
+void hr_launch_abandon(hr_launch *l);
 /* Drops scratch and keeps what was staged: the launch will be made once more. */
 void hr_launch_rewind(hr_launch *l);
 

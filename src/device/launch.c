@@ -153,9 +153,10 @@ static hr_status scratch_alloc(hr_cuda_launch *cuda, size_t size, void **out, hr
 static void scratch_free(hr__launch *l)
 {
     hr_device *d = l->public.device;
+    void *stream = l->public.cuda.stream ? l->public.cuda.stream : d->free_stream;
     for (scratch *s = l->scratch, *next; s; s = next) {
         next = s->next;
-        d->module->free(d->id, l->public.cuda.stream, s->memory);
+        d->module->free(d->id, stream, s->memory);
         hr__device_discharge(d, s->size);
         hr_free(s);
     }
@@ -215,6 +216,13 @@ void hr_launch_rewind(hr_launch *l)
     scratch_free((hr__launch *)l);
 }
 
+void hr_launch_abandon(hr_launch *l)
+{
+    hr_device *d = l->device;
+    d->module->stream_destroy(d->id, l->cuda.stream);
+    l->cuda.stream = NULL;
+}
+
 void hr_launch_destroy(hr_launch *launch)
 {
     if (!launch)
@@ -224,10 +232,14 @@ void hr_launch_destroy(hr_launch *launch)
     scratch_free(l);
     chunks_give(d, l->chunks);
     l->chunks = NULL;
-    pthread_mutex_lock(&d->lock);
-    l->next = d->launches;
-    d->launches = l;
-    pthread_mutex_unlock(&d->lock);
+    if (l->public.cuda.stream) {
+        pthread_mutex_lock(&d->lock);
+        l->next = d->launches;
+        d->launches = l;
+        pthread_mutex_unlock(&d->lock);
+    } else {
+        launch_free(d, l);
+    }
     hr_device_unref(d);
 }
 

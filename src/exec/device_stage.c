@@ -157,15 +157,14 @@ static bool complete(hr_pipeline *p, hr_iteration *it)
 {
     hr_error error = {0};
     hr_device_batch *b = it->device;
-    if (b) {
-        hr_status status = hr_device_module(p->device)->event_wait(hr_device_id(p->device),
-                                                                   b->launch->done, &error);
-        if (status != HR_STATUS_OK && it->status == HR_STATUS_OK)
-            it->status = hr_fail(&it->error, status, "%s", error.message);
-        if (it->status == HR_STATUS_OK && mark_damaged(b)) {
-            b->again = true;
-            return true;
-        }
+    if (b && it->status == HR_STATUS_OK)
+        it->status = hr_device_module(p->device)->event_wait(hr_device_id(p->device),
+                                                             b->launch->done, &it->error);
+    if (b && it->status != HR_STATUS_OK)
+        hr_launch_abandon(b->launch);
+    if (b && it->status == HR_STATUS_OK && mark_damaged(b)) {
+        b->again = true;
+        return true;
     }
     if (it->status == HR_STATUS_OK) {
         hr_status status = put_outputs(p, it, &error);
