@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batch, the storage of TensorListCPU, and batches made from Python objects. */
+/* Batch, the storage of TensorListCPU and TensorListGPU, and batches made from Python objects. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -9,6 +9,8 @@
 
 PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch)
 {
+    if (!type)
+        type = (PyTypeObject *)state->batch_class[hr_batch_device(batch) >= 0];
     batch_object *self = type ? (batch_object *)PyType_GenericAlloc(type, 0) : NULL;
     if (!self) {
         if (!type)
@@ -58,7 +60,7 @@ static PyObject *batch_item(PyObject *object, Py_ssize_t i)
                      (int)hr_batch_size(self->batch));
         return NULL;
     }
-    return tensor_wrap(self->state, (PyTypeObject *)self->state->tensor_class, self->batch, view);
+    return tensor_wrap(self->state, tensor_class_of(self->state, self->batch), self->batch, view);
 }
 
 static PyObject *batch_dense(PyObject *object, PyObject *unused)
@@ -68,7 +70,21 @@ static PyObject *batch_dense(PyObject *object, PyObject *unused)
     hr_tensor view;
     if (!hr_batch_dense(self->batch, &view))
         Py_RETURN_NONE;
-    return tensor_wrap(self->state, (PyTypeObject *)self->state->tensor_class, self->batch, &view);
+    return tensor_wrap(self->state, tensor_class_of(self->state, self->batch), self->batch, &view);
+}
+
+static PyObject *batch_host_copy(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    batch_object *self = (batch_object *)object;
+    hr_batch *host = batch_to_host(self->batch);
+    return host ? batch_wrap(self->state, NULL, host) : NULL;
+}
+
+static PyObject *batch_device(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(hr_batch_device(((batch_object *)object)->batch));
 }
 
 static PyObject *batch_shapes(PyObject *object, PyObject *unused)
@@ -141,50 +157,109 @@ static PyObject *batch_assign(PyObject *object, PyObject *other)
 
 /* ---- making ---- */
 
-static int same_layout(const char *layout, imported *items, Py_ssize_t n)
+typedef struct make_args {
+    PyObject *type, *object;
+    const char *layout;
+    int copy;
+    int32_t device; /* where to, or HR_DEVICE_HOST */
+    void *stream;   /* of a device: what is done is done in its order */
+    int known;      /* whether that is the stream of whoever uses the objects */
+} make_args;
+
+static int parse_make(PyObject *args, PyObject *kwargs, PyTypeObject *base, make_args *a)
+{
+    static char *names[] = {"cls", "object", "layout", "copy", "stream", "device", NULL};
+    PyObject *stream = Py_None;
+    *a = (make_args){.copy = 1, .device = HR_DEVICE_HOST};
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|zpOi:make", names, &a->type, &a->object,
+                                     &a->layout, &a->copy, &stream, &a->device) ||
+        stream_of(stream, &a->stream, &a->known) < 0)
+        return -1;
+    if (PyType_Check(a->type) && PyType_IsSubtype((PyTypeObject *)a->type, base))
+        return 0;
+    PyErr_SetString(PyExc_TypeError, "the first argument must be a subclass of what is made");
+    return -1;
+}
+
+static int same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n)
 {
     if (!layout)
         return 0;
     size_t length = strlen(layout);
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (length > HR_MAX_NDIM || (length && (int32_t)length != items[i].tensor.shape.ndim)) {
+        if (length > HR_MAX_NDIM || (length && (int32_t)length != tensors[i].shape.ndim)) {
             PyErr_Format(PyExc_ValueError, "layout \"%s\" does not fit a sample of %d dimensions",
-                         layout, (int)items[i].tensor.shape.ndim);
+                         layout, (int)tensors[i].shape.ndim);
             return -1;
         }
-        memset(&items[i].tensor.layout, 0, sizeof(items[i].tensor.layout));
-        memcpy(items[i].tensor.layout.name, layout, length);
+        memset(&tensors[i].layout, 0, sizeof(tensors[i].layout));
+        memcpy(tensors[i].layout.name, layout, length);
     }
     return 0;
 }
 
+/* Whether the object can go where it shall; 0 or -1. `*device` becomes where the batch will be. */
+static int check_place(const make_args *a, const imported *item, int32_t *device)
+{
+    if (a->device < 0 && item->device >= 0) {
+        PyErr_SetString(PyExc_TypeError, "the data are in GPU memory, expected host memory");
+        return -1;
+    }
+    if (a->device >= 0 && item->device < 0 && !a->copy) {
+        PyErr_SetString(PyExc_TypeError, "the data are in host memory, expected GPU memory");
+        return -1;
+    }
+    if (item->device >= 0 && *device >= 0 && *device != item->device) {
+        PyErr_Format(PyExc_RuntimeError, "data on the CUDA devices %d and %d in one batch",
+                     (int)*device, (int)item->device);
+        return -1;
+    }
+    if (item->device >= 0)
+        *device = item->device;
+    return 0;
+}
+
+static hr_status batch_make(hr_batch **out, const make_args *a, const hr_tensor *views,
+                            Py_ssize_t n, int32_t device, int wait, hr_error *error)
+{
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS
+    if (a->copy && a->device >= 0)
+        status = hr_batch_copy_cuda(out, views, (int32_t)n, device, a->stream, wait, error);
+    else
+        status = hr_batch_create(out, views, (int32_t)n, !a->copy, error);
+    Py_END_ALLOW_THREADS
+    return status;
+}
+
 /* Consumes what `items` hold. */
-static hr_batch *batch_of(core_state *state, imported *items, Py_ssize_t n, const char *layout,
-                          int copy)
+static hr_batch *batch_of(core_state *state, const make_args *a, imported *items, Py_ssize_t n)
 {
     hr_batch *batch = NULL;
     hr_tensor *views = calloc(n ? (size_t)n : 1, sizeof(*views));
     hr_buffer **buffers = calloc(n ? (size_t)n : 1, sizeof(*buffers));
     hr_error error = {0};
-    hr_status status;
+    int32_t device = HR_DEVICE_HOST;
+    int wait = !a->known;
     if (!views || !buffers) {
         PyErr_NoMemory();
         goto cleanup;
     }
-    if (same_layout(layout, items, n) < 0)
-        goto cleanup;
     for (Py_ssize_t i = 0; i < n; i++) {
+        if (check_place(a, &items[i], &device) < 0)
+            goto cleanup;
         views[i] = items[i].tensor;
-        if (copy || items[i].owner)
+        wait = wait || items[i].device < 0;
+        bool waits = items[i].device >= 0 && items[i].stream != a->stream;
+        if (items[i].owner || (a->copy && !waits))
             continue;
         if (import_adopt(state, &items[i], &buffers[i]) < 0)
             goto cleanup;
         views[i].buffer = buffers[i];
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = hr_batch_create(&batch, views, (int32_t)n, !copy, &error);
-    Py_END_ALLOW_THREADS
-    if (status != HR_STATUS_OK)
+    if (same_layout(a->layout, views, n) == 0 &&
+        batch_make(&batch, a, views, n, device >= 0 ? device : a->device, wait, &error) !=
+            HR_STATUS_OK)
         core_raise(&error);
 cleanup:
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -198,36 +273,14 @@ cleanup:
     return batch;
 }
 
-static int parse_make(PyObject *module, PyObject *args, PyObject *kwargs, const char *format,
-                      PyObject **type, PyObject **object, const char **layout, int *copy)
-{
-    static char *names[] = {"cls", "object", "layout", "copy", NULL};
-    (void)module;
-    *layout = NULL;
-    *copy = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, format, names, type, object, layout, copy))
-        return -1;
-    return 0;
-}
-
-static int check_class(PyObject *type, PyTypeObject *base)
-{
-    if (PyType_Check(type) && PyType_IsSubtype((PyTypeObject *)type, base))
-        return 0;
-    PyErr_SetString(PyExc_TypeError, "the first argument must be a subclass of what is made");
-    return -1;
-}
-
 static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     core_state *state = PyModule_GetState(module);
-    PyObject *type, *list, *result = NULL;
-    const char *layout;
-    int copy;
-    if (parse_make(module, args, kwargs, "OO|zp:make_batch", &type, &list, &layout, &copy) < 0 ||
-        check_class(type, state->batch_type) < 0)
+    PyObject *result = NULL;
+    make_args a;
+    if (parse_make(args, kwargs, state->batch_type, &a) < 0)
         return NULL;
-    Py_ssize_t n = PySequence_Size(list);
+    Py_ssize_t n = PySequence_Size(a.object);
     if (n < 0)
         return NULL;
     if (n > INT32_MAX) {
@@ -239,16 +292,16 @@ static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
         return PyErr_NoMemory();
     Py_ssize_t done = 0;
     for (; done < n; done++) {
-        PyObject *item = PySequence_GetItem(list, done);
-        int rc = item ? import_object(state, item, &items[done]) : -1;
+        PyObject *item = PySequence_GetItem(a.object, done);
+        int rc = item ? import_object(state, item, a.stream, a.device, &items[done]) : -1;
         Py_XDECREF(item);
         if (rc < 0)
             break;
     }
     if (done == n) {
-        hr_batch *batch = batch_of(state, items, n, layout, copy);
+        hr_batch *batch = batch_of(state, &a, items, n);
         if (batch)
-            result = batch_wrap(state, (PyTypeObject *)type, batch);
+            result = batch_wrap(state, (PyTypeObject *)a.type, batch);
     } else {
         for (Py_ssize_t i = 0; i < done; i++)
             import_release(&items[i]);
@@ -258,107 +311,93 @@ static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
 }
 
 /* Samples are the rows of `whole`; dimension 0 is the batch. */
-static hr_batch *split(core_state *state, imported *whole, const char *layout, int copy)
+static hr_batch *split(const hr_tensor *whole, const char *layout)
 {
-    hr_tensor *t = &whole->tensor;
-    if (t->shape.ndim < 1 || t->shape.extent[0] > INT32_MAX) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "dimension 0 of a batch counts the samples: a scalar is no batch");
-        import_release(whole);
-        return NULL;
-    }
-    int32_t n = (int32_t)t->shape.extent[0];
-    hr_tensor *views = calloc(n ? (size_t)n : 1, sizeof(*views));
-    hr_buffer *buffer = NULL;
-    hr_batch *batch = NULL;
-    if (!views) {
-        PyErr_NoMemory();
-        goto cleanup;
-    }
-    if (!copy && !whole->owner) {
-        if (import_adopt(state, whole, &buffer) < 0)
-            goto cleanup;
-        t->buffer = buffer;
-    }
-    hr_tensor row = *t;
+    int32_t n = (int32_t)whole->shape.extent[0];
+    hr_tensor row = *whole;
     row.shape.ndim--;
     memmove(row.shape.extent, row.shape.extent + 1,
             (size_t)row.shape.ndim * sizeof(row.shape.extent[0]));
     memset(&row.layout, 0, sizeof(row.layout));
-    if (layout ? 0 : strlen(t->layout.name) > 1)
-        memcpy(row.layout.name, t->layout.name + 1, strlen(t->layout.name) - 1);
+    if (layout ? 0 : strlen(whole->layout.name) > 1)
+        memcpy(row.layout.name, whole->layout.name + 1, strlen(whole->layout.name) - 1);
     size_t size = hr_dtype_size(row.dtype);
     for (int32_t d = 0; d < row.shape.ndim; d++) /* the memory exists, so this cannot overflow */
         size *= (size_t)row.shape.extent[d];
-    imported first = {.tensor = row};
-    if (same_layout(layout, &first, 1) < 0)
-        goto cleanup;
-    for (int32_t i = 0; i < n; i++) {
-        views[i] = first.tensor;
-        views[i].data = (char *)t->data + (size_t)i * size;
+    if (same_layout(layout, &row, 1) < 0)
+        return NULL;
+    hr_tensor *views = calloc(n ? (size_t)n : 1, sizeof(*views));
+    if (!views) {
+        PyErr_NoMemory();
+        return NULL;
     }
+    for (int32_t i = 0; i < n; i++) {
+        views[i] = row;
+        views[i].data = (char *)whole->data + (size_t)i * size;
+    }
+    hr_batch *batch = NULL;
     hr_error error = {0};
-    hr_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = hr_batch_create(&batch, views, n, !copy, &error);
-    Py_END_ALLOW_THREADS
-    if (status != HR_STATUS_OK)
+    if (hr_batch_create(&batch, views, n, true, &error) != HR_STATUS_OK)
         core_raise(&error);
-cleanup:
-    import_release(whole);
-    hr_buffer_unref(buffer);
     free(views);
-    reaper_drain(state->reaper);
     return batch;
 }
 
 static PyObject *make_batch_dense(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     core_state *state = PyModule_GetState(module);
-    PyObject *type, *object;
-    const char *layout;
-    int copy;
-    imported whole;
-    if (parse_make(module, args, kwargs, "OO|zp:make_batch_dense", &type, &object, &layout, &copy) <
-            0 ||
-        check_class(type, state->batch_type) < 0 || import_object(state, object, &whole) < 0)
+    make_args a;
+    imported item;
+    if (parse_make(args, kwargs, state->batch_type, &a) < 0 ||
+        import_object(state, a.object, a.stream, a.device, &item) < 0)
         return NULL;
-    hr_batch *batch = split(state, &whole, layout, copy);
-    return batch ? batch_wrap(state, (PyTypeObject *)type, batch) : NULL;
+    if (item.tensor.shape.ndim < 1 || item.tensor.shape.extent[0] > INT32_MAX) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "dimension 0 of a batch counts the samples: a scalar is no batch");
+        import_release(&item);
+        return NULL;
+    }
+    const char *layout = a.layout;
+    a.layout = NULL;
+    hr_batch *whole = batch_of(state, &a, &item, 1);
+    hr_batch *batch = whole ? split(hr_batch_tensor(whole, 0), layout) : NULL;
+    hr_batch_unref(whole);
+    return batch ? batch_wrap(state, (PyTypeObject *)a.type, batch) : NULL;
 }
 
 static PyObject *make_tensor(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     core_state *state = PyModule_GetState(module);
-    PyObject *type, *object;
-    const char *layout;
-    int copy;
+    make_args a;
     imported item;
-    if (parse_make(module, args, kwargs, "OO|zp:make_tensor", &type, &object, &layout, &copy) < 0 ||
-        check_class(type, state->tensor_type) < 0 || import_object(state, object, &item) < 0)
+    if (parse_make(args, kwargs, state->tensor_type, &a) < 0 ||
+        import_object(state, a.object, a.stream, a.device, &item) < 0)
         return NULL;
-    hr_batch *batch = batch_of(state, &item, 1, layout, copy);
+    hr_batch *batch = batch_of(state, &a, &item, 1);
     if (!batch)
         return NULL;
-    PyObject *result = tensor_wrap(state, (PyTypeObject *)type, batch, hr_batch_tensor(batch, 0));
+    PyObject *result = tensor_wrap(state, (PyTypeObject *)a.type, batch, hr_batch_tensor(batch, 0));
     hr_batch_unref(batch);
     return result;
 }
 
 PyMethodDef batch_functions[] = {
     {"make_batch", (PyCFunction)(void (*)(void))make_batch, METH_VARARGS | METH_KEYWORDS,
-     "make_batch(cls, objects, layout=None, copy=True): one sample an object."},
+     "make_batch(cls, objects, layout=None, copy=True, stream=None, device=-1): one sample an "
+     "object, in host memory (device -1) or on a CUDA device."},
     {"make_batch_dense", (PyCFunction)(void (*)(void))make_batch_dense,
      METH_VARARGS | METH_KEYWORDS,
-     "make_batch_dense(cls, object, layout=None, copy=True): dimension 0 counts the samples."},
+     "make_batch_dense(cls, object, layout=None, copy=True, stream=None, device=-1): dimension 0 "
+     "counts the samples."},
     {"make_tensor", (PyCFunction)(void (*)(void))make_tensor, METH_VARARGS | METH_KEYWORDS,
-     "make_tensor(cls, object, layout=None, copy=True)"},
+     "make_tensor(cls, object, layout=None, copy=True, stream=None, device=-1)"},
     {NULL, NULL, 0, NULL}};
 
 static PyMethodDef batch_methods[] = {
     {"_dense", batch_dense, METH_NOARGS,
      "The batch as one tensor that shares its memory, or None."},
     {"_assign", batch_assign, METH_O, "_assign(batch): holds what that one holds."},
+    {"_to_host", batch_host_copy, METH_NOARGS, "_to_host() -> a copy in host memory."},
     {"shape", batch_shapes, METH_NOARGS, "shape() -> list of tuples, one a sample."},
     {"layout", batch_layout, METH_NOARGS, "layout() -> str: one letter a dimension, or empty."},
     {"set_layout", batch_set_layout, METH_O,
@@ -367,6 +406,7 @@ static PyMethodDef batch_methods[] = {
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef batch_getset[] = {{"_dtype", batch_dtype, NULL, NULL, NULL},
+                                     {"_device", batch_device, NULL, NULL, NULL},
                                      {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot batch_slots[] = {{Py_tp_dealloc, batch_dealloc},

@@ -21,9 +21,10 @@
 typedef struct reaper reaper;
 
 typedef struct core_state {
-    PyTypeObject *graph_type, *pipeline_type, *batch_type, *tensor_type;
-    PyObject *batch_class,
-        *tensor_class; /* what run() and indexing make; subclasses of the two above */
+    PyTypeObject *graph_type, *pipeline_type, *batch_type;
+    PyTypeObject *tensor_type, *host_tensor_type, *device_tensor_type; /* of the first */
+    /* What run() and indexing make in host memory [0] and on a device [1]. */
+    PyObject *batch_class[2], *tensor_class[2];
     reaper *reaper;
     PyObject *module; /* itself, borrowed */
 } core_state;
@@ -51,6 +52,8 @@ typedef struct tensor_object {
 typedef struct imported {
     hr_tensor tensor;
     PyObject *holder; /* keeps `tensor.data` alive: a memoryview, capsule or Tensor; or NULL */
+    int32_t device;   /* whose memory it is, or HR_DEVICE_HOST */
+    void *stream;     /* of a device: complete behind what is queued there */
     void *copy;       /* memory of ours in its place when the object was not dense; or NULL */
     hr_batch *owner;  /* the batch behind a Tensor, which needs no holder */
 } imported;
@@ -74,26 +77,44 @@ extern PyType_Spec pipeline_spec;
 /* batch.c */
 extern PyType_Spec batch_spec;
 extern PyMethodDef batch_functions[];
-PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch); /* steals `batch` */
+/* Steals `batch`. NULL: the class for where it lies. */
+PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch);
 hr_batch *batch_get(core_state *state,
                     PyObject *object); /* NULL and TypeError when it is no Batch */
 
 /* tensor.c */
-extern PyType_Spec tensor_spec;
+extern PyType_Spec tensor_spec, host_tensor_spec;
+const char *tensor_typestr(const hr_tensor *t); /* "<f4"; NULL with TypeError */
+PyObject *tensor_shape_tuple(const hr_shape *shape);
+void *tensor_data(const tensor_object *self); /* never NULL */
+void tensor_dealloc(PyObject *object);
+/* The class for tensors in this batch. */
+PyTypeObject *tensor_class_of(core_state *state, const hr_batch *owner);
 PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner,
                       const hr_tensor *view);
+
+/* device_tensor.c */
+extern PyType_Spec device_tensor_spec;
+/* A stream of Python's: None is the default one (*known = 0), as is -1; else an int, or an object
+ * with `cuda_stream`, `ptr`, `handle` or `value`. -1 with TypeError. */
+int stream_of(PyObject *object, void **stream, int *known);
+/* A batch in host memory with the same samples; NULL with an exception. */
+hr_batch *batch_to_host(const hr_batch *batch);
+hr_batch *tensor_to_host(const tensor_object *tensor); /* the view as a batch of one sample */
 
 /* dlpack.c */
 /* `owner`: what `t` lies in; kept until the capsule's consumer lets go. */
 PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied);
 /* The new holder of the memory, which consumes the capsule; NULL with an exception. Strides are in
  * bytes. */
-PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides);
+PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device);
 
-/* import.c: Tensor, buffer protocol, __array_interface__, __dlpack__, __array__, in this order */
-int import_object(core_state *state, PyObject *object, imported *out);
+/* import.c: Tensor, buffer protocol, __array_interface__, __dlpack__, __cuda_array_interface__,
+ * __array__, in this order. A device's memory has to be dense; `stream`, on which it is going to be
+ * used, waits for what writes it. `device` is that of objects which do not tell. */
+int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out);
 void import_release(imported *im);
-/* A buffer that holds on to the object; consumes `im` also when it fails. */
+/* A buffer that holds on to the object; consumes `im`, but for `im->owner`, also when it fails. */
 int import_adopt(core_state *state, imported *im, hr_buffer **buffer);
 
 /* reaper.c */

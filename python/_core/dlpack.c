@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { DL_CPU = 1, DL_CUDA_HOST = 3 };
+enum { DL_CPU = 1, DL_CUDA = 2, DL_CUDA_HOST = 3 };
 enum { DL_INT = 0, DL_UINT = 1, DL_FLOAT = 2, DL_BOOL = 6 };
 
 typedef struct dl_tensor {
@@ -104,7 +104,9 @@ PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int 
     }
     dl_tensor *dl = versioned ? &l->u.versioned.tensor : &l->u.legacy.tensor;
     dl->data = t->data;
-    dl->device.type = DL_CPU;
+    int32_t device = hr_batch_device(owner);
+    dl->device.type = device >= 0 ? DL_CUDA : DL_CPU;
+    dl->device.id = device >= 0 ? device : 0;
     dl->ndim = t->shape.ndim;
     dl->dtype.code = types[t->dtype].code;
     dl->dtype.bits = types[t->dtype].bits;
@@ -133,12 +135,15 @@ PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int 
 
 /* ---- import ---- */
 
-static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides)
+static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides, int32_t *device)
 {
-    if (dl->device.type != DL_CPU && dl->device.type != DL_CUDA_HOST) {
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the tensor is in GPU memory, and this build of Headrace has no GPU "
-                        "support");
+    *device = dl->device.type == DL_CUDA ? dl->device.id : HR_DEVICE_HOST;
+    if (dl->device.type != DL_CPU && dl->device.type != DL_CUDA &&
+        dl->device.type != DL_CUDA_HOST) {
+        PyErr_Format(PyExc_RuntimeError,
+                     "the tensor is in the memory of DLPack device type %d: supported are the CPU "
+                     "and CUDA devices",
+                     (int)dl->device.type);
         return -1;
     }
     if (dl->ndim < 0 || dl->ndim > HR_MAX_NDIM) {
@@ -182,11 +187,11 @@ static void used_versioned(PyObject *capsule)
         versioned->deleter(versioned);
 }
 
-PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides)
+PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device)
 {
     if (PyCapsule_IsValid(capsule, "dltensor")) {
         dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
-        if (read_tensor(&managed->tensor, tensor, strides) < 0)
+        if (read_tensor(&managed->tensor, tensor, strides, device) < 0)
             return NULL;
         PyObject *holder = PyCapsule_New(managed, "headrace.dltensor", used_legacy);
         if (holder)
@@ -199,7 +204,7 @@ PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides)
             PyErr_SetString(PyExc_BufferError, "unknown version of DLPack");
             return NULL;
         }
-        if (read_tensor(&versioned->tensor, tensor, strides) < 0)
+        if (read_tensor(&versioned->tensor, tensor, strides, device) < 0)
             return NULL;
         PyObject *holder = PyCapsule_New(versioned, "headrace.dltensor_versioned", used_versioned);
         if (holder)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Python objects as tensors: ours, or by the buffer protocol, __array_interface__, DLPack or
- * __array__. */
+/* Python objects as tensors: ours, or by the buffer protocol, __array_interface__, DLPack,
+ * __cuda_array_interface__ or __array__. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -88,7 +88,11 @@ static int make_dense(imported *im, const int64_t *strides)
             dense = 0;
         volume *= t->shape.extent[d];
     }
-    if (volume == 0 || (dense && (uintptr_t)t->data % size == 0))
+    if (im->device >= 0 && volume > 0 && !dense) {
+        PyErr_SetString(PyExc_ValueError, "an array in GPU memory has to be contiguous");
+        return -1;
+    }
+    if (volume == 0 || im->device >= 0 || (dense && (uintptr_t)t->data % size == 0))
         return 0;
     char *to = im->copy = malloc((size_t)volume * size);
     if (!to) {
@@ -107,6 +111,7 @@ static int import_tensor(tensor_object *tensor, imported *out)
 {
     out->tensor = tensor->view;
     out->owner = hr_batch_ref(tensor->owner);
+    out->device = hr_batch_device(tensor->owner);
     return 0;
 }
 
@@ -149,14 +154,15 @@ static int int64s_of(PyObject *tuple, int64_t *out)
     return 0;
 }
 
-static int import_interface(PyObject *object, PyObject *interface, imported *out)
+/* __array_interface__, or the CUDA one of an object on `device`. */
+static int import_interface(PyObject *object, PyObject *interface, int32_t device, imported *out)
 {
     PyObject *shape = PyDict_GetItemString(interface, "shape");
     PyObject *data = PyDict_GetItemString(interface, "data");
     PyObject *strides_tuple = PyDict_GetItemString(interface, "strides");
     PyObject *typestr = PyDict_GetItemString(interface, "typestr");
     if (!shape || !PyTuple_Check(shape) || !data || !typestr || !PyUnicode_Check(typestr)) {
-        PyErr_SetString(PyExc_TypeError, "__array_interface__ is incomplete");
+        PyErr_SetString(PyExc_TypeError, "the array interface is incomplete");
         return -1;
     }
     if (!PyTuple_Check(data)) /* PIL and others give the bytes themselves; dense */
@@ -187,27 +193,58 @@ static int import_interface(PyObject *object, PyObject *interface, imported *out
         (PyTuple_Size(strides_tuple) != ndim || int64s_of(strides_tuple, strides) < 0)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError,
-                            "__array_interface__: strides and shape differ in length");
+                            "the array interface's strides and shape differ in length");
         return -1;
     }
     Py_INCREF(object);
     out->holder = object;
+    out->device = device;
     return make_dense(out, strides);
+}
+
+/* A dictionary of this name, imported; -2 when there is none. */
+static int import_interface_of(PyObject *object, const char *name, int32_t device, imported *out)
+{
+    if (!PyObject_HasAttrString(object, name))
+        return -2;
+    PyObject *interface = PyObject_GetAttrString(object, name);
+    int rc = -2;
+    if (interface && PyDict_Check(interface))
+        rc = import_interface(object, interface, device, out);
+    PyObject *stream = rc == 0 && device >= 0 ? PyDict_GetItemString(interface, "stream") : NULL;
+    void *handle;
+    int known;
+    if (stream && stream != Py_None) {
+        if (stream_of(stream, &handle, &known) < 0)
+            rc = -1;
+        else
+            out->stream = handle;
+    }
+    Py_XDECREF(interface);
+    if (rc == -2)
+        PyErr_Clear();
+    return rc;
 }
 
 static int import_dlpack(PyObject *capsule, imported *out)
 {
     int64_t strides[HR_MAX_NDIM];
-    out->holder = dlpack_import(capsule, &out->tensor, strides);
+    out->holder = dlpack_import(capsule, &out->tensor, strides, &out->device);
     return out->holder ? make_dense(out, strides) : -1;
 }
 
-/* A method's result, imported by `rest`; -2 when there is no such method. */
-static int import_called(core_state *state, PyObject *object, const char *method, imported *out)
+/* A method's result, imported; -2 when there is no such method. */
+static int import_called(PyObject *object, const char *method, PyObject *kwargs, imported *out)
 {
-    if (!PyObject_HasAttrString(object, method))
+    PyObject *function = PyObject_GetAttrString(object, method);
+    if (!function) {
+        PyErr_Clear();
         return -2;
-    PyObject *result = PyObject_CallMethod(object, method, NULL);
+    }
+    PyObject *none = PyTuple_New(0);
+    PyObject *result = none ? PyObject_Call(function, none, kwargs) : NULL;
+    Py_DECREF(function);
+    Py_XDECREF(none);
     if (!result)
         return -1;
     int rc;
@@ -216,7 +253,6 @@ static int import_called(core_state *state, PyObject *object, const char *method
     else if (PyObject_CheckBuffer(result))
         rc = import_buffer(result, out);
     else {
-        (void)state;
         PyErr_Format(PyExc_TypeError, "%s did not give what it has to", method);
         rc = -1;
     }
@@ -224,9 +260,35 @@ static int import_called(core_state *state, PyObject *object, const char *method
     return rc;
 }
 
-int import_object(core_state *state, PyObject *object, imported *out)
+/* Whether __dlpack_device__ says CUDA. */
+static int on_cuda(PyObject *object)
 {
-    *out = (imported){.tensor = {.dtype = HR_DTYPE_NONE}};
+    int kind = 0, number = 0;
+    if (!PyObject_HasAttrString(object, "__dlpack_device__"))
+        return 0;
+    PyObject *pair = PyObject_CallMethod(object, "__dlpack_device__", NULL);
+    if (!pair || !PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "ii", &kind, &number))
+        PyErr_Clear(); /* it will be asked for the data and say what is wrong */
+    Py_XDECREF(pair);
+    return kind == 2;
+}
+
+/* The object lets our stream wait for what writes it. */
+static int import_called_dlpack(PyObject *object, void *stream, imported *out)
+{
+    if (!on_cuda(object))
+        return import_called(object, "__dlpack__", NULL, out);
+    long long number = stream ? (long long)(uintptr_t)stream : 1;
+    PyObject *kwargs = Py_BuildValue("{s:L}", "stream", number);
+    int rc = kwargs ? import_called(object, "__dlpack__", kwargs, out) : -1;
+    Py_XDECREF(kwargs);
+    return rc;
+}
+
+int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out)
+{
+    *out =
+        (imported){.tensor = {.dtype = HR_DTYPE_NONE}, .device = HR_DEVICE_HOST, .stream = stream};
     int rc = -2;
     if (PyObject_TypeCheck(object, state->tensor_type))
         return import_tensor((tensor_object *)object, out);
@@ -234,23 +296,20 @@ int import_object(core_state *state, PyObject *object, imported *out)
         rc = import_dlpack(object, out);
     else if (PyObject_CheckBuffer(object))
         rc = import_buffer(object, out);
-    if (rc == -2 && PyObject_HasAttrString(object, "__array_interface__")) {
-        PyObject *interface = PyObject_GetAttrString(object, "__array_interface__");
-        rc = interface && PyDict_Check(interface) ? import_interface(object, interface, out) : -2;
-        Py_XDECREF(interface);
-        if (rc == -2)
-            PyErr_Clear();
-    }
     if (rc == -2)
-        rc = import_called(state, object, "__dlpack__", out);
+        rc = import_interface_of(object, "__array_interface__", HR_DEVICE_HOST, out);
     if (rc == -2)
-        rc = import_called(state, object, "__array__", out);
+        rc = import_called_dlpack(object, stream, out);
+    if (rc == -2)
+        rc = import_interface_of(object, "__cuda_array_interface__", device < 0 ? 0 : device, out);
+    if (rc == -2)
+        rc = import_called(object, "__array__", NULL, out);
     if (rc == -2) {
         PyObject *type = PyType_GetName(Py_TYPE(object));
         PyErr_Format(
             PyExc_TypeError,
             "a \"%S\" cannot be read as a tensor: give a NumPy array, or an object with the "
-            "buffer protocol, __array_interface__ or DLPack",
+            "buffer protocol, __array_interface__, __cuda_array_interface__ or DLPack",
             type);
         Py_XDECREF(type);
     }
@@ -282,7 +341,11 @@ int import_adopt(core_state *state, imported *im, hr_buffer **buffer)
             return -1;
     }
     hr_error error = {0};
-    if (hr_buffer_adopt(buffer, im->tensor.data, size, release, context, &error) != HR_STATUS_OK) {
+    hr_status status =
+        im->device >= 0 ? hr_buffer_adopt_cuda(buffer, im->tensor.data, size, im->device,
+                                               im->stream, release, context, &error)
+                        : hr_buffer_adopt(buffer, im->tensor.data, size, release, context, &error);
+    if (status != HR_STATUS_OK) {
         if (!im->holder)
             free(context);
         else

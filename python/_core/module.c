@@ -99,25 +99,31 @@ static PyObject *core_version(PyObject *module, PyObject *unused)
     return core_text(hr_version());
 }
 
-/* set_classes(TensorListCPU, TensorCPU): the Python classes that results are made of. */
+/* set_classes(TensorListCPU, TensorCPU, TensorListGPU, TensorGPU): the Python classes that results
+ * are made of. */
 static PyObject *core_set_classes(PyObject *module, PyObject *args)
 {
     core_state *state = PyModule_GetState(module);
-    PyObject *batch, *tensor;
-    if (!PyArg_ParseTuple(args, "OO:set_classes", &batch, &tensor))
+    PyObject *batch[2], *tensor[2];
+    PyTypeObject *tensor_types[2] = {state->host_tensor_type, state->device_tensor_type};
+    if (!PyArg_ParseTuple(args, "OOOO:set_classes", &batch[0], &tensor[0], &batch[1], &tensor[1]))
         return NULL;
-    if (!PyType_Check(batch) || !PyType_Check(tensor) ||
-        !PyType_IsSubtype((PyTypeObject *)batch, state->batch_type) ||
-        !PyType_IsSubtype((PyTypeObject *)tensor, state->tensor_type)) {
+    for (int i = 0; i < 2; i++) {
+        if (PyType_Check(batch[i]) && PyType_Check(tensor[i]) &&
+            PyType_IsSubtype((PyTypeObject *)batch[i], state->batch_type) &&
+            PyType_IsSubtype((PyTypeObject *)tensor[i], tensor_types[i]))
+            continue;
         PyErr_SetString(PyExc_TypeError, "set_classes: expected subclasses of Batch and Tensor");
         return NULL;
     }
-    Py_INCREF(batch);
-    Py_INCREF(tensor);
-    Py_XDECREF(state->batch_class);
-    Py_XDECREF(state->tensor_class);
-    state->batch_class = batch;
-    state->tensor_class = tensor;
+    for (int i = 0; i < 2; i++) {
+        Py_INCREF(batch[i]);
+        Py_INCREF(tensor[i]);
+        Py_XDECREF(state->batch_class[i]);
+        Py_XDECREF(state->tensor_class[i]);
+        state->batch_class[i] = batch[i];
+        state->tensor_class[i] = tensor[i];
+    }
     Py_RETURN_NONE;
 }
 
@@ -127,12 +133,13 @@ static PyMethodDef core_functions[] = {
     {"doctor_json", core_doctor_json, METH_NOARGS, "doctor_json() -> str: this machine and build."},
     {"version", core_version, METH_NOARGS, "version() -> str: of the engine."},
     {"set_classes", core_set_classes, METH_VARARGS,
-     "set_classes(batch_class, tensor_class): what results are made of."},
+     "set_classes(batch_class, tensor_class, gpu_batch_class, gpu_tensor_class): what results are "
+     "made of."},
     {NULL, NULL, 0, NULL}};
 
-static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec)
+static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, (PyObject *)base);
     if (type && PyModule_AddType(module, (PyTypeObject *)type) < 0)
         Py_CLEAR(type);
     return (PyTypeObject *)type;
@@ -145,16 +152,16 @@ static int core_exec(PyObject *module)
     state->reaper = reaper_create();
     if (!state->reaper)
         return -1;
-    state->graph_type = add_type(module, &graph_spec);
-    state->pipeline_type = add_type(module, &pipeline_spec);
-    state->batch_type = add_type(module, &batch_spec);
-    state->tensor_type = add_type(module, &tensor_spec);
+    state->graph_type = add_type(module, &graph_spec, NULL);
+    state->pipeline_type = add_type(module, &pipeline_spec, NULL);
+    state->batch_type = add_type(module, &batch_spec, NULL);
+    state->tensor_type = add_type(module, &tensor_spec, NULL);
     if (!state->graph_type || !state->pipeline_type || !state->batch_type || !state->tensor_type)
         return -1;
-    Py_INCREF((PyObject *)state->batch_type);
-    Py_INCREF((PyObject *)state->tensor_type);
-    state->batch_class = (PyObject *)state->batch_type;
-    state->tensor_class = (PyObject *)state->tensor_type;
+    state->host_tensor_type = add_type(module, &host_tensor_spec, state->tensor_type);
+    state->device_tensor_type = add_type(module, &device_tensor_spec, state->tensor_type);
+    if (!state->host_tensor_type || !state->device_tensor_type)
+        return -1;
     return PyModule_AddFunctions(module, batch_functions);
 }
 
@@ -165,8 +172,12 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT((PyObject *)state->pipeline_type);
     Py_VISIT((PyObject *)state->batch_type);
     Py_VISIT((PyObject *)state->tensor_type);
-    Py_VISIT(state->batch_class);
-    Py_VISIT(state->tensor_class);
+    Py_VISIT((PyObject *)state->host_tensor_type);
+    Py_VISIT((PyObject *)state->device_tensor_type);
+    for (int i = 0; i < 2; i++) {
+        Py_VISIT(state->batch_class[i]);
+        Py_VISIT(state->tensor_class[i]);
+    }
     return 0;
 }
 
@@ -177,8 +188,12 @@ static int core_clear(PyObject *module)
     Py_CLEAR(state->pipeline_type);
     Py_CLEAR(state->batch_type);
     Py_CLEAR(state->tensor_type);
-    Py_CLEAR(state->batch_class);
-    Py_CLEAR(state->tensor_class);
+    Py_CLEAR(state->host_tensor_type);
+    Py_CLEAR(state->device_tensor_type);
+    for (int i = 0; i < 2; i++) {
+        Py_CLEAR(state->batch_class[i]);
+        Py_CLEAR(state->tensor_class[i]);
+    }
     return 0;
 }
 

@@ -62,7 +62,7 @@ typedef struct create_args {
     PyObject *graph;
     hr_pipeline_options options;
     const char *on_error;
-    Py_ssize_t host_memory_limit, read_ahead_limit;
+    Py_ssize_t host_memory_limit, read_ahead_limit, device_memory_limit;
     long long seed, max_image_pixels, index_memory_limit;
     int fuse, strict, set_affinity;
     PyObject *checkpoint, *quarantine, *trace, *index_cache;
@@ -88,6 +88,8 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             "trace",
                             "checkpoint",
                             "cpu_level",
+                            "device_id",
+                            "device_memory_limit",
                             NULL};
     hr_pipeline_options *o = &a->options;
     hr_pipeline_options_init(o);
@@ -95,11 +97,11 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     a->on_error = "raise";
     a->fuse = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "Oii|$iLspppnnLLOOOOi:Pipeline", names, &a->graph, &o->batch_size,
+            args, kwargs, "Oii|$iLspppnnLLOOOOiin:Pipeline", names, &a->graph, &o->batch_size,
             &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
             &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
             &a->index_memory_limit, &a->index_cache, &a->quarantine, &a->trace, &a->checkpoint,
-            &o->cpu_level))
+            &o->cpu_level, &o->device_id, &a->device_memory_limit))
         return -1;
     o->seed = a->seed;
     o->fuse = a->fuse;
@@ -107,14 +109,14 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     o->set_affinity = a->set_affinity;
     o->max_image_pixels = a->max_image_pixels;
     o->index_memory_limit = a->index_memory_limit;
-    if (a->host_memory_limit < 0 || a->read_ahead_limit < 0 || a->max_image_pixels < 0) {
-        PyErr_SetString(
-            PyExc_ValueError,
-            "host_memory_limit, read_ahead_limit and max_image_pixels must not be negative");
+    if (a->host_memory_limit < 0 || a->read_ahead_limit < 0 || a->device_memory_limit < 0 ||
+        a->max_image_pixels < 0) {
+        PyErr_SetString(PyExc_ValueError, "limits must not be negative");
         return -1;
     }
     o->host_memory_limit = (size_t)a->host_memory_limit;
     o->read_ahead_limit = (size_t)a->read_ahead_limit;
+    o->device_memory_limit = (size_t)a->device_memory_limit;
     static const char *const words[] = {"raise", "replace", "skip"};
     for (int i = 0; i < 3; i++) {
         if (strcmp(a->on_error, words[i]) == 0) {
@@ -231,8 +233,7 @@ static PyObject *outputs_tuple(core_state *state, hr_outputs *outputs)
     int32_t count = hr_outputs_count(outputs);
     PyObject *tuple = PyTuple_New(count);
     for (int32_t i = 0; tuple && i < count; i++) {
-        PyObject *batch = batch_wrap(state, (PyTypeObject *)state->batch_class,
-                                     hr_batch_ref(hr_outputs_batch(outputs, i)));
+        PyObject *batch = batch_wrap(state, NULL, hr_batch_ref(hr_outputs_batch(outputs, i)));
         if (!batch || PyTuple_SetItem(tuple, i, batch) < 0)
             Py_CLEAR(tuple);
     }
@@ -322,34 +323,55 @@ static PyObject *pipeline_wait(PyObject *object, PyObject *unused)
     return PyBool_FromLong(status == HR_STATUS_OK);
 }
 
+/* What take() was asked for. */
+typedef struct take_args {
+    PyObject *names, *convert, *otherwise, *current_stream;
+    int keep;
+} take_args;
+
+/* Notes the stream that the framework is going to use a device's batch on. */
+static int take_used(hr_batch *batch, PyObject *current_stream)
+{
+    void *stream;
+    int known;
+    int32_t device = hr_batch_device(batch);
+    if (device < 0)
+        return 0;
+    PyObject *handle = PyObject_CallFunction(current_stream, "i", (int)device);
+    int rc = handle ? stream_of(handle, &stream, &known) : -1;
+    Py_XDECREF(handle);
+    if (rc == 0)
+        hr_batch_used(batch, stream);
+    return rc;
+}
+
 /* One output for take(). */
-static PyObject *take_output(core_state *state, hr_batch *batch, int32_t keep, PyObject *convert,
-                             PyObject *otherwise)
+static PyObject *take_output(core_state *state, hr_batch *batch, const take_args *a)
 {
     hr_tensor view;
     bool dense = hr_batch_dense(batch, &view);
+    if (dense && take_used(batch, a->current_stream) < 0)
+        return NULL;
     if (dense)
-        view.shape.extent[0] = keep;
+        view.shape.extent[0] = a->keep;
     PyObject *given =
-        dense ? dlpack_export(batch, &view, 0, 0)
-              : batch_wrap(state, (PyTypeObject *)state->batch_class, hr_batch_ref(batch));
+        dense ? dlpack_export(batch, &view, 0, 0) : batch_wrap(state, NULL, hr_batch_ref(batch));
     if (!given)
         return NULL;
-    PyObject *result = dense ? PyObject_CallFunctionObjArgs(convert, given, NULL)
-                             : PyObject_CallFunction(otherwise, "Oi", given, (int)keep);
+    PyObject *result = dense ? PyObject_CallFunctionObjArgs(a->convert, given, NULL)
+                             : PyObject_CallFunction(a->otherwise, "Oi", given, a->keep);
     Py_DECREF(given);
     return result;
 }
 
-static PyObject *take_outputs(core_state *state, const hr_outputs *outputs, PyObject *names,
-                              int32_t keep, PyObject *convert, PyObject *otherwise)
+static PyObject *take_outputs(core_state *state, const hr_outputs *outputs, const take_args *a)
 {
     PyObject *dict = PyDict_New();
-    for (Py_ssize_t i = 0; dict && i < PyTuple_Size(names); i++) {
-        PyObject *name = PyTuple_GetItem(names, i), *value = NULL;
+    for (Py_ssize_t i = 0; dict && i < PyTuple_Size(a->names); i++) {
+        PyObject *name = PyTuple_GetItem(a->names, i), *value = NULL;
         hr_batch *batch = hr_outputs_batch(outputs, (int32_t)i);
         if (batch)
-            value = take_output(state, batch, keep, convert, otherwise);
+            value = take_output(state, batch, a);
         else
             PyErr_SetObject(PyExc_KeyError, name);
         if (!value || PyDict_SetItem(dict, name, value) < 0)
@@ -359,15 +381,15 @@ static PyObject *take_outputs(core_state *state, const hr_outputs *outputs, PyOb
     return dict;
 }
 
-/* take(names, keep, convert, otherwise) -> dict */
+/* take(names, keep, convert, otherwise, current_stream) -> dict */
 static PyObject *pipeline_take(PyObject *object, PyObject *args)
 {
     pipeline_object *self = (pipeline_object *)object;
-    PyObject *names, *convert, *otherwise;
-    int keep;
+    take_args a;
     hr_outputs *outputs = NULL;
     hr_error error = {0};
-    if (!PyArg_ParseTuple(args, "O!iOO:take", &PyTuple_Type, &names, &keep, &convert, &otherwise) ||
+    if (!PyArg_ParseTuple(args, "O!iOOO:take", &PyTuple_Type, &a.names, &a.keep, &a.convert,
+                          &a.otherwise, &a.current_stream) ||
         pipeline_enter(self) < 0)
         return NULL;
     /* It is there: letting the GIL go would take longer. */
@@ -375,7 +397,7 @@ static PyObject *pipeline_take(PyObject *object, PyObject *args)
     pipeline_leave(self);
     if (status != HR_STATUS_OK)
         return core_raise(&error);
-    PyObject *dict = take_outputs(self->state, outputs, names, keep, convert, otherwise);
+    PyObject *dict = take_outputs(self->state, outputs, &a);
     hr_outputs_unref(outputs);
     return dict;
 }
@@ -535,10 +557,11 @@ static PyMethodDef pipeline_methods[] = {
      "wait() -> bool: waits for the next iteration; whether take() may take it: a full batch in "
      "which nothing failed."},
     {"take", pipeline_take, METH_VARARGS,
-     "take(names, keep, convert, otherwise) -> dict: after wait(), the first `keep` samples of the "
-     "next iteration: name -> convert(DLPack capsule), or otherwise(Batch, keep) where the output "
-     "is "
-     "no dense tensor."},
+     "take(names, keep, convert, otherwise, current_stream) -> dict: after wait(), the first "
+     "`keep` "
+     "samples of the next iteration: name -> convert(DLPack capsule), or otherwise(Batch, keep) "
+     "where the output is no dense tensor. current_stream(device) is the CUDA stream that will use "
+     "it."},
     {"feed", pipeline_feed, METH_VARARGS,
      "feed(node, batches): the next batch of each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,

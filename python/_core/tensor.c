@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Tensor, the storage of TensorCPU: a view that keeps its batch alive, for whoever speaks the
- * buffer protocol,
- * __array_interface__ or DLPack. Nothing is copied. */
+/* Tensor: a view that keeps its batch alive, for whoever speaks DLPack; and HostTensor, the storage
+ * of TensorCPU, with the buffer protocol and __array_interface__. Nothing is copied. */
 #include "core.h"
 
 #include <string.h>
@@ -32,6 +31,12 @@ static const element *element_of(const hr_tensor *t)
     return NULL;
 }
 
+const char *tensor_typestr(const hr_tensor *t)
+{
+    const element *e = element_of(t);
+    return e ? e->typestr : NULL;
+}
+
 static int64_t volume_of(const hr_shape *shape)
 {
     int64_t volume = 1;
@@ -40,7 +45,7 @@ static int64_t volume_of(const hr_shape *shape)
     return volume;
 }
 
-static void *data_of(const tensor_object *self)
+void *tensor_data(const tensor_object *self)
 {
     return self->view.data ? self->view.data : &no_elements;
 }
@@ -56,6 +61,11 @@ static void tensor_show(tensor_object *self, const hr_tensor *view)
     }
 }
 
+PyTypeObject *tensor_class_of(core_state *state, const hr_batch *owner)
+{
+    return (PyTypeObject *)state->tensor_class[hr_batch_device(owner) >= 0];
+}
+
 PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, const hr_tensor *view)
 {
     if (!type) {
@@ -69,10 +79,12 @@ PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, co
     self->owner = hr_batch_ref(owner);
     self->pid = getpid();
     tensor_show(self, view);
+    if (!self->view.buffer && hr_batch_size(owner) > 0) /* whose memory it is must be known */
+        self->view.buffer = hr_batch_tensor(owner, 0)->buffer;
     return (PyObject *)self;
 }
 
-static void tensor_dealloc(PyObject *object)
+void tensor_dealloc(PyObject *object)
 {
     tensor_object *self = (tensor_object *)object;
     if (self->owner && self->pid == getpid()) {
@@ -93,7 +105,7 @@ static int tensor_getbuffer(PyObject *object, Py_buffer *view, int flags)
         return -1;
     int32_t ndim = self->view.shape.ndim;
     *view = (Py_buffer){
-        .buf = data_of(self),
+        .buf = tensor_data(self),
         .obj = object,
         .itemsize = (Py_ssize_t)hr_dtype_size(self->view.dtype),
         .len =
@@ -114,7 +126,7 @@ static void tensor_releasebuffer(PyObject *object, Py_buffer *view)
     ((tensor_object *)object)->exports--;
 }
 
-static PyObject *shape_tuple(const hr_shape *shape)
+PyObject *tensor_shape_tuple(const hr_shape *shape)
 {
     PyObject *tuple = PyTuple_New(shape->ndim);
     for (int32_t d = 0; tuple && d < shape->ndim; d++)
@@ -127,58 +139,83 @@ static PyObject *tensor_array_interface(PyObject *object, void *unused)
     (void)unused;
     tensor_object *self = (tensor_object *)object;
     const element *e = element_of(&self->view);
-    PyObject *shape = e ? shape_tuple(&self->view.shape) : NULL;
+    PyObject *shape = e ? tensor_shape_tuple(&self->view.shape) : NULL;
     if (!shape)
         return NULL;
     return Py_BuildValue("{s:N,s:s,s:(NO),s:O,s:i}", "shape", shape, "typestr", e->typestr, "data",
-                         PyLong_FromVoidPtr(data_of(self)), Py_False, "strides", Py_None, "version",
-                         3);
+                         PyLong_FromVoidPtr(tensor_data(self)), Py_False, "strides", Py_None,
+                         "version", 3);
 }
 
-static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwargs)
+/* What __dlpack__ was asked for; -1 with an exception. */
+static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyObject **stream,
+                          int *versioned, int *to_host)
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
-    PyObject *stream = Py_None, *max_version = Py_None, *device = Py_None, *copy = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, &stream,
-                                     &max_version, &device, &copy))
-        return NULL;
-    if ((device != Py_None && !PyTuple_Check(device)) ||
+    PyObject *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
+    int major = 0, minor, kind = 0, number;
+    *stream = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$OOOO:__dlpack__", names, stream, &max_version,
+                                     &dl_device, &copy))
+        return -1;
+    if ((dl_device != Py_None && !PyTuple_Check(dl_device)) ||
         (max_version != Py_None && !PyTuple_Check(max_version))) {
         PyErr_SetString(PyExc_TypeError, "__dlpack__: dl_device and max_version are pairs");
-        return NULL;
+        return -1;
     }
-    if (stream != Py_None) {
+    if ((dl_device != Py_None && !PyArg_ParseTuple(dl_device, "ii", &kind, &number)) ||
+        (max_version != Py_None && !PyArg_ParseTuple(max_version, "ii", &major, &minor)))
+        return -1;
+    *versioned = major >= 1;
+    *to_host = device >= 0 && kind == 1;
+    if (kind && kind != 1 && (device < 0 || kind != 2 || number != device)) {
+        PyErr_Format(PyExc_BufferError, "dl_device: this tensor is in %s memory",
+                     device < 0 ? "host" : "another device's");
+        return -1;
+    }
+    if (*to_host ? copy == Py_False : copy == Py_True) {
+        PyErr_SetString(PyExc_BufferError, *to_host ? "copy=False: this tensor is in GPU memory"
+                                                    : "copy=True: this tensor is only lent");
+        return -1;
+    }
+    if (*stream != Py_None && (device < 0 || *to_host)) {
         PyErr_SetString(PyExc_BufferError, "stream: this tensor is in host memory");
-        return NULL;
+        return -1;
     }
-    if (device != Py_None) {
-        int kind, number;
-        if (!PyArg_ParseTuple(device, "ii", &kind, &number))
-            return NULL;
-        if (kind != 1) {
-            PyErr_SetString(PyExc_BufferError, "dl_device: this tensor is in host memory");
-            return NULL;
-        }
-    }
-    if (copy == Py_True) {
-        PyErr_SetString(PyExc_BufferError, "copy=True: this tensor is only lent");
-        return NULL;
-    }
-    int versioned = 0;
-    if (max_version != Py_None) {
-        int major, minor;
-        if (!PyArg_ParseTuple(max_version, "ii", &major, &minor))
-            return NULL;
-        versioned = major >= 1;
-    }
+    return 0;
+}
+
+/* The device's data is complete, so nothing has to be waited for: what will be queued on the
+ * stream has to end before the memory is taken back. */
+static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwargs)
+{
     const tensor_object *self = (tensor_object *)object;
+    int32_t device = hr_batch_device(self->owner);
+    PyObject *stream;
+    void *handle;
+    int versioned, to_host, known;
+    if (dlpack_request(args, kwargs, device, &stream, &versioned, &to_host) < 0)
+        return NULL;
+    if (to_host) {
+        hr_batch *host = tensor_to_host(self);
+        PyObject *capsule =
+            host ? dlpack_export(host, hr_batch_tensor(host, 0), versioned, 1) : NULL;
+        hr_batch_unref(host);
+        return capsule;
+    }
+    if (device >= 0) {
+        if (stream_of(stream, &handle, &known) < 0)
+            return NULL;
+        hr_batch_used(self->owner, handle);
+    }
     return dlpack_export(self->owner, &self->view, versioned, 0);
 }
 
 static PyObject *tensor_dlpack_device(PyObject *object, PyObject *unused)
 {
-    (void)object, (void)unused;
-    return Py_BuildValue("(ii)", 1, 0); /* kDLCPU */
+    (void)unused;
+    int32_t device = hr_batch_device(((tensor_object *)object)->owner);
+    return device >= 0 ? Py_BuildValue("(ii)", 2, device) : Py_BuildValue("(ii)", 1, 0);
 }
 
 /* ---- facts ---- */
@@ -186,7 +223,7 @@ static PyObject *tensor_dlpack_device(PyObject *object, PyObject *unused)
 static PyObject *tensor_shape(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    PyObject *tuple = shape_tuple(&((tensor_object *)object)->view.shape);
+    PyObject *tuple = tensor_shape_tuple(&((tensor_object *)object)->view.shape);
     PyObject *list = tuple ? PySequence_List(tuple) : NULL;
     Py_XDECREF(tuple);
     return list;
@@ -227,7 +264,7 @@ static PyObject *tensor_source_info(PyObject *object, PyObject *unused)
 static PyObject *tensor_data_ptr(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    return PyLong_FromVoidPtr(data_of((tensor_object *)object));
+    return PyLong_FromVoidPtr(tensor_data((tensor_object *)object));
 }
 
 static int layout_into(hr_tensor *t, const char *layout)
@@ -307,6 +344,11 @@ static PyObject *tensor_assign(PyObject *object, PyObject *other)
                         "the tensor cannot change while something looks at its memory");
         return NULL;
     }
+    if ((hr_batch_device(self->owner) < 0) !=
+        (hr_batch_device(((tensor_object *)other)->owner) < 0)) {
+        PyErr_SetString(PyExc_TypeError, "the other tensor is not on the same kind of device");
+        return NULL;
+    }
     hr_batch *old = self->owner;
     self->owner = hr_batch_ref(((tensor_object *)other)->owner);
     tensor_show(self, &((tensor_object *)other)->view);
@@ -326,7 +368,7 @@ static PyObject *tensor_copy_to(PyObject *object, PyObject *address)
         PyErr_SetString(PyExc_ValueError, "copy_to_external: the address is null");
         return NULL;
     }
-    const void *from = data_of(self);
+    const void *from = tensor_data(self);
     Py_BEGIN_ALLOW_THREADS
     if (size)
         memcpy(to, from, size);
@@ -346,25 +388,22 @@ static PyMethodDef tensor_methods[] = {
     {"_view", tensor_view, METH_VARARGS,
      "_view(dtype, shape, layout) -> Tensor of the same bytes."},
     {"_assign", tensor_assign, METH_O, "_assign(tensor): shows what that one shows."},
-    {"_copy_to", tensor_copy_to, METH_O, "_copy_to(address)"},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule; nothing "
-     "is copied."},
-    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "__dlpack_device__() -> (1, 0)"},
+     "is copied, but for dl_device=(1, 0) of a tensor on a GPU."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
+     "__dlpack_device__() -> (1, 0) in host memory, (2, number) on a GPU."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef tensor_getset[] = {
     {"_dtype", tensor_dtype, NULL, NULL, NULL},
     {"nbytes", tensor_nbytes, NULL, "Bytes of the elements.", NULL},
-    {"__array_interface__", tensor_array_interface, NULL, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 
 static PyType_Slot tensor_slots[] = {{Py_tp_dealloc, tensor_dealloc},
                                      {Py_tp_methods, tensor_methods},
                                      {Py_tp_getset, tensor_getset},
-                                     {Py_bf_getbuffer, tensor_getbuffer},
-                                     {Py_bf_releasebuffer, tensor_releasebuffer},
-                                     {Py_tp_doc, "One sample, or a whole batch, in host memory."},
+                                     {Py_tp_doc, "One sample, or a whole batch."},
                                      {0, NULL}};
 
 PyType_Spec tensor_spec = {.name = "headrace._core.Tensor",
@@ -372,3 +411,24 @@ PyType_Spec tensor_spec = {.name = "headrace._core.Tensor",
                            .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
                                     Py_TPFLAGS_DISALLOW_INSTANTIATION,
                            .slots = tensor_slots};
+
+static PyMethodDef host_methods[] = {{"_copy_to", tensor_copy_to, METH_O, "_copy_to(address)"},
+                                     {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef host_getset[] = {
+    {"__array_interface__", tensor_array_interface, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot host_slots[] = {{Py_tp_dealloc, tensor_dealloc},
+                                   {Py_tp_methods, host_methods},
+                                   {Py_tp_getset, host_getset},
+                                   {Py_bf_getbuffer, tensor_getbuffer},
+                                   {Py_bf_releasebuffer, tensor_releasebuffer},
+                                   {Py_tp_doc, "One sample, or a whole batch, in host memory."},
+                                   {0, NULL}};
+
+PyType_Spec host_tensor_spec = {.name = "headrace._core.HostTensor",
+                                .basicsize = sizeof(tensor_object),
+                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                         Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                .slots = host_slots};

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from headrace import _schema
-from headrace.tensors import TensorCPU, TensorListCPU
+from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 __all__ = [
     "RegisteredCPUOps",
@@ -13,7 +13,9 @@ __all__ = [
     "RegisteredMixedOps",
     "ReleaseUnusedMemory",
     "TensorCPU",
+    "TensorGPU",
     "TensorListCPU",
+    "TensorListGPU",
 ]
 
 
@@ -23,19 +25,26 @@ def _schema_name(name: str) -> str:
     return prefix + _schema.class_name(name)
 
 
+def _registered(device: str) -> list[str]:
+    known = _schema.operators()
+    return sorted(
+        _schema_name(name) for name in _schema.function_names() if device in known[name].devices
+    )
+
+
 def RegisteredCPUOps() -> list[str]:
     """Schema names ("readers__File") of the operators of the CPU."""
-    return sorted(_schema_name(name) for name in _schema.function_names())
+    return _registered("cpu")
 
 
 def RegisteredGPUOps() -> list[str]:
-    """Schema names of the operators of the GPU: none in this build."""
-    return []
+    """Schema names of the operators that have a GPU form."""
+    return _registered("gpu")
 
 
 def RegisteredMixedOps() -> list[str]:
-    """Schema names of the operators from CPU to GPU: none in this build."""
-    return []
+    """Schema names of the operators from CPU to GPU."""
+    return _registered("mixed")
 
 
 def ReleaseUnusedMemory() -> None:

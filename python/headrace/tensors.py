@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Tensors and batches of the CPU: views of memory that stays as long as something looks at it."""
+"""Tensors and batches of the CPU and the GPU: views of memory that stays as long as something looks at it."""
 
 from __future__ import annotations
 
@@ -10,42 +10,31 @@ from typing import Any
 from headrace import _core
 from headrace.types import DALIDataType
 
-__all__ = ["TensorCPU", "TensorListCPU", "format_batch", "format_tensor"]
+__all__ = [
+    "TensorCPU",
+    "TensorGPU",
+    "TensorListCPU",
+    "TensorListGPU",
+    "format_batch",
+    "format_tensor",
+]
 
 
 def _number(dtype: Any) -> int:
     return int(dtype)
 
 
-class TensorCPU(_core.Tensor):
-    """One sample, or a whole batch, in host memory. NumPy, PyTorch and others read it without a copy, by the
-    buffer protocol, ``__array_interface__`` and DLPack; it may be written to.
-
-    Args:
-        data: object with the buffer protocol, ``__array_interface__`` or DLPack, or a DLPack capsule.
-        layout: one letter a dimension, or empty.
-        is_pinned: accepted; there is no GPU to pin memory for.
-
-    Raises:
-        TypeError: the object cannot be read as a tensor.
-        ValueError: the layout does not fit.
-    """
+class _Tensor:
+    """What tensors of both devices have."""
 
     __slots__ = ()
 
-    def __new__(cls, data: Any, layout: str = "", is_pinned: bool = False) -> TensorCPU:
-        return _core.make_tensor(cls, data, layout or None, False)
-
     @property
-    def dtype(self) -> DALIDataType:
+    def dtype(self: Any) -> DALIDataType:
         """Type of the elements."""
         return DALIDataType(self._dtype)
 
-    def as_cpu(self) -> TensorCPU:
-        """This tensor."""
-        return self
-
-    def squeeze(self, dim: int | None = None) -> bool:
+    def squeeze(self: Any, dim: int | None = None) -> bool:
         """Removes axes of extent 1 in place: axis `dim`, or all of them. Returns whether there was one."""
         shape, layout = self.shape(), self.layout()
         if dim is None:
@@ -61,7 +50,7 @@ class TensorCPU(_core.Tensor):
         self._assign(self._view(self._dtype, tuple(shape[i] for i in keep), kept))
         return True
 
-    def reinterpret(self, dtype: DALIDataType) -> None:
+    def reinterpret(self: Any, dtype: DALIDataType) -> None:
         """Takes the elements as another type of the same size, in place.
 
         Raises:
@@ -75,13 +64,130 @@ class TensorCPU(_core.Tensor):
             ) from None
         self._assign(view)
 
-    def get_property(self, key: str) -> str | None:
+    def get_property(self: Any, key: str) -> str | None:
         """`"layout"` or `"source_info"`; None when there is none."""
         if key == "layout":
             return self.layout() or None
         if key == "source_info":
             return self.source_info() or None
         return None
+
+    def __repr__(self) -> str:
+        return format_tensor(self, show_data=False)
+
+    def __str__(self) -> str:
+        return format_tensor(self, show_data=True)
+
+
+class _Batch:
+    """What batches of both devices have."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self: Any) -> DALIDataType:
+        """Type of the elements."""
+        return DALIDataType(self._dtype)
+
+    def __iter__(self: Any) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def is_dense_tensor(self: Any) -> bool:
+        """Whether all samples have one shape and lie one behind the other."""
+        return self._dense() is not None
+
+    def as_tensor(self: Any) -> Any:
+        """The batch as one tensor that shares its memory, with the batch in dimension 0.
+
+        Raises:
+            RuntimeError: the samples do not have one shape, or do not lie together.
+        """
+        dense = self._dense()
+        if dense is None:
+            raise RuntimeError(
+                "Cannot make one tensor: the samples do not all have one shape and lie together. Pad or "
+                "crop the samples to a common shape, or check is_dense_tensor() beforehand."
+            )
+        return dense
+
+    def as_reshaped_tensor(self: Any, shape: Sequence[int]) -> Any:
+        """The batch as one tensor of `shape`, without layout.
+
+        Raises:
+            RuntimeError: another number of elements, or as for `as_tensor`.
+        """
+        dense = self.as_tensor()
+        try:
+            return dense._view(dense._dtype, tuple(int(n) for n in shape), "")
+        except ValueError:
+            raise RuntimeError(
+                f"To view the batch as a tensor, the new shape needs the same volume: {list(shape)} "
+                f"against {dense.shape()}."
+            ) from None
+
+    def reinterpret(self: Any, dtype: DALIDataType) -> None:
+        """Takes the elements as another type of the same size, in place.
+
+        Raises:
+            RuntimeError: the sizes differ.
+        """
+        views = list(self)
+        for view in views:
+            view.reinterpret(dtype)
+        self._assign(_core.make_batch(type(self), views, None, False, None, self._device))
+
+    def data_ptr(self: Any) -> int:
+        """Address of the first sample; valid while this batch lives.
+
+        Raises:
+            RuntimeError: the samples do not lie together.
+        """
+        return self.as_tensor().data_ptr()
+
+    def source_info(self: Any) -> list[str]:
+        """Where each sample came from."""
+        return [sample.source_info() for sample in self]
+
+    def reset(self: Any) -> None:
+        """Lets go of the samples; the batch is empty."""
+        self._assign(_core.make_batch(TensorListCPU, [], None, True))
+
+    def __repr__(self) -> str:
+        return format_batch(self, show_data=False)
+
+    def __str__(self) -> str:
+        return format_batch(self, show_data=True)
+
+
+# ---- CPU ----
+
+
+class TensorCPU(_Tensor, _core.HostTensor):
+    """One sample, or a whole batch, in host memory. NumPy, PyTorch and others read it without a copy, by the
+    buffer protocol, ``__array_interface__`` and DLPack; it may be written to.
+
+    Args:
+        data: object with the buffer protocol, ``__array_interface__`` or DLPack, or a DLPack capsule.
+        layout: one letter a dimension, or empty.
+        is_pinned: accepted; it changes nothing.
+
+    Raises:
+        TypeError: the object cannot be read as a tensor.
+        ValueError: the layout does not fit.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any, layout: str = "", is_pinned: bool = False) -> TensorCPU:
+        return _core.make_tensor(cls, data, layout or None, False)
+
+    def as_cpu(self) -> TensorCPU:
+        """This tensor."""
+        return self
+
+    def _as_gpu(self, device_id: int = 0) -> TensorGPU:
+        """A copy on a GPU."""
+        return _core.make_tensor(TensorGPU, self, None, True, None, device_id)
 
     def copy_to_external(self, ptr: Any, *unused: Any, **ignored: Any) -> None:
         """Copies the elements to an address (int or ``ctypes.c_void_p``), which must have room for them."""
@@ -97,15 +203,9 @@ class TensorCPU(_core.Tensor):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __repr__(self) -> str:
-        return format_tensor(self, show_data=False)
 
-    def __str__(self) -> str:
-        return format_tensor(self, show_data=True)
-
-
-class TensorListCPU(_core.Batch):
-    """A batch: samples of one type and number of dimensions, whose shapes may differ.
+class TensorListCPU(_Batch, _core.Batch):
+    """A batch in host memory: samples of one type and number of dimensions, whose shapes may differ.
 
     Args:
         data: DLPack capsule or array with the batch in dimension 0, another batch, or a list of tensors or
@@ -143,14 +243,6 @@ class TensorListCPU(_core.Batch):
         """A batch that shows one tensor `num_samples` times."""
         return _core.make_batch(TensorListCPU, [TensorCPU(tensor)] * num_samples, None, False)
 
-    @property
-    def dtype(self) -> DALIDataType:
-        """Type of the elements."""
-        return DALIDataType(self._dtype)
-
-    def __iter__(self) -> Iterator[TensorCPU]:
-        return (self[i] for i in range(len(self)))
-
     def at(self, i: int) -> Any:
         """Sample `i` as a NumPy array that shares the memory.
 
@@ -162,39 +254,6 @@ class TensorListCPU(_core.Batch):
         if not 0 <= i < len(self):
             raise RuntimeError(f"Index is out-of-range: {i} of {len(self)} samples.")
         return numpy.asarray(self[i])
-
-    def is_dense_tensor(self) -> bool:
-        """Whether all samples have one shape and lie one behind the other."""
-        return self._dense() is not None
-
-    def as_tensor(self) -> TensorCPU:
-        """The batch as one tensor that shares its memory, with the batch in dimension 0.
-
-        Raises:
-            RuntimeError: the samples do not have one shape, or do not lie together.
-        """
-        dense = self._dense()
-        if dense is None:
-            raise RuntimeError(
-                "Cannot make one tensor: the samples do not all have one shape and lie together. Pad or "
-                "crop the samples to a common shape, or check is_dense_tensor() beforehand."
-            )
-        return dense
-
-    def as_reshaped_tensor(self, shape: Sequence[int]) -> TensorCPU:
-        """The batch as one tensor of `shape`, without layout.
-
-        Raises:
-            RuntimeError: another number of elements, or as for `as_tensor`.
-        """
-        dense = self.as_tensor()
-        try:
-            return dense._view(dense._dtype, tuple(int(n) for n in shape), "")
-        except ValueError:
-            raise RuntimeError(
-                f"To view the batch as a tensor, the new shape needs the same volume: {list(shape)} "
-                f"against {dense.shape()}."
-            ) from None
 
     def as_array(self) -> Any:
         """The batch as a NumPy array that shares its memory; samples of one shape that do not lie together
@@ -227,16 +286,9 @@ class TensorListCPU(_core.Batch):
 
     asCPU = as_cpu  # the name of the first versions
 
-    def reinterpret(self, dtype: DALIDataType) -> None:
-        """Takes the elements as another type of the same size, in place.
-
-        Raises:
-            RuntimeError: the sizes differ.
-        """
-        views = list(self)
-        for view in views:
-            view.reinterpret(dtype)
-        self._assign(_core.make_batch(TensorListCPU, views, None, False))
+    def _as_gpu(self, device_id: int = 0) -> TensorListGPU:
+        """A copy on a GPU."""
+        return _core.make_batch(TensorListGPU, list(self), None, True, None, device_id)
 
     def copy_to_external(self, ptr: Any, *unused: Any, **ignored: Any) -> None:
         """Copies the samples to an address (int or ``ctypes.c_void_p``), one behind the other."""
@@ -245,30 +297,165 @@ class TensorListCPU(_core.Batch):
             sample._copy_to(address)
             address += sample.nbytes
 
-    def data_ptr(self) -> int:
-        """Address of the first sample; valid while this batch lives.
 
-        Raises:
-            RuntimeError: the samples do not lie together.
+# ---- GPU ----
+
+_NOT_ON_CPU = "The data are in GPU memory: use as_cpu() to copy them to host memory first."
+
+
+class TensorGPU(_Tensor, _core.DeviceTensor):
+    """One sample, or a whole batch, in GPU memory. PyTorch, CuPy and others read it without a copy, by DLPack and
+    ``__cuda_array_interface__``. The data are complete, no stream has to be waited for; the memory is taken
+    back only behind what its readers have queued.
+
+    Args:
+        data: object with DLPack or ``__cuda_array_interface__`` (contiguous), or a DLPack capsule; it is held
+            on to, not copied.
+        layout: one letter a dimension, or empty.
+        device_id: the device of an object that does not tell; -1: the first one.
+        stream: on which the data are complete; None: the default stream.
+
+    Raises:
+        TypeError: the object cannot be read as a tensor in GPU memory.
+        ValueError: the layout does not fit, or the array is not contiguous.
+        RuntimeError: the CUDA module is missing.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any, layout: str | None = None, device_id: int | None = -1, stream: Any = None
+    ) -> TensorGPU:
+        return _core.make_tensor(cls, data, layout or None, False, stream, max(device_id or 0, 0))
+
+    @property
+    def stream(self) -> None:
+        """The stream that the data are complete on: None, because they are complete on all of them."""
+        return None
+
+    def as_cpu(self) -> TensorCPU:
+        """A copy in host memory."""
+        copy: TensorCPU = self._to_host()
+        return copy
+
+    def copy_to_external(
+        self,
+        ptr: Any,
+        cuda_stream: Any = None,
+        non_blocking: bool = False,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Copies the elements to an address on this device or in host memory.
+
+        Args:
+            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
+            cuda_stream: the stream that the copy is queued on; None: the default stream.
+            non_blocking: do not wait for the end of the copy.
+            use_copy_kernel: of no effect.
         """
-        return self.as_tensor().data_ptr()
+        self._copy_to(_address(ptr), cuda_stream, not non_blocking)
 
-    def source_info(self) -> list[str]:
-        """Where each sample came from."""
-        return [sample.source_info() for sample in self]
-
-    def reset(self) -> None:
-        """Lets go of the samples; the batch is empty."""
-        self._assign(_core.make_batch(TensorListCPU, [], None, True))
-
-    def __repr__(self) -> str:
-        return format_batch(self, show_data=False)
-
-    def __str__(self) -> str:
-        return format_batch(self, show_data=True)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(_NOT_ON_CPU)
 
 
-_core.set_classes(TensorListCPU, TensorCPU)
+class TensorListGPU(_Batch, _core.Batch):
+    """A batch in GPU memory: samples of one type and number of dimensions, whose shapes may differ.
+
+    Args:
+        data: DLPack capsule or array with the batch in dimension 0, another batch, or a list of tensors or
+            arrays, one a sample; all in GPU memory.
+        layout: of a sample, one letter a dimension.
+        device_id: the device of objects that do not tell; -1: the first one.
+        contiguous: copy the samples of a list together.
+        stream: on which the data are complete; None: the default stream.
+
+    Raises:
+        TypeError: the data cannot be read, or the samples differ in type.
+        RuntimeError: the samples differ in number of dimensions or in device.
+        ValueError: the layout does not fit, or an array is not contiguous.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        data: Any = (),
+        layout: str | None = None,
+        device_id: int | None = -1,
+        contiguous: bool = True,
+        stream: Any = None,
+    ) -> TensorListGPU:
+        device, layout = max(device_id or 0, 0), layout or None
+        if isinstance(data, _core.Batch):
+            return _core.make_batch(cls, list(data), layout, False, stream, device)
+        if not isinstance(data, (list, tuple)):
+            return _core.make_batch_dense(cls, data, layout, False, stream, device)
+        samples = [TensorGPU(sample, None, device, stream) for sample in data]
+        copy = contiguous and len(samples) > 1
+        return _core.make_batch(cls, samples, layout, copy, stream, device)
+
+    @staticmethod
+    def from_dlpack_list(
+        objects: Sequence[Any],
+        layout: str | None = None,
+        stream: Any = None,
+        contiguous: bool = False,
+    ) -> TensorListGPU:
+        """A batch of objects that speak DLPack, one a sample; `contiguous` copies them together."""
+        return TensorListGPU(list(objects), layout, -1, contiguous, stream)
+
+    @staticmethod
+    def broadcast(tensor: Any, num_samples: int) -> TensorListGPU:
+        """A batch that shows one tensor `num_samples` times."""
+        return TensorListGPU([TensorGPU(tensor)] * num_samples, contiguous=False)
+
+    @property
+    def stream(self) -> None:
+        """The stream that the data are complete on: None, because they are complete on all of them."""
+        return None
+
+    def device_id(self) -> int:
+        """The CUDA device; -1 for an empty batch."""
+        return self._device
+
+    def at(self, i: int) -> Any:
+        """Sample `i`, as ``batch[i]``."""
+        return self[i]
+
+    def as_cpu(self) -> TensorListCPU:
+        """A copy in host memory."""
+        copy: TensorListCPU = self._to_host()
+        return copy
+
+    asCPU = as_cpu  # the name of the first versions
+
+    def copy_to_external(
+        self,
+        ptr: Any,
+        cuda_stream: Any = None,
+        non_blocking: bool = False,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Copies the samples to an address on their device or in host memory, one behind the other.
+
+        Args:
+            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
+            cuda_stream: the stream that the copies are queued on; None: the default stream.
+            non_blocking: do not wait for the end of the copies.
+            use_copy_kernel: of no effect.
+        """
+        address = _address(ptr)
+        dense = self._dense()
+        for sample in self if dense is None else (dense,):
+            sample._copy_to(address, cuda_stream, not non_blocking)
+            address += sample.nbytes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(_NOT_ON_CPU)
+
+
+_core.set_classes(TensorListCPU, TensorCPU, TensorListGPU, TensorGPU)
 
 
 def _address(ptr: Any) -> int:
@@ -279,7 +466,8 @@ def _facts(obj: Any, extra: list[str], shape: Any) -> list[str]:
     lines = [f"dtype={obj.dtype}"]
     if obj.layout():
         lines.append(f'layout="{obj.layout()}"')
-    lines.append('device="cpu"')
+    on_gpu = isinstance(obj, (TensorGPU, TensorListGPU))
+    lines.append(f'device="{"gpu" if on_gpu else "cpu"}"')
     return [*lines, *extra, f"shape={shape}"]
 
 
@@ -290,7 +478,7 @@ def _body(name: str, lines: list[str]) -> str:
 def _data_text(tensor: Any) -> str:
     import numpy
 
-    lines = str(numpy.asarray(tensor)).split("\n")
+    lines = str(numpy.asarray(tensor.as_cpu())).split("\n")
     return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
 
 

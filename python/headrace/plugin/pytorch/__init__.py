@@ -2,8 +2,13 @@
 # Copyright The Headrace authors
 """Iterators that give batches as PyTorch tensors.
 
-A tensor lies over the memory of its batch: nothing is copied, and the batch lives as long as a
-tensor does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
+A tensor lies over the memory of its batch, on the CPU or on the GPU: nothing is copied, and the
+batch lives as long as a tensor does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
+
+What lies on a GPU is complete when it is handed out, and may be used on the stream that is
+current then; its memory is used again only behind what was queued there until the last tensor
+over it is gone. On another stream, make that one wait (`torch.cuda.Stream.wait_stream`) before
+the tensor goes.
 """
 
 from __future__ import annotations
@@ -15,6 +20,7 @@ import torch
 from torch.utils.dlpack import from_dlpack
 from headrace import types
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
+from headrace.tensors import TensorCPU, TensorGPU, TensorListGPU
 
 __all__ = [
     "DALIClassificationIterator",
@@ -51,6 +57,11 @@ to_torch_type: dict[types.DALIDataType, torch.dtype] = {
 _from_capsule = getattr(torch._C, "_from_dlpack", from_dlpack)
 
 
+def _current_stream(device: int) -> int:
+    stream: int = torch.cuda.current_stream(device).cuda_stream
+    return stream
+
+
 def _dense(batch: Any) -> torch.Tensor:
     """The whole batch as one tensor over the same memory.
 
@@ -74,18 +85,27 @@ def _dense(batch: Any) -> torch.Tensor:
     return tensor
 
 
+def _shape(batch: Any) -> list[int]:
+    """Of the whole batch, if its samples have one shape."""
+    shapes = set(batch.shape())
+    if len(shapes) != 1:
+        raise RuntimeError(f"The samples of the batch differ in shape ({_some(shapes)}).")
+    return [len(batch), *shapes.pop()]
+
+
 def _some(shapes: set[tuple[int, ...]]) -> str:
     shown = sorted(shapes)[:3]
     return ", ".join(map(str, shown)) + (", ..." if len(shapes) > len(shown) else "")
 
 
 def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
-    """Copies a tensor, or a batch of uniform shape, into an existing CPU tensor.
+    """Copies a tensor, or a batch of uniform shape, into an existing tensor.
 
     Args:
-        dali_tensor: the source: TensorCPU or TensorListCPU.
+        dali_tensor: the source: a tensor or batch on the CPU or on a GPU.
         arr: the target, of the same shape and type; any strides.
-        cuda_stream: of no effect for sources on the CPU.
+        cuda_stream: for sources on a GPU: the stream (of PyTorch, or its address) that the copy is
+            queued on, which is not waited for then; None: the default one, and it is waited for.
 
     Returns:
         `arr`.
@@ -94,22 +114,23 @@ def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -
         AssertionError: shapes or types differ.
         RuntimeError: the batch has no uniform shape.
     """
-    del cuda_stream
-    if hasattr(dali_tensor, "as_tensor"):
-        source = _dense(dali_tensor)
-    else:
-        source = from_dlpack(dali_tensor)
-    if source.dtype != arr.dtype:
+    whole = isinstance(dali_tensor, (TensorCPU, TensorGPU))
+    shape = dali_tensor.shape() if whole else _shape(dali_tensor)
+    dtype = to_torch_type[dali_tensor.dtype]
+    if dtype != arr.dtype:
         raise AssertionError(
             "The element type of DALI Tensor/TensorList doesn't match the element type of the "
-            f"target PyTorch Tensor: {source.dtype} vs {arr.dtype}"
+            f"target PyTorch Tensor: {dtype} vs {arr.dtype}"
         )
-    if source.shape != arr.shape:
+    if shape != list(arr.shape):
         raise AssertionError(
-            f"Shapes do not match: DALI tensor has size {list(source.shape)}, but PyTorch Tensor "
+            f"Shapes do not match: DALI tensor has size {shape}, but PyTorch Tensor "
             f"has size {list(arr.shape)}"
         )
-    return arr.copy_(source)
+    if isinstance(dali_tensor, (TensorGPU, TensorListGPU)) and arr.is_contiguous():
+        dali_tensor.copy_to_external(arr.data_ptr(), cuda_stream, cuda_stream is not None)
+        return arr
+    return arr.copy_(from_dlpack(dali_tensor) if whole else _dense(dali_tensor))
 
 
 class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
@@ -148,7 +169,7 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         tensor = _dense(batch)
         if keep is not None:
             tensor = tensor[:keep]
-        return tensor.pin_memory() if self._pin_memory else tensor
+        return tensor.pin_memory() if self._pin_memory and not tensor.is_cuda else tensor
 
     def _named(self, outputs: Sequence[Any]) -> zip[tuple[str, Any]]:
         if len(self.output_map) > len(outputs):
@@ -171,7 +192,8 @@ class DALIGenericIterator(_TorchIterator):
         last_batch_padded: with `size`: the source repeats its last sample instead of going on.
         last_batch_policy: see `LastBatchPolicy`.
         prepare_first_batch: run the first batch in the constructor.
-        pin_memory: copy the tensors to pinned memory (needs a GPU; the only case with a copy).
+        pin_memory: copy the tensors that are on the CPU to pinned memory (needs a GPU; the only
+            case with a copy).
 
     Tensors have shape (batch, *sample shape).
 
@@ -196,7 +218,7 @@ class DALIGenericIterator(_TorchIterator):
         self._epochs.taken += self.batch_size
         pipe._taken += 1
         pipe._consumer_iter += 1
-        return [core.take(self._names, keep, _from_capsule, self._tensor)]
+        return [core.take(self._names, keep, _from_capsule, self._tensor, _current_stream)]
 
 
 class DALIClassificationIterator(DALIGenericIterator):
@@ -292,7 +314,7 @@ class DALIRaggedIterator(_TorchIterator):
             count = len(batch) if keep is None else keep
             samples = [from_dlpack(batch[i]) for i in range(count)]
             if self._pin_memory:
-                samples = [sample.pin_memory() for sample in samples]
+                samples = [s if s.is_cuda else s.pin_memory() for s in samples]
             result[name] = samples if tag == self.SPARSE_LIST_TAG else _sparse(samples)
         return result
 
@@ -300,7 +322,13 @@ class DALIRaggedIterator(_TorchIterator):
 def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
     """A sparse tensor of shape (samples, largest extents) with every element of every sample."""
     indices = [
-        torch.cat([torch.full((sample.numel(), 1), i), torch.ones(sample.shape).nonzero()], dim=1)
+        torch.cat(
+            [
+                torch.full((sample.numel(), 1), i, device=sample.device),
+                torch.ones(sample.shape, device=sample.device).nonzero(),
+            ],
+            dim=1,
+        )
         for i, sample in enumerate(samples)
     ]
     values = torch.cat([sample.reshape(-1) for sample in samples])

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* DeviceTensor, the storage of TensorGPU: a view of a batch on a CUDA device. */
+#include "core.h"
+
+#include <string.h>
+
+/* The number that a stream object of some framework holds. */
+static PyObject *stream_number(PyObject *object)
+{
+    static const char *const names[] = {"cuda_stream", "ptr", "handle", "value"};
+    if (PyLong_Check(object)) {
+        Py_INCREF(object);
+        return object;
+    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        PyObject *number = PyObject_GetAttrString(object, names[i]);
+        if (number && PyLong_Check(number))
+            return number;
+        if (number == Py_None && i == 3) { /* ctypes has NULL so */
+            Py_DECREF(number);
+            return PyLong_FromLong(0);
+        }
+        Py_XDECREF(number);
+        PyErr_Clear();
+    }
+    PyErr_Format(PyExc_TypeError,
+                 "a CUDA stream is an integer, or an object of PyTorch, CuPy or ctypes; got %R",
+                 object);
+    return NULL;
+}
+
+int stream_of(PyObject *object, void **stream, int *known)
+{
+    *stream = NULL;
+    *known = 0;
+    if (!object || object == Py_None)
+        return 0;
+    PyObject *number = stream_number(object);
+    if (!number)
+        return -1;
+    long long value = PyLong_AsLongLong(number);
+    if (value == -1 && PyErr_Occurred()) { /* handles are addresses: not every one has 63 bits */
+        PyErr_Clear();
+        *stream = PyLong_AsVoidPtr(number);
+    } else if (value < -1) {
+        PyErr_Format(PyExc_TypeError, "%lld is no CUDA stream", value);
+    } else {
+        /* 1 and 2 are names of the default stream of all threads and of this one, which waits for
+         * the other; -1 is a stream that is not told. */
+        *stream = value > 2 ? (void *)(uintptr_t)value : NULL;
+    }
+    Py_DECREF(number);
+    *known = value != -1;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+hr_batch *batch_to_host(const hr_batch *batch)
+{
+    hr_batch *host = NULL;
+    hr_error error = {0};
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_batch_to_host(&host, batch, &error);
+    Py_END_ALLOW_THREADS
+    if (status != HR_STATUS_OK)
+        core_raise(&error);
+    return host;
+}
+
+hr_batch *tensor_to_host(const tensor_object *tensor)
+{
+    hr_batch *view = NULL;
+    hr_error error = {0};
+    if (hr_batch_create(&view, &tensor->view, 1, true, &error) != HR_STATUS_OK) {
+        core_raise(&error);
+        return NULL;
+    }
+    hr_batch *host = batch_to_host(view);
+    hr_batch_unref(view);
+    return host;
+}
+
+static PyObject *tensor_host_copy(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    tensor_object *self = (tensor_object *)object;
+    hr_batch *host = tensor_to_host(self);
+    if (!host)
+        return NULL;
+    PyObject *tensor = tensor_wrap(self->state, tensor_class_of(self->state, host), host,
+                                   hr_batch_tensor(host, 0));
+    hr_batch_unref(host);
+    return tensor;
+}
+
+/* _copy_to(address, stream, wait) */
+static PyObject *tensor_copy_to(PyObject *object, PyObject *args)
+{
+    tensor_object *self = (tensor_object *)object;
+    PyObject *address, *stream;
+    void *handle;
+    int wait, known;
+    if (!PyArg_ParseTuple(args, "OOp:_copy_to", &address, &stream, &wait) ||
+        stream_of(stream, &handle, &known) < 0)
+        return NULL;
+    void *to = PyLong_AsVoidPtr(address);
+    if (PyErr_Occurred())
+        return NULL;
+    if (!to) {
+        PyErr_SetString(PyExc_ValueError, "copy_to_external: the address is null");
+        return NULL;
+    }
+    hr_error error = {0};
+    hr_status status;
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_tensor_copy(&self->view, to, handle, wait, &error);
+    Py_END_ALLOW_THREADS
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
+static PyObject *tensor_device_id(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(hr_batch_device(((tensor_object *)object)->owner));
+}
+
+/* Complete already ("stream" None). Its reader's stream is not told: the default one, which waits
+ * for all streams but those made not to, has to end before the memory is taken back. */
+static PyObject *tensor_cuda_array_interface(PyObject *object, void *unused)
+{
+    (void)unused;
+    tensor_object *self = (tensor_object *)object;
+    const char *typestr = tensor_typestr(&self->view);
+    PyObject *shape = typestr ? tensor_shape_tuple(&self->view.shape) : NULL;
+    if (!shape)
+        return NULL;
+    hr_batch_used(self->owner, NULL);
+    return Py_BuildValue("{s:N,s:s,s:(NO),s:O,s:O,s:i}", "shape", shape, "typestr", typestr, "data",
+                         PyLong_FromVoidPtr(self->view.data), Py_False, "strides", Py_None,
+                         "stream", Py_None, "version", 3);
+}
+
+static PyMethodDef device_methods[] = {
+    {"device_id", tensor_device_id, METH_NOARGS, "device_id() -> int: the CUDA device."},
+    {"_to_host", tensor_host_copy, METH_NOARGS, "_to_host() -> a copy in host memory."},
+    {"_copy_to", tensor_copy_to, METH_VARARGS, "_copy_to(address, stream, wait)"},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef device_getset[] = {
+    {"__cuda_array_interface__", tensor_cuda_array_interface, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot device_slots[] = {{Py_tp_dealloc, tensor_dealloc},
+                                     {Py_tp_methods, device_methods},
+                                     {Py_tp_getset, device_getset},
+                                     {Py_tp_doc, "One sample, or a whole batch, on a GPU."},
+                                     {0, NULL}};
+
+PyType_Spec device_tensor_spec = {.name = "headrace._core.DeviceTensor",
+                                  .basicsize = sizeof(tensor_object),
+                                  .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                           Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                  .slots = device_slots};

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Which CUDA module the tests here run with: the real one where there is a device, else the one over host memory."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headrace import _core
+
+
+class Counts(ctypes.Structure):
+    """fake_counts: what is alive, and what was done wrong."""
+
+    _fields_ = [
+        (name, ctypes.c_int64)
+        for name in "allocs pinned streams events bytes peak broken misused copies work".split()
+    ]
+
+    def alive(self) -> dict[str, int]:
+        names = "allocs pinned streams events bytes broken misused".split()
+        return {name: getattr(self, name) for name in names if getattr(self, name)}
+
+
+class Module:
+    """The module that is used. `fake` is the library over host memory, or None."""
+
+    def __init__(self) -> None:
+        self.path = os.environ.get("HEADRACE_CUDA_MODULE", "")
+        beside = Path(_core.__file__).parent / "libheadrace_cuda.so"
+        if not self.path and beside.exists() and _devices(str(beside)):
+            self.path = str(beside)
+        if not self.path:
+            self.path = next(map(str, _built()), "")
+            os.environ["HEADRACE_CUDA_MODULE"] = self.path
+        self.fake = None
+        if self.path:
+            library = ctypes.CDLL(self.path)
+            self.fake = library if hasattr(library, "hr_fake_counts") else None
+
+    def counts(self) -> Counts:
+        counts = Counts()
+        assert self.fake is not None
+        self.fake.hr_fake_counts(ctypes.byref(counts))
+        return counts
+
+    def fail(self, spec: str | None) -> None:
+        """From now on calls fail as HEADRACE_FAKE_FAIL says."""
+        assert self.fake is not None
+        self.fake.hr_fake_fail(None if spec is None else spec.encode())
+
+
+def _devices(path: str) -> int:
+    count = ctypes.c_int32(0)
+    library = ctypes.CDLL(path)
+    library.hr_cuda_module.restype = ctypes.POINTER(ctypes.c_void_p)
+    table = library.hr_cuda_module()
+    function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int32), ctypes.c_void_p)
+    function(table[1])(ctypes.byref(count), None)  # behind two numbers of 32 bits
+    return count.value
+
+
+def _built() -> Iterator[Path]:
+    """Where a build leaves the fake module."""
+    root = Path(__file__).resolve().parents[2]
+    core = Path(_core.__file__).resolve()
+    for folder in (core.parents[2] / "tests", root / "build/tests", *root.glob("build/*/tests")):
+        path = folder / "libheadrace_fakecuda.so"
+        if path.exists():
+            yield path
+
+
+_module = Module()
+
+
+@pytest.fixture
+def module() -> Iterator[Module]:
+    """The module; with the fake one nothing may be left alive behind a test."""
+    if not _module.path:
+        pytest.skip("there is no GPU, and no fake module was built")
+    if _module.fake is None:
+        yield _module
+        return
+    assert not _module.counts().alive()
+    yield _module
+    _module.fail(None)
+    assert not _module.counts().alive()
+
+
+@pytest.fixture
+def fake(module: Module) -> Module:
+    """The fake module: for what a real device does not do on demand."""
+    if module.fake is None:
+        pytest.skip("only with the fake module")
+    return module
