@@ -302,7 +302,7 @@ def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--data", help="folder of class folders")
-    parser.add_argument("--contenders", default="headrace,dali,torchvision")
+    parser.add_argument("--contenders", default="headrace,headrace-index,dali,torchvision")
     parser.add_argument(
         "--pipelines", default="train,eval", help="of " + ",".join(pipelines.PIPELINES)
     )

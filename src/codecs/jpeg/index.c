@@ -31,26 +31,6 @@ bool hr_jpeg_index_add(hr_jpeg_index *index, const hr_jpeg_entry *entry)
     return true;
 }
 
-int32_t hr_jpeg_index_behind(const hr_jpeg_index *index, int32_t mcu)
-{
-    int32_t low = 0, high = index->count;
-    while (low < high) {
-        int32_t middle = low + (high - low) / 2;
-        if ((int64_t)index->entry[middle].mcu < mcu)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-int32_t hr_jpeg_index_before(const hr_jpeg_index *index, int32_t mcu)
-{
-    int32_t i = hr_jpeg_index_behind(index, mcu);
-    bool exactly = i < index->count && (int64_t)index->entry[i].mcu == mcu;
-    return exactly || i == 0 ? i : i - 1;
-}
-
 void hr_jpeg_index_check(hr_jpeg_index *index, size_t size, int32_t mcus)
 {
     const hr_jpeg_entry *last = &index->entry[index->count - 1];

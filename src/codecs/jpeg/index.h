@@ -29,10 +29,6 @@ typedef struct hr_jpeg_index {
 hr_status hr_jpeg_index_make(hr_jpeg_index *index, size_t size, hr_arena *arena, hr_error *error);
 /* False when there is no room, or the entry cannot be kept: it is left out then. */
 bool hr_jpeg_index_add(hr_jpeg_index *index, const hr_jpeg_entry *entry);
-/* The last entry at or before this MCU; the first one at or behind it, `count` when there is none.
- */
-int32_t hr_jpeg_index_before(const hr_jpeg_index *index, int32_t mcu);
-int32_t hr_jpeg_index_behind(const hr_jpeg_index *index, int32_t mcu);
 /* Makes an index whose entries do not fit a scan of `size` bytes and `mcus` MCUs an empty one. */
 void hr_jpeg_index_check(hr_jpeg_index *index, size_t size, int32_t mcus);
 

@@ -42,7 +42,15 @@ static const uint8_t *copy_plain(uint8_t **out, const uint8_t *p, const uint8_t 
     return p;
 }
 
-int hr_jpeg_unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end)
+static void note_removal(hr_jpeg_input *in, const uint8_t *before)
+{
+    if (in->removals < in->room)
+        in->removed[in->removals++] = (uint32_t)(before - in->piece);
+}
+
+/* `in`: where removals are noted, or NULL. */
+static int unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end,
+                   hr_jpeg_input *in)
 {
     const uint8_t *p = *from;
     int marker = 0;
@@ -70,9 +78,16 @@ int hr_jpeg_unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, co
         }
         *(*out)++ = 0xFF;
         p += 2;
+        if (in)
+            note_removal(in, *out);
     }
     *from = p;
     return marker;
+}
+
+int hr_jpeg_unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end)
+{
+    return unstuff(from, out, stop, end, NULL);
 }
 
 /* When the next mark is due: that far behind the last entry known, wherever that is. */
@@ -80,10 +95,10 @@ static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
 {
     const hr_jpeg_index *index = in->index;
     scan->due = NULL;
-    if (!scan->mark || index->count >= index->capacity)
+    if (index->count >= index->capacity || in->removals >= in->room)
         return;
     const uint8_t *last = in->bytes + index->entry[index->count - 1].bit / 8;
-    ptrdiff_t due = in->counted - in->piece + (last - in->counted_at) + HR_JPEG_MARK_BYTES;
+    ptrdiff_t due = last - in->first - (ptrdiff_t)in->passed + HR_JPEG_MARK_BYTES;
     if (due <= scan->end - in->piece)
         scan->due = in->piece + HR_MAX(due, 0);
 }
@@ -92,7 +107,7 @@ static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
 static void append(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *stop)
 {
     uint8_t *end = in->piece + (scan->end - in->piece);
-    in->marker = hr_jpeg_unstuff(&in->next, &end, stop, in->end);
+    in->marker = unstuff(&in->next, &end, stop, in->end, in);
     memset(end, 0, HR_JPEG_INPUT_PAD);
     scan->end = end;
     aim_mark(in, scan);
@@ -116,8 +131,9 @@ static void place(const hr_jpeg_input *in, hr_jpeg_scan *scan, size_t bit)
 static void open_piece(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *first, size_t bit,
                        const uint8_t *stop)
 {
-    in->next = in->counted_at = first;
-    in->counted = scan->end = in->piece;
+    in->next = in->first = first;
+    in->removals = in->passed = 0;
+    scan->end = in->piece;
     append(in, scan, stop);
     place(in, scan, bit);
 }
@@ -147,8 +163,11 @@ hr_status hr_jpeg_input_open(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_
     if (in->index->count >= in->index->capacity)
         return HR_STATUS_OK;
     size_t marks = size / HR_JPEG_MARK_BYTES + 4; /* and those in the padding */
+    size_t removals = size / 32 + 64; /* ten times what is usual; where there are more, no places */
     scan->mark = hr_arena_alloc(arena, marks * sizeof *scan->mark, error);
-    return scan->mark ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    in->removed = hr_arena_alloc(arena, removals * sizeof *in->removed, error);
+    in->room = in->removed ? removals : 0;
+    return scan->mark && in->removed ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
 static void jump(hr_jpeg_input *in, hr_jpeg_scan *scan, const hr_jpeg_entry *e, const uint8_t *stop)
@@ -164,15 +183,21 @@ static void jump(hr_jpeg_input *in, hr_jpeg_scan *scan, const hr_jpeg_entry *e, 
 int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, int32_t end)
 {
     const hr_jpeg_index *index = in->index;
-    const hr_jpeg_entry *from = &index->entry[hr_jpeg_index_before(index, mcu)];
-    int32_t behind = hr_jpeg_index_behind(index, end);
+    const hr_jpeg_entry *e = index->entry;
     const uint8_t *stop = in->end;
+    /* the last entry at or before the first MCU, and the first one behind the last */
+    int32_t from = (int64_t)e[in->entry].mcu <= mcu ? in->entry : 0;
+    while (from + 1 < index->count && (int64_t)e[from + 1].mcu <= mcu)
+        from++;
+    int32_t behind = from + 1;
+    while (behind < index->count && (int64_t)e[behind].mcu < end)
+        behind++;
+    in->entry = from;
     /* one byte more, of which bits may be needed; near the file's end all, to see its marker */
-    if (behind < index->count &&
-        in->end - in->bytes - index->entry[behind].bit / 8 > 4 * READ_AHEAD)
-        stop = in->bytes + index->entry[behind].bit / 8 + 1;
-    if (!in->next || scan->mcu > mcu || (int64_t)from->mcu > scan->mcu) {
-        jump(in, scan, from, stop);
+    if (behind < index->count && in->end - in->bytes - e[behind].bit / 8 > 4 * READ_AHEAD)
+        stop = in->bytes + e[behind].bit / 8 + 1;
+    if (!in->next || scan->mcu > mcu || (int64_t)e[from].mcu > scan->mcu) {
+        jump(in, scan, &e[from], stop);
     } else if (in->marker == CUT && in->next < stop) {
         size_t bit = bit_of(in, scan->next, scan->count);
         append(in, scan, stop);
@@ -205,34 +230,16 @@ int32_t hr_jpeg_input_run(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcus)
     return mcus;
 }
 
-/* How many there are of what was stuffed. */
-static size_t count_ones(const uint8_t *p, size_t n)
-{
-    size_t count = 0;
-    while (n > 0) {
-        size_t some = HR_MIN(n, (size_t)240);
-        uint8_t found = 0;
-        for (size_t i = 0; i < some; i++)
-            found = (uint8_t)(found + (p[i] == 0xFF));
-        count += found;
-        p += some;
-        n -= some;
-    }
-    return count;
-}
-
 void hr_jpeg_input_note(hr_jpeg_input *in, hr_jpeg_scan *scan)
 {
     for (int32_t i = 0; i < scan->marks; i++) {
         const hr_jpeg_mark *m = &scan->mark[i];
         size_t bit = bit_of(in, m->next, m->count);
-        const uint8_t *byte = in->piece + bit / 8;
-        size_t moved = (size_t)(byte - in->counted);
-        in->counted_at += moved + count_ones(in->counted, moved);
-        in->counted = byte;
-        uint64_t at = 8 * (uint64_t)(in->counted_at - in->bytes) + bit % 8;
+        while (in->passed < in->removals && in->removed[in->passed] <= bit / 8)
+            in->passed++;
+        uint64_t at = 8 * ((uint64_t)(in->first - in->bytes) + in->passed) + bit;
         hr_jpeg_entry e = {.bit = (uint32_t)at, .mcu = (uint32_t)m->mcu};
-        bool fits = at <= UINT32_MAX;
+        bool fits = at <= UINT32_MAX && in->removals < in->room;
         for (int k = 0; k < 3; k++) {
             e.dc[k] = (int16_t)m->predicted[k];
             fits = fits && e.dc[k] == m->predicted[k];

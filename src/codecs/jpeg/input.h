@@ -29,9 +29,13 @@ typedef struct hr_jpeg_input {
     int marker;          /* behind the piece; 0: the file ends there; < 0: input.c */
     int32_t restart;     /* MCUs in a segment, 0: one segment */
     int32_t left;        /* of them */
-    /* To find places in the file again: `counted` in the piece is `counted_at` in the file. */
-    const uint8_t *counted, *counted_at;
+    /* To find places in the file again: where the piece begins there, before which of the piece's
+     * bytes a zero was taken out, and how many of these lie before the last place found. */
+    const uint8_t *first;
+    uint32_t *removed;
+    size_t removals, room, passed;
     hr_jpeg_index *index;
+    int32_t entry;      /* the one before the place sought last: the next one is near */
     hr_jpeg_index none; /* of who has no index */
     hr_jpeg_entry start;
 } hr_jpeg_input;
