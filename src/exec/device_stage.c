@@ -185,14 +185,19 @@ static void *completion_main(void *context)
         if (!it && c->stop)
             break;
         if (!it) {
+            int64_t start = hr_clock_ns();
             pthread_cond_wait(&c->work, &p->lock);
+            c->idle_ns += hr_clock_ns() - start;
             continue;
         }
         c->first = it->launched;
         c->last = c->first ? c->last : NULL;
         pthread_mutex_unlock(&p->lock);
+        int64_t start = hr_clock_ns();
         bool again = complete(p, it);
+        int64_t end = hr_clock_ns();
         pthread_mutex_lock(&p->lock);
+        c->busy_ns += end - start;
         if (again) {
             hr__iteration_enter(p, it, it->stage);
             pthread_cond_broadcast(&p->work);

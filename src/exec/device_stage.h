@@ -56,6 +56,7 @@ typedef struct hr_completion {
     pthread_t thread;
     bool started, stop;
     pthread_cond_t work;        /* guarded by the pipeline's lock, as all of it */
+    int64_t busy_ns, idle_ns;   /* something was launched; nothing was */
     hr_iteration *first, *last; /* launched, oldest first; linked by `launched` */
 } hr_completion;
 

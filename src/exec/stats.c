@@ -3,12 +3,13 @@
 /* Counters as JSON, and the verdict on what holds a pipeline back (docs/statistics.md). */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/device_stage.h"
 
 typedef struct snapshot {
     hr_worker_stats sum; /* over workers */
     hr_readahead_stats io;
     int64_t wall_ns, wait_ns, consumer_ns, runs, samples, bad, start_up_ns;
+    int64_t device_ns, device_idle_ns;
     hr_cache_stats index;
     size_t lent, peak;
     bool fed;
@@ -46,6 +47,10 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
     for (int32_t k = 0; k < p->source_count; k++)
         s->fed = s->fed || !p->sources[k].reader;
+    if (p->completion) {
+        s->device_ns = p->completion->busy_ns;
+        s->device_idle_ns = p->completion->idle_ns;
+    }
     pthread_mutex_unlock(&p->lock);
     hr_readahead_stats_get(p->readahead, &s->io);
     if (p->cache)
@@ -82,6 +87,8 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     append_seconds(&t, "workers_idle_s", s.sum.idle_ns);
     append_seconds(&t, "workers_read_wait_s", s.sum.read_wait_ns);
     append_seconds(&t, "read_s", s.io.read_ns);
+    append_seconds(&t, "device_busy_s", s.device_ns);
+    append_seconds(&t, "device_idle_s", s.device_idle_ns);
     hr_text_append(&t,
                    "\"files_read\": %lld, \"bytes_read\": %lld, \"read_ahead_peak_bytes\": %lld, ",
                    (long long)s.io.files, (long long)s.io.bytes, (long long)s.io.peak_bytes);
@@ -131,6 +138,7 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
     double idle = share(s->sum.idle_ns, s->sum.idle_ns + s->sum.busy_ns);
     double reading = share(s->sum.read_wait_ns, s->sum.busy_ns);
     double heavy = share(s->sum.node_ns[top], s->sum.busy_ns);
+    double device = share(s->device_ns, s->device_ns + s->device_idle_ns);
     if (s->runs < 2) {
         hr_text_append(t, "Verdict: not enough iterations yet.\n");
     } else if (wait < 0.1) {
@@ -139,6 +147,11 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
             "Verdict: the consumer. It waits for data %.0f %% of its time; the pipeline is "
             "not what holds it back.\n",
             100 * wait);
+    } else if (device > 0.8) {
+        hr_text_append(t,
+                       "Verdict: the GPU. %.0f %% of the time it has batches to work on; the CPU "
+                       "keeps up with it.\n",
+                       100 * device);
     } else if (reading > 0.4) {
         hr_text_append(
             t,
@@ -160,8 +173,9 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
     } else if (strncmp(node->def->name, "decoders.", 9) == 0) {
         hr_text_append(
             t,
-            "Verdict: decoding on the CPU. '%s' takes %.0f %% of the workers' time; more "
-            "threads (num_threads) or smaller files would help most.\n",
+            "Verdict: %s. '%s' takes %.0f %% of the workers' time; more threads (num_threads) or "
+            "smaller files would help most.\n",
+            hr_node_on_device(node) ? "preparing files for the GPU" : "decoding on the CPU",
             node->name, 100 * heavy);
     } else {
         hr_text_append(t, "Verdict: %s on the CPU. '%s' takes %.0f %% of the workers' time.\n",
@@ -182,6 +196,9 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
     hr_text_append(&t, "%d workers: busy %.3f s (waiting for files %.3f s), idle %.3f s.\n",
                    p->worker_count, (double)s.sum.busy_ns * 1e-9, (double)s.sum.read_wait_ns * 1e-9,
                    (double)s.sum.idle_ns * 1e-9);
+    if (p->device)
+        hr_text_append(&t, "The GPU: busy %.3f s, idle %.3f s.\n", (double)s.device_ns * 1e-9,
+                       (double)s.device_idle_ns * 1e-9);
     for (int32_t i = 0; i < p->plan->order_count; i++) {
         const hr_node *node = p->graph->nodes[p->plan->order[i]];
         if (s.sum.node_count[i] == 0)
