@@ -35,7 +35,9 @@ enum {
 
 /* A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value together;
  * how far the place in the block moves on (1 .. 16, HR_JPEG_RUN_END, HR_JPEG_RUN_SLOW); bits of the
- * code; bits of the value. */
+ * code; bits of the value. In the AC tables of progressive passes HR_JPEG_RUN_END stands for runs
+ * of 2^n blocks and what the n bits behind it say, and sixteen zeros for themselves, without a
+ * value. */
 typedef struct hr_jpeg_huffman {
     uint32_t fast[1 << HR_JPEG_FAST_BITS];
     uint32_t limit[18]; /* first 16-bit window above the codes of this length; [17]: above all */
@@ -89,5 +91,22 @@ typedef struct hr_jpeg_scan {
     int32_t blocks;
     hr_jpeg_block block[HR_JPEG_BLOCKS_MAX];
 } hr_jpeg_scan;
+
+/* A pass of a progressive scan over blocks: some coefficients' upper bits, or one more bit. Several
+ * components only have their DC. */
+typedef struct hr_jpeg_pass {
+    int32_t first, last; /* places in zigzag order; 0, 0: DC */
+    int32_t low;         /* bits below those that come */
+    bool refine;
+    uint32_t ended; /* blocks to come that have nothing new */
+    uint64_t *mask; /* AC: of each block, which places are not zero */
+    int32_t blocks; /* in an MCU */
+    struct {
+        const hr_jpeg_huffman *table; /* NULL for the refinement of DC */
+        int32_t component;
+        int16_t *coef; /* of the next MCU, in the order of HR_JPEG_PLACE */
+        size_t step;   /* elements to the same block of the MCU after it */
+    } block[HR_JPEG_BLOCKS_MAX];
+} hr_jpeg_pass;
 
 #endif

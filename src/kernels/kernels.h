@@ -43,6 +43,7 @@ typedef struct hr_filter_float {
 } hr_filter_float;
 
 struct hr_jpeg_coefs;
+struct hr_jpeg_pass;
 struct hr_jpeg_scan;
 
 typedef struct hr_kernels {
@@ -95,6 +96,8 @@ typedef struct hr_kernels {
      * nothing. False when the scan is damaged; what was written then has no meaning. */
     bool (*jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
     bool (*jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
+    /* The next `mcus` MCUs of a pass; moves its coefficients and masks on. False: damage. */
+    bool (*jpeg_pass)(struct hr_jpeg_scan *scan, struct hr_jpeg_pass *pass, int32_t mcus);
     /* Inverse DCT of one block, and of two. The bytes are those of libjpeg-turbo's accurate integer
      * DCT on x86-64, also where 16 bits overflow. */
     void (*jpeg_idct)(const struct hr_jpeg_coefs *block);

@@ -56,6 +56,9 @@ hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t si
 bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
 bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
 
+/* jpeg_progressive.c */
+bool HR_LEVELED(hr__jpeg_pass)(struct hr_jpeg_scan *scan, struct hr_jpeg_pass *pass, int32_t mcus);
+
 /* jpeg_idct.c */
 void HR_LEVELED(hr__jpeg_idct)(const struct hr_jpeg_coefs *block);
 void HR_LEVELED(hr__jpeg_idct_two)(const struct hr_jpeg_coefs *blocks);

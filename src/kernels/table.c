@@ -35,6 +35,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .hash = HR_LEVELED(hr__hash),
     .jpeg_mcus = HR_LEVELED(hr__jpeg_mcus),
     .jpeg_skip = HR_LEVELED(hr__jpeg_skip),
+    .jpeg_pass = HR_LEVELED(hr__jpeg_pass),
     .jpeg_idct = HR_LEVELED(hr__jpeg_idct),
     .jpeg_idct_two = HR_LEVELED(hr__jpeg_idct_two),
     .jpeg_h2v1 = HR_LEVELED(hr__jpeg_h2v1),

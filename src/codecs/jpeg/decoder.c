@@ -2,11 +2,12 @@
  * Copyright The Headrace authors */
 /* A window of a JPEG file, an MCU row at a time: symbols before and beside the window are only
  * skipped, samples live in a ring of one or two MCU rows, and rows of pixels leave it as soon as
- * the chroma beside them is there. */
+ * the chroma beside them is there. The coefficients of progressive files are read before. */
 #include "codecs/jpeg/decoder.h"
 
 #include "codecs/jpeg/input.h"
 #include "codecs/jpeg/markers.h"
+#include "codecs/jpeg/progressive.h"
 
 #include <string.h>
 
@@ -32,10 +33,11 @@ struct hr_jpeg_reader {
     int32_t planes;         /* components wanted */
     int32_t x0, x1, y0, y1; /* the window */
     plane plane[HR_JPEG_COMPONENTS];
-    uint8_t *chroma[2];   /* upsampled rows */
-    int16_t (*quant)[64]; /* of each component */
-    int32_t row;          /* MCU row to be decoded next */
-    int32_t y, ready;     /* row of pixels to be written next, and the first that cannot be yet */
+    uint8_t *chroma[2];                                /* upsampled rows */
+    int16_t (*quant)[64];                              /* of each component */
+    hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS]; /* of a progressive file */
+    int32_t row;                                       /* MCU row to be decoded next */
+    int32_t y, ready; /* row of pixels to be written next, and the first that cannot be yet */
 };
 
 typedef hr_jpeg_reader decoder;
@@ -99,12 +101,21 @@ static uint8_t *plane_row(const plane *p, int32_t y)
 
 /* ---- tables ---- */
 
-static hr_status make_tables(decoder *d, hr_arena *arena, bool *good, hr_error *error)
+static hr_status make_quant(decoder *d, hr_arena *arena, hr_error *error)
 {
-    hr_jpeg_huffman *built[2][HR_JPEG_TABLES] = {{NULL}};
     d->quant = hr_arena_alloc(arena, (size_t)d->m.components * sizeof *d->quant, error);
     if (!d->quant)
         return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < d->m.components; i++) {
+        int32_t q = d->m.component[i].quant;
+        hr_jpeg_quant_build(d->quant[i], d->m.quant[q], d->m.wide[q]);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status make_tables(decoder *d, hr_arena *arena, bool *good, hr_error *error)
+{
+    hr_jpeg_huffman *built[2][HR_JPEG_TABLES] = {{NULL}};
     *good = true;
     int32_t n = 0;
     for (int32_t i = 0; i < d->m.components && *good; i++) {
@@ -119,7 +130,6 @@ static hr_status make_tables(decoder *d, hr_arena *arena, bool *good, hr_error *
                 return HR_STATUS_NO_MEMORY;
             *good = hr_jpeg_huffman_build(*t, d->m.huffman[ac][number[ac]], ac != 0);
         }
-        hr_jpeg_quant_build(d->quant[i], d->m.quant[c->quant], d->m.wide[c->quant]);
         for (int32_t k = 0; k < c->h * c->v; k++)
             d->scan.block[n++] = (hr_jpeg_block){
                 .dc = built[0][c->dc], .ac = built[1][c->ac], .quant = d->quant[i], .component = i};
@@ -234,13 +244,45 @@ static void aim_blocks(decoder *d, int32_t row)
     }
 }
 
-/* The wanted MCUs of the next row into the planes. */
-static bool decode_row(decoder *d)
+/* The wanted blocks of a component's row, of which the coefficients are known. */
+static void transform_blocks(const decoder *d, int32_t i, int32_t row)
 {
-    int32_t row = d->row++, first = row * d->across + d->left, n = d->right - d->left;
+    const plane *p = &d->plane[i];
+    const hr_jpeg_component_coefs *c = &d->coefs[i];
+    hr_jpeg_coefs two[2];
+    int32_t count = 0, left = d->left * p->h, right = d->right * p->h;
+    for (int32_t x = left; x < right; x++) {
+        size_t at = (size_t)row * (size_t)c->across + (size_t)x;
+        int32_t last = c->mask[at] ? 63 : 0;
+        uint8_t *dst = plane_row(p, 8 * row) + (size_t)(x - left) * 8;
+        two[count++] = (hr_jpeg_coefs){dst, p->stride, c->coef + 64 * at, d->quant[i], last};
+        if (count == 2) {
+            d->kernels->jpeg_idct_two(two);
+            count = 0;
+        }
+    }
+    if (count == 1)
+        d->kernels->jpeg_idct(two);
+}
+
+/* The wanted MCUs of a row into the planes. */
+static bool decode_mcus(decoder *d, int32_t row)
+{
+    if (d->m.progressive) {
+        for (int32_t i = 0; i < d->planes; i++)
+            for (int32_t k = 0; k < d->plane[i].v; k++)
+                transform_blocks(d, i, row * d->plane[i].v + k);
+        return true;
+    }
+    int32_t first = row * d->across + d->left, n = d->right - d->left;
     int32_t skipped = hr_jpeg_input_seek(&d->input, &d->scan, first, first + n);
     aim_blocks(d, row);
-    if (!run_mcus(d, skipped, false) || !run_mcus(d, n, true))
+    return run_mcus(d, skipped, false) && run_mcus(d, n, true);
+}
+
+static bool decode_row(decoder *d)
+{
+    if (!decode_mcus(d, d->row++))
         return false;
     /* the last row of pixels waits for the chroma below it */
     bool last = d->row == d->bottom;
@@ -251,11 +293,25 @@ static bool decode_row(decoder *d)
 /* Grey of a picture that holds red, green and blue is not a plane of it. */
 static bool is_ours(decoder *d, const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
-    if (!hr_jpeg_markers_read(&d->m, bytes, size))
+    if (!hr_jpeg_markers_read(&d->m, bytes, size) && !hr_jpeg_passes_open(&d->m, bytes, size))
         return false;
     if (d->m.width != info->width || d->m.height != info->height)
         return false;
     return d->channels != 1 || d->m.color != HR_JPEG_COLOR_RGB;
+}
+
+/* Tables and the beginning of the scan. */
+static hr_status open_scan(decoder *d, const uint8_t *bytes, size_t size, hr_jpeg_index *index,
+                           hr_arena *arena, hr_error *error)
+{
+    bool good;
+    HR_TRY(make_tables(d, arena, &good, error));
+    if (!good)
+        return HR_STATUS_NOT_FUSABLE;
+    if (index)
+        hr_jpeg_index_check(index, size - d->m.scan, d->across * d->down);
+    return hr_jpeg_input_open(&d->input, &d->scan, bytes + d->m.scan, size - d->m.scan,
+                              d->m.restart, index, arena, error);
 }
 
 hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
@@ -263,7 +319,6 @@ hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *i
                        hr_jpeg_reader **out, hr_error *error)
 {
     decoder *d = hr_arena_alloc(c->arena, sizeof *d, error);
-    bool good;
     if (!d)
         return HR_STATUS_NO_MEMORY;
     memset(d, 0, sizeof *d);
@@ -272,17 +327,15 @@ hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *i
     if (!is_ours(d, bytes, size, info))
         return HR_STATUS_NOT_FUSABLE;
     d->planes = d->channels == 1 ? 1 : d->m.components;
-    HR_TRY(make_tables(d, c->arena, &good, error));
-    if (!good)
-        return HR_STATUS_NOT_FUSABLE;
     choose_mcus(d, &request->window);
     d->row = d->top;
     d->y = d->ready = d->y0;
+    HR_TRY(make_quant(d, c->arena, error));
     HR_TRY(make_planes(d, c->arena, error));
-    if (index)
-        hr_jpeg_index_check(index, size - d->m.scan, d->across * d->down);
-    HR_TRY(hr_jpeg_input_open(&d->input, &d->scan, bytes + d->m.scan, size - d->m.scan,
-                              d->m.restart, index, c->arena, error));
+    if (d->m.progressive)
+        HR_TRY(hr_jpeg_progressive_read(d->coefs, &d->m, bytes, size, d->kernels, c->arena, error));
+    else
+        HR_TRY(open_scan(d, bytes, size, index, c->arena, error));
     *out = d;
     return HR_STATUS_OK;
 }
@@ -296,7 +349,7 @@ hr_status hr_jpeg_read(hr_jpeg_reader *d, void *dst, size_t stride, int32_t rows
                 return HR_STATUS_NOT_FUSABLE;
         write_row(d, d->y++, (uint8_t *)dst + (size_t)i * stride);
     }
-    bool whole = d->y < d->y1 || hr_jpeg_input_whole(&d->input, &d->scan);
+    bool whole = d->y < d->y1 || d->m.progressive || hr_jpeg_input_whole(&d->input, &d->scan);
     return whole ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE;
 }
 

@@ -250,6 +250,13 @@ void hr_jpeg_input_note(hr_jpeg_input *in, hr_jpeg_scan *scan)
     scan->marks = 0;
 }
 
+const uint8_t *hr_jpeg_input_end(const hr_jpeg_input *in, const hr_jpeg_scan *scan)
+{
+    int64_t rest = bits_left(scan);
+    bool ends = in->next && in->marker > 0 && rest >= 0 && rest < 8;
+    return ends ? in->next - 2 : NULL;
+}
+
 bool hr_jpeg_input_whole(const hr_jpeg_input *in, const hr_jpeg_scan *scan)
 {
     int64_t least = in->marker == 0 ? 8 * READ_AHEAD : 0;

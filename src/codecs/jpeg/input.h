@@ -54,6 +54,9 @@ int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, i
 int32_t hr_jpeg_input_run(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcus);
 /* Puts the places that decoding came by into the index; after each run. */
 void hr_jpeg_input_note(hr_jpeg_input *in, hr_jpeg_scan *scan);
+/* The marker behind a scan that is decoded to its end; NULL when there is more or less than that.
+ */
+const uint8_t *hr_jpeg_input_end(const hr_jpeg_input *in, const hr_jpeg_scan *scan);
 /* Did all that was decoded come from the file? */
 bool hr_jpeg_input_whole(const hr_jpeg_input *in, const hr_jpeg_scan *scan);
 

@@ -11,7 +11,9 @@
 enum {
     MARKER_SOF0 = 0xC0,
     MARKER_SOF1 = 0xC1,
+    MARKER_SOF2 = 0xC2,
     MARKER_DHT = 0xC4,
+    MARKER_EOI = 0xD9,
     MARKER_SOS = 0xDA,
     MARKER_DQT = 0xDB,
     MARKER_DRI = 0xDD,
@@ -26,6 +28,7 @@ typedef struct walk {
     hr_jpeg_markers *m;
     bool frame, jfif, adobe;
     uint8_t transform;
+    bool later, end; /* behind the first pass; EOI was met */
 } walk;
 
 static bool read_quant(hr_jpeg_markers *m, const uint8_t *p, size_t n)
@@ -122,6 +125,33 @@ static bool read_scan(walk *w, const uint8_t *p, size_t n)
     return end[0] == 0 && end[1] == 63 && end[2] == 0;
 }
 
+/* All components in the order of the frame, or one of them. */
+static bool read_pass(walk *w, const uint8_t *p, size_t n)
+{
+    hr_jpeg_markers *m = w->m;
+    hr_jpeg_pass_header *s = &m->pass;
+    if (!w->frame || n < 6 || n != 4 + 2 * (size_t)p[0] || (p[0] != 1 && p[0] != m->components))
+        return false;
+    *s = (hr_jpeg_pass_header){.components = p[0]};
+    while (s->components == 1 && p[1] != m->component[s->component].id)
+        if (++s->component == m->components)
+            return false;
+    for (int32_t i = 0; i < s->components; i++) {
+        hr_jpeg_component *c = &m->component[s->component + i];
+        c->dc = p[2 + 2 * i] >> 4;
+        c->ac = p[2 + 2 * i] & 15;
+        if (p[1 + 2 * i] != c->id || c->dc >= HR_JPEG_TABLES || c->ac >= HR_JPEG_TABLES)
+            return false;
+    }
+    const uint8_t *end = p + 1 + 2 * s->components;
+    s->first = end[0];
+    s->last = end[1];
+    s->high = end[2] >> 4;
+    s->low = end[2] & 15;
+    bool band = s->first == 0 ? s->last == 0 : s->components == 1 && s->first <= s->last;
+    return band && s->last < 64 && s->low <= 13 && (s->high == 0 || s->high == s->low + 1);
+}
+
 static void read_application(walk *w, int marker, const uint8_t *p, size_t n)
 {
     if (marker == MARKER_APP0 && n >= 14 && memcmp(p, "JFIF", 5) == 0)
@@ -151,13 +181,15 @@ static bool read_segment(walk *w, int marker, const uint8_t *p, size_t n)
     switch (marker) {
     case MARKER_SOF0:
     case MARKER_SOF1:
+    case MARKER_SOF2:
+        w->m->progressive = marker == MARKER_SOF2;
         return read_frame(w, p, n);
     case MARKER_DHT:
         return read_huffman(w->m, p, n);
     case MARKER_DQT:
-        return read_quant(w->m, p, n);
+        return !w->later && read_quant(w->m, p, n);
     case MARKER_SOS:
-        return read_scan(w, p, n);
+        return w->m->progressive ? read_pass(w, p, n) : read_scan(w, p, n);
     case MARKER_DRI:
         if (n != 2)
             return false;
@@ -171,30 +203,63 @@ static bool read_segment(walk *w, int marker, const uint8_t *p, size_t n)
     }
 }
 
-bool hr_jpeg_markers_read(hr_jpeg_markers *m, const uint8_t *bytes, size_t size)
+/* From `at` up to a scan's data, or behind EOI. */
+static bool read_segments(walk *w, const uint8_t *bytes, size_t size, size_t at)
 {
-    memset(m, 0, sizeof *m);
-    walk w = {.m = m};
-    size_t at = 2; /* behind SOI, which the codec has seen */
-    for (;;) {
+    for (int marker = 0; marker != MARKER_SOS;) {
         if (at >= size || bytes[at] != 0xFF)
             return false;
         while (at < size && bytes[at] == 0xFF)
             at++;
+        w->end = w->later && at < size && bytes[at] == MARKER_EOI;
+        if (w->end)
+            return true;
         if (size - at < 3)
             return false;
-        int marker = bytes[at++];
+        marker = bytes[at++];
         size_t length = hr_get_be16(bytes + at);
         if (length < 2 || length > size - at ||
-            !read_segment(&w, marker, bytes + at + 2, length - 2))
+            !read_segment(w, marker, bytes + at + 2, length - 2))
             return false;
         at += length;
-        if (marker == MARKER_SOS)
-            break;
     }
-    m->color = color_of(&w);
-    m->scan = at;
+    w->m->scan = at;
     return true;
+}
+
+/* From behind SOI, which the codec has seen. */
+static bool read_first(hr_jpeg_markers *m, const uint8_t *bytes, size_t size)
+{
+    memset(m, 0, sizeof *m);
+    walk w = {.m = m};
+    if (!read_segments(&w, bytes, size, 2))
+        return false;
+    m->color = color_of(&w);
+    return true;
+}
+
+bool hr_jpeg_markers_read(hr_jpeg_markers *m, const uint8_t *bytes, size_t size)
+{
+    return read_first(m, bytes, size) && !m->progressive;
+}
+
+bool hr_jpeg_passes_open(hr_jpeg_markers *m, const uint8_t *bytes, size_t size)
+{
+    if (!read_first(m, bytes, size) || !m->progressive)
+        return false;
+    for (int32_t i = 0; i < m->components; i++)
+        if (!m->quant[m->component[i].quant])
+            return false;
+    return true;
+}
+
+bool hr_jpeg_passes_next(hr_jpeg_markers *m, const uint8_t *bytes, size_t size, size_t at,
+                         bool *end)
+{
+    walk w = {.m = m, .frame = true, .later = true};
+    bool good = read_segments(&w, bytes, size, at);
+    *end = w.end;
+    return good;
 }
 
 static int32_t divide_up(int32_t a, int32_t b)

@@ -13,9 +13,25 @@ static const uint8_t zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 2
                                    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
-/* What the entropy decoder finds under a code of `length` bits. */
-static uint32_t entry_of(uint32_t length, uint32_t symbol, bool ac)
+typedef enum table_kind { TABLE_KIND_DC, TABLE_KIND_AC, TABLE_KIND_PASS } table_kind;
+
+/* What a progressive pass finds under a code of `length` bits. */
+static uint32_t pass_entry(uint32_t length, uint32_t symbol)
 {
+    uint32_t size = symbol & 15, run = 1 + (symbol >> 4);
+    if (size == 0 && run < 16) {
+        size = run - 1;
+        run = HR_JPEG_RUN_END;
+    }
+    return size << 24 | length << 16 | run << 8 | (length + size);
+}
+
+/* What the entropy decoder finds under a code of `length` bits. */
+static uint32_t entry_of(uint32_t length, uint32_t symbol, table_kind kind)
+{
+    if (kind == TABLE_KIND_PASS)
+        return pass_entry(length, symbol);
+    bool ac = kind == TABLE_KIND_AC;
     uint32_t size = ac ? symbol & 15 : symbol, run = 1;
     /* sixteen zeros have no value that could be stored */
     if (ac && (symbol == 0xF0 || length + size > HR_JPEG_TOTAL_MAX))
@@ -71,12 +87,12 @@ bool hr_jpeg_huffman_fits(const uint8_t *definition, bool ac)
     return true;
 }
 
-bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool ac)
+static bool build(hr_jpeg_huffman *t, const uint8_t *definition, table_kind kind)
 {
     const uint8_t *symbols = definition + 16;
     uint32_t code = 0, filled = 0; /* code of 16 bits; entries of the fast table */
     int32_t first = 0;
-    if (!hr_jpeg_huffman_fits(definition, ac))
+    if (!hr_jpeg_huffman_fits(definition, kind != TABLE_KIND_DC))
         return false;
     t->limit[0] = 0;
     for (uint32_t length = 1; length <= 16; length++) {
@@ -88,7 +104,7 @@ bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool a
             t->symbols[(uint32_t)first + i] = (uint8_t)symbol;
             if (length > HR_JPEG_FAST_BITS)
                 continue;
-            uint32_t entry = entry_of(length, symbol, ac);
+            uint32_t entry = entry_of(length, symbol, kind);
             for (uint32_t end = filled + (each >> (16 - HR_JPEG_FAST_BITS)); filled < end; filled++)
                 t->fast[filled] = entry;
         }
@@ -98,9 +114,20 @@ bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool a
     t->limit[17] = code;
     while (filled < 1u << HR_JPEG_FAST_BITS)
         t->fast[filled++] = HR_JPEG_RUN_SLOW << 8;
-    if (ac)
-        build_pairs(t);
     return true;
+}
+
+bool hr_jpeg_huffman_build(hr_jpeg_huffman *t, const uint8_t *definition, bool ac)
+{
+    bool good = build(t, definition, ac ? TABLE_KIND_AC : TABLE_KIND_DC);
+    if (good && ac)
+        build_pairs(t);
+    return good;
+}
+
+bool hr_jpeg_huffman_build_pass(hr_jpeg_huffman *t, const uint8_t *definition)
+{
+    return build(t, definition, TABLE_KIND_PASS);
 }
 
 void hr_jpeg_quant_build(int16_t quant[64], const uint8_t *definition, bool wide)

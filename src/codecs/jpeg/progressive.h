@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The coefficients of a progressive JPEG file. */
+#ifndef HR_CODECS_JPEG_PROGRESSIVE_H
+#define HR_CODECS_JPEG_PROGRESSIVE_H
+
+#include "codecs/jpeg/markers.h"
+#include "kernels/kernels.h"
+
+/* Of one component. Blocks row by row, as many as its MCUs have; 64 coefficients each, in the order
+ * of HR_JPEG_PLACE, aligned to 64 bytes; and which of them are not zero, by place in zigzag order,
+ * without DC. */
+typedef struct hr_jpeg_component_coefs {
+    int16_t *coef;
+    uint64_t *mask;
+    int32_t across;        /* blocks in a row */
+    int32_t width, height; /* blocks that have pixels of the picture */
+} hr_jpeg_component_coefs;
+
+/* Decodes all passes of a file whose markers were read up to the first one; memory from the arena.
+ * HR_STATUS_NOT_FUSABLE: libjpeg-turbo would warn, fail, or smoothe what is not there yet. */
+hr_status hr_jpeg_progressive_read(hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS],
+                                   hr_jpeg_markers *m, const uint8_t *bytes, size_t size,
+                                   const hr_kernels *kernels, hr_arena *arena, hr_error *error);
+
+#endif

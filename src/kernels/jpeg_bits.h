@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What the loops over JPEG symbols share: reading bits, and where coefficients are stored. */
+#ifndef HR_KERNELS_JPEG_BITS_H
+#define HR_KERNELS_JPEG_BITS_H
+
+#include "kernels/jpeg.h"
+
+#include <string.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+#define Z(natural) HR_JPEG_PLACE((natural) / 8, (natural) % 8)
+
+/* From zigzag order; runs that lead out of the block end at its last place, what is no coefficient
+ * falls behind it. */
+static const uint8_t place[256] = {
+    Z(0),       Z(1),       Z(8),       Z(16),      Z(9),    Z(2),    Z(3),    Z(10),
+    Z(17),      Z(24),      Z(32),      Z(25),      Z(18),   Z(11),   Z(4),    Z(5),
+    Z(12),      Z(19),      Z(26),      Z(33),      Z(40),   Z(48),   Z(41),   Z(34),
+    Z(27),      Z(20),      Z(13),      Z(6),       Z(7),    Z(14),   Z(21),   Z(28),
+    Z(35),      Z(42),      Z(49),      Z(56),      Z(57),   Z(50),   Z(43),   Z(36),
+    Z(29),      Z(22),      Z(15),      Z(23),      Z(30),   Z(37),   Z(44),   Z(51),
+    Z(58),      Z(59),      Z(52),      Z(45),      Z(38),   Z(31),   Z(39),   Z(46),
+    Z(53),      Z(60),      Z(61),      Z(54),      Z(47),   Z(55),   Z(62),   Z(63),
+#define X4(v) v, v, v, v
+#define X16(v) X4(v), X4(v), X4(v), X4(v)
+    X16(Z(63)), X16(Z(63)), X16(Z(63)), X16(Z(63)), X16(64), X16(64), X16(64), X16(64),
+    X16(64),    X16(64),    X16(64),    X16(64)};
+
+enum { FAST_SHIFT = 64 - HR_JPEG_FAST_BITS };
+
+/* A reader of bits in registers. */
+typedef struct bits {
+    const uint8_t *next;
+    uint64_t window, count;
+} bits;
+
+INLINE uint64_t load_be64(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, 8);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    return v;
+}
+
+/* At least 56 bits from here on. */
+INLINE void refill(bits *b)
+{
+    b->window |= load_be64(b->next) >> b->count;
+    b->next += (63 - b->count) >> 3;
+    b->count |= 56;
+}
+
+/* The value of the `-shift` bits on top of w, 1 to 15: negative ones are stored as one less. */
+INLINE int32_t extend(uint64_t w, uint32_t shift)
+{
+    uint64_t negative = ~(uint64_t)((int64_t)w >> 63);
+    uint64_t magnitude = (w ^ negative) >> (shift & 63);
+    return (int32_t)((magnitude ^ negative) - negative);
+}
+
+/* The symbol of the code on top of the window, by its length; -1 when there is none. */
+INLINE int32_t find_symbol(const hr_jpeg_huffman *t, uint64_t window, uint32_t *length)
+{
+    uint32_t top = (uint32_t)(window >> 48), n = 1;
+    if (top >= t->limit[17])
+        return -1;
+    while (top >= t->limit[n])
+        n++;
+    *length = n;
+    return t->symbols[((int32_t)(top >> (16 - n)) + t->offset[n]) & 255];
+}
+
+/* The next difference is added. At least FAST_BITS are there before and behind it. */
+INLINE bool decode_dc(bits *b, const hr_jpeg_huffman *t, int32_t *predicted)
+{
+    uint32_t e = t->fast[b->window >> FAST_SHIFT];
+    refill(b);
+    uint32_t length = (e >> 16) & 63, size = e >> 24, total = e & 63;
+    if (__builtin_expect(total == 0, 0)) {
+        int32_t symbol = find_symbol(t, b->window, &length);
+        if (symbol < 0)
+            return false;
+        size = (uint32_t)symbol;
+        total = length + size;
+    }
+    uint32_t difference = (uint32_t)extend(b->window << length, 0u - size);
+    *predicted = (int32_t)((uint32_t)*predicted + (size > 0 ? difference : 0));
+    b->window <<= total;
+    b->count -= total;
+    return true;
+}
+
+INLINE bits open_bits(const hr_jpeg_scan *s)
+{
+    bits b = {s->next, s->window, s->count};
+    refill(&b);
+    return b;
+}
+
+INLINE void close_bits(hr_jpeg_scan *s, bits b)
+{
+    s->next = b.next;
+    s->window = b.window;
+    s->count = b.count;
+}
+
+#endif
