@@ -431,7 +431,7 @@ static bool measure(const file *f, uint64_t round, times *t, uint8_t *const pixe
     return good && memcmp(batch[0], batch[1], BATCH) == 0;
 }
 
-/* Fields that are no part of a case are NULL. */
+/* Fields that are no part of a case are NULL. Progressive files have no stages here: 0. */
 static void report(const char *what, const char *their_name, double theirs, const char *our_name,
                    double ours)
 {
@@ -440,7 +440,7 @@ static void report(const char *what, const char *their_name, double theirs, cons
         printf(", \"libjpeg_%s_us\": %.1f", their_name, 1e6 * theirs);
     if (our_name)
         printf(", \"ours_%s_us\": %.1f", our_name, 1e6 * ours);
-    if (their_name && our_name)
+    if (their_name && our_name && ours > 0)
         printf(", \"ratio\": %.3f", theirs / ours);
     printf("}\n");
 }

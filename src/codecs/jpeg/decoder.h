@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Our own JPEG decoder: 8-bit sequential Huffman files of one or three components in one scan, the
- * usual samplings, undamaged. Its bytes are libjpeg-turbo's (accurate integer DCT, fancy
- * upsampling). */
+/* Our own JPEG decoder: 8-bit Huffman files of one or three components, sequential in one scan or
+ * progressive, the usual samplings, undamaged. Its bytes are libjpeg-turbo's (accurate integer DCT,
+ * fancy upsampling). */
 #ifndef HR_CODECS_JPEG_DECODER_H
 #define HR_CODECS_JPEG_DECODER_H
 
