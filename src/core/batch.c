@@ -11,12 +11,12 @@
 
 struct hr_batch {
     atomic_size_t refs;
-    int32_t count, kept;
+    int32_t count;
     bool sealed; /* `is_dense` and `dense` are known */
     bool is_dense;
     bool one_buffer; /* the first tensor holds the only reference to the buffer of all */
     hr_tensor dense;
-    hr_buffer *keep[HR_BATCH_KEEP_MAX];
+    char *texts; /* what source_info of the tensors points into, or NULL */
     hr_tensor tensors[];
 };
 
@@ -53,12 +53,28 @@ void hr_batch_truncate(hr_batch *batch, int32_t count)
     }
 }
 
-bool hr_batch_keep(hr_batch *batch, hr_buffer *buffer)
+hr_status hr_batch_own_texts(hr_batch *batch, hr_error *error)
 {
-    if (batch->kept == HR_BATCH_KEEP_MAX)
-        return false;
-    batch->keep[batch->kept++] = hr_buffer_ref(buffer);
-    return true;
+    size_t total = 0;
+    for (int32_t i = 0; i < batch->count; i++) {
+        const char *text = batch->tensors[i].source_info;
+        if (text && !hr_size_add(total, strlen(text) + 1, &total))
+            return hr_fail_memory(error, SIZE_MAX);
+    }
+    if (total == 0)
+        return HR_STATUS_OK;
+    char *at = batch->texts = hr_calloc(total, 1, error);
+    if (!at)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < batch->count; i++) {
+        hr_tensor *t = &batch->tensors[i];
+        if (!t->source_info)
+            continue;
+        size_t size = strlen(t->source_info) + 1;
+        t->source_info = memcpy(at, t->source_info, size);
+        at += size;
+    }
+    return HR_STATUS_OK;
 }
 
 hr_batch *hr_batch_ref(hr_batch *batch)
@@ -75,8 +91,7 @@ void hr_batch_unref(hr_batch *batch)
         hr_buffer_unref(batch->tensors[0].buffer);
     else
         hr_batch_truncate(batch, 0);
-    for (int32_t i = 0; i < batch->kept; i++)
-        hr_buffer_unref(batch->keep[i]);
+    hr_free(batch->texts);
     hr_free(batch);
 }
 
@@ -165,12 +180,12 @@ static int32_t device_of(const hr_tensor *t)
     return t->buffer ? hr_buffer_device(t->buffer) : HR_DEVICE_HOST;
 }
 
-/* Checks the callers' tensors; sums what their copies and their texts need. */
+/* Checks the callers' tensors; sums what their copies need. */
 static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_copy, bool *dense,
-                               size_t *data, size_t *text, hr_error *error)
+                               size_t *data, hr_error *error)
 {
     *dense = true;
-    *data = *text = 0;
+    *data = 0;
     for (int32_t i = 0; i < count; i++) {
         const hr_tensor *t = &tensors[i], *first = &tensors[0];
         size_t bytes;
@@ -194,29 +209,9 @@ static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_
         *dense = *dense && hr_shape_equal(&t->shape, &first->shape);
         /* Samples of unequal shapes begin at multiples of HR_ALIGN; equal ones follow one another.
          */
-        if (!hr_size_add(*data, bytes, data) || !hr_size_add(*data, HR_ALIGN, data) ||
-            (t->source_info && !hr_size_add(*text, strlen(t->source_info) + 1, text)))
+        if (!hr_size_add(*data, bytes, data) || !hr_size_add(*data, HR_ALIGN, data))
             return hr_fail_memory(error, SIZE_MAX);
     }
-    return HR_STATUS_OK;
-}
-
-static hr_status batch_keep_texts(hr_batch *batch, const hr_tensor *tensors, size_t size,
-                                  hr_error *error)
-{
-    hr_buffer *texts;
-    HR_TRY(hr_buffer_create(&texts, size, error));
-    char *at = hr_buffer_data(texts);
-    for (int32_t i = 0; i < batch->count; i++) {
-        if (tensors[i].source_info) {
-            size_t n = strlen(tensors[i].source_info) + 1;
-            memcpy(at, tensors[i].source_info, n);
-            batch->tensors[i].source_info = at;
-            at += n;
-        }
-    }
-    hr_batch_keep(batch, texts);
-    hr_buffer_unref(texts);
     return HR_STATUS_OK;
 }
 
@@ -245,20 +240,19 @@ hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t coun
 {
     *out = NULL;
     bool dense;
-    size_t data, text;
-    HR_TRY(batch_measure(tensors, count, no_copy, &dense, &data, &text, error));
+    size_t data;
+    HR_TRY(batch_measure(tensors, count, no_copy, &dense, &data, error));
     hr_batch *batch;
     HR_TRY(hr_batch_alloc(&batch, count, error));
     for (int32_t i = 0; i < count; i++) {
         batch->tensors[i] = tensors[i];
-        batch->tensors[i].source_info = NULL;
         batch->tensors[i].buffer = no_copy ? hr_buffer_ref(tensors[i].buffer) : NULL;
     }
     hr_status status = HR_STATUS_OK;
     if (!no_copy && count > 0)
         status = batch_copy_data(batch, tensors, data, dense, error);
-    if (status == HR_STATUS_OK && text > 0)
-        status = batch_keep_texts(batch, tensors, text, error);
+    if (status == HR_STATUS_OK)
+        status = hr_batch_own_texts(batch, error);
     if (status != HR_STATUS_OK) {
         hr_batch_unref(batch);
         return status;

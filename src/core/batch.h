@@ -6,8 +6,6 @@
 
 #include "core/error.h"
 
-#define HR_BATCH_KEEP_MAX 8
-
 /* `count` zeroed tensors with one reference. The batch owns one reference to the buffer of every
  * tensor that has one, given up with the last reference to the batch. */
 hr_status hr_batch_alloc(hr_batch **out, int32_t count, hr_error *error);
@@ -16,10 +14,9 @@ hr_tensor *hr_batch_tensors(hr_batch *batch);
 /* Drops the last tensors (and their references to buffers), so that `count` stay. Before
  * publishing. */
 void hr_batch_truncate(hr_batch *batch, int32_t count);
-/* Adds a reference to `buffer` that is held as long as the batch: source_info may point into it.
- * The caller's own reference stays the caller's. Before publishing; false (and nothing held) beyond
- * HR_BATCH_KEEP_MAX. */
-bool hr_batch_keep(hr_batch *batch, hr_buffer *buffer);
+/* Copies the texts of source_info, which may be others', so that they live as long as the batch.
+ * Once, before publishing. */
+hr_status hr_batch_own_texts(hr_batch *batch, hr_error *error);
 /* The last step before publishing: what others ask of a batch is found out here, and references of
  * all tensors to one buffer become one, so that taking and freeing the batch walks over nothing. */
 void hr_batch_seal(hr_batch *batch);

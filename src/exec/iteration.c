@@ -245,31 +245,6 @@ static hr_status first_failure(hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* The texts of source_info are the sources'; the batch keeps copies of its own, in one block. */
-static hr_status keep_infos(hr_pipeline *p, hr_batch *batch, hr_error *error)
-{
-    size_t total = 0;
-    int32_t count = hr_batch_size(batch);
-    hr_tensor *tensors = hr_batch_tensors(batch);
-    for (int32_t i = 0; i < count; i++)
-        total += tensors[i].source_info ? strlen(tensors[i].source_info) + 1 : 0;
-    if (total == 0)
-        return HR_STATUS_OK;
-    hr_buffer *block;
-    HR_TRY(hr_pool_alloc(p->pool, total, &block, error));
-    char *at = hr_buffer_data(block);
-    for (int32_t i = 0; i < count; i++) {
-        if (!tensors[i].source_info)
-            continue;
-        size_t size = strlen(tensors[i].source_info) + 1;
-        tensors[i].source_info = memcpy(at, tensors[i].source_info, size);
-        at += size;
-    }
-    hr_batch_keep(batch, block);
-    hr_buffer_unref(block);
-    return HR_STATUS_OK;
-}
-
 static hr_status check_types(const hr_iteration *it, const hr_gather *g, int32_t output,
                              hr_error *error)
 {
@@ -309,8 +284,8 @@ static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t t
     t->data = base + (size_t)to * g->sample_bytes;
 }
 
-static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t count,
-                             hr_batch **out, hr_error *error)
+static hr_status publish_one(hr_iteration *it, int32_t output, int32_t count, hr_batch **out,
+                             hr_error *error)
 {
     hr_gather *g = &it->gathers[output];
     HR_TRY(check_types(it, g, output, error));
@@ -326,7 +301,7 @@ static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, i
             close_hole(g, &tensors[to], i, to);
         to++;
     }
-    HR_TRY(keep_infos(p, *out, error));
+    HR_TRY(hr_batch_own_texts(*out, error));
     hr_batch_seal(*out);
     return HR_STATUS_OK;
 }
@@ -338,7 +313,7 @@ static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr
         if (first < k)
             o->batch[k] = hr_batch_ref(o->batch[first]);
         else
-            HR_TRY(publish_one(p, it, k, o->samples, &o->batch[k], error));
+            HR_TRY(publish_one(it, k, o->samples, &o->batch[k], error));
     }
     return HR_STATUS_OK;
 }

@@ -150,11 +150,11 @@ TEST(dense_rules)
     hr_batch_unref(batch);
 }
 
-TEST(truncate_and_keep_release)
+TEST(truncating_releases)
 {
     hr_error error;
     hr_batch *batch;
-    atomic_int released = 0, kept = 0;
+    atomic_int released = 0;
     uint16_t data[4];
     CHECK_OK(hr_batch_alloc(&batch, 3, &error), error);
     for (int i = 0; i < 3; i++) {
@@ -162,18 +162,29 @@ TEST(truncate_and_keep_release)
         CHECK_OK(hr_buffer_adopt(&buffer, data, 8, count_release, &released, &error), error);
         hr_batch_tensors(batch)[i] = make_tensor(data, 2, buffer, NULL);
     }
-    hr_buffer *extra;
-    CHECK_OK(hr_buffer_adopt(&extra, data, 8, count_release, &kept, &error), error);
-    for (int i = 0; i < HR_BATCH_KEEP_MAX; i++)
-        CHECK(hr_batch_keep(batch, extra));
-    CHECK(!hr_batch_keep(batch, extra));
-    hr_buffer_unref(extra);
     hr_batch_truncate(batch, 5);
     CHECK(hr_batch_size(batch) == 3 && released == 0);
     hr_batch_truncate(batch, 1);
-    CHECK(hr_batch_size(batch) == 1 && released == 2 && kept == 0);
+    CHECK(hr_batch_size(batch) == 1 && released == 2);
     hr_batch_unref(batch);
-    CHECK(released == 3 && kept == 1);
+    CHECK(released == 3);
+}
+
+TEST(texts_live_as_long_as_the_batch)
+{
+    hr_error error;
+    hr_batch *batch;
+    uint16_t data[8] = {0};
+    char name[] = "a.jpg";
+    CHECK_OK(hr_batch_alloc(&batch, 3, &error), error);
+    for (int i = 0; i < 3; i++)
+        hr_batch_tensors(batch)[i] = make_tensor(data, 2, NULL, i == 1 ? NULL : name);
+    CHECK_OK(hr_batch_own_texts(batch, &error), error);
+    name[0] = 'b';
+    CHECK(strcmp(hr_batch_tensor(batch, 0)->source_info, "a.jpg") == 0);
+    CHECK(!hr_batch_tensor(batch, 1)->source_info);
+    CHECK(strcmp(hr_batch_tensor(batch, 2)->source_info, "a.jpg") == 0);
+    hr_batch_unref(batch);
 }
 
 /* Sealed, a batch of one buffer holds one reference to it, and answers as before. */
