@@ -161,6 +161,7 @@ struct hr_pipeline {
     pthread_cond_t ready; /* an iteration is done */
     bool stop;
     bool schedule_due; /* an iteration was taken: there is room for another */
+    bool lookout;      /* a worker without work looks for itself: nobody need be woken */
     hr_source *sources;
     int32_t source_count;
     hr_iteration *first, *last; /* in flight, oldest first */

@@ -157,9 +157,9 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
     p->pid = getpid();
     p->quarantine = -1;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->work, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&p->work, &clock);
     pthread_cond_init(&p->ready, &clock);
     pthread_condattr_destroy(&clock);
     hr_status status = build(p, graph, error);
@@ -334,8 +334,9 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         if (status != HR_STATUS_OK || !empty)
             note_run(p, start, hr_clock_ns(),
                      status == HR_STATUS_OK && (*out)->outputs ? (*out)->outputs->samples : -1);
+        bool wake = *out && !p->lookout;
         pthread_mutex_unlock(&p->lock);
-        if (*out)
+        if (wake)
             pthread_cond_signal(&p->work);
     }
     return status;

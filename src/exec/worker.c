@@ -5,6 +5,9 @@
 
 #include "exec/device_stage.h"
 
+#define LOOK_NS 2000000 /* how often the lookout looks, */
+#define LOOKS 50        /* and how often before it sleeps until it is woken, too */
+
 /* Oldest iteration with a task to hand out; lock held. An ordered stage waits for the iterations
  * before. */
 static hr_iteration *pick(const hr_pipeline *p)
@@ -96,10 +99,33 @@ static void task_done(hr_pipeline *p, hr_iteration *it)
     pthread_mutex_lock(&p->lock);
 }
 
+/* Waits for work; lock held. Waking a thread costs the training loop more than all else in `run`
+ * (tens of microseconds in a virtual machine), so of the workers that have nothing to do one looks
+ * for itself for a while, as long as there is a batch in store that the consumer can take
+ * meanwhile.
+ */
+static void wait_for_work(hr_worker *w, int32_t *looks)
+{
+    hr_pipeline *p = w->pipeline;
+    int64_t start = hr_clock_ns(), end = start + LOOK_NS;
+    bool look = !p->lookout && p->options.prefetch_queue_depth > 1 && *looks < LOOKS;
+    if (look) {
+        struct timespec until = {end / 1000000000, end % 1000000000};
+        p->lookout = true;
+        pthread_cond_timedwait(&p->work, &p->lock, &until);
+        p->lookout = false;
+        ++*looks;
+    } else {
+        pthread_cond_wait(&p->work, &p->lock);
+    }
+    w->total.idle_ns += hr_clock_ns() - start;
+}
+
 static void *worker_main(void *context)
 {
     hr_worker *w = context;
     hr_pipeline *p = w->pipeline;
+    int32_t looks = 0; /* since the last task */
     hr__affinity_pin(w->cpu);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
@@ -107,14 +133,13 @@ static void *worker_main(void *context)
             hr__schedule(p);
         hr_iteration *it = pick(p);
         if (!it) {
-            int64_t start = hr_clock_ns();
-            pthread_cond_wait(&p->work, &p->lock);
-            w->total.idle_ns += hr_clock_ns() - start;
+            wait_for_work(w, &looks);
             continue;
         }
         int32_t task = it->next_task++;
         pthread_mutex_unlock(&p->lock);
         run_task(w, it, task);
+        looks = 0;
         pthread_mutex_lock(&p->lock);
         add_stats(p, &w->total, &w->stats);
         task_done(p, it);

@@ -69,6 +69,33 @@ TEST(waiting_takes_nothing)
     fixture_remove(&f);
 }
 
+/* Whether idle workers look for themselves or sleep: what was taken is made up for. */
+TEST(idle_workers_go_on)
+{
+    static const long pause_ms[] = {0, 1, 5, 20, 200, 0};
+    fixture f;
+    hr_error error = {0};
+    fixture_make(&f, FILES);
+    for (int depth = 1; depth < 4; depth++) {
+        hr_pipeline *p;
+        fixture_graph o = {.images = true};
+        hr_pipeline_options options = fixture_options(4, depth);
+        options.prefetch_queue_depth = depth;
+        CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+        for (size_t i = 0; i < sizeof(pause_ms) / sizeof(pause_ms[0]); i++) {
+            hr_outputs *out = NULL;
+            nanosleep(&(struct timespec){0, pause_ms[i] * 1000000}, NULL);
+            CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
+            hr_outputs_unref(out);
+            for (int ms = 0; hr_pipeline_pending(p) < depth && ms < 5000; ms++)
+                nanosleep(&(struct timespec){0, 1000000}, NULL);
+            CHECK(hr_pipeline_pending(p) == depth);
+        }
+        hr_pipeline_destroy(p);
+    }
+    fixture_remove(&f);
+}
+
 TEST(shutdown_in_mid_epoch)
 {
     fixture f;
