@@ -21,7 +21,7 @@
 typedef struct reaper reaper;
 
 typedef struct core_state {
-    PyTypeObject *graph_type, *pipeline_type, *batch_type;
+    PyTypeObject *graph_type, *pipeline_type, *feed_type, *batch_type;
     PyTypeObject *tensor_type, *host_tensor_type, *device_tensor_type; /* of the first */
     /* What run() and indexing make in host memory [0] and on a device [1]. */
     PyObject *batch_class[2], *tensor_class[2];
@@ -73,6 +73,12 @@ const hr_graph *graph_get(PyObject *self); /* the object must be a Graph */
 
 /* pipeline.c */
 extern PyType_Spec pipeline_spec;
+/* Waits for the next iteration and takes it if it is a full batch; otherwise `*outputs` stays. 0,
+ * or -1 with an exception. */
+int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
+
+/* feed.c */
+extern PyType_Spec feed_spec;
 
 /* batch.c */
 extern PyType_Spec batch_spec;

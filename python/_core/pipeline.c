@@ -256,27 +256,39 @@ static PyObject *outputs_slots(const hr_outputs *outputs)
     return slots;
 }
 
-/* A slice of waiting for `*outputs`, or, with NULL, for the next iteration to be there. */
-static hr_status run_slice(pipeline_object *self, hr_outputs **outputs, hr_error *error)
+/* A slice of `run`. */
+static hr_status step_run(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
 {
     hr_status status;
     Py_BEGIN_ALLOW_THREADS
-    status = outputs ? hr_pipeline_run(self->pipeline, SLICE_MS, outputs, error)
-                     : hr_pipeline_wait(self->pipeline, SLICE_MS);
+    status = hr_pipeline_run(p, SLICE_MS, outputs, error);
     Py_END_ALLOW_THREADS
     return status;
 }
 
-/* Waits in slices, and looks for signals between them. 0, or -1 with an exception. */
-static int pipeline_await(pipeline_object *self, hr_status *status, hr_outputs **outputs,
-                          hr_error *error)
+/* The same, but it only takes a full batch. What is there is taken with the GIL: to let it go and
+ * get it back would take longer. */
+static hr_status step_take(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
+{
+    hr_status status = hr_pipeline_wait(p, 0);
+    if (status == HR_STATUS_TIMEOUT) {
+        Py_BEGIN_ALLOW_THREADS
+        status = hr_pipeline_wait(p, SLICE_MS);
+        Py_END_ALLOW_THREADS
+    }
+    return status == HR_STATUS_OK ? hr_pipeline_run(p, 0, outputs, error) : status;
+}
+
+/* Repeats a step until its time is not up, and looks for signals between. 0, or -1 with an
+ * exception. */
+static int pipeline_repeat(pipeline_object *self,
+                           hr_status (*step)(hr_pipeline *, hr_outputs **, hr_error *),
+                           hr_status *status, hr_outputs **outputs, hr_error *error)
 {
     do {
         if (pipeline_enter(self) < 0)
             return -1;
-        *status = outputs ? HR_STATUS_TIMEOUT : hr_pipeline_wait(self->pipeline, 0);
-        if (*status == HR_STATUS_TIMEOUT)
-            *status = run_slice(self, outputs, error);
+        *status = step(self->pipeline, outputs, error);
         pipeline_leave(self);
         if (*status == HR_STATUS_TIMEOUT && PyErr_CheckSignals() < 0)
             return -1;
@@ -289,6 +301,12 @@ static int pipeline_await(pipeline_object *self, hr_status *status, hr_outputs *
     return 0;
 }
 
+int pipeline_take(PyObject *pipeline, hr_outputs **outputs)
+{
+    hr_status status;
+    return pipeline_repeat((pipeline_object *)pipeline, step_take, &status, outputs, NULL);
+}
+
 /* run() -> ((batch, ...), iteration, positions, slots) */
 static PyObject *pipeline_run(PyObject *object, PyObject *unused)
 {
@@ -297,7 +315,7 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     hr_error error = {0};
     hr_outputs *outputs = NULL;
     hr_status status;
-    if (pipeline_await(self, &status, &outputs, &error) < 0)
+    if (pipeline_repeat(self, step_run, &status, &outputs, &error) < 0)
         return NULL;
     if (status != HR_STATUS_OK)
         return core_raise(&error);
@@ -311,95 +329,6 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     Py_XDECREF(slots);
     hr_outputs_unref(outputs);
     return result;
-}
-
-/* wait() -> bool */
-static PyObject *pipeline_wait(PyObject *object, PyObject *unused)
-{
-    (void)unused;
-    hr_status status;
-    if (pipeline_await((pipeline_object *)object, &status, NULL, NULL) < 0)
-        return NULL;
-    return PyBool_FromLong(status == HR_STATUS_OK);
-}
-
-/* What take() was asked for. */
-typedef struct take_args {
-    PyObject *names, *convert, *otherwise, *current_stream;
-    int keep;
-} take_args;
-
-/* Notes the stream that the framework is going to use a device's batch on. */
-static int take_used(hr_batch *batch, PyObject *current_stream)
-{
-    void *stream;
-    int known;
-    int32_t device = hr_batch_device(batch);
-    if (device < 0)
-        return 0;
-    PyObject *handle = PyObject_CallFunction(current_stream, "i", (int)device);
-    int rc = handle ? stream_of(handle, &stream, &known) : -1;
-    Py_XDECREF(handle);
-    if (rc == 0)
-        hr_batch_used(batch, stream);
-    return rc;
-}
-
-/* One output for take(). */
-static PyObject *take_output(core_state *state, hr_batch *batch, const take_args *a)
-{
-    hr_tensor view;
-    bool dense = hr_batch_dense(batch, &view);
-    if (dense && take_used(batch, a->current_stream) < 0)
-        return NULL;
-    if (dense)
-        view.shape.extent[0] = a->keep;
-    PyObject *given =
-        dense ? dlpack_export(batch, &view, 0, 0) : batch_wrap(state, NULL, hr_batch_ref(batch));
-    if (!given)
-        return NULL;
-    PyObject *result = dense ? PyObject_CallFunctionObjArgs(a->convert, given, NULL)
-                             : PyObject_CallFunction(a->otherwise, "Oi", given, a->keep);
-    Py_DECREF(given);
-    return result;
-}
-
-static PyObject *take_outputs(core_state *state, const hr_outputs *outputs, const take_args *a)
-{
-    PyObject *dict = PyDict_New();
-    for (Py_ssize_t i = 0; dict && i < PyTuple_Size(a->names); i++) {
-        PyObject *name = PyTuple_GetItem(a->names, i), *value = NULL;
-        hr_batch *batch = hr_outputs_batch(outputs, (int32_t)i);
-        if (batch)
-            value = take_output(state, batch, a);
-        else
-            PyErr_SetObject(PyExc_KeyError, name);
-        if (!value || PyDict_SetItem(dict, name, value) < 0)
-            Py_CLEAR(dict);
-        Py_XDECREF(value);
-    }
-    return dict;
-}
-
-/* take(names, keep, convert, otherwise, current_stream) -> dict */
-static PyObject *pipeline_take(PyObject *object, PyObject *args)
-{
-    pipeline_object *self = (pipeline_object *)object;
-    take_args a;
-    hr_outputs *outputs = NULL;
-    hr_error error = {0};
-    if (!PyArg_ParseTuple(args, "O!iOOO:take", &PyTuple_Type, &a.names, &a.keep, &a.convert,
-                          &a.otherwise, &a.current_stream) ||
-        pipeline_enter(self) < 0)
-        return NULL;
-    /* It is there: letting the GIL go would take longer. */
-    hr_status status = hr_pipeline_run(self->pipeline, 0, &outputs, &error);
-    pipeline_leave(self);
-    if (status != HR_STATUS_OK)
-        return core_raise(&error);
-    PyObject *dict = take_outputs(self->state, outputs, &a);
-    hr_outputs_unref(outputs);
-    return dict;
 }
 
 static PyObject *pipeline_feed(PyObject *object, PyObject *args)
@@ -553,15 +482,6 @@ static PyObject *pipeline_describe(PyObject *self, PyObject *unused)
 
 static PyMethodDef pipeline_methods[] = {
     {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions, slots)"},
-    {"wait", pipeline_wait, METH_NOARGS,
-     "wait() -> bool: waits for the next iteration; whether take() may take it: a full batch in "
-     "which nothing failed."},
-    {"take", pipeline_take, METH_VARARGS,
-     "take(names, keep, convert, otherwise, current_stream) -> dict: after wait(), the first "
-     "`keep` "
-     "samples of the next iteration: name -> convert(DLPack capsule), or otherwise(Batch, keep) "
-     "where the output is no dense tensor. current_stream(device) is the CUDA stream that will use "
-     "it."},
     {"feed", pipeline_feed, METH_VARARGS,
      "feed(node, batches): the next batch of each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,

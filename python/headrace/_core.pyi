@@ -62,21 +62,27 @@ class Graph:
     @classmethod
     def parse(cls, text: bytes, /) -> Graph: ...
 
+class Feed:
+    def __new__(
+        cls,
+        pipeline: Pipeline,
+        names: tuple[str, ...],
+        convert: Callable[[Any], Any],
+        otherwise: Callable[[Any, int], Any],
+        current_stream: Callable[[int], Any],
+        left: int,
+        last: int,
+        /,
+    ) -> Feed: ...
+    def take(self) -> list[dict[str, Any]] | None: ...
+    @property
+    def left(self) -> int: ...
+
 class Pipeline:
     def __new__(
         cls, graph: Graph, batch_size: int, num_threads: int, **options: Any
     ) -> Pipeline: ...
     def run(self) -> tuple[tuple[Any, ...], int, int, tuple[int, ...] | None]: ...
-    def wait(self) -> bool: ...
-    def take(
-        self,
-        names: tuple[str, ...],
-        keep: int,
-        convert: Callable[[Any], Any],
-        otherwise: Callable[[Any, int], Any],
-        current_stream: Callable[[int], Any],
-        /,
-    ) -> dict[str, Any]: ...
     def feed(self, node: int, batches: Sequence[Batch], /) -> None: ...
     def feed_room(self, node: int, /) -> int: ...
     def pending(self) -> int: ...

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from headrace import _checkpoint
@@ -92,8 +92,9 @@ class _DaliBaseIterator(Generic[Item]):
             pipe._options["on_error"] == "skip" for pipe in self._pipes
         )
         self._restored = self._restore()
-        self._plain = 0  # batches that `_take_plain` may take, one after the other
-        self._last_keep = 0  # positions to keep of the last of them
+        self._feed: Any = None  # hands over batches that need no decision; see `_find_plain`
+        self._take: Callable[[], Any] = _nothing
+        self._left = 0  # batches that the feed had left when they were counted
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None
         self._prepare_first_batch = prepare_first_batch
@@ -242,21 +243,28 @@ class _DaliBaseIterator(Generic[Item]):
                 self._epochs.advance()
         return outputs
 
-    def _can_take_plain(self) -> bool:
-        """Whether `_take_plain` is there for these pipelines and arguments."""
-        return False
-
-    def _take_plain(self) -> Item | None:
-        """The next of `_plain` batches; None: it is no full batch, or failed, and `_next` takes it."""
-        raise NotImplementedError
+    def _make_feed(self, left: int, last: int) -> Any:
+        """A `_core.Feed` of the first pipeline's next batches, or None when that cannot be."""
+        return None
 
     def _find_plain(self) -> None:
-        self._plain = 0
-        if not self._ended and self._held is None and self._can_take_plain():
-            self._plain, self._last_keep = self._epochs.plain()
+        """Lets a feed hand over the batches that come without a decision between them."""
+        plain = not self._ended and self._held is None and len(self._pipes) == 1
+        left, last = self._epochs.plain() if plain else (0, 0)
+        self._feed = self._make_feed(left, last) if left > 0 else None
+        self._take = _nothing if self._feed is None else self._feed.take
+        self._left = left
+
+    def _settle(self) -> None:
+        """Counts the batches that the feed has handed over."""
+        if self._feed is None:
+            return
+        taken, self._left = self._left - self._feed.left, self._feed.left
+        self._epochs.taken += taken * self.batch_size
+        self._pipes[0]._taken += taken
+        self._pipes[0]._consumer_iter += taken
 
     def _next(self) -> Item:
-        self._plain = 0
         action = Action.END if self._ended else self._epochs.next_action()
         outputs: list[Any] = []
         keeps: list[int] = []
@@ -277,16 +285,22 @@ class _DaliBaseIterator(Generic[Item]):
                 continue  # the user's size ends before this pipeline's turn
             cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
-        self._find_plain()
         return self._wrap(converted)
 
     def __next__(self) -> Item:
-        if self._first is not None:
-            first, self._first = self._first, None
+        return self._take() or self._look()
+
+    def _look(self) -> Item:
+        """The next batch when the feed has none, and a feed for those that follow."""
+        self._settle()
+        self._feed, self._take = None, _nothing
+        if self._first is None:
+            item = self._next()
+        else:
+            item, self._first = self._first, None
             self._first_checkpoints = None
-            return first
-        item = self._take_plain() if self._plain else None
-        return self._next() if item is None else item
+        self._find_plain()
+        return item
 
     def next(self) -> Item:
         """The next batch; StopIteration at the end of an epoch."""
@@ -298,6 +312,7 @@ class _DaliBaseIterator(Generic[Item]):
         return self
 
     def _over(self) -> bool:
+        self._settle()
         return self._ended or self._epochs.next_action() is not Action.TAKE
 
     def reset(self) -> None:
@@ -357,8 +372,13 @@ class _DaliBaseIterator(Generic[Item]):
         return self._take_checkpoints()
 
     def _take_checkpoints(self) -> list[bytes]:
+        self._settle()
         extra = {"epochs": self._epochs.state(), "ended": self._ended}
         return [_checkpoint.wrap(pipe.checkpoint(), extra) for pipe in self._pipes]
+
+
+def _nothing() -> None:
+    """What a feed takes that has nothing left."""
 
 
 def _checkpointing(pipe: Any) -> bool:

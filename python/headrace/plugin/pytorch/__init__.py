@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 from torch.utils.dlpack import from_dlpack
-from headrace import types
+from headrace import _core, types
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
 from headrace.tensors import TensorCPU, TensorGPU, TensorListGPU
 
@@ -62,8 +62,8 @@ def _current_stream(device: int) -> int:
     return stream
 
 
-def _dense(batch: Any) -> torch.Tensor:
-    """The whole batch as one tensor over the same memory.
+def _dense(batch: Any, keep: int | None = None) -> torch.Tensor:
+    """The batch, or its first `keep` samples, as one tensor over the same memory.
 
     Samples of one shape that do not lie together (a reader lends the memory of files) are copied.
 
@@ -80,9 +80,9 @@ def _dense(batch: Any) -> torch.Tensor:
                 "tensor. Bring them to one shape in the pipeline (resize, crop, pad), or use "
                 "DALIRaggedIterator."
             ) from None
-        return torch.stack([from_dlpack(sample) for sample in batch])
+        return torch.stack([from_dlpack(sample) for sample in batch])[:keep]
     tensor: torch.Tensor = from_dlpack(whole)
-    return tensor
+    return tensor if keep is None else tensor[:keep]
 
 
 def _shape(batch: Any) -> list[int]:
@@ -152,7 +152,6 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         if len(set(output_map)) != len(output_map):
             raise AssertionError("output_map names should be distinct")
         self.output_map = list(output_map)
-        self._names = tuple(output_map)
         self._pin_memory = pin_memory
         super().__init__(
             pipelines,
@@ -166,9 +165,7 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         )
 
     def _tensor(self, batch: Any, keep: int | None) -> torch.Tensor:
-        tensor = _dense(batch)
-        if keep is not None:
-            tensor = tensor[:keep]
+        tensor = _dense(batch, keep)
         return tensor.pin_memory() if self._pin_memory and not tensor.is_cuda else tensor
 
     def _named(self, outputs: Sequence[Any]) -> zip[tuple[str, Any]]:
@@ -204,21 +201,19 @@ class DALIGenericIterator(_TorchIterator):
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
         return {name: self._tensor(batch, keep) for name, batch in self._named(outputs)}
 
-    def _can_take_plain(self) -> bool:
-        return len(self._pipes) == 1 and not self._pin_memory and self._pipes[0]._engine_only()
-
-    def _take_plain(self) -> list[dict[str, Any]] | None:
-        # After a training step the caches are cold: each line here takes half a microsecond and more.
+    def _make_feed(self, left: int, last: int) -> _core.Feed | None:
         pipe = self._pipes[0]
-        core = pipe._core
-        if not core.wait():
+        if self._pin_memory or not pipe._engine_only():
             return None
-        keep = self._last_keep if self._plain == 1 else self.batch_size
-        self._plain -= 1
-        self._epochs.taken += self.batch_size
-        pipe._taken += 1
-        pipe._consumer_iter += 1
-        return [core.take(self._names, keep, _from_capsule, self._tensor, _current_stream)]
+        return _core.Feed(
+            pipe._core,
+            tuple(self.output_map),
+            _from_capsule,
+            _dense,
+            _current_stream,
+            left,
+            last,
+        )
 
 
 class DALIClassificationIterator(DALIGenericIterator):

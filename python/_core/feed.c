@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Feed: some batches of a pipeline, handed over one after the other with nothing to decide between
+ * them. After a training step the caches hold something else, and every function and object on the
+ * way costs the training loop; so there are few. */
+#include "core.h"
+
+#include <limits.h>
+
+typedef struct feed_object {
+    PyObject ob_base;
+    core_state *state;
+    PyObject *pipeline, *names;
+    PyObject *convert, *otherwise, *current_stream; /* they know no iterator: no cycle */
+    Py_ssize_t left;                                /* batches that may still be taken */
+    int last;                                       /* samples to keep of the last one */
+} feed_object;
+
+static PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    core_state *state = PyType_GetModuleState(type);
+    PyObject *pipeline, *names, *convert, *otherwise, *current_stream;
+    Py_ssize_t left;
+    int last;
+    (void)kwargs;
+    if (!state ||
+        !PyArg_ParseTuple(args, "O!O!OOOni:Feed", state->pipeline_type, &pipeline, &PyTuple_Type,
+                          &names, &convert, &otherwise, &current_stream, &left, &last))
+        return NULL;
+    feed_object *self = (feed_object *)PyType_GenericAlloc(type, 0);
+    if (!self)
+        return NULL;
+    self->state = core_hold(state);
+    self->pipeline = Py_NewRef(pipeline);
+    self->names = Py_NewRef(names);
+    self->convert = Py_NewRef(convert);
+    self->otherwise = Py_NewRef(otherwise);
+    self->current_stream = Py_NewRef(current_stream);
+    self->left = left;
+    self->last = last;
+    return (PyObject *)self;
+}
+
+static void feed_dealloc(PyObject *object)
+{
+    feed_object *self = (feed_object *)object;
+    Py_XDECREF(self->pipeline);
+    Py_XDECREF(self->names);
+    Py_XDECREF(self->convert);
+    Py_XDECREF(self->otherwise);
+    Py_XDECREF(self->current_stream);
+    core_dispose_held(object, self->state);
+}
+
+/* Notes the stream that the framework is going to use a device's batch on. */
+static int note_stream(const feed_object *self, hr_batch *batch)
+{
+    void *stream;
+    int known;
+    int32_t device = hr_batch_device(batch);
+    if (device < 0)
+        return 0;
+    PyObject *handle = PyObject_CallFunction(self->current_stream, "i", (int)device);
+    int rc = handle ? stream_of(handle, &stream, &known) : -1;
+    Py_XDECREF(handle);
+    if (rc == 0)
+        hr_batch_used(batch, stream);
+    return rc;
+}
+
+static PyObject *convert_batch(const feed_object *self, hr_batch *batch, int most)
+{
+    int keep = hr_batch_size(batch) < most ? hr_batch_size(batch) : most;
+    hr_tensor view;
+    bool dense = hr_batch_dense(batch, &view);
+    if (dense && note_stream(self, batch) < 0)
+        return NULL;
+    if (dense)
+        view.shape.extent[0] = keep;
+    PyObject *given = dense ? dlpack_export(batch, &view, 0, 0)
+                            : batch_wrap(self->state, NULL, hr_batch_ref(batch));
+    if (!given)
+        return NULL;
+    PyObject *result = dense ? PyObject_CallFunctionObjArgs(self->convert, given, NULL)
+                             : PyObject_CallFunction(self->otherwise, "Oi", given, keep);
+    Py_DECREF(given);
+    return result;
+}
+
+static PyObject *convert_outputs(const feed_object *self, const hr_outputs *outputs, int most)
+{
+    PyObject *dict = PyDict_New();
+    for (Py_ssize_t i = 0; dict && i < PyTuple_Size(self->names); i++) {
+        PyObject *name = PyTuple_GetItem(self->names, i), *value = NULL;
+        hr_batch *batch = hr_outputs_batch(outputs, (int32_t)i);
+        if (batch)
+            value = convert_batch(self, batch, most);
+        else
+            PyErr_SetObject(PyExc_KeyError, name);
+        if (!value || PyDict_SetItem(dict, name, value) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(value);
+    }
+    return dict;
+}
+
+/* take() -> [dict] or None */
+static PyObject *feed_take(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    feed_object *self = (feed_object *)object;
+    hr_outputs *outputs = NULL;
+    if (self->left > 0 && pipeline_take(self->pipeline, &outputs) < 0)
+        return NULL;
+    if (!outputs)
+        Py_RETURN_NONE;
+    self->left--;
+    PyObject *dict = convert_outputs(self, outputs, self->left == 0 ? self->last : INT_MAX);
+    hr_outputs_unref(outputs);
+    PyObject *list = dict ? PyList_New(1) : NULL;
+    if (list)
+        PyList_SetItem(list, 0, dict);
+    else
+        Py_XDECREF(dict);
+    return list;
+}
+
+static PyObject *feed_left(PyObject *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSsize_t(((feed_object *)self)->left);
+}
+
+static PyMethodDef feed_methods[] = {
+    {"take", feed_take, METH_NOARGS,
+     "take() -> list: one dictionary, name -> convert(DLPack capsule), or otherwise(Batch, samples "
+     "to keep) where an output is no dense tensor. None: none is left, or the next batch is not "
+     "full or failed, and run() tells more."},
+    {NULL, NULL, 0, NULL}};
+
+static PyGetSetDef feed_getset[] = {{"left", feed_left, NULL, "Batches that may be taken.", NULL},
+                                    {NULL, NULL, NULL, NULL, NULL}};
+
+static PyType_Slot feed_slots[] = {
+    {Py_tp_new, feed_new},
+    {Py_tp_dealloc, feed_dealloc},
+    {Py_tp_methods, feed_methods},
+    {Py_tp_getset, feed_getset},
+    {Py_tp_doc, "Feed(pipeline, names, convert, otherwise, current_stream, left, last): the next "
+                "`left` batches of a pipeline, of the last one the first `last` samples. "
+                "current_stream(device) is the CUDA stream that will use a batch there."},
+    {0, NULL}};
+
+PyType_Spec feed_spec = {.name = "headrace._core.Feed",
+                         .basicsize = sizeof(feed_object),
+                         .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                         .slots = feed_slots};
