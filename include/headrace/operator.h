@@ -190,7 +190,8 @@ enum {
     HR_OP_DEPRECATED = 1 << 8,
     HR_OP_CHEAP = 1 << 9,      /* dearer to call than to run: called with many samples at once */
     HR_OP_TO_DEVICE = 1 << 10, /* output 0 is input 0 in the device's memory ... */
-    HR_OP_TO_HOST = 1 << 11    /* ... and back; the executor does both */
+    HR_OP_TO_HOST = 1 << 11,   /* ... and back; the executor does both */
+    HR_OP_ANYWHERE = 1 << 12   /* reads no elements: its inputs may lie on any device */
 };
 
 /* Where an operator stands in an image program; a chain only goes forward (WINDOW fits anywhere).

@@ -21,11 +21,6 @@ from headrace import _core, types
 from headrace._schema import COMMON, Operator
 from headrace.data_node import DataNode
 
-NO_GPU = (
-    'this build of Headrace has no GPU support: use device="cpu" and leave out .gpu(); "mixed" decoders '
-    'are decoders with device="cpu"'
-)
-
 _serials = itertools.count()
 _current = threading.local()
 
@@ -84,6 +79,7 @@ class Instance:
         "args",
         "arg_nodes",
         "preserve",
+        "device",
         "origin",
         "serial",
         "source",
@@ -100,8 +96,10 @@ class Instance:
         name: str | None = None,
         preserve: bool = False,
         label: str | None = None,
+        device: str = "cpu",
     ) -> None:
         self.op = op
+        self.device = device
         self.serial = next(_serials)
         self.given_name = name
         self.name = name or f"__{label or op}_{self.serial}"
@@ -122,9 +120,10 @@ class Instance:
 
     def nodes(self) -> list[DataNode]:
         """One DataNode an output."""
+        device = "cpu" if self.device == "cpu" else "gpu"
         if self.outputs == 1:
-            return [DataNode(self.name, "cpu", self, 0)]
-        return [DataNode(f"{self.name}[{i}]", "cpu", self, i) for i in range(self.outputs)]
+            return [DataNode(self.name, device, self, 0)]
+        return [DataNode(f"{self.name}[{i}]", device, self, i) for i in range(self.outputs)]
 
 
 class Graph:
@@ -142,7 +141,7 @@ class Graph:
         number = self.core.add_node(
             instance.op,
             instance.given_name,
-            "cpu",
+            instance.device,
             instance.origin,
             [self.edge(node) for node in instance.inputs],
             instance.args,
@@ -154,8 +153,6 @@ class Graph:
 
     def edge(self, node: DataNode) -> tuple[int, int]:
         """Node number and output."""
-        if node.device == "gpu":
-            raise RuntimeError(f"{node.name}: {NO_GPU}.")
         return self.add(node.source), node.index
 
     def outputs_of(self, instance: Instance) -> int:
@@ -166,17 +163,28 @@ class Graph:
 
 
 def check_device(device: Any, label: str) -> None:
-    """Only the CPU is there.
+    """Whether there are such devices. Which operators have them, and what their inputs need, says the engine.
 
     Raises:
         ValueError: no such device.
-        RuntimeError: GPU.
     """
-    if device in (None, "cpu"):
-        return
-    if device not in ("gpu", "mixed"):
+    if device not in (None, "cpu", "gpu", "mixed"):
         raise ValueError(f'Unsupported device type: "{device}" for operator {label}.')
-    raise RuntimeError(f"Operator {label} ({user_line()}): {NO_GPU}.")
+
+
+def choose_device(inputs: Iterable[Any]) -> str:
+    """Where an operator runs that was not told: where its inputs are."""
+    for value in inputs:
+        for node in value if isinstance(value, (list, tuple)) else (value,):
+            if getattr(node, "device", None) == "gpu":
+                return "gpu"
+    return "cpu"
+
+
+def transfer(op: str, node: DataNode) -> DataNode:
+    """The node on the other device; `op` is ``_to_gpu`` or ``_to_cpu``."""
+    device = "gpu" if op == "_to_gpu" else "cpu"
+    return DataNode(node.name, device, Instance(op, [node], {}, {}, device=device), 0)
 
 
 def _plain(value: Any) -> Any:
@@ -278,8 +286,8 @@ def _is_set(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(isinstance(v, DataNode) for v in value)
 
 
-def promote(value: Any, label: str, position: int) -> DataNode:
-    """An input as a node; numbers and arrays become constants.
+def promote(value: Any, label: str, position: int, device: str = "cpu") -> DataNode:
+    """An input as a node; numbers and arrays become constants on the operator's device.
 
     Raises:
         TypeError: it is neither.
@@ -289,7 +297,7 @@ def promote(value: Any, label: str, position: int) -> DataNode:
     try:
         if value is None or isinstance(value, (str, bytes)):
             raise TypeError
-        return constant(value)
+        return constant(value, device="gpu" if device == "gpu" else "cpu")
     except (TypeError, ValueError):
         raise TypeError(
             f"when calling operator `{label}`: expected inputs of type 'DataNode', list of 'DataNode' or "
@@ -298,7 +306,9 @@ def promote(value: Any, label: str, position: int) -> DataNode:
         ) from None
 
 
-def input_sets(inputs: Iterable[Any], label: str) -> tuple[list[list[DataNode]], bool]:
+def input_sets(
+    inputs: Iterable[Any], label: str, device: str = "cpu"
+) -> tuple[list[list[DataNode]], bool]:
     """The inputs of each call that `inputs` stand for, and whether a list asked for several.
 
     Raises:
@@ -307,7 +317,7 @@ def input_sets(inputs: Iterable[Any], label: str) -> tuple[list[list[DataNode]],
     inputs = list(inputs)
     lengths = {len(value) for value in inputs if _is_set(value)}
     if not lengths:
-        return [[promote(value, label, i) for i, value in enumerate(inputs)]], False
+        return [[promote(value, label, i, device) for i, value in enumerate(inputs)]], False
     if len(lengths) > 1:
         raise ValueError(
             f"All argument lists for multiple input sets of `{label}` must have the same length."
@@ -316,9 +326,9 @@ def input_sets(inputs: Iterable[Any], label: str) -> tuple[list[list[DataNode]],
     columns = []
     for i, value in enumerate(inputs):
         if _is_set(value):
-            columns.append([promote(item, label, i) for item in value])
+            columns.append([promote(item, label, i, device) for item in value])
         else:
-            columns.append([promote(value, label, i)] * count)
+            columns.append([promote(value, label, i, device)] * count)
     return [list(row) for row in zip(*columns, strict=True)], True
 
 
@@ -329,7 +339,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         ValueError: wrong number of inputs, wrong device name.
         KeyError: unknown argument.
         TypeError: wrong type of an input or argument.
-        RuntimeError: what the operator's table does not allow; GPU.
+        RuntimeError: what the operator's table does not allow; inputs on another device than it needs.
     """
     check_device(kwargs.get("device"), label)
     if not op.in_min <= len(inputs) <= op.in_max:
@@ -337,9 +347,9 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
             f"Operator {label} expects from {op.in_min} to {op.in_max} inputs, but received "
             f"{len(inputs)}."
         )
-    sets, several = input_sets(inputs, label)
     kwargs = dict(kwargs)
-    kwargs.pop("device", None)
+    device = kwargs.pop("device", None) or choose_device(inputs)
+    sets, several = input_sets(inputs, label, device)
     name = kwargs.pop("name", None)
     if name is not None and not isinstance(name, str):
         raise TypeError(f"The name of an operator must be a string, not {type(name).__name__}.")
@@ -348,8 +358,12 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     results = []
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
-        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name)
-        results.append(instance.nodes())
+        # without inputs the same numbers are made on the CPU, and there are few of them
+        lone = device == "gpu" and not row and device in op.devices
+        place = "cpu" if lone else device
+        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, place)
+        made = instance.nodes()
+        results.append([node.gpu() for node in made] if lone else made)
     if not several:
         return _unwrap(results[0])
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):
@@ -404,7 +418,8 @@ def constant(
     if layout:
         args["layout"] = str(layout)
     name = kwargs.pop("name", None)
-    return Instance("constant", [], args | kwargs, {}, name, False, "Constant").nodes()[0]
+    node = Instance("constant", [], args | kwargs, {}, name, False, "Constant").nodes()[0]
+    return node.gpu() if device == "gpu" else node
 
 
 def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:

@@ -146,6 +146,8 @@ def documentation(op: Any) -> str:
         elif arg.default is not None:
             text += f", default {arg.default!s}"
         lines.append(f"    {arg.name} ({text}): {arg.doc}")
+    devices = " or ".join(f'"{device}"' for device in op.devices)
+    lines.append(f"    device (str, default: where the inputs are): {devices}.")
     lines += _COMMON_DOC
     if op.has_seed:
         lines.append(
@@ -163,7 +165,6 @@ def documentation(op: Any) -> str:
 
 
 _COMMON_DOC = [
-    '    device (str, default "cpu"): where it runs; this build has the CPU.',
     "    name (str): of the node, unique in the pipeline.",
     "    preserve (bool, default False): keep the node though nothing uses its outputs.",
     "    bytes_per_sample_hint (list of int, default [0]): no effect.",

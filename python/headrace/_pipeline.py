@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -42,7 +43,7 @@ class Pipeline(PipelineFacts):
     Args:
         batch_size: most samples in a batch.
         num_threads: workers; None: as many as this process may use CPUs.
-        device_id: accepted; this build runs on the CPU.
+        device_id: GPU of operators with device "gpu" or "mixed"; None: PyTorch's current one, or the first.
         seed: of all random numbers; None draws one at random (or takes the checkpoint's).
         exec_pipelined, exec_async: False keeps one iteration in flight only.
         prefetch_queue_depth: iterations in flight; or ``{"cpu_size": a, "gpu_size": b}``.
@@ -57,6 +58,7 @@ class Pipeline(PipelineFacts):
         on_error: "raise"; "replace" a bad sample by another one; "skip" it, so that batches become shorter.
         fuse: False runs every operator by itself: the same bytes, slower.
         strict: damage that a decoder survives is an error.
+        device_memory_limit: bytes that outputs, scratch and staging may take of the GPU's memory; 0: no limit.
         host_memory_limit: bytes that outputs and read-ahead may hold; 0: three quarters of memory.
         read_ahead_limit: bytes of files to read before they are needed; 0: 64 MiB.
         max_image_pixels: larger pictures are errors; 0: 2 ** 28.
@@ -100,6 +102,7 @@ class Pipeline(PipelineFacts):
         fuse: bool = True,
         strict: bool = False,
         host_memory_limit: int = 0,
+        device_memory_limit: int = 0,
         read_ahead_limit: int = 0,
         max_image_pixels: int = 0,
         index_memory_limit: int | None = None,
@@ -159,6 +162,7 @@ class Pipeline(PipelineFacts):
             "fuse": fuse,
             "strict": strict,
             "host_memory_limit": integers["host_memory_limit"],
+            "device_memory_limit": integers["device_memory_limit"],
             "read_ahead_limit": integers["read_ahead_limit"],
             "max_image_pixels": integers["max_image_pixels"],
             "index_memory_limit": integers["index_memory_limit"],
@@ -300,6 +304,9 @@ class Pipeline(PipelineFacts):
             raise ValueError("The pipeline has no batch_size.")
         self._complete_graph()
         self._declare_checks()
+        device = self._find_device()
+        for source in self._sources:
+            source.device_id = max(device, 0) if source.device == "gpu" else -1
         core = _core.Pipeline(
             self._graph.core,
             self._max_batch_size,
@@ -307,6 +314,7 @@ class Pipeline(PipelineFacts):
             prefetch_queue_depth=self._depth(),
             seed=-1 if self._seed is None else self._seed,
             set_affinity=bool(self._set_affinity),
+            device_id=device,
             checkpoint=self._engine_state,
             **{name: value for name, value in self._options.items() if value is not None},
         )
@@ -314,6 +322,25 @@ class Pipeline(PipelineFacts):
         self._pid = os.getpid()
         self._core = core
         _live.add(self)
+
+    def _find_device(self) -> int:
+        """The GPU for the engine, -1 for none; from now on `device_id` says so, too."""
+        if self.device_id is None and any(i.device != "cpu" for i in self._graph.numbers):
+            torch = sys.modules.get("torch")
+            running = torch is not None and torch.cuda.is_initialized()
+            self._device_id = torch.cuda.current_device() if torch and running else 0
+        return -1 if self.device_id is None else max(self.device_id, -1)
+
+    def _require_exec_dynamic(self, message: str) -> None:
+        if self._exec_dynamic:
+            return
+        if self._exec_separated:
+            reason = "is not compatible with separated CPU/GPU queues"
+        elif not self._exec_async or not self._exec_pipelined:
+            reason = "requires `exec_async` and `exec_pipelined` to be enabled"
+        else:
+            reason = "was explicitly disabled in this pipeline"
+        raise RuntimeError(f"{message}the dynamic executor, which {reason}.")
 
     def _depth(self) -> int:
         return max(self._cpu_queue_size, self._gpu_queue_size) if self._exec_pipelined else 1
@@ -342,7 +369,7 @@ class Pipeline(PipelineFacts):
                 ``exec_pipelined=False``.
 
         Returns:
-            A tuple of `TensorListCPU`.
+            A tuple of `TensorListCPU` and `TensorListGPU`.
 
         Raises:
             StopIteration: the data are at their end; `reset` starts the next epoch.
@@ -585,8 +612,11 @@ class Pipeline(PipelineFacts):
 
         Args:
             data_node: the node, or its name.
-            data: array with the batch in dimension 0, list of arrays, or `TensorListCPU`.
+            data: array with the batch in dimension 0, list of arrays, or `TensorListCPU`; for a source with
+                device "gpu" also arrays in GPU memory and `TensorListGPU`.
             layout: of a sample; None: the node's, or the data's.
+            cuda_stream: which arrays in GPU memory are used on; None: PyTorch's or CuPy's current one.
+            use_copy_kernel: of no effect.
 
         Raises:
             KeyError: no such source.
@@ -596,7 +626,10 @@ class Pipeline(PipelineFacts):
         if isinstance(data_node, str):
             source = self._input(data_node)
         elif isinstance(data_node, DataNode):
-            source = self._input(data_node.source.name)
+            made = data_node.source
+            while made.op in ("_to_gpu", "_to_cpu"):  # node.gpu() stands for the node
+                made = made.inputs[0].source
+            source = self._input(made.name)
         else:
             raise TypeError(f"Expected a node or its name, not {type(data_node).__name__}.")
         if source.callback is not None:
@@ -605,8 +638,8 @@ class Pipeline(PipelineFacts):
                 "specified."
             )
         if layout is not None:
-            data = _with_layout(data, layout, not source.no_copy)
-        batches = source.prepare([data], self._max_batch_size)
+            data = _with_layout(source, data, layout, cuda_stream)
+        batches = source.prepare([data], self._max_batch_size, cuda_stream)
         with self._lock:
             source.queue.append(batches)
             self._flush()
@@ -736,10 +769,11 @@ def _close_all() -> None:
         pipeline.close()
 
 
-def _with_layout(data: Any, layout: str, copy: bool) -> Any:
+def _with_layout(source: Any, data: Any, layout: str, stream: Any) -> Any:
     from headrace.external_source import make_batch
 
-    return make_batch(data, layout, copy)
+    copy = not source.no_copy
+    return make_batch(data, layout, copy, source.label, source.device_id, stream)
 
 
 def _has_node(value: Any) -> bool:

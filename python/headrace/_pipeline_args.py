@@ -14,7 +14,7 @@ from headrace.types import DALIDataType
 
 
 class StreamPolicy(enum.Enum):
-    """How CUDA streams are given to operators; no effect on the CPU."""
+    """How CUDA streams are given to operators; of no effect: an iteration has a stream of its own."""
 
     SINGLE = 1
     PER_BACKEND = 2
@@ -22,7 +22,7 @@ class StreamPolicy(enum.Enum):
 
 
 class OperatorConcurrency(enum.Enum):
-    """Which operators may run at once; no effect on the CPU."""
+    """Which operators may run at once; of no effect: iterations overlap."""
 
     NONE = 0
     BACKEND = 1
@@ -41,6 +41,7 @@ _INTEGERS = {
     "default_cuda_stream_priority": (None, _INT64),
     "py_num_workers": (0, _INT32),
     "host_memory_limit": (0, _INT64),
+    "device_memory_limit": (0, _INT64),
     "read_ahead_limit": (0, _INT64),
     "max_image_pixels": (0, _INT64),
     "index_memory_limit": (0, _INT64),

@@ -21,6 +21,7 @@ def to_bytes(pipeline: Any) -> bytes:
             "params": _parameters(pipeline),
             "readers": pipeline._readers,
             "inputs": {name: source.node for name, source in pipeline._inputs.items()},
+            "gpu_inputs": [n for n, source in pipeline._inputs.items() if source.device == "gpu"],
             "outputs": pipeline._output_count,
             "sinks": len(pipeline._sinks),
             "graph": pipeline._graph.core.serialize().decode("utf-8", "surrogateescape"),
@@ -60,6 +61,7 @@ def from_bytes(cls: Any, text: Any, kwargs: dict[str, Any]) -> Any:
         graph = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
         readers = {str(name): int(node) for name, node in stored["readers"].items()}
         inputs = {str(name): int(node) for name, node in stored["inputs"].items()}
+        on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
         outputs, sinks = int(stored["outputs"]), int(stored["sinks"])
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError, RuntimeError) as error:
         raise RuntimeError(f"Not a serialized pipeline: {error}") from error
@@ -72,11 +74,11 @@ def from_bytes(cls: Any, text: Any, kwargs: dict[str, Any]) -> Any:
     pipeline._sinks = [DataNode("sink")] * sinks
     pipeline._readers = readers
     for name, node in inputs.items():
-        _add_input(pipeline, name, node)
+        _add_input(pipeline, name, node, "gpu" if name in on_gpu else "cpu")
     return pipeline
 
 
-def _add_input(pipeline: Any, name: str, node: int) -> None:
+def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
     from headrace.external_source import Source
 
     outputs = pipeline._graph.core.node_outputs(node)
@@ -94,6 +96,7 @@ def _add_input(pipeline: Any, name: str, node: int) -> None:
         ndim=None,
         no_copy=False,
         repeat_last=False,
+        device=device,
     )
     source.node = node
     pipeline._sources.append(source)

@@ -68,26 +68,46 @@ class DataNode:
     # ---- devices and facts ----
 
     def gpu(self) -> DataNode:
-        """The data on the GPU.
+        """The data on the GPU: this node, if they are there already."""
+        from headrace import _graph
+
+        if self.device == "gpu":
+            return self
+        if getattr(self.source, "op", None) == "_to_cpu":
+            node: DataNode = self.source.inputs[0]
+            return node
+        return _graph.transfer("_to_gpu", self)
+
+    def cpu(self) -> DataNode:
+        """The data on the CPU: this node, if they are there already.
 
         Raises:
-            RuntimeError: this build has no GPU support.
+            RuntimeError: the pipeline was made without the dynamic executor.
         """
         from headrace import _graph
 
-        raise RuntimeError(f"{self.name}.gpu() ({_graph.user_line()}): {_graph.NO_GPU}.")
-
-    def cpu(self) -> DataNode:
-        """The data on the CPU: this node."""
-        return self
+        if self.device == "cpu":
+            return self
+        pipeline = _graph.current_pipeline()
+        if pipeline is not None:
+            pipeline._require_exec_dynamic(
+                "This pipeline doesn't support transition from GPU to CPU.\n"
+                "GPU->CPU transitions require "
+            )
+        if getattr(self.source, "op", None) == "_to_gpu":
+            node: DataNode = self.source.inputs[0]
+            return node
+        return _graph.transfer("_to_cpu", self)
 
     def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
         """Shapes of the samples, INT64 unless `dtype` says otherwise."""
-        return _hidden("_shape", "shape()", self, dtype=dtype, device=device)
+        node = _hidden("_shape", "shape()", self, dtype=dtype, device="cpu")
+        return node.gpu() if device == "gpu" else node
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
         """`"source_info"` or `"layout"` of the samples, as UINT8 tensors."""
-        return _hidden("get_property", "property()", self, key=key, device=device)
+        node = _hidden("get_property", "property()", self, key=key, device="cpu")
+        return node.gpu() if device == "gpu" else node
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
         """Where the samples came from, as UINT8 tensors."""
@@ -248,7 +268,8 @@ def _scalar(operand: Any) -> types.ScalarConstant:
 
 
 def arithmetic(op: str, *operands: Any) -> DataNode:
-    """A node that computes `op` of one or two operands. Numbers are constants; arrays become nodes.
+    """A node that computes `op` of one or two operands, on the GPU if one of them is there. Numbers are
+    constants; arrays become nodes.
 
     Raises:
         TypeError: an operand that is neither.
@@ -281,4 +302,8 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
             args["fvalue"] = float(number.value)
         else:
             args["ivalue"] = int(number.value)
-    return _graph.Instance("_arithmetic", inputs, args, {}, None, False, "Arithmetic").nodes()[0]
+    device = _graph.choose_device(inputs)
+    if device == "gpu":
+        inputs = [node.gpu() for node in inputs]
+    instance = _graph.Instance("_arithmetic", inputs, args, {}, None, False, "Arithmetic", device)
+    return instance.nodes()[0]

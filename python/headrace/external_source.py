@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import _core, _graph, types
 from headrace.data_node import DataNode
-from headrace.tensors import TensorListCPU
+from headrace.tensors import TensorListCPU, TensorListGPU
 
 __all__ = ["ExternalSource", "external_source"]
 
@@ -121,26 +121,54 @@ def _check_sample(sample: Any) -> None:
         )
 
 
+def _current_stream(data: Any) -> Any:
+    """The stream that an array in GPU memory is used on, None where its library does not tell."""
+    array = data[0] if isinstance(data, (list, tuple)) and data else data
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch" and array.is_cuda:
+        import torch
+
+        return torch.cuda.current_stream(array.device)
+    if library == "cupy":
+        import cupy
+
+        return cupy.cuda.get_current_stream()
+    return None
+
+
 def make_batch(
-    data: Any, layout: str | None, copy: bool, label: str = "external_source"
+    data: Any,
+    layout: str | None,
+    copy: bool,
+    label: str = "external_source",
+    device: int = -1,
+    stream: Any = None,
 ) -> _core.Batch:
     """A batch of what the user gave: a batch, a list of samples, or an array with the batch in dimension 0.
 
+    Args:
+        device: the GPU that it goes to, or -1.
+        stream: that arrays in GPU memory are used on; None: their library's current one.
+
     Raises:
-        RuntimeError: data that are no batch, or samples of different types or numbers of dimensions.
+        RuntimeError: data that are no batch, or samples of different types or numbers of dimensions; data
+            on another device.
     """
     layout = layout or None
+    made: type[_core.Batch] = TensorListCPU if device < 0 else TensorListGPU
+    if stream is None and device >= 0:
+        stream = _current_stream(data)
     try:
         if isinstance(data, _core.Batch):
-            if layout is None and not copy:
+            if layout is None and not copy and (data._device >= 0) == (device >= 0):
                 return data
-            return _core.make_batch(TensorListCPU, list(data), layout, copy)
+            return _core.make_batch(made, list(data), layout, copy, stream, device)
         if isinstance(data, (list, tuple)):
             for sample in data:
                 _check_sample(sample)
-            return _core.make_batch(TensorListCPU, data, layout, copy)
+            return _core.make_batch(made, data, layout, copy, stream, device)
         _check_sample(data)
-        return _core.make_batch_dense(TensorListCPU, data, layout, copy)
+        return _core.make_batch_dense(made, data, layout, copy, stream, device)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise RuntimeError(f"{label}: {error}") from error
 
@@ -166,6 +194,8 @@ class Source:
         ndim: Any,
         no_copy: bool,
         repeat_last: bool,
+        device: str = "cpu",
+        cuda_stream: Any = None,
     ) -> None:
         self.callback: Callable[..., Any] | None = None
         self.takes_argument = False
@@ -182,6 +212,9 @@ class Source:
         self.ndims = _each(ndim, outputs, "ndim")
         self.no_copy = no_copy
         self.repeat_last = repeat_last
+        self.device = device
+        self.device_id = -1  # of the pipeline, where `device` is "gpu"
+        self.cuda_stream = cuda_stream
         self.node = -1
         self.label = "external_source"
         self.iteration = 0
@@ -244,14 +277,17 @@ class Source:
                 )
         return list(data) if self.batch else list(map(list, zip(*data, strict=True)))
 
-    def prepare(self, columns: Sequence[Any], max_batch: int) -> list[_core.Batch]:
+    def prepare(
+        self, columns: Sequence[Any], max_batch: int, stream: Any = None
+    ) -> list[_core.Batch]:
         """Checked batches, one an output.
 
         Raises:
             RuntimeError: more samples than the pipeline takes, none, or not what was declared.
         """
+        stream = self.cuda_stream if stream is None else stream
         batches = [
-            make_batch(data, self.layouts[k], not self.no_copy, self.label)
+            make_batch(data, self.layouts[k], not self.no_copy, self.label, self.device_id, stream)
             for k, data in enumerate(columns)
         ]
         for k, batch in enumerate(batches):
@@ -268,6 +304,10 @@ class Source:
             raise RuntimeError(
                 f"{self.label}: a batch of {len(batch)} samples; expected 1 to {max_batch} (the pipeline's "
                 "batch size)."
+            )
+        if batch._device != self.device_id:
+            raise RuntimeError(
+                f"{self.label}: data on the GPU {batch._device}; the pipeline runs on {self.device_id}."
             )
         dtype, ndim = self.dtypes[k], self.ndims[k]
         if dtype is not None and batch._dtype != int(dtype):
@@ -307,7 +347,7 @@ class ExternalSource:
     Raises:
         ValueError: arguments that exclude each other, or one given twice.
         TypeError: `source` is none.
-        RuntimeError: ``num_outputs`` with a name; GPU.
+        RuntimeError: ``num_outputs`` with a name.
         NotImplementedError: ``parallel=True``.
     """
 
@@ -372,7 +412,8 @@ def _check_outputs(count: Any) -> None:
 def _make_node(
     source: Any, num_outputs: int | None, cycle: Any, name: str | None, args: dict[str, Any]
 ) -> DataNode | list[DataNode]:
-    _graph.check_device(args.get("device"), "ExternalSource")
+    device = args.get("device") or "cpu"
+    _graph.check_device(device, "ExternalSource")
     if args.get("parallel"):
         raise NotImplementedError(
             "external_source(parallel=True) is not part of this version of Headrace: it comes later. "
@@ -408,6 +449,8 @@ def _make_node(
         args.get("ndim"),
         bool(args.get("no_copy")),
         bool(args.get("repeat_last")),
+        device,
+        args.get("cuda_stream"),
     )
     constants: dict[str, Any] = {}
     if num_outputs is not None:
@@ -416,7 +459,14 @@ def _make_node(
         if args.get(key) is not None and not isinstance(args[key], (list, tuple)):
             constants[key] = args[key]
     instance = _graph.Instance(
-        "external_source", [], constants, {}, name, bool(args.get("preserve")), "ExternalSource"
+        "external_source",
+        [],
+        constants,
+        {},
+        name,
+        bool(args.get("preserve")),
+        "ExternalSource",
+        device,
     )
     instance.source = feeder
     feeder.label = f"external_source '{instance.name}' ({instance.origin})"
@@ -461,7 +511,7 @@ def external_source(
         cycle: for iterables: None, False, "no": end once; True, "quiet": start over; "raise": end the epoch,
             then start over.
         name: of the node, for `feed_input`.
-        device: "cpu".
+        device: "cpu", or "gpu": the batches are on the GPU, or are copied there.
         layout: of a sample, one letter a dimension; with `num_outputs` also a list.
         dtype: element type that the data must have; with `num_outputs` also a list.
         ndim: number of dimensions that samples must have; with `num_outputs` also a list.
@@ -469,9 +519,10 @@ def external_source(
             `TensorListCPU`. False: single samples. Fewer samples make the batch of the whole pipeline smaller.
         repeat_last: without source: the last batch again when no other was fed.
         parallel: True is refused: it comes later.
+        cuda_stream: which arrays in GPU memory are used on; None: PyTorch's or CuPy's current one.
         no_copy: hold on to the user's memory instead of copying it.
         batch_info: the callable takes a `BatchInfo`.
-        cuda_stream, use_copy_kernel, blocking, bytes_per_sample_hint: no effect.
+        use_copy_kernel, blocking, bytes_per_sample_hint: no effect.
         prefetch_queue_depth: only for parallel sources.
         preserve: keep the node though nothing uses it.
 
@@ -481,7 +532,7 @@ def external_source(
     Raises:
         ValueError: arguments that exclude each other.
         TypeError: `source` is none.
-        RuntimeError: ``num_outputs`` with a name; GPU.
+        RuntimeError: ``num_outputs`` with a name.
         NotImplementedError: ``parallel=True``.
     """
     args = {
@@ -489,6 +540,7 @@ def external_source(
         "layout": layout,
         "dtype": dtype,
         "ndim": ndim,
+        "cuda_stream": cuda_stream,
         "batch": batch,
         "repeat_last": repeat_last,
         "parallel": parallel,

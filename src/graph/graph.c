@@ -88,6 +88,37 @@ static hr_status inputs_set(const hr_graph *graph, hr_node *node, const hr_node_
     return HR_STATUS_OK;
 }
 
+static bool on_gpu(const hr_graph *graph, hr_edge edge)
+{
+    return strcmp(graph->nodes[edge.node]->device, "cpu") != 0;
+}
+
+/* Whether the inputs lie where the node needs them: a device's operator on the device, but for
+ * those of "mixed" and what moves data; per-sample arguments on the host. */
+static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    uint32_t flags = node->def->flags;
+    bool gpu =
+        (strcmp(node->device, "gpu") == 0 && !(flags & HR_OP_TO_DEVICE)) || (flags & HR_OP_TO_HOST);
+    for (int32_t i = 0; i < node->input_count && !(flags & HR_OP_ANYWHERE); i++)
+        if (on_gpu(graph, node->inputs[i]) != gpu)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s: input %d for %s operator is on the incompatible device \"%s\"; "
+                           "valid device is \"%s\": use .%s()",
+                           hr_node_text(node, text, sizeof(text)), i, node->device,
+                           gpu ? "cpu" : "gpu", gpu ? "gpu" : "cpu", gpu ? "gpu" : "cpu");
+    for (int32_t i = 0; i < node->arg_input_count; i++)
+        if (on_gpu(graph, node->arg_inputs[i].edge))
+            return hr_fail(
+                error, HR_STATUS_VALUE,
+                "%s: argument \"%s\" is on the invalid device \"gpu\": arguments must be "
+                "on the CPU",
+                hr_node_text(node, text, sizeof(text)),
+                node->def->args[node->arg_inputs[i].arg].name);
+    return HR_STATUS_OK;
+}
+
 /* "__resize_3" where the user gave none; never one that is taken. */
 static hr_status name_set(const hr_graph *graph, hr_node *node, hr_error *error)
 {
@@ -129,6 +160,7 @@ static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_d
                  node->def->args[node->arg_inputs[i].arg].name);
         HR_TRY(edge_check(graph, node, node->arg_inputs[i].edge, what, error));
     }
+    HR_TRY(devices_check(graph, node, error));
     node->output_count = node->def->out_count;
     if (node->output_count < 0)
         node->output_count = node->def->outputs(node->args, node->input_count);

@@ -128,8 +128,8 @@ def test_wrong_cycles_and_sources():
         fn.external_source(source=lambda: 0, num_outputs=2, name="x")
     with pytest.raises(NotImplementedError, match="parallel"):
         fn.external_source(source=lambda i: batch(i), parallel=True)
-    with pytest.raises(RuntimeError, match="GPU"):
-        fn.external_source(device="gpu")
+    with pytest.raises(ValueError, match="tpu"):
+        fn.external_source(device="tpu")
     with pytest.raises(KeyError):
         ops.ExternalSource(foo=1)
     pipe = pipe_of(source=generate())

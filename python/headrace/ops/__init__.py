@@ -43,7 +43,9 @@ class Operator:
         for name in kwargs:
             if self._init_args.get(name) is not None and name not in ("name", "device"):
                 raise ValueError(f"The argument `{name}` was already specified in __init__.")
-        return _graph.call(self._op, self._op.class_name, inputs, {**self._init_args, **kwargs})
+        given = {**self._init_args, **kwargs}
+        given["device"] = given.get("device") or "cpu"  # never where the inputs are
+        return _graph.call(self._op, self._op.class_name, inputs, given)
 
 
 class _Missing:
@@ -54,7 +56,7 @@ class _Missing:
 
 
 class Compose:
-    """Operators one behind the other: each takes what the one before gave."""
+    """Operators one behind the other: each takes what the one before gave, moved to the GPU where it runs there."""
 
     def __init__(self, op_list: Sequence[Any]) -> None:
         if not op_list:
@@ -64,7 +66,11 @@ class Compose:
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         outputs: Any = inputs
         for op in self._ops:
-            outputs = op(*outputs, **kwargs) if isinstance(outputs, (tuple, list)) else op(outputs)
+            if not isinstance(outputs, (tuple, list)):
+                outputs = (outputs,)
+            if getattr(op, "device", None) == "gpu":
+                outputs = [node.gpu() if hasattr(node, "gpu") else node for node in outputs]
+            outputs = op(*outputs, **kwargs)
             kwargs = {}
         return outputs
 

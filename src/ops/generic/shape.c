@@ -35,7 +35,7 @@ const hr_op_def hr_op_shape = {
     .name = "_shape",
     .doc = "The extents of the input, a tensor of shape (dimensions,).",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
     .args = shape_arg_defs,
     .args_size = sizeof(shape_args),
     .in = {{.name = "data"}},
