@@ -29,6 +29,7 @@ static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error
     out->minor = properties.minor;
     out->multiprocessors = properties.multiProcessorCount;
     out->memory = properties.totalGlobalMem;
+    HR_CUDA_TRY(cudaDeviceGetPCIBusId(out->pci, sizeof out->pci, device));
     return HR_STATUS_OK;
 }
 

@@ -63,6 +63,11 @@ int32_t hr_device_id(const hr_device *d)
     return d->id;
 }
 
+const hr_cuda_info *hr_device_info(const hr_device *d)
+{
+    return &d->info;
+}
+
 const hr_cuda_op *hr_device_op(const hr_device *d, const char *name)
 {
     for (const hr_cuda_op *const *op = d->module->ops; *op; op++)

@@ -18,6 +18,7 @@ hr_status hr_device_create(hr_device **out, int32_t id, size_t memory_limit, hr_
 void hr_device_unref(hr_device *d); /* buffers and launches hold references too */
 const hr_cuda_module_def *hr_device_module(const hr_device *d);
 int32_t hr_device_id(const hr_device *d);
+const hr_cuda_info *hr_device_info(const hr_device *d);
 const hr_cuda_op *hr_device_op(const hr_device *d, const char *name); /* NULL: has none */
 
 /* Counted memory of the device, usable in the order of `stream`. */

@@ -15,13 +15,14 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 3
+#define HR_CUDA_ABI_VERSION 4
 
 typedef struct hr_cuda_info {
     char name[256];
     int32_t major, minor; /* compute capability */
     int32_t multiprocessors;
     size_t memory; /* bytes */
+    char pci[32];  /* bus address, as NVML takes it */
 } hr_cuda_info;
 
 /* Where kernels are queued. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Which CPU a worker runs on. A mask ("3,5,6,10": worker i on the i-th CPU) rules; workers beyond
- * it, and all workers without one, are spread over the cores that the process may use, by hwloc
- * where that is installed. */
+ * it, and all workers without one, are spread over the cores that the process may use: those near
+ * the GPU, by NVML, if the pipeline has one; cores are told from CPUs by hwloc. Both libraries are
+ * opened where they are installed. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <hwloc.h>
 #endif
 
-#include "exec/exec.h"
+#include "exec/device_stage.h"
 
 /* Puts the mask's numbers in front of `cpu`. */
 static hr_status apply_mask(const char *mask, int *cpu, int32_t count, hr_error *error)
@@ -61,49 +62,94 @@ static bool load_hwloc(hwloc_api *api)
            api->first;
 }
 
-/* First logical CPU of the i-th core: two workers share a core only when all have one. */
-static void core_cpus(int *cpu, int32_t count)
+/* Leaves one CPU of every core that has several in `set`. */
+static void one_a_core(cpu_set_t *set)
 {
     hwloc_api api;
     hwloc_topology_t topology;
+    cpu_set_t first;
+    CPU_ZERO(&first);
     if (!load_hwloc(&api) || api.init(&topology) != 0)
         return;
     if (api.load(topology) == 0) {
         int depth = api.by_type(topology, HWLOC_OBJ_CORE);
         unsigned cores = depth >= 0 ? api.count(topology, depth) : 0;
-        for (int32_t i = 0; i < count && cores > 0; i++)
-            cpu[i] = api.first(api.object(topology, depth, (unsigned)i % cores)->cpuset);
+        for (unsigned i = 0; i < cores; i++) {
+            int cpu = api.first(api.object(topology, depth, i)->cpuset);
+            if (cpu >= 0 && cpu < CPU_SETSIZE)
+                CPU_SET(cpu, &first);
+        }
     }
     api.destroy(topology);
+    CPU_AND(&first, &first, set);
+    if (CPU_COUNT(&first) > 0)
+        *set = first;
 }
 #else
-static void core_cpus(int *cpu, int32_t count)
+static void one_a_core(cpu_set_t *set)
 {
-    (void)cpu;
-    (void)count;
+    (void)set;
 }
 #endif
 
-/* The i-th CPU that the process may use, going round. */
-static int allowed_cpu(int32_t i)
+/* NVML's few functions; a device is an opaque pointer, 0 is success. */
+typedef struct nvml_api {
+    int (*init)(void);
+    int (*by_pci)(const char *, void **);
+    int (*affinity)(void *, unsigned, unsigned long *);
+    int (*shutdown)(void);
+} nvml_api;
+
+static bool load_nvml(nvml_api *api)
 {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof(set), &set) != 0 || CPU_COUNT(&set) == 0)
-        return -1;
-    int32_t left = i % CPU_COUNT(&set);
-    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &set) && left-- == 0)
-            return cpu;
-    return -1;
+    void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return false;
+    *(void **)&api->init = dlsym(lib, "nvmlInit_v2");
+    *(void **)&api->by_pci = dlsym(lib, "nvmlDeviceGetHandleByPciBusId_v2");
+    *(void **)&api->affinity = dlsym(lib, "nvmlDeviceGetCpuAffinity");
+    *(void **)&api->shutdown = dlsym(lib, "nvmlShutdown");
+    return api->init && api->by_pci && api->affinity && api->shutdown;
 }
 
-hr_status hr__affinity_choose(int *cpu, int32_t count, hr_error *error)
+/* Leaves the CPUs near the GPU in `set`, if any of them is in it. */
+static void near_gpu(const char *pci, cpu_set_t *set)
+{
+    enum { BITS = 8 * sizeof(unsigned long), WORDS = CPU_SETSIZE / BITS };
+    nvml_api api;
+    void *device;
+    unsigned long words[WORDS] = {0};
+    cpu_set_t near;
+    CPU_ZERO(&near);
+    if (!load_nvml(&api) || api.init() != 0)
+        return;
+    if (api.by_pci(pci, &device) == 0 && api.affinity(device, WORDS, words) == 0)
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+            if (words[cpu / BITS] >> cpu % BITS & 1)
+                CPU_SET(cpu, &near);
+    api.shutdown();
+    CPU_AND(&near, &near, set);
+    if (CPU_COUNT(&near) > 0)
+        *set = near;
+}
+
+hr_status hr__affinity_choose(const hr_pipeline *p, int *cpu, int32_t count, hr_error *error)
 {
     const char *mask = getenv("HEADRACE_AFFINITY_MASK");
     mask = mask && mask[0] ? mask : getenv("DALI_AFFINITY_MASK");
-    for (int32_t i = 0; i < count; i++)
-        cpu[i] = allowed_cpu(i);
-    core_cpus(cpu, count);
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        CPU_ZERO(&set);
+    if (p->device)
+        near_gpu(hr_device_info(p->device)->pci, &set);
+    one_a_core(&set);
+    for (int32_t i = 0, at = -1; i < count; i++) {
+        cpu[i] = -1;
+        for (int tries = 0; tries < CPU_SETSIZE && cpu[i] < 0; tries++) {
+            at = (at + 1) % CPU_SETSIZE;
+            cpu[i] = CPU_ISSET(at, &set) ? at : -1;
+        }
+    }
     return mask ? apply_mask(mask, cpu, count, error) : HR_STATUS_OK;
 }
 

@@ -161,7 +161,7 @@ static hr_status pin_workers(hr_pipeline *p, hr_error *error)
     int *cpu = hr_calloc((size_t)p->worker_count, sizeof(*cpu), error);
     if (!cpu)
         return HR_STATUS_NO_MEMORY;
-    hr_status status = hr__affinity_choose(cpu, p->worker_count, error);
+    hr_status status = hr__affinity_choose(p, cpu, p->worker_count, error);
     for (int32_t i = 0; i < p->worker_count; i++)
         p->workers[i].cpu = cpu[i];
     hr_free(cpu);

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Stages on a device, over the fake module: data that goes there and back, and calls that fail. */
 #include <dlfcn.h>
+#include <sched.h>
 
 #include "../gpu/fake_module.h"
 #include "exec/fixture.h"
@@ -40,7 +41,8 @@ static hr_status add(hr_graph *g, const char *op, const char *device, hr_edge in
 
 /* Outputs: the files' bytes and the labels on the CPU; the bytes on the device; the labels there
  * and back, twice. */
-static hr_status open_pipeline(const fixture *f, int threads, hr_pipeline **out, hr_error *error)
+static hr_status open_pipeline(const fixture *f, int threads, bool set_affinity, hr_pipeline **out,
+                               hr_error *error)
 {
     hr_graph *g;
     int32_t reader;
@@ -71,6 +73,7 @@ static hr_status open_pipeline(const fixture *f, int threads, hr_pipeline **out,
     options.num_threads = threads;
     options.seed = 7;
     options.device_id = 0;
+    options.set_affinity = set_affinity;
     if (status == HR_STATUS_OK)
         status = hr_pipeline_create(out, g, &options, error);
     hr_graph_destroy(g);
@@ -112,7 +115,7 @@ TEST(there_and_back)
     for (int threads = 1; threads <= 3; threads += 2) {
         hr_pipeline *p = NULL;
         hr_outputs *last = NULL;
-        CHECK_OK(open_pipeline(&f, threads, &p, &error), error);
+        CHECK_OK(open_pipeline(&f, threads, false, &p, &error), error);
         for (int i = 0; p && i < 20; i++) {
             hr_outputs_unref(last);
             last = NULL;
@@ -169,7 +172,7 @@ TEST(calls_that_fail)
             int failures = 0;
             sprintf(spec, "%s:%d+", kinds[k], n);
             fail_at(spec);
-            failures += open_pipeline(&f, 2, &p, &error) != HR_STATUS_OK;
+            failures += open_pipeline(&f, 2, false, &p, &error) != HR_STATUS_OK;
             for (int i = 0; p && i < 30 && failures == 0; i++) {
                 hr_outputs *o = NULL;
                 failures += hr_pipeline_run(p, -1, &o, &error) != HR_STATUS_OK;
@@ -181,6 +184,51 @@ TEST(calls_that_fail)
             CHECK(failures > 0 || n > 1);
             CHECK(alive() == 0);
         }
+    }
+    fixture_remove(&f);
+}
+
+/* Threads of this process that may run on CPU `cpu` only. */
+static int pinned_threads(int cpu)
+{
+    int count = 0;
+    DIR *dir = opendir("/proc/self/task");
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        cpu_set_t set;
+        if (atoi(e->d_name) > 0 && sched_getaffinity(atoi(e->d_name), sizeof(set), &set) == 0)
+            count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
+    }
+    if (dir)
+        closedir(dir);
+    return count;
+}
+
+/* Every worker runs near the GPU, whichever CPU that is. */
+TEST(workers_run_near_the_gpu)
+{
+    fixture f;
+    cpu_set_t set;
+    hr_error error = {0};
+    fake_find();
+    fixture_make(&f, FILES);
+    CHECK(sched_getaffinity(0, sizeof(set), &set) == 0);
+    CHECK(dlopen(HR_FAKE_NVML, RTLD_NOW | RTLD_GLOBAL) != NULL);
+    for (int cpu = 0; cpu < 2; cpu++) {
+        char text[16];
+        int pinned = 0;
+        hr_pipeline *p = NULL;
+        hr_outputs *o = NULL;
+        if (!CPU_ISSET(cpu, &set))
+            continue;
+        sprintf(text, "%d", cpu);
+        setenv("HEADRACE_NEAR_CPU", text, 1);
+        CHECK_OK(open_pipeline(&f, 3, true, &p, &error), error);
+        CHECK_OK(hr_pipeline_run(p, -1, &o, &error), error);
+        hr_outputs_unref(o);
+        for (int i = 0; i < 200 && pinned < 3; i++, usleep(1000)) /* they pin themselves */
+            pinned = pinned_threads(cpu);
+        CHECK(pinned >= 3); /* and the threads of streams that they made */
+        hr_pipeline_destroy(p);
     }
     fixture_remove(&f);
 }

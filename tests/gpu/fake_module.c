@@ -537,7 +537,8 @@ static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error
     *out = (hr_cuda_info){.name = "Threads that pretend",
                           .major = 9,
                           .multiprocessors = 4,
-                          .memory = (size_t)settings.memory};
+                          .memory = (size_t)settings.memory,
+                          .pci = "0000:01:00.0"};
     return HR_STATUS_OK;
 }
 

@@ -25,6 +25,7 @@ class Device(c.Structure):
         ("minor", c.c_int32),
         ("multiprocessors", c.c_int32),
         ("memory", c.c_size_t),
+        ("pci", c.c_char * 32),
     )
 
 
@@ -45,7 +46,7 @@ def test_entry() -> None:
     library = c.CDLL(PATH)
     library.hr_cuda_module.restype = c.POINTER(Module)
     module = library.hr_cuda_module().contents
-    assert (module.abi, module.struct_size) == (3, c.sizeof(Module))
+    assert (module.abi, module.struct_size) == (4, c.sizeof(Module))
     count = c.c_int32(-1)
     assert module.device_count(c.byref(count), None) == 0
     assert count.value >= 0
