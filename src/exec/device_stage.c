@@ -211,39 +211,11 @@ static void *completion_main(void *context)
 
 /* ---- opening ---- */
 
-/* Whether a value lies on the device. */
-static bool made_there(const hr_node *node)
-{
-    return hr_node_on_device(node) && !(node->def->flags & HR_OP_TO_HOST);
-}
-
-/* A node's inputs must lie where it works; arguments, and the files of decoders, on the host. */
-static hr_status check_place(const hr_pipeline *p, const hr_node *node, hr_error *error)
-{
-    char text[512];
-    bool there = hr_node_on_device(node) && strcmp(node->device, "mixed") != 0 &&
-                 !(node->def->flags & HR_OP_TO_DEVICE);
-    for (int32_t k = 0; k < node->input_count; k++)
-        if (made_there(p->graph->nodes[node->inputs[k].node]) != there)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: input %d is on the %s, it must be on the %s",
-                           hr_node_text(node, text, sizeof(text)), k, there ? "CPU" : "GPU",
-                           there ? "GPU: use .gpu()" : "CPU: use .cpu()");
-    for (int32_t k = 0; k < node->arg_input_count; k++)
-        if (made_there(p->graph->nodes[node->arg_inputs[k].edge.node]))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: argument \"%s\" is on the GPU, arguments must be on the CPU",
-                           hr_node_text(node, text, sizeof(text)),
-                           node->def->args[node->arg_inputs[k].arg].name);
-    return HR_STATUS_OK;
-}
-
 /* What the device cannot do is said when the pipeline is built. */
 static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error *error)
 {
     char text[512];
     const hr_op_def *def = node->def;
-    HR_TRY(check_place(p, node, error));
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_SOURCE);
     bool view = (def->flags & HR_OP_VIEW) && !def->run_batch && node->output_count == 1;
     if (!hr_node_on_device(node) || moves || view || def->lower ||

@@ -17,7 +17,7 @@ hr_status fake_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count,
 {
     HR_TRY(fake_current(l, "program_run", error));
     HR_TRY(fake_call("program_run", error));
-    return fake_queue(
-        l->stream, &(fake_work){.run = run_programs, .from = programs.device, .count = count},
-        error);
+    return fake_queue(l->stream,
+                      &(fake_work){.run = run_programs, .from = programs.device, .count = count},
+                      error);
 }
