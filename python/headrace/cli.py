@@ -106,6 +106,22 @@ def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     demo.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
+def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    index = commands.add_parser(
+        "index",
+        help="make the indices of JPEG files ahead, in a folder for `Pipeline(index_cache=...)`",
+        description="Makes the indices of all JPEG files under a folder, so that the first epoch is as fast\n"
+        "as the others. What is there already is passed over: it may be stopped and started\n"
+        "again, and several may run at once.",
+        formatter_class=_Formatter,
+    )
+    index.add_argument("dir", metavar="DIR", help="folder with JPEG files, at any depth")
+    index.add_argument("--cache", metavar="FOLDER", required=True, help="where indices are kept")
+    index.add_argument("--bad", metavar="FILE", help="add the names of bad files to this one")
+    _threads(index)
+    index.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
 def _add_ops(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     ops = commands.add_parser(
         "ops",
@@ -140,7 +156,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for add in (_add_bench, _add_show, _add_ops, _add_doctor, _add_demo):
+    for add in (_add_bench, _add_show, _add_index, _add_ops, _add_doctor, _add_demo):
         add(commands)
     return parser
 

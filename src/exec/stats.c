@@ -94,9 +94,10 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
                    (long long)s.io.files, (long long)s.io.bytes, (long long)s.io.peak_bytes);
     hr_text_append(&t,
                    "\"index_files\": %lld, \"index_bytes\": %lld, \"index_hits\": %lld, "
-                   "\"index_misses\": %lld, \"index_refused\": %lld, \"index_unwritten\": %lld, ",
+                   "\"index_misses\": %lld, \"index_made\": %lld, \"index_refused\": %lld, "
+                   "\"index_unwritten\": %lld, ",
                    (long long)s.index.values, (long long)s.index.bytes, (long long)s.index.hits,
-                   (long long)s.index.misses, (long long)s.index.refused,
+                   (long long)s.index.misses, (long long)s.index.made, (long long)s.index.refused,
                    (long long)s.index.unwritten);
     hr_text_append(&t, "\"memory_bytes\": %zu, \"memory_peak_bytes\": %zu, \"operators\": [",
                    s.lent, s.peak);

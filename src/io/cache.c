@@ -43,7 +43,7 @@ struct hr_cache {
     const hr_kernels *kernels;
     size_t limit;
     atomic_size_t used;
-    atomic_int_least64_t hits, misses, refused, unwritten;
+    atomic_int_least64_t hits, misses, made, refused, unwritten;
     hr_cache_folder *folder;
 };
 
@@ -109,12 +109,13 @@ static void refuse(hr_cache *cache, slot *s)
     atomic_fetch_add(&cache->refused, 1);
 }
 
-/* Takes the value over, unless there is one as long already. */
-static void insert(hr_cache *cache, slot *fresh)
+/* Takes the value over, unless there is one as long already. True when there was none. */
+static bool insert(hr_cache *cache, slot *fresh)
 {
     part *p = part_of(cache, &fresh->key);
     pthread_mutex_lock(&p->lock);
     slot *s = p->capacity > 0 ? find(p->slots, p->capacity, &fresh->key) : NULL;
+    size_t before = p->count;
     if (s && s->size >= fresh->size) {
         drop_value(cache, fresh);
     } else if (s && s->size > 0) {
@@ -126,13 +127,21 @@ static void insert(hr_cache *cache, slot *fresh)
     } else {
         refuse(cache, fresh);
     }
+    bool first = p->count > before;
     pthread_mutex_unlock(&p->lock);
+    return first;
+}
+
+static slot placed(const hr_hash *key, const hr_cache_place *place)
+{
+    slot s = {.key = *key, .size = place->size, .file = place->file};
+    s.at.offset = place->offset;
+    return s;
 }
 
 static void on_found(void *context, const hr_hash *key, const hr_cache_place *place)
 {
-    slot s = {.key = *key, .size = place->size, .file = place->file};
-    s.at.offset = place->offset;
+    slot s = placed(key, place);
     insert(context, &s);
 }
 
@@ -234,7 +243,8 @@ void hr_cache_put(hr_cache *cache, const hr_hash *key, const void *value, size_t
     if (size == 0 || size > HR_CACHE_VALUE_MAX || (look_up(cache, key, NULL, &s) && s.size >= size))
         return;
     if (cache->folder && hr_cache_folder_append(cache->folder, key, value, size, &place)) {
-        on_found(cache, key, &place);
+        s = placed(key, &place);
+        atomic_fetch_add(&cache->made, insert(cache, &s));
         return;
     }
     atomic_fetch_add(&cache->unwritten, cache->folder != NULL);
@@ -248,7 +258,7 @@ void hr_cache_put(hr_cache *cache, const hr_hash *key, const void *value, size_t
         return;
     }
     memcpy(fresh.at.value, value, size);
-    insert(cache, &fresh);
+    atomic_fetch_add(&cache->made, insert(cache, &fresh));
 }
 
 void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out)
@@ -256,6 +266,7 @@ void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out)
     *out = (hr_cache_stats){.bytes = (int64_t)atomic_load(&cache->used),
                             .hits = atomic_load(&cache->hits),
                             .misses = atomic_load(&cache->misses),
+                            .made = atomic_load(&cache->made),
                             .refused = atomic_load(&cache->refused),
                             .unwritten = atomic_load(&cache->unwritten)};
     for (int i = 0; i < PARTS; i++) {

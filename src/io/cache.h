@@ -14,6 +14,7 @@ typedef struct hr_cache hr_cache;
 typedef struct hr_cache_stats {
     int64_t values, bytes; /* there are; memory that they take */
     int64_t hits, misses;
+    int64_t made;      /* put, where there was none */
     int64_t refused;   /* not kept: memory is full */
     int64_t unwritten; /* kept in memory alone: the folder could not take them */
 } hr_cache_stats;

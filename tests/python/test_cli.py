@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for args in ([], ["bench"], ["show"], ["ops"], ["doctor"], ["demo"]):
+    for args in ([], ["bench"], ["show"], ["index"], ["ops"], ["doctor"], ["demo"]):
         with pytest.raises(SystemExit) as ended:
             cli.main([*args, "--help"])
         assert ended.value.code == 0

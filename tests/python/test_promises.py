@@ -152,6 +152,9 @@ WRONG = [
     ("quarantine", [5, 1.5], TypeError),
     ("quarantine", ["a\0b"], ValueError),
     ("quarantine", ["/no/such/folder/file", "/"], RuntimeError),
+    ("index_cache", [5, 1.5], TypeError),
+    ("index_cache", ["a\0b", "/dev/null"], ValueError),
+    ("index_cache", ["/no/such/folder"], RuntimeError),
     ("trace", [5], TypeError),
     ("trace", ["/no/such/folder/file", "/"], RuntimeError),
     ("output_ndim", ["x"], TypeError),
@@ -161,7 +164,7 @@ WRONG = [
     ("concurrency", [1], TypeError),
     ("no_such_argument", [1], TypeError),
 ]
-for _name in ("host_memory_limit", "read_ahead_limit", "max_image_pixels"):
+for _name in ("host_memory_limit read_ahead_limit max_image_pixels index_memory_limit").split():
     WRONG += [(_name, ["x", 1e9], TypeError), (_name, [-1, 2**70], ValueError)]
 for _name in ("bytes_per_sample", "max_streams", "py_num_workers"):
     WRONG += [(_name, ["x"], TypeError)]

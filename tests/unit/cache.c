@@ -96,7 +96,7 @@ TEST(memory)
     CHECK(count_found(c, MANY) == MANY);
     CHECK(get(c, MANY, 0) == 0);
     hr_cache_stats s = stats(c);
-    CHECK(s.values == MANY && s.hits == MANY && s.misses == MANY + 1 && s.refused == 0);
+    CHECK(s.values == MANY && s.made == MANY && s.hits == MANY && s.misses == MANY + 1 && s.refused == 0);
     CHECK(s.bytes > MANY * 500 && s.bytes < MANY * 3000);
     hr_cache_destroy(c);
 }
@@ -249,7 +249,7 @@ TEST(two_at_once_see_each_other)
     hr_cache_destroy(a);
     hr_cache_destroy(b);
     a = make(1 << 24, folder);
-    CHECK(get(a, 5, 50) == 1 && get(a, 6, 0) == 1);
+    CHECK(get(a, 5, 50) == 1 && get(a, 6, 0) == 1 && stats(a).made == 0);
     hr_cache_destroy(a);
 }
 

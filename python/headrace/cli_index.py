@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`headrace index`: indices of JPEG files made ahead, in a folder for `Pipeline(index_cache=...)`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+import headrace
+from headrace import fn
+from headrace.cli import UserError
+
+_BATCH = 64
+_SHOWN = 20  # bad files that are named
+
+
+def find_files(folder: str) -> list[str]:
+    """The JPEG files under a folder, at any depth, in order.
+
+    Raises:
+        UserError: there is no such folder, it cannot be read, or it has none.
+    """
+
+    def fail(error: OSError) -> None:
+        raise UserError(f"cannot read {error.filename or folder}: {error.strerror}")
+
+    files = []
+    for path, folders, names in os.walk(folder, onerror=fail):
+        folders.sort()
+        jpegs = sorted(name for name in names if name.lower().endswith((".jpg", ".jpeg", ".jpe")))
+        files += [os.path.join(path, name) for name in jpegs]
+    if not files:
+        raise UserError(f"no JPEG files under {folder}")
+    return files
+
+
+def _pipeline(files: list[str], args: argparse.Namespace) -> Any:
+    """Decodes the last pixel of every file: there is an index of all before it then."""
+    pipe = headrace.Pipeline(
+        batch_size=_BATCH,
+        num_threads=args.threads,
+        device_id=None,
+        seed=0,
+        on_error="skip",
+        index_cache=args.cache,
+        quarantine=args.bad,
+    )
+    with pipe:
+        jpegs, _ = fn.readers.file(files=files, pad_last_batch=True, name="Reader")
+        pixel = fn.decoders.image_crop(
+            jpegs, crop=(1, 1), crop_pos_x=1.0, crop_pos_y=1.0, adjust_orientation=False
+        )
+        pipe.set_outputs(pixel)
+    return pipe
+
+
+def _run(pipe: Any, count: int, show_progress: bool) -> None:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("files, {task.fields[made]:,} indices made"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not show_progress,
+    ) as progress:
+        task = progress.add_task("index", total=count, made=0)
+        for done in range(_BATCH, count + _BATCH, _BATCH):
+            pipe.run()
+            if progress.disable:
+                continue
+            progress.update(task, completed=min(done, count), made=pipe.stats()["index_made"])
+
+
+def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
+    stats = pipe.stats()
+    bad = {error["source"]: error["message"] for error in pipe.errors()}
+    for source, message in list(bad.items())[:_SHOWN]:
+        text = message if source in message else f"{source}: {message}"
+        print(text, file=sys.stderr)
+    if len(bad) > _SHOWN:
+        print(f"... and {len(bad) - _SHOWN:,} more bad files", file=sys.stderr)
+    others = max(count - stats["index_made"] - len(bad), 0)
+    print(
+        f"{count:,} files: {stats['index_made']:,} indices made, {others:,} files had one or need none, "
+        f"{len(bad):,} bad files"
+    )
+    if stats["index_unwritten"]:
+        raise UserError(f"{args.cache} could not take {stats['index_unwritten']:,} of the indices")
+    return 0
+
+
+def run(args: argparse.Namespace) -> int:
+    """The command."""
+    files = find_files(args.dir)
+    try:
+        pipe = _pipeline(files, args)
+        pipe.build()
+    except (RuntimeError, ValueError) as error:
+        raise UserError(str(error).splitlines()[0]) from None
+    try:
+        _run(pipe, len(files), not args.no_progress)
+    except KeyboardInterrupt:
+        made = pipe.stats()["index_made"]
+        print(f"stopped; {made:,} indices were made and are kept", file=sys.stderr)
+        raise
+    except RuntimeError as error:
+        if len({bad["source"] for bad in pipe.errors()}) < len(files):
+            raise UserError(str(error).splitlines()[0]) from None
+    return _report(pipe, len(files), args)
