@@ -17,6 +17,7 @@ enum {
     PARTS = 64,
     SLOTS_MIN = 16,
     IN_MEMORY = -1,
+    LOST = -2,       /* in a file that does not hold it any more */
     BLOCK_EXTRA = 16 /* bytes that malloc takes for itself */
 };
 
@@ -27,7 +28,7 @@ typedef struct slot {
         int64_t offset;
     } at;
     uint32_t size; /* 0: the slot is free */
-    int32_t file;  /* or IN_MEMORY */
+    int32_t file;  /* or IN_MEMORY, LOST */
 } slot;
 
 typedef struct part {
@@ -109,14 +110,14 @@ static void refuse(hr_cache *cache, slot *s)
     atomic_fetch_add(&cache->refused, 1);
 }
 
-/* Takes the value over, unless there is one as long already. True when there was none. */
+/* Takes the value over, unless there is a longer one. True when there was none. */
 static bool insert(hr_cache *cache, slot *fresh)
 {
     part *p = part_of(cache, &fresh->key);
     pthread_mutex_lock(&p->lock);
     slot *s = p->capacity > 0 ? find(p->slots, p->capacity, &fresh->key) : NULL;
     size_t before = p->count;
-    if (s && s->size >= fresh->size) {
+    if (s && s->size > fresh->size) {
         drop_value(cache, fresh);
     } else if (s && s->size > 0) {
         drop_value(cache, s);
@@ -199,7 +200,7 @@ static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *
     bool found = false;
     if (p->capacity > 0) {
         *out = *find(p->slots, p->capacity, key);
-        found = out->size > 0;
+        found = out->size > 0 && out->file != LOST;
     }
     if (found && arena && out->file == IN_MEMORY) {
         uint8_t *copy = hr_arena_alloc(arena, out->size, NULL);
@@ -212,11 +213,29 @@ static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *
     return found;
 }
 
+/* What cannot be read must not keep others from taking its place. */
+static void lose(hr_cache *cache, const hr_hash *key, const hr_cache_place *place)
+{
+    part *p = part_of(cache, key);
+    pthread_mutex_lock(&p->lock);
+    slot *s = find(p->slots, p->capacity, key);
+    if (s->size > 0 && s->file == place->file && s->at.offset == place->offset) {
+        s->file = LOST;
+        s->size = 1; /* shorter than any other */
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
 static bool read_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *s)
 {
     hr_cache_place place = {.offset = s->at.offset, .size = s->size, .file = s->file};
     s->at.value = hr_arena_alloc(arena, s->size, NULL);
-    return s->at.value && hr_cache_folder_read(cache->folder, key, &place, s->at.value);
+    if (!s->at.value)
+        return false;
+    if (hr_cache_folder_read(cache->folder, key, &place, s->at.value))
+        return true;
+    lose(cache, key, &place);
+    return false;
 }
 
 bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
