@@ -322,6 +322,23 @@ static hr_status queue_all(queueing *q, hr_error *error)
                            error);
 }
 
+/* What was fed may be being written yet, on its user's stream. */
+static void await_fed(const queueing *q)
+{
+    for (int32_t i = 0; i < q->p->source_count; i++) {
+        const hr_fed *fed = q->it->fed[i];
+        for (int32_t k = 0; fed && k < fed->count; k++) {
+            const hr_buffer *before = NULL;
+            for (int32_t s = 0; s < hr_batch_size(fed->batch[k]); s++) {
+                hr_buffer *buffer = hr_batch_tensor(fed->batch[k], s)->buffer;
+                if (buffer && buffer != before)
+                    hr_device_buffer_await(buffer, q->launch->cuda.stream);
+                before = buffer;
+            }
+        }
+    }
+}
+
 hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
     queueing q = {.p = p,
@@ -332,5 +349,6 @@ hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error)
                   .arena = it->device->arenas[p->options.num_threads]};
     HR_TRY(q.module->use(hr_device_id(p->device), error));
     hr_launch_rewind(q.launch);
+    await_fed(&q);
     return queue_all(&q, error);
 }

@@ -428,6 +428,12 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
             return hr_fail(error, HR_STATUS_ERROR,
                            "%s: fed a batch of %d samples; allowed are 1 .. %d (batch_size)", text,
                            size, p->options.batch_size);
+        int32_t device =
+            strcmp(s->node->device, "cpu") == 0 ? HR_DEVICE_HOST : hr_device_id(p->device);
+        if (hr_batch_device(batches[i]) != device)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s: fed a batch on device %d, expected %d (-1 is the CPU)", text,
+                           hr_batch_device(batches[i]), device);
     }
     /* All samples of a batch are of one type: the first speaks for them. */
     hr_tensor sample[HR_OP_MAX_OUTPUTS];
