@@ -248,7 +248,7 @@ int main(int argc, char **argv)
     }
     int batches[] = {argc > 3 ? atoi(argv[3]) : 256, 32, 512};
     bool once = argc > 4;
-    static const size_t limits[] = {0, 24 << 20};
+    static const size_t limits[] = {0, 128 << 20};
     module = batch_module(argv[1]);
     read_folder(argv[2]);
     if (file_count == 0)
@@ -263,7 +263,7 @@ int main(int argc, char **argv)
         BATCH_TRY(module->event_create(0, true, &flights[i].end, error));
     }
     for (int k = 0; k < (once || argc > 3 ? 1 : 3); k++)
-        for (int l = 0; l < (once ? 1 : 2); l++) {
+        for (int l = 0; l < (once || argc > 3 ? 1 : 2); l++) {
             for (int i = 0; i < FLIGHT; i++)
                 flights[i].b->launch.scratch_limit = limits[l];
             printf("blocks in parts of %zu MB:\n", limits[l] >> 20);

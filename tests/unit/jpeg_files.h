@@ -23,8 +23,20 @@ static inline void files_paint(uint8_t *pixels, int n, int kind)
     }
 }
 
-/* Rewrites a file with tables of its own. */
-static inline uint8_t *files_optimise(const uint8_t *file, size_t *size)
+/* Every code has `bits` bits. */
+static inline void files_lengthen(JHUFF_TBL *table, int bits)
+{
+    int count = 0;
+    for (int i = 1; table && i <= 16; i++) {
+        count += table->bits[i];
+        table->bits[i] = 0;
+    }
+    if (table)
+        table->bits[bits] = (UINT8)count;
+}
+
+/* Rewrites a file with tables of its own: the best, or long ones. */
+static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best)
 {
     struct jpeg_decompress_struct in;
     struct jpeg_compress_struct out;
@@ -40,7 +52,11 @@ static inline uint8_t *files_optimise(const uint8_t *file, size_t *size)
     jvirt_barray_ptr *coefficients = jpeg_read_coefficients(&in);
     jpeg_copy_critical_parameters(&in, &out);
     out.restart_interval = in.restart_interval;
-    out.optimize_coding = TRUE;
+    out.optimize_coding = best ? TRUE : FALSE;
+    for (int i = 0; i < NUM_HUFF_TBLS && !best; i++) {
+        files_lengthen(out.dc_huff_tbl_ptrs[i], help_between(8, 16));
+        files_lengthen(out.ac_huff_tbl_ptrs[i], help_between(8, 16));
+    }
     jpeg_write_coefficients(&out, coefficients);
     jpeg_finish_compress(&out);
     jpeg_finish_decompress(&in);
@@ -70,7 +86,7 @@ static inline uint8_t *files_generate(int round, int side, files_kind *kind, siz
     files_paint(pixels, j.w * j.h * 3, (int)(help_random() % 4));
     uint8_t *file = help_encode_jpeg(&j, pixels, size);
     if (help_random() % 2) {
-        uint8_t *again = files_optimise(file, size);
+        uint8_t *again = files_recode(file, size, help_random() % 4 != 0);
         free(file);
         file = again;
     }

@@ -186,17 +186,48 @@ static bool stage_chunk(stager *s, const hr_jpeg_entry *e, const hr_jpeg_entry *
     return add_segment(s, segment);
 }
 
+/* The first entry at or behind i of which the window needs something; `count` behind the last. */
+static int32_t next_chunk(const stager *s, const hr_jpeg_index *index, int32_t i)
+{
+    for (; i < index->count && (int64_t)index->entry[i].mcu < s->needed; i++) {
+        int32_t end = i + 1 < index->count ? (int32_t)index->entry[i + 1].mcu : s->needed;
+        if (wanted(s->out, (int32_t)index->entry[i].mcu, end))
+            return i;
+    }
+    return index->count;
+}
+
+static int32_t first_chunk(const stager *s, const hr_jpeg_index *index)
+{
+    int32_t first = s->out->top * s->out->across + s->out->left;
+    return next_chunk(s, index, hr_jpeg_index_before(index, first));
+}
+
+static const hr_jpeg_entry *entry_behind(const hr_jpeg_index *index, int32_t i)
+{
+    return i + 1 < index->count ? &index->entry[i + 1] : NULL;
+}
+
+/* How many chunks, and bytes of the file in them. */
+static size_t measure_chunks(const stager *s, const hr_jpeg_index *index, size_t *count)
+{
+    size_t size = 0;
+    *count = 0;
+    for (int32_t i = first_chunk(s, index); i < index->count; i = next_chunk(s, index, i + 1)) {
+        const hr_jpeg_entry *e = &index->entry[i], *next = entry_behind(index, i);
+        size_t end = next ? next->bit / 8 : (size_t)(s->end - s->scan);
+        size += end - e->bit / 8 + 1; /* and the byte that the last bits are in */
+        (*count)++;
+    }
+    return size;
+}
+
 static bool stage_chunks(stager *s, const hr_jpeg_index *index)
 {
     const uint8_t *from = NULL;
-    for (int32_t i = 0; i < index->count; i++) {
-        const hr_jpeg_entry *e = &index->entry[i], *next = i + 1 < index->count ? e + 1 : NULL;
-        int32_t end = next ? (int32_t)next->mcu : s->needed;
-        if ((int32_t)e->mcu >= s->needed)
-            break;
-        if (wanted(s->out, (int32_t)e->mcu, end) && !stage_chunk(s, e, next, &from))
+    for (int32_t i = first_chunk(s, index); i < index->count; i = next_chunk(s, index, i + 1))
+        if (!stage_chunk(s, &index->entry[i], entry_behind(index, i), &from))
             return false;
-    }
     return true;
 }
 
@@ -210,28 +241,30 @@ static bool index_fits(const stager *s, const hr_jpeg_index *index, int32_t down
            (int64_t)last->mcu < (int64_t)s->out->across * down;
 }
 
-/* How many segments there may be; 0 when there cannot be as many as are needed. */
-static size_t count_segments(const stager *s, const hr_jpeg_index *index)
+/* How many segments there may be (0: surely fewer than are needed), and bytes of the file in them.
+ */
+static size_t measure(const stager *s, const hr_jpeg_index *index, size_t *count)
 {
+    size_t size = (size_t)(s->end - s->scan);
+    *count = 1;
     if (index)
-        return (size_t)index->count;
-    if (s->m->restart == 0)
-        return 1;
-    size_t n = ((size_t)s->needed + (size_t)s->m->restart - 1) / (size_t)s->m->restart;
-    return n <= (size_t)(s->end - s->scan) / 2 + 1 ? n : 0;
+        return measure_chunks(s, index, count);
+    if (s->m->restart > 0)
+        *count = ((size_t)s->needed + (size_t)s->m->restart - 1) / (size_t)s->m->restart;
+    if (*count > size / 2 + 1)
+        *count = 0;
+    return size;
 }
 
 static hr_status stage_scan(stager *s, const hr_jpeg_index *index, hr_staging *staging,
                             hr_error *error)
 {
-    size_t size = (size_t)(s->end - s->scan), count = count_segments(s, index);
+    size_t count, size = measure(s, index, &count);
     hr_staged bytes, segments;
     if (count == 0 || size > UINT32_MAX / 16)
         return HR_STATUS_NOT_FUSABLE;
-    /* a chunk repeats at most the byte that the one before ended in */
-    size_t room = size + (index ? count : 0) + SLACK + HR_JPEG_DEVICE_PAD;
     HR_TRY(staging->alloc(staging, (count + 1) * sizeof *s->segment, &segments, error));
-    HR_TRY(staging->alloc(staging, room, &bytes, error));
+    HR_TRY(staging->alloc(staging, size + SLACK + HR_JPEG_DEVICE_PAD, &bytes, error));
     s->base = s->at = bytes.host;
     s->segment = segments.host;
     if (!(index ? stage_chunks(s, index) : stage_segments(s)))

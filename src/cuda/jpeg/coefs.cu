@@ -38,32 +38,32 @@ __device__ void find_places(place *places, const hr_jpeg_device_image *image)
     p->across = (uint32_t)h;
 }
 
-// What decoding a subsequence gives.
-struct result {
-    int32_t dc[3];
-    bool bad, done;
-};
-
-template <int TABLES> struct decoder {
-    const hr_jpeg_shared<TABLES> *shared;
+struct decoder {
+    hr_jpeg_lookup lookup;
     const place *places;
-    const hr_jpeg_table *tables;
-    const hr_jpeg_device_image *image;
     int16_t *coefs; // of the image
+    uint32_t *owner;
+    uint32_t sub;
     hr_jpeg_bits bits;
-    uint32_t z, c, blocks, block;
-    uint32_t x, y, width, height, across; // MCU, seen from the window's first; wraps before it
+    uint32_t z, c, blocks, block, block_end;
+    uint32_t x, y, width, height, first, next; // MCU, seen from the window's first; wraps before it
+    uint32_t both, component, index;           // of block c: tables, place among the window's
+    int16_t *out;                              // NULL where it is not wanted
+    int32_t dc[3];
+    bool bad;
 
-    // Of block c, NULL where it is not wanted.
-    __device__ __forceinline__ int16_t *aim() const
+    __device__ __forceinline__ void aim()
     {
         const place p = places[c];
-        if (x >= width || y >= height || p.first == UINT32_MAX)
-            return NULL;
-        return coefs + (size_t)(p.first + y * p.down + x * p.across) * 64;
+        bool wanted = x < width && y < height && p.first != UINT32_MAX;
+        component = p.component;
+        both = hr_jpeg_tables_of(&lookup, c);
+        index = p.first + y * p.down + x * p.across;
+        out = wanted ? coefs + (size_t)index * 64 : NULL;
     }
 
-    __device__ __forceinline__ void start(hr_jpeg_state state, uint32_t at)
+    __device__ __forceinline__ void start(const hr_jpeg_device_image *image, hr_jpeg_state state,
+                                          uint32_t at)
     {
         hr_jpeg_open(&bits, image->scan, state.bit);
         z = state.z;
@@ -73,60 +73,89 @@ template <int TABLES> struct decoder {
         uint32_t mcu = at / blocks, row = mcu / (uint32_t)image->across;
         width = (uint32_t)(image->right - image->left);
         height = (uint32_t)(image->bottom - image->top);
-        across = (uint32_t)image->across;
+        first = 0u - (uint32_t)image->left;
+        next = first + (uint32_t)image->across;
         y = row - (uint32_t)image->top;
-        x = mcu - row * across - (uint32_t)image->left;
+        x = mcu - row * (uint32_t)image->across + first;
+        dc[0] = dc[1] = dc[2] = 0;
+        bad = false;
+        aim();
     }
 
     __device__ __forceinline__ void next_block()
     {
+        bad |= z >= HR_JPEG_BAD;
         z = 0;
         block++;
-        if (++c < blocks)
-            return;
-        c = 0;
-        if (++x == across - (uint32_t)image->left) {
-            x = 0u - (uint32_t)image->left;
+        bool end = ++c == blocks;
+        c = end ? 0 : c;
+        x += end;
+        if (x == next) {
+            x = first;
             y++;
         }
     }
 
-    __device__ result run(uint32_t end, const hr_jpeg_device_segment *segment)
+    // Takes a symbol; its value, 0 when it has none.
+    __device__ __forceinline__ int32_t take(hr_jpeg_window *w, uint32_t e)
     {
-        result r = {{0, 0, 0}, false, false};
-        int16_t *out = aim();
-        uint32_t both = shared->tables[c], component = places[c].component;
-        while (bits.bit < end) {
-            uint32_t window = hr_jpeg_peek(&bits);
-            uint32_t e =
-                hr_jpeg_look(shared, tables, z == 0 ? both & 0xFFFF : both >> 16, window);
-            uint32_t size = e >> 16 & 15, value = window << (e >> 8 & 31);
-            int32_t v = (int32_t)(value >> 1 >> (31 - size));
-            v += (int32_t)value >= 0 ? 1 - (1 << size) : 0;
-            if (z == 0) {
-                r.dc[0] += component == 0 ? v : 0;
-                r.dc[1] += component == 1 ? v : 0;
-                r.dc[2] += component == 2 ? v : 0;
-                v = component == 0 ? r.dc[0] : component == 1 ? r.dc[1] : r.dc[2];
-                size = 1;
-            }
-            z += e >> 24;
-            if (out && size > 0)
-                out[min(z - 1, 63u)] = (int16_t)v;
-            hr_jpeg_skip(&bits, e & 63);
-            if (z >= 64) {
-                r.bad |= z >= HR_JPEG_BAD;
-                next_block();
-                if (block == segment->block_end) {
-                    r.done = bits.bit >= segment->least && bits.bit <= segment->most;
-                    break;
-                }
-                both = shared->tables[c];
-                component = places[c].component;
-                out = aim();
-            }
+        uint32_t value = w->v0 << (e >> 8 & 31), size = e >> 16 & 15;
+        hr_jpeg_skip(&bits, w, e & 63);
+        z += e >> 24;
+        int32_t v = (int32_t)(value >> 1 >> (31 - size));
+        return v + ((int32_t)value >= 0 ? 1 - (1 << size) : 0);
+    }
+
+    __device__ __forceinline__ void dc_symbol(hr_jpeg_window *w)
+    {
+        int32_t v = take(w, hr_jpeg_look(&lookup, both & 0xFFFF, w->v0));
+        dc[0] += component == 0 ? v : 0;
+        dc[1] += component == 1 ? v : 0;
+        dc[2] += component == 2 ? v : 0;
+        if (out) {
+            *out = (int16_t)(component == 0 ? dc[0] : component == 1 ? dc[1] : dc[2]);
+            owner[index] = sub;
         }
-        return r;
+    }
+
+    __device__ __forceinline__ void ac_symbol(hr_jpeg_window *w, uint32_t e)
+    {
+        int32_t v = take(w, e);
+        if (out && v != 0)
+            out[min(z - 1, 63u)] = (int16_t)v;
+    }
+
+    __device__ __forceinline__ void row(uint32_t end)
+    {
+        hr_jpeg_window w = hr_jpeg_window_of(&bits);
+        uint32_t e = 0, limit = hr_jpeg_limit(&bits, end);
+        if (z == 0)
+            dc_symbol(&w);
+#pragma unroll
+        for (int k = 0; k < HR_JPEG_ROW; k++) {
+            bool more = z < 64 && bits.used < limit;
+            e = hr_jpeg_fast(&lookup, both >> 16, w.v0);
+            e = more ? e : 0;
+            ac_symbol(&w, e);
+        }
+        if (e == 0 && z < 64 && bits.used < limit)
+            ac_symbol(&w, hr_jpeg_look(&lookup, both >> 16, w.v0));
+    }
+
+    // False when what is needed of the segment did not end in it.
+    __device__ __forceinline__ bool run(uint32_t end)
+    {
+        while (hr_jpeg_bit(&bits) < end) {
+            row(end);
+            if (z >= 64) {
+                next_block();
+                if (block == block_end)
+                    return true;
+                aim();
+            }
+            hr_jpeg_turn(&bits);
+        }
+        return false;
     }
 };
 
@@ -154,24 +183,27 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
         state = hr_jpeg_unpack(entry, range.begin);
         block += b.counted[index] - b.counted[work.sub + segment->first];
     }
-    b.first[index] = min(block + (state.z > 0), segment->block_end);
-    result r = {{0, 0, 0}, false, false};
-    if (block < segment->block_end) {
-        decoder<TABLES> d;
-        d.shared = &shared;
-        d.places = places;
-        d.tables = tables;
-        d.image = image;
-        d.coefs = b.coefs + (size_t)(work.block - b.work[b.from].block) * 64;
-        d.start(state, block);
-        r = d.run(range.end, segment);
-        if (r.bad)
-            *image->status = 1;
-        if (r.done)
-            atomicAdd(&b.done[i], 1u);
-    }
+    int32_t *dc = b.dc + 3 * (size_t)index;
+    dc[0] = dc[1] = dc[2] = 0;
+    if (block >= segment->block_end)
+        return;
+    size_t offset = work.block - b.work[b.from].block;
+    decoder d;
+    d.lookup = hr_jpeg_lookup_of(&shared, tables);
+    d.places = places;
+    d.coefs = b.coefs + offset * 64;
+    d.owner = b.owner + offset;
+    d.sub = sub;
+    d.block_end = segment->block_end;
+    d.start(image, state, block);
+    bool done = d.run(range.end);
+    uint32_t bit = hr_jpeg_bit(&d.bits);
+    if (done && bit >= segment->least && bit <= segment->most)
+        atomicAdd(&b.done[i], 1u);
+    if (d.bad)
+        *image->status = 1;
     for (int k = 0; k < 3; k++)
-        b.dc[3 * (size_t)index + k] = r.dc[k];
+        dc[k] = d.dc[k];
 }
 
 // Sums before each subsequence of an image, a thread block an image. They wrap, and are seen before
@@ -207,10 +239,17 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
         }
         __syncthreads();
     }
+    int32_t *predicted = b.predicted + 3 * (size_t)b.work[i].sub;
     for (uint32_t sub = t; sub < image->subs; sub += THREADS) {
-        hr_jpeg_dc dc = hr_jpeg_predicted(image, all, sub);
-        for (int k = 0; k < 3; k++)
-            bad |= dc.v[k] > DC_MOST || dc.v[k] < -DC_MOST;
+        const hr_jpeg_device_segment *segment =
+            &image->segments[hr_jpeg_range_of(image, sub).segment];
+        for (int k = 0; k < 3; k++) {
+            int32_t dc =
+                (int32_t)((uint32_t)segment->dc[k] + (uint32_t)all[3 * (size_t)sub + (size_t)k] -
+                          (uint32_t)all[3 * (size_t)segment->first + (size_t)k]);
+            predicted[3 * (size_t)sub + (size_t)k] = dc;
+            bad |= dc > DC_MOST || dc < -DC_MOST;
+        }
     }
     if (bad)
         *image->status = 1;

@@ -6,7 +6,8 @@
 namespace
 {
 
-constexpr int THREADS = HR_JPEG_COLOR_THREADS, PIXELS = HR_JPEG_COLOR_PIXELS;
+constexpr int THREADS = 128, PIXELS = HR_JPEG_COLOR_PIXELS;
+constexpr uint32_t GROUPS = HR_JPEG_COLOR_GROUPS;
 
 // 16 bits of fraction.
 constexpr int R_CR = 91881, B_CB = 116130, G_CB = 22554, G_CR = 46802, HALF = 1 << 15;
@@ -32,51 +33,148 @@ __device__ __forceinline__ plane find_plane(const hr_jpeg_device_image *image,
         before += hr_jpeg_component_blocks(image, 1);
     plane p;
     p.stride = hr_jpeg_across(image, component) * 8;
-    p.samples = planes + (size_t)before * 64 -
-                (int64_t)image->top * 8 * (image->v / v) * p.stride -
+    p.samples = planes + (size_t)before * 64 - (int64_t)image->top * 8 * (image->v / v) * p.stride -
                 (int64_t)image->left * 8 * (image->h / h);
     p.width = (image->width + h - 1) / h;
     p.height = (image->height + v - 1) / v;
     return p;
 }
 
-// A chroma sample for a pixel.
-__device__ __forceinline__ int upsample(const plane &p, int h, int v, int y, int x)
+// Four samples of a row, of which the first may lie anywhere.
+struct four {
+    int v[PIXELS];
+};
+
+__device__ __forceinline__ four load_four(const plane &p, int y, int x)
 {
-    if (h == 1 && v == 1)
-        return p.at(y, x);
-    if (h == 4)
-        return p.at(y, x >> 2);
-    int far = y & 1 ? min((y >> 1) + 1, p.height - 1) : max((y >> 1) - 1, 0);
-    if (h == 1)
-        return (3 * p.at(y >> 1, x) + p.at(far, x) + (y & 1 ? 2 : 1)) >> 2;
-    int near = x >> 1, beside = x & 1 ? min(near + 1, p.width - 1) : max(near - 1, 0);
-    if (v == 1)
-        return (3 * p.at(y, near) + p.at(y, beside) + (x & 1 ? 2 : 1)) >> 2;
-    y >>= 1;
-    return (3 * (3 * p.at(y, near) + p.at(far, near)) + 3 * p.at(y, beside) + p.at(far, beside) +
-            (x & 1 ? 7 : 8)) >>
-           4;
+    const uint8_t *at = p.samples + (int64_t)y * p.stride + x;
+    uint32_t shift = 8 * (uint32_t)((uintptr_t)at & 3);
+    const uint32_t *words = (const uint32_t *)(at - shift / 8);
+    uint32_t all = __funnelshift_r(words[0], words[1], shift);
+    four f = {{(int)(all & 255), (int)(all >> 8 & 255), (int)(all >> 16 & 255), (int)(all >> 24)}};
+    return f;
 }
 
-__device__ __forceinline__ uint8_t clamp(int v)
+// The chroma samples for four pixels.
+template <int H, int V> __device__ __forceinline__ four upsample(const plane &p, int y, int x)
 {
-    return (uint8_t)max(min(v, 255), 0);
+    if (H == 1 && V == 1)
+        return load_four(p, y, x);
+    four f;
+    if (H == 1) {
+        int far = y & 1 ? min((y >> 1) + 1, p.height - 1) : max((y >> 1) - 1, 0);
+        four a = load_four(p, y >> 1, x), b = load_four(p, far, x);
+        for (int k = 0; k < PIXELS; k++)
+            f.v[k] = (3 * a.v[k] + b.v[k] + (y & 1 ? 2 : 1)) >> 2;
+        return f;
+    }
+    if (H == 4) {
+        for (int k = 0; k < PIXELS; k++)
+            f.v[k] = p.at(y, min((x + k) >> 2, p.width - 1));
+        return f;
+    }
+    // columns from the one before the first to the one behind the last
+    int first = (x >> 1) - 1, near = V == 2 ? y >> 1 : y, column[PIXELS];
+    int far = y & 1 ? min(near + 1, p.height - 1) : max(near - 1, 0);
+#pragma unroll
+    for (int k = 0; k < 5; k++) {
+        int at = max(min(first + k, p.width - 1), 0);
+        int v = V == 2 ? 3 * p.at(near, at) + p.at(far, at) : p.at(near, at);
+        column[k % PIXELS] = v;
+        // by now the two pixels of the column before are surrounded
+        if (k >= 2) {
+            int middle = 3 * column[(k - 1) % PIXELS];
+            int even = middle + column[(k - 2) % PIXELS], odd = middle + column[k % PIXELS];
+            even = V == 2 ? (even + 8) >> 4 : (even + 1) >> 2;
+            odd = V == 2 ? (odd + 7) >> 4 : (odd + 2) >> 2;
+            int to = 2 * (k - 2) - (x & 1);
+#pragma unroll
+            for (int i = 0; i < PIXELS; i++)
+                f.v[i] = to == i ? even : to + 1 == i ? odd : f.v[i];
+        }
+    }
+    return f;
 }
 
-__device__ __forceinline__ void store(uint8_t *dst, int y, int cb, int cr, bool rgb)
+__device__ __forceinline__ uint32_t clamp(int v)
 {
-    if (rgb) {
-        dst[0] = (uint8_t)y;
-        dst[1] = (uint8_t)cb;
-        dst[2] = (uint8_t)cr;
+    return (uint32_t)max(min(v, 255), 0);
+}
+
+// Red, green, blue of four pixels as they lie in memory.
+__device__ __forceinline__ void mix(uint32_t out[3], const four &y, const four &b, const four &r,
+                                    bool rgb)
+{
+    uint32_t c[3 * PIXELS];
+#pragma unroll
+    for (int k = 0; k < PIXELS; k++) {
+        int cb = b.v[k] - 128, cr = r.v[k] - 128;
+        c[3 * k] = rgb ? (uint32_t)y.v[k] : clamp(y.v[k] + ((R_CR * cr + HALF) >> 16));
+        c[3 * k + 1] =
+            rgb ? (uint32_t)b.v[k] : clamp(y.v[k] + ((HALF - G_CB * cb - G_CR * cr) >> 16));
+        c[3 * k + 2] = rgb ? (uint32_t)r.v[k] : clamp(y.v[k] + ((B_CB * cb + HALF) >> 16));
+    }
+#pragma unroll
+    for (int k = 0; k < 3; k++)
+        out[k] = c[4 * k] | c[4 * k + 1] << 8 | c[4 * k + 2] << 16 | c[4 * k + 3] << 24;
+}
+
+// Bytes from .. to (exclusive) of the 12 in `pixels`; `dst` is where the first of them goes.
+__device__ __forceinline__ void store(uint8_t *dst, const uint32_t pixels[3], int from, int to)
+{
+    if (from == 0 && to == 12) {
+#pragma unroll
+        for (int k = 0; k < 3; k++)
+            ((uint32_t *)dst)[k] = pixels[k];
         return;
     }
-    cb -= 128;
-    cr -= 128;
-    dst[0] = clamp(y + ((R_CR * cr + HALF) >> 16));
-    dst[1] = clamp(y + ((HALF - G_CB * cb - G_CR * cr) >> 16));
-    dst[2] = clamp(y + ((B_CB * cb + HALF) >> 16));
+#pragma unroll
+    for (int k = 0; k < 12; k++)
+        if (k >= from && k < to)
+            dst[k] = (uint8_t)(pixels[k / 4] >> (8 * (k % 4)));
+}
+
+// Groups of four pixels, the first of which may begin before the row: so that all begin at a
+// multiple of four bytes.
+template <int H, int V>
+__device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
+                             uint32_t first, uint32_t row)
+{
+    plane luma = find_plane(image, planes, 0);
+    plane cb = find_plane(image, planes, 1), cr = find_plane(image, planes, 2);
+    uint32_t end = min(first + GROUPS, row * (uint32_t)image->window_height);
+    int width = image->window_width;
+    bool rgb = image->rgb != 0;
+    for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
+        uint32_t line = n / row;
+        uint8_t *dst = image->dst + (int64_t)line * image->stride;
+        int y = image->window_y + (int)line;
+        int beyond = (int)((uintptr_t)dst & 3); /* 3 at + beyond is to be a multiple of 4 */
+        int at = (int)(n - line * row) * PIXELS + (beyond > 0 ? beyond - 4 : 0);
+        int from = max(0, -at), to = min(PIXELS, width - at);
+        if (from >= to)
+            continue;
+        int x = image->window_x + at;
+        uint32_t out[3];
+        mix(out, load_four(luma, y, x), upsample<H, V>(cb, y, x), upsample<H, V>(cr, y, x), rgb);
+        store(dst + at * 3, out, 3 * from, 3 * to);
+    }
+}
+
+// One component, to one channel or three equal ones.
+__device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
+                            uint32_t first, uint32_t row)
+{
+    plane luma = find_plane(image, planes, 0);
+    uint32_t end = min(first + GROUPS, row * (uint32_t)image->window_height);
+    for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
+        uint32_t line = n / row;
+        int from = (int)(n - line * row) * PIXELS, to = min(from + PIXELS, image->window_width);
+        uint8_t *dst = image->dst + (int64_t)line * image->stride + (int64_t)from * image->channels;
+        for (int x = from; x < to; x++)
+            for (int k = 0; k < image->channels; k++)
+                *dst++ = (uint8_t)luma.at(image->window_y + (int)line, image->window_x + x);
+    }
 }
 
 __global__ void __launch_bounds__(THREADS) color(hr_jpeg_batch b)
@@ -84,26 +182,20 @@ __global__ void __launch_bounds__(THREADS) color(hr_jpeg_batch b)
     uint32_t at = blockIdx.x + b.work[b.from].color;
     uint32_t i = hr_jpeg_find<&hr_jpeg_work::color>(b.work, b.from, b.to, at);
     const hr_jpeg_device_image *image = &b.images[i];
-    uint32_t n = (at - b.work[i].color) * THREADS + threadIdx.x;
-    uint32_t row = hr_jpeg_divide_up((uint32_t)image->window_width, PIXELS), line = n / row;
-    if (line >= (uint32_t)image->window_height)
-        return;
     const uint8_t *planes = b.planes + (size_t)(b.work[i].block - b.work[b.from].block) * 64;
-    int from = (int)(n - line * row) * PIXELS, to = min(from + PIXELS, image->window_width);
-    int y = image->window_y + (int)line, channels = image->channels;
-    plane luma = find_plane(image, planes, 0);
-    uint8_t *dst = image->dst + (int64_t)line * image->stride + (int64_t)from * channels;
-    if (image->planes == 1) {
-        for (int x = from; x < to; x++)
-            for (int k = 0; k < channels; k++)
-                *dst++ = (uint8_t)luma.at(y, image->window_x + x);
-        return;
-    }
-    plane cb = find_plane(image, planes, 1), cr = find_plane(image, planes, 2);
-    int h = image->h, v = image->v;
-    bool rgb = image->rgb != 0;
-    for (int x = image->window_x + from; x < image->window_x + to; x++, dst += 3)
-        store(dst, luma.at(y, x), upsample(cb, h, v, y, x), upsample(cr, h, v, y, x), rgb);
+    uint32_t first = (at - b.work[i].color) * GROUPS, row = hr_jpeg_color_groups(image);
+    if (image->planes == 1)
+        grey_groups(image, planes, first, row);
+    else if (image->h == 1 && image->v == 1)
+        color_groups<1, 1>(image, planes, first, row);
+    else if (image->h == 2 && image->v == 2)
+        color_groups<2, 2>(image, planes, first, row);
+    else if (image->h == 2)
+        color_groups<2, 1>(image, planes, first, row);
+    else if (image->h == 4)
+        color_groups<4, 1>(image, planes, first, row);
+    else
+        color_groups<1, 2>(image, planes, first, row);
 }
 
 } // namespace

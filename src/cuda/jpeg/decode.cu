@@ -10,7 +10,8 @@
 namespace
 {
 
-constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64; // coefficients and samples
+constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64 + 4; // coefficients, samples, owner
+constexpr size_t PLANES_PAD = 64; // bytes that may be read behind the planes
 constexpr uint32_t IMAGES_MOST = 4096, SUBS_MOST = 1 << 22;
 
 // Memory cut into pieces: first the sizes are added up, then the pieces handed out.
@@ -34,10 +35,11 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t subs, size_t blocks)
     p->cut(&b->done, b->count);
     p->cut(&b->trace, subs * HR_JPEG_STEPS);
     p->cut(&b->counted, subs);
-    p->cut(&b->first, subs);
     p->cut(&b->dc, subs * 3);
+    p->cut(&b->predicted, subs * 3);
+    p->cut(&b->owner, blocks);
     p->cut(&b->coefs, blocks * 64);
-    p->cut(&b->planes, blocks * 64);
+    p->cut(&b->planes, blocks * 64 + PLANES_PAD);
 }
 
 // Work of the images before each, as the kernels have it; blocks add up beyond 32 bits only behind
@@ -88,6 +90,7 @@ hr_status decode_part(const hr_jpeg_batch *b, const hr_jpeg_device_image *images
                       cudaStream_t stream, hr_error *error)
 {
     sums s = add_up(images, b->from, b->to);
+    HR_CUDA_TRY(cudaMemsetAsync(b->owner, 0, s.blocks * sizeof *b->owner, stream));
     HR_CUDA_TRY(cudaMemsetAsync(b->coefs, 0, s.blocks * 64 * sizeof *b->coefs, stream));
     HR_CUDA_TRY(hr__jpeg_coefficients(b, s.decode, tables, stream));
     HR_CUDA_TRY(hr__jpeg_transform(b, s.transform, stream));

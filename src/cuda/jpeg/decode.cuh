@@ -21,12 +21,13 @@ enum {
     HR_JPEG_TABLES_MAX = 6,
     HR_JPEG_FAST_BITS = 10,
     HR_JPEG_FAST_SIZE = 1 << HR_JPEG_FAST_BITS,
-    HR_JPEG_STEP = 256, // bits between two entries of the trace
+    HR_JPEG_FAST_BYTES = 4 * HR_JPEG_FAST_SIZE,
+    HR_JPEG_STEP = 1024, // bits between two entries of the trace
     HR_JPEG_STEPS = HR_JPEG_DEVICE_SUB / HR_JPEG_STEP,
-    HR_JPEG_GROUP = 128,       // subsequences, threads of a block that decodes
+    HR_JPEG_GROUP = 256,        // subsequences, threads of a block that decodes
     HR_JPEG_BLOCKS_A_CTA = 128, // transformed
-    HR_JPEG_COLOR_THREADS = 128,
-    HR_JPEG_COLOR_PIXELS = 4 // of a thread
+    HR_JPEG_COLOR_PIXELS = 4,   // that a thread makes at a time: a group
+    HR_JPEG_COLOR_GROUPS = 1024 // groups of a thread block
 };
 
 // A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value; bits of
@@ -55,12 +56,13 @@ typedef struct hr_jpeg_batch {
     hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
     uint32_t *done;        // segments of each image that ended as they should
     // of each subsequence
-    uint32_t *trace;   // HR_JPEG_STEPS entries, see sync.cu
-    uint32_t *counted; // blocks that end before it in the image
-    uint32_t *first;   // the first block of which the DC coefficient is coded in it or later
-    int32_t *dc;       // three: sums of differences, then sums of those before it in the image
+    uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu
+    uint32_t *counted;  // blocks that end before it in the image
+    int32_t *dc;        // three: sums of differences, then sums of those before it in the image
+    int32_t *predicted; // three: what its differences are added to
     // of the part
-    int16_t *coefs; // 64 a block, in zigzag order; DC less the subsequence's prediction
+    int16_t *coefs;  // 64 a block, in zigzag order; DC less the subsequence's prediction
+    uint32_t *owner; // of a block: the subsequence of the image that its DC coefficient is in
     uint8_t *planes;
 } hr_jpeg_batch;
 
@@ -94,6 +96,13 @@ HR_JPEG_HD uint32_t hr_jpeg_window_blocks(const hr_jpeg_device_image *image)
            (image->planes > 1 ? 2 * hr_jpeg_component_blocks(image, 1) : 0);
 }
 
+// Groups of pixels in a row, which need not begin with one.
+HR_JPEG_HD uint32_t hr_jpeg_color_groups(const hr_jpeg_device_image *image)
+{
+    return hr_jpeg_divide_up((uint32_t)image->window_width + HR_JPEG_COLOR_PIXELS - 1,
+                             HR_JPEG_COLOR_PIXELS);
+}
+
 // An image's own work.
 HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
@@ -103,8 +112,8 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
     w.sync = image->subs > image->segment_count ? w.decode : 0;
     w.block = hr_jpeg_window_blocks(image);
     w.transform = hr_jpeg_divide_up(w.block, HR_JPEG_BLOCKS_A_CTA);
-    uint32_t row = hr_jpeg_divide_up((uint32_t)image->window_width, HR_JPEG_COLOR_PIXELS);
-    w.color = hr_jpeg_divide_up(row * (uint32_t)image->window_height, HR_JPEG_COLOR_THREADS);
+    w.color = hr_jpeg_divide_up(hr_jpeg_color_groups(image) * (uint32_t)image->window_height,
+                                HR_JPEG_COLOR_GROUPS);
     return w;
 }
 
@@ -147,23 +156,6 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
     r.begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
     r.end = sub + 1 == segments[low + 1].first ? segments[low].end : r.begin + HR_JPEG_DEVICE_SUB;
     return r;
-}
-
-// What the DC differences of a subsequence are added to; `dc`: of the image.
-typedef struct hr_jpeg_dc {
-    int32_t v[3];
-} hr_jpeg_dc;
-
-HR_JPEG_HD hr_jpeg_dc hr_jpeg_predicted(const hr_jpeg_device_image *image, const int32_t *dc,
-                                        uint32_t sub)
-{
-    hr_jpeg_range r = hr_jpeg_range_of(image, sub);
-    const hr_jpeg_device_segment *segment = &image->segments[r.segment];
-    hr_jpeg_dc p;
-    for (int k = 0; k < 3; k++)
-        p.v[k] = (int32_t)((uint32_t)segment->dc[k] + (uint32_t)dc[3 * (size_t)sub + k] -
-                           (uint32_t)dc[3 * (size_t)segment->first + k]);
-    return p;
 }
 
 cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);

@@ -20,12 +20,13 @@ __device__ __forceinline__ int wrap(int v)
     return (int16_t)v;
 }
 
-// One dimension of eight inputs of 16 bits; outputs saturate to 16 bits.
-template <int SHIFT>
+// One dimension of eight inputs of 16 bits. Outputs are about CENTER; those that are not samples
+// yet saturate to 16 bits. Sums stay so far below 32 bits that the center does no harm in them.
+template <int SHIFT, int CENTER>
 __device__ __forceinline__ void idct_1d(int &x0, int &x1, int &x2, int &x3, int &x4, int &x5,
                                         int &x6, int &x7)
 {
-    int round = 1 << (SHIFT - 1);
+    int round = (1 << (SHIFT - 1)) + (CENTER << SHIFT);
     int even0 = (int)((uint32_t)wrap(x0 + x4) << CONST_BITS) + round;
     int even1 = (int)((uint32_t)wrap(x0 - x4) << CONST_BITS) + round;
     int even2 = x2 * F_0_541 + x6 * (F_0_541 - F_1_847);
@@ -38,7 +39,9 @@ __device__ __forceinline__ void idct_1d(int &x0, int &x1, int &x2, int &x3, int 
     int b1 = x5 * -F_2_562 + x3 * (F_3_072 - F_2_562) + odd3;
     int b2 = x5 * (F_2_053 - F_2_562) + x3 * -F_2_562 + odd4;
     int b3 = x1 * -F_0_899 + x7 * (F_0_298 - F_0_899) + odd3;
-    auto out = [](int v) { return max(min(v >> SHIFT, INT16_MAX), INT16_MIN); };
+    auto out = [](int v) {
+        return CENTER > 0 ? v >> SHIFT : max(min(v >> SHIFT, INT16_MAX), INT16_MIN);
+    };
     x0 = out(a0 + b0);
     x7 = out(a0 - b0);
     x1 = out(a1 + b1);
@@ -51,10 +54,10 @@ __device__ __forceinline__ void idct_1d(int &x0, int &x1, int &x2, int &x3, int 
 
 __host__ __device__ constexpr int natural(int k)
 {
-    constexpr uint8_t zigzag[64] = {
-        0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-        41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-        30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+    constexpr uint8_t zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
     return zigzag[k];
 }
 
@@ -94,48 +97,37 @@ __device__ __forceinline__ void spread_first_row(int v[64])
     }
 }
 
-__device__ __forceinline__ uint32_t sample(int v)
+// Four samples, saturated.
+__device__ __forceinline__ uint32_t pack_samples(int a, int b, int c, int d)
 {
-    return (uint32_t)(max(min(v, 127), -128) + 128);
+#ifdef __CUDA_ARCH__
+    uint32_t high, all;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
+    return all;
+#else
+    auto sample = [](int v) { return (uint32_t)max(min(v, 255), 0); };
+    return sample(a) | sample(b) << 8 | sample(c) << 16 | sample(d) << 24;
+#endif
 }
 
-__device__ __forceinline__ void transform_block(uint8_t *dst, uint32_t stride, int v[64],
-                                                bool flat)
+__device__ __forceinline__ void transform_block(uint8_t *dst, uint32_t stride, int v[64], bool flat)
 {
     if (flat) {
         spread_first_row(v);
     } else {
 #pragma unroll
         for (int c = 0; c < 8; c++)
-            idct_1d<CONST_BITS - PASS1_BITS>(v[c], v[8 + c], v[16 + c], v[24 + c], v[32 + c],
-                                             v[40 + c], v[48 + c], v[56 + c]);
+            idct_1d<CONST_BITS - PASS1_BITS, 0>(v[c], v[8 + c], v[16 + c], v[24 + c], v[32 + c],
+                                                v[40 + c], v[48 + c], v[56 + c]);
     }
 #pragma unroll
     for (int r = 0; r < 8; r++) {
         int *w = v + 8 * r;
-        idct_1d<CONST_BITS + PASS1_BITS + 3>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
-        uint2 row = {0, 0};
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            row.x |= sample(w[k]) << (8 * k);
-            row.y |= sample(w[k + 4]) << (8 * k);
-        }
+        idct_1d<CONST_BITS + PASS1_BITS + 3, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
+        uint2 row = {pack_samples(w[0], w[1], w[2], w[3]), pack_samples(w[4], w[5], w[6], w[7])};
         *(uint2 *)(dst + (size_t)r * stride) = row;
     }
-}
-
-// The subsequence that a block's DC coefficient is coded in: the last one with first <= block.
-__device__ __forceinline__ uint32_t find_sub(const uint32_t *first, uint32_t subs, uint32_t block)
-{
-    uint32_t low = 0, high = subs;
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (first[middle] <= block)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 __global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
@@ -146,13 +138,14 @@ __global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
     const hr_jpeg_device_image *image = &b.images[i];
     hr_jpeg_work work = b.work[i];
     for (int k = (int)threadIdx.x; k < 96; k += THREADS)
-        (&quant[0][0])[k] = (&image->quant[0][0])[2 * k] |
-                            (uint32_t)(&image->quant[0][0])[2 * k + 1] << 16;
+        (&quant[0][0])[k] =
+            (&image->quant[0][0])[2 * k] | (uint32_t)(&image->quant[0][0])[2 * k + 1] << 16;
     __syncthreads();
     uint32_t n = (at - work.transform) * THREADS + threadIdx.x, size;
     if (n >= b.work[i + 1].block - work.block)
         return;
     size_t offset = (size_t)(work.block - b.work[b.from].block) * 64;
+    uint32_t owner = b.owner[offset / 64 + n];
     const int4 *coefs = (const int4 *)(b.coefs + offset + (size_t)n * 64);
     uint8_t *plane = b.planes + offset;
     int component = 0;
@@ -162,20 +155,10 @@ __global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
         component++;
     }
     uint32_t across = hr_jpeg_across(image, component), y = n / across, x = n - y * across;
-    uint32_t h = component == 0 ? (uint32_t)image->h : 1, v = component == 0 ? (uint32_t)image->v : 1;
-    uint32_t place = component == 0 ? y % v * h + x % h
-                                    : (uint32_t)(image->h * image->v) + (uint32_t)component - 1;
-    uint32_t mcu = ((uint32_t)image->top + y / v) * (uint32_t)image->across +
-                   (uint32_t)image->left + x / h;
-    uint32_t sub = find_sub(b.first + work.sub, image->subs,
-                            mcu * hr_jpeg_blocks_in_mcu(image) + place);
-    hr_jpeg_dc dc = hr_jpeg_predicted(image, b.dc + 3 * (size_t)work.sub, sub);
+    const int32_t *dc = b.predicted + 3 * ((size_t)work.sub + owner) + component;
     int values[64];
     uint32_t below = load(values, coefs, quant[component]);
-    values[0] = wrap((int)((uint32_t)values[0] + (uint32_t)(component == 0   ? dc.v[0]
-                                                             : component == 1 ? dc.v[1]
-                                                                              : dc.v[2]) *
-                                                     (quant[component][0] & 0xFFFF)));
+    values[0] = wrap((int)((uint32_t)values[0] + (uint32_t)*dc * (quant[component][0] & 0xFFFF)));
     transform_block(plane + ((size_t)y * 8 * across + x) * 8, across * 8, values, below == 0);
 }
 

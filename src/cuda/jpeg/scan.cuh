@@ -12,10 +12,17 @@ enum {
     HR_JPEG_BAD = 192 // ... and by bits that are no code
 };
 
+enum {
+    // AC symbols in a row: what is rare (a block's end, a DC symbol, a long code) has its turn
+    // between rows. A lane that waits for it stands still, which costs less than having the whole
+    // warp go there for it; so there is no branch in a row, whose symbols wait for each other.
+    HR_JPEG_ROW = 6
+};
+
 // What is shared by the threads of a block: they work for one image.
 template <int TABLES> struct hr_jpeg_shared {
     uint32_t fast[TABLES * HR_JPEG_FAST_SIZE];
-    uint32_t tables[6]; // of each block in an MCU: where its DC table begins, AC << 16
+    uint32_t tables[6]; // of each block in an MCU: where its DC table begins, AC << 16; in bytes
 };
 
 template <int TABLES>
@@ -26,14 +33,43 @@ __device__ __forceinline__ void hr_jpeg_share(hr_jpeg_shared<TABLES> *s,
     int count = image->dc_count + image->ac_count;
     for (int t = 0; t < count; t++)
         for (int i = (int)threadIdx.x; i < HR_JPEG_FAST_SIZE / 4; i += HR_JPEG_GROUP)
-            ((uint4 *)s->fast)[t * (HR_JPEG_FAST_SIZE / 4) + i] = ((const uint4 *)tables[t].fast)[i];
+            ((uint4 *)s->fast)[t * (HR_JPEG_FAST_SIZE / 4) + i] =
+                ((const uint4 *)tables[t].fast)[i];
     int luma = image->h * image->v, c = (int)threadIdx.x;
     if (c < luma + (image->components > 1 ? 2 : 0)) {
         int component = c < luma ? 0 : c - luma + 1;
         uint32_t dc = image->dc[component], ac = image->dc_count + image->ac[component];
-        s->tables[c] = dc * HR_JPEG_FAST_SIZE | ac * HR_JPEG_FAST_SIZE << 16;
+        s->tables[c] = dc * HR_JPEG_FAST_BYTES | ac * HR_JPEG_FAST_BYTES << 16;
     }
 }
+
+// Shared memory by an address that stays in a register: the compiler would make it anew for every
+// symbol.
+#ifdef __CUDA_ARCH__
+typedef uint32_t hr_jpeg_address;
+__device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
+{
+    hr_jpeg_address a = (hr_jpeg_address)__cvta_generic_to_shared(p);
+    asm volatile("" : "+r"(a));
+    return a;
+}
+__device__ __forceinline__ uint32_t hr_jpeg_load(hr_jpeg_address a)
+{
+    uint32_t v;
+    asm("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(a));
+    return v;
+}
+#else
+typedef uintptr_t hr_jpeg_address;
+__device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
+{
+    return (hr_jpeg_address)p;
+}
+__device__ __forceinline__ uint32_t hr_jpeg_load(hr_jpeg_address a)
+{
+    return *(const uint32_t *)a;
+}
+#endif
 
 __device__ __forceinline__ uint32_t hr_jpeg_entry(uint32_t length, uint32_t symbol, bool ac)
 {
@@ -77,11 +113,14 @@ __device__ __forceinline__ hr_jpeg_state hr_jpeg_unpack(uint32_t entry, uint32_t
     return s;
 }
 
-// Bits in registers: `high` holds the next one, `low` follows, `ahead` is on its way.
+// Bits in registers: 64 at `base`, of which `used` are gone, 64 behind them, and 64 on their way.
+// All lanes of a warp wait for a load of any of them, so loads are used as long after they were
+// queued as can be: a row later.
 typedef struct hr_jpeg_bits {
-    const uint32_t *words;
-    uint32_t bit, refill; // where `low` begins
-    uint32_t high, low, ahead;
+    const uint2 *next;
+    uint32_t base, used;
+    uint32_t a0, a1, b0, b1;
+    uint2 later;
 } hr_jpeg_bits;
 
 __device__ __forceinline__ uint32_t hr_jpeg_swap(uint32_t v)
@@ -91,41 +130,100 @@ __device__ __forceinline__ uint32_t hr_jpeg_swap(uint32_t v)
 
 __device__ __forceinline__ void hr_jpeg_open(hr_jpeg_bits *b, const uint32_t *words, uint32_t bit)
 {
-    b->words = words;
-    b->bit = bit;
-    b->refill = (bit | 31) + 1;
-    const uint32_t *at = words + (bit >> 5);
-    b->high = hr_jpeg_swap(__ldg(at));
-    b->low = hr_jpeg_swap(__ldg(at + 1));
-    b->ahead = __ldg(at + 2);
+    const uint2 *at = (const uint2 *)words + (bit >> 6);
+    uint2 first = __ldg(at), second = __ldg(at + 1);
+    b->later = __ldg(at + 2);
+    b->next = at + 3;
+    b->base = bit & ~63u;
+    b->used = bit & 63;
+    b->a0 = hr_jpeg_swap(first.x);
+    b->a1 = hr_jpeg_swap(first.y);
+    b->b0 = hr_jpeg_swap(second.x);
+    b->b1 = hr_jpeg_swap(second.y);
 }
 
-__device__ __forceinline__ uint32_t hr_jpeg_peek(const hr_jpeg_bits *b)
+__device__ __forceinline__ uint32_t hr_jpeg_bit(const hr_jpeg_bits *b)
 {
-    return __funnelshift_l(b->low, b->high, b->bit);
+    return b->base + b->used;
 }
 
-__device__ __forceinline__ void hr_jpeg_skip(hr_jpeg_bits *b, uint32_t bits)
+// Between rows: makes room for what was queued in one of those before.
+__device__ __forceinline__ void hr_jpeg_turn(hr_jpeg_bits *b)
 {
-    b->bit += bits;
-    if (b->bit >= b->refill) {
-        b->high = b->low;
-        b->low = hr_jpeg_swap(b->ahead);
-        b->refill += 32;
-        b->ahead = __ldg(b->words + (b->refill >> 5) + 1);
+    if (b->used >= 64) {
+        b->used -= 64;
+        b->base += 64;
+        b->a0 = b->b0;
+        b->a1 = b->b1;
+        b->b0 = hr_jpeg_swap(b->later.x);
+        b->b1 = hr_jpeg_swap(b->later.y);
+        b->later = __ldg(b->next++);
     }
 }
 
-// The symbol that a window begins with.
+// The bits of a row, the next one on top of v0: enough for a symbol as long as `used` is below the
+// row's limit.
+typedef struct hr_jpeg_window {
+    uint32_t v0, v1, v2;
+} hr_jpeg_window;
+
+__device__ __forceinline__ hr_jpeg_window hr_jpeg_window_of(const hr_jpeg_bits *b)
+{
+    bool far = b->used >= 32;
+    uint32_t x0 = far ? b->a1 : b->a0, x1 = far ? b->b0 : b->a1, x2 = far ? b->b1 : b->b0;
+    uint32_t x3 = far ? 0 : b->b1;
+    hr_jpeg_window w = {__funnelshift_l(x1, x0, b->used), __funnelshift_l(x2, x1, b->used),
+                        __funnelshift_l(x3, x2, b->used)};
+    return w;
+}
+
+// The limit of a row that is to begin: nothing begins at `end` or behind it.
+__device__ __forceinline__ uint32_t hr_jpeg_limit(const hr_jpeg_bits *b, uint32_t end)
+{
+    return min(end - b->base, min(b->used + 65, 97u));
+}
+
+__device__ __forceinline__ void hr_jpeg_skip(hr_jpeg_bits *b, hr_jpeg_window *w, uint32_t bits)
+{
+    b->used += bits;
+    w->v0 = __funnelshift_l(w->v1, w->v0, bits);
+    w->v1 = __funnelshift_l(w->v2, w->v1, bits);
+    w->v2 <<= bits;
+}
+
+// Which tables, and where they lie: shared memory for all that is short, else the whole tables.
+typedef struct hr_jpeg_lookup {
+    hr_jpeg_address fast, places;
+    const hr_jpeg_table *tables;
+} hr_jpeg_lookup;
+
 template <int TABLES>
-__device__ __forceinline__ uint32_t hr_jpeg_look(const hr_jpeg_shared<TABLES> *s,
-                                                 const hr_jpeg_table *tables, uint32_t table,
+__device__ __forceinline__ hr_jpeg_lookup hr_jpeg_lookup_of(const hr_jpeg_shared<TABLES> *s,
+                                                            const hr_jpeg_table *tables)
+{
+    hr_jpeg_lookup l = {hr_jpeg_address_of(s->fast), hr_jpeg_address_of(s->tables), tables};
+    return l;
+}
+
+// The tables of block c in an MCU.
+__device__ __forceinline__ uint32_t hr_jpeg_tables_of(const hr_jpeg_lookup *l, uint32_t c)
+{
+    return hr_jpeg_load(l->places + c * 4);
+}
+
+// The symbol that a window begins with, as the fast table has it; `table` in bytes.
+__device__ __forceinline__ uint32_t hr_jpeg_fast(const hr_jpeg_lookup *l, uint32_t table,
                                                  uint32_t window)
 {
-    uint32_t e = s->fast[table + (window >> (32 - HR_JPEG_FAST_BITS))];
-    if (e == 0)
-        e = hr_jpeg_slow(tables + table / HR_JPEG_FAST_SIZE, window);
-    return e;
+    return hr_jpeg_load(l->fast + table + (window >> (32 - HR_JPEG_FAST_BITS)) * 4);
+}
+
+// ... whatever it is.
+__device__ __forceinline__ uint32_t hr_jpeg_look(const hr_jpeg_lookup *l, uint32_t table,
+                                                 uint32_t window)
+{
+    uint32_t e = hr_jpeg_fast(l, table, window);
+    return e != 0 ? e : hr_jpeg_slow(l->tables + table / HR_JPEG_FAST_BYTES, window);
 }
 
 #endif

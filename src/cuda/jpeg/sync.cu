@@ -13,63 +13,84 @@ namespace
 {
 
 constexpr int THREADS = HR_JPEG_GROUP;
+constexpr uint32_t WARP = 32;
 
 __device__ __forceinline__ uint32_t step_end(uint32_t begin, uint32_t end, uint32_t step)
 {
     return step + 1 == HR_JPEG_STEPS ? end : min(begin + (step + 1) * HR_JPEG_STEP, end);
 }
 
-// Symbol by symbol; `state` is kept in registers by whoever inlines this.
-template <int TABLES> struct follower {
-    const hr_jpeg_shared<TABLES> *shared;
-    const hr_jpeg_table *tables;
+// Goes through the scan without looking at values.
+struct follower {
+    hr_jpeg_lookup lookup;
     uint32_t blocks; // in an MCU
     hr_jpeg_bits bits;
     uint32_t z, c, both; // both: tables of block c
     uint32_t count;
 
-    __device__ __forceinline__ follower(const hr_jpeg_shared<TABLES> *s, const hr_jpeg_table *t,
-                                        const hr_jpeg_device_image *image, hr_jpeg_state state)
-        : shared(s), tables(t), blocks(hr_jpeg_blocks_in_mcu(image)), z(state.z), c(state.c),
-          both(s->tables[state.c]), count(0)
+    __device__ __forceinline__ follower(const hr_jpeg_lookup &l, const hr_jpeg_device_image *image,
+                                        hr_jpeg_state state)
+        : lookup(l), blocks(hr_jpeg_blocks_in_mcu(image)), z(state.z), c(state.c),
+          both(hr_jpeg_tables_of(&l, state.c)), count(0)
     {
         hr_jpeg_open(&bits, image->scan, state.bit);
     }
 
-    __device__ __forceinline__ void symbol()
+    __device__ __forceinline__ void take(hr_jpeg_window *w, uint32_t e)
     {
-        uint32_t table = z == 0 ? both & 0xFFFF : both >> 16;
-        uint32_t e = hr_jpeg_look(shared, tables, table, hr_jpeg_peek(&bits));
-        hr_jpeg_skip(&bits, e & 63);
+        hr_jpeg_skip(&bits, w, e & 63);
         z += e >> 24;
+    }
+
+    // Some symbols of a block, none that begins at the boundary or behind it.
+    __device__ __forceinline__ void row(uint32_t boundary)
+    {
+        hr_jpeg_window w = hr_jpeg_window_of(&bits);
+        uint32_t e = 0, limit = hr_jpeg_limit(&bits, boundary);
+        if (z == 0)
+            take(&w, hr_jpeg_look(&lookup, both & 0xFFFF, w.v0));
+#pragma unroll
+        for (int k = 0; k < HR_JPEG_ROW; k++) {
+            bool more = z < 64 && bits.used < limit;
+            e = hr_jpeg_fast(&lookup, both >> 16, w.v0);
+            e = more ? e : 0;
+            take(&w, e);
+        }
+        if (e == 0 && z < 64 && bits.used < limit)
+            take(&w, hr_jpeg_look(&lookup, both >> 16, w.v0));
         if (z >= 64) {
             z = 0;
             count++;
             c = c + 1 == blocks ? 0 : c + 1;
-            both = shared->tables[c];
+            both = hr_jpeg_tables_of(&lookup, c);
         }
+        hr_jpeg_turn(&bits);
     }
 
-    __device__ __forceinline__ hr_jpeg_state state() const
+    __device__ __forceinline__ uint32_t bit() const
     {
-        hr_jpeg_state s = {bits.bit, z, c};
-        return s;
+        return hr_jpeg_bit(&bits);
+    }
+
+    __device__ __forceinline__ uint32_t entry(uint32_t boundary) const
+    {
+        hr_jpeg_state s = {bit(), z, c};
+        return hr_jpeg_pack(&s, boundary, count);
     }
 };
 
 // The first phase: a subsequence from its beginning, as if a block of the first kind began there.
-template <int TABLES>
-__device__ void guess(const hr_jpeg_shared<TABLES> *shared, const hr_jpeg_table *tables,
-                      const hr_jpeg_device_image *image, hr_jpeg_range r, uint32_t *trace)
+__device__ __forceinline__ void guess(const hr_jpeg_lookup &lookup,
+                                      const hr_jpeg_device_image *image, hr_jpeg_range r,
+                                      uint32_t *trace)
 {
     hr_jpeg_state state = {r.begin, 0, 0};
-    follower<TABLES> f(shared, tables, image, state);
+    follower f(lookup, image, state);
     uint32_t step = 0, boundary = step_end(r.begin, r.end, 0);
     while (step < HR_JPEG_STEPS) {
-        f.symbol();
-        while (f.bits.bit >= boundary && step < HR_JPEG_STEPS) {
-            hr_jpeg_state now = f.state();
-            trace[step] = hr_jpeg_pack(&now, boundary, f.count);
+        f.row(boundary);
+        while (f.bit() >= boundary && step < HR_JPEG_STEPS) {
+            trace[step] = f.entry(boundary);
             f.count = 0;
             step++;
             boundary = step_end(r.begin, r.end, step);
@@ -77,60 +98,92 @@ __device__ void guess(const hr_jpeg_shared<TABLES> *shared, const hr_jpeg_table 
     }
 }
 
-// Who follows the truth: where the next step to take begins, and the state there.
+// Who follows the truth: the next step, of all steps of the image, and the state at its beginning.
 struct task {
-    uint32_t step; // of all steps of the image
+    uint32_t step;
     uint32_t entry;
 };
 
 struct tasks {
-    task list[2][THREADS];
-    uint32_t count[2];
+    task list[THREADS];
+    uint32_t count;
 };
 
-// Takes one step. False when the trace is met or the segment ends.
-template <int TABLES>
-__device__ bool follow(const hr_jpeg_shared<TABLES> *shared, const hr_jpeg_table *tables,
-                       const hr_jpeg_device_image *image, uint32_t limit, uint32_t *trace, task *t)
-{
-    uint32_t sub = t->step / HR_JPEG_STEPS, step = t->step % HR_JPEG_STEPS;
-    hr_jpeg_range r = hr_jpeg_range_of(image, sub);
-    uint32_t begin = step == 0 ? r.begin : step_end(r.begin, r.end, step - 1);
-    uint32_t boundary = step_end(r.begin, r.end, step);
-    uint32_t old = trace[t->step];
-    follower<TABLES> f(shared, tables, image, hr_jpeg_unpack(t->entry, begin));
-    while (f.bits.bit < boundary)
-        f.symbol();
-    hr_jpeg_state now = f.state();
-    uint32_t entry = hr_jpeg_pack(&now, boundary, f.count);
-    trace[t->step] = entry;
-    if (((entry ^ old) & HR_JPEG_STATE) == 0)
-        return false;
-    t->step++;
-    t->entry = entry;
-    return step + 1 < HR_JPEG_STEPS ||
-           (sub + 1 < limit && sub + 1 < image->segments[r.segment + 1].first);
-}
+// A task at work.
+struct walk {
+    follower f;
+    uint32_t step, begin, end, boundary; // where its subsequence lies, and the step ends
+    uint32_t last, segment_end;          // the first subsequence not to go to; of the segment
 
-// All tasks of the first list to their ends.
-template <int TABLES>
-__device__ void follow_all(const hr_jpeg_shared<TABLES> *shared, const hr_jpeg_table *tables,
-                           const hr_jpeg_device_image *image, uint32_t limit, uint32_t *trace,
-                           tasks *q)
-{
-    for (int now = 0;; now ^= 1) {
-        __syncthreads(); // the list and the trace are written
-        uint32_t count = q->count[now];
-        if (count == 0)
-            break;
-        if (threadIdx.x == 0)
-            q->count[now ^ 1] = 0;
-        __syncthreads();
-        if (threadIdx.x < count) {
-            task t = q->list[now][threadIdx.x];
-            if (follow(shared, tables, image, limit, trace, &t))
-                q->list[now ^ 1][atomicAdd(&q->count[now ^ 1], 1u)] = t;
+    __device__ __forceinline__ walk(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
+                                    uint32_t limit, task t)
+        : f(lookup, image, start(image, limit, t))
+    {
+    }
+
+    __device__ __forceinline__ hr_jpeg_state start(const hr_jpeg_device_image *image,
+                                                   uint32_t limit, task t)
+    {
+        uint32_t sub = t.step / HR_JPEG_STEPS, in_sub = t.step % HR_JPEG_STEPS;
+        hr_jpeg_range r = hr_jpeg_range_of(image, sub);
+        step = t.step;
+        begin = r.begin;
+        end = r.end;
+        boundary = step_end(begin, end, in_sub);
+        last = min(limit, image->segments[r.segment + 1].first);
+        segment_end = image->segments[r.segment].end;
+        return hr_jpeg_unpack(t.entry, in_sub == 0 ? begin : step_end(begin, end, in_sub - 1));
+    }
+
+    // Takes a step. False when the trace is met or there is nowhere to go.
+    __device__ __forceinline__ bool advance(uint32_t *trace, uint32_t *entry)
+    {
+        uint32_t old = trace[step];
+        f.count = 0;
+        while (f.bit() < boundary)
+            f.row(boundary);
+        *entry = f.entry(boundary);
+        trace[step++] = *entry;
+        if (((*entry ^ old) & HR_JPEG_STATE) == 0)
+            return false;
+        uint32_t sub = step / HR_JPEG_STEPS, in_sub = step % HR_JPEG_STEPS;
+        if (in_sub == 0) {
+            if (sub >= last)
+                return false;
+            begin = end;
+            end = min(begin + HR_JPEG_DEVICE_SUB, segment_end);
         }
+        boundary = step_end(begin, end, in_sub);
+        return true;
+    }
+};
+
+// All tasks of the list to their ends. When half of those at work are done, the others move
+// together; until then a task stays with its thread.
+__device__ void follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
+                           uint32_t limit, uint32_t *trace, tasks *q)
+{
+    __syncthreads(); // the list and the trace are written
+    uint32_t at_work = q->count;
+    while (at_work > 0) {
+        bool alive = threadIdx.x < at_work;
+        task t = q->list[alive ? threadIdx.x : 0];
+        walk w(lookup, image, limit, t);
+        uint32_t left = at_work;
+        __syncthreads(); // the list is read
+        do {
+            if (alive)
+                alive = w.advance(trace, &t.entry);
+            left = (uint32_t)__syncthreads_count(alive);
+        } while (left > 0 && (at_work <= WARP || left > at_work / 2));
+        if (threadIdx.x == 0)
+            q->count = 0;
+        __syncthreads();
+        t.step = w.step;
+        if (alive)
+            q->list[atomicAdd(&q->count, 1u)] = t;
+        __syncthreads();
+        at_work = left;
     }
 }
 
@@ -138,7 +191,7 @@ __device__ void follow_all(const hr_jpeg_shared<TABLES> *shared, const hr_jpeg_t
 __device__ void add_task(tasks *q, uint32_t sub, const uint32_t *trace)
 {
     task t = {sub * HR_JPEG_STEPS, trace[sub * HR_JPEG_STEPS - 1]};
-    q->list[0][atomicAdd(&q->count[0], 1u)] = t;
+    q->list[atomicAdd(&q->count, 1u)] = t;
 }
 
 template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_jpeg_batch b)
@@ -153,56 +206,51 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_
     bool mine = sub < image->subs;
     hr_jpeg_share(&shared, image, tables);
     if (threadIdx.x == 0)
-        q.count[0] = 0;
+        q.count = 0;
     __syncthreads();
+    hr_jpeg_lookup lookup = hr_jpeg_lookup_of(&shared, tables);
     hr_jpeg_range r;
     r.known = true;
     if (mine) {
         r = hr_jpeg_range_of(image, sub);
-        guess(&shared, tables, image, r, trace + (size_t)sub * HR_JPEG_STEPS);
+        guess(lookup, image, r, trace + (size_t)sub * HR_JPEG_STEPS);
     }
     __syncthreads();
     if (mine && !r.known && threadIdx.x > 0)
         add_task(&q, sub, trace);
-    follow_all(&shared, tables, image, min(group + THREADS, image->subs), trace, &q);
+    follow_all(lookup, image, min(group + THREADS, image->subs), trace, &q);
 }
 
-// The same between groups, a thread block an image.
-template <int TABLES> __global__ void __launch_bounds__(THREADS) join(hr_jpeg_batch b)
+// The same between groups.
+template <int TABLES>
+__device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups, uint32_t *trace)
 {
     __shared__ hr_jpeg_shared<TABLES> shared;
     __shared__ tasks q;
-    const hr_jpeg_device_image *image = &b.images[blockIdx.x];
-    const hr_jpeg_table *tables = b.tables + (size_t)blockIdx.x * HR_JPEG_TABLES_MAX;
-    uint32_t *trace = b.trace + (size_t)b.work[blockIdx.x].sub * HR_JPEG_STEPS;
-    uint32_t groups = b.work[blockIdx.x + 1].sync - b.work[blockIdx.x].sync;
-    if (groups < 2)
-        return;
+    const hr_jpeg_device_image *image = &b->images[i];
+    const hr_jpeg_table *tables = b->tables + (size_t)i * HR_JPEG_TABLES_MAX;
     hr_jpeg_share(&shared, image, tables);
+    hr_jpeg_lookup lookup = hr_jpeg_lookup_of(&shared, tables);
     for (uint32_t first = 1; first < groups; first += THREADS) {
         if (threadIdx.x == 0)
-            q.count[0] = 0;
+            q.count = 0;
         __syncthreads();
         uint32_t group = first + threadIdx.x, sub = group * THREADS;
         if (group < groups && !hr_jpeg_range_of(image, sub).known)
             add_task(&q, sub, trace);
-        follow_all(&shared, tables, image, image->subs, trace, &q);
+        follow_all(lookup, image, image->subs, trace, &q);
     }
 }
 
-// Blocks that end before each subsequence, a thread block an image.
-__global__ void __launch_bounds__(THREADS) count_blocks(hr_jpeg_batch b)
+// Blocks that end before each subsequence.
+__device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t subs)
 {
     __shared__ uint32_t sums[THREADS];
-    const hr_jpeg_work *work = &b.work[blockIdx.x];
-    uint32_t t = threadIdx.x, subs = work[1].sub - work[0].sub, sum = 0;
-    if (work[1].sync == work[0].sync)
-        return;
+    uint32_t t = threadIdx.x, sum = 0;
     for (uint32_t base = 0; base < subs; base += THREADS) {
-        const uint32_t *trace = b.trace + (size_t)(work->sub + base + t) * HR_JPEG_STEPS;
         uint32_t count = 0;
         for (int k = 0; base + t < subs && k < HR_JPEG_STEPS; k++)
-            count += trace[k] >> HR_JPEG_COUNT_SHIFT;
+            count += trace[(size_t)(base + t) * HR_JPEG_STEPS + k] >> HR_JPEG_COUNT_SHIFT;
         __syncthreads();
         sums[t] = count;
         __syncthreads();
@@ -213,13 +261,25 @@ __global__ void __launch_bounds__(THREADS) count_blocks(hr_jpeg_batch b)
             __syncthreads();
         }
         if (base + t < subs)
-            b.counted[work->sub + base + t] = sum + sums[t] - count;
+            counted[base + t] = sum + sums[t] - count;
         sum += sums[THREADS - 1];
     }
 }
 
-template <int TABLES>
-void launch(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream)
+// What takes all of an image, a thread block each.
+template <int TABLES> __global__ void __launch_bounds__(THREADS) join(hr_jpeg_batch b)
+{
+    const hr_jpeg_work *work = &b.work[blockIdx.x];
+    uint32_t groups = work[1].sync - work[0].sync;
+    uint32_t *trace = b.trace + (size_t)work->sub * HR_JPEG_STEPS;
+    if (groups == 0)
+        return;
+    if (groups > 1)
+        join_groups<TABLES>(&b, blockIdx.x, groups, trace);
+    count_blocks(b.counted + work->sub, trace, work[1].sub - work[0].sub);
+}
+
+template <int TABLES> void launch(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream)
 {
     HR_CUDA_LAUNCH(synchronise<TABLES>, blocks, THREADS, stream, *b);
     HR_CUDA_LAUNCH(join<TABLES>, b->count, THREADS, stream, *b);
@@ -236,6 +296,5 @@ cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int ta
         launch<4>(b, blocks, stream);
     else
         launch<HR_JPEG_TABLES_MAX>(b, blocks, stream);
-    HR_CUDA_LAUNCH(count_blocks, b->count, THREADS, stream, *b);
     return cudaGetLastError();
 }

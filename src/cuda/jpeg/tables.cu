@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The first launch of a batch: Huffman tables, one a thread block, and where each image's work lies.
+// The first launch of a batch: Huffman tables, one a thread block, and where each image's work
+// lies.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 

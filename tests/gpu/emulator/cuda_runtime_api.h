@@ -27,7 +27,7 @@ struct dim3 {
     }
 };
 
-struct uint2 {
+struct alignas(8) uint2 {
     uint32_t x, y;
 };
 struct alignas(16) uint4 {
@@ -67,6 +67,10 @@ static inline uint32_t __ldg(const uint32_t *p)
 {
     return *p;
 }
+static inline uint2 __ldg(const uint2 *p)
+{
+    return *p;
+}
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t s)
 {
     uint64_t both = (uint64_t)b << 32 | a;
@@ -79,6 +83,10 @@ static inline uint32_t __funnelshift_l(uint32_t low, uint32_t high, uint32_t shi
 {
     return (uint32_t)(((uint64_t)high << 32 | low) << (shift & 31) >> 32);
 }
+static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shift)
+{
+    return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
+}
 static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
 {
     uint32_t old = *p;
@@ -87,6 +95,7 @@ static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
 }
 
 void __syncthreads();
+int __syncthreads_count(int predicate);
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel);
 
 #define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \

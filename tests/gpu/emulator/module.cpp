@@ -146,6 +146,18 @@ void __syncthreads()
     swapcontext(&fibers[current].context, &scheduler);
 }
 
+int __syncthreads_count(int predicate)
+{
+    static int sum;
+    sum += predicate != 0;
+    __syncthreads();
+    int all = sum;
+    __syncthreads();
+    sum = 0;
+    __syncthreads();
+    return all;
+}
+
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel)
 {
     if (fibers.size() < threads) {
