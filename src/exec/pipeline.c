@@ -253,6 +253,8 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
             return HR_STATUS_OK;
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
+        if (p->lookout) /* which sleeps while there is work to schedule */
+            pthread_cond_signal(&p->work);
         code = timeout_ms > 0 ? pthread_cond_timedwait(&p->ready, &p->lock, &until)
                               : pthread_cond_wait(&p->ready, &p->lock);
     }

@@ -102,13 +102,12 @@ static void task_done(hr_pipeline *p, hr_iteration *it)
 /* Waits for work; lock held. Waking a thread costs the training loop more than all else in `run`
  * (tens of microseconds in a virtual machine), so of the workers that have nothing to do one looks
  * for itself for a while, as long as there is a batch in store that the consumer can take
- * meanwhile.
- */
+ * meanwhile. (A device takes less time for a batch than it would sleep.) */
 static void wait_for_work(hr_worker *w, int32_t *looks)
 {
     hr_pipeline *p = w->pipeline;
     int64_t start = hr_clock_ns(), end = start + LOOK_NS;
-    bool look = !p->lookout && p->options.prefetch_queue_depth > 1 && *looks < LOOKS;
+    bool look = !p->lookout && !p->device && p->options.prefetch_queue_depth > 1 && *looks < LOOKS;
     if (look) {
         struct timespec until = {end / 1000000000, end % 1000000000};
         p->lookout = true;
