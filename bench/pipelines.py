@@ -9,6 +9,7 @@ the same definition, written once; torchvision gets its usual transforms in a Da
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,6 +17,8 @@ CONTENDERS = {
     "headrace": "headrace",
     "headrace-index": "headrace",
     "headrace-indexing": "headrace",
+    "headrace-v3": "headrace",
+    "headrace-index-v3": "headrace",
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
@@ -35,6 +38,9 @@ STD = (58.395, 57.12, 57.375)
 def dali_pipeline(contender: str, kind: str, root: str, batch: int, threads: int) -> Any:
     """The pipeline `kind` of PIPELINES, made with the API of the contender's module and built."""
     module = CONTENDERS[contender]
+    if contender.endswith("-v3"):  # AVX2, no AVX-512
+        os.environ["HEADRACE_CPU_LEVEL"] = "v3"
+        contender = contender.removesuffix("-v3")
     package = importlib.import_module(module)
     fn = importlib.import_module(module + ".fn")
     types = importlib.import_module(module + ".types")
