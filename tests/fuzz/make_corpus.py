@@ -54,6 +54,13 @@ def jpeg() -> dict[str, bytes]:
     files["grey"] = encoded(picture("L"), "JPEG")
     files["cmyk"] = encoded(picture("CMYK"), "JPEG")
     files["progressive"] = encoded(picture("RGB"), "JPEG", progressive=True)
+    files["progressive_s2"] = encoded(
+        picture("RGB"), "JPEG", progressive=True, quality=90, subsampling=2
+    )
+    files["progressive_grey"] = encoded(picture("L"), "JPEG", progressive=True, quality=95)
+    files["progressive_restart"] = encoded(
+        picture("RGB"), "JPEG", progressive=True, restart_marker_blocks=2
+    )
     files["restart"] = encoded(picture("RGB"), "JPEG", restart_marker_blocks=1)
     files["turned"] = encoded(picture("RGB"), "JPEG", exif=exif(6))
     files["cut"] = files["q70_s1"][:-60]
