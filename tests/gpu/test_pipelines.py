@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Pipelines on a GPU against the same ones on the CPU: the bytes are equal."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headrace import Pipeline, StreamPolicy, fn, ops, pipeline_def, types
+from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+pytestmark = pytest.mark.usefixtures("module")
+
+ARRAY = np.arange(2 * 8 * 6 * 3, dtype=np.uint8).reshape(2, 8, 6, 3)
+
+
+@pipeline_def(batch_size=5, num_threads=2, seed=3)
+def training(root: Any, gpu: bool) -> Any:
+    files, labels = fn.readers.file(file_root=str(root), random_shuffle=True, name="reader")
+    images = fn.decoders.image_random_crop(files, device="mixed" if gpu else "cpu")
+    images = fn.resize(images, size=(48, 40))
+    images = fn.crop_mirror_normalize(
+        images,
+        dtype=types.FLOAT16,
+        mirror=fn.random.coin_flip(),
+        mean=[120.0, 115.0, 100.0],
+        std=[60.0, 58.0, 57.0],
+    )
+    return images, labels.gpu() if gpu else labels
+
+
+def arrays(batch: Any) -> list[np.ndarray]:
+    return [np.array(sample) for sample in batch.as_cpu()]
+
+
+def assert_equal(left: Any, right: Any) -> None:
+    for a, b in zip(left, right, strict=True):
+        assert a.layout() == b.layout() and a.shape() == b.shape()
+        for x, y in zip(arrays(a), arrays(b), strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_training(photos: Path) -> None:
+    cpu, gpu = training(photos, False), training(photos, True, device_id=0)
+    for _ in range(12):
+        expected, got = cpu.run(), gpu.run()
+        assert all(type(batch) is TensorListGPU for batch in got)
+        assert got[0].is_dense_tensor() and got[0].device_id() == 0
+        assert_equal(expected, got)
+    assert gpu.device_id == 0 and "on the device" in gpu.describe()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"fuse": False},
+        {"prefetch_queue_depth": 1},
+        {"exec_async": False, "exec_pipelined": False},
+        {"exec_dynamic": True, "stream_policy": StreamPolicy.PER_OPERATOR},
+        {"prefetch_queue_depth": {"cpu_size": 3, "gpu_size": 2}},
+        {"device_memory_limit": 1 << 28},
+    ],
+)
+def test_options(photos: Path, options: dict[str, Any]) -> None:
+    expected, gpu = training(photos, False), training(photos, True, **options)
+    for _ in range(3):
+        assert_equal(expected.run(), gpu.run())
+    assert gpu.device_id == 0  # the current one
+
+
+def test_there_and_back(photos: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, device_id=0)
+    def both() -> Any:
+        files, labels = fn.readers.file(file_root=str(photos))
+        images = fn.decoders.image(files, device="mixed")
+        shapes = images.shape()
+        small = fn.resize(images, size=(20, 30))
+        turned = fn.rotate(small.cpu(), angle=30.0)
+        return images, shapes, fn.crop(turned.gpu(), crop=(8, 8)), fn.crop(turned, crop=(8, 8))
+
+    images, shapes, there, here = both().run()
+    assert [type(batch) for batch in (images, shapes, there, here)] == [
+        TensorListGPU,
+        TensorListCPU,
+        TensorListGPU,
+        TensorListCPU,
+    ]
+    assert [tuple(shape) for shape in arrays(shapes)] == images.shape()
+    assert_equal([there], [here])
+    with pytest.raises(RuntimeError, match="one shape"):
+        images.as_tensor()
+
+
+def test_classes(photos: Path) -> None:
+    class Both(Pipeline):
+        def __init__(self, gpu: bool) -> None:
+            super().__init__(4, 2, 0 if gpu else None, seed=5)
+            device = "gpu" if gpu else "cpu"
+            self.gpu = gpu
+            self.input = ops.readers.File(file_root=str(photos), random_shuffle=True)
+            self.decode = ops.decoders.Image(device="cpu")
+            self.resize = ops.Resize(device=device, size=(24, 24))
+            self.crop = ops.CropMirrorNormalize(device=device, dtype=types.FLOAT, crop=(16, 16))
+
+        def define_graph(self) -> Any:
+            files, labels = self.input()
+            images = self.decode(files)
+            return self.crop(self.resize(images.gpu() if self.gpu else images)), labels
+
+    cpu, gpu = Both(False), Both(True)
+    for _ in range(3):
+        assert_equal(cpu.run(), gpu.run())
+
+
+def test_what_outlives_the_pipeline(photos: Path) -> None:
+    pipe = training(photos, True)
+    held = [pipe.run() for _ in range(3)]
+    expected = training(photos, False)
+    sample = held[2][0][1]
+    del pipe
+    for outputs in held:
+        assert_equal(expected.run(), outputs)
+    want = arrays(held[2][0])[1]
+    del held, outputs
+    np.testing.assert_array_equal(sample.as_cpu(), want)
+
+
+def test_stored_graphs_keep_devices(photos: Path) -> None:
+    text = training(photos, True).serialize()
+    pipe = Pipeline.deserialize(text)
+    assert_equal(training(photos, False).run(), pipe.run())
+    source = Pipeline(2, 1, 0)
+    with source:
+        source.set_outputs(fn.external_source(name="in", device="gpu", layout="HWC"))
+    again = Pipeline.deserialize(source.serialize(), prefetch_queue_depth=1)
+    again.feed_input("in", ARRAY)
+    (out,) = again.run()
+    assert type(out) is TensorListGPU
+    np.testing.assert_array_equal(out.as_tensor().as_cpu(), ARRAY)
+
+
+def test_resumes(photos: Path) -> None:
+    pipe = training(photos, True, enable_checkpointing=True)
+    for _ in range(3):
+        pipe.run()
+    state = pipe.checkpoint()
+    rest = [pipe.run() for _ in range(2)]
+    again = training(photos, True, enable_checkpointing=True, checkpoint=state)
+    for outputs in rest:
+        assert_equal(outputs, again.run())
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip", "replace"])
+def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
+    """What the CPU's decoder says of a file, the GPU's does."""
+    root = tmp_path / "root"
+    shutil.copytree(photos, root)
+    broken = root / "class1/00.jpg"
+    broken.write_bytes(b"not a picture at all")
+    cut = root / "class1/03.jpg"
+    cut.write_bytes(cut.read_bytes()[:700])
+    pipes = [training(root, gpu, on_error=policy) for gpu in (False, True)]
+    failures = 0
+    for _ in range(6):
+        results: list[Any] = []
+        for pipe in pipes:
+            try:
+                results.append(pipe.run())
+            except RuntimeError as error:
+                results.append(str(error))
+        if isinstance(results[0], str):
+            failures += 1
+            assert results[0] == results[1]
+        else:
+            assert_equal(*results)
+    assert (failures > 0) == (policy == "raise")
+    seen = [{e["message"] for e in pipe.errors() if e["iteration"] < 6} for pipe in pipes]
+    assert seen[0] and seen[0] <= seen[1]  # a failed batch need not look at all of its files
+    assert policy == "raise" or seen[0] == seen[1]
+
+
+# ---- sources ----
+
+
+class Interface:
+    """An array in GPU memory of another library."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.__cuda_array_interface__ = tensor.__cuda_array_interface__
+
+
+def on_gpu(array: Any) -> TensorGPU:
+    return TensorCPU(np.ascontiguousarray(array))._as_gpu()
+
+
+@pytest.mark.parametrize("no_copy", [False, True])
+@pytest.mark.parametrize(
+    "give",
+    [
+        on_gpu,
+        lambda a: Interface(on_gpu(a)),
+        lambda a: [on_gpu(a[0]), Interface(on_gpu(a[1]))],
+        lambda a: TensorListGPU([on_gpu(a[0]), on_gpu(a[1])]),
+    ],
+)
+def test_external_source(give: Any, no_copy: bool) -> None:
+    @pipeline_def(batch_size=2, num_threads=2, device_id=0)
+    def pipe() -> Any:
+        data = fn.external_source(
+            source=lambda i: give(ARRAY + np.uint8(i)), device="gpu", layout="HWC", no_copy=no_copy
+        )
+        return data, fn.crop(data, crop=(4, 4)), data.cpu(), data.shape()
+
+    made = pipe()
+    for i in range(5):
+        data, cropped, back, shapes = made.run()
+        expected = ARRAY + np.uint8(i)
+        np.testing.assert_array_equal(data.as_cpu().as_array(), expected)
+        np.testing.assert_array_equal(cropped.as_cpu().as_array(), expected[:, 2:6, 1:5])
+        np.testing.assert_array_equal(back.as_array(), expected)
+        assert shapes.as_array().tolist() == [[8, 6, 3]] * 2
+        assert data.layout() == "HWC"
+
+
+def test_fed_by_hand() -> None:
+    pipe = Pipeline(2, 1, 0, prefetch_queue_depth=1)
+    with pipe:
+        node = fn.external_source(name="in")
+        moved = node.gpu()
+        there = fn.external_source(name="there", device="gpu")
+        pipe.set_outputs(fn.crop(moved, crop=(2, 2)), there)
+    pipe.feed_input(moved, ARRAY, layout="HWC")
+    pipe.feed_input(there, on_gpu(ARRAY), layout="HWC", cuda_stream=0)
+    cropped, same = pipe.run()
+    np.testing.assert_array_equal(cropped.as_cpu().as_array(), ARRAY[:, 3:5, 2:4])
+    np.testing.assert_array_equal(same.as_cpu().as_array(), ARRAY)
+    assert same.layout() == "HWC"
+    with pytest.raises(RuntimeError, match="GPU memory, expected host memory"):
+        pipe.feed_input("in", on_gpu(ARRAY))
+    with pytest.raises(RuntimeError, match="CUDA stream is an integer"):
+        pipe.feed_input("there", on_gpu(ARRAY), cuda_stream="here")
+
+
+def test_made_without_inputs() -> None:
+    @pipeline_def(batch_size=3, num_threads=1, device_id=0, seed=4)
+    def pipe(device: str) -> Any:
+        return (
+            fn.random.uniform(range=[0.0, 1.0], device=device),
+            types.Constant([1, 2], device=device),
+        )
+
+    cpu, gpu = pipe("cpu").run(), pipe("gpu").run()
+    assert all(type(batch) is TensorListGPU for batch in gpu)
+    assert_equal(cpu, gpu)
+
+
+# ---- devices that fail, and several ----
+
+
+def test_missing_device() -> None:
+    with Pipeline(2, 1, 99) as pipe:
+        pipe.set_outputs(types.Constant([1], device="gpu"))
+    with pytest.raises(RuntimeError, match=r"test_pipelines.py:\d+.*device_id is 99"):
+        pipe.build()
+
+
+def test_missing_operator() -> None:
+    with Pipeline(2, 1, 0) as pipe:
+        data = fn.external_source(name="in", device="gpu")
+        pipe.set_outputs(fn.rotate(data, angle=20.0))
+    try:
+        pipe.build()
+    except NotImplementedError as error:
+        assert "rotate" in str(error) and "test_pipelines.py" in str(error)
+
+
+def test_memory_limit(photos: Path) -> None:
+    pipe = training(photos, True, device_memory_limit=1 << 16)
+    with pytest.raises(MemoryError, match="device_memory_limit"):
+        pipe.run()
+
+
+def test_second_device(photos: Path, fake: Any) -> None:
+    pipes = [training(photos, True, device_id=i) for i in range(2)]
+    for _ in range(3):
+        outputs = [pipe.run() for pipe in pipes]
+        assert [batches[0].device_id() for batches in outputs] == [0, 1]
+        assert_equal(*outputs)
+    with Pipeline(2, 1, 1) as pipe:
+        pipe.set_outputs(fn.external_source(name="in", device="gpu", no_copy=True))
+    pipe.build()
+    with pytest.raises(RuntimeError, match="data on the GPU 0; the pipeline runs on 1"):
+        pipe.feed_input("in", on_gpu(ARRAY))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    "host_alloc alloc stream_create event_create event_record event_wait copy use jpeg_decode "
+    "program_run".split(),
+)
+def test_calls_that_fail(photos: Path, fake: Any, kind: str) -> None:
+    """An error that says so ends the pipeline; the next one runs."""
+    seen = 0
+    for number in (1, 2, 5):
+        fake.fail(f"{kind}:{number}+")
+        try:
+            pipe = training(photos, True)
+            for _ in range(10):
+                pipe.run()
+        except (RuntimeError, MemoryError) as error:
+            assert "injected" in str(error)
+            seen += 1
+        fake.fail(None)
+        del pipe
+    assert seen
+    assert_equal(training(photos, False).run(), training(photos, True).run())

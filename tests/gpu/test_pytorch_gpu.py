@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What the PyTorch iterators make of batches in GPU memory.
+
+With the fake module there is no CUDA in PyTorch: its from_dlpack is replaced by our own reading of
+the same capsules.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from headrace import Pipeline, fn, pipeline_def, types  # noqa: E402
+from headrace.plugin import pytorch as plugin  # noqa: E402
+from headrace.plugin.pytorch import (  # noqa: E402
+    DALIClassificationIterator,
+    DALIGenericIterator,
+    DALIRaggedIterator,
+    LastBatchPolicy,
+    feed_ndarray,
+)
+from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU  # noqa: E402
+
+ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+class Tensor:
+    """A torch.Tensor on the fake device, as far as the iterators use one."""
+
+    def __init__(self, given: Any) -> None:
+        try:
+            self.tensor: Any = TensorGPU(given)
+        except TypeError:
+            self.tensor = TensorCPU(given)
+        self.is_cuda = isinstance(self.tensor, TensorGPU)
+        self.device = f"cuda:{self.tensor.device_id()}" if self.is_cuda else "cpu"
+        self.array = np.array(self.tensor.as_cpu())
+
+    def __getitem__(self, part: slice) -> Tensor:
+        self.array = self.array[part]
+        return self
+
+    def numpy(self) -> Any:
+        return self.array
+
+    def cpu(self) -> Tensor:
+        return self
+
+
+@pytest.fixture(autouse=True)
+def streams(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The devices that the iterators asked for a current stream."""
+    asked: list[int] = []
+    if module.fake is None:
+        if not torch.cuda.is_available():
+            pytest.skip("this PyTorch has no CUDA")
+        return asked
+
+    def current(device: int) -> int:
+        asked.append(device)
+        return 0
+
+    monkeypatch.setattr(plugin, "_from_capsule", lambda capsule: Tensor(_again(capsule)))
+    monkeypatch.setattr(plugin, "from_dlpack", Tensor)
+    monkeypatch.setattr(plugin, "_current_stream", current)
+    return asked
+
+
+def _again(capsule: Any) -> Any:
+    """A capsule is read once: on the device that it is for."""
+    try:
+        return TensorGPU(capsule)
+    except TypeError:
+        raise AssertionError("only outputs on the GPU are asked for here") from None
+
+
+@pipeline_def(batch_size=4, num_threads=2, seed=8)
+def training(root: Any, gpu: bool, shard_id: int = 0, num_shards: int = 1) -> Any:
+    files, labels = fn.readers.file(
+        file_root=str(root), name="reader", shard_id=shard_id, num_shards=num_shards
+    )
+    images = fn.decoders.image(files, device="mixed" if gpu else "cpu")
+    images = fn.resize(images, size=(16, 20))
+    images = fn.crop_mirror_normalize(images, dtype=types.FLOAT)
+    return images, labels.gpu() if gpu else labels
+
+
+def numbers(item: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor.cpu().numpy() for name, tensor in item.items()}
+
+
+@pytest.mark.parametrize("policy", list(LastBatchPolicy))
+def test_batches(photos: Path, policy: LastBatchPolicy) -> None:
+    cpu = training(photos, False)
+    iterator = DALIClassificationIterator(
+        training(photos, True, device_id=0),
+        reader_name="reader",
+        last_batch_policy=policy,
+        auto_reset=True,
+    )
+    for _ in range(2):
+        count = 0
+        for (item,) in iterator:
+            assert item["data"].is_cuda and item["label"].is_cuda
+            got = numbers(item)
+            images, labels = cpu.run()
+            np.testing.assert_array_equal(got["data"], images.as_array())
+            np.testing.assert_array_equal(got["label"], labels.as_array())
+            count += 1
+        assert count == len(iterator) == 6
+
+
+def test_current_stream_is_noted(photos: Path, fake: Any, streams: list[int]) -> None:
+    iterator = DALIGenericIterator(
+        [training(photos, True, device_id=i) for i in range(1)], ["image", "label"], auto_reset=True
+    )
+    for _, _ in zip(range(5), iterator, strict=False):
+        pass
+    assert streams and set(streams) == {0}
+
+
+def test_several_devices(photos: Path, fake: Any) -> None:
+    pipes = [training(photos, True, device_id=i, shard_id=i, num_shards=2) for i in range(2)]
+    iterator = DALIGenericIterator(pipes, ["image", "label"], reader_name="reader")
+    for items in iterator:
+        assert [item["image"].device for item in items] == ["cuda:0", "cuda:1"]
+
+
+def test_ragged(photos: Path) -> None:
+    @pipeline_def(batch_size=4, num_threads=2, device_id=0)
+    def pipe() -> Any:
+        files, _ = fn.readers.file(file_root=str(photos), name="reader")
+        return fn.decoders.image(files, device="mixed")
+
+    iterator = DALIRaggedIterator(
+        pipe(), ["image"], output_types=[DALIRaggedIterator.SPARSE_LIST_TAG], reader_name="reader"
+    )
+    (item,) = next(iterator)
+    assert len(item["image"]) == 4 and all(tensor.is_cuda for tensor in item["image"])
+
+
+def test_feed_ndarray() -> None:
+    tensor = TensorCPU(ARRAY)._as_gpu()
+    target = torch.zeros(2, 3, 4)
+    assert feed_ndarray(tensor, target) is target
+    np.testing.assert_array_equal(target.numpy(), ARRAY)
+    target = torch.zeros(2, 3, 4)
+    feed_ndarray(TensorListCPU(ARRAY)._as_gpu(), target)
+    np.testing.assert_array_equal(target.numpy(), ARRAY)
+    with pytest.raises(AssertionError, match="Shapes do not match"):
+        feed_ndarray(tensor, torch.zeros(3, 2, 4))
+    with pytest.raises(AssertionError, match="element type"):
+        feed_ndarray(tensor, torch.zeros(2, 3, 4, dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="differ in shape"):
+        feed_ndarray(TensorListCPU([ARRAY[0], ARRAY[1, :2]])._as_gpu(), torch.zeros(2, 3, 4))
+
+
+def test_on_a_stream(module: Any) -> None:
+    """Only with CUDA: what was queued on the iterator's stream comes before the memory's next use."""
+    if module.fake is not None:
+        pytest.skip("needs a GPU")
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        source = torch.arange(1 << 20, device="cuda", dtype=torch.float32).reshape(4, 1 << 18)
+
+        @pipeline_def(batch_size=4, num_threads=2, device_id=0)
+        def pipe() -> Any:
+            return fn.external_source(source=lambda i: source + i, device="gpu")
+
+        iterator = DALIGenericIterator(pipe(), ["data"])
+        sums = []
+        for i, (item,) in zip(range(20), iterator, strict=False):
+            sums.append((item["data"] - source - i).abs().sum())
+        target = torch.empty_like(source)
+        feed_ndarray(TensorGPU(source), target, cuda_stream=stream)
+        stream.synchronize()
+        assert [float(s) for s in sums] == [0.0] * 20
+        assert torch.equal(target, source)
+
+
+def test_arrays_of_torch(module: Any) -> None:
+    if module.fake is not None:
+        pytest.skip("needs a GPU")
+    pipe = Pipeline(2, 1, 0, prefetch_queue_depth=1)
+    with pipe:
+        pipe.set_outputs(fn.external_source(name="in", device="gpu"))
+    for given in (torch.ones(2, 3, device="cuda"), [torch.ones(3, device="cuda")] * 2):
+        pipe.feed_input("in", given)
+        (out,) = pipe.run()
+        assert torch.equal(torch.from_dlpack(out.as_tensor()).cpu(), torch.ones(2, 3))
