@@ -197,10 +197,19 @@ static int32_t next_chunk(const stager *s, const hr_jpeg_index *index, int32_t i
     return index->count;
 }
 
+/* The chunk that the first MCU lies in. */
 static int32_t first_chunk(const stager *s, const hr_jpeg_index *index)
 {
     int32_t first = s->out->top * s->out->across + s->out->left;
-    return next_chunk(s, index, hr_jpeg_index_before(index, first));
+    int32_t low = 0, high = index->count; /* entries before `low` begin at or before it */
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if ((int64_t)index->entry[middle].mcu <= first)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return next_chunk(s, index, low > 0 ? low - 1 : 0);
 }
 
 static const hr_jpeg_entry *entry_behind(const hr_jpeg_index *index, int32_t i)
