@@ -75,6 +75,7 @@ static hr_status add_images(hr_graph *g, const kind *k, bool gpu, hr_edge *image
     return add(g, "crop_mirror_normalize", there, images, normalize, 5, error);
 }
 
+/* `folder` NULL: the files' bytes are fed, and there are no labels. */
 static hr_status open_pipeline(const kind *k, const char *folder, bool gpu, int batch, int threads,
                                hr_pipeline **out, hr_error *error)
 {
@@ -83,13 +84,14 @@ static hr_status open_pipeline(const kind *k, const char *folder, bool gpu, int 
     HR_TRY(hr_graph_create(&g, error));
     hr_arg_value args[] = {{"file_root", {.kind = HR_VALUE_STRING, .u.s = folder}},
                            arg_int("random_shuffle", 1)};
-    hr_status status = add(g, "readers.file", "cpu", &reader, args, 2, error);
+    hr_status status = folder ? add(g, "readers.file", "cpu", &reader, args, 2, error)
+                              : add(g, "external_source", "cpu", &reader, NULL, 0, error);
     images = reader;
     if (status == HR_STATUS_OK)
         status = add_images(g, k, gpu, &images, error);
     hr_edge outputs[] = {images, {reader.node, 1}};
     if (status == HR_STATUS_OK)
-        status = hr_graph_set_outputs(g, outputs, 2, error);
+        status = hr_graph_set_outputs(g, outputs, folder ? 2 : 1, error);
     hr_pipeline_options options;
     hr_pipeline_options_init(&options);
     options.batch_size = batch;
@@ -191,6 +193,73 @@ static int bench(const kind *k, const char *folder, int batch, int threads, doub
     return status != HR_STATUS_OK;
 }
 
+/* The first `count` samples that a reader gives. */
+static hr_status read_files(const char *folder, int count, hr_batch **out, hr_error *error)
+{
+    hr_graph *g;
+    hr_pipeline *p = NULL;
+    hr_outputs *o = NULL;
+    hr_edge reader = {-1, 0};
+    hr_pipeline_options options;
+    hr_pipeline_options_init(&options);
+    options.batch_size = count;
+    hr_arg_value args[] = {{"file_root", {.kind = HR_VALUE_STRING, .u.s = folder}}};
+    HR_TRY(hr_graph_create(&g, error));
+    hr_status status = add(g, "readers.file", "cpu", &reader, args, 1, error);
+    if (status == HR_STATUS_OK)
+        status = hr_graph_set_outputs(g, &reader, 1, error);
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_create(&p, g, &options, error);
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_run(p, -1, &o, error);
+    if (status == HR_STATUS_OK)
+        *out = hr_batch_ref(hr_outputs_batch(o, 0));
+    hr_outputs_unref(o);
+    hr_pipeline_destroy(p);
+    hr_graph_destroy(g);
+    return status;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* From feeding one batch of 32 files to its pixels: nothing else is in flight. */
+static int latency(const kind *k, const char *folder, int threads)
+{
+    enum { ROUNDS = 100 };
+    hr_error error = {0};
+    hr_pipeline *p = NULL;
+    hr_batch *files = NULL;
+    double took[ROUNDS];
+    hr_status status = read_files(folder, 32, &files, &error);
+    if (status == HR_STATUS_OK)
+        status = open_pipeline(k, NULL, true, 32, threads, &p, &error);
+    for (int i = 0; i < ROUNDS && status == HR_STATUS_OK; i++) {
+        hr_outputs *o = NULL;
+        double start = seconds_of(CLOCK_MONOTONIC);
+        status = hr_pipeline_feed(p, 0, &files, 1, &error);
+        if (status == HR_STATUS_OK)
+            status = hr_pipeline_run(p, -1, &o, &error);
+        took[i] = seconds_of(CLOCK_MONOTONIC) - start;
+        hr_outputs_unref(o);
+    }
+    if (status == HR_STATUS_OK) {
+        double first = took[0];
+        qsort(took, ROUNDS, sizeof(took[0]), compare_doubles);
+        printf("%-10s one batch of 32, %d threads: median %.2f ms (%.2f to %.2f; the first %.2f)\n",
+               k->name, threads, took[ROUNDS / 2] * 1e3, took[0] * 1e3, took[ROUNDS - 1] * 1e3,
+               first * 1e3);
+    } else {
+        printf("latency: %s\n", error.message);
+    }
+    hr_pipeline_destroy(p);
+    hr_batch_unref(files);
+    return status != HR_STATUS_OK;
+}
+
 int main(int argc, char **argv)
 {
     const hr_cuda_module_def *module = NULL;
@@ -212,5 +281,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < 3 && timing; k += 2)
         bad += bench(&kinds[k], folder, left > 1 ? atoi(arg[1]) : 256, left > 2 ? atoi(arg[2]) : 16,
                      left > 3 ? atof(arg[3]) : 2);
+    for (size_t k = 0; k < 3 && timing; k += 2)
+        bad += latency(&kinds[k], folder, left > 2 ? atoi(arg[2]) : 16);
     return bad > 0;
 }
