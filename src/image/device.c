@@ -161,20 +161,17 @@ static int64_t span_of(const hr_device_program *d, int32_t width)
     return (int64_t)HR_MIN(span, (double)d->need_w);
 }
 
-enum {
-    TILE_ROWS = 16,
-    TILE_COLUMNS = 224, /* seven warps: what training asks for */
-    ROWS_BYTES = 34 * 1024,
-    X_TAPS_BYTES = 10 * 1024
-};
+enum { TILE_ROWS = 16, ROWS_BYTES = 34 * 1024, X_TAPS_BYTES = 10 * 1024, FLOATS = 8 * 1024 };
 
-/* Shared memory: rows between the passes, horizontal weights and starts, vertical ones. */
+/* Shared memory: rows between the passes, and the taps, a word for the start and one for two
+ * weights. */
 static void cut_fixed(hr_device_program *d)
 {
     hr_device_tiles *t = &d->tiles;
     int32_t pixel = d->channels == 1 ? 2 : d->channels == 2 ? 4 : 8;
-    int32_t most = X_TAPS_BYTES / (4 * (d->x.taps + 1));
-    most = HR_MIN(most, TILE_COLUMNS);
+    int32_t x_words = (d->x.taps + 3) / 2, y_words = (d->y.taps + 3) / 2;
+    int32_t most = X_TAPS_BYTES / (4 * x_words);
+    most = HR_MIN(most, HR_DEVICE_COLUMNS);
     for (;; most = (most + 1) / 2) {
         t->columns = ceil_div(d->view_w, most);
         t->width = ceil_div(d->view_w, t->columns);
@@ -185,9 +182,7 @@ static void cut_fixed(hr_device_program *d)
     }
     t->rows = ceil_div(d->view_h, t->height);
     t->height = ceil_div(d->view_h, t->rows);
-    int32_t y_pairs = (d->y.taps + 1) / 2;
-    t->shared = t->height * t->span * pixel + 32 + 4 * t->width * (d->x.taps + 1) +
-                4 * t->height * (y_pairs + 1);
+    t->shared = t->height * t->span * pixel + 32 + 4 * (t->width * x_words + t->height * y_words);
 }
 
 static void cut_float(hr_device_program *d)
@@ -198,10 +193,8 @@ static void cut_float(hr_device_program *d)
     t->height = HR_MIN(HR_MIN(HR_DEVICE_ROW_PIXELS / t->width, d->view_h), TILE_ROWS);
     t->rows = ceil_div(d->view_h, t->height);
     t->columns = ceil_div(d->view_w, t->width);
-    int32_t weights = (int32_t)HR_MIN((int64_t)d->y.taps * t->height, HR_DEVICE_Y_WEIGHTS);
-    int32_t room = HR_DEVICE_SHARED - 4 * HR_DEVICE_Y_WEIGHTS - 1024;
-    t->span = (int32_t)HR_MIN(span_of(d, t->width), room / (4 * group * t->height));
-    t->shared = 4 * (group * t->height * t->span + weights + 2 * t->height);
+    t->span = (int32_t)HR_MIN(span_of(d, t->width), FLOATS / (group * t->height));
+    t->shared = 4 * group * t->height * t->span;
 }
 
 static void cut_pixels(hr_device_program *d)

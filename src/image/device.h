@@ -101,10 +101,10 @@ typedef struct hr_device_program {
 
 enum {
     HR_DEVICE_PIXELS = 1024,     /* outputs of a tile of PICK and of fill */
-    HR_DEVICE_THREADS = 256,     /* of a block, at most */
+    HR_DEVICE_THREADS = 256,     /* of a block */
+    HR_DEVICE_COLUMNS = 224,     /* FIXED: of a tile, and threads of a block, at most */
     HR_DEVICE_ROW_PIXELS = 256,  /* FLOAT: outputs of a tile, a thread each */
     HR_DEVICE_GROUP = 4,         /* FLOAT: channels at a time */
-    HR_DEVICE_Y_WEIGHTS = 4096,  /* FLOAT: vertical weights of a tile that are kept */
     HR_DEVICE_SHARED = 48 * 1024 /* what every device has */
 };
 

@@ -80,6 +80,32 @@ static void staging_free(pair_staging *s)
     device_free(s->device);
 }
 
+/* ---- scratch memory, until the next wait ---- */
+
+enum { SCRATCH_MAX = 256 };
+static void *scratch_memory[SCRATCH_MAX];
+static int scratch_count;
+
+static hr_status scratch_alloc(hr_cuda_launch *l, size_t size, void **out, hr_error *e)
+{
+    (void)l;
+    if (scratch_count == SCRATCH_MAX)
+        return hr_fail(e, HR_STATUS_NO_MEMORY, "more scratch memory than the test expects");
+    *out = scratch_memory[scratch_count++] = device_alloc(size);
+    return HR_STATUS_OK;
+}
+
+static hr_cuda_launch launch_make(void)
+{
+    return (hr_cuda_launch){.stream = stream, .scratch = scratch_alloc, .multiprocessors = 1};
+}
+
+static void scratch_free(void)
+{
+    while (scratch_count > 0)
+        device_free(scratch_memory[--scratch_count]);
+}
+
 /* ---- a batch ---- */
 
 enum { GUARD = 64 };
@@ -187,7 +213,7 @@ static void release(item *it)
 
 static void run_records(pair_staging *staging, item *items, int count)
 {
-    hr_cuda_launch launch = {.stream = stream, .multiprocessors = 1};
+    hr_cuda_launch launch = launch_make();
     hr_staged records;
     must(staging_alloc(&staging->base, (size_t)count * sizeof(hr_device_program), &records, &error),
          "records");
@@ -196,6 +222,7 @@ static void run_records(pair_staging *staging, item *items, int count)
     copy(staging->device, staging->host, staging->used);
     must(module->program_run(&launch, records, count, &error), "program_run");
     wait_for_all();
+    scratch_free();
 }
 
 static int run_batch(int count)
@@ -340,7 +367,7 @@ static void bench_shape(const shape *s)
         picture(HR_DTYPE_UINT8, s->height ? s->height : 400, s->width ? s->width : 500, 3);
     fake_codec codec = {.picture = &in, .give_up = -1};
     pair_staging staging = staging_make(16 << 20);
-    hr_cuda_launch launch = {.stream = stream, .multiprocessors = 1};
+    hr_cuda_launch launch = launch_make();
     void *memory[SETS], *from, *to;
     bench_set set[SETS];
     float ms[ROUNDS];
@@ -355,6 +382,7 @@ static void bench_shape(const shape *s)
             must(module->program_run(&launch, set[i].records, BATCH, &error), "program_run");
         must(module->event_record(0, to, stream, &error), "event");
         must(module->event_wait(0, to, &error), "kernels");
+        scratch_free();
         if (r >= 0)
             must(module->event_elapsed(from, to, &ms[r], &error), "elapsed");
     }

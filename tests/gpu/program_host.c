@@ -85,7 +85,7 @@ static hr_status run_record(const hr_image_program *p, uint8_t *out, counts *n, 
             return HR_STATUS_ERROR;
     }
     d.dst = out;
-    hr_serial_program_run(&d, between(1, 8) * 32);
+    hr_serial_program_run(&d, between(1, 7) * 32);
     n->run++;
     n->kind[d.kind]++;
     n->store[d.store]++;

@@ -18,40 +18,40 @@ static std::unique_ptr<uint8_t[]> shared_of(const hr_device_program *p)
     return memory;
 }
 
-template <int C, int STORE> static void run_fixed(const hr_device_program *p, int tile, int threads)
+template <int C, int STORE>
+static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile, int threads)
 {
     auto memory = shared_of(p);
     FixedTile<C, STORE> each;
-    each.begin(p, tile, memory.get());
+    each.begin(p, taps, tile, memory.get());
     for (int t = 0; t < threads; t++)
-        each.make_taps(t, threads);
+        each.load_taps(t, threads);
     for (int t = 0; t < threads; t++)
         each.filter_columns(t, threads);
     for (int t = 0; t < threads; t++)
         each.filter_pixels(t, threads);
 }
 
-template <int C> static void run_fixed(const hr_device_program *p, int tile, int threads)
+template <int C>
+static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile, int threads)
 {
     if (p->store == HR_DEVICE_STORE_U8)
-        run_fixed<C, HR_DEVICE_STORE_U8>(p, tile, threads);
+        run_fixed<C, HR_DEVICE_STORE_U8>(p, taps, tile, threads);
     else if (p->store == HR_DEVICE_STORE_F16)
-        run_fixed<C, HR_DEVICE_STORE_F16>(p, tile, threads);
+        run_fixed<C, HR_DEVICE_STORE_F16>(p, taps, tile, threads);
     else if (p->store == HR_DEVICE_STORE_F32)
-        run_fixed<C, HR_DEVICE_STORE_F32>(p, tile, threads);
+        run_fixed<C, HR_DEVICE_STORE_F32>(p, taps, tile, threads);
     else
-        run_fixed<C, HR_DEVICE_STORE_ANY>(p, tile, threads);
+        run_fixed<C, HR_DEVICE_STORE_ANY>(p, taps, tile, threads);
 }
 
-static void run_float(const hr_device_program *p, int number)
+static void run_float(const hr_device_program *p, const uint32_t *taps, int number)
 {
     const int threads = HR_DEVICE_THREADS;
     auto memory = shared_of(p);
     std::vector<FloatTile> tiles((size_t)threads);
     for (int t = 0; t < threads; t++)
-        tiles[t].begin(p, number, memory.get(), t);
-    for (int t = 0; t < threads; t++)
-        tiles[t].make_taps(t, threads);
+        tiles[t].begin(p, taps, number, memory.get(), t);
     int end = tiles[0].end_column();
     for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
         int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
@@ -85,19 +85,24 @@ static void run_pick(const hr_device_program *p, int tile, int threads)
 
 void hr_serial_program_run(const hr_device_program *p, int threads)
 {
+    bool resampled = p->kind == HR_DEVICE_KIND_FIXED || p->kind == HR_DEVICE_KIND_FLOAT;
+    std::vector<uint32_t> made(resampled ? (size_t)taps_size(p) : 0);
+    const uint32_t *taps = made.data();
+    for (int64_t i = 0; resampled && i < (int64_t)p->view_w + p->view_h + 3; i++)
+        make_taps(p, made.data(), i);
     for (int tile = 0; tile < p->tiles.count; tile++) {
         if (p->kind == HR_DEVICE_KIND_FLOAT)
-            run_float(p, tile);
+            run_float(p, taps, tile);
         else if (p->kind == HR_DEVICE_KIND_PICK)
             run_pick(p, tile, threads);
         else if (p->channels == 1)
-            run_fixed<1>(p, tile, threads);
+            run_fixed<1>(p, taps, tile, threads);
         else if (p->channels == 2)
-            run_fixed<2>(p, tile, threads);
+            run_fixed<2>(p, taps, tile, threads);
         else if (p->channels == 3)
-            run_fixed<3>(p, tile, threads);
+            run_fixed<3>(p, taps, tile, threads);
         else
-            run_fixed<4>(p, tile, threads);
+            run_fixed<4>(p, taps, tile, threads);
     }
     for (int tile = 0; tile < p->fill_tiles; tile++)
         for (int t = 0; t < threads; t++)

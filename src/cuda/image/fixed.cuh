@@ -7,6 +7,7 @@
 #ifndef HR_CUDA_IMAGE_FIXED_CUH
 #define HR_CUDA_IMAGE_FIXED_CUH
 
+#include "cuda/image/taps.cuh"
 #include "cuda/image/tile.cuh"
 
 // ---- instructions, and what they do ----
@@ -65,6 +66,16 @@ HR_SHARED uint32_t shift_words(uint32_t low, uint32_t high, uint32_t shift)
 #endif
 }
 
+// Global memory that nobody writes meanwhile.
+HR_SHARED uint32_t load_word(const uint32_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
 // ---- the tile ----
 
 template <int C, int STORE> struct FixedTile {
@@ -78,19 +89,21 @@ template <int C, int STORE> struct FixedTile {
     };
 
     const hr_device_program *p;
+    const uint32_t *taps; // of make_taps
     picture to;
     int y0, x0, rows, columns; // of outputs, in the view
-    int y_pairs;
+    int stride, row_bytes;     // of the source; of the rows between the passes
+    int x_taps, y_taps, y_words, width;
     // in shared memory
-    uint8_t *pixels;   // rows of span pixels
-    int32_t *x_start;  // a column's first source column
-    int32_t *x_coef;   // [tap][column]
-    uint32_t *y_start; // a row's first source row, doubled; odd: words may be read around it
-    uint32_t *y_coef;  // [row][pair of taps]
+    uint8_t *pixels; // rows of span pixels
+    uint32_t *x_tap; // [word of the column's taps][column]
+    uint32_t *y_tap; // [row][word]; starts are doubled, odd: words may be read around the row
 
-    HR_MEMBER void begin(const hr_device_program *program, int tile, uint8_t *shared)
+    HR_MEMBER void begin(const hr_device_program *program, const uint32_t *made, int tile,
+                         uint8_t *shared)
     {
         p = program;
+        taps = made;
         const hr_device_tiles *t = &p->tiles;
         int row = tile / t->columns, column = tile - row * t->columns;
         int which = row / t->rows;
@@ -100,56 +113,39 @@ template <int C, int STORE> struct FixedTile {
         x0 = column * t->width;
         rows = HR_MIN(t->height, p->view_h - y0);
         columns = HR_MIN(t->width, p->view_w - x0);
-        y_pairs = (p->y.taps + 1) / 2;
+        stride = (int)p->src_stride;
+        row_bytes = t->span * PIXEL;
+        x_taps = p->x.taps;
+        y_taps = p->y.taps;
+        y_words = tap_words(p, &p->y);
+        width = t->width;
         pixels = shared;
-        x_start = (int32_t *)(shared + t->height * t->span * PIXEL + 32);
-        x_coef = x_start + t->width;
-        y_start = (uint32_t *)(x_coef + t->width * p->x.taps);
-        y_coef = y_start + t->height;
+        x_tap = (uint32_t *)(shared + t->height * row_bytes + 32);
+        y_tap = x_tap + t->width * tap_words(p, &p->x);
     }
 
     // May whole words be read around the source rows of an output row?
     HR_MEMBER bool is_roomy(int start) const
     {
-        int64_t from = start * p->src_stride, to_end = from + (p->y.taps - 1) * p->src_stride;
+        int64_t from = (int64_t)start * stride, to_end = from + (int64_t)(y_taps - 1) * stride;
         bool before = from + p->lead >= 3 || ((uintptr_t)(to.src - p->lead) & 3) == 0;
         return before && to_end + (int64_t)(p->need_w + 3) * C + 4 <= p->tail;
     }
 
-    HR_MEMBER void make_x(int i)
-    {
-        hr_taps_walk walk;
-        hr_taps_fix fix = {0.0, 0};
-        int o = p->view_x + x0 + i;
-        x_start[i] = taps_start(&p->x, o) - p->need_x;
-        taps_walk_begin(&walk, &p->x, o);
-        for (int k = 0; k < p->x.taps; k++)
-            x_coef[k * p->tiles.width + i] = taps_fix_next(&fix, taps_walk_next(&walk, &p->x));
-    }
-
-    HR_MEMBER void make_y(int i)
-    {
-        hr_taps_walk walk;
-        hr_taps_fix fix = {0.0, 0};
-        int o = p->view_y + y0 + i, start = taps_start(&p->y, o) - p->need_y;
-        y_start[i] = (uint32_t)start * 2 + is_roomy(start);
-        taps_walk_begin(&walk, &p->y, o);
-        for (int k = 0; k < p->y.taps; k += 2) {
-            uint32_t pair = (uint16_t)taps_fix_next(&fix, taps_walk_next(&walk, &p->y));
-            if (k + 1 < p->y.taps)
-                pair |= (uint32_t)taps_fix_next(&fix, taps_walk_next(&walk, &p->y)) << 16;
-            y_coef[i * y_pairs + k / 2] = pair;
-        }
-    }
-
     // First phase.
-    HR_MEMBER void make_taps(int thread, int threads)
+    HR_MEMBER void load_taps(int thread, int threads)
     {
-        for (int i = thread; i < columns + rows; i += threads) {
-            if (i < columns)
-                make_x(i);
-            else
-                make_y(i - columns);
+        int words = tap_words(p, &p->x);
+        const uint32_t *from = taps + (int64_t)x0 * words;
+        for (int i = thread; i < columns; i += threads)
+            for (int k = 0; k < words; k++)
+                x_tap[k * width + i] = load_word(from + i * words + k);
+        from = taps + (int64_t)p->view_w * words + (int64_t)y0 * y_words;
+        for (int i = threads - 1 - thread; i < rows * y_words; i += threads) {
+            uint32_t word = load_word(from + i);
+            if (i % y_words == 0)
+                word = word * 2 + is_roomy((int)word);
+            y_tap[i] = word;
         }
     }
 
@@ -158,13 +154,13 @@ template <int C, int STORE> struct FixedTile {
     HR_MEMBER static void load_words(uint32_t *out, const uint8_t *at)
     {
         const uint32_t *from = (const uint32_t *)((uintptr_t)at & ~(uintptr_t)3);
-        uint32_t shift = (uint32_t)((uintptr_t)at & 3) * 8, word = from[0];
+        uint32_t shift = (uint32_t)(uintptr_t)at * 8 & 24, word[C + 1];
         HR_UNROLL
-        for (int w = 0; w < C; w++) {
-            uint32_t next = from[w + 1];
-            out[w] = shift_words(word, next, shift);
-            word = next;
-        }
+        for (int w = 0; w <= C; w++)
+            word[w] = load_word(from + w);
+        HR_UNROLL
+        for (int w = 0; w < C; w++)
+            out[w] = shift_words(word[w], word[w + 1], shift);
     }
 
     // Of the bytes that there are.
@@ -178,8 +174,8 @@ template <int C, int STORE> struct FixedTile {
         }
     }
 
-    HR_MEMBER void add_rows(int32_t *sum, const uint32_t *a, const uint32_t *b,
-                            uint32_t coefs) const
+    HR_MEMBER static void add_rows(int32_t *sum, const uint32_t *a, const uint32_t *b,
+                                   uint32_t coefs)
     {
         HR_UNROLL
         for (int w = 0; w < C; w++) {
@@ -193,14 +189,14 @@ template <int C, int STORE> struct FixedTile {
 
     // `at`: the first pixel in the first row; `count` bytes of the row follow.
     template <bool ROOMY>
-    HR_MEMBER void filter_rows(int32_t *sum, const uint8_t *at, int count,
-                               const uint32_t *coef) const
+    HR_MEMBER void filter_any(int32_t *sum, const uint8_t *at, int count,
+                              const uint32_t *coef) const
     {
         uint32_t a[C], b[C];
-        for (int k = 0; k < p->y.taps; k += 2, at += 2 * p->src_stride, coef++) {
+        for (int k = 0; k < y_taps; k += 2, at += 2 * (int64_t)stride, coef++) {
             // The last of an odd number has a zero weight beside it.
-            const uint8_t *second = k + 1 < p->y.taps ? at + p->src_stride : at;
-            if (ROOMY) {
+            const uint8_t *second = k + 1 < y_taps ? at + stride : at;
+            if constexpr (ROOMY) {
                 load_words(a, at);
                 load_words(b, second);
             } else {
@@ -211,7 +207,20 @@ template <int C, int STORE> struct FixedTile {
         }
     }
 
-    HR_MEMBER void store_rows(uint8_t *at, const int32_t *sum) const
+    // All rows are asked for before the first is used.
+    template <int TAPS>
+    HR_MEMBER void filter_few(int32_t *sum, const uint8_t *at, const uint32_t *coef) const
+    {
+        uint32_t row[TAPS][C];
+        HR_UNROLL
+        for (int k = 0; k < TAPS; k++, at += stride)
+            load_words(row[k], at);
+        add_rows(sum, row[0], row[TAPS > 1 ? 1 : 0], coef[0]);
+        if constexpr (TAPS > 2)
+            add_rows(sum, row[2], row[TAPS > 3 ? 3 : 2], coef[1]);
+    }
+
+    HR_MEMBER static void store_rows(uint8_t *at, const int32_t *sum)
     {
         uint32_t out[PIXEL];
         if constexpr (C == 3) {
@@ -236,30 +245,30 @@ template <int C, int STORE> struct FixedTile {
 
     HR_MEMBER int first_column() const
     {
-        return HR_MIN(x_start[0], x_start[columns - 1]);
+        return (int)HR_MIN(x_tap[0], x_tap[columns - 1]);
     }
 
-    // Second phase.
-    HR_MEMBER void filter_columns(int thread, int threads)
+    // Groups of four pixels, row after row. TAPS 0: any number of rows a sum.
+    template <int TAPS> HR_MEMBER void filter_groups(int thread, int threads)
     {
         int first = first_column();
-        int span = HR_MAX(x_start[0], x_start[columns - 1]) + p->x.taps - first;
-        int groups = (span + 3) / 4, row_bytes = p->tiles.span * PIXEL;
-        int step_r = threads / groups, step_g = threads - step_r * groups;
+        int span = (int)HR_MAX(x_tap[0], x_tap[columns - 1]) + x_taps - first;
+        int groups = (span + 3) / 4, step_r = threads / groups, step_g = threads - step_r * groups;
         int r = thread / groups, g = thread - r * groups;
+        const uint8_t *src = to.src + first * C;
         while (r < rows) {
             int32_t sum[4 * C];
             HR_UNROLL
             for (int i = 0; i < 4 * C; i++)
                 sum[i] = 1 << (V_SHIFT - 1);
-            uint32_t start = y_start[r];
-            int column = first + 4 * g;
-            const uint8_t *at = to.src + (start >> 1) * p->src_stride + column * C;
-            const uint32_t *coef = y_coef + r * y_pairs;
-            if (start & 1)
-                filter_rows<true>(sum, at, 0, coef);
+            const uint32_t *tap = y_tap + r * y_words;
+            const uint8_t *at = src + (int64_t)(int)(tap[0] >> 1) * stride + g * (4 * C);
+            if ((tap[0] & 1) == 0)
+                filter_any<false>(sum, at, (p->need_w - first - 4 * g) * C, tap + 1);
+            else if constexpr (TAPS > 0)
+                filter_few<TAPS>(sum, at, tap + 1);
             else
-                filter_rows<false>(sum, at, (p->need_w - column) * C, coef);
+                filter_any<true>(sum, at, 0, tap + 1);
             store_rows(pixels + r * row_bytes + g * (4 * PIXEL), sum);
             r += step_r;
             g += step_g;
@@ -268,6 +277,19 @@ template <int C, int STORE> struct FixedTile {
                 r++;
             }
         }
+    }
+
+    // Second phase.
+    HR_MEMBER void filter_columns(int thread, int threads)
+    {
+        if (y_taps <= 2 && y_taps > 1)
+            filter_groups<2>(thread, threads);
+        else if (y_taps == 3)
+            filter_groups<3>(thread, threads);
+        else if (y_taps == 4)
+            filter_groups<4>(thread, threads);
+        else
+            filter_groups<0>(thread, threads);
     }
 
     // ---- horizontal: a column of outputs a thread ----
@@ -290,52 +312,59 @@ template <int C, int STORE> struct FixedTile {
         }
     }
 
+    HR_MEMBER void add_any(int32_t *sum, const uint8_t *at, const uint32_t *tap) const
+    {
+        for (int k = 0; k < x_taps; k += 2, at += 2 * PIXEL, tap += width) {
+            uint32_t pair = *tap;
+            add_pixel(sum, at, (int16_t)pair);
+            add_pixel(sum, at + PIXEL, (int32_t)pair >> 16); // or 0 times what is there
+        }
+    }
+
     // TAPS: so many weights are kept in registers; 0: they stay in shared memory.
-    template <int TAPS> HR_MEMBER void filter_column(int x, int row, int step)
+    template <int TAPS> HR_MEMBER void filter_column(int x, int row, int step) const
     {
         int32_t kept[TAPS + 1];
         HR_UNROLL
-        for (int k = 0; k < TAPS; k++)
-            kept[k] = k < p->x.taps ? x_coef[k * p->tiles.width + x] : 0;
-        Norm<C> norm = norm_of<C>(p, to.plane);
+        for (int k = 0; k < TAPS; k++) {
+            uint32_t pair = x_tap[(1 + k / 2) * width + x];
+            kept[k] = k & 1 ? (int32_t)pair >> 16 : (int16_t)pair;
+        }
+        PixelStore<C, STORE> store(p, to.plane);
         int size = value_size(p->dtype);
         int64_t next = (p->mirror_y ? -p->dst_y : p->dst_y) * step * size;
-        int64_t channel = p->dst_c * size;
         uint8_t *dst = to.dst + view_offset(p, y0 + row, x0 + x) * size;
-        const uint8_t *from = pixels + (x_start[x] - first_column()) * PIXEL;
-        for (; row < rows; row += step, dst += next) {
-            const uint8_t *at = from + row * (p->tiles.span * PIXEL);
+        const uint8_t *at = pixels + ((int)x_tap[x] - first_column()) * PIXEL + row * row_bytes;
+        for (int left = rows - row; left > 0; left -= step, dst += next, at += step * row_bytes) {
             int32_t sum[C] = {};
             uint32_t v[C];
-            if (TAPS > 0) {
+            if constexpr (TAPS > 0) {
                 HR_UNROLL
                 for (int k = 0; k < TAPS; k++)
                     add_pixel(sum, at + k * PIXEL, kept[k]);
             } else {
-                const int32_t *coef = x_coef + x;
-                for (int k = 0; k < p->x.taps; k++, coef += p->tiles.width)
-                    add_pixel(sum, at + k * PIXEL, *coef);
+                add_any(sum, at, x_tap + width + x);
             }
             HR_UNROLL
             for (int c = 0; c < C; c++) {
                 int32_t rounded = (sum[c] + H_BELOW_HALF + (sum[c] >> H_SHIFT & 1)) >> H_SHIFT;
                 v[c] = (uint32_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
             }
-            store_bytes<C, STORE>(p, norm, to.plane, dst, channel, v);
+            store.write(dst, v);
         }
     }
 
     // Third phase.
-    HR_MEMBER void filter_pixels(int thread, int threads)
+    HR_MEMBER void filter_pixels(int thread, int threads) const
     {
         int step = threads / columns > 0 ? threads / columns : 1;
         for (int i = thread; i < columns * step; i += threads) {
             int row = i / columns, x = i - row * columns;
-            if (p->x.taps <= 2)
+            if (x_taps <= 2)
                 filter_column<2>(x, row, step);
-            else if (p->x.taps == 3)
+            else if (x_taps == 3)
                 filter_column<3>(x, row, step);
-            else if (p->x.taps == 4)
+            else if (x_taps == 4)
                 filter_column<4>(x, row, step);
             else
                 filter_column<0>(x, row, step);

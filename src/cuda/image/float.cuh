@@ -6,25 +6,49 @@
 #ifndef HR_CUDA_IMAGE_FLOAT_CUH
 #define HR_CUDA_IMAGE_FLOAT_CUH
 
+#include "cuda/image/taps.cuh"
 #include "cuda/image/tile.cuh"
+
+// An element as a float: of u8, of FLOAT, of any type.
+struct LoadByte {
+    int size = 1;
+    HR_MEMBER float operator()(const uint8_t *at) const
+    {
+        return float_of_byte(*at);
+    }
+};
+
+struct LoadFloat {
+    int size = 4;
+    HR_MEMBER float operator()(const uint8_t *at) const
+    {
+        return *(const float *)at;
+    }
+};
+
+struct LoadAny {
+    int size, dtype;
+    HR_MEMBER float operator()(const uint8_t *at) const
+    {
+        return value_to_float(value_load(at, size), dtype);
+    }
+};
 
 struct FloatTile {
     const hr_device_program *p;
     picture to;
     int y0, x0, rows, columns;
-    bool kept; // vertical weights are in shared memory
-    // in shared memory
-    float *sums;   // [row][column of the stretch][channel of the group]
-    float *y_coef; // [row][tap]
-    int32_t *y_start;
+    const uint32_t *x_tap, *y_tap; // of make_taps: of the tile's first column and row
+    int x_words, y_words;
+    float *sums; // in shared memory: [row][column of the stretch][channel of the group]
     // this thread's output
     int row, column;
     bool active;
-    hr_taps_walk walk;
     int start, tap;
     float sum[HR_DEVICE_GROUP];
 
-    HR_MEMBER void begin(const hr_device_program *program, int tile, uint8_t *shared, int thread)
+    HR_MEMBER void begin(const hr_device_program *program, const uint32_t *taps, int tile,
+                         uint8_t *shared, int thread)
     {
         p = program;
         const hr_device_tiles *t = &p->tiles;
@@ -35,84 +59,72 @@ struct FloatTile {
         x0 = at * t->width;
         rows = HR_MIN(t->height, p->view_h - y0);
         columns = HR_MIN(t->width, p->view_w - x0);
-        kept = (int64_t)p->y.taps * t->height <= HR_DEVICE_Y_WEIGHTS;
-        y_start = (int32_t *)shared;
-        y_coef = (float *)(y_start + t->height);
-        sums = y_coef + (kept ? p->y.taps * t->height : 0);
+        x_words = tap_words(p, &p->x);
+        y_words = tap_words(p, &p->y);
+        x_tap = taps + (int64_t)x0 * x_words;
+        y_tap = taps + (int64_t)p->view_w * x_words + (int64_t)y0 * y_words;
+        sums = (float *)shared;
         row = thread / t->width;
         column = thread - row * t->width;
         active = row < rows && column < columns;
     }
 
-    HR_MEMBER void make_taps(int thread, int threads)
-    {
-        for (int i = thread; i < rows; i += threads) {
-            int o = p->view_y + y0 + i;
-            y_start[i] = taps_start(&p->y, o) - p->need_y;
-            hr_taps_walk each;
-            taps_walk_begin(&each, &p->y, o);
-            for (int k = 0; kept && k < p->y.taps; k++)
-                y_coef[i * p->y.taps + k] = taps_walk_next(&each, &p->y);
-        }
-    }
-
     // Source columns that the tile reads.
     HR_MEMBER int first_column() const
     {
-        int a = taps_start(&p->x, p->view_x + x0);
-        int b = taps_start(&p->x, p->view_x + x0 + columns - 1);
-        return HR_MIN(a, b) - p->need_x;
+        return (int)HR_MIN(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]);
     }
 
     HR_MEMBER int end_column() const
     {
-        int a = taps_start(&p->x, p->view_x + x0);
-        int b = taps_start(&p->x, p->view_x + x0 + columns - 1);
-        return HR_MAX(a, b) - p->need_x + p->x.taps;
+        return (int)HR_MAX(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]) + p->x.taps;
     }
 
     HR_MEMBER void begin_group()
     {
-        if (!active)
-            return;
-        int o = p->view_x + x0 + column;
-        start = taps_start(&p->x, o) - p->need_x;
         tap = 0;
-        taps_walk_begin(&walk, &p->x, o);
+        start = active ? (int)x_tap[(int64_t)column * x_words] : 0;
     }
 
-    HR_MEMBER float filter_rows(int r, int at, int channel) const
+    template <typename Load>
+    HR_MEMBER void filter_stretch(const Load &load, int from, int count, int first, int n,
+                                  int thread, int threads)
     {
-        int size = value_size(p->src_dtype);
-        const uint8_t *from =
-            to.src + y_start[r] * p->src_stride + ((int64_t)at * p->channels + channel) * size;
-        hr_taps_walk each = {};
-        if (!kept)
-            taps_walk_begin(&each, &p->y, p->view_y + y0 + r);
-        float out = 0.0f;
-        for (int k = 0; k < p->y.taps; k++, from += p->src_stride) {
-            float w = kept ? y_coef[r * p->y.taps + k] : taps_walk_next(&each, &p->y);
-            float v = w * value_to_float(value_load(from, size), p->src_dtype);
-            out = k == 0 ? v : out + v;
+        int64_t pixel = (int64_t)p->channels * load.size;
+        for (int i = thread; i < rows * count * n; i += threads) {
+            int at = i / n, c = i - at * n, r = at / count, column_at = from + at - r * count;
+            const uint32_t *taps = y_tap + (int64_t)r * y_words;
+            const float *weight = (const float *)(taps + 1);
+            const uint8_t *src = to.src + (int64_t)(int)taps[0] * p->src_stride +
+                                 column_at * pixel + (int64_t)(first + c) * load.size;
+            float out = weight[0] * load(src);
+            for (int k = 1; k < p->y.taps; k++) {
+                src += p->src_stride;
+                out += weight[k] * load(src);
+            }
+            sums[i] = out;
         }
-        return out;
     }
 
     // Source columns from .. from + count - 1, channels first .. first + n - 1.
     HR_MEMBER void filter_columns(int from, int count, int first, int n, int thread, int threads)
     {
-        for (int i = thread; i < rows * count * n; i += threads) {
-            int at = i / n, c = i - at * n, r = at / count;
-            sums[i] = filter_rows(r, from + at - r * count, first + c);
-        }
+        if (p->src_dtype == HR_DTYPE_UINT8)
+            filter_stretch(LoadByte(), from, count, first, n, thread, threads);
+        else if (p->src_dtype == HR_DTYPE_FLOAT)
+            filter_stretch(LoadFloat(), from, count, first, n, thread, threads);
+        else
+            filter_stretch(LoadAny{value_size(p->src_dtype), p->src_dtype}, from, count, first, n,
+                           thread, threads);
     }
 
     HR_MEMBER void add_columns(int from, int count, int n)
     {
         if (!active)
             return;
+        const float *weight = (const float *)(x_tap + (int64_t)column * x_words + 1);
         for (; tap < p->x.taps && start + tap < from + count; tap++) {
-            float w = taps_walk_next(&walk, &p->x);
+            float w = weight[tap];
             const float *at = sums + (row * count + start + tap - from) * n;
             HR_UNROLL
             for (int c = 0; c < HR_DEVICE_GROUP; c++)

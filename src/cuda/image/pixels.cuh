@@ -15,15 +15,6 @@ HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, i
     return to->src + y * p->src_stride + (int64_t)x * p->channels * value_size(p->src_dtype);
 }
 
-template <int C, int STORE>
-HR_SHARED void pick_bytes(const hr_device_program *p, int plane, uint8_t *dst, const uint8_t *from)
-{
-    uint32_t v[C];
-    for (int c = 0; c < C; c++)
-        v[c] = from[c];
-    store_bytes<C, STORE>(p, norm_of<C>(p, plane), plane, dst, p->dst_c * value_size(p->dtype), v);
-}
-
 // Any type and number of channels.
 HR_SHARED void pick_any(const hr_device_program *p, int plane, uint8_t *dst, const uint8_t *from)
 {
@@ -37,35 +28,59 @@ HR_SHARED void pick_any(const hr_device_program *p, int plane, uint8_t *dst, con
     }
 }
 
-template <int STORE>
-HR_SHARED void pick_pixel(const hr_device_program *p, const picture *to, int y, int x)
-{
-    const uint8_t *from = picked(p, to, y, x);
-    uint8_t *dst = to->dst + view_offset(p, y, x) * value_size(p->dtype);
-    if (STORE == HR_DEVICE_STORE_ANY)
-        pick_any(p, to->plane, dst, from);
-    else if (p->channels == 1)
-        pick_bytes<1, STORE>(p, to->plane, dst, from);
-    else if (p->channels == 2)
-        pick_bytes<2, STORE>(p, to->plane, dst, from);
-    else if (p->channels == 3)
-        pick_bytes<3, STORE>(p, to->plane, dst, from);
-    else
-        pick_bytes<4, STORE>(p, to->plane, dst, from);
-}
-
 // A tile of HR_DEVICE_PIXELS pixels of the view.
-template <int STORE>
-HR_SHARED void pick_tile(const hr_device_program *p, int tile, int thread, int threads)
+template <typename Each>
+HR_SHARED void pick_each(const hr_device_program *p, int tile, int thread, int threads,
+                         const Each &each)
 {
     int which = tile / p->tiles.rows;
     picture to = picture_at(p, which, false);
-    int64_t first = (int64_t)(tile - which * p->tiles.rows) * HR_DEVICE_PIXELS;
-    int64_t end = (int64_t)p->view_h * p->view_w;
-    for (int i = thread; i < HR_DEVICE_PIXELS && first + i < end; i += threads) {
-        int x, y = (int)divide(first + i, p->view_w, &x);
-        pick_pixel<STORE>(p, &to, y, x);
+    int64_t first = (int64_t)(tile - which * p->tiles.rows) * HR_DEVICE_PIXELS + thread;
+    int64_t end = HR_MIN(first - thread + HR_DEVICE_PIXELS, (int64_t)p->view_h * p->view_w);
+    int size = value_size(p->dtype);
+    for (int64_t i = first; i < end; i += threads) {
+        int x, y = (int)divide(i, p->view_w, &x);
+        each(to.dst + view_offset(p, y, x) * size, picked(p, &to, y, x));
     }
+}
+
+template <int C, int STORE> struct PickBytes {
+    PixelStore<C, STORE> store;
+
+    HR_MEMBER void operator()(uint8_t *dst, const uint8_t *from) const
+    {
+        uint32_t v[C];
+        HR_UNROLL
+        for (int c = 0; c < C; c++)
+            v[c] = from[c];
+        store.write(dst, v);
+    }
+};
+
+struct PickAny {
+    const hr_device_program *p;
+    int plane;
+
+    HR_MEMBER void operator()(uint8_t *dst, const uint8_t *from) const
+    {
+        pick_any(p, plane, dst, from);
+    }
+};
+
+template <int STORE>
+HR_SHARED void pick_tile(const hr_device_program *p, int tile, int thread, int threads)
+{
+    int plane = picture_at(p, tile / p->tiles.rows, false).plane;
+    if constexpr (STORE == HR_DEVICE_STORE_ANY)
+        pick_each(p, tile, thread, threads, PickAny{p, plane});
+    else if (p->channels == 1)
+        pick_each(p, tile, thread, threads, PickBytes<1, STORE>{{p, plane}});
+    else if (p->channels == 2)
+        pick_each(p, tile, thread, threads, PickBytes<2, STORE>{{p, plane}});
+    else if (p->channels == 3)
+        pick_each(p, tile, thread, threads, PickBytes<3, STORE>{{p, plane}});
+    else
+        pick_each(p, tile, thread, threads, PickBytes<4, STORE>{{p, plane}});
 }
 
 // Everything of the pixel that is not made by another kernel.

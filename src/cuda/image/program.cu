@@ -11,16 +11,22 @@
 namespace
 {
 
-enum { KINDS = HR_DEVICE_KIND_FLOAT + 1, PROGRAMS_MAX = 960 }; // of a launch: arguments have 4 KB
-
-// Blocks first[i] .. first[i + 1] - 1 work on the program `base` + i.
-struct Share {
-    const hr_device_program *programs;
-    int count;
-    uint32_t first[PROGRAMS_MAX + 1];
+enum {
+    BLOCKS = 5,         // of run_fixed on a multiprocessor: what shared memory allows
+    PROGRAMS_MAX = 480, // of a launch: arguments have 4 KB
+    TAPS_UNIT = 4       // words: taps of a program are aligned to it
 };
 
-__device__ const hr_device_program *find_program(const Share &share, int *tile)
+// Blocks first[i] .. first[i + 1] - 1 work on program i, whose taps, if it has any, are at
+// taps + taps_at[i] * TAPS_UNIT.
+struct Share {
+    const hr_device_program *programs;
+    uint32_t *taps;
+    int count;
+    uint32_t first[PROGRAMS_MAX + 1], taps_at[PROGRAMS_MAX];
+};
+
+__device__ int find_program(const Share &share, int *tile)
 {
     uint32_t block = blockIdx.x;
     // Mostly all have the same number of tiles.
@@ -37,20 +43,32 @@ __device__ const hr_device_program *find_program(const Share &share, int *tile)
         }
     }
     *tile = (int)(block - share.first[low]);
-    return share.programs + low;
+    return low;
+}
+
+__device__ uint32_t *taps_of(const Share &share, int i)
+{
+    return share.taps + (size_t)share.taps_at[i] * TAPS_UNIT;
 }
 
 extern __shared__ __align__(16) uint8_t shared[];
+
+__global__ void __launch_bounds__(HR_DEVICE_THREADS) run_taps(const __grid_constant__ Share share)
+{
+    int number, i = find_program(share, &number);
+    int64_t output = (int64_t)number * HR_DEVICE_THREADS + threadIdx.x;
+    make_taps(share.programs + i, taps_of(share, i), output);
+}
 
 template <int C, int STORE>
 __global__ void __launch_bounds__(HR_DEVICE_THREADS, 5)
     run_fixed(const __grid_constant__ Share share)
 {
     int number;
-    const hr_device_program *p = find_program(share, &number);
+    int i = find_program(share, &number);
     FixedTile<C, STORE> tile;
-    tile.begin(p, number, shared);
-    tile.make_taps(threadIdx.x, blockDim.x);
+    tile.begin(share.programs + i, taps_of(share, i), number, shared);
+    tile.load_taps(threadIdx.x, blockDim.x);
     __syncthreads();
     tile.filter_columns(threadIdx.x, blockDim.x);
     __syncthreads();
@@ -60,11 +78,10 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS, 5)
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_float(const __grid_constant__ Share share)
 {
     int number;
-    const hr_device_program *p = find_program(share, &number);
+    int i = find_program(share, &number);
+    const hr_device_program *p = share.programs + i;
     FloatTile tile;
-    tile.begin(p, number, shared, threadIdx.x);
-    tile.make_taps(threadIdx.x, blockDim.x);
-    __syncthreads();
+    tile.begin(p, taps_of(share, i), number, shared, threadIdx.x);
     int end = tile.end_column();
     for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
         int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
@@ -84,14 +101,14 @@ template <int STORE>
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_pick(const __grid_constant__ Share share)
 {
     int number;
-    const hr_device_program *p = find_program(share, &number);
+    const hr_device_program *p = share.programs + find_program(share, &number);
     pick_tile<STORE>(p, number, threadIdx.x, blockDim.x);
 }
 
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_constant__ Share share)
 {
     int number;
-    const hr_device_program *p = find_program(share, &number);
+    const hr_device_program *p = share.programs + find_program(share, &number);
     fill_tile(p, number, threadIdx.x, blockDim.x);
 }
 
@@ -128,44 +145,78 @@ bool is_for(const Work *work, const hr_device_program *p)
            (work->channels < 0 || p->channels == work->channels);
 }
 
+bool has_taps(const Work *work)
+{
+    return work->kind == HR_DEVICE_KIND_FIXED || work->kind == HR_DEVICE_KIND_FLOAT;
+}
+
 struct Launch {
     Share share;
     unsigned threads;
-    size_t shared;
+    size_t shared, taps; // bytes; units
 };
 
-void add_program(Launch *launch, const Work *work, const hr_device_program *p, int i)
+uint32_t tiles_of(const Work *work, const hr_device_program *p)
 {
-    uint32_t tiles = 0;
-    if (is_for(work, p)) {
-        tiles = (uint32_t)(work->kind == HR_DEVICE_KIND_NONE ? p->fill_tiles : p->tiles.count);
-        unsigned wide = (unsigned)(p->tiles.width + 31) / 32 * 32;
-        if (work->kind == HR_DEVICE_KIND_FIXED) {
-            launch->threads = HR_MAX(launch->threads, HR_MAX(wide, 128u));
-            launch->shared = HR_MAX(launch->shared, (size_t)p->tiles.shared);
-        } else {
-            launch->threads = HR_DEVICE_THREADS;
-            if (work->kind == HR_DEVICE_KIND_FLOAT)
-                launch->shared = HR_MAX(launch->shared, (size_t)p->tiles.shared);
-        }
-    }
-    launch->share.first[i + 1] = launch->share.first[i] + tiles;
+    if (!is_for(work, p))
+        return 0;
+    return (uint32_t)(work->kind == HR_DEVICE_KIND_NONE ? p->fill_tiles : p->tiles.count);
 }
 
-// As many of the programs as fit one launch, from `from` on; returns how many.
+// How the kernel must be launched so that it can do this program too.
+void widen(Launch *launch, const Work *work, const hr_device_program *p, int i)
+{
+    unsigned wide = HR_DEVICE_THREADS;
+    if (work->kind == HR_DEVICE_KIND_FIXED)
+        wide = HR_MAX((unsigned)(p->tiles.width + 31) / 32 * 32, 128u);
+    launch->threads = HR_MAX(launch->threads, wide);
+    if (!has_taps(work))
+        return;
+    launch->shared = HR_MAX(launch->shared, (size_t)p->tiles.shared);
+    launch->share.taps_at[i] = (uint32_t)launch->taps;
+    launch->taps += (size_t)(taps_size(p) + TAPS_UNIT - 1) / TAPS_UNIT;
+}
+
+// As many of the programs as fit one launch; returns how many.
 int fill_launch(Launch *launch, const Work *work, const hr_device_program *programs, int count)
 {
     *launch = {};
     int n = 0;
     for (; n < count && n < PROGRAMS_MAX; n++) {
-        add_program(launch, work, programs + n, n);
-        if (launch->share.first[n + 1] > INT32_MAX) {
-            launch->share.first[n + 1] = 0;
+        uint32_t tiles = tiles_of(work, programs + n), sum = launch->share.first[n] + tiles;
+        if (sum > INT32_MAX)
             break;
-        }
+        launch->share.first[n + 1] = sum;
+        if (tiles > 0)
+            widen(launch, work, programs + n, n);
     }
     launch->share.count = n;
     return n;
+}
+
+hr_status start(hr_cuda_launch *l, Kernel kernel, const Share *share, unsigned threads,
+                size_t shared_bytes, hr_error *error)
+{
+    void *arguments[] = {(void *)share};
+    HR_CUDA_TRY(cudaLaunchKernel((const void *)kernel, dim3(share->first[share->count]),
+                                 dim3(threads), arguments, shared_bytes, (cudaStream_t)l->stream));
+    return HR_STATUS_OK;
+}
+
+// The taps of a launch's programs, in scratch memory.
+hr_status start_taps(hr_cuda_launch *l, Launch *launch, const Work *work,
+                     const hr_device_program *programs, hr_error *error)
+{
+    void *memory;
+    HR_TRY(l->scratch(l, launch->taps * TAPS_UNIT * sizeof(uint32_t), &memory, error));
+    launch->share.taps = (uint32_t *)memory;
+    Share share = launch->share;
+    for (int i = 0; i < share.count; i++) {
+        int64_t outputs = (int64_t)programs[i].view_w + programs[i].view_h;
+        uint32_t blocks = (uint32_t)((outputs + HR_DEVICE_THREADS - 1) / HR_DEVICE_THREADS);
+        share.first[i + 1] = share.first[i] + (is_for(work, programs + i) ? blocks : 0);
+    }
+    return start(l, run_taps, &share, HR_DEVICE_THREADS, 0, error);
 }
 
 hr_status run_work(hr_cuda_launch *l, const Work *work, const hr_device_program *host,
@@ -175,12 +226,11 @@ hr_status run_work(hr_cuda_launch *l, const Work *work, const hr_device_program 
         Launch launch;
         n = fill_launch(&launch, work, host + from, count - from);
         launch.share.programs = device + from;
-        uint32_t blocks = launch.share.first[n];
-        if (blocks == 0)
+        if (launch.share.first[n] == 0)
             continue;
-        void *arguments[] = {&launch.share};
-        HR_CUDA_TRY(cudaLaunchKernel((const void *)work->kernel, dim3(blocks), dim3(launch.threads),
-                                     arguments, launch.shared, (cudaStream_t)l->stream));
+        if (has_taps(work))
+            HR_TRY(start_taps(l, &launch, work, host + from, error));
+        HR_TRY(start(l, work->kernel, &launch.share, launch.threads, launch.shared, error));
     }
     return HR_STATUS_OK;
 }

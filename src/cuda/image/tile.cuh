@@ -160,47 +160,71 @@ HR_SHARED float float_of_byte(uint32_t v)
 #endif
 }
 
-// Mean and factor of a pixel's channels.
-template <int C> struct Norm {
+// What becomes of u8 pixels of C channels, and what of the record that takes, in registers.
+template <int C, int STORE> struct PixelStore {
+    const hr_device_program *p;
+    int plane;
+    int64_t channel; // bytes from channel to channel
+    bool added;      // there are more channels to write than C
+    bool quads;      // a pixel is four halves, one store of 8 bytes; the last is `last`
+    uint32_t last;
     float mean[C], mul[C];
-};
 
-template <int C> HR_SHARED Norm<C> norm_of(const hr_device_program *p, int plane)
-{
-    Norm<C> norm;
-    bool many = p->tables != NULL;
-    for (int c = 0; c < C; c++) {
-        int at = p->plane >= 0 ? (plane < 63 ? plane : 63) : c;
-        norm.mean[c] = many ? p->tables->mean[at] : p->mean[at & 3];
-        norm.mul[c] = many ? p->tables->mul[at] : p->mul[at & 3];
-    }
-    return norm;
-}
-
-// `v` is u8; dst is the pixel's channel 0.
-template <int C, int STORE>
-HR_SHARED void store_bytes(const hr_device_program *p, const Norm<C> &norm, int plane, uint8_t *dst,
-                           int64_t channel, const uint32_t *v)
-{
-    if constexpr (STORE == HR_DEVICE_STORE_ANY) {
-        uint64_t value[C < 3 ? 3 : C];
-        for (int c = 0; c < C; c++)
-            value[c] = v[c];
-        store_any(p, plane, dst, value, 0, C);
-    } else {
+    HR_MEMBER PixelStore(const hr_device_program *program, int of_plane)
+    {
+        p = program;
+        plane = of_plane;
+        channel = p->dst_c * value_size(p->dtype);
+        added = p->dst_channels > C;
+        quads = C == 3 && STORE == HR_DEVICE_STORE_F16 && p->dst_channels == 4 && p->dst_c == 1 &&
+                (p->dst_x & 3) == 0 && (p->dst_y & 3) == 0 && ((uintptr_t)p->dst & 7) == 0 &&
+                p->outer_count == 0;
+        last = quads ? (uint32_t)p->tables->fill[3] << 16 : 0;
+        bool many = p->tables != NULL;
         HR_UNROLL
         for (int c = 0; c < C; c++) {
-            float f = (float_of_byte(v[c]) - norm.mean[c]) * norm.mul[c];
+            int at = p->plane >= 0 ? (plane < 63 ? plane : 63) : c;
+            mean[c] = many ? p->tables->mean[at] : p->mean[at & 3];
+            mul[c] = many ? p->tables->mul[at] : p->mul[at & 3];
+        }
+    }
+
+    HR_MEMBER float normalised(const uint32_t *v, int c) const
+    {
+        return (float_of_byte(v[c]) - mean[c]) * mul[c];
+    }
+
+    // dst: the pixel's channel 0.
+    HR_MEMBER void write(uint8_t *dst, const uint32_t *v) const
+    {
+        if constexpr (STORE == HR_DEVICE_STORE_ANY) {
+            uint64_t value[C < 3 ? 3 : C];
+            for (int c = 0; c < C; c++)
+                value[c] = v[c];
+            store_any(p, plane, dst, value, 0, C);
+        } else if (quads) {
+            uint32_t low =
+                half_nearest(normalised(v, 0)) | (uint32_t)half_nearest(normalised(v, 1 % C)) << 16;
+            *(uint2 *)dst = make_uint2(low, half_nearest(normalised(v, 2 % C)) | last);
+        } else {
+            write_each(dst, v);
+        }
+    }
+
+    HR_MEMBER void write_each(uint8_t *dst, const uint32_t *v) const
+    {
+        HR_UNROLL
+        for (int c = 0; c < C; c++) {
             if constexpr (STORE == HR_DEVICE_STORE_U8)
                 dst[c * channel] = (uint8_t)v[c];
             else if constexpr (STORE == HR_DEVICE_STORE_F16)
-                *(uint16_t *)(dst + c * channel) = half_nearest(f);
-            else
-                *(float *)(dst + c * channel) = f;
+                *(uint16_t *)(dst + c * channel) = half_nearest(normalised(v, c));
+            else if constexpr (STORE == HR_DEVICE_STORE_F32)
+                *(float *)(dst + c * channel) = normalised(v, c);
         }
-        if (p->dst_channels > C)
+        if (added)
             store_added(p, dst);
     }
-}
+};
 
 #endif
