@@ -189,12 +189,13 @@ static void cut_float(hr_device_program *d)
 {
     hr_device_tiles *t = &d->tiles;
     int32_t group = HR_MIN(d->channels, HR_DEVICE_GROUP);
-    t->width = HR_MIN(d->view_w, HR_DEVICE_ROW_PIXELS / 4);
-    t->height = HR_MIN(HR_MIN(HR_DEVICE_ROW_PIXELS / t->width, d->view_h), TILE_ROWS);
+    t->width = HR_MIN(d->view_w, HR_DEVICE_THREADS / 4);
+    t->lines = HR_MIN(HR_MIN(HR_DEVICE_THREADS / t->width, d->view_h), TILE_ROWS);
+    t->height = 8 * t->lines;
     t->rows = ceil_div(d->view_h, t->height);
     t->columns = ceil_div(d->view_w, t->width);
-    t->span = (int32_t)HR_MIN(span_of(d, t->width), FLOATS / (group * t->height));
-    t->shared = 4 * group * t->height * t->span;
+    t->span = (int32_t)HR_MIN(span_of(d, t->width), FLOATS / (group * t->lines));
+    t->shared = 4 * group * t->lines * t->span;
 }
 
 static void cut_pixels(hr_device_program *d)

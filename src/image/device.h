@@ -59,6 +59,7 @@ typedef struct hr_device_tiles {
     int32_t rows, columns, height, width;
     int32_t span;   /* FIXED: source columns under a tile, at most; a multiple of 4.
                        FLOAT: source columns that are worked on at a time */
+    int32_t lines;  /* FLOAT: rows that are worked on at a time */
     int32_t shared; /* bytes of shared memory */
     int32_t count;  /* of all pictures */
 } hr_device_tiles;
@@ -100,12 +101,10 @@ typedef struct hr_device_program {
 } hr_device_program;
 
 enum {
-    HR_DEVICE_PIXELS = 1024,     /* outputs of a tile of PICK and of fill */
+    HR_DEVICE_PIXELS = 4096,     /* outputs of a tile of PICK and of fill */
     HR_DEVICE_THREADS = 256,     /* of a block */
     HR_DEVICE_COLUMNS = 224,     /* FIXED: of a tile, and threads of a block, at most */
-    HR_DEVICE_ROW_PIXELS = 256,  /* FLOAT: outputs of a tile, a thread each */
-    HR_DEVICE_GROUP = 4,         /* FLOAT: channels at a time */
-    HR_DEVICE_SHARED = 48 * 1024 /* what every device has */
+    HR_DEVICE_GROUP = 4          /* FLOAT: channels at a time */
 };
 
 struct hr_window;

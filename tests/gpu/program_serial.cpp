@@ -45,6 +45,23 @@ static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile
         run_fixed<C, HR_DEVICE_STORE_ANY>(p, taps, tile, threads);
 }
 
+static void run_float_group(const hr_device_program *p, std::vector<FloatTile> &tiles, int first)
+{
+    int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first), threads = (int)tiles.size();
+    int end = tiles[0].end_column;
+    for (auto &tile : tiles)
+        tile.begin_group();
+    for (int from = tiles[0].first_column; from < end; from += p->tiles.span) {
+        int count = HR_MIN(p->tiles.span, end - from);
+        for (int t = 0; t < threads; t++)
+            tiles[t].filter_columns(from, count, first, n, t, threads);
+        for (auto &tile : tiles)
+            tile.add_columns(from, count, n);
+    }
+    for (auto &tile : tiles)
+        tile.store(first, n);
+}
+
 static void run_float(const hr_device_program *p, const uint32_t *taps, int number)
 {
     const int threads = HR_DEVICE_THREADS;
@@ -52,20 +69,14 @@ static void run_float(const hr_device_program *p, const uint32_t *taps, int numb
     std::vector<FloatTile> tiles((size_t)threads);
     for (int t = 0; t < threads; t++)
         tiles[t].begin(p, taps, number, memory.get(), t);
-    int end = tiles[0].end_column();
-    for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
-        int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
+    for (;;) {
+        bool more = false;
         for (auto &tile : tiles)
-            tile.begin_group();
-        for (int from = tiles[0].first_column(); from < end; from += p->tiles.span) {
-            int count = HR_MIN(p->tiles.span, end - from);
-            for (int t = 0; t < threads; t++)
-                tiles[t].filter_columns(from, count, first, n, t, threads);
-            for (auto &tile : tiles)
-                tile.add_columns(from, count, n);
-        }
-        for (auto &tile : tiles)
-            tile.store(first, n);
+            more = tile.next_rows();
+        if (!more)
+            return;
+        for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP)
+            run_float_group(p, tiles, first);
     }
 }
 

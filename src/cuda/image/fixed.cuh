@@ -105,10 +105,9 @@ template <int C, int STORE> struct FixedTile {
         p = program;
         taps = made;
         const hr_device_tiles *t = &p->tiles;
-        int row = tile / t->columns, column = tile - row * t->columns;
-        int which = row / t->rows;
-        row -= which * t->rows;
-        to = picture_at(p, which, false);
+        place at = place_of(p, tile);
+        to = picture_at(p, at.which, false);
+        int row = at.row, column = at.column;
         y0 = row * t->height;
         x0 = column * t->width;
         rows = HR_MIN(t->height, p->view_h - y0);
@@ -141,11 +140,11 @@ template <int C, int STORE> struct FixedTile {
             for (int k = 0; k < words; k++)
                 x_tap[k * width + i] = load_word(from + i * words + k);
         from = taps + (int64_t)p->view_w * words + (int64_t)y0 * y_words;
-        for (int i = threads - 1 - thread; i < rows * y_words; i += threads) {
-            uint32_t word = load_word(from + i);
-            if (i % y_words == 0)
-                word = word * 2 + is_roomy((int)word);
-            y_tap[i] = word;
+        for (int i = threads - 1 - thread; i < rows; i += threads) {
+            uint32_t start = load_word(from + i * y_words);
+            y_tap[i * y_words] = start * 2 + is_roomy((int)start);
+            for (int k = 1; k < y_words; k++)
+                y_tap[i * y_words + k] = load_word(from + i * y_words + k);
         }
     }
 
@@ -166,6 +165,7 @@ template <int C, int STORE> struct FixedTile {
     // Of the bytes that there are.
     HR_MEMBER static void load_bytes(uint32_t *out, const uint8_t *at, int count)
     {
+        HR_UNROLL
         for (int w = 0; w < C; w++) {
             out[w] = 0;
             for (int b = 0; b < 4; b++)
@@ -322,7 +322,8 @@ template <int C, int STORE> struct FixedTile {
     }
 
     // TAPS: so many weights are kept in registers; 0: they stay in shared memory.
-    template <int TAPS> HR_MEMBER void filter_column(int x, int row, int step) const
+    template <int TAPS, int MODE>
+    HR_MEMBER void filter_column(const PixelStore<C, STORE> &store, int x, int row, int step) const
     {
         int32_t kept[TAPS + 1];
         HR_UNROLL
@@ -330,10 +331,8 @@ template <int C, int STORE> struct FixedTile {
             uint32_t pair = x_tap[(1 + k / 2) * width + x];
             kept[k] = k & 1 ? (int32_t)pair >> 16 : (int16_t)pair;
         }
-        PixelStore<C, STORE> store(p, to.plane);
-        int size = value_size(p->dtype);
-        int64_t next = (p->mirror_y ? -p->dst_y : p->dst_y) * step * size;
-        uint8_t *dst = to.dst + view_offset(p, y0 + row, x0 + x) * size;
+        int64_t next = (p->mirror_y ? -p->dst_y : p->dst_y) * step * store.size();
+        uint8_t *dst = to.dst + view_offset(p, y0 + row, x0 + x) * store.size();
         const uint8_t *at = pixels + ((int)x_tap[x] - first_column()) * PIXEL + row * row_bytes;
         for (int left = rows - row; left > 0; left -= step, dst += next, at += step * row_bytes) {
             int32_t sum[C] = {};
@@ -350,24 +349,40 @@ template <int C, int STORE> struct FixedTile {
                 int32_t rounded = (sum[c] + H_BELOW_HALF + (sum[c] >> H_SHIFT & 1)) >> H_SHIFT;
                 v[c] = (uint32_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
             }
-            store.write(dst, v);
+            store.template write<MODE>(dst, v);
         }
     }
 
-    // Third phase.
+    template <int TAPS> HR_MEMBER void filter_as(int x, int row, int step) const
+    {
+        PixelStore<C, STORE> store(p, to.plane);
+        if (STORE == HR_DEVICE_STORE_ANY || store.mode == WRITE_CHANNELS)
+            filter_column<TAPS, WRITE_CHANNELS>(store, x, row, step);
+        else if (C == 3 && STORE == HR_DEVICE_STORE_F16 && store.mode == WRITE_QUADS)
+            filter_column<TAPS, WRITE_QUADS>(store, x, row, step);
+        else
+            filter_column<TAPS, WRITE_ADDED>(store, x, row, step);
+    }
+
+    HR_MEMBER void filter_some(int x, int row, int step) const
+    {
+        if (x_taps <= 2)
+            filter_as<2>(x, row, step);
+        else if (x_taps == 3)
+            filter_as<3>(x, row, step);
+        else if (x_taps == 4)
+            filter_as<4>(x, row, step);
+        else
+            filter_as<0>(x, row, step);
+    }
+
+    // Third phase. Narrow tiles: several rows at a time.
     HR_MEMBER void filter_pixels(int thread, int threads) const
     {
-        int step = threads / columns > 0 ? threads / columns : 1;
+        int step = 2 * columns > threads ? 1 : threads / columns;
         for (int i = thread; i < columns * step; i += threads) {
-            int row = i / columns, x = i - row * columns;
-            if (x_taps <= 2)
-                filter_column<2>(x, row, step);
-            else if (x_taps == 3)
-                filter_column<3>(x, row, step);
-            else if (x_taps == 4)
-                filter_column<4>(x, row, step);
-            else
-                filter_column<0>(x, row, step);
+            int row = step == 1 ? 0 : i / columns;
+            filter_some(i - row * columns, row, step);
         }
     }
 };

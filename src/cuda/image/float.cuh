@@ -14,7 +14,7 @@ struct LoadByte {
     int size = 1;
     HR_MEMBER float operator()(const uint8_t *at) const
     {
-        return float_of_byte(*at);
+        return (float)*at;
     }
 };
 
@@ -37,7 +37,9 @@ struct LoadAny {
 struct FloatTile {
     const hr_device_program *p;
     picture to;
-    int y0, x0, rows, columns;
+    int y0, x0, rows, columns; // of the lines that are worked on
+    int end_row;
+    int first_column, end_column;  // of the source: what the tile reads
     const uint32_t *x_tap, *y_tap; // of make_taps: of the tile's first column and row
     int x_words, y_words;
     float *sums; // in shared memory: [row][column of the stretch][channel of the group]
@@ -52,12 +54,11 @@ struct FloatTile {
     {
         p = program;
         const hr_device_tiles *t = &p->tiles;
-        int line = tile / t->columns, at = tile - line * t->columns, which = line / t->rows;
-        line -= which * t->rows;
-        to = picture_at(p, which, false);
-        y0 = line * t->height;
-        x0 = at * t->width;
-        rows = HR_MIN(t->height, p->view_h - y0);
+        place at = place_of(p, tile);
+        to = picture_at(p, at.which, false);
+        y0 = at.row * t->height;
+        x0 = at.column * t->width;
+        end_row = HR_MIN(y0 + t->height, p->view_h);
         columns = HR_MIN(t->width, p->view_w - x0);
         x_words = tap_words(p, &p->x);
         y_words = tap_words(p, &p->y);
@@ -66,40 +67,47 @@ struct FloatTile {
         sums = (float *)shared;
         row = thread / t->width;
         column = thread - row * t->width;
+        start = column < columns ? (int)x_tap[(int64_t)column * x_words] : 0;
+        first_column = (int)HR_MIN(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]);
+        end_column = (int)HR_MAX(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]) + p->x.taps;
+        y0 -= p->tiles.lines;
+        y_tap -= (int64_t)p->tiles.lines * y_words;
+    }
+
+    // Goes on to the next lines of the tile; false behind the last.
+    HR_MEMBER bool next_rows()
+    {
+        y0 += p->tiles.lines;
+        y_tap += (int64_t)p->tiles.lines * y_words;
+        rows = HR_MIN(p->tiles.lines, end_row - y0);
         active = row < rows && column < columns;
-    }
-
-    // Source columns that the tile reads.
-    HR_MEMBER int first_column() const
-    {
-        return (int)HR_MIN(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]);
-    }
-
-    HR_MEMBER int end_column() const
-    {
-        return (int)HR_MAX(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]) + p->x.taps;
+        return rows > 0;
     }
 
     HR_MEMBER void begin_group()
     {
         tap = 0;
-        start = active ? (int)x_tap[(int64_t)column * x_words] : 0;
     }
 
     template <typename Load>
     HR_MEMBER void filter_stretch(const Load &load, int from, int count, int first, int n,
                                   int thread, int threads)
     {
-        int64_t pixel = (int64_t)p->channels * load.size;
-        for (int i = thread; i < rows * count * n; i += threads) {
-            int at = i / n, c = i - at * n, r = at / count, column_at = from + at - r * count;
+        int64_t pixel = (int64_t)p->channels * load.size, stride = p->src_stride;
+        int per_row = count * n, y_taps = p->y.taps;
+        const uint8_t *base = to.src + from * pixel + (int64_t)first * load.size;
+        for (int i = thread; i < rows * per_row; i += threads) {
+            int r = 0, at = i;
+            for (; at >= per_row; r++)
+                at -= per_row;
             const uint32_t *taps = y_tap + (int64_t)r * y_words;
             const float *weight = (const float *)(taps + 1);
-            const uint8_t *src = to.src + (int64_t)(int)taps[0] * p->src_stride +
-                                 column_at * pixel + (int64_t)(first + c) * load.size;
+            int pixel_at = n == 1 ? at : n == 3 ? at / 3 : n == 4 ? at / 4 : at / n;
+            const uint8_t *src = base + (int64_t)(int)taps[0] * stride + pixel_at * pixel +
+                                 (at - pixel_at * n) * load.size;
             float out = weight[0] * load(src);
-            for (int k = 1; k < p->y.taps; k++) {
-                src += p->src_stride;
+            for (int k = 1; k < y_taps; k++) {
+                src += stride;
                 out += weight[k] * load(src);
             }
             sums[i] = out;

@@ -6,15 +6,6 @@
 
 #include "cuda/image/tile.cuh"
 
-HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, int y, int x)
-{
-    if (p->resample) {
-        y = taps_start(&p->y, p->view_y + y) - p->need_y;
-        x = taps_start(&p->x, p->view_x + x) - p->need_x;
-    }
-    return to->src + y * p->src_stride + (int64_t)x * p->channels * value_size(p->src_dtype);
-}
-
 // Any type and number of channels.
 HR_SHARED void pick_any(const hr_device_program *p, int plane, uint8_t *dst, const uint8_t *from)
 {
@@ -28,20 +19,75 @@ HR_SHARED void pick_any(const hr_device_program *p, int plane, uint8_t *dst, con
     }
 }
 
+// Goes through pixels `step` apart of rows of `width`, with their addresses: dividing and
+// multiplying for each of them would be most of the work.
+struct PixelWalk {
+    int64_t index;
+    int x, y, width, skip_x, skip_y;
+    int64_t offset, skip, wrap; // bytes
+
+    // Pixel (y, x) lies at base + y * stride_y + x * stride_x.
+    HR_MEMBER PixelWalk(int64_t first, int step, int of_width, int64_t base, int64_t stride_y,
+                        int64_t stride_x)
+    {
+        index = first;
+        width = of_width;
+        y = (int)divide(first, width, &x);
+        skip_y = (int)divide(step, width, &skip_x);
+        offset = base + y * stride_y + x * stride_x;
+        skip = skip_y * stride_y + skip_x * stride_x;
+        wrap = stride_y - width * stride_x;
+    }
+
+    HR_MEMBER void next(int step)
+    {
+        index += step;
+        offset += skip;
+        x += skip_x;
+        y += skip_y;
+        if (x >= width) {
+            x -= width;
+            y++;
+            offset += wrap;
+        }
+    }
+};
+
+HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, int y, int x)
+{
+    y = taps_start(&p->y, p->view_y + y) - p->need_y;
+    x = taps_start(&p->x, p->view_x + x) - p->need_x;
+    return to->src + y * p->src_stride + (int64_t)x * p->channels * value_size(p->src_dtype);
+}
+
 // A tile of HR_DEVICE_PIXELS pixels of the view.
 template <typename Each>
 HR_SHARED void pick_each(const hr_device_program *p, int tile, int thread, int threads,
                          const Each &each)
 {
-    int which = tile / p->tiles.rows;
-    picture to = picture_at(p, which, false);
-    int64_t first = (int64_t)(tile - which * p->tiles.rows) * HR_DEVICE_PIXELS + thread;
-    int64_t end = HR_MIN(first - thread + HR_DEVICE_PIXELS, (int64_t)p->view_h * p->view_w);
+    place at = place_of(p, tile);
+    picture to = picture_at(p, at.which, false);
+    int64_t first = (int64_t)at.row * HR_DEVICE_PIXELS + thread, pixels = (int64_t)p->view_h;
+    int64_t end = HR_MIN(first - thread + HR_DEVICE_PIXELS, pixels * p->view_w);
     int size = value_size(p->dtype);
-    for (int64_t i = first; i < end; i += threads) {
-        int x, y = (int)divide(i, p->view_w, &x);
-        each(to.dst + view_offset(p, y, x) * size, picked(p, &to, y, x));
-    }
+    PixelWalk dst(first, threads, p->view_w, view_offset(p, 0, 0) * size,
+                  (p->mirror_y ? -p->dst_y : p->dst_y) * size,
+                  (p->mirror_x ? -p->dst_x : p->dst_x) * size);
+    PixelWalk src(first, threads, p->view_w, 0, p->src_stride,
+                  (int64_t)p->channels * value_size(p->src_dtype));
+    bool resample = p->resample;
+    for (; dst.index < end; dst.next(threads), src.next(threads))
+        each(to.dst + dst.offset, resample ? picked(p, &to, dst.y, dst.x) : to.src + src.offset);
+}
+
+// Global memory that nobody writes meanwhile.
+HR_SHARED uint32_t load_byte(const uint8_t *at)
+{
+#if defined(__CUDA_ARCH__)
+    return __ldg(at);
+#else
+    return *at;
+#endif
 }
 
 template <int C, int STORE> struct PickBytes {
@@ -52,8 +98,13 @@ template <int C, int STORE> struct PickBytes {
         uint32_t v[C];
         HR_UNROLL
         for (int c = 0; c < C; c++)
-            v[c] = from[c];
-        store.write(dst, v);
+            v[c] = load_byte(from + c);
+        if (store.mode == WRITE_CHANNELS)
+            store.template write<WRITE_CHANNELS>(dst, v);
+        else if (store.mode == WRITE_QUADS)
+            store.template write<WRITE_QUADS>(dst, v);
+        else
+            store.template write<WRITE_ADDED>(dst, v);
     }
 };
 
@@ -70,7 +121,7 @@ struct PickAny {
 template <int STORE>
 HR_SHARED void pick_tile(const hr_device_program *p, int tile, int thread, int threads)
 {
-    int plane = picture_at(p, tile / p->tiles.rows, false).plane;
+    int plane = picture_at(p, place_of(p, tile).which, false).plane;
     if constexpr (STORE == HR_DEVICE_STORE_ANY)
         pick_each(p, tile, thread, threads, PickAny{p, plane});
     else if (p->channels == 1)

@@ -26,23 +26,23 @@ struct Share {
     uint32_t first[PROGRAMS_MAX + 1], taps_at[PROGRAMS_MAX];
 };
 
+// The program that a block works on and which of its tiles, or -1.
 __device__ int find_program(const Share &share, int *tile)
 {
-    uint32_t block = blockIdx.x;
-    // Mostly all have the same number of tiles.
-    int low = (int)(block / share.first[1 < share.count ? 1 : share.count]), high = share.count;
-    if (share.first[1] == 0 || low >= share.count || block < share.first[low] ||
-        block >= share.first[low + 1]) {
-        low = 0;
-        while (high - low > 1) {
-            int middle = (low + high) / 2;
-            if (share.first[middle] <= block)
-                low = middle;
-            else
-                high = middle;
-        }
+    if (gridDim.y > 1) { // a row of blocks for each program, as many as the largest needs
+        *tile = (int)blockIdx.x;
+        uint32_t tiles = share.first[blockIdx.y + 1] - share.first[blockIdx.y];
+        return blockIdx.x < tiles ? (int)blockIdx.y : -1;
     }
-    *tile = (int)(block - share.first[low]);
+    int low = 0, high = share.count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (share.first[middle] <= blockIdx.x)
+            low = middle;
+        else
+            high = middle;
+    }
+    *tile = (int)(blockIdx.x - share.first[low]);
     return low;
 }
 
@@ -56,6 +56,8 @@ extern __shared__ __align__(16) uint8_t shared[];
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_taps(const __grid_constant__ Share share)
 {
     int number, i = find_program(share, &number);
+    if (i < 0)
+        return;
     int64_t output = (int64_t)number * HR_DEVICE_THREADS + threadIdx.x;
     make_taps(share.programs + i, taps_of(share, i), output);
 }
@@ -66,6 +68,8 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS, 5)
 {
     int number;
     int i = find_program(share, &number);
+    if (i < 0)
+        return;
     FixedTile<C, STORE> tile;
     tile.begin(share.programs + i, taps_of(share, i), number, shared);
     tile.load_taps(threadIdx.x, blockDim.x);
@@ -79,37 +83,43 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_float(const __grid_cons
 {
     int number;
     int i = find_program(share, &number);
+    if (i < 0)
+        return;
     const hr_device_program *p = share.programs + i;
     FloatTile tile;
     tile.begin(p, taps_of(share, i), number, shared, threadIdx.x);
-    int end = tile.end_column();
-    for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
-        int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
-        tile.begin_group();
-        for (int from = tile.first_column(); from < end; from += p->tiles.span) {
-            int count = HR_MIN(p->tiles.span, end - from);
-            tile.filter_columns(from, count, first, n, threadIdx.x, blockDim.x);
-            __syncthreads();
-            tile.add_columns(from, count, n);
-            __syncthreads();
+    while (tile.next_rows()) {
+        for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
+            int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
+            tile.begin_group();
+            for (int from = tile.first_column; from < tile.end_column; from += p->tiles.span) {
+                int count = HR_MIN(p->tiles.span, tile.end_column - from);
+                tile.filter_columns(from, count, first, n, threadIdx.x, blockDim.x);
+                __syncthreads();
+                tile.add_columns(from, count, n);
+                __syncthreads();
+            }
+            tile.store(first, n);
         }
-        tile.store(first, n);
     }
 }
 
 template <int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS) run_pick(const __grid_constant__ Share share)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, 6)
+    run_pick(const __grid_constant__ Share share)
 {
     int number;
-    const hr_device_program *p = share.programs + find_program(share, &number);
-    pick_tile<STORE>(p, number, threadIdx.x, blockDim.x);
+    int i = find_program(share, &number);
+    if (i >= 0)
+        pick_tile<STORE>(share.programs + i, number, threadIdx.x, blockDim.x);
 }
 
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_constant__ Share share)
 {
     int number;
-    const hr_device_program *p = share.programs + find_program(share, &number);
-    fill_tile(p, number, threadIdx.x, blockDim.x);
+    int i = find_program(share, &number);
+    if (i >= 0)
+        fill_tile(share.programs + i, number, threadIdx.x, blockDim.x);
 }
 
 // ---- launches ----
@@ -194,12 +204,23 @@ int fill_launch(Launch *launch, const Work *work, const hr_device_program *progr
     return n;
 }
 
+// A row of blocks for each program costs a block nothing to find out; where programs differ so much
+// that many blocks would have nothing to do, all blocks are in one row.
+dim3 grid_of(const Share *share)
+{
+    uint32_t total = share->first[share->count], most = 0;
+    for (int i = 0; i < share->count; i++)
+        most = HR_MAX(most, share->first[i + 1] - share->first[i]);
+    bool rows = share->count > 1 && (uint64_t)most * share->count <= (uint64_t)total * 3;
+    return rows ? dim3(most, (unsigned)share->count) : dim3(total);
+}
+
 hr_status start(hr_cuda_launch *l, Kernel kernel, const Share *share, unsigned threads,
                 size_t shared_bytes, hr_error *error)
 {
     void *arguments[] = {(void *)share};
-    HR_CUDA_TRY(cudaLaunchKernel((const void *)kernel, dim3(share->first[share->count]),
-                                 dim3(threads), arguments, shared_bytes, (cudaStream_t)l->stream));
+    HR_CUDA_TRY(cudaLaunchKernel((const void *)kernel, grid_of(share), dim3(threads), arguments,
+                                 shared_bytes, (cudaStream_t)l->stream));
     return HR_STATUS_OK;
 }
 

@@ -9,7 +9,6 @@
 #include "image/device.h"
 
 #if defined(__CUDACC__)
-#include <cuda_fp16.h>
 #define HR_MEMBER __host__ __device__ __forceinline__ // of a class: run by both, as HR_SHARED
 #else
 #define HR_MEMBER inline
@@ -50,7 +49,9 @@ typedef struct picture {
 HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
 {
     int64_t from = p->src_offset, to = 0;
-    picture out = {};
+    picture out = {(const uint8_t *)p->src + from, (uint8_t *)p->dst, 0, false};
+    if (p->outer_count == 0)
+        return out;
     for (int o = p->outer_count - 1; o >= 0; o--) {
         const hr_device_outer *outer = &p->outer[o];
         int extent = filled ? outer->extent : outer->count;
@@ -65,6 +66,25 @@ HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
     out.src = (const uint8_t *)p->src + from;
     out.dst = (uint8_t *)p->dst + to * value_size(p->dtype);
     return out;
+}
+
+// A tile's picture, and its place among the picture's tiles.
+typedef struct place {
+    int which, row, column;
+} place;
+
+HR_SHARED place place_of(const hr_device_program *p, int tile)
+{
+    place at = {0, tile, 0};
+    if (p->tiles.columns > 1) { // divisions are dear, and rarely needed
+        at.row = tile / p->tiles.columns;
+        at.column = tile - at.row * p->tiles.columns;
+    }
+    if (p->outer_count > 0) {
+        at.which = at.row / p->tiles.rows;
+        at.row -= at.which * p->tiles.rows;
+    }
+    return at;
 }
 
 // Where output (y, x) of the view goes, in elements from the picture's first.
@@ -142,7 +162,17 @@ HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, ui
 
 // ---- pixels of u8, up to four channels ----
 
-HR_SHARED uint16_t half_nearest(float f)
+HR_SHARED float float_of_byte(uint32_t v)
+{
+#if defined(__CUDA_ARCH__)
+    return __uint_as_float(0x4b000000u | v) - 8388608.0f; // exact; the conversion is slow
+#else
+    return (float)v;
+#endif
+}
+
+// Of numbers: this instruction and half_of_float know different NaNs.
+HR_SHARED uint16_t half_of_number(float f)
 {
 #if defined(__CUDA_ARCH__)
     return __half_as_ushort(__float2half_rn(f));
@@ -151,42 +181,53 @@ HR_SHARED uint16_t half_nearest(float f)
 #endif
 }
 
-HR_SHARED float float_of_byte(uint32_t v)
-{
-#if defined(__CUDA_ARCH__)
-    return __uint_as_float(0x4b000000u | v) - 8388608.0f; // exact, and not the slow conversion
-#else
-    return (float)v;
-#endif
-}
+// How u8 pixels are written.
+enum WriteMode {
+    WRITE_CHANNELS, // one after the other, and nothing more
+    WRITE_ADDED,    // there are more channels than the source has
+    WRITE_QUADS     // a pixel is four halves, three of them of the source: one store
+};
 
 // What becomes of u8 pixels of C channels, and what of the record that takes, in registers.
 template <int C, int STORE> struct PixelStore {
     const hr_device_program *p;
     int plane;
     int64_t channel; // bytes from channel to channel
-    bool added;      // there are more channels to write than C
-    bool quads;      // a pixel is four halves, one store of 8 bytes; the last is `last`
-    uint32_t last;
+    WriteMode mode;
+    uint32_t last; // of a quad
     float mean[C], mul[C];
 
     HR_MEMBER PixelStore(const hr_device_program *program, int of_plane)
     {
         p = program;
         plane = of_plane;
-        channel = p->dst_c * value_size(p->dtype);
-        added = p->dst_channels > C;
-        quads = C == 3 && STORE == HR_DEVICE_STORE_F16 && p->dst_channels == 4 && p->dst_c == 1 &&
-                (p->dst_x & 3) == 0 && (p->dst_y & 3) == 0 && ((uintptr_t)p->dst & 7) == 0 &&
-                p->outer_count == 0;
-        last = quads ? (uint32_t)p->tables->fill[3] << 16 : 0;
-        bool many = p->tables != NULL;
+        channel = p->dst_c * size();
+        mode = p->dst_channels == C ? WRITE_CHANNELS : may_be_quads() ? WRITE_QUADS : WRITE_ADDED;
+        last = mode == WRITE_QUADS ? (uint32_t)p->tables->fill[3] << 16 : 0;
+        const hr_device_tables *tables = p->tables;
+        const float *means = tables != NULL ? tables->mean : p->mean;
+        const float *muls = tables != NULL ? tables->mul : p->mul;
+        int first = p->plane < 0 ? 0 : plane < 63 ? plane : 63;
         HR_UNROLL
         for (int c = 0; c < C; c++) {
-            int at = p->plane >= 0 ? (plane < 63 ? plane : 63) : c;
-            mean[c] = many ? p->tables->mean[at] : p->mean[at & 3];
-            mul[c] = many ? p->tables->mul[at] : p->mul[at & 3];
+            mean[c] = means[first + c];
+            mul[c] = muls[first + c];
         }
+    }
+
+    HR_MEMBER int size() const
+    {
+        return STORE == HR_DEVICE_STORE_U8    ? 1
+               : STORE == HR_DEVICE_STORE_F16 ? 2
+               : STORE == HR_DEVICE_STORE_F32 ? 4
+                                              : value_size(p->dtype);
+    }
+
+    HR_MEMBER bool may_be_quads() const
+    {
+        return C == 3 && STORE == HR_DEVICE_STORE_F16 && p->dst_channels == 4 && p->dst_c == 1 &&
+               (p->dst_x & 3) == 0 && (p->dst_y & 3) == 0 && ((uintptr_t)p->dst & 7) == 0 &&
+               p->outer_count == 0;
     }
 
     HR_MEMBER float normalised(const uint32_t *v, int c) const
@@ -195,35 +236,35 @@ template <int C, int STORE> struct PixelStore {
     }
 
     // dst: the pixel's channel 0.
-    HR_MEMBER void write(uint8_t *dst, const uint32_t *v) const
+    template <int MODE> HR_MEMBER void write(uint8_t *dst, const uint32_t *v) const
     {
         if constexpr (STORE == HR_DEVICE_STORE_ANY) {
             uint64_t value[C < 3 ? 3 : C];
             for (int c = 0; c < C; c++)
                 value[c] = v[c];
             store_any(p, plane, dst, value, 0, C);
-        } else if (quads) {
-            uint32_t low =
-                half_nearest(normalised(v, 0)) | (uint32_t)half_nearest(normalised(v, 1 % C)) << 16;
-            *(uint2 *)dst = make_uint2(low, half_nearest(normalised(v, 2 % C)) | last);
+        } else if constexpr (MODE == WRITE_QUADS) {
+            uint32_t low = half_of_number(normalised(v, 0)) |
+                           (uint32_t)half_of_number(normalised(v, 1 % C)) << 16;
+            *(uint2 *)dst = make_uint2(low, half_of_number(normalised(v, 2 % C)) | last);
         } else {
-            write_each(dst, v);
+            write_channels(dst, v);
+            if constexpr (MODE == WRITE_ADDED)
+                store_added(p, dst);
         }
     }
 
-    HR_MEMBER void write_each(uint8_t *dst, const uint32_t *v) const
+    HR_MEMBER void write_channels(uint8_t *dst, const uint32_t *v) const
     {
         HR_UNROLL
         for (int c = 0; c < C; c++) {
             if constexpr (STORE == HR_DEVICE_STORE_U8)
                 dst[c * channel] = (uint8_t)v[c];
             else if constexpr (STORE == HR_DEVICE_STORE_F16)
-                *(uint16_t *)(dst + c * channel) = half_nearest(normalised(v, c));
+                *(uint16_t *)(dst + c * channel) = half_of_number(normalised(v, c));
             else if constexpr (STORE == HR_DEVICE_STORE_F32)
                 *(float *)(dst + c * channel) = normalised(v, c);
         }
-        if (added)
-            store_added(p, dst);
     }
 };
 
