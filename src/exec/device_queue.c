@@ -160,9 +160,11 @@ static hr_status queue_programs(queueing *q, hr_error *error)
         hr_device_program *to = (hr_device_program *)records.host + i;
         *to = piece->program;
         to->dst = piece->out[0]->data;
-        to->src = piece->kind == HR_PIECE_KIND_PICTURE  ? piece->image.dst
-                  : piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device
-                                                        : piece->in[0]->data;
+        to->src = piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device : piece->in[0]->data;
+        const hr_jpeg_device_image *image = &piece->image;
+        if (piece->kind == HR_PIECE_KIND_PICTURE)
+            hr_device_program_place(to, image->dst, image->stride,
+                                    image->stride * image->window_height + HR_PAD);
     }
     HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
     return q->module->program_run(&q->launch->cuda, records, n, error);
