@@ -130,6 +130,8 @@ def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
         )
     if min(sizes) < 1:
         raise ValueError(f"prefetch_queue_depth must be at least 1, got {depth}.")
+    if max(sizes) > _INT32:
+        raise ValueError(f"prefetch_queue_depth is {depth}; it cannot be that large.")
     return separated, sizes[0], sizes[1]
 
 

@@ -146,7 +146,7 @@ WRONG = [
     ("seed", ["x", 1.5], TypeError),
     ("seed", [2**70], ValueError),
     ("prefetch_queue_depth", ["2", 1.5, None, {"cpu_size": "a", "gpu_size": 1}], TypeError),
-    ("prefetch_queue_depth", [0, -1, 10**6, {}, {"cpu_size": 2}], ValueError),
+    ("prefetch_queue_depth", [0, -1, 10**6, 10**10, {}, {"cpu_size": 2}], ValueError),
     ("on_error", ["ignore", None, 3], ValueError),
     ("py_start_method", ["thread"], ValueError),
     ("quarantine", [5, 1.5], TypeError),
