@@ -290,7 +290,9 @@ typedef struct hr_pipeline_options {
     const void *checkpoint;  /* state to resume from, or NULL */
     size_t checkpoint_size;
     int32_t cpu_level; /* 0: the best this CPU has; 1 base, 3 v3, 4 v4 (also HEADRACE_CPU_LEVEL) */
-    int32_t device_id; /* CUDA device for nodes with device "gpu" or "mixed"; < 0: device 0 */
+    /* CUDA device for nodes with device "gpu" or "mixed"; < 0: device 0. Where one is named, large
+     * outputs on the host are pinned. */
+    int32_t device_id;
     size_t device_memory_limit; /* bytes of outputs, scratch and staging there; 0: none */
 } hr_pipeline_options;
 

@@ -25,13 +25,17 @@ struct hr_buffer {
     hr_buffer *next; /* in the pool's list */
     hr_release_fn release;
     void *context;
-    int32_t device; /* HR_DEVICE_HOST, or the one whose memory it is */
+    void (*unpin)(void *memory); /* frees the block, where it is pinned */
+    int32_t device;              /* HR_DEVICE_HOST, or the one whose memory it is */
 };
 
 struct hr_pool {
     atomic_size_t refs; /* owners and lent buffers */
     atomic_size_t lent, peak;
     size_t limit;
+    hr_pin_fn pin; /* or NULL */
+    void (*unpin)(void *memory);
+    int32_t device;       /* of pin */
     pid_t pid;            /* in a forked child the lock may be held by a thread that is not there */
     pthread_mutex_t lock; /* guards what follows, and the writing of lent and peak */
     size_t held;          /* bytes of all blocks, lent and waiting */
@@ -61,13 +65,29 @@ static size_t class_of(size_t size, size_t *block)
 
 /* ---- buffers ---- */
 
-static hr_buffer *buffer_new(size_t block, hr_error *error)
+/* `pool`: may have pinned memory; NULL: none. */
+static hr_buffer *buffer_new(const hr_pool *pool, size_t block, hr_error *error)
 {
-    hr_buffer *buffer = hr_block_alloc(block, error);
+    void *pinned = NULL;
+    bool pins = pool && pool->pin && block >= HR_BLOCK_HUGE &&
+                pool->pin(pool->device, block, &pinned, NULL) == HR_STATUS_OK;
+    hr_buffer *buffer = pins ? pinned : hr_block_alloc(block, error);
     if (!buffer)
         return NULL;
-    *buffer = (hr_buffer){.data = (char *)buffer + HEAD, .block = block, .device = HR_DEVICE_HOST};
+    *buffer = (hr_buffer){.data = (char *)buffer + HEAD,
+                          .block = block,
+                          .unpin = pins ? pool->unpin : NULL,
+                          .device = HR_DEVICE_HOST};
     return buffer;
+}
+
+static void block_free(hr_buffer *buffer)
+{
+    HR_UNPOISON(buffer, buffer->block);
+    if (buffer->unpin)
+        buffer->unpin(buffer);
+    else
+        hr_block_free(buffer, buffer->block);
 }
 
 /* Hands the buffer to a caller: its bytes and the padding are usable, the rest of the block is not.
@@ -87,7 +107,7 @@ hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error)
     size_t block;
     if (!hr_size_add(size, HEAD + HR_PAD + HR_REDZONE, &block) || !(block = hr_block_round(block)))
         return hr_fail_memory(error, size);
-    hr_buffer *buffer = buffer_new(block, error);
+    hr_buffer *buffer = buffer_new(NULL, block, error);
     if (!buffer)
         return HR_STATUS_NO_MEMORY;
     buffer_lend(buffer, size);
@@ -144,7 +164,7 @@ void hr_buffer_unref(hr_buffer *buffer)
     if (buffer->release)
         buffer->release(buffer->context);
     if (buffer->block)
-        hr_block_free(buffer, buffer->block);
+        block_free(buffer);
     else
         hr_free(buffer);
 }
@@ -168,7 +188,7 @@ static void free_list(hr_buffer *list)
 {
     while (list) {
         hr_buffer *next = list->next;
-        hr_block_free(list, list->block);
+        block_free(list);
         list = next;
     }
 }
@@ -193,6 +213,13 @@ hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error)
     atomic_init(&pool->peak, 0);
     *out = pool;
     return HR_STATUS_OK;
+}
+
+void hr_pool_pin(hr_pool *pool, int32_t device, hr_pin_fn alloc, void (*release)(void *memory))
+{
+    pool->pin = alloc;
+    pool->unpin = release;
+    pool->device = device;
 }
 
 hr_pool *hr_pool_ref(hr_pool *pool)
@@ -294,7 +321,7 @@ hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *e
                        "%zu bytes more would exceed host_memory_limit, %zu bytes (%zu are held by "
                        "outputs and files read ahead; let go of outputs, or raise it)",
                        size, pool->limit, hr_pool_lent(pool));
-    if (!buffer && !(buffer = buffer_new(block, error))) {
+    if (!buffer && !(buffer = buffer_new(pool, block, error))) {
         pthread_mutex_lock(&pool->lock);
         pool_discharge(pool, size);
         pool->held -= block;

@@ -123,6 +123,8 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
+    if (p->options.device_id >= 0) /* somebody is going to copy outputs there */
+        hr_device_pin(p->pool, p->options.device_id);
     if (p->options.index_memory_limit > 0)
         HR_TRY(hr_cache_create(&p->cache, (size_t)p->options.index_memory_limit,
                                p->options.index_cache, error));

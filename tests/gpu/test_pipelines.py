@@ -155,6 +155,25 @@ def test_resumes(photos: Path) -> None:
         assert_equal(outputs, again.run())
 
 
+def test_outputs_on_the_host_are_pinned(fake: Any) -> None:
+    """Large ones, where a device is named; where there is no pinned memory, all the same."""
+    large = np.zeros((2, 2 << 20), np.uint8)
+
+    @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
+    def pipe() -> Any:
+        data = fn.external_source(source=lambda i: large + np.uint8(i))
+        return fn.cast(data, dtype=types.INT16)
+
+    for device, failing, pinned in ((None, "", 0), (0, "", 1), (0, "host_alloc:1+", 0)):
+        before = fake.counts().pinned
+        fake.fail(failing)
+        (out,) = pipe(device_id=device).run()
+        assert (fake.counts().pinned > before) == bool(pinned)
+        assert not out.as_array().any()
+        del out
+        fake.fail(None)
+
+
 @pytest.mark.parametrize("policy", ["raise", "skip", "replace"])
 def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
     """What the CPU's decoder says of a file, the GPU's does."""
