@@ -367,10 +367,8 @@ static bool open_module(void)
 {
     const char *path = getenv("HEADRACE_CUDA_MODULE");
     int32_t devices = 0;
-    if (path && !module) {
+    if (path && !module)
         module = batch_module(path);
-        BATCH_TRY(module->use(0, error));
-    }
     if (module)
         BATCH_TRY(module->device_count(&devices, error));
     if (devices == 0)

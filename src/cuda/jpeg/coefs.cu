@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Every subsequence again, from its true state: coefficients of the blocks that the window needs,
-// sums of DC differences, and whether all is as it should be.
+// Every subsequence again, from its true state: coefficients of the blocks that begin in it, also
+// where they end behind it, sums of DC differences, and whether all is as it should be. A block is
+// put together in shared memory and stored whole: single coefficients would keep the L2 cache
+// busier than the symbols keep the processors.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 
 namespace
 {
 
-constexpr int THREADS = HR_JPEG_GROUP;
+constexpr int THREADS = HR_JPEG_DECODE;
+constexpr int SLOT = 9;              // of 16 bytes; a block takes 8: threads use other banks
 constexpr int32_t DC_MOST = 1 << 27; // beyond is surely damage; the decoder on the CPU allows twice
 
 // A block in an MCU: where it lies among the window's, in blocks, when its MCU is the first, and
@@ -41,25 +44,40 @@ __device__ void find_places(place *places, const hr_jpeg_device_image *image)
 struct decoder {
     hr_jpeg_lookup lookup;
     const place *places;
-    int16_t *coefs; // of the image
+    uint4 *coefs; // of the image
     uint32_t *owner;
     uint32_t sub;
+    uint4 *slot; // SLOT of them, zeros between blocks
+    hr_jpeg_address slot_at;
     hr_jpeg_bits bits;
     uint32_t z, c, blocks, block, block_end;
     uint32_t x, y, width, height, first, next; // MCU, seen from the window's first; wraps before it
     uint32_t both, component, index;           // of block c: tables, place among the window's
-    int16_t *out;                              // NULL where it is not wanted
+    bool wanted;
     int32_t dc[3];
     bool bad;
 
     __device__ __forceinline__ void aim()
     {
         const place p = places[c];
-        bool wanted = x < width && y < height && p.first != UINT32_MAX;
+        wanted = x < width && y < height && p.first != UINT32_MAX;
         component = p.component;
         both = hr_jpeg_tables_of(&lookup, c);
         index = p.first + y * p.down + x * p.across;
-        out = wanted ? coefs + (size_t)index * 64 : NULL;
+    }
+
+    __device__ __forceinline__ void store_block()
+    {
+        uint4 *to = coefs + (size_t)index * 8;
+        const uint4 zeros = {0, 0, 0, 0};
+        if (!wanted)
+            return;
+#pragma unroll
+        for (int k = 0; k < 8; k++) {
+            to[k] = slot[k];
+            slot[k] = zeros;
+        }
+        owner[index] = sub;
     }
 
     __device__ __forceinline__ void start(const hr_jpeg_device_image *image, hr_jpeg_state state,
@@ -112,45 +130,50 @@ struct decoder {
         dc[0] += component == 0 ? v : 0;
         dc[1] += component == 1 ? v : 0;
         dc[2] += component == 2 ? v : 0;
-        if (out) {
-            *out = (int16_t)(component == 0 ? dc[0] : component == 1 ? dc[1] : dc[2]);
-            owner[index] = sub;
-        }
+        if (wanted)
+            hr_jpeg_store(slot_at, component == 0 ? dc[0] : component == 1 ? dc[1] : dc[2]);
     }
 
     __device__ __forceinline__ void ac_symbol(hr_jpeg_window *w, uint32_t e)
     {
         int32_t v = take(w, e);
-        if (out && v != 0)
-            out[min(z - 1, 63u)] = (int16_t)v;
+        if (wanted && v != 0)
+            hr_jpeg_store(slot_at + 2 * min(z - 1, 63u), v);
     }
 
-    __device__ __forceinline__ void row(uint32_t end)
+    // AC symbols, none that begins at `end` or behind it.
+    __device__ __forceinline__ void row(hr_jpeg_window *w, uint32_t limit)
     {
-        hr_jpeg_window w = hr_jpeg_window_of(&bits);
-        uint32_t e = 0, limit = hr_jpeg_limit(&bits, end);
-        if (z == 0)
-            dc_symbol(&w);
+        uint32_t e = 0;
 #pragma unroll
         for (int k = 0; k < HR_JPEG_ROW; k++) {
             bool more = z < 64 && bits.used < limit;
-            e = hr_jpeg_fast(&lookup, both >> 16, w.v0);
+            e = hr_jpeg_fast(&lookup, both >> 16, w->v0);
             e = more ? e : 0;
-            ac_symbol(&w, e);
+            ac_symbol(w, e);
         }
         if (e == 0 && z < 64 && bits.used < limit)
-            ac_symbol(&w, hr_jpeg_look(&lookup, both >> 16, w.v0));
+            ac_symbol(w, hr_jpeg_look(&lookup, both >> 16, w->v0));
     }
 
-    // False when what is needed of the segment did not end in it.
-    __device__ __forceinline__ bool run(uint32_t end)
+    // Blocks that begin before `end`, as far as there are bits. False when the last one that is
+    // needed of the segment is none of them.
+    __device__ __forceinline__ bool run(uint32_t end, uint32_t bits_end)
     {
-        while (hr_jpeg_bit(&bits) < end) {
-            row(end);
+        bool own = z == 0; /* else the first one began before, and only its end is looked for */
+        wanted = wanted && own;
+        while (hr_jpeg_bit(&bits) < (z == 0 ? end : bits_end)) {
+            hr_jpeg_window w = hr_jpeg_window_of(&bits);
+            uint32_t limit = hr_jpeg_limit(&bits, bits_end);
+            if (z == 0)
+                dc_symbol(&w);
+            row(&w, limit);
             if (z >= 64) {
+                store_block();
                 next_block();
                 if (block == block_end)
-                    return true;
+                    return own;
+                own = true;
                 aim();
             }
             hr_jpeg_turn(&bits);
@@ -163,14 +186,19 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
 {
     __shared__ hr_jpeg_shared<TABLES> shared;
     __shared__ place places[6];
+    __shared__ uint4 slots[THREADS * SLOT];
     uint32_t at = blockIdx.x + b.work[b.from].decode;
     uint32_t i = hr_jpeg_find<&hr_jpeg_work::decode>(b.work, b.from, b.to, at);
     const hr_jpeg_device_image *image = &b.images[i];
     hr_jpeg_work work = b.work[i];
     uint32_t sub = (at - work.decode) * THREADS + threadIdx.x;
     const hr_jpeg_table *tables = b.tables + (size_t)i * HR_JPEG_TABLES_MAX;
-    hr_jpeg_share(&shared, image, tables);
+    hr_jpeg_share<THREADS>(&shared, image, tables);
     find_places(places, image);
+    for (int k = 0; k < SLOT; k++) {
+        const uint4 zeros = {0, 0, 0, 0};
+        slots[threadIdx.x * SLOT + k] = zeros;
+    }
     __syncthreads();
     if (sub >= image->subs)
         return;
@@ -191,12 +219,14 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     decoder d;
     d.lookup = hr_jpeg_lookup_of(&shared, tables);
     d.places = places;
-    d.coefs = b.coefs + offset * 64;
+    d.coefs = (uint4 *)b.coefs + offset * 8;
+    d.slot = slots + threadIdx.x * SLOT;
+    d.slot_at = hr_jpeg_address_of((const uint32_t *)d.slot);
     d.owner = b.owner + offset;
     d.sub = sub;
     d.block_end = segment->block_end;
     d.start(image, state, block);
-    bool done = d.run(range.end);
+    bool done = d.run(range.end, segment->end);
     uint32_t bit = hr_jpeg_bit(&d.bits);
     if (done && bit >= segment->least && bit <= segment->most)
         atomicAdd(&b.done[i], 1u);

@@ -60,7 +60,7 @@ template <int H, int V> __device__ __forceinline__ four upsample(const plane &p,
 {
     if (H == 1 && V == 1)
         return load_four(p, y, x);
-    four f;
+    four f = {{0, 0, 0, 0}};
     if (H == 1) {
         int far = y & 1 ? min((y >> 1) + 1, p.height - 1) : max((y >> 1) - 1, 0);
         four a = load_four(p, y >> 1, x), b = load_four(p, far, x);

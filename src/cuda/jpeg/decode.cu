@@ -90,8 +90,6 @@ hr_status decode_part(const hr_jpeg_batch *b, const hr_jpeg_device_image *images
                       cudaStream_t stream, hr_error *error)
 {
     sums s = add_up(images, b->from, b->to);
-    HR_CUDA_TRY(cudaMemsetAsync(b->owner, 0, s.blocks * sizeof *b->owner, stream));
-    HR_CUDA_TRY(cudaMemsetAsync(b->coefs, 0, s.blocks * 64 * sizeof *b->coefs, stream));
     HR_CUDA_TRY(hr__jpeg_coefficients(b, s.decode, tables, stream));
     HR_CUDA_TRY(hr__jpeg_transform(b, s.transform, stream));
     HR_CUDA_TRY(hr__jpeg_color(b, s.color, stream));

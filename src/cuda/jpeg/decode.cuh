@@ -24,7 +24,8 @@ enum {
     HR_JPEG_FAST_BYTES = 4 * HR_JPEG_FAST_SIZE,
     HR_JPEG_STEP = 1024, // bits between two entries of the trace
     HR_JPEG_STEPS = HR_JPEG_DEVICE_SUB / HR_JPEG_STEP,
-    HR_JPEG_GROUP = 256,        // subsequences, threads of a block that decodes
+    HR_JPEG_GROUP = 256,        // threads of a block that synchronises, a subsequence each
+    HR_JPEG_DECODE = 128,       // ... that decodes: blocks are put together in shared memory
     HR_JPEG_BLOCKS_A_CTA = 128, // transformed
     HR_JPEG_COLOR_PIXELS = 4,   // that a thread makes at a time: a group
     HR_JPEG_COLOR_GROUPS = 1024 // groups of a thread block
@@ -108,8 +109,8 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
     hr_jpeg_work w;
     w.sub = image->subs;
-    w.decode = hr_jpeg_divide_up(image->subs, HR_JPEG_GROUP);
-    w.sync = image->subs > image->segment_count ? w.decode : 0;
+    w.decode = hr_jpeg_divide_up(image->subs, HR_JPEG_DECODE);
+    w.sync = image->subs > image->segment_count ? hr_jpeg_divide_up(image->subs, HR_JPEG_GROUP) : 0;
     w.block = hr_jpeg_window_blocks(image);
     w.transform = hr_jpeg_divide_up(w.block, HR_JPEG_BLOCKS_A_CTA);
     w.color = hr_jpeg_divide_up(hr_jpeg_color_groups(image) * (uint32_t)image->window_height,

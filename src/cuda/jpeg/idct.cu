@@ -145,7 +145,8 @@ __global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
     if (n >= b.work[i + 1].block - work.block)
         return;
     size_t offset = (size_t)(work.block - b.work[b.from].block) * 64;
-    uint32_t owner = b.owner[offset / 64 + n];
+    /* of a damaged scan it may be anything */
+    uint32_t owner = min(b.owner[offset / 64 + n], image->subs - 1);
     const int4 *coefs = (const int4 *)(b.coefs + offset + (size_t)n * 64);
     uint8_t *plane = b.planes + offset;
     int component = 0;

@@ -25,14 +25,14 @@ template <int TABLES> struct hr_jpeg_shared {
     uint32_t tables[6]; // of each block in an MCU: where its DC table begins, AC << 16; in bytes
 };
 
-template <int TABLES>
+template <int THREADS, int TABLES>
 __device__ __forceinline__ void hr_jpeg_share(hr_jpeg_shared<TABLES> *s,
                                               const hr_jpeg_device_image *image,
                                               const hr_jpeg_table *tables)
 {
     int count = image->dc_count + image->ac_count;
     for (int t = 0; t < count; t++)
-        for (int i = (int)threadIdx.x; i < HR_JPEG_FAST_SIZE / 4; i += HR_JPEG_GROUP)
+        for (int i = (int)threadIdx.x; i < HR_JPEG_FAST_SIZE / 4; i += THREADS)
             ((uint4 *)s->fast)[t * (HR_JPEG_FAST_SIZE / 4) + i] =
                 ((const uint4 *)tables[t].fast)[i];
     int luma = image->h * image->v, c = (int)threadIdx.x;
@@ -59,6 +59,10 @@ __device__ __forceinline__ uint32_t hr_jpeg_load(hr_jpeg_address a)
     asm("ld.shared.u32 %0, [%1];" : "=r"(v) : "r"(a));
     return v;
 }
+__device__ __forceinline__ void hr_jpeg_store(hr_jpeg_address a, int32_t v)
+{
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(a), "h"((int16_t)v) : "memory");
+}
 #else
 typedef uintptr_t hr_jpeg_address;
 __device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
@@ -68,6 +72,10 @@ __device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
 __device__ __forceinline__ uint32_t hr_jpeg_load(hr_jpeg_address a)
 {
     return *(const uint32_t *)a;
+}
+__device__ __forceinline__ void hr_jpeg_store(hr_jpeg_address a, int32_t v)
+{
+    *(int16_t *)a = (int16_t)v;
 }
 #endif
 
@@ -79,17 +87,23 @@ __device__ __forceinline__ uint32_t hr_jpeg_entry(uint32_t length, uint32_t symb
     return move << 24 | size << 16 | length << 8 | (length + size);
 }
 
-// What the fast table does not have.
+// What the fast table does not have. All that it may need is loaded at once: one lane waits here,
+// and its warp with it.
 static __device__ __noinline__ uint32_t hr_jpeg_slow(const hr_jpeg_table *t, uint32_t window)
 {
-    uint32_t top = window >> 16;
-    for (uint32_t i = 0; i < 6; i++)
-        if (top < t->limit[i]) {
-            uint32_t code = top >> (5 - i);
-            return hr_jpeg_entry(11 + i, t->symbols[(code + (uint32_t)t->offset[i]) & 255],
-                                 t->ac != 0);
-        }
-    return (uint32_t)HR_JPEG_BAD << 24 | 0x0101;
+    const uint4 *codes = (const uint4 *)t->limit;
+    uint4 a = codes[0], b = codes[1], c = codes[2];
+    const uint32_t limit[6] = {a.x, a.y, a.z, a.w, b.x, b.y};
+    const uint32_t offset[6] = {b.z, b.w, c.x, c.y, c.z, c.w};
+    uint32_t top = window >> 16, length = 11, from = offset[0];
+#pragma unroll
+    for (int i = 0; i < 5; i++) {
+        length += top >= limit[i];
+        from = top >= limit[i] ? offset[i + 1] : from;
+    }
+    if (top >= limit[5])
+        return (uint32_t)HR_JPEG_BAD << 24 | 0x0101;
+    return hr_jpeg_entry(length, t->symbols[((top >> (16 - length)) + from) & 255], t->ac != 0);
 }
 
 // A place in a scan: the bit, the place in the block, the block in the MCU.

@@ -204,7 +204,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_
     uint32_t *trace = b.trace + (size_t)b.work[i].sub * HR_JPEG_STEPS;
     uint32_t group = (blockIdx.x - b.work[i].sync) * THREADS, sub = group + threadIdx.x;
     bool mine = sub < image->subs;
-    hr_jpeg_share(&shared, image, tables);
+    hr_jpeg_share<THREADS>(&shared, image, tables);
     if (threadIdx.x == 0)
         q.count = 0;
     __syncthreads();
@@ -229,7 +229,7 @@ __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups,
     __shared__ tasks q;
     const hr_jpeg_device_image *image = &b->images[i];
     const hr_jpeg_table *tables = b->tables + (size_t)i * HR_JPEG_TABLES_MAX;
-    hr_jpeg_share(&shared, image, tables);
+    hr_jpeg_share<THREADS>(&shared, image, tables);
     hr_jpeg_lookup lookup = hr_jpeg_lookup_of(&shared, tables);
     for (uint32_t first = 1; first < groups; first += THREADS) {
         if (threadIdx.x == 0)
