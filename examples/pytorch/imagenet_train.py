@@ -83,7 +83,7 @@ class Torchvision:
             steps = [t.Resize(256), t.CenterCrop(224)]
         scale = t.Normalize([m / 255 for m in MEAN], [s / 255 for s in STD])
         data = datasets.ImageFolder(str(folder), t.Compose([*steps, t.ToTensor(), scale]))
-        self.sampler = torch.utils.data.DistributedSampler(data, world, rank, shuffle=training)
+        self.sampler: Any = torch.utils.data.DistributedSampler(data, world, rank, shuffle=training)
         self.loader = torch.utils.data.DataLoader(
             data,
             args.batch_size,

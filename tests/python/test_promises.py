@@ -233,7 +233,11 @@ OPERATORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: fn.resize(size=5), ValueError, "Resize.*0"),
     (lambda: fn.resize(images(), images(), images(), size=5), ValueError, "Resize.*3"),
     (lambda: fn.resize("x", size=5), TypeError, "(?i)resize.*str"),
-    (lambda: fn.resize(images(), size=5, device="gpu"), RuntimeError, 'resize.*valid device is "gpu"'),
+    (
+        lambda: fn.resize(images(), size=5, device="gpu"),
+        RuntimeError,
+        'resize.*valid device is "gpu"',
+    ),
     (lambda: fn.resize(images(), size=5, device="tpu"), ValueError, "tpu"),
     (lambda: fn.resize(images(), size=5, name=5), TypeError, "name"),
     (lambda: fn.resize(images(), resize_x=draw(1, 2, 3)), RuntimeError, r"resize \(.*resize_x"),
