@@ -7,7 +7,7 @@
 
 #define CHUNK_SIZE ((size_t)8 << 20)
 #define STAGE_ALIGN ((size_t)256)
-#define SCRATCH_LIMIT ((size_t)256 << 20)
+#define SCRATCH_LIMIT ((size_t)1 << 30)
 
 typedef struct scratch {
     struct scratch *next;
