@@ -137,7 +137,8 @@ step_install() {
     [ "$state" = "$(cat .venv/.installed 2>/dev/null)" ] && return 0
     say "setup: building and installing headrace"
     "$venv_python" -m pip install -q --disable-pip-version-check --no-build-isolation --force-reinstall \
-        --no-deps --config-settings=build-dir=build/dev --config-settings=cmake.define.HR_TESTS=ON . </dev/null
+        --no-deps --config-settings=build-dir=build/dev --config-settings=cmake.define.HR_TESTS=ON \
+        --config-settings=cmake.define.HR_CUDA=OFF . </dev/null
     printf '%s\n' "$state" >.venv/.installed
 }
 step_wheel() {
