@@ -46,7 +46,7 @@ static hr_status open_pipeline(const fixture *f, int threads, bool set_affinity,
 {
     hr_graph *g;
     int32_t reader;
-    hr_edge bytes, there, same, back;
+    hr_edge bytes = {0, 0}, there = bytes, same = bytes, back = bytes;
     HR_TRY(hr_graph_create(&g, error));
     hr_arg_value args[] = {{"file_root", {.kind = HR_VALUE_STRING, .u.s = f->dir}},
                            fixture_int("random_shuffle", 1)};
