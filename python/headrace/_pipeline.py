@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from headrace import _checkpoint, _core, _graph, _pipeline_args, _serialize, typ
 from headrace import tensors as _tensors  # noqa: F401 - tells _core which classes to make
 from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 from headrace._pipeline_facts import PipelineFacts
+from headrace._pipeline_outputs import output_node, used_outputs, warn_unused
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 
@@ -256,7 +257,7 @@ class Pipeline(PipelineFacts):
             outputs: Any = self._graph_out or (define_graph or self.define_graph)()
             if not isinstance(outputs, (tuple, list)):
                 outputs = (outputs,)
-            nodes = [_output_node(value, i) for i, value in enumerate(outputs)]
+            nodes = [output_node(value, i) for i, value in enumerate(outputs)]
             edges = [self._graph.edge(node) for node in nodes + self._sinks]
         self._graph.core.set_outputs(edges)
         self._nodes = nodes
@@ -267,12 +268,12 @@ class Pipeline(PipelineFacts):
         """External sources and readers among the nodes that something uses."""
         from headrace import _schema
 
-        used = _used(self._graph, [*(self._nodes or []), *self._sinks])
+        used = used_outputs(self._graph, [*(self._nodes or []), *self._sinks])
         for instance, number in self._graph.numbers.items():
             if instance not in used:
                 continue
             if instance.source is not None:
-                _warn_unused(instance, used[instance])
+                warn_unused(instance, used[instance])
                 instance.source.node = number
                 self._sources.append(instance.source)
                 self._inputs[instance.name] = instance.source
@@ -774,68 +775,3 @@ def _with_layout(source: Any, data: Any, layout: str, stream: Any) -> Any:
 
     copy = not source.no_copy
     return make_batch(data, layout, copy, source.label, source.device_id, stream)
-
-
-def _has_node(value: Any) -> bool:
-    return isinstance(value, DataNode) or (
-        isinstance(value, (list, tuple)) and any(_has_node(item) for item in value)
-    )
-
-
-def _output_node(value: Any, i: int) -> DataNode:
-    if isinstance(value, DataNode):
-        return value
-    if _has_node(value):
-        raise TypeError(
-            f"Illegal pipeline output type. The output {i} contains a nested `DataNode`. Missing list/tuple "
-            "expansion (*) is the likely cause."
-        )
-    try:
-        if value is None or isinstance(value, (str, bytes)):
-            raise TypeError
-        return _graph.constant(value)
-    except TypeError:
-        raise TypeError(
-            f"Illegal output type. The output {i} is a `{type(value)}`. Allowed types are ``DataNode`` and "
-            "types convertible to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND "
-            "arrays)."
-        ) from None
-
-
-def _used(graph: _graph.Graph, ends: list[DataNode]) -> dict[Any, set[int]]:
-    """Instances that lead to `ends` or are preserved, and which of their outputs are used."""
-    used: dict[Any, set[int]] = {}
-    work = list(ends)
-    for instance in graph.numbers:
-        if instance.preserve:
-            used.setdefault(instance, set())
-            work += _needs(instance)
-    while work:
-        node = work.pop()
-        if node.source in used:
-            used[node.source].add(node.index)
-            continue
-        used[node.source] = {node.index}
-        work += _needs(node.source)
-    return used
-
-
-def _needs(instance: Any) -> Iterator[DataNode]:
-    yield from instance.inputs
-    yield from instance.arg_nodes.values()
-
-
-def _warn_unused(instance: Any, outputs: set[int]) -> None:
-    unused = sorted(set(range(instance.outputs)) - outputs)
-    if instance.source.callback is not None and unused and not instance.preserve:
-        text = ", ".join(str(i) for i in unused)
-        many = (
-            f"outputs at the indices {text} are"
-            if len(unused) > 1
-            else f"output at the index {text} is"
-        )
-        _graph.warn(
-            f"The external source node '{instance.name}' ({instance.origin}) produces {instance.outputs} "
-            f"outputs, but the {many} not used. For best performance, adjust your callback so that it "
-            "computes only the needed outputs."
-        )

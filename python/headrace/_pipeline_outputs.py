@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Outputs of a pipeline's definition: what may be one, and what of the graph leads to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headrace import _graph
+from headrace.data_node import DataNode
+
+
+def _has_node(value: Any) -> bool:
+    return isinstance(value, DataNode) or (
+        isinstance(value, (list, tuple)) and any(_has_node(item) for item in value)
+    )
+
+
+def output_node(value: Any, i: int) -> DataNode:
+    """What the pipeline function returned as output `i`, as a node; numbers and arrays become constants.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(value, DataNode):
+        return value
+    if _has_node(value):
+        raise TypeError(
+            f"Illegal pipeline output type. The output {i} contains a nested `DataNode`. Missing list/tuple "
+            "expansion (*) is the likely cause."
+        )
+    try:
+        if value is None or isinstance(value, (str, bytes)):
+            raise TypeError
+        return _graph.constant(value)
+    except TypeError:
+        raise TypeError(
+            f"Illegal output type. The output {i} is a `{type(value)}`. Allowed types are ``DataNode`` and "
+            "types convertible to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND "
+            "arrays)."
+        ) from None
+
+
+def used_outputs(graph: _graph.Graph, ends: list[DataNode]) -> dict[Any, set[int]]:
+    """Instances that lead to `ends` or are preserved, and which of their outputs are used."""
+    used: dict[Any, set[int]] = {}
+    work = list(ends)
+    for instance in graph.numbers:
+        if instance.preserve:
+            used.setdefault(instance, set())
+            work += _needs(instance)
+    while work:
+        node = work.pop()
+        if node.source in used:
+            used[node.source].add(node.index)
+            continue
+        used[node.source] = {node.index}
+        work += _needs(node.source)
+    return used
+
+
+def _needs(instance: Any) -> Iterator[DataNode]:
+    yield from instance.inputs
+    yield from instance.arg_nodes.values()
+
+
+def warn_unused(instance: Any, outputs: set[int]) -> None:
+    """Warns of a source whose callback computes more than the used `outputs`."""
+    unused = sorted(set(range(instance.outputs)) - outputs)
+    if instance.source.callback is not None and unused and not instance.preserve:
+        text = ", ".join(str(i) for i in unused)
+        many = (
+            f"outputs at the indices {text} are"
+            if len(unused) > 1
+            else f"output at the index {text} is"
+        )
+        _graph.warn(
+            f"The external source node '{instance.name}' ({instance.origin}) produces {instance.outputs} "
+            f"outputs, but the {many} not used. For best performance, adjust your callback so that it "
+            "computes only the needed outputs."
+        )
