@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "codecs/codec.h"
+#include "device/device.h"
 #include "exec/exec.h"
 #include "io/file.h"
 #include "kernels/kernels.h"
@@ -81,15 +82,17 @@ static bool has_library(const char *name)
 hr_status hr_doctor_json(char **json, hr_error *error)
 {
     hr_text t = {0};
+    const hr_cuda_module_def *module;
     hr_text_append(&t, "{");
     append_cpu(&t);
     append_memory(&t);
     append_codecs(&t);
     append_quoted(&t, "version", HR_VERSION);
     append_quoted(&t, "compiler", __VERSION__);
-    hr_text_append(
-        &t, ", \"operators\": %d, \"hwloc\": %s, \"cuda_driver\": %s, \"gpu_support\": false}",
-        hr_registry_count(), has_library("libhwloc.so.15") ? "true" : "false",
-        has_library("libcuda.so.1") ? "true" : "false");
+    hr_text_append(&t,
+                   ", \"operators\": %d, \"hwloc\": %s, \"cuda_driver\": %s, \"gpu_support\": %s}",
+                   hr_registry_count(), has_library("libhwloc.so.15") ? "true" : "false",
+                   has_library("libcuda.so.1") ? "true" : "false",
+                   hr_module_open(&module, NULL) == HR_STATUS_OK ? "true" : "false");
     return hr_text_take(&t, json, NULL, error);
 }

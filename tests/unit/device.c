@@ -40,7 +40,14 @@ TEST(module_missing)
     setenv("HEADRACE_CUDA_MODULE", "/nowhere/libheadrace_cuda.so", 1);
     CHECK(hr_module_open(&module, &error) == HR_STATUS_ERROR);
     CHECK(strstr(error.message, "/nowhere/libheadrace_cuda.so"));
+    char *doctor = NULL;
+    CHECK_OK(hr_doctor_json(&doctor, &error), error);
+    CHECK(doctor && strstr(doctor, "\"gpu_support\": false"));
+    hr_string_free(doctor);
     fake_find();
+    CHECK_OK(hr_doctor_json(&doctor, &error), error);
+    CHECK(doctor && strstr(doctor, "\"gpu_support\": true"));
+    hr_string_free(doctor);
     CHECK_OK(hr_module_open(&module, &error), error);
     CHECK(counts_of && fail_at);
     CHECK(hr_device_create(&d, 1, 0, &error) == HR_STATUS_ERROR);
