@@ -251,3 +251,4 @@ CASES = [
     *peek_cases(),
 ]
 ERRORS = errors()
+SHARED = {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}

@@ -457,3 +457,12 @@ ERRORS = [
     *rotate_errors(),
     Case("random_resized_crop", [HWC], {}),
 ]
+# One function finds the window for all that crop; one the sizes for all that resize.
+SHARED = {
+    f"{op}({argument})"
+    for op in ("crop_mirror_normalize", "decoders.image_crop", "crop")
+    for argument in (
+        *("crop", "crop_d", "crop_h", "crop_w"),
+        *("crop_pos_x", "crop_pos_y", "crop_pos_z"),
+    )
+} | {"resize(resize_y)", "random_resized_crop(min_filter)", "random_resized_crop(mag_filter)"}

@@ -55,3 +55,4 @@ ERRORS = [
     Case("random.uniform", [LIKE], {"shape": [3]}),
     Case("random.uniform", [Data(LIKE.samples)], {"rang": [1.0, 2.0]}),
 ]
+SHARED = {"random.uniform(shape)"}

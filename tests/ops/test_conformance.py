@@ -12,18 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cases_decoders
-import cases_generic
-import cases_image
-import cases_random
+from collection import CASES, ELSEWHERE, ERRORS, SHARED
 from harness import Case, Data, Engine, check, check_fails
 
-MODULES = (cases_image, cases_generic, cases_decoders, cases_random)
-CASES: list[Any] = [case for module in MODULES for case in module.CASES]
-ERRORS: list[Any] = [case for module in MODULES for case in module.ERRORS]
-
-# Operators whose cases are tests of their own, in this file.
-TESTED_HERE = {"external_source", "readers.file"}
+# Operators whose cases are tests of their own.
+TESTED_ELSEWHERE = {"external_source", "readers.file", *ELSEWHERE}
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -80,7 +73,7 @@ def registered() -> dict[str, Any]:
 
 
 def test_every_operator_has_cases() -> None:
-    covered = {case.op for case in CASES if isinstance(case, Case)} | TESTED_HERE
+    covered = {case.op for case in CASES if isinstance(case, Case)} | TESTED_ELSEWHERE
     assert set(registered()) - covered == set()
 
 
@@ -92,7 +85,7 @@ def test_every_argument_has_a_case() -> None:
     missing = {
         f"{name}({argument})"
         for name, op in registered().items()
-        if name not in TESTED_HERE
+        if name not in TESTED_ELSEWHERE
         for argument in op.args
         if argument not in used.get(name, ())
     }
@@ -113,32 +106,7 @@ def test_every_per_sample_argument_has_a_case_a_sample() -> None:
         for argument in op.args.values()
         if argument.per_sample and (name, argument.name) not in varied
     }
-    assert missing <= PER_SAMPLE_THROUGH_SHARED_CODE
-
-
-# Arguments that another operator's case drives through the same lines.
-PER_SAMPLE_THROUGH_SHARED_CODE: set[str] = (
-    {
-        f"{op}({argument})"
-        for op in ("crop_mirror_normalize", "decoders.image_crop", "crop")
-        for argument in (
-            "crop",
-            "crop_d",
-            "crop_h",
-            "crop_pos_x",
-            "crop_pos_y",
-            "crop_pos_z",
-            "crop_w",
-        )
-    }
-    | {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
-    | {
-        "resize(resize_y)",
-        "random_resized_crop(min_filter)",
-        "random_resized_crop(mag_filter)",
-        "random.uniform(shape)",
-    }
-)
+    assert missing <= SHARED
 
 
 def dali_schema(name: str) -> Any:

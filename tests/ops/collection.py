@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""All cases: every file `cases_<family>.py` beside this one is found by its name.
+
+A cases file has the lists `CASES` (both engines agree) and `ERRORS` (both refuse), and where needed
+
+* `ELSEWHERE`: operators that no case can describe, each with the test that does: {"readers.file": "test_readers.py"};
+* `SHARED`: "operator(argument)" whose per-sample form another operator's case drives through the same lines.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+from types import ModuleType
+from typing import Any
+
+MODULES: list[ModuleType] = [
+    importlib.import_module(path.stem)
+    for path in sorted(pathlib.Path(__file__).parent.glob("cases_*.py"))
+]
+CASES: list[Any] = [case for module in MODULES for case in getattr(module, "CASES", [])]
+ERRORS: list[Any] = [case for module in MODULES for case in getattr(module, "ERRORS", [])]
+ELSEWHERE: dict[str, str] = {
+    op: test for module in MODULES for op, test in getattr(module, "ELSEWHERE", {}).items()
+}
+SHARED: set[str] = {name for module in MODULES for name in getattr(module, "SHARED", ())}
