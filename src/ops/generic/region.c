@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Boxes of elements: dimensions are merged, runs are copied whole, and where rows become columns
+ * the copy goes tile by tile, so that both sides stay in the cache. */
+#include "ops/generic/region.h"
+
+#include <string.h>
+
+#define TILE 16 /* elements a side */
+
+void hr__strides(const hr_shape *shape, size_t item, int64_t *stride)
+{
+    int64_t step = (int64_t)item;
+
+    for (int32_t d = shape->ndim - 1; d >= 0; d--) {
+        stride[d] = step;
+        step *= shape->extent[d];
+    }
+}
+
+void hr__region_init(hr_region *region, const hr_shape *shape, size_t item)
+{
+    region->ndim = shape->ndim;
+    region->item = item;
+    memcpy(region->extent, shape->extent, sizeof(region->extent));
+    hr__strides(shape, item, region->to);
+    hr__strides(shape, item, region->from);
+}
+
+static void keep(hr_region *r, int32_t *n, int32_t d)
+{
+    int32_t last = *n - 1;
+
+    if (r->extent[d] == 1)
+        return;
+    if (last >= 0 && r->to[last] == r->to[d] * r->extent[d] &&
+        r->from[last] == r->from[d] * r->extent[d]) {
+        r->extent[last] *= r->extent[d];
+        r->to[last] = r->to[d];
+        r->from[last] = r->from[d];
+        return;
+    }
+    r->extent[*n] = r->extent[d];
+    r->to[*n] = r->to[d];
+    r->from[*n] = r->from[d];
+    ++*n;
+}
+
+void hr__region_simplify(hr_region *region)
+{
+    int32_t n = 0;
+
+    for (int32_t d = 0; d < region->ndim; d++) {
+        if (region->extent[d] == 0) {
+            region->ndim = 1;
+            region->extent[0] = 0;
+            return;
+        }
+    }
+    for (int32_t d = 0; d < region->ndim; d++)
+        keep(region, &n, d);
+    int64_t item = (int64_t)region->item;
+    if (n > 0 && region->to[n - 1] == item && region->from[n - 1] == item)
+        region->item *= (size_t)region->extent[--n];
+    region->ndim = n;
+}
+
+/* One row of elements, `n` of them. */
+static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
+                     size_t item)
+{
+#define ROW(bytes)                                                                                 \
+    for (int64_t i = 0; i < n; i++)                                                                \
+    memcpy(to + i * to_step, from + i * from_step, bytes)
+    switch (item) {
+    case 1:
+        ROW(1);
+        break;
+    case 2:
+        ROW(2);
+        break;
+    case 3:
+        ROW(3);
+        break;
+    case 4:
+        ROW(4);
+        break;
+    case 8:
+        ROW(8);
+        break;
+    case 12:
+        ROW(12);
+        break;
+    case 16:
+        ROW(16);
+        break;
+    default:
+        ROW(item);
+        break;
+    }
+#undef ROW
+}
+
+/* Dimension `a` by dimension `b`. */
+static void copy_plane(char *to, const char *from, const hr_region *r, int32_t a, int32_t b)
+{
+    bool tiled = r->item <= 16 && HR_MIN(r->extent[a], r->extent[b]) > TILE;
+    int64_t side = tiled ? TILE : HR_MAX(r->extent[a], r->extent[b]);
+
+    for (int64_t i = 0; i < r->extent[a]; i += side) {
+        int64_t rows = HR_MIN(side, r->extent[a] - i);
+        for (int64_t j = 0; j < r->extent[b]; j += side) {
+            int64_t columns = HR_MIN(side, r->extent[b] - j);
+            for (int64_t k = i; k < i + rows; k++)
+                copy_row(to + k * r->to[a] + j * r->to[b], r->to[b],
+                         from + k * r->from[a] + j * r->from[b], r->from[b], columns, r->item);
+        }
+    }
+}
+
+/* The dimension whose elements lie closest together in the source, beside the last one. */
+static int32_t nearest(const hr_region *r)
+{
+    int32_t best = r->ndim - 2;
+
+    for (int32_t d = best - 1; d >= 0; d--) {
+        int64_t step = r->from[d] < 0 ? -r->from[d] : r->from[d];
+        int64_t least = r->from[best] < 0 ? -r->from[best] : r->from[best];
+        if (step < least)
+            best = d;
+    }
+    return best;
+}
+
+static void copy_dim(char *to, const char *from, const hr_region *r, int32_t d, int32_t across)
+{
+    if (d == r->ndim - 1) {
+        copy_plane(to, from, r, across, d);
+        return;
+    }
+    if (d == across) {
+        copy_dim(to, from, r, d + 1, across);
+        return;
+    }
+    for (int64_t i = 0; i < r->extent[d]; i++)
+        copy_dim(to + i * r->to[d], from + i * r->from[d], r, d + 1, across);
+}
+
+void hr__region_copy(void *to, const void *from, const hr_region *region)
+{
+    hr_region r = *region;
+
+    hr__region_simplify(&r);
+    if (r.ndim == 0)
+        memcpy(to, from, r.item);
+    else if (r.ndim == 1)
+        copy_row(to, r.to[0], from, r.from[0], r.extent[0], r.item);
+    else
+        copy_dim(to, from, &r, 0, nearest(&r));
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* _subscript: behind x[...] of a data node; NumPy's basic indexing without new axes. */
+#include "ops/generic/region.h"
+
+#define VIEW_BYTES 4096 /* less is copied rather than kept alive with all that lies around it */
+
+typedef struct subscript {
+    hr_int64s at, lo, hi, step;
+} subscript;
+
+typedef struct subscript_args {
+    int32_t num_subscripts;
+    subscript of[HR_MAX_NDIM]; /* a dimension */
+} subscript_args;
+
+#define NUMBER(id, d, field, text)                                                                 \
+    {                                                                                              \
+        .name = id "_" #d, .type = HR_ARG_TYPE_INT64S,                                             \
+        .flags = HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,                                              \
+        .offset = offsetof(subscript_args, of[d].field), .size = sizeof(hr_int64s), .doc = text,   \
+        .count_min = 1, .count_max = 1                                                             \
+    }
+#define DIMENSION(d)                                                                               \
+    NUMBER("at", d, at, "Index into dimension " #d ", which goes; < 0: from the end."),            \
+        NUMBER("lo", d, lo, "Start of a range of dimension " #d "; < 0: from the end."),           \
+        NUMBER("hi", d, hi, "End of a range of dimension " #d "; < 0: from the end."),             \
+        NUMBER("step", d, step, "Step of a range of dimension " #d ": not 0; default 1.")
+
+static const hr_arg_def subscript_arg_defs[] = {
+    HR_ARG(subscript_args, num_subscripts, INT, 0, "0",
+           "Number of subscripts that were written, whole dimensions (`:`) counted: the input must "
+           "have as many dimensions at least.",
+           .min = 0, .max = INT32_MAX),
+    DIMENSION(0),
+    DIMENSION(1),
+    DIMENSION(2),
+    DIMENSION(3),
+    DIMENSION(4),
+    DIMENSION(5),
+    DIMENSION(6),
+    DIMENSION(7),
+    HR_ARG_END};
+
+typedef struct selection { /* infer's, for run */
+    hr_region region;
+    int64_t offset; /* bytes to the first element */
+    bool view;
+} selection;
+
+static hr_status subscript_check(const void *args, uint64_t given, hr_error *error)
+{
+    const uint64_t dimension = 0xf;
+
+    (void)args;
+    for (int32_t d = 0; d < HR_MAX_NDIM; d++) {
+        uint64_t of = given >> (1 + 4 * d) & dimension;
+        if ((of & 1) && of != 1)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`at_%d` is an index, and a range is given for the same dimension", d);
+    }
+    return HR_STATUS_OK;
+}
+
+static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
+{
+    return HR_MAX(lo, HR_MIN(v, hi));
+}
+
+/* `v` counted from the end if it is negative, within lo .. hi. */
+static int64_t bound(hr_int64s v, int64_t extent, int64_t otherwise, int64_t lo, int64_t hi)
+{
+    if (!v.v)
+        return otherwise;
+    return clamp(v.v[0] < 0 ? clamp(v.v[0], -extent - 1, -1) + extent : v.v[0], lo, hi);
+}
+
+/* First index, number of indices and step of a range, as Python's slices have them. */
+static hr_status range(const subscript *s, int32_t d, int64_t extent, int64_t *start,
+                       int64_t *count, int64_t *step, hr_error *error)
+{
+    int64_t size = s->step.v ? s->step.v[0] : 1;
+
+    if (size == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "`step_%d` is 0: a range needs another step", d);
+    bool back = size < 0;
+    int64_t low = back ? -1 : 0, high = back ? extent - 1 : extent;
+    int64_t end = bound(s->hi, extent, back ? low : high, low, high);
+    *start = bound(s->lo, extent, back ? high : low, low, high);
+    *step = clamp(size, -extent - 1, extent + 1); /* a longer one takes the first index alone */
+    int64_t reach = back ? *start - end : end - *start, stride = back ? -*step : *step;
+    *count = reach > 0 ? (reach + stride - 1) / stride : 0;
+    return HR_STATUS_OK;
+}
+
+static hr_status dimension(const subscript *s, const hr_tensor *in, int32_t d, hr_tensor *out,
+                           selection *to, hr_error *error)
+{
+    int64_t extent = in->shape.extent[d], start = 0, count = extent, step = 1;
+
+    if (s->at.v) {
+        int64_t at = s->at.v[0];
+        if (at < -extent || at >= extent)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "index %lld is out of range for dimension %d of extent %lld",
+                           (long long)at, d, (long long)extent);
+        to->offset += (at < 0 ? at + extent : at) * to->region.from[d];
+        return HR_STATUS_OK;
+    }
+    HR_TRY(range(s, d, extent, &start, &count, &step, error));
+    int32_t k = to->region.ndim++;
+    if (count > 0)
+        to->offset += start * to->region.from[d];
+    to->region.from[k] = to->region.from[d] * step;
+    to->region.extent[k] = out->shape.extent[k] = count;
+    if (in->layout.name[0])
+        out->layout.name[k] = in->layout.name[d];
+    return HR_STATUS_OK;
+}
+
+static hr_status subscript_infer(hr_op_call *c, hr_error *error)
+{
+    const subscript_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+    int32_t needed = a->num_subscripts;
+    selection *s = hr_arena_alloc(c->arena, sizeof(*s), error);
+    size_t bytes;
+
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t d = 0; d < HR_MAX_NDIM; d++)
+        if (a->of[d].at.v || a->of[d].lo.v || a->of[d].hi.v || a->of[d].step.v)
+            needed = HR_MAX(needed, d + 1);
+    if (needed > in->shape.ndim)
+        return hr_fail(error, HR_STATUS_ERROR, "%d subscripts for a tensor of %d dimensions",
+                       (int)needed, (int)in->shape.ndim);
+    hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
+    hr__region_init(&s->region, &in->shape, hr_dtype_size(in->dtype));
+    s->region.ndim = 0; /* grows over dimensions that are done with */
+    s->offset = 0;
+    for (int32_t d = 0; d < in->shape.ndim; d++)
+        HR_TRY(dimension(&a->of[d], in, d, out, s, error));
+    out->shape.ndim = s->region.ndim;
+    hr__strides(&out->shape, s->region.item, s->region.to);
+    hr__region_simplify(&s->region);
+    s->view = s->region.ndim == 0 && hr_tensor_bytes(out, &bytes) && bytes >= VIEW_BYTES;
+    if (s->view && in->data) {
+        out->data = (char *)in->data + s->offset;
+        out->buffer = in->buffer;
+    }
+    c->memo = s;
+    return HR_STATUS_OK;
+}
+
+static hr_status subscript_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        const selection *s = calls[i].memo;
+        if (!s->view)
+            hr__region_copy(calls[i].out[0].data, (const char *)calls[i].in[0].data + s->offset,
+                            &s->region);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op__subscript = {
+    HR_OP_ABI,
+    .name = "_subscript",
+    .doc = "Elements by index and range, as NumPy's basic indexing has them: `at_D` takes one "
+           "index of dimension D of the input, which goes; `lo_D`, `hi_D` and `step_D` a range, "
+           "clipped to the extent; a dimension with none of them stays whole. The layout loses the "
+           "letters of the dimensions that go.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .args = subscript_arg_defs,
+    .args_size = sizeof(subscript_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = subscript_check,
+    .infer = subscript_infer,
+    .run_cpu = subscript_run,
+};
