@@ -12,6 +12,5 @@ typedef double (*hr_math_function)(double);
 
 /* The function of an operator with one operand; NULL for operators that are none. */
 hr_math_function hr__math_function(hr_math_op op);
-double hr__atan2(double y, double x);
 
 #endif

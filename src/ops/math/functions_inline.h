@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Roots, logarithms, trigonometry and hyperbolas, for the CPU and the GPU. Near zero, where
+ * differences of exponentials cancel, series. */
+#ifndef HR_OPS_MATH_FUNCTIONS_INLINE_H
+#define HR_OPS_MATH_FUNCTIONS_INLINE_H
+
+#include "core/mathx_inline.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#define MATH_LN2 0.69314718055994530942
+#define MATH_LN10 2.30258509299404568402
+
+/* x + a[0] x^3 + a[1] x^5 + ... */
+HR_SHARED double math_odd_series(double x, const double *a, int n)
+{
+    double square = x * x, sum = 0.0;
+
+    while (n > 0)
+        sum = (sum + a[--n]) * square;
+    return x + x * sum;
+}
+
+HR_SHARED double math_square_root(double x)
+{
+    return sqrt(x);
+}
+
+HR_SHARED double math_reciprocal_root(double x)
+{
+    return 1.0 / sqrt(x);
+}
+
+HR_SHARED double math_cube_root(double x)
+{
+    if (x == 0.0 || !isfinite(x))
+        return x;
+    double y = copysign(mathx_pow(fabs(x), 1.0 / 3.0), x);
+    return y -
+           (y * y * y - x) / (3.0 * y * y); /* one step of Newton's: whole roots come out whole */
+}
+
+HR_SHARED double math_log_2(double x)
+{
+    return mathx_log(x) / MATH_LN2;
+}
+
+HR_SHARED double math_log_10(double x)
+{
+    return mathx_log(x) / MATH_LN10;
+}
+
+HR_SHARED double math_tangent(double x)
+{
+    return mathx_sin(x) / mathx_cos(x);
+}
+
+/* For x >= 0: the angle is halved until it is small, then a series. */
+HR_SHARED double math_atan_positive(double x)
+{
+    static const double a[] = {-1.0 / 3, 1.0 / 5,   -1.0 / 7, 1.0 / 9,  -1.0 / 11,
+                               1.0 / 13, -1.0 / 15, 1.0 / 17, -1.0 / 19};
+    bool flipped = x > 1.0;
+
+    x = flipped ? 1.0 / x : x;
+    x = x / (1.0 + sqrt(1.0 + x * x));
+    x = x / (1.0 + sqrt(1.0 + x * x)); /* at most tan(pi / 16), 0.199 */
+    double angle = 4.0 * math_odd_series(x, a, (int)(sizeof a / sizeof *a));
+    return flipped ? HR_PI / 2 - angle : angle;
+}
+
+HR_SHARED double math_arc_tangent(double x)
+{
+    return isnan(x) ? x : copysign(math_atan_positive(fabs(x)), x);
+}
+
+HR_SHARED double math_atan2(double y, double x)
+{
+    if (isnan(x) || isnan(y))
+        return x + y;
+    double ax = fabs(x), ay = fabs(y), angle;
+    if (ay == 0.0)
+        angle = 0.0;
+    else if (isinf(ax) && isinf(ay))
+        angle = HR_PI / 4;
+    else
+        angle = math_atan_positive(ay / ax); /* a division by zero is a right angle */
+    return copysign(signbit(x) ? HR_PI - angle : angle, y);
+}
+
+HR_SHARED double math_arc_sine(double x)
+{
+    return fabs(x) <= 1.0 ? math_atan2(x, sqrt((1.0 - x) * (1.0 + x))) : NAN;
+}
+
+HR_SHARED double math_arc_cosine(double x)
+{
+    return fabs(x) <= 1.0 ? math_atan2(sqrt((1.0 - x) * (1.0 + x)), x) : NAN;
+}
+
+HR_SHARED double math_sinh(double x)
+{
+    static const double a[] = {1.0 / 6,      1.0 / 120,      1.0 / 5040,
+                               1.0 / 362880, 1.0 / 39916800, 1.0 / 6227020800};
+
+    if (fabs(x) < 0.5)
+        return math_odd_series(x, a, (int)(sizeof a / sizeof *a));
+    double half =
+        mathx_exp(fabs(x) * 0.5); /* in halves: the square may be infinite, the root not */
+    double large = 0.5 * half * half, small = 0.5 / half / half;
+    return copysign(large - small, x);
+}
+
+HR_SHARED double math_cosh(double x)
+{
+    double half = mathx_exp(fabs(x) * 0.5);
+
+    return 0.5 * half * half + 0.5 / half / half;
+}
+
+HR_SHARED double math_tanh(double x)
+{
+    return fabs(x) > 20.0 ? copysign(1.0, x) : math_sinh(x) / math_cosh(x);
+}
+
+HR_SHARED double math_atanh(double x)
+{
+    static const double a[] = {1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,
+                               1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17};
+
+    if (fabs(x) < 0.15)
+        return math_odd_series(x, a, (int)(sizeof a / sizeof *a));
+    return 0.5 * mathx_log((1.0 + x) / (1.0 - x));
+}
+
+HR_SHARED double math_asinh(double x)
+{
+    double size = fabs(x);
+
+    if (size < 0.15)
+        return math_atanh(x / sqrt(1.0 + x * x));
+    if (size > 1e8) /* the square must not overflow, nor does it matter */
+        return copysign(mathx_log(size) + MATH_LN2, x);
+    return copysign(mathx_log(size + sqrt(x * x + 1.0)), x);
+}
+
+HR_SHARED double math_acosh(double x)
+{
+    return x >= 1.0 ? 2.0 * math_asinh(sqrt((x - 1.0) * 0.5)) : NAN;
+}
+
+HR_SHARED double math_absolute(double x)
+{
+    return fabs(x);
+}
+
+HR_SHARED double math_down(double x)
+{
+    return floor(x);
+}
+
+HR_SHARED double math_up(double x)
+{
+    return -floor(-x);
+}
+
+/* clang-format off */
+/* Every operator that is a function of one number. */
+#define HR_MATH_FUNCTIONS(X) \
+    X(HR_MATH_OP_SQRT, math_square_root) X(HR_MATH_OP_RSQRT, math_reciprocal_root) \
+    X(HR_MATH_OP_CBRT, math_cube_root) X(HR_MATH_OP_EXP, mathx_exp) \
+    X(HR_MATH_OP_LOG, mathx_log) X(HR_MATH_OP_LOG2, math_log_2) \
+    X(HR_MATH_OP_LOG10, math_log_10) X(HR_MATH_OP_FABS, math_absolute) \
+    X(HR_MATH_OP_FLOOR, math_down) X(HR_MATH_OP_CEIL, math_up) \
+    X(HR_MATH_OP_SIN, mathx_sin) X(HR_MATH_OP_COS, mathx_cos) \
+    X(HR_MATH_OP_TAN, math_tangent) X(HR_MATH_OP_ASIN, math_arc_sine) \
+    X(HR_MATH_OP_ACOS, math_arc_cosine) X(HR_MATH_OP_ATAN, math_arc_tangent) \
+    X(HR_MATH_OP_SINH, math_sinh) X(HR_MATH_OP_COSH, math_cosh) \
+    X(HR_MATH_OP_TANH, math_tanh) X(HR_MATH_OP_ASINH, math_asinh) \
+    X(HR_MATH_OP_ACOSH, math_acosh) X(HR_MATH_OP_ATANH, math_atanh)
+/* clang-format on */
+
+#endif
