@@ -76,6 +76,7 @@ class Operator:
         "out_count",
         "outputs",
         "is_reader",
+        "whole_batch",
         "devices",
     )
 
@@ -91,6 +92,7 @@ class Operator:
         self.out_count: int | None = raw["out_count"]
         self.outputs: list[str] = raw["outputs"]
         self.is_reader: bool = raw["reader"]
+        self.whole_batch: bool = raw["batch"]  # its meaning is the batch, not the sample
         self.devices: list[str] = raw["devices"] or ["cpu"]
 
     @property

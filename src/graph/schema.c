@@ -139,6 +139,7 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     put_split(text, "devices", def->devices);
     put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
     hr_text_append(text, ", \"reader\": %s", def->reader ? "true" : "false");
+    hr_text_append(text, ", \"batch\": %s", def->run_batch ? "true" : "false");
     put_inputs(text, def);
     put_outputs(text, def);
     put_key(text, "args", false);

@@ -1,42 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Runs one operator in DALI and in Headrace and compares what comes out.
+"""Runs one operator in two engines and compares what comes out.
 
 A case names an operator, its inputs and its arguments; enumerations are written as text ("types.FLOAT") because
 each engine has its own. Values, shapes, types, layouts and the kind of exception must agree.
+
+The engines are DALI and Headrace, or any two: `Engine("headrace", device="gpu")` sends the inputs of every operator
+to the device, runs it there and brings the outputs back, so that the same cases compare a GPU with the CPU:
+
+    check(case, Engine("headrace", device="gpu"), Engine("headrace"), compare=exact)
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 
-class Engine:
-    """A module with DALI's interface."""
+# Operators whose first input stays on the host when they run on a device.
+MIXED = ("decoders.image",)
 
-    def __init__(self, module: str) -> None:
+
+class Engine:
+    """A module with DALI's interface, and the device that its operators run on."""
+
+    def __init__(self, module: str, device: str = "cpu") -> None:
         self.name = module
+        self.device = device
+        self.cycle = 0  # samples a batch takes from a `Data`, over and over; 0: all of them
         self.root = importlib.import_module(module)
         self.fn = importlib.import_module(module + ".fn")
         self.types = importlib.import_module(module + ".types")
         self.math = importlib.import_module(module + ".math")
 
     def operator(self, name: str) -> Callable[..., Any]:
-        """The function `fn.<name>`."""
+        """The function `fn.<name>`, on this engine's device."""
         target: Any = self.fn
         for part in name.split("."):
             target = getattr(target, part)
-        return target
+        if self.device == "cpu":
+            return target
+        mixed = name.startswith(MIXED)
+
+        def on_device(*inputs: Any, **args: Any) -> Any:
+            moved = [x if mixed and i == 0 else self.moved(x) for i, x in enumerate(inputs)]
+            return target(*moved, device="mixed" if mixed else self.device, **args)
+
+        return on_device
+
+    @staticmethod
+    def moved(node: Any) -> Any:
+        """An input in the device's memory; arguments stay on the host."""
+        return node.gpu() if getattr(node, "device", None) == "cpu" else node
 
     def feed(self, data: Data) -> Any:
         """A node that gives the samples of `data`."""
         layout = {"layout": data.layout} if data.layout else {}
-        return self.fn.external_source(source=lambda: list(data.samples), **layout)
+        endless = itertools.cycle(data.samples)
+
+        def batch() -> list[np.ndarray]:
+            return list(itertools.islice(endless, self.cycle)) if self.cycle else list(data.samples)
+
+        return self.fn.external_source(source=batch, **layout)
 
     def value(self, value: Any) -> Any:
         """An argument of a case as this engine takes it."""
@@ -52,10 +82,11 @@ class Engine:
         return value
 
     def run(
-        self, batch_size: int, define: Callable[[Engine], Any], **options: Any
+        self, batch_size: int, define: Callable[[Engine], Any], iterations: int = 1, **options: Any
     ) -> list[Output] | Failure:
-        """One iteration of the pipeline that `define` describes."""
-        defaults = {"num_threads": 1, "device_id": None, "seed": 7, "prefetch_queue_depth": 1}
+        """The pipeline that `define` describes: the samples of all iterations, one after the other."""
+        defaults = {"num_threads": 1, "seed": 7, "prefetch_queue_depth": 1}
+        defaults["device_id"] = None if self.device == "cpu" else 0
 
         @self.root.pipeline_def(batch_size=batch_size, **{**defaults, **options})
         def pipeline() -> Any:
@@ -65,15 +96,11 @@ class Engine:
         try:
             pipe = pipeline()
             pipe.build()
-            outputs = pipe.run()
-            return [
-                Output(
-                    out.layout(),
-                    str(out.dtype).rpartition(".")[2],
-                    [np.array(out[i]) for i in range(len(out))],
-                )
-                for out in outputs
-            ]
+            outputs = [Output.of(batch) for batch in pipe.run()]
+            for _ in range(iterations - 1):
+                for output, batch in zip(outputs, pipe.run(), strict=True):
+                    output.samples += Output.of(batch).samples
+            return outputs
         except Exception as error:  # whatever it is, the two engines must agree on it
             return Failure(type(error).__name__, str(error))
 
@@ -98,6 +125,13 @@ class Output:
     layout: str
     dtype: str
     samples: list[np.ndarray]
+
+    @staticmethod
+    def of(batch: Any) -> Output:
+        """A batch of either engine, on either device."""
+        batch = batch.as_cpu()
+        arrays = [np.array(batch[i]) for i in range(len(batch))]
+        return Output(batch.layout(), str(batch.dtype).rpartition(".")[2], arrays)
 
 
 @dataclasses.dataclass
@@ -185,28 +219,33 @@ class Case:
         return len(self.inputs[0].samples) if self.inputs else max(self.size, 1)
 
 
-def check(case: Case, headrace: Engine, dali: Engine) -> None:
-    """Runs the case in both engines; fails where they disagree."""
-    theirs = dali.run(case.batch_size(), case.define)
-    ours = headrace.run(case.batch_size(), case.define)
-    assert not isinstance(theirs, Failure), f"the case does not run in DALI: {theirs}"
-    assert not isinstance(ours, Failure), f"DALI runs this, Headrace says: {ours}"
+def check(case: Any, ours: Engine, theirs: Engine, compare: Compare | None = None) -> None:
+    """Runs the case in both engines; fails where they disagree by more than `compare` allows."""
+    other = theirs.run(case.batch_size(), case.define)
+    mine = ours.run(case.batch_size(), case.define)
+    assert not isinstance(other, Failure), f"the case does not run in {theirs.name}: {other}"
+    assert not isinstance(mine, Failure), f"{theirs.name} runs this, {ours.name} says: {mine}"
+    agree(mine, other, compare or case.compare)
+
+
+def agree(ours: list[Output], theirs: list[Output], compare: Compare) -> None:
+    """Layouts, types, shapes and values of all outputs."""
     assert len(ours) == len(theirs)
     for mine, other in zip(ours, theirs, strict=True):
         assert (mine.layout, mine.dtype) == (other.layout, other.dtype)
         assert [s.shape for s in mine.samples] == [s.shape for s in other.samples]
         for a, b in zip(mine.samples, other.samples, strict=True):
             assert a.dtype == b.dtype
-            case.compare(a, b)
+            compare(a, b)
 
 
-def check_fails(case: Case, headrace: Engine, dali: Engine) -> None:
+def check_fails(case: Any, ours: Engine, theirs: Engine) -> None:
     """Both engines refuse the case, with the same type of exception."""
-    theirs = dali.run(case.batch_size(), case.define)
-    ours = headrace.run(case.batch_size(), case.define)
-    assert isinstance(theirs, Failure), "DALI accepts this"
-    assert isinstance(ours, Failure), f"DALI refuses this: {theirs}"
-    assert ours.kind == theirs.kind, ours.message
+    other = theirs.run(case.batch_size(), case.define)
+    mine = ours.run(case.batch_size(), case.define)
+    assert isinstance(other, Failure), f"{theirs.name} accepts this"
+    assert isinstance(mine, Failure), f"{theirs.name} refuses this: {other}"
+    assert mine.kind == other.kind, mine.message
 
 
 def pictures(

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The same bytes for any number of threads, size of batch and CPU level, fused or not: every case of every operator.
+
+Each case runs once plainly, and in a few ways that change several things at once; the name of a way that differs
+says where to look. Operators whose meaning is the batch keep its size.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from collection import CASES
+from harness import Case, Engine, Failure, Output
+
+schema = pytest.importorskip("headrace._schema")
+
+
+@dataclasses.dataclass
+class Way:
+    """How a pipeline runs."""
+
+    level: str = ""
+    batch: str = "as fed"
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+WAYS = {
+    "base, a sample at a time, unfused": Way("base", "one", {"fuse": False}),
+    "3 threads, larger batch": Way("", "larger", {"num_threads": 3}),
+    "v3, 3 threads, unfused": Way("v3", "as fed", {"num_threads": 3, "fuse": False}),
+}
+
+
+def run(engine: Engine, case: Any, way: Way, whole_batch: bool) -> list[Output] | Failure:
+    """The samples of the case's batch, however they are spread over batches."""
+    count = case.batch_size()
+    sizes = {"as fed": (count, 1), "one": (1, count), "larger": (2 * count + 1, 1)}
+    batch, iterations = sizes["as fed" if whole_batch else way.batch]
+    before = os.environ.get("HEADRACE_CPU_LEVEL")
+    if way.level and before is None:
+        os.environ["HEADRACE_CPU_LEVEL"] = way.level
+    engine.cycle = batch
+    try:
+        result = engine.run(batch, case.define, iterations, **way.options)
+    finally:
+        engine.cycle = 0
+        if before is None:
+            os.environ.pop("HEADRACE_CPU_LEVEL", None)
+    if isinstance(result, list):
+        for output in result:
+            del output.samples[count:]
+    return result
+
+
+def difference(one: list[Output] | Failure, other: list[Output] | Failure) -> str:
+    """What differs, or nothing."""
+    if isinstance(one, Failure) or isinstance(other, Failure):
+        kinds = [x.kind if isinstance(x, Failure) else "a result" for x in (one, other)]
+        return "" if kinds[0] == kinds[1] else f"{kinds[0]} became {kinds[1]}: {one}, {other}"
+    for k, (a, b) in enumerate(zip(one, other, strict=True)):
+        if (a.layout, a.dtype) != (b.layout, b.dtype):
+            return f"output {k}: {a.layout} {a.dtype} became {b.layout} {b.dtype}"
+        for i, (x, y) in enumerate(zip(a.samples, b.samples, strict=True)):
+            if x.shape != y.shape:
+                return f"output {k}, sample {i}: shape {x.shape} became {y.shape}"
+            if x.tobytes() != y.tobytes():
+                where = np.flatnonzero(x.ravel().view(np.uint8) != y.ravel().view(np.uint8))
+                place = int(where[0]) // max(x.itemsize, 1)
+                return f"output {k}, sample {i}: {where.size} bytes, element {place} first"
+    return ""
+
+
+def operator_of(case: Any) -> str:
+    return case.op if isinstance(case, Case) else "_arithmetic"
+
+
+def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
+    """A line for every case and way that gives other bytes than the plain one."""
+    for case in cases:
+        op = schema.operators().get(operator_of(case))
+        whole_batch = op is not None and op.whole_batch
+        plain = run(engine, case, Way(), whole_batch)
+        for name, way in WAYS.items():
+            what = difference(plain, run(engine, case, way, whole_batch))
+            if what:
+                yield f"{case} ({name}): {what}"
+
+
+OPERATORS = sorted({operator_of(case) for case in CASES})
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_same_bytes(name: str, headrace: Engine) -> None:
+    cases = [case for case in CASES if operator_of(case) == name]
+    cases = cases[:: 1 + len(cases) // 1000]  # of thousands of expressions, some
+    found = list(itertools.islice(differences(headrace, cases), 20))
+    assert not found, "\n".join(found)
