@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What of a pipeline outlives it: checkpoints, its definition as bytes, its graph as a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from headrace import _checkpoint, _graph, _serialize
+from headrace._pipeline_facts import PipelineFacts
+
+
+class PipelineState(PipelineFacts):
+    """The part of `Pipeline` that saves and restores."""
+
+    _enable_checkpointing: bool
+    _epoch_idx: int
+    _consumer_iter: int
+    _consumer_epoch_idx: int
+    _sources: list[Any]
+
+    def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> None:
+        raise NotImplementedError
+
+    def checkpoint(self, filename: str | os.PathLike[str] | None = None) -> bytes:
+        """The state after the last batch taken: the `checkpoint` argument of an equal pipeline goes on there.
+
+        Args:
+            filename: also write it to this file.
+
+        Raises:
+            ValueError: the pipeline was made without `enable_checkpointing`.
+        """
+        if not self._enable_checkpointing:
+            raise ValueError(
+                "Cannot save the checkpoint: the pipeline was made without `enable_checkpointing=True`."
+            )
+        self.build()
+        state = _checkpoint.wrap(
+            self._core.checkpoint(),
+            {"epoch_idx": self._consumer_epoch_idx, "iter": self._consumer_iter},
+        )
+        if filename is not None:
+            Path(filename).write_bytes(state)
+        return state
+
+    def _take_checkpoint(self, checkpoint: bytes | str | None) -> None:
+        self._engine_state: bytes | None = None
+        self._restored_extra: dict[str, Any] | None = None  # of the iterator in front
+        self._restored = checkpoint is not None
+        if checkpoint is None:
+            return
+        state, extra = _checkpoint.unwrap(checkpoint)
+        if extra is not None and "epochs" in extra:
+            self._restored_extra = extra
+            state, extra = _checkpoint.unwrap(state)
+        if extra is None or not {"epoch_idx", "iter"} <= extra.keys():
+            raise ValueError("The checkpoint is not one of Pipeline.checkpoint().")
+        self._engine_state = state
+        self._epoch_idx = self._consumer_epoch_idx = int(extra["epoch_idx"])
+        self._consumer_iter = int(extra["iter"])
+
+    def _check_sources_resume(self) -> None:
+        for source in self._sources:
+            if source.callback is None:
+                continue
+            if self._restored:
+                source.iteration = self._consumer_iter
+                source.sample = self._consumer_iter * (self._max_batch_size or 0)
+            if self._enable_checkpointing and not source.resumable:
+                _graph.warn(
+                    f"Checkpointing with {source.label}: only a callable with one argument can be "
+                    "resumed. Its state is not saved, and a resumed pipeline starts it from the beginning."
+                )
+
+    # ---- serialization ---------------------------------------------------------------------------
+
+    def serialize(self, define_graph: Any = None, filename: Any = None) -> bytes:
+        """The definition of the pipeline (not its state) as bytes; sources in Python become inputs to feed.
+
+        Args:
+            define_graph: used in place of the method; deprecated.
+            filename: also write it to this file.
+        """
+        if define_graph is not None and not callable(define_graph):
+            raise TypeError("Provided `define_graph` argument is not callable.")
+        self._complete_graph(define_graph)
+        text = _serialize.to_bytes(self)
+        if filename is not None:
+            Path(filename).write_bytes(text)
+        return text
+
+    @classmethod
+    def deserialize(
+        cls, serialized_pipeline: bytes | str | None = None, filename: Any = None, **kwargs: Any
+    ) -> Any:
+        """A built pipeline from what `serialize` gave; arguments of the constructor replace those stored.
+
+        Raises:
+            ValueError: both or neither of the two sources.
+            RuntimeError: not a serialized pipeline.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ValueError(
+                "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them "
+                "should be defined."
+            )
+        if filename is not None:
+            serialized_pipeline = Path(filename).read_bytes()
+        pipeline = _serialize.from_bytes(cls, serialized_pipeline, kwargs)
+        pipeline.build()
+        return pipeline
+
+    deserialize_and_build = deserialize
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | os.PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Writes the graph for Graphviz."""
+        self.build()
+        text = _serialize.to_dot(self, show_tensors, use_colors)
+        Path(filename).write_text(text, encoding="utf-8")
