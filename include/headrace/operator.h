@@ -257,6 +257,13 @@ typedef struct hr_op_def {
     /* Operators whose meaning is the batch: describes and computes the outputs of all samples of
      * the iteration; their memory comes from the arena (or views of inputs' buffers). */
     hr_status (*run_batch)(hr_op_call *calls, int32_t n, hr_error *error);
+    /* Operators whose outputs only look different with the batch (padded to its largest sample):
+     * sees all samples of the iteration; what it writes into their out[] is there when `infer` is
+     * called. The work is then done sample by sample, with the inputs of any device. */
+    hr_status (*infer_batch)(hr_op_call *calls, int32_t n, hr_error *error);
+    /* Whether the meaning of a node is the batch; arguments as in `check`. If not, run_batch and
+     * infer_batch are not called. NULL: whenever one of them is there. */
+    bool (*whole_batch)(const void *args, uint64_t given);
     const hr_reader_def *reader; /* SOURCE: an indexed source; NULL: fed from outside */
 } hr_op_def;
 

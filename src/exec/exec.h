@@ -83,6 +83,7 @@ struct hr_iteration {
     hr_fed **fed;        /* a source; NULL for readers */
     hr_tensor *crossing; /* plan->crossing_count x size: values used in later stages, each with its
                             buffer */
+    hr_tensor *inferred; /* plan->inferred_count x size: outputs as INFER stages describe them */
     hr_gather *gathers;
     struct hr_device_batch *device; /* while it is in a stage on the device */
     hr_iteration *launched;         /* next in the completion thread's list */

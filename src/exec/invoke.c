@@ -50,8 +50,13 @@ static hr_status run_node(const hr_node *node, const hr_tensor *in, int32_t in_c
                       .memory = arena_memory,
                       .context = arena,
                       .decode_ns = &decode_ns};
-    hr_status status =
-        node->def->run_batch ? node->def->run_batch(&call, 1, error) : hr__chain_run(&chain, error);
+    bool batch = hr_node_whole_batch(node);
+    hr_status status = HR_STATUS_OK;
+    if (batch && node->def->infer_batch)
+        status = node->def->infer_batch(&call, 1, error);
+    if (status == HR_STATUS_OK)
+        status = batch && node->def->run_batch ? node->def->run_batch(&call, 1, error)
+                                               : hr__chain_run(&chain, error);
     if (state && node->def->destroy)
         node->def->destroy(state);
     return status;

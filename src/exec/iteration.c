@@ -30,11 +30,13 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     hr__device_batch_give(p, it);
     hr_free(it->gathers);
     hr_free(it->crossing);
+    hr_free(it->inferred);
     hr_free(it->fed);
     hr_free(it->samples);
     hr_free(it->sample_sources);
     it->gathers = NULL;
     it->crossing = NULL;
+    it->inferred = NULL;
     it->fed = NULL;
     it->samples = NULL;
     it->sample_sources = NULL;
@@ -62,10 +64,11 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->sample_sources = hr_calloc(n * sources + 1, sizeof(*it->sample_sources), error);
     it->fed = hr_calloc(sources + 1, sizeof(*it->fed), error);
     it->crossing = hr_calloc((size_t)p->crossing_count * n + 1, sizeof(*it->crossing), error);
+    it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
     it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
-    bool ok = it->samples && it->sample_sources && it->fed && it->crossing && it->end_position &&
-              it->gathers;
+    bool ok = it->samples && it->sample_sources && it->fed && it->crossing && it->inferred &&
+              it->end_position && it->gathers;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
         it->gathers[k].tensors = hr_calloc(n + 1, sizeof(hr_tensor), error);

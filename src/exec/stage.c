@@ -47,6 +47,13 @@ hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i)
     return &g->iteration->crossing[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
 }
 
+/* What an INFER stage says of a node's output for the group's i-th sample. */
+static hr_tensor *inferred(const hr_group *g, const hr_node *node, int32_t output, int32_t i)
+{
+    size_t row = (size_t)(g->pipeline->plan->inferred[node->index] + output);
+    return &g->iteration->inferred[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
+}
+
 /* A value made in this stage lies with the group, an older one with the iteration. */
 static const hr_tensor *value_get(const hr_group *g, int32_t value, int32_t i)
 {
@@ -185,6 +192,9 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, bool insid
         if (!(inside && k == 0))
             tensors[k] = *value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
     memset(tensors + n_in, 0, n_out * sizeof(hr_tensor));
+    if (g->pipeline->plan->inferred[node->index] >= 0)
+        for (int32_t k = 0; k < node->output_count; k++)
+            tensors[n_in + (size_t)k] = *inferred(g, node, k, i);
     hr_task *task = &g->tasks[i];
     if (!inside)
         task->info = find_info(tensors, n_in, s->info);
@@ -357,10 +367,9 @@ static void run_step(hr_group *g, const hr_plan_step *step)
 }
 
 /* A whole-batch node: all samples that are left, in one call. Its failure is everyone's; that of an
- * argument is its sample's. */
-static void run_batch(hr_group *g, const hr_plan_step *step)
+ * argument is its sample's. `step`: NULL to describe the outputs alone. */
+static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step)
 {
-    const hr_node *node = plan_node(g->pipeline, step->first);
     hr_error all = {0};
     hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*calls), &all);
     hr_status status = calls ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
@@ -375,20 +384,25 @@ static void run_batch(hr_group *g, const hr_plan_step *step)
         n += alive(g, i);
     }
     if (n > 0)
-        status = node->def->run_batch(calls, n, &all);
+        status = (step ? node->def->run_batch : node->def->infer_batch)(calls, n, &all);
     n = 0;
     for (int32_t i = 0; i < g->count; i++) {
         if (!alive(g, i))
             continue;
         hr_error error = all;
-        hr_status own =
-            status == HR_STATUS_OK ? outputs_put(g, &calls[n], node, i, &error) : status;
+        hr_status own = status;
+        if (!step)
+            for (int32_t k = 0; k < node->output_count && own == HR_STATUS_OK; k++)
+                *inferred(g, node, k, i) = calls[n].out[k];
+        else if (own == HR_STATUS_OK)
+            own = outputs_put(g, &calls[n], node, i, &error);
         n++;
         if (own != HR_STATUS_OK)
             sample_failed(g, i, node, own, &error);
     }
     int64_t end = hr_clock_ns();
-    note_time(g, step->first, end - start, n);
+    if (step)
+        note_time(g, step->first, end - start, n);
     note_span(g, node, 0, start, end);
 }
 
@@ -435,10 +449,12 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
             sample_at(g, i)->status = HR_STATUS_NO_MEMORY;
         return;
     }
+    if (stage->kind == HR_STAGE_KIND_INFER)
+        run_batch(g, g->pipeline->graph->nodes[stage->infers], NULL);
     for (int32_t k = 0; k < stage->count; k++) {
         const hr_plan_step *step = &g->pipeline->plan->steps[stage->first + k];
         if (stage->kind == HR_STAGE_KIND_BATCH)
-            run_batch(g, step);
+            run_batch(g, plan_node(g->pipeline, step->first), step);
         else if (stage->kind == HR_STAGE_KIND_DEVICE)
             prepare_step(g, step);
         else
@@ -456,7 +472,7 @@ static bool replaceable(const hr_group *g)
     for (int32_t k = 0; k <= g->iteration->stage; k++) {
         const hr_plan_stage *stage = &p->plan->stages[k];
         bool before = k < g->iteration->stage;
-        if (stage->kind == HR_STAGE_KIND_BATCH ||
+        if (stage->kind == HR_STAGE_KIND_BATCH || stage->kind == HR_STAGE_KIND_INFER ||
             (before && (stage->ordered || stage->kind == HR_STAGE_KIND_DEVICE)))
             return false;
     }

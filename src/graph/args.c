@@ -38,6 +38,14 @@ bool hr_node_on_device(const hr_node *node)
     return strcmp(node->device, "cpu") != 0 || (node->def->flags & HR_OP_TO_HOST);
 }
 
+bool hr_node_whole_batch(const hr_node *node)
+{
+    const hr_op_def *def = node->def;
+    if (!def->run_batch && !def->infer_batch)
+        return false;
+    return !def->whole_batch || def->whole_batch(node->args, node->given);
+}
+
 const char *hr_node_text(const hr_node *node, char *text, size_t size)
 {
     bool named = node->name && strncmp(node->name, "__", 2) != 0;

@@ -76,6 +76,11 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST);
     if (!source && !moves && !def->lower && !def->run_cpu && !def->run_batch)
         return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it");
+    bool sometimes = def->infer_batch || (def->run_batch && def->whole_batch);
+    if (sometimes && !def->lower && !def->run_cpu)
+        return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it for a sample");
+    if (def->run_batch && def->infer_batch)
+        return hr_fail(error, HR_STATUS_VALUE, "run_batch describes: infer_batch has no use");
     if (def->run_cpu && !def->infer)
         return hr_fail(error, HR_STATUS_VALUE, "it runs and has no infer");
     if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))

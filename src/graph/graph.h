@@ -69,5 +69,7 @@ hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const
 const char *hr_node_text(const hr_node *node, char *text, size_t size);
 /* Whether the device does the work, moving data there and back included. */
 bool hr_node_on_device(const hr_node *node);
+/* Whether it must see all samples of an iteration at once. */
+bool hr_node_whole_batch(const hr_node *node);
 
 #endif

@@ -57,10 +57,16 @@ static void put_stage(const hr_plan *plan, int32_t index, hr_text *text)
     const hr_plan_stage *stage = &plan->stages[index];
     hr_text_append(text, "stage %d: %s%s\n", index,
                    stage->kind == HR_STAGE_KIND_BATCH    ? "the batch as a whole"
+                   : stage->kind == HR_STAGE_KIND_INFER  ? "shapes over the batch"
                    : stage->kind == HR_STAGE_KIND_DEVICE ? "on the device"
                    : stage->group <= 0                   ? "samples together"
                                                          : "sample by sample",
                    stage->ordered ? ", iterations in order" : "");
+    if (stage->kind == HR_STAGE_KIND_INFER) {
+        hr_text_append(text, "  ");
+        put_call(plan, stage->infers, text);
+        hr_text_append(text, "\n");
+    }
     for (int32_t i = 0; i < stage->count; i++)
         put_step(plan, &plan->steps[stage->first + i], text);
 }

@@ -14,7 +14,8 @@ static bool cuts(const hr_node *node)
 {
     if (node->def->flags & HR_OP_SOURCE)
         return false;
-    return node->def->run_batch || (node->def->flags & HR_OP_ORDERED);
+    return (node->def->run_batch && hr_node_whole_batch(node)) ||
+           (node->def->flags & HR_OP_ORDERED);
 }
 
 /* `stage`: the first step of the stage that is being made. What a device brings to the host is
@@ -83,14 +84,25 @@ static int32_t chain_head(const hr__planning *p, int32_t last)
     return last;
 }
 
-typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT } step_kind;
+typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT, STEP_INFER } step_kind;
 
-static step_kind kind_of(const hr_node *node)
+/* A node that infers over the batch is first that, and then like any other. */
+static step_kind kind_of(const hr_plan *plan, const hr_node *node)
 {
-    return node->def->flags & HR_OP_SOURCE ? STEP_SOURCE
-           : hr_node_on_device(node)       ? STEP_DEVICE
-           : cuts(node)                    ? STEP_CUT
-                                           : STEP_SAMPLE;
+    bool infers = node->def->infer_batch && plan->inferred[node->index] < 0;
+    return node->def->flags & HR_OP_SOURCE       ? STEP_SOURCE
+           : infers && hr_node_whole_batch(node) ? STEP_INFER
+           : hr_node_on_device(node)             ? STEP_DEVICE
+           : cuts(node)                          ? STEP_CUT
+                                                 : STEP_SAMPLE;
+}
+
+static void infer_add(hr_plan *plan, const hr_node *node)
+{
+    plan->stages[plan->stage_count++] = (hr_plan_stage){
+        .kind = HR_STAGE_KIND_INFER, .first = plan->step_count, .infers = node->index};
+    plan->inferred[node->index] = plan->inferred_count;
+    plan->inferred_count += node->output_count;
 }
 
 /* Adds every step of a kind that is ready. All that a chain needs was defined before its last node,
@@ -102,15 +114,19 @@ static void steps_add(hr__planning *p, step_kind kind)
     for (int32_t last = 0; last < plan->graph->count; last++) {
         const hr_node *node = plan->graph->nodes[last];
         if (plan->replaced[last] != last || p->next[last] >= 0 || p->step_of[last] >= 0 ||
-            kind_of(node) != kind)
+            kind_of(plan, node) != kind)
             continue;
         int32_t head = chain_head(p, last), first = plan->step_count;
         if (!ready(p, head, stage))
             continue;
+        if (kind == STEP_INFER) {
+            infer_add(plan, node);
+            continue;
+        }
         step_add(p, head);
         if (kind == STEP_CUT)
             stage_add(plan, first,
-                      node->def->run_batch ? HR_STAGE_KIND_BATCH : HR_STAGE_KIND_SAMPLE, node);
+                      hr_node_whole_batch(node) ? HR_STAGE_KIND_BATCH : HR_STAGE_KIND_SAMPLE, node);
     }
 }
 
@@ -138,18 +154,20 @@ hr_status hr__plan_group(hr__planning *p, hr_error *error)
     int32_t planned = 0;
     plan->order = hr_calloc(n, sizeof(*plan->order), error);
     plan->steps = plan->order ? hr_calloc(n, sizeof(*plan->steps), error) : NULL;
-    plan->stages = plan->steps ? hr_calloc(n, sizeof(*plan->stages), error) : NULL;
+    plan->stages = plan->steps ? hr_calloc(2 * n, sizeof(*plan->stages), error) : NULL;
     plan->sources = plan->stages ? hr_calloc(n, sizeof(*plan->sources), error) : NULL;
-    if (!plan->sources)
+    plan->inferred = plan->sources ? hr_calloc(n, sizeof(*plan->inferred), error) : NULL;
+    if (!plan->inferred)
         return HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < plan->graph->count; i++) {
-        p->step_of[i] = -1;
+        p->step_of[i] = plan->inferred[i] = -1;
         planned += plan->replaced[i] == i;
     }
     sources_list(plan);
     int32_t first = 0;
     steps_add(p, STEP_SOURCE);
-    /* Every round adds at least the undone step whose last node was defined first. */
+    /* Every round adds at least the undone step whose last node was defined first, or what it
+     * needs of the batch. */
     while (plan->order_count < planned || first < plan->step_count) {
         steps_add(p, STEP_SAMPLE);
         stage_add(plan, first, HR_STAGE_KIND_SAMPLE, NULL);
@@ -157,6 +175,7 @@ hr_status hr__plan_group(hr__planning *p, hr_error *error)
         steps_add(p, STEP_DEVICE);
         stage_add(plan, first, HR_STAGE_KIND_DEVICE, NULL);
         steps_add(p, STEP_CUT);
+        steps_add(p, STEP_INFER);
         first = plan->step_count;
     }
     return HR_STATUS_OK;

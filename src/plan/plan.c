@@ -145,5 +145,6 @@ void hr_plan_destroy(hr_plan *plan)
     hr_free(plan->value_of);
     hr_free(plan->outputs);
     hr_free(plan->sources);
+    hr_free(plan->inferred);
     hr_free(plan);
 }

@@ -21,6 +21,8 @@ typedef struct hr_plan_step {
 typedef enum hr_stage_kind {
     HR_STAGE_KIND_SAMPLE, /* tasks of `group` samples through all steps */
     HR_STAGE_KIND_BATCH,  /* one task: a whole-batch node */
+    HR_STAGE_KIND_INFER,  /* one task: describes the outputs of a whole-batch node of a later stage
+                           */
     HR_STAGE_KIND_DEVICE  /* tasks of one sample prepare it; the last one launches them all */
 } hr_stage_kind;
 
@@ -29,6 +31,7 @@ typedef struct hr_plan_stage {
     bool ordered;         /* iterations one at a time, in order */
     int32_t first, count; /* steps */
     int32_t group;        /* samples a task; <= 0: the whole batch (all nodes CHEAP, or ordered) */
+    int32_t infers;       /* INFER: the graph node */
 } hr_plan_stage;
 
 /* A value is one output of one planned node. */
@@ -60,6 +63,8 @@ typedef struct hr_plan {
     int32_t *sources; /* source nodes (graph indices); [0] is the primary one, the first reader if
                          there is one; the others in definition order */
     int32_t source_count;
+    int32_t *inferred; /* graph node -> first row of what its INFER stage says of its outputs; -1 */
+    int32_t inferred_count;
 } hr_plan;
 
 hr_status hr_plan_make(hr_plan **out, const hr_graph *graph, bool fuse, hr_error *error);

@@ -32,6 +32,49 @@ static const hr_op_def op_sort = {
     .in_max = 1,     .out_count = 1,         .run_batch = sort_batch,
 };
 
+/* As many zeros as the greatest number of the batch says: only the shape means the batch. */
+static hr_status widen_batch(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    int32_t most = 0;
+    for (int32_t i = 0; i < n; i++)
+        most = HR_MAX(most, *(const int32_t *)calls[i].in[0].data);
+    if (most > 1000)
+        return hr_fail(error, HR_STATUS_ERROR, "too wide");
+    for (int32_t i = 0; i < n; i++)
+        calls[i].out[0].shape = (hr_shape){1, {most}};
+    return HR_STATUS_OK;
+}
+
+static hr_status widen_infer(hr_op_call *c, hr_error *error)
+{
+    (void)error;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_INT32, c->out[0].shape, "N");
+    return HR_STATUS_OK;
+}
+
+static hr_status widen_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    if (n != 1)
+        return hr_fail(error, HR_STATUS_ERROR, "not sample by sample");
+    for (int64_t k = 0; k < calls[0].out[0].shape.extent[0]; k++)
+        ((int32_t *)calls[0].out[0].data)[k] = *(const int32_t *)calls[0].in[0].data;
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_widen = {
+    HR_OP_ABI,
+    .name = "test.widen",
+    .doc = "Widens.",
+    .args = no_args,
+    .in = {{"data", NULL}},
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .infer = widen_infer,
+    .run_cpu = widen_run,
+    .infer_batch = widen_batch,
+};
+
 /* Must see iterations in order: remembers the last one. Runs under the executor's promise, so
  * without a lock. */
 static int64_t last_seen;
@@ -165,6 +208,38 @@ TEST(whole_batch_operators_see_the_batch)
         for (int32_t i = 0; i < n; i++) {
             CHECK(i == 0 || int_at(out, 0, i - 1) <= int_at(out, 0, i));
             CHECK(int_at(out, 1, i) == values[i] && int_at(out, 2, i) == int_at(out, 0, i));
+        }
+        hr_outputs_unref(out);
+    }
+    hr_pipeline_destroy(p);
+}
+
+TEST(only_shapes_mean_the_batch)
+{
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    int32_t source;
+    CHECK_OK(make_fed(&op_widen, &p, &source, &error), error);
+    for (int32_t round = 0; round < 6; round++) {
+        int32_t values[8], n = 8 - round;
+        for (int32_t i = 0; i < n; i++)
+            values[i] = round == 3 ? 2000 : (i + 3) % 4 + round;
+        hr_batch *batch = make_batch(values, n);
+        CHECK(batch);
+        CHECK_OK(hr_pipeline_feed(p, source, &batch, 1, &error), error);
+        hr_batch_unref(batch);
+        hr_status status = hr_pipeline_run(p, -1, &out, &error);
+        if (round == 3) {
+            CHECK(status == HR_STATUS_ERROR && strstr(error.message, "too wide"));
+            continue;
+        }
+        CHECK_OK(status, error);
+        CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == n);
+        for (int32_t i = 0; i < n; i++) {
+            const hr_tensor *t = hr_batch_tensor(hr_outputs_batch(out, 0), i);
+            CHECK(t->shape.extent[0] == 3 + round && strcmp(t->layout.name, "N") == 0);
+            CHECK(((const int32_t *)t->data)[2 + round] == values[i]);
         }
         hr_outputs_unref(out);
     }

@@ -97,7 +97,8 @@ static bool plan_sound(const hr_plan *plan)
 {
     int32_t steps = 0, nodes = 0;
     for (int32_t i = 0; i < plan->stage_count; i++) {
-        if (plan->stages[i].first != steps || plan->stages[i].count < 1)
+        bool infers = plan->stages[i].kind == HR_STAGE_KIND_INFER;
+        if (plan->stages[i].first != steps || infers != (plan->stages[i].count == 0))
             return false;
         steps += plan->stages[i].count;
     }
@@ -220,6 +221,13 @@ SMALL(slow, 1, .infer = infer, .run_cpu = work);
 SMALL(cheap, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_CHEAP);
 SMALL(noise, 0, .infer = infer, .run_cpu = work, .flags = HR_OP_CHEAP | HR_OP_RANDOM);
 SMALL(whole, 1, .run_batch = work);
+static bool never(const void *args, uint64_t given)
+{
+    (void)args;
+    return given >> 63;
+}
+SMALL(widest, 1, .infer = infer, .run_cpu = work, .infer_batch = work);
+SMALL(single, 1, .infer = infer, .run_cpu = work, .run_batch = work, .whole_batch = never);
 SMALL(ordered, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_ORDERED);
 SMALL(decode, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_SOURCE);
 SMALL(window, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_WINDOW);
@@ -308,6 +316,16 @@ TEST(batch_nodes_cut_stages)
     int32_t other = add(g, &whole, mean, -1, -1);
     int32_t late = add(g, &slow, image, -1, mean);
     CHECK(finish(g, "batch", add(g, &slow, late, other, -1)));
+}
+
+/* Shapes over the batch are a stage; the work is sample by sample, with what comes behind it. */
+TEST(shapes_over_the_batch_are_a_stage)
+{
+    hr_graph *g = start();
+    int32_t image = add(g, &decode, add(g, &source, -1, -1, -1), -1, -1);
+    int32_t size = add(g, &slow, image, -1, -1);
+    int32_t wide = add(g, &widest, add(g, &single, image, -1, -1), -1, size);
+    CHECK(finish(g, "infer", add(g, &slow, add(g, &widest, wide, -1, -1), image, -1)));
 }
 
 TEST(ordered_nodes_cut_stages)

@@ -163,6 +163,13 @@ TEST(bad_tables_are_refused)
     def.out_count = -1;
     CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "outputs"));
     def = table(none);
+    def.infer_batch = run_nothing;
+    CHECK_OK(hr_op_def_check(&def, &error), error);
+    def.run_batch = run_nothing;
+    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "no use"));
+    def.run_cpu = NULL;
+    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "a sample"));
+    def = table(none);
     def.lower_rank = HR_LOWER_RANK_POINT;
     CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "lower_rank"));
 }
