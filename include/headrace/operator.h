@@ -144,6 +144,10 @@ typedef struct hr_op_call {
     void *memo;                       /* infer may leave something from the arena for run */
     hr_task *task;                    /* for hr_task_warn */
     const struct hr_kernels *kernels; /* the pixel loops of this CPU level: kernels/kernels.h */
+    /* Samples of this call: 1 unless the operator takes COLUMNS. `in` and `out` describe the first
+     * one; the others are alike and follow it in memory, hr_tensor_bytes apart. */
+    int32_t count;
+    const hr_rng *rngs; /* RANDOM: of each of the `count` samples; rng is the first */
 } hr_op_call;
 
 /* Records damage that does not stop the sample. Fails (CORRUPT) if the pipeline is strict. */
@@ -188,10 +192,13 @@ enum {
     HR_OP_ORDERED = 1 << 6,    /* must see iterations in order, one at a time */
     HR_OP_HIDDEN = 1 << 7,     /* not listed in fn and ops */
     HR_OP_DEPRECATED = 1 << 8,
-    HR_OP_CHEAP = 1 << 9,      /* dearer to call than to run: called with many samples at once */
+    HR_OP_CHEAP = 1 << 9,      /* worth no task of its own: the whole batch goes in one */
     HR_OP_TO_DEVICE = 1 << 10, /* output 0 is input 0 in the device's memory ... */
     HR_OP_TO_HOST = 1 << 11,   /* ... and back; the executor does both */
-    HR_OP_ANYWHERE = 1 << 12   /* reads no elements: its inputs may lie on any device */
+    HR_OP_ANYWHERE = 1 << 12,  /* reads no elements: its inputs may lie on any device */
+    /* infer and run_cpu take calls of several samples that differ in nothing but their elements and
+     * random numbers (hr_op_call.count); nothing that infer says may depend on those. */
+    HR_OP_COLUMNS = 1 << 14
 };
 
 /* Where an operator stands in an image program; a chain only goes forward (WINDOW fits anywhere).
@@ -251,8 +258,8 @@ typedef struct hr_op_def {
      * and run_cpu. */
     hr_status (*lower)(hr_op_call *c, hr_image_program *program, hr_error *error);
     hr_lower_rank lower_rank;
-    /* The work, on a group of `n` samples (1 unless CHEAP). Optional where `lower` covers every
-     * input. When a group fails the executor calls again sample by sample. */
+    /* The work of `n` calls. Optional where `lower` covers every input. When a call of several
+     * samples fails, the executor calls again sample by sample. */
     hr_status (*run_cpu)(hr_op_call *calls, int32_t n, hr_error *error);
     /* Operators whose meaning is the batch: describes and computes the outputs of all samples of
      * the iteration; their memory comes from the arena (or views of inputs' buffers). */

@@ -204,7 +204,7 @@ static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_n
     for (int32_t k = 0; k < step->count; k++) {
         *at = nodes[k] = step_node(g, step, k);
         g->tasks[p->i].node = nodes[k];
-        HR_TRY(hr__call_build(g, nodes[k], p->i, k > 0, &calls[k], error));
+        HR_TRY(hr__call_build(g, nodes[k], p->i, 1, k > 0, &calls[k], error));
     }
     g->tasks[p->i].node = nodes[0];
     hr_chain chain = {.nodes = nodes, .calls = calls, .count = step->count};

@@ -202,30 +202,31 @@ struct hr_task {
 
 /* ---- running nodes (stage.c, chain.c): no lock held ---- */
 
+/* A value of the samples of a group. As long as they differ in nothing but their elements and
+ * follow one another in memory, they are described once. */
+typedef struct hr_column {
+    hr_tensor like;    /* as the group's first sample would be; ndim < 0: no sample came yet */
+    size_t bytes;      /* from a sample to the next */
+    hr_tensor *each;   /* or NULL: every sample by itself; ndim < 0: it is not there */
+    char *room;        /* or NULL: memory for all samples, ... */
+    size_t room_bytes; /* ... that have so many bytes */
+} hr_column;
+
 typedef struct hr_group { /* samples that go through a stage together */
     hr_pipeline *pipeline;
     hr_worker *worker;
     hr_iteration *iteration;
     int32_t first, count;
-    hr_tensor *values; /* plan->value_count x count */
+    hr_column *values; /* plan->value_count */
     hr_task *tasks;    /* a sample */
     hr_arena *arena;
     struct hr_held *held; /* buffers that live until the group is released */
 } hr_group;
 
-/* Takes over one reference until hr__group_release; on failure gives it up at once. */
-hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error);
-void hr__group_release(hr_group *g);
-/* Hands a value of the group's i-th sample to whoever uses it: this stage, later ones, an output.
- */
-hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, const hr_tensor *t, hr_error *error);
-
-/* Fills in the call of a node for the group's i-th sample. `inside`: input 0 is made within its
- * chain. */
-hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
-                         hr_error *error);
-/* Where a value that later stages use stands for the group's i-th sample. */
-hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i);
+/* Fills in the call of a node for `n` samples of the group from the i-th on. `inside`: input 0 is
+ * made within its chain. */
+hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
+                         hr_op_call *c, hr_error *error);
 /* Runs a stage for the group. Failures are in the samples' status. */
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
 /* Runs one chain or node for one sample; used by stages and by hr_op_invoke. */
@@ -285,12 +286,31 @@ hr_status hr__source_fed(const hr_source *s, hr_batch *const *batches, int32_t s
                          hr_tensor *out, hr_error *error);
 void hr__fed_free(hr_fed *fed);
 
-/* ---- gathering outputs (gather.c) ---- */
+/* ---- values of a stage (values.c); samples i .. i + n - 1 of the group are one behind the other
+ * in memory, and a tensor describes the first of them ---- */
+hr_status hr__value_memory(hr_group *g, int32_t value, int32_t i, int32_t n, hr_tensor *t,
+                           hr_error *error);
+/* Hands values to whoever uses them: this stage, later ones, an output. */
+hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, int32_t n, const hr_tensor *t,
+                        hr_error *error);
+/* Made in this stage, or kept from an older one. */
+hr_tensor hr__value_get(const hr_group *g, int32_t value, int32_t i);
+/* The i-th sample gets none: value_get then says ndim < 0. */
+hr_status hr__value_none(hr_group *g, int32_t value, int32_t i, hr_error *error);
+/* Whether value_get of any sample describes all behind it. */
+bool hr__value_is_column(const hr_group *g, int32_t value);
+/* Where a value that later stages use stands for the group's i-th sample. */
+hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i);
+/* Takes over one reference until hr__group_release; on failure gives it up at once. */
+hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error);
+void hr__group_release(hr_group *g);
+
+/* ---- gathering outputs (gather.c): of `n` samples, described as above ---- */
 hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
-                            hr_tensor *t, hr_error *error);
-/* The value of a sample is there: keeps it (a reference, or a copy when it lies in the arena). */
+                            int32_t n, hr_tensor *t, hr_error *error);
+/* Values are there: keeps them (references, or copies when they lie in the arena). */
 hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
-                         const hr_tensor *t, hr_error *error);
+                         int32_t n, const hr_tensor *t, hr_error *error);
 
 /* ---- errors (bad.c) ---- */
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message);

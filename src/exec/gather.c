@@ -27,35 +27,35 @@ static hr_status decide(hr_pipeline *p, const hr_iteration *it, hr_gather *g, co
 }
 
 hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
-                            hr_tensor *t, hr_error *error)
+                            int32_t n, hr_tensor *t, hr_error *error)
 {
     hr_gather *g = &it->gathers[output];
-    hr_tensor *slot = &g->tensors[sample];
-    size_t bytes;
-    if (!hr_tensor_bytes(t, &bytes))
+    size_t bytes, total;
+    if (!hr_tensor_bytes(t, &bytes) || !hr_size_mul(bytes, (size_t)n, &total))
         return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
     pthread_mutex_lock(&g->lock);
     hr_status status = g->decided ? HR_STATUS_OK : decide(p, it, g, t, bytes, error);
     bool fits = status == HR_STATUS_OK && same_kind(&g->like, t);
     pthread_mutex_unlock(&g->lock);
     HR_TRY(status);
-    hr_buffer_unref(slot->buffer);
-    *slot = *t;
-    slot->buffer = NULL;
-    if (fits) {
-        slot->buffer = hr_buffer_ref(g->buffer);
-        slot->data = (char *)hr_buffer_data(g->buffer) + (size_t)sample * g->sample_bytes;
-    } else {
-        HR_TRY(hr_pool_alloc(p->pool, bytes, &slot->buffer, error));
-        slot->data = hr_buffer_data(slot->buffer);
+    if (fits)
+        t->buffer = hr_buffer_ref(g->buffer);
+    else
+        HR_TRY(hr_pool_alloc(p->pool, total, &t->buffer, error));
+    t->data = (char *)hr_buffer_data(t->buffer) + (fits ? (size_t)sample * bytes : 0);
+    for (int32_t k = 0; k < n; k++) {
+        hr_tensor *slot = &g->tensors[sample + k];
+        hr_buffer_unref(slot->buffer);
+        *slot = *t;
+        slot->data = (char *)t->data + (size_t)k * bytes;
+        if (k > 0)
+            hr_buffer_ref(t->buffer);
     }
-    t->data = slot->data;
-    t->buffer = slot->buffer;
     return HR_STATUS_OK;
 }
 
-hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
-                         const hr_tensor *t, hr_error *error)
+static hr_status put_one(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                         const hr_tensor *t, size_t bytes, hr_error *error)
 {
     hr_tensor *slot = &it->gathers[output].tensors[sample];
     if (slot->buffer && slot->data == t->data) {
@@ -71,9 +71,21 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
         return HR_STATUS_OK;
     }
     hr_tensor copy = *t;
-    size_t bytes;
-    HR_TRY(hr__gather_memory(p, it, output, sample, &copy, error));
-    if (hr_tensor_bytes(t, &bytes) && bytes > 0)
+    HR_TRY(hr__gather_memory(p, it, output, sample, 1, &copy, error));
+    if (bytes > 0)
         memcpy(copy.data, t->data, bytes);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                         int32_t n, const hr_tensor *t, hr_error *error)
+{
+    hr_tensor one = *t;
+    size_t bytes = 0;
+    hr_tensor_bytes(t, &bytes);
+    for (int32_t k = 0; k < n; k++) {
+        HR_TRY(put_one(p, it, output, sample + k, &one, bytes, error));
+        one.data = (void *)((uintptr_t)one.data + bytes);
+    }
     return HR_STATUS_OK;
 }

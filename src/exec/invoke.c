@@ -42,7 +42,9 @@ static hr_status run_node(const hr_node *node, const hr_tensor *in, int32_t in_c
                        .n_out = node->output_count,
                        .rng = rng,
                        .arena = arena,
-                       .kernels = hr_kernels_get(level)};
+                       .kernels = hr_kernels_get(level),
+                       .count = 1,
+                       .rngs = &rng};
     hr_chain chain = {.nodes = &node,
                       .calls = &call,
                       .count = 1,

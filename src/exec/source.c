@@ -116,7 +116,7 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     hr_tensor t[HR_OP_MAX_OUTPUTS];
     HR_TRY(hr__source_fed(s, g->iteration->fed[source]->batch, g->first + i, t, error));
     for (int32_t k = 0; k < s->node->output_count; k++)
-        HR_TRY(hr__value_put(g, value_of(g, s, k), i, &t[k], error));
+        HR_TRY(hr__value_put(g, value_of(g, s, k), i, 1, &t[k], error));
     return HR_STATUS_OK;
 }
 
@@ -145,7 +145,7 @@ static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss
     HR_TRY(s->reader->emit(&c, ss->place.index, &bytes, error));
     for (int32_t k = 0; k < s->node->output_count; k++) {
         out[k].source_info = g->tasks[i].info;
-        HR_TRY(hr__value_put(g, value_of(g, s, k), i, &out[k], error));
+        HR_TRY(hr__value_put(g, value_of(g, s, k), i, 1, &out[k], error));
     }
     return HR_STATUS_OK;
 }

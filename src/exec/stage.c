@@ -36,84 +36,11 @@ static bool alive(const hr_group *g, int32_t i)
     return s->status == HR_STATUS_OK && !s->skipped;
 }
 
-static hr_tensor *group_slot(const hr_group *g, int32_t value, int32_t i)
-{
-    return &g->values[(size_t)value * (size_t)g->count + (size_t)i];
-}
-
-hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i)
-{
-    size_t row = (size_t)g->pipeline->crossing_of[value];
-    return &g->iteration->crossing[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
-}
-
 /* What an INFER stage says of a node's output for the group's i-th sample. */
 static hr_tensor *inferred(const hr_group *g, const hr_node *node, int32_t output, int32_t i)
 {
     size_t row = (size_t)(g->pipeline->plan->inferred[node->index] + output);
     return &g->iteration->inferred[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
-}
-
-/* A value made in this stage lies with the group, an older one with the iteration. */
-static const hr_tensor *value_get(const hr_group *g, int32_t value, int32_t i)
-{
-    const hr_tensor *t = group_slot(g, value, i);
-    return t->shape.ndim >= 0 || g->pipeline->crossing_of[value] < 0 ? t
-                                                                     : hr__crossing(g, value, i);
-}
-
-typedef struct hr_held {
-    struct hr_held *next;
-    hr_buffer *buffer;
-} hr_held;
-
-hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error)
-{
-    hr_held *held = hr_arena_alloc(g->arena, sizeof(*held), error);
-    if (!held) {
-        hr_buffer_unref(buffer);
-        return HR_STATUS_NO_MEMORY;
-    }
-    *held = (hr_held){g->held, buffer};
-    g->held = held;
-    return HR_STATUS_OK;
-}
-
-void hr__group_release(hr_group *g)
-{
-    for (hr_held *held = g->held; held; held = held->next)
-        hr_buffer_unref(held->buffer);
-    g->held = NULL;
-}
-
-/* Keeps a value for later stages: with a reference, or a copy when it lies in the arena. */
-static hr_status value_keep(hr_group *g, int32_t value, int32_t i, const hr_tensor *t,
-                            hr_error *error)
-{
-    hr_tensor *slot = hr__crossing(g, value, i), kept = *t;
-    if (t->buffer) {
-        kept.buffer = hr_buffer_ref(t->buffer);
-    } else {
-        size_t bytes;
-        if (!hr_tensor_bytes(t, &bytes))
-            return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
-        HR_TRY(hr_pool_alloc(g->pipeline->pool, bytes, &kept.buffer, error));
-        kept.data = hr_buffer_data(kept.buffer);
-        if (bytes > 0)
-            memcpy(kept.data, t->data, bytes);
-    }
-    hr_buffer_unref(slot->buffer);
-    *slot = kept;
-    return HR_STATUS_OK;
-}
-
-hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, const hr_tensor *t, hr_error *error)
-{
-    const hr_plan_value *v = &g->pipeline->plan->values[value];
-    *group_slot(g, value, i) = *t;
-    if (v->output >= 0)
-        HR_TRY(hr__gather_put(g->pipeline, g->iteration, v->output, g->first + i, t, error));
-    return v->crosses ? value_keep(g, value, i, t, error) : HR_STATUS_OK;
 }
 
 /* What a node made; it comes from where the node's input came from. */
@@ -122,22 +49,9 @@ static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *no
 {
     for (int32_t k = 0; k < node->output_count; k++) {
         c->out[k].source_info = c->source_info;
-        HR_TRY(hr__value_put(g, value_of(g->pipeline, node, k), i, &c->out[k], error));
+        HR_TRY(hr__value_put(g, value_of(g->pipeline, node, k), i, c->count, &c->out[k], error));
     }
     return HR_STATUS_OK;
-}
-
-static hr_status value_memory(hr_group *g, int32_t value, int32_t i, hr_tensor *t, hr_error *error)
-{
-    size_t bytes;
-    if (!hr_tensor_bytes(t, &bytes))
-        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
-    if (g->pipeline->plan->values[value].output >= 0)
-        return hr__gather_memory(g->pipeline, g->iteration, g->pipeline->plan->values[value].output,
-                                 g->first + i, t, error);
-    t->data = hr_arena_alloc(g->arena, bytes, error);
-    t->buffer = NULL;
-    return t->data ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
 static hr_status step_memory(void *context, int32_t node, int32_t output, hr_tensor *t,
@@ -145,8 +59,8 @@ static hr_status step_memory(void *context, int32_t node, int32_t output, hr_ten
 {
     step_context *c = context;
     const hr_pipeline *p = c->g->pipeline;
-    return value_memory(c->g, value_of(p, plan_node(p, c->step->first + node), output), c->sample,
-                        t, error);
+    return hr__value_memory(c->g, value_of(p, plan_node(p, c->step->first + node), output),
+                            c->sample, 1, t, error);
 }
 
 /* The arguments of a node for a sample: its constants, or a copy with the per-sample ones filled
@@ -162,9 +76,9 @@ static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const v
         return HR_STATUS_NO_MEMORY;
     memcpy(args, node->args, node->def->args_size);
     for (int32_t k = 0; k < node->arg_input_count; k++) {
-        const hr_tensor *t =
-            value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
-        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, t, g->arena, error));
+        hr_tensor t =
+            hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
+        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, &t, g->arena, error));
     }
     *out = args;
     return HR_STATUS_OK;
@@ -178,26 +92,36 @@ static const char *find_info(const hr_tensor *in, size_t n_in, const char *other
     return otherwise;
 }
 
-hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, bool inside, hr_op_call *c,
-                         hr_error *error)
+static hr_rng rng_of(const hr_group *g, const hr_node *node, int32_t i)
 {
     const hr_sample *s = sample_at(g, i);
     const hr_place place =
         s->sources ? s->sources[0].place : (hr_place){g->iteration->first_sample + s->index, 0, 0};
+    return hr_rng_make(g->pipeline->node_seeds[node->index], place.index, (uint32_t)place.epoch,
+                       (uint32_t)place.repeat);
+}
+
+hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
+                         hr_op_call *c, hr_error *error)
+{
     size_t n_in = (size_t)node->input_count, n_out = (size_t)node->output_count;
-    hr_tensor *tensors = hr_arena_alloc(g->arena, (n_in + n_out + 1) * sizeof(hr_tensor), error);
+    int32_t draws = node->def->flags & HR_OP_RANDOM ? n : 0;
+    hr_tensor *tensors = hr_arena_alloc(
+        g->arena, (n_in + n_out + 1) * sizeof(hr_tensor) + (size_t)draws * sizeof(hr_rng), error);
     if (!tensors)
         return HR_STATUS_NO_MEMORY;
-    for (size_t k = 0; k < n_in; k++)
-        if (!(inside && k == 0))
-            tensors[k] = *value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
+    hr_rng *rngs = (hr_rng *)(void *)(tensors + n_in + n_out + 1);
+    for (size_t k = inside; k < n_in; k++)
+        tensors[k] = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
     memset(tensors + n_in, 0, n_out * sizeof(hr_tensor));
     if (g->pipeline->plan->inferred[node->index] >= 0)
         for (int32_t k = 0; k < node->output_count; k++)
             tensors[n_in + (size_t)k] = *inferred(g, node, k, i);
+    for (int32_t k = 0; k < draws; k++)
+        rngs[k] = rng_of(g, node, i + k);
     hr_task *task = &g->tasks[i];
     if (!inside)
-        task->info = find_info(tensors, n_in, s->info);
+        task->info = find_info(tensors, n_in, sample_at(g, i)->info);
     *c = (hr_op_call){
         .def = node->def,
         .state = g->pipeline->states[node->index],
@@ -206,12 +130,14 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, bool insid
         .out = tensors + n_in,
         .n_out = (int32_t)n_out,
         .source_info = task->info,
-        .rng = hr_rng_make(g->pipeline->node_seeds[node->index], place.index, (uint32_t)place.epoch,
-                           (uint32_t)place.repeat),
         .arena = g->arena,
         .task = task,
         .kernels = g->pipeline->kernels,
+        .count = n,
+        .rngs = draws > 0 ? rngs : NULL,
     };
+    if (draws > 0)
+        c->rng = rngs[0];
     return build_args(g, node, i, &c->args, error);
 }
 
@@ -267,7 +193,7 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     for (int32_t k = 0; k < step->count; k++) {
         *at = nodes[k] = plan_node(p, step->first + k);
         g->tasks[i].node = nodes[k];
-        HR_TRY(hr__call_build(g, nodes[k], i, k > 0, &calls[k], error));
+        HR_TRY(hr__call_build(g, nodes[k], i, 1, k > 0, &calls[k], error));
     }
     step_context context = {g, step, i};
     int64_t decode_ns = 0, start = hr_clock_ns();
@@ -309,39 +235,61 @@ static void run_source(hr_group *g, const hr_node *node)
     }
 }
 
-/* A cheap node over many samples: one call. Any failure falls back to one call a sample. */
-static bool run_grouped(hr_group *g, const hr_plan_step *step, const hr_node *node)
+/* Whether calls of the node may cover many samples: nothing in them differs but elements. */
+static bool takes_columns(const hr_group *g, const hr_plan_step *step, const hr_node *node)
 {
-    hr_error error = {0};
-    hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(*calls), &error);
-    int32_t *which = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(*which), &error);
-    int32_t n = 0;
+    bool yes = (node->def->flags & HR_OP_COLUMNS) && step->count == 1 &&
+               node->arg_input_count == 0 && g->pipeline->plan->inferred[node->index] < 0;
+    for (int32_t k = 0; yes && k < node->input_count; k++)
+        yes = hr__value_is_column(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]));
+    return yes;
+}
+
+/* How many samples from i on one call can cover: what comes from another file is named apart. */
+static int32_t run_length(const hr_group *g, int32_t i)
+{
+    int32_t end = i + 1;
+    while (end < g->count && alive(g, end) && sample_at(g, end)->info == sample_at(g, i)->info)
+        end++;
+    return end - i;
+}
+
+/* One call for samples i .. i + n - 1. */
+static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32_t n)
+{
+    hr_op_call c;
+    HR_TRY(hr__call_build(g, node, i, n, false, &c, NULL));
+    if (node->def->infer)
+        HR_TRY(node->def->infer(&c, NULL));
+    for (int32_t k = 0; k < c.n_out && !(node->def->flags & HR_OP_VIEW); k++)
+        HR_TRY(hr__value_memory(g, value_of(g->pipeline, node, k), i, n, &c.out[k], NULL));
+    HR_TRY(node->def->run_cpu(&c, 1, NULL));
+    return outputs_put(g, &c, node, i, NULL);
+}
+
+/* false: it failed for some sample, which calls of one sample will tell. */
+static bool run_columns(hr_group *g, const hr_plan_step *step, const hr_node *node, int32_t i,
+                        int32_t n)
+{
     int64_t start = hr_clock_ns();
-    if (!calls || !which)
+    if (call_columns(g, node, i, n) != HR_STATUS_OK)
         return false;
-    for (int32_t i = 0; i < g->count; i++) {
-        if (!alive(g, i))
-            continue;
-        hr_op_call *c = &calls[n];
-        if (hr__call_build(g, node, i, false, c, &error) != HR_STATUS_OK ||
-            (node->def->infer && node->def->infer(c, &error) != HR_STATUS_OK))
-            return false;
-        for (int32_t k = 0; k < c->n_out; k++)
-            if (!(node->def->flags & HR_OP_VIEW) && !c->out[k].data &&
-                value_memory(g, value_of(g->pipeline, node, k), i, &c->out[k], &error) !=
-                    HR_STATUS_OK)
-                return false;
-        which[n++] = i;
-    }
-    if (n > 0 && node->def->run_cpu(calls, n, &error) != HR_STATUS_OK)
-        return false;
-    for (int32_t j = 0; j < n; j++)
-        if (outputs_put(g, &calls[j], node, which[j], &error) != HR_STATUS_OK)
-            return false;
     int64_t end = hr_clock_ns();
     note_time(g, step->first, end - start, n);
-    note_span(g, node, 0, start, end);
+    note_span(g, node, i, start, end);
     return true;
+}
+
+static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *node, int32_t first,
+                        int32_t n)
+{
+    for (int32_t i = first; i < first + n; i++) {
+        hr_error error = {0};
+        const hr_node *at = node;
+        hr_status status = run_chain(g, step, i, &at, &error);
+        if (status != HR_STATUS_OK)
+            sample_failed(g, i, at, status, &error);
+    }
 }
 
 static void run_step(hr_group *g, const hr_plan_step *step)
@@ -351,18 +299,13 @@ static void run_step(hr_group *g, const hr_plan_step *step)
         run_source(g, node);
         return;
     }
-    bool cheap = step->count == 1 && (node->def->flags & HR_OP_CHEAP) && node->def->run_cpu &&
-                 !node->def->lower;
-    if (cheap && g->count > 1 && run_grouped(g, step, node))
-        return;
-    for (int32_t i = 0; i < g->count; i++) {
-        hr_error error = {0};
-        const hr_node *at = node;
+    bool columns = takes_columns(g, step, node);
+    for (int32_t i = 0, n; i < g->count; i += n) {
+        n = columns ? run_length(g, i) : 1;
         if (!alive(g, i))
-            continue;
-        hr_status status = run_chain(g, step, i, &at, &error);
-        if (status != HR_STATUS_OK)
-            sample_failed(g, i, at, status, &error);
+            n = 1;
+        else if (n == 1 || !run_columns(g, step, node, i, n))
+            run_samples(g, step, node, i, n);
     }
 }
 
@@ -378,7 +321,7 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
     for (int32_t i = 0; i < g->count && status == HR_STATUS_OK; i++) {
         hr_error error = {0};
         hr_status built =
-            alive(g, i) ? hr__call_build(g, node, i, false, &calls[n], &error) : HR_STATUS_OK;
+            alive(g, i) ? hr__call_build(g, node, i, 1, false, &calls[n], &error) : HR_STATUS_OK;
         if (built != HR_STATUS_OK)
             sample_failed(g, i, node, built, &error);
         n += alive(g, i);
@@ -426,15 +369,15 @@ static void prepare_step(hr_group *g, const hr_plan_step *step)
 
 static hr_status prepare(hr_group *g, hr_error *error)
 {
-    size_t cells = (size_t)g->pipeline->plan->value_count * (size_t)g->count;
-    g->values = hr_arena_alloc(g->arena, cells * sizeof(hr_tensor), error);
+    int32_t values = g->pipeline->plan->value_count;
+    g->values = hr_arena_alloc(g->arena, (size_t)values * sizeof(*g->values), error);
     g->tasks = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(hr_task), error);
     if (!g->values || !g->tasks) {
         g->tasks = NULL; /* may be there, but says nothing yet */
         return HR_STATUS_NO_MEMORY;
     }
-    for (size_t i = 0; i < cells; i++)
-        g->values[i].shape.ndim = -1; /* not made in this group */
+    for (int32_t i = 0; i < values; i++)
+        g->values[i] = (hr_column){.like.shape.ndim = -1}; /* not made in this group */
     for (int32_t i = 0; i < g->count; i++)
         g->tasks[i] = (hr_task){
             .pipeline = g->pipeline, .iteration = g->iteration, .sample = sample_at(g, i)};

@@ -99,38 +99,55 @@ static hr_status check_types(hr_math_op op, hr_dtype a, hr_dtype b, hr_error *er
     return HR_STATUS_OK;
 }
 
-/* The operands of a call, the constant being one without dimensions. */
-typedef struct operands {
+/* Of a node: the operator, and the constant as a tensor without dimensions. */
+typedef struct arithmetic_state {
     hr_math_op op;
-    hr_tensor a, b;
-    hr_dtype common, result;
+    int32_t const_side, inputs;
+    hr_tensor constant;
     union {
         int64_t i;
         double f;
-    } value; /* the constant, converted */
+    } value;
+} arithmetic_state;
+
+static hr_status arithmetic_create(const void *data, void **state, hr_error *error)
+{
+    const arithmetic_args *args = data;
+    arithmetic_state *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    s->op = op_find(args->op);
+    s->const_side = args->const_side;
+    s->inputs = is_unary(s->op) || args->const_side >= 0 ? 1 : 2;
+    hr_tensor_describe(&s->constant, (hr_dtype)args->const_type, (hr_shape){0}, NULL);
+    if (args->const_side >= 0 && hr_dtype_is_float(s->constant.dtype))
+        hr_convert(&s->value, s->constant.dtype, &args->fvalue, HR_DTYPE_FLOAT, 1);
+    else if (args->const_side >= 0)
+        hr_convert(&s->value, s->constant.dtype, &args->ivalue, HR_DTYPE_INT64, 1);
+    s->constant.data = &s->value;
+    *state = s;
+    return HR_STATUS_OK;
+}
+
+typedef struct operands {
+    hr_math_op op;
+    const hr_tensor *a, *b;
+    hr_dtype common, result;
 } operands;
 
 static hr_status operands_get(const hr_op_call *c, operands *o, hr_error *error)
 {
-    const arithmetic_args *args = c->args;
-    int32_t side = args->const_side, needed;
+    const arithmetic_state *s = c->state;
+    int32_t side = s->const_side;
 
-    o->op = op_find(args->op);
-    needed = is_unary(o->op) || side >= 0 ? 1 : 2;
-    if (c->n_in != needed || (is_unary(o->op) && side >= 0))
-        return hr_fail(error, HR_STATUS_VALUE, "\"%s\" takes %d inputs, %d were given", args->op,
-                       (int)needed, (int)c->n_in);
-    hr_tensor constant;
-    hr_tensor_describe(&constant, (hr_dtype)args->const_type, (hr_shape){0}, NULL);
-    if (side >= 0 && hr_dtype_is_float(constant.dtype))
-        hr_convert(&o->value, constant.dtype, &args->fvalue, HR_DTYPE_FLOAT, 1);
-    else if (side >= 0)
-        hr_convert(&o->value, constant.dtype, &args->ivalue, HR_DTYPE_INT64, 1);
-    constant.data = &o->value;
-    o->a = side == 0 ? constant : c->in[0];
-    o->b = is_unary(o->op) ? o->a : side == 1 ? constant : c->in[side == 0 ? 0 : 1];
-    HR_TRY(check_types(o->op, o->a.dtype, o->b.dtype, error));
-    o->common = promote(o->a.dtype, o->b.dtype);
+    o->op = s->op;
+    if (c->n_in != s->inputs || (is_unary(o->op) && side >= 0))
+        return hr_fail(error, HR_STATUS_VALUE, "\"%s\" takes %d inputs, %d were given",
+                       op_names[o->op], (int)s->inputs, (int)c->n_in);
+    o->a = side == 0 ? &s->constant : &c->in[0];
+    o->b = is_unary(o->op) ? o->a : side == 1 ? &s->constant : &c->in[side == 0 ? 0 : 1];
+    HR_TRY(check_types(o->op, o->a->dtype, o->b->dtype, error));
+    o->common = promote(o->a->dtype, o->b->dtype);
     if (is_function(o->op) && !hr_dtype_is_float(o->common))
         o->common = HR_DTYPE_FLOAT;
     o->result = is_comparison(o->op) ? HR_DTYPE_BOOL : o->common;
@@ -177,8 +194,8 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
     operands o;
 
     HR_TRY(operands_get(c, &o, error));
-    HR_TRY(broadcast(&o.a.shape, &o.b.shape, &shape, error));
-    HR_TRY(join_layouts(&o.a, &o.b, &layout, error));
+    HR_TRY(broadcast(&o.a->shape, &o.b->shape, &shape, error));
+    HR_TRY(join_layouts(o.a, o.b, &layout, error));
     hr_tensor_describe(&c->out[0], o.result, shape,
                        strlen(layout) == (size_t)shape.ndim ? layout : NULL);
     return HR_STATUS_OK;
@@ -212,6 +229,13 @@ typedef struct side {
     _Alignas(8) uint8_t space[HR_MATH_RUN * 8];
 } side;
 
+static void side_init(side *s, const hr_tensor *tensor, int step)
+{
+    s->tensor = tensor;
+    s->step = step;
+    s->repeated = NULL;
+}
+
 static const void *side_load(side *s, hr_dtype type, const uint8_t *src, size_t i, size_t n)
 {
     if (!s->step && s->repeated)
@@ -226,7 +250,7 @@ static const void *side_load(side *s, hr_dtype type, const uint8_t *src, size_t 
 /* The type that elements are computed in, where it is not the one that both operands become. */
 static hr_dtype computing_type(const operands *o)
 {
-    bool exact = (o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->a.dtype != o->b.dtype;
+    bool exact = (o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->a->dtype != o->b->dtype;
 
     /* Integers keep all their digits there. */
     return exact && o->common == HR_DTYPE_FLOAT ? HR_DTYPE_FLOAT64 : o->common;
@@ -235,7 +259,7 @@ static hr_dtype computing_type(const operands *o)
 static bool compares_mixed(const operands *o)
 {
     return is_comparison(o->op) && o->common == HR_DTYPE_INT64 &&
-           (o->a.dtype == HR_DTYPE_UINT64) != (o->b.dtype == HR_DTYPE_UINT64);
+           (o->a->dtype == HR_DTYPE_UINT64) != (o->b->dtype == HR_DTYPE_UINT64);
 }
 
 static void run_mixed(const operands *o, uint8_t *out, const void *a, const void *b, size_t n)
@@ -245,7 +269,7 @@ static void run_mixed(const operands *o, uint8_t *out, const void *a, const void
         [HR_MATH_OP_LT] = HR_MATH_OP_GT, [HR_MATH_OP_LE] = HR_MATH_OP_GE,
         [HR_MATH_OP_GT] = HR_MATH_OP_LT, [HR_MATH_OP_GE] = HR_MATH_OP_LE};
 
-    if (o->b.dtype == HR_DTYPE_UINT64)
+    if (o->b->dtype == HR_DTYPE_UINT64)
         hr__math_compare_mixed(o->op, out, a, b, n);
     else
         hr__math_compare_mixed(turned[o->op], out, b, a, n);
@@ -254,10 +278,12 @@ static void run_mixed(const operands *o, uint8_t *out, const void *a, const void
 static hr_status run_row(const operands *o, uint8_t *out, const uint8_t *a, int step_a,
                          const uint8_t *b, int step_b, size_t n, hr_error *error)
 {
-    side left = {.tensor = &o->a, .step = step_a}, right = {.tensor = &o->b, .step = step_b};
+    side left, right; /* their space is not worth zeroing */
     size_t size = hr_dtype_size(o->result);
     hr_dtype type = computing_type(o);
 
+    side_init(&left, o->a, step_a);
+    side_init(&right, o->b, step_b);
     for (size_t i = 0; i < n; i += HR_MATH_RUN, out += HR_MATH_RUN * size) {
         size_t count = HR_MIN(n - i, HR_MATH_RUN);
         const void *x = side_load(&left, type, a, i, count);
@@ -305,28 +331,54 @@ static hr_status run_dim(const operands *o, const hr_shape *shape, int32_t d, ui
     return HR_STATUS_OK;
 }
 
-static hr_status arithmetic_one(hr_op_call *c, hr_error *error)
+static hr_status run_sample(const operands *o, const hr_shape *shape, uint8_t *out,
+                            const uint8_t *a, const uint8_t *b, hr_error *error)
 {
     size_t sa[HR_MAX_NDIM], sb[HR_MAX_NDIM], count = 0, na = 0, nb = 0;
-    const hr_shape *shape = &c->out[0].shape;
-    uint8_t *out = c->out[0].data;
+
+    hr_shape_volume(shape, &count);
+    hr_shape_volume(&o->a->shape, &na);
+    hr_shape_volume(&o->b->shape, &nb);
+    if ((na == count || na == 1) && (nb == count || nb == 1))
+        return run_row(o, out, a, na != 1, b, nb != 1, count, error);
+    strides(o->a, shape, sa);
+    strides(o->b, shape, sb);
+    return run_dim(o, shape, 0, &out, a, sa, b, sb, error);
+}
+
+/* Bytes from a sample to the next; a constant is there once. */
+static size_t sample_bytes(const hr_op_call *c, const hr_tensor *t)
+{
+    size_t bytes = 0;
+
+    hr_tensor_bytes(t, &bytes);
+    return t == &((const arithmetic_state *)c->state)->constant ? 0 : bytes;
+}
+
+static hr_status arithmetic_call(hr_op_call *c, hr_error *error)
+{
     operands o;
 
     HR_TRY(operands_get(c, &o, error));
-    hr_shape_volume(shape, &count);
-    hr_shape_volume(&o.a.shape, &na);
-    hr_shape_volume(&o.b.shape, &nb);
-    if ((na == count || na == 1) && (nb == count || nb == 1))
-        return run_row(&o, out, o.a.data, na != 1, o.b.data, nb != 1, count, error);
-    strides(&o.a, shape, sa);
-    strides(&o.b, shape, sb);
-    return run_dim(&o, shape, 0, &out, o.a.data, sa, o.b.data, sb, error);
+    size_t na = sample_bytes(c, o.a), nb = sample_bytes(c, o.b), n = sample_bytes(c, &c->out[0]);
+    uint8_t *out = c->out[0].data;
+    const uint8_t *a = o.a->data, *b = o.b->data;
+    bool flat_a = na == 0 || hr_shape_equal(&o.a->shape, &c->out[0].shape);
+    bool flat_b = nb == 0 || hr_shape_equal(&o.b->shape, &c->out[0].shape);
+    if (n == 0)
+        return HR_STATUS_OK;
+    if (flat_a && flat_b) /* all samples are one row */
+        return run_row(&o, out, a, na > 0, b, nb > 0,
+                       (size_t)c->count * (n / hr_dtype_size(o.result)), error);
+    for (int32_t i = 0; i < c->count; i++, out += n, a += na, b += nb)
+        HR_TRY(run_sample(&o, &c->out[0].shape, out, a, b, error));
+    return HR_STATUS_OK;
 }
 
 static hr_status arithmetic_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++)
-        HR_TRY(arithmetic_one(&calls[i], error));
+        HR_TRY(arithmetic_call(&calls[i], error));
     return HR_STATUS_OK;
 }
 
@@ -337,7 +389,7 @@ const hr_op_def hr_op_arithmetic = {
            "constant. Integers wrap; integer division truncates towards zero; `/` and functions on "
            "integers give FLOAT; comparisons give BOOL and compare by value.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = arithmetic_arg_defs,
     .args_size = sizeof(arithmetic_args),
     .in = {{.name = "left"}, {.name = "right"}},
@@ -345,6 +397,8 @@ const hr_op_def hr_op_arithmetic = {
     .in_max = 2,
     .out = {{"output"}},
     .out_count = 1,
+    .create = arithmetic_create,
+    .destroy = hr_free,
     .infer = arithmetic_infer,
     .run_cpu = arithmetic_run,
 };

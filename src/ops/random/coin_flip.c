@@ -36,7 +36,7 @@ static hr_status coin_flip_infer(hr_op_call *c, hr_error *error)
     return hr__draw_describe(c, args->shape, (hr_dtype)dtype, error);
 }
 
-static void draw(hr_op_call *c)
+static void draw(const hr_op_call *c, uint8_t *to)
 {
     double below = (double)((const coin_flip_args *)c->args)->probability * 0x1p32;
     size_t count = 0;
@@ -48,9 +48,9 @@ static void draw(hr_op_call *c)
             hr__draw_block(c, k / 4, bits);
         bool one = (double)bits[k % 4] < below;
         if (c->out[0].dtype == HR_DTYPE_INT32)
-            ((int32_t *)c->out[0].data)[k] = one;
+            ((int32_t *)(void *)to)[k] = one;
         else
-            ((uint8_t *)c->out[0].data)[k] = one;
+            to[k] = one;
     }
 }
 
@@ -58,7 +58,7 @@ static hr_status coin_flip_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++)
-        draw(&calls[i]);
+        hr__draw_samples(&calls[i], draw);
     return HR_STATUS_OK;
 }
 
@@ -72,7 +72,7 @@ const hr_op_def hr_op_random_coin_flip = {
         "input, whose shape is taken, says more.",
     .aliases = coin_flip_aliases,
     .devices = "cpu|gpu",
-    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = coin_flip_arg_defs,
     .args_size = sizeof(coin_flip_args),
     .in = {{.name = "shape_like"}},

@@ -34,3 +34,14 @@ void hr__draw_block(const hr_op_call *c, uint64_t block, uint32_t bits[4])
 
     hr_philox(c->rng.key, counter, bits);
 }
+
+void hr__draw_samples(hr_op_call *c, void (*draw)(const hr_op_call *c, uint8_t *to))
+{
+    size_t bytes = 0;
+
+    hr_tensor_bytes(&c->out[0], &bytes);
+    for (int32_t i = 0; i < c->count; i++) {
+        c->rng = c->rngs[i];
+        draw(c, (uint8_t *)c->out[0].data + (size_t)i * bytes);
+    }
+}

@@ -17,5 +17,7 @@ hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_err
 
 /* Draws 4 * block .. 4 * block + 3 of the call's generator. */
 void hr__draw_block(const hr_op_call *c, uint64_t block, uint32_t bits[4]);
+/* Calls `draw` for every sample of the call, with c->rng its own, to write output 0 at `to`. */
+void hr__draw_samples(hr_op_call *c, void (*draw)(const hr_op_call *c, uint8_t *to));
 
 #endif

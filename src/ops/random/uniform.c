@@ -90,10 +90,10 @@ static void draw_values(const hr_op_call *c, size_t first, size_t n, float *v)
         v[i] = values.v[hr_rng_below(&c->rng, 2 * (first + i), values.n)];
 }
 
-static void draw(hr_op_call *c)
+static void draw(const hr_op_call *c, uint8_t *to)
 {
     const uniform_args *a = c->args;
-    hr_tensor *out = &c->out[0];
+    const hr_tensor *out = &c->out[0];
     size_t count = 0, size = hr_dtype_size(out->dtype);
     bool single = a->values.v || out->dtype == HR_DTYPE_FLOAT;
     union {
@@ -110,8 +110,7 @@ static void draw(hr_op_call *c)
             draw_floats(c, k, n, v.f);
         else
             draw_doubles(c, k, n, v.d);
-        hr_convert((uint8_t *)out->data + k * size, out->dtype, &v,
-                   single ? HR_DTYPE_FLOAT : HR_DTYPE_FLOAT64, n);
+        hr_convert(to + k * size, out->dtype, &v, single ? HR_DTYPE_FLOAT : HR_DTYPE_FLOAT64, n);
     }
 }
 
@@ -119,7 +118,7 @@ static hr_status uniform_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++)
-        draw(&calls[i]);
+        hr__draw_samples(&calls[i], draw);
     return HR_STATUS_OK;
 }
 
@@ -132,7 +131,7 @@ const hr_op_def hr_op_random_uniform = {
            "unless `shape` or an input, whose shape is taken, says more.",
     .aliases = uniform_aliases,
     .devices = "cpu|gpu",
-    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = uniform_arg_defs,
     .args_size = sizeof(uniform_args),
     .in = {{.name = "shape_like"}},
