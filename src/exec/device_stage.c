@@ -145,8 +145,8 @@ static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
             size_t row = (size_t)p->crossing_of[v] * (size_t)it->size;
             const hr_sample *s = &it->samples[i];
             if (s->status == HR_STATUS_OK && !s->skipped)
-                HR_TRY(
-                    hr__gather_put(p, it, value->output, i, 1, &it->crossing[row + (size_t)i], error));
+                HR_TRY(hr__gather_put(p, it, value->output, i, 1, &it->crossing[row + (size_t)i],
+                                      error));
         }
     }
     return HR_STATUS_OK;
