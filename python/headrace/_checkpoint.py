@@ -26,7 +26,7 @@ def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
         The state, and None in the second place for a checkpoint of a pipeline alone.
 
     Raises:
-        ValueError: the checkpoint is damaged.
+        RuntimeError: the checkpoint is damaged.
         TypeError: it is no bytes.
     """
     if not isinstance(checkpoint, (bytes, bytearray, memoryview, str)):
@@ -37,18 +37,18 @@ def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
     if not data.startswith(_MAGIC):
         return data, None
     if len(data) < _HEADER:
-        raise ValueError("The checkpoint is cut off.")
+        raise RuntimeError("The checkpoint is cut off.")
     (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
     if length > len(data) - _HEADER:
-        raise ValueError("The checkpoint is cut off.")
+        raise RuntimeError("The checkpoint is cut off.")
     try:
         extra = json.loads(data[_HEADER : _HEADER + length])
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"The checkpoint is damaged: {error}") from None
+        raise RuntimeError(f"The checkpoint is damaged: {error}") from None
     if not isinstance(extra, dict):
-        raise ValueError("The checkpoint is damaged: its header is no object.")
+        raise RuntimeError("The checkpoint is damaged: its header is no object.")
     for name in ("epoch_idx", "iter"):
         value = extra.get(name, 0)
         if type(value) is not int or not 0 <= value < 2**62:
-            raise ValueError(f"The checkpoint is damaged: {name} is {value!r}.")
+            raise RuntimeError(f"The checkpoint is damaged: {name} is {value!r}.")
     return data[_HEADER + length :], extra

@@ -364,7 +364,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, place)
         made = instance.nodes()
         results.append([node.gpu() for node in made] if lone else made)
-    if not several:
+    if len(results) == 1:  # a list of one, too
         return _unwrap(results[0])
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):
         return [nodes_of_set[0] for nodes_of_set in results]
@@ -379,7 +379,8 @@ def _unwrap(nodes: list[DataNode]) -> Any:
 
 # ---- constants ----
 
-_LOSSY = {"float64": types.FLOAT, "int64": types.INT32}
+_LOSSY = {"float64": types.FLOAT, "int64": types.INT32, "uint64": types.UINT32}
+_RANGES = {types.INT32: (-(2**31), 2**31 - 1), types.UINT32: (0, 2**32 - 1)}
 
 
 def constant(
@@ -393,14 +394,19 @@ def constant(
     """A node that gives `value` (number, list of numbers, array) to every sample.
 
     Raises:
-        TypeError: the value is not numeric.
+        TypeError: the value is not numeric, or the type is none of elements.
+        RuntimeError: the values do not fill the shape.
+        OverflowError: an integer does not fit into the 32 bits that it gets without `dtype`.
     """
     check_device(device, "Constant")
     if isinstance(value, types.ScalarConstant):
         dtype = value.dtype if dtype is None else dtype
         value = value.value
     flat, own_shape, own_dtype = _flatten(value)
-    dtype = types.DALIDataType(own_dtype if dtype is None else dtype)
+    low, high = _RANGES.get(own_dtype, (None, None)) if dtype is None else (None, None)
+    if low is not None and high is not None and flat and not low <= min(flat) <= max(flat) <= high:
+        raise OverflowError(f"{value} does not fit into {own_dtype.name}: give a dtype.")
+    dtype = types.element_type(own_dtype if dtype is None else dtype)
     if shape is None:
         shape = own_shape
     elif isinstance(shape, int):
@@ -410,9 +416,10 @@ def constant(
     for extent in args["shape"]:
         volume *= extent
     if len(flat) != volume and len(flat) != 1:
-        raise ValueError(f"{len(flat)} values do not fill a tensor of shape {list(shape)}.")
-    if dtype in (types.FLOAT, types.FLOAT16, types.FLOAT64):
-        args["fdata"] = [float(v) for v in flat]
+        raise RuntimeError(f"{len(flat)} values do not fill a tensor of shape {list(shape)}.")
+    floats = dtype in (types.FLOAT, types.FLOAT16, types.FLOAT64)
+    if floats or any(isinstance(v, float) for v in flat):
+        args["fdata"] = [float(v) for v in flat]  # the operator rounds
     else:
         args["idata"] = [int(v) for v in flat]
     if layout:
@@ -433,12 +440,15 @@ def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
     if isinstance(value, (list, tuple)) and all(isinstance(v, (bool, int, float)) for v in value):
         if value and all(isinstance(v, bool) for v in value):
             return list(value), [len(value)], types.BOOL
-        if any(isinstance(v, float) for v in value):
+        if not value or any(isinstance(v, float) for v in value):
             return list(value), [len(value)], types.FLOAT
         return list(value), [len(value)], types.INT32
     import numpy
 
-    array = numpy.asarray(value)
+    try:
+        array = numpy.asarray(value)
+    except ValueError:
+        raise TypeError("A constant cannot be made from lists of different lengths.") from None
     name = array.dtype.name
     if array.dtype.kind not in "biuf":
         raise TypeError(f"A constant cannot be made from a {type(value).__name__}.")

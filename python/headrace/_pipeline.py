@@ -14,6 +14,7 @@ from typing import Any
 
 from headrace import _core, _graph, _pipeline_args
 from headrace import tensors as _tensors  # noqa: F401 - tells _core which classes to make
+from headrace._output_memory import OutputMemory
 from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 from headrace._pipeline_facts import PipelineFacts
 from headrace._pipeline_outputs import output_node, used_outputs, warn_unused
@@ -33,9 +34,10 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         seed: of all random numbers; None draws one at random (or takes the checkpoint's).
         exec_pipelined, exec_async: False keeps one iteration in flight only.
         prefetch_queue_depth: iterations in flight; or ``{"cpu_size": a, "gpu_size": b}``.
-        bytes_per_sample, max_streams, default_cuda_stream_priority, enable_memory_stats, stream_policy,
-            concurrency, exec_dynamic, py_num_workers, py_start_method, py_callback_pickler: accepted and
-            checked; they change nothing here.
+        bytes_per_sample, max_streams, default_cuda_stream_priority, stream_policy, concurrency, exec_dynamic,
+            py_num_workers, py_start_method, py_callback_pickler: accepted and checked; they change nothing
+            here.
+        enable_memory_stats: `executor_statistics` is going to be called.
         set_affinity: pin the workers: HEADRACE_AFFINITY_MASK or DALI_AFFINITY_MASK says to which CPUs.
         enable_checkpointing: `checkpoint()` is going to be called.
         checkpoint: what `checkpoint()` gave: the pipeline goes on there.
@@ -165,6 +167,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         # running
         self._lock = threading.RLock()  # guards building and what follows; run() holds it
         self._core: Any = None
+        self._memory: OutputMemory | None = None
         self._pid = 0
         self._sources: list[Any] = []
         self._inputs: dict[str, Any] = {}  # sources by name
@@ -287,6 +290,8 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             raise ValueError("The pipeline has no batch_size.")
         self._complete_graph()
         self._declare_checks()
+        if self._enable_memory_stats:
+            self._memory = OutputMemory(self._nodes or [])
         device = self._find_device()
         for source in self._sources:
             source.device_id = max(device, 0) if source.device == "gpu" else -1

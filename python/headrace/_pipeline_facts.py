@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from headrace import _graph, _pipeline_args, types
+from headrace._output_memory import OutputMemory
 from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 
 
@@ -35,6 +36,7 @@ class PipelineFacts:
     _output_ndim: Any
     _output_count: int
     _core: Any
+    _memory: OutputMemory | None
     _restored: bool
     _readers: dict[str, int]
 
@@ -186,10 +188,14 @@ class PipelineFacts:
             return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}
         return self.reader_meta(name)["epoch_size_padded"]
 
-    def executor_statistics(self) -> dict[str, Any]:
-        """Empty, as with DALI's dynamic executor: see `stats`."""
+    def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
+        """Memory of outputs in bytes, if `enable_memory_stats` was given, by "CPU_name" or "GPU_name" of the operator
+        that makes them, with an entry an output: `real_memory_size` of the largest batch so far,
+        `max_real_memory_size` of the largest sample, and both again as `reserved_memory_size` and
+        `max_reserved_memory_size`. What stays inside the pipeline has no batch of its own; see also `stats`.
+        """
         self.build()
-        return {}
+        return self._memory.by_operator() if self._memory is not None else {}
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
         """Sizes of shared memory: there is none."""

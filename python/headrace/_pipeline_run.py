@@ -90,6 +90,7 @@ class PipelineRun(PipelineFacts):
         return (
             self._api_type is PipelineAPIType.BASIC
             and self._checks is None
+            and self._memory is None
             and not self._sources
             and getattr(self.run, "__func__", None) is PipelineRun.run
             and getattr(self.iter_setup, "__func__", None) is PipelineRun.iter_setup
@@ -188,6 +189,8 @@ class PipelineRun(PipelineFacts):
         outputs.slots = slots
         if self._checks is not None:
             self._check_outputs(outputs)
+        if self._memory is not None:
+            self._memory.add(outputs)
         return outputs
 
     def _check_outputs(self, outputs: Outputs) -> None:

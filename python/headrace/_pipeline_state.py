@@ -32,10 +32,10 @@ class PipelineState(PipelineFacts):
             filename: also write it to this file.
 
         Raises:
-            ValueError: the pipeline was made without `enable_checkpointing`.
+            RuntimeError: the pipeline was made without `enable_checkpointing`.
         """
         if not self._enable_checkpointing:
-            raise ValueError(
+            raise RuntimeError(
                 "Cannot save the checkpoint: the pipeline was made without `enable_checkpointing=True`."
             )
         self.build()
@@ -58,7 +58,7 @@ class PipelineState(PipelineFacts):
             self._restored_extra = extra
             state, extra = _checkpoint.unwrap(state)
         if extra is None or not {"epoch_idx", "iter"} <= extra.keys():
-            raise ValueError("The checkpoint is not one of Pipeline.checkpoint().")
+            raise RuntimeError("The checkpoint is not one of Pipeline.checkpoint().")
         self._engine_state = state
         self._epoch_idx = self._consumer_epoch_idx = int(extra["epoch_idx"])
         self._consumer_iter = int(extra["iter"])
@@ -101,6 +101,7 @@ class PipelineState(PipelineFacts):
 
         Raises:
             ValueError: both or neither of the two sources.
+            TypeError: no bytes and no string.
             RuntimeError: not a serialized pipeline.
         """
         if (serialized_pipeline is None) == (filename is None):
@@ -110,11 +111,28 @@ class PipelineState(PipelineFacts):
             )
         if filename is not None:
             serialized_pipeline = Path(filename).read_bytes()
-        pipeline = _serialize.from_bytes(cls, serialized_pipeline, kwargs)
+        definition = _serialize.Definition(serialized_pipeline)
+        pipeline = cls(**{**definition.params, **kwargs})
+        definition.give_to(pipeline)
         pipeline.build()
         return pipeline
 
-    deserialize_and_build = deserialize
+    def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
+        """Gives this pipeline, which has no graph of its own, the graph that `serialize` gave, and builds it. Batch
+        size, threads, device and seed come from the bytes only where the constructor was not told.
+
+        Raises:
+            TypeError: no bytes and no string.
+            RuntimeError: not a serialized pipeline; this one is built already.
+        """
+        if self._core is not None:
+            raise RuntimeError("The pipeline is built: it cannot take another graph.")
+        definition = _serialize.Definition(serialized_pipeline)
+        for own in ("max_batch_size", "num_threads", "device_id", "seed"):
+            if getattr(self, f"_{own}") is None:
+                setattr(self, f"_{own}", definition.params.get(own.removeprefix("max_")))
+        definition.give_to(self)
+        self.build()
 
     def save_graph_to_dot_file(
         self,

@@ -47,35 +47,48 @@ def _parameters(pipeline: Any) -> dict[str, Any]:
     }
 
 
-def from_bytes(cls: Any, text: Any, kwargs: dict[str, Any]) -> Any:
-    """A pipeline that is not built yet. The text is hostile: any bytes give a pipeline or an error.
+class Definition:
+    """What `to_bytes` stored. The text is hostile: any bytes give a definition or an error.
 
     Raises:
+        TypeError: no bytes and no string.
         RuntimeError: not a serialized pipeline.
     """
-    try:
-        stored = json.loads(text)
-        if stored["headrace"] != _FORMAT:
-            raise ValueError("unknown version")
-        params = {**stored["params"], **kwargs}
-        graph = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
-        readers = {str(name): int(node) for name, node in stored["readers"].items()}
-        inputs = {str(name): int(node) for name, node in stored["inputs"].items()}
-        on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
-        outputs, sinks = int(stored["outputs"]), int(stored["sinks"])
-    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, RuntimeError) as error:
-        raise RuntimeError(f"Not a serialized pipeline: {error}") from error
-    if outputs < 1 or not 0 <= sinks <= 1024:
-        raise RuntimeError("Not a serialized pipeline: it has no outputs.")
-    pipeline = cls(**params)
-    pipeline._graph = _graph.Graph(graph)
-    pipeline._output_count = outputs
-    pipeline._nodes = []
-    pipeline._sinks = [DataNode("sink")] * sinks
-    pipeline._readers = readers
-    for name, node in inputs.items():
-        _add_input(pipeline, name, node, "gpu" if name in on_gpu else "cpu")
-    return pipeline
+
+    def __init__(self, text: Any) -> None:
+        if not isinstance(text, (bytes, bytearray, str)):
+            raise TypeError(f"A serialized pipeline is bytes, not {type(text).__name__}.")
+        try:
+            stored = json.loads(text)
+            if stored["headrace"] != _FORMAT:
+                raise ValueError("unknown version")
+            self.params = dict(stored["params"])
+            self._graph = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
+            self._readers = {str(name): int(node) for name, node in stored["readers"].items()}
+            self._inputs = {str(name): int(node) for name, node in stored["inputs"].items()}
+            self._on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
+            self._outputs, self._sinks = int(stored["outputs"]), int(stored["sinks"])
+        except (
+            KeyError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            RecursionError,
+            RuntimeError,
+        ) as error:
+            raise RuntimeError(f"Not a serialized pipeline: {error}") from error
+        if self._outputs < 1 or not 0 <= self._sinks <= 1024:
+            raise RuntimeError("Not a serialized pipeline: it has no outputs.")
+
+    def give_to(self, pipeline: Any) -> None:
+        """Makes this the graph of a pipeline that is not built yet, in place of its own."""
+        pipeline._graph = _graph.Graph(self._graph)
+        pipeline._output_count = self._outputs
+        pipeline._nodes = []
+        pipeline._sinks = [DataNode("sink")] * self._sinks
+        pipeline._readers = self._readers
+        for name, node in self._inputs.items():
+            _add_input(pipeline, name, node, "gpu" if name in self._on_gpu else "cpu")
 
 
 def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:

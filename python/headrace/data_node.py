@@ -100,28 +100,40 @@ class DataNode:
         return _graph.transfer("_to_cpu", self)
 
     def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """Shapes of the samples, INT64 unless `dtype` says otherwise."""
-        node = _hidden("_shape", "shape()", self, dtype=dtype, device="cpu")
-        return node.gpu() if device == "gpu" else node
+        """Shapes of the samples: one number a dimension, INT64 unless `dtype` says otherwise.
+
+        Raises:
+            ValueError: no such device.
+            RuntimeError: the device is neither "cpu" nor "gpu".
+        """
+        return _placed(_hidden("_shape", "shape()", self, dtype=dtype, device="cpu"), device)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """`"source_info"` or `"layout"` of the samples, as UINT8 tensors."""
+        """`"source_info"` or `"layout"` of the samples, as UINT8 tensors.
+
+        Raises:
+            ValueError: no such device.
+            RuntimeError: no such property; the device is neither "cpu" nor "gpu".
+        """
         node = _hidden("get_property", "property()", self, key=key, device="cpu")
-        return node.gpu() if device == "gpu" else node
+        return _placed(node, device)
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
         """Where the samples came from, as UINT8 tensors."""
         return self.property("source_info", device=device)
 
     def __getitem__(self, subscript: Any) -> DataNode:
-        for index in subscript if isinstance(subscript, tuple) else (subscript,):
-            if index is Ellipsis:
-                raise NotImplementedError("Ellipsis in indexing is not implemented")
-            if isinstance(index, (float, str)):
-                raise TypeError(f"Invalid type for an index: {type(index).__name__}")
-        raise NotImplementedError(
-            "Indexing and slicing of nodes is not part of this version of Headrace."
-        )
+        """Elements of the samples, as NumPy's basic indexing has them: integers and ranges (negative ones count
+        from the end), either also as nodes with a number a sample, and `newaxis`.
+
+        Raises:
+            NotImplementedError: ``...`` among the subscripts.
+            TypeError: a subscript that is no integer, range, node or new axis.
+            ValueError: some new axes have names and some have none.
+        """
+        from headrace import _subscript
+
+        return _subscript.subscript(self, subscript)
 
     # ---- what a node is not ----
 
@@ -259,12 +271,28 @@ def _hidden(name: str, what: str, node: DataNode, **kwargs: Any) -> DataNode:
     return _graph.call(found[0], found[0].class_name, [node], kwargs)
 
 
+def _placed(node: DataNode, device: str) -> DataNode:
+    """What is made on the CPU, on the device that was asked for."""
+    from headrace import _graph
+
+    _graph.check_device(device, node.name)
+    if device == "mixed":
+        raise RuntimeError(f'{node.name} has no device "mixed": it is "cpu" or "gpu".')
+    return node.gpu() if device == "gpu" else node
+
+
 def _scalar(operand: Any) -> types.ScalarConstant:
     if isinstance(operand, types.ScalarConstant):
-        return operand
-    if hasattr(operand, "dtype") and not isinstance(operand, float):  # float64 is a Python float
+        number = operand
+    elif isinstance(operand, float):  # NumPy's float64, too
+        return types.ScalarConstant(float(operand))
+    elif hasattr(operand, "dtype"):
         return types.ScalarConstant(operand, types.to_dali_type(operand.dtype))
-    return types.ScalarConstant(operand)
+    else:
+        number = types.ScalarConstant(operand)
+    if number.dtype == types.INT32 and not -(2**31) <= number.value < 2**31:
+        raise OverflowError(f"{operand} does not fit into INT32: use types.Constant(...).int64().")
+    return number
 
 
 def arithmetic(op: str, *operands: Any) -> DataNode:

@@ -19,7 +19,7 @@ _TWO = ("atan2", "fpow", "max", "min", "pow")
 def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
     """`value`, but at least `lo` and at most `hi`; operands are nodes or numbers."""
     if not any(isinstance(operand, DataNode) for operand in (value, lo, hi)):
-        raise TypeError("math.clamp() needs a DataNode among its arguments")
+        raise ValueError("math.clamp() needs a DataNode among its arguments")
     if isinstance(value, DataNode) or isinstance(lo, DataNode):
         return arithmetic("min", arithmetic("max", value, lo), hi)
     return arithmetic("max", arithmetic("min", value, hi), lo)
@@ -32,7 +32,7 @@ def _function(name: str) -> Any:
         if len(operands) != arity:
             raise TypeError(f"math.{name}() takes {arity} arguments, {len(operands)} were given")
         if not any(isinstance(operand, DataNode) for operand in operands):
-            raise TypeError(f"math.{name}() needs a DataNode among its arguments")
+            raise ValueError(f"math.{name}() needs a DataNode among its arguments")
         return arithmetic(name, *operands)
 
     function.__name__ = function.__qualname__ = name

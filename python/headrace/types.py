@@ -115,11 +115,12 @@ INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
 INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
 INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
 
-NCHW = "NCHW"
-NHWC = "NHWC"
-NFCHW = "NFCHW"
-NFHWC = "NFHWC"
-SAME = "SAME"
+# Layouts by the names of a batch's: what an operator is told is the layout of a sample.
+NCHW = "CHW"
+NHWC = "HWC"
+NFCHW = "FCHW"
+NFHWC = "FHWC"
+SAME = ""
 
 # ---- NumPy and other frameworks ----
 
@@ -176,6 +177,21 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         raise TypeError(f"No element type stands for {framework_type!r}.") from None
 
 
+def element_type(dtype: Any) -> DALIDataType:
+    """`dtype` as the type of a constant's elements.
+
+    Raises:
+        TypeError: it is none.
+    """
+    try:
+        known = DALIDataType(dtype)
+    except ValueError:
+        known = NO_TYPE
+    if known not in _NUMPY_NAMES:
+        raise TypeError(f"A constant cannot be of type {dtype!r}.")
+    return known
+
+
 # ---- constants ----
 
 _INTEGERS = frozenset((UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64))
@@ -207,7 +223,6 @@ class ScalarConstant:
         if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
             if dtype is None and hasattr(value, "dtype"):
                 dtype = to_dali_type(value.dtype)
-                dtype = {FLOAT64: FLOAT, INT64: INT32}.get(dtype, dtype)
             value = value.item()
         if not isinstance(value, (bool, int, float)):
             raise TypeError(
@@ -215,9 +230,7 @@ class ScalarConstant:
             )
         if dtype is None:
             dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT
-        dtype = DALIDataType(dtype)
-        if dtype not in _NUMPY_NAMES:
-            raise TypeError(f"A constant cannot be of type {dtype}.")
+        dtype = element_type(dtype)
         self.dtype = dtype
         self.value = _convert(dtype, value)
         self.shape: list[int] = []
@@ -268,7 +281,7 @@ class ScalarConstant:
         return float(self.value)
 
     def __str__(self) -> str:
-        return f"{self.value}:{self.dtype.name}"
+        return f"{self.value}:{self.dtype}"
 
     def __repr__(self) -> str:
         return f"{self.value}"
@@ -321,13 +334,15 @@ def Constant(
         dtype: element type; by default that of the value, where float64 becomes FLOAT, int64 INT32.
         shape: shape of the tensor; by default that of the value.
         layout: one letter a dimension.
-        device: "cpu".
+        device: "cpu" or "gpu".
 
     Raises:
-        TypeError: the value is not numeric.
+        TypeError: the value is not numeric, or the type is none of elements.
+        RuntimeError: the values do not fill the shape.
+        OverflowError: an integer does not fit into INT32, and no type was given.
     """
     number = isinstance(value, (bool, int, float)) or getattr(value, "shape", None) == ()
-    if number and device is None and layout is None and shape is None and not kwargs:
+    if number and device is None and layout is None and not shape and not kwargs:
         return ScalarConstant(value, dtype)
     if isinstance(value, ScalarConstant):
         dtype = value.dtype if dtype is None else dtype

@@ -90,7 +90,7 @@ def test_min_max_clamp():
     np.testing.assert_array_equal(low, np.minimum(I32, I32[::-1]))
     np.testing.assert_array_equal(high, np.maximum(I32, 2))
     np.testing.assert_array_equal(both, np.clip(I32, 0, 5))
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError):
         math.min(1, 2)
 
 
@@ -139,8 +139,6 @@ def test_what_a_node_is_not():
         node + None
     with pytest.raises(NotImplementedError):
         node[...]
-    with pytest.raises(NotImplementedError):
-        node[0]
     with pytest.raises(TypeError):
         node[1.5]
     assert newaxis("C").name == "C"

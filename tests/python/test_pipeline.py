@@ -115,7 +115,7 @@ def test_functions_describe_themselves():
         ({"py_callback_pickler": object()}, ValueError),
         ({"py_start_method": "thread"}, ValueError),
         ({"on_error": "ignore"}, ValueError),
-        ({"checkpoint": b"nonsense"}, ValueError),
+        ({"checkpoint": b"nonsense"}, RuntimeError),
         ({"no_such_argument": 1}, TypeError),
     ],
 )
@@ -484,7 +484,7 @@ def test_checkpoints_of_sources():
 
     with pytest.warns(Warning, match="cannot be|can be resumed"):
         iterating().build()
-    with pytest.raises(ValueError, match="enable_checkpointing"):
+    with pytest.raises(RuntimeError, match="enable_checkpointing"):
         simple().checkpoint()
 
 
@@ -492,10 +492,14 @@ def test_serialization(folders, tmp_path):
     pipe = train(folders)
     text = pipe.serialize(filename=tmp_path / "pipe")
     expected = arrays(pipe.run())
+    empty = Pipeline()
+    empty.deserialize_and_build(text)
+    with pytest.raises(RuntimeError, match="built"):
+        empty.deserialize_and_build(text)
     for again in (
         Pipeline.deserialize(text),
         Pipeline.deserialize(filename=tmp_path / "pipe", num_threads=1),
-        Pipeline.deserialize_and_build(text),
+        empty,
     ):
         assert again.epoch_size() == {"Reader": 12}
         for a, b in zip(expected, arrays(again.run()), strict=True):

@@ -239,7 +239,7 @@ def test_checkpoints_of_other_pipelines(photos_root: Path, tmp_path: Path) -> No
     (tmp_path / "one" / "a.jpg").write_bytes(encoded(1))
     with pytest.raises(RuntimeError, match="checkpoint"):
         resized(tmp_path, enable_checkpointing=True, checkpoint=state).build()
-    with pytest.raises(ValueError, match="enable_checkpointing"):
+    with pytest.raises(RuntimeError, match="enable_checkpointing"):
         resized(photos_root).checkpoint()
 
 

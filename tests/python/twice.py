@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Programs that run twice, with Headrace and with live DALI, and must come to the same."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import headrace
+import numpy as np
+import pytest
+
+Program = Callable[[ModuleType], Any]
+
+
+def dali() -> ModuleType:
+    """Live DALI with its modules, or the test is skipped."""
+    package = pytest.importorskip("nvidia.dali", reason="compares with live DALI")
+    for name in ("backend", "data_node", "fn", "math", "ops", "pipeline", "tensors", "types"):
+        importlib.import_module(f"nvidia.dali.{name}")
+    return package
+
+
+def normal(value: Any) -> Any:
+    """A value as what can be compared between engines; floats are rounded to 5 digits."""
+    if isinstance(value, tuple):
+        return tuple(normal(item) for item in value)
+    if isinstance(value, list):
+        return [normal(item) for item in value]
+    if isinstance(value, dict):
+        return {key: normal(item) for key, item in value.items()}
+    kind = type(value).__name__
+    if kind in ("TensorListCPU", "TensorCPU"):
+        parts = [np.array(t) for t in value] if kind == "TensorListCPU" else [np.array(value)]
+        return (kind, str(value.dtype), value.layout(), [normal(part) for part in parts])
+    if isinstance(value, np.ndarray):
+        plain = value.astype(np.float64).round(5) if value.dtype.kind == "f" else value
+        return (value.dtype.name, value.shape, str(plain.tolist()).replace("-nan", "nan"))
+    if isinstance(value, np.generic):
+        return normal(np.asarray(value))
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return value
+    return str(value)
+
+
+def quietly(program: Program, package: ModuleType) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return normal(program(package))
+        except NotImplementedError as error:
+            if "not part of this version" in str(error):
+                pytest.skip(str(error))
+            raise
+
+
+def same(program: Program) -> Callable[[], None]:
+    """A test: the program gives the same with both engines."""
+
+    @functools.wraps(program)
+    def test() -> None:
+        theirs = quietly(program, dali())
+        assert quietly(program, headrace) == theirs
+
+    del test.__wrapped__  # type: ignore[attr-defined] # pytest would look for its argument
+    return test
+
+
+def same_error(error: type[Exception]) -> Callable[[Program], Callable[[], None]]:
+    """A test: the program raises exactly this with both engines."""
+
+    def decorate(program: Program) -> Callable[[], None]:
+        @functools.wraps(program)
+        def test() -> None:
+            for package in (headrace, dali()):
+                with pytest.raises(error) as caught:
+                    quietly(program, package)
+                assert caught.type is error
+
+        del test.__wrapped__  # type: ignore[attr-defined]
+        return test
+
+    return decorate
+
+
+def pipeline(
+    package: ModuleType,
+    define: Callable[..., Any],
+    *data: Any,
+    layout: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """A pipeline whose outputs are `define(package, *nodes)`, a node for each array of `data` (the batch in
+    dimension 0), which are its batch in every iteration; `layout` is the first one's."""
+    arguments = {"batch_size": len(data[0]) if data else 2, "num_threads": 1, "device_id": None}
+    pipe = package.Pipeline(**{**arguments, **kwargs})
+    with pipe:
+        nodes = [
+            package.fn.external_source(source=_giving(d), layout=None if i else layout)
+            for i, d in enumerate(data)
+        ]
+        outputs = define(package, *nodes)
+        pipe.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
+    return pipe
+
+
+def _giving(data: Any) -> Callable[[], Any]:
+    return lambda: data
+
+
+def evaluate(package: ModuleType, define: Callable[..., Any], *data: Any, **kwargs: Any) -> Any:
+    """The first batches of `pipeline`."""
+    return pipeline(package, define, *data, **kwargs).run()
