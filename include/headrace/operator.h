@@ -212,7 +212,7 @@ typedef enum hr_lower_rank {
     HR_LOWER_RANK_NORMALIZE /* at most one */
 } hr_lower_rank;
 
-#define HR_OP_MAX_INPUTS 64
+#define HR_OP_MAX_INPUTS 999
 #define HR_OP_MAX_OUTPUTS 64
 
 typedef struct hr_input_def {

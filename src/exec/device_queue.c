@@ -201,11 +201,13 @@ static hr_status queue_views(queueing *q, hr_error *error)
         hr_op_call c;
         fill_call(q->part[i], &c);
         HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
-        hr_tensor *out = q->part[i]->out[0];
-        hr_buffer *buffer = c.out[0].buffer ? hr_buffer_ref(c.out[0].buffer) : NULL;
-        hr_buffer_unref(out->buffer);
-        out->data = c.out[0].data;
-        out->buffer = buffer;
+        for (int32_t k = 0; k < c.n_out; k++) {
+            hr_tensor *out = q->part[i]->out[k];
+            hr_buffer *buffer = c.out[k].buffer ? hr_buffer_ref(c.out[k].buffer) : NULL;
+            hr_buffer_unref(out->buffer);
+            out->data = c.out[k].data;
+            out->buffer = buffer;
+        }
     }
     return HR_STATUS_OK;
 }

@@ -144,7 +144,8 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
     out->shape.ndim = s->region.ndim;
     hr__strides(&out->shape, s->region.item, s->region.to);
     hr__region_simplify(&s->region);
-    s->view = s->region.ndim == 0 && hr_tensor_bytes(out, &bytes) && bytes >= VIEW_BYTES;
+    s->view =
+        s->region.ndim == 0 && hr_tensor_bytes(out, &bytes) && bytes >= VIEW_BYTES && c->count == 1;
     if (s->view && in->data) {
         out->data = (char *)in->data + s->offset;
         out->buffer = in->buffer;
@@ -155,12 +156,14 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
 
 static hr_status subscript_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    (void)error;
     for (int32_t i = 0; i < n; i++) {
         const selection *s = calls[i].memo;
-        if (!s->view)
-            hr__region_copy(calls[i].out[0].data, (const char *)calls[i].in[0].data + s->offset,
-                            &s->region);
+        size_t from, to;
+        if (!hr_tensor_bytes(&calls[i].in[0], &from) || !hr_tensor_bytes(&calls[i].out[0], &to))
+            return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
+        for (size_t k = 0; !s->view && k < (size_t)calls[i].count; k++)
+            hr__region_copy((char *)calls[i].out[0].data + k * to,
+                            (const char *)calls[i].in[0].data + k * from + s->offset, &s->region);
     }
     return HR_STATUS_OK;
 }
@@ -173,7 +176,7 @@ const hr_op_def hr_op__subscript = {
            "clipped to the extent; a dimension with none of them stays whole. The layout loses the "
            "letters of the dimensions that go.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = subscript_arg_defs,
     .args_size = sizeof(subscript_args),
     .in = {{.name = "data"}},

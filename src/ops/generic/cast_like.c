@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* cast_like: elements in the type of another tensor. On pictures a step of an image program. */
+#include "image/program.h"
+
+static const hr_arg_def cast_like_arg_defs[] = {HR_ARG_END};
+
+static hr_status cast_like_infer(hr_op_call *c, hr_error *error)
+{
+    (void)error;
+    hr_tensor_describe(&c->out[0], c->in[1].dtype, c->in[0].shape, c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
+static hr_status cast_like_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const hr_point_step step = {.kind = HR_POINT_KIND_CAST, .dtype = c->in[1].dtype};
+
+    return hr_program_point(program, &step, error);
+}
+
+static hr_status cast_like_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const hr_op_call *c = &calls[i];
+        size_t count;
+        if (!hr_shape_volume(&c->in[0].shape, &count))
+            return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype, count);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_cast_like = {
+    HR_OP_ABI,
+    .name = "cast_like",
+    .doc =
+        "Converts elements to the type of the second input, as `cast` does. Shape and layout stay.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = cast_like_arg_defs,
+    .in = {{.name = "data"}, {.name = "dtype_like"}},
+    .in_min = 2,
+    .in_max = 2,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = cast_like_infer,
+    .lower = cast_like_lower,
+    .lower_rank = HR_LOWER_RANK_POINT,
+    .run_cpu = cast_like_run,
+};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* element_extract: frames of a sequence, an output each. */
+#include "ops/generic/view.h"
+
+typedef struct element_extract_args {
+    hr_ints element_map;
+} element_extract_args;
+
+static const hr_arg_def element_extract_arg_defs[] = {
+    HR_ARG(element_extract_args, element_map, INTS, HR_ARG_REQUIRED, NULL,
+           "Numbers of the frames, an output each.", .min = 0, .max = INT32_MAX, .count_min = 1,
+           .count_max = HR_OP_MAX_OUTPUTS),
+    HR_ARG_END};
+
+static int32_t element_extract_outputs(const void *args, int32_t n_in)
+{
+    (void)n_in;
+    return ((const element_extract_args *)args)->element_map.n;
+}
+
+static hr_status element_extract_infer(hr_op_call *c, hr_error *error)
+{
+    const element_extract_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+
+    if (in->shape.ndim < 2)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a sequence has at least two dimensions; the input has %d",
+                       (int)in->shape.ndim);
+    if (in->layout.name[0] && in->layout.name[0] != 'F')
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the layout of a sequence starts with F; the input's is \"%s\"",
+                       in->layout.name);
+    hr_shape frame = hr_shape_make(in->shape.ndim - 1, in->shape.extent + 1);
+    for (int32_t i = 0; i < c->n_out; i++) {
+        if (a->element_map.v[i] >= in->shape.extent[0])
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`element_map` has %d for a sequence of %lld frames",
+                           (int)a->element_map.v[i], (long long)in->shape.extent[0]);
+        const char *layout = in->layout.name[0] ? in->layout.name + 1 : "";
+        hr_tensor_describe(&c->out[i], in->dtype, frame, layout);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status element_extract_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const element_extract_args *a = calls[i].args;
+        size_t bytes;
+        if (!hr_tensor_bytes(&calls[i].out[0], &bytes))
+            return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
+        for (int32_t k = 0; k < calls[i].n_out; k++) {
+            calls[i].out[k].data =
+                (char *)calls[i].in[0].data + (size_t)a->element_map.v[k] * bytes;
+            calls[i].out[k].buffer = calls[i].in[0].buffer;
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_element_extract = {
+    HR_OP_ABI,
+    .name = "element_extract",
+    .doc = "Frames of a sequence by their numbers, an output each.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .args = element_extract_arg_defs,
+    .args_size = sizeof(element_extract_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"frame"}},
+    .out_count = -1,
+    .outputs = element_extract_outputs,
+    .infer = element_extract_infer,
+    .run_cpu = element_extract_run,
+};

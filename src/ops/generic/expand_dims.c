@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* expand_dims: new dimensions of extent 1. */
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+typedef struct expand_dims_args {
+    hr_ints axes;
+    const char *new_axis_names;
+} expand_dims_args;
+
+static const hr_arg_def expand_dims_arg_defs[] = {
+    HR_ARG(expand_dims_args, axes, INTS, HR_ARG_REQUIRED, NULL,
+           "Where the new dimensions stand in the output: 0 is the first.", .min = 0,
+           .max = INT32_MAX),
+    HR_ARG(expand_dims_args, new_axis_names, LAYOUT, 0, "\"\"",
+           "Letters of the new dimensions, in the order of `axes`. Without them the output has no "
+           "layout."),
+    HR_ARG_END};
+
+static hr_status expand_dims_check(const void *args, uint64_t given, hr_error *error)
+{
+    const expand_dims_args *a = args;
+    size_t names = strlen(a->new_axis_names);
+
+    (void)given;
+    if (names != 0 && names != (size_t)a->axes.n)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`new_axis_names` is \"%s\" for %d new dimensions: each needs a letter",
+                       a->new_axis_names, (int)a->axes.n);
+    for (int32_t i = 0; i < a->axes.n; i++)
+        for (int32_t k = 0; k < i; k++)
+            if (a->axes.v[i] == a->axes.v[k])
+                return hr_fail(error, HR_STATUS_ERROR, "`axes` has %d twice", (int)a->axes.v[i]);
+    return HR_STATUS_OK;
+}
+
+static hr_status expand_dims_infer(hr_op_call *c, hr_error *error)
+{
+    const expand_dims_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+    int32_t ndim = in->shape.ndim + a->axes.n, from = 0;
+    const char *names = a->new_axis_names;
+
+    HR_TRY(hr__ndim_check(ndim, error));
+    if (names[0] && in->shape.ndim > 0 && !in->layout.name[0])
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`new_axis_names` needs an input with a layout; it has none");
+    hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
+    for (int32_t d = 0; d < ndim; d++) {
+        int32_t k = 0;
+        while (k < a->axes.n && a->axes.v[k] != d)
+            k++;
+        if (k < a->axes.n) {
+            hr__dim_insert(out, d, 1, names[0] ? names[k] : '\0');
+        } else if (from < in->shape.ndim) {
+            bool named = names[0] || a->axes.n == 0;
+            hr__dim_insert(out, d, in->shape.extent[from], named ? in->layout.name[from] : '\0');
+            from++;
+        } else {
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`axes` has an axis beyond the output's %d dimensions", (int)ndim);
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_expand_dims = {
+    HR_OP_ABI,
+    .name = "expand_dims",
+    .doc = "Puts dimensions of extent 1 into the shape; the elements stay.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = expand_dims_arg_defs,
+    .args_size = sizeof(expand_dims_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = expand_dims_check,
+    .infer = expand_dims_infer,
+    .run_cpu = hr__view_run,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Shapes over the same bytes. */
+#include "ops/generic/new_shape.h"
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+hr_status hr__new_shape_check(const hr_arg_def *args, uint64_t given, hr_error *error)
+{
+    if (hr__given(args, given, "shape") && hr__given(args, given, "rel_shape"))
+        return hr_fail(error, HR_STATUS_ERROR, "`shape` and `rel_shape` exclude each other");
+    return HR_STATUS_OK;
+}
+
+/* The wildcard, at `at`, takes what is left of `bytes`; without one there is nothing to do. */
+static hr_status fill_rest(hr_shape *shape, int32_t at, size_t item, size_t bytes, hr_error *error)
+{
+    size_t others;
+
+    if (at < 0)
+        return HR_STATUS_OK;
+    shape->extent[at] = 1;
+    if (!hr_shape_volume(shape, &others) || others == 0 || !hr_size_mul(others, item, &others) ||
+        bytes % others != 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the negative extent at place %d cannot be found: the other extents do not "
+                       "divide the %zu bytes of the input",
+                       (int)at, bytes);
+    shape->extent[at] = (int64_t)(bytes / others);
+    return HR_STATUS_OK;
+}
+
+static hr_status one_wildcard(int32_t *wildcard, int32_t i, hr_error *error)
+{
+    if (*wildcard >= 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the new shape has negative extents at places %d and %d: one may be left "
+                       "open",
+                       (int)*wildcard, (int)i);
+    *wildcard = i;
+    return HR_STATUS_OK;
+}
+
+static hr_status from_list(const int64_t *extent, int32_t n, hr_shape *shape, int32_t *wildcard,
+                           hr_error *error)
+{
+    HR_TRY(hr__ndim_check(n, error));
+    shape->ndim = n;
+    for (int32_t i = 0; i < n; i++) {
+        if (extent[i] < 0)
+            HR_TRY(one_wildcard(wildcard, i, error));
+        shape->extent[i] = extent[i];
+    }
+    return HR_STATUS_OK;
+}
+
+/* From the second input. */
+static hr_status from_input(const hr_op_call *c, hr_shape *shape, int32_t *wildcard,
+                            hr_error *error)
+{
+    const hr_tensor *t = &c->in[1];
+    int64_t extent[HR_MAX_NDIM];
+
+    if (c->count != 1) /* another shape a sample */
+        return hr_fail(error, HR_STATUS_NOT_FUSABLE, "one sample after the other");
+    if (!t->data || (t->buffer && hr_buffer_device(t->buffer) != HR_DEVICE_HOST))
+        return hr_fail(error, HR_STATUS_ERROR, "the new shape must lie in the memory of the host");
+
+    if (t->shape.ndim != 1 || hr_dtype_is_float(t->dtype))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the second input must be a list of integers; it is %s of %d dimensions",
+                       hr_dtype_name(t->dtype), (int)t->shape.ndim);
+    int32_t n = (int32_t)HR_MIN(t->shape.extent[0], HR_MAX_NDIM + 1);
+    HR_TRY(hr__ndim_check(n, error));
+    for (int32_t i = 0; i < n; i++)
+        extent[i] = hr_element_int(t->data, t->dtype, (size_t)i);
+    return from_list(extent, n, shape, wildcard, error);
+}
+
+static hr_status source_extent(const hr_new_shape_args *a, const hr_shape *in, int32_t i,
+                               int64_t *extent, hr_error *error)
+{
+    int32_t d = a->src_dims.v ? a->src_dims.v[i] : i;
+
+    if (d < -1 || d >= in->ndim)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       a->src_dims.v
+                           ? "`src_dims` has %d at place %d: it must be -1 or a dimension "
+                             "of the input, which has %d"
+                           : "`rel_shape` needs dimension %d (at place %d) of the input, "
+                             "which has %d; `src_dims` can add dimensions",
+                       (int)d, (int)i, (int)in->ndim);
+    *extent = d < 0 ? 1 : in->extent[d];
+    return HR_STATUS_OK;
+}
+
+/* From `rel_shape` and `src_dims`. */
+static hr_status from_source(const hr_new_shape_args *a, const hr_shape *in, hr_shape *shape,
+                             int32_t *wildcard, hr_error *error)
+{
+    int32_t n = a->src_dims.v ? a->src_dims.n : a->rel_shape.n;
+
+    if (a->src_dims.v && a->rel_shape.v && a->src_dims.n != a->rel_shape.n)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`src_dims` has %d elements, `rel_shape` %d: they must be as many",
+                       (int)a->src_dims.n, (int)a->rel_shape.n);
+    HR_TRY(hr__ndim_check(n, error));
+    shape->ndim = n;
+    for (int32_t i = 0; i < n; i++) {
+        shape->extent[i] = -1;
+        if (a->rel_shape.v && a->rel_shape.v[i] < 0.0f) {
+            HR_TRY(one_wildcard(wildcard, i, error));
+            continue;
+        }
+        HR_TRY(source_extent(a, in, i, &shape->extent[i], error));
+        double extent = (double)shape->extent[i] * (a->rel_shape.v ? (double)a->rel_shape.v[i] : 1);
+        if (!(extent < 0x1p62))
+            return hr_fail(error, HR_STATUS_ERROR, "`rel_shape` has %g at place %d: too much",
+                           (double)a->rel_shape.v[i], (int)i);
+        shape->extent[i] = (int64_t)(extent + 0.5);
+    }
+    return HR_STATUS_OK;
+}
+
+/* Elements of another size change the last extent. */
+static hr_status rescale(hr_shape *shape, size_t from, size_t to, hr_error *error)
+{
+    int32_t last = shape->ndim - 1;
+    size_t bytes;
+
+    if (from == to)
+        return HR_STATUS_OK;
+    if (last < 0 || !hr_size_mul((size_t)shape->extent[last], from, &bytes) || bytes % to != 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "elements of %zu bytes do not fill elements of %zu along the last dimension",
+                       from, to);
+    shape->extent[last] = (int64_t)(bytes / to);
+    return HR_STATUS_OK;
+}
+
+static hr_status check_bytes(const hr_tensor *out, const hr_tensor *in, size_t bytes,
+                             hr_error *error)
+{
+    char from[128], to[128];
+    size_t needed;
+
+    if (hr_tensor_bytes(out, &needed) && needed == bytes)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s elements of shape %s do not fill %s elements of shape %s",
+                   hr_dtype_name(in->dtype), hr_shape_text(&in->shape, from, sizeof(from)),
+                   hr_dtype_name(out->dtype), hr_shape_text(&out->shape, to, sizeof(to)));
+}
+
+hr_status hr__new_shape(hr_op_call *c, const hr_new_shape_args *a, hr_dtype dtype, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    size_t bytes, item = hr_dtype_size(dtype);
+    hr_shape shape = in->shape;
+    int32_t wildcard = -1;
+    bool listed = a->shape.v || a->rel_shape.v;
+
+    if (!hr_tensor_bytes(in, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
+    if (c->n_in > 1 && listed)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the new shape comes either from a second input or from an argument");
+    if (c->n_in > 1) {
+        HR_TRY(from_input(c, &shape, &wildcard, error));
+    } else if (a->shape.v) {
+        int64_t extent[HR_MAX_NDIM];
+        for (int32_t i = 0; i < HR_MIN(a->shape.n, HR_MAX_NDIM); i++)
+            extent[i] = a->shape.v[i];
+        HR_TRY(from_list(extent, a->shape.n, &shape, &wildcard, error));
+    } else {
+        if (a->rel_shape.v || a->src_dims.v)
+            HR_TRY(from_source(a, &in->shape, &shape, &wildcard, error));
+        if (!a->rel_shape.v)
+            HR_TRY(rescale(&shape, hr_dtype_size(in->dtype), item, error));
+    }
+    HR_TRY(fill_rest(&shape, wildcard, item, bytes, error));
+    bool named = a->layout && a->layout[0];
+    if (named && strlen(a->layout) != (size_t)shape.ndim)
+        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" for %d dimensions", a->layout,
+                       (int)shape.ndim);
+    hr_tensor_describe(&c->out[0], dtype, shape,
+                       a->layout                      ? a->layout
+                       : shape.ndim == in->shape.ndim ? in->layout.name
+                                                      : NULL);
+    return check_bytes(&c->out[0], in, bytes, error);
+}

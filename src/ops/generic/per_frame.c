@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* per_frame: marks the first dimension as that of frames. */
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+typedef struct per_frame_args {
+    int32_t replace;
+} per_frame_args;
+
+static const hr_arg_def per_frame_arg_defs[] = {
+    HR_ARG(per_frame_args, replace, BOOL, 0, "False",
+           "The first letter of the layout may be another than F, and becomes F."),
+    HR_ARG_END};
+
+static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+
+    if (in->shape.ndim == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "a number without dimensions has no frames");
+    hr_tensor_describe(out, in->dtype, in->shape, in->layout.name);
+    if (!in->layout.name[0])
+        memset(out->layout.name, '*', (size_t)in->shape.ndim);
+    else if (in->layout.name[0] != 'F' && !((const per_frame_args *)c->args)->replace)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the layout \"%s\" does not start with F; `replace` lets it be changed",
+                       in->layout.name);
+    out->layout.name[0] = 'F';
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_per_frame = {
+    HR_OP_ABI,
+    .name = "per_frame",
+    .doc =
+        "Marks the input as a sequence of values, one a frame, so that it can be an argument of an "
+        "operator on sequences: the layout's first letter is F then.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_VIEW | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = per_frame_arg_defs,
+    .args_size = sizeof(per_frame_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = per_frame_infer,
+    .run_cpu = hr__view_run,
+};

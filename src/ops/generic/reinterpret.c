@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* reinterpret: the same bytes as elements of another type, shape or layout. */
+#include "ops/generic/new_shape.h"
+#include "ops/generic/view.h"
+
+typedef struct reinterpret_args {
+    hr_new_shape_args to;
+    int32_t dtype;
+} reinterpret_args;
+
+static const hr_arg_def reinterpret_arg_defs[] = {
+    HR_NEW_SHAPE_ARG_DEFS(reinterpret_args, to),
+    HR_ARG(reinterpret_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output's elements; not given: the input's. Unless a shape is given, the "
+           "last extent changes with the size of the elements."),
+    HR_ARG_END};
+
+static hr_status reinterpret_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    return hr__new_shape_check(reinterpret_arg_defs, given, error);
+}
+
+static hr_status reinterpret_infer(hr_op_call *c, hr_error *error)
+{
+    const reinterpret_args *a = c->args;
+    bool same = a->dtype == HR_DTYPE_NONE;
+
+    if (c->n_in == 1 && same && !a->to.shape.v && !a->to.rel_shape.v && !a->to.src_dims.v &&
+        !a->to.layout)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "there is nothing to do: `dtype`, a new shape (`shape`, `rel_shape`, "
+                       "`src_dims`, a second input) or `layout` must be given");
+    return hr__new_shape(c, &a->to, same ? c->in[0].dtype : (hr_dtype)a->dtype, error);
+}
+
+const hr_op_def hr_op_reinterpret = {
+    HR_OP_ABI,
+    .name = "reinterpret",
+    .doc = "The same bytes as elements of another type, under another shape or layout. The second "
+           "input is the new shape, if there is one.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = reinterpret_arg_defs,
+    .args_size = sizeof(reinterpret_args),
+    .in = {{.name = "data"}, {.name = "shape_input"}},
+    .in_min = 1,
+    .in_max = 2,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = reinterpret_check,
+    .infer = reinterpret_infer,
+    .run_cpu = hr__view_run,
+};

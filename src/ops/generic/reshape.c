@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* reshape: the same elements under another shape or layout. */
+#include "ops/generic/new_shape.h"
+#include "ops/generic/view.h"
+
+typedef struct reshape_args {
+    hr_new_shape_args to;
+} reshape_args;
+
+static const hr_arg_def reshape_arg_defs[] = {HR_NEW_SHAPE_ARG_DEFS(reshape_args, to), HR_ARG_END};
+
+static hr_status reshape_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    return hr__new_shape_check(reshape_arg_defs, given, error);
+}
+
+static hr_status reshape_infer(hr_op_call *c, hr_error *error)
+{
+    const reshape_args *a = c->args;
+
+    if (c->n_in == 1 && !a->to.shape.v && !a->to.rel_shape.v && !a->to.src_dims.v && !a->to.layout)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "there is nothing to do: a new shape (`shape`, `rel_shape`, `src_dims`, a "
+                       "second input) or `layout` must be given");
+    return hr__new_shape(c, &a->to, c->in[0].dtype, error);
+}
+
+const hr_op_def hr_op_reshape = {
+    HR_OP_ABI,
+    .name = "reshape",
+    .doc =
+        "The same elements under another shape, another layout, or both. The second input is the "
+        "new shape, if there is one.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = reshape_arg_defs,
+    .args_size = sizeof(reshape_args),
+    .in = {{.name = "data"}, {.name = "shape_input"}},
+    .in_min = 1,
+    .in_max = 2,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = reshape_check,
+    .infer = reshape_infer,
+    .run_cpu = hr__view_run,
+};

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* squeeze: drops dimensions of extent 1. */
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+typedef struct squeeze_args {
+    hr_ints axes;
+    const char *axis_names;
+} squeeze_args;
+
+static const hr_arg_def squeeze_arg_defs[] = {
+    HR_ARG(squeeze_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Dimensions to drop, each of extent 1. Numbers of dimensions that are not there do "
+           "nothing."),
+    HR_ARG(squeeze_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
+           "The dimensions as letters of the layout. Not together with `axes`."),
+    HR_ARG_END};
+
+static hr_status squeeze_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    if (hr__given(squeeze_arg_defs, given, "axes") ==
+        hr__given(squeeze_arg_defs, given, "axis_names"))
+        return hr_fail(error, HR_STATUS_ERROR, "one of `axes` and `axis_names` must be given");
+    return HR_STATUS_OK;
+}
+
+/* A bit a dimension to drop. */
+static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32_t *dropped,
+                              hr_error *error)
+{
+    int32_t n = a->axes.v ? a->axes.n : (int32_t)strlen(a->axis_names);
+
+    for (int32_t i = 0; i < n; i++) {
+        int32_t d = a->axes.v ? a->axes.v[i] : hr_layout_find(&in->layout, a->axis_names[i]);
+        if (!a->axes.v && d < 0)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`axis_names` has '%c', which the layout \"%s\" lacks", a->axis_names[i],
+                           in->layout.name);
+        if (d < 0 || d >= in->shape.ndim)
+            continue;
+        if (*dropped >> d & 1)
+            return hr_fail(error, HR_STATUS_ERROR, "`axes` has %d twice", (int)d);
+        if (in->shape.extent[d] != 1)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "dimension %d cannot be dropped: its extent is %lld, not 1", (int)d,
+                           (long long)in->shape.extent[d]);
+        *dropped |= 1u << d;
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status squeeze_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+    uint32_t dropped = 0;
+
+    HR_TRY(find_dropped(c->args, in, &dropped, error));
+    hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
+    for (int32_t d = 0; d < in->shape.ndim; d++)
+        if (!(dropped >> d & 1))
+            hr__dim_insert(out, out->shape.ndim, in->shape.extent[d], in->layout.name[d]);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_squeeze = {
+    HR_OP_ABI,
+    .name = "squeeze",
+    .doc = "Drops dimensions of extent 1 from shape and layout; the elements stay.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = squeeze_arg_defs,
+    .args_size = sizeof(squeeze_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = squeeze_check,
+    .infer = squeeze_infer,
+    .run_cpu = hr__view_run,
+};
