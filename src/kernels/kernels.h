@@ -46,6 +46,26 @@ struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_scan;
 
+/* What is accumulated, and in which type. */
+typedef enum hr_reduce_kind {
+    HR_REDUCE_SUM,       /* of integers: uint64_t, int64_t for types with a sign; wraps */
+    HR_REDUCE_SQUARES,   /* of integers: uint64_t; wraps */
+    HR_REDUCE_TOTAL,     /* the sum, as double */
+    HR_REDUCE_DISTANCES, /* squares of the differences to the column's mean, as double */
+    HR_REDUCE_MIN,       /* of the elements' type; NaN does not count */
+    HR_REDUCE_MAX,
+    HR_REDUCE_COUNT
+} hr_reduce_kind;
+
+/* acc[c] takes in x[r * stride + c * step] for c < cols and, in this order, r < rows. Where `step`
+ * is 1, vectors are used. `mean` has an element a column; only DISTANCES reads it. */
+typedef void (*hr_reduce_fn)(void *acc, const void *x, const double *mean, size_t rows, size_t cols,
+                             size_t stride, size_t step);
+/* By kind and hr_dtype; NULL for what there is not: FLOAT16, BOOL, floats of the first two. */
+typedef struct hr_reduce_table {
+    hr_reduce_fn of[HR_REDUCE_COUNT][12];
+} hr_reduce_table;
+
 typedef struct hr_kernels {
     hr_cpu_level level;
     const char *name; /* "base", "v3", "v4" */
@@ -87,6 +107,9 @@ typedef struct hr_kernels {
     void (*f16_to_f32)(float *dst, const uint16_t *src, size_t n);
     /* dst and src do not overlap. */
     void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
+
+    /* ---- reductions: one order of additions on all levels ---- */
+    const hr_reduce_table *reduce;
 
     /* ---- telling contents apart ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);

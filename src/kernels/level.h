@@ -49,6 +49,9 @@ void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uin
                                      int32_t channels, const float *mean, const float *mul,
                                      int mirror);
 
+/* reduce.c */
+extern const hr_reduce_table HR_LEVELED(hr__reduce);
+
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
 

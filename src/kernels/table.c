@@ -32,6 +32,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .f32_to_f16 = HR_LEVELED(hr__f32_to_f16),
     .f16_to_f32 = HR_LEVELED(hr__f16_to_f32),
     .mirror_u8 = HR_LEVELED(hr__mirror_u8),
+    .reduce = &HR_LEVELED(hr__reduce),
     .hash = HR_LEVELED(hr__hash),
     .jpeg_mcus = HR_LEVELED(hr__jpeg_mcus),
     .jpeg_skip = HR_LEVELED(hr__jpeg_skip),

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The arguments `axes` and `axis_names`: which dimensions an operator works on. */
+#ifndef HR_OPS_AXES_H
+#define HR_OPS_AXES_H
+
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#define HR_AXES_ARG_DEFS(S)                                                                        \
+    HR_ARG(S, axes, INTS, HR_ARG_OPTIONAL, NULL,                                                   \
+           "The axes to work on; negative numbers count from the end. All, if neither this nor "   \
+           "`axis_names` is given."),                                                              \
+        HR_ARG(S, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,                                       \
+               "The axes to work on, as letters of the input's layout. Not together with "         \
+               "`axes`.")
+
+/* Refuses both at once. */
+hr_status hr__axes_check(hr_ints axes, const char *axis_names, hr_error *error);
+/* The axes as bits. HR_STATUS_INDEX for an axis that the tensor does not have. */
+hr_status hr__axes_mask(hr_ints axes, const char *axis_names, const hr_tensor *in, uint32_t *mask,
+                        hr_error *error);
+
+#endif
