@@ -78,6 +78,7 @@ class Operator:
         "is_reader",
         "whole_batch",
         "devices",
+        "runs_on",
     )
 
     def __init__(self, raw: dict[str, Any]) -> None:
@@ -94,6 +95,7 @@ class Operator:
         self.is_reader: bool = raw["reader"]
         self.whole_batch: bool = raw["batch"]  # its meaning is the batch, not the sample
         self.devices: list[str] = raw["devices"] or ["cpu"]
+        self.runs_on: list[str] = raw["runs_on"]  # here; `devices` are DALI's
 
     @property
     def has_seed(self) -> bool:

@@ -120,8 +120,8 @@ static hr_status integer_get(const hr__conversion *c, const element *e, int64_t 
                              int64_t *out, hr_error *error)
 {
     char range[64];
-    if (e->kind == ELEMENT_STRING)
-        return refuse(c, error, HR_STATUS_TYPE, "must be an integer");
+    if (e->kind == ELEMENT_STRING) /* what Python's int() raises for text, and so DALI */
+        return refuse(c, error, HR_STATUS_VALUE, "must be an integer");
     int64_t v = e->i;
     if (e->kind == ELEMENT_FLOAT) {
         /* 2^63 is a double, 2^63 - 1 is not; NaN fails the comparisons. */
@@ -144,7 +144,7 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
 {
     char range[64];
     if (e->kind == ELEMENT_STRING)
-        return refuse(c, error, HR_STATUS_TYPE, "must be a number");
+        return refuse(c, error, HR_STATUS_VALUE, "must be a number");
     double v = e->kind == ELEMENT_FLOAT ? e->f : (double)e->i;
     bool any = c->trusted || (c->arg->flags & HR_ARG_NONFINITE);
     if (!any && v != v)

@@ -67,6 +67,19 @@ static void put_split(hr_text *text, const char *key, const char *joined)
     }
 }
 
+/* Devices that the operator runs on here; `devices` are DALI's. */
+static void put_runs_on(hr_text *text, const hr_op_def *def)
+{
+    const uint32_t moves = HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE;
+    bool decodes = def->lower_rank == HR_LOWER_RANK_SOURCE;
+    put_key(text, "runs_on", false);
+    hr_text_append(text, "[\"cpu\"");
+    bool view = (def->flags & HR_OP_VIEW) && !def->run_batch && def->out_count == 1;
+    if (def->lower || view || (def->flags & moves))
+        hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
+    hr_text_append(text, "]");
+}
+
 static void put_arg(hr_text *text, const hr_arg_def *arg)
 {
     hr_text_append(text, "{");
@@ -137,6 +150,7 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     }
     hr_text_append(text, "]");
     put_split(text, "devices", def->devices);
+    put_runs_on(text, def);
     put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
     hr_text_append(text, ", \"reader\": %s", def->reader ? "true" : "false");
     hr_text_append(text, ", \"batch\": %s", def->run_batch ? "true" : "false");

@@ -252,3 +252,10 @@ CASES = [
 ]
 ERRORS = errors()
 SHARED = {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
+# The sweep's differences that are meant (see sweep.py).
+DIFFERENT = {
+    r"^decoders.*: dtype='types.UINT32'": "DALI's UINT32 is no type of a picture",
+    r"^decoders.*: use_fast_idct=True": "always the accurate one",
+    r"^decoders.*: input 0 int8": "files are UINT8",
+    r"^decoders.image_slice: (start|shape|rel_start|rel_shape|rel_end|end)=.*\[\]": "no bounds for no axes",
+}  # fmt: skip

@@ -466,3 +466,17 @@ SHARED = {
         *("crop_pos_x", "crop_pos_y", "crop_pos_z"),
     )
 } | {"resize(resize_y)", "random_resized_crop(min_filter)", "random_resized_crop(mag_filter)"}
+# The sweep's differences that are meant (see sweep.py).
+DIFFERENT = {
+    r"^(crop|crop_mirror_normalize|decoders.image_crop): crop_pos_[xyz]=": "a place outside of 0..1 is refused, used or not",
+    r"^crop_mirror_normalize: (mean|std)=\[": "two values for three channels are refused",
+    r"^crop_mirror_normalize: scale=0.0$": "DALI's 0 / 0",
+    r"^(random_resized_crop|decoders.image_random_crop): random_(area|aspect_ratio)=": "ranges have two positive ends",
+    r"^(random_resized_crop|decoders.image_random_crop): num_attempts=-?\d": "at least one attempt",
+    r"^random_resized_crop: size=.*(0|-1)": "no empty pictures",
+    r"^(resize|random_resized_crop): input 0 empty": "nothing to resample",
+    r"^rotate: angle=\[": "a list of angles is one a frame, and a constant all the same",
+    r"^rotate: axis=": "DALI does not look at the axis of pictures",
+    r"^rotate: size=per sample": "DALI rounds constant sizes and truncates those of samples",
+}  # fmt: skip
+BASES = {"resize": Case("resize", [HWC], {"size": (13, 17)}, resampled)}

@@ -56,3 +56,5 @@ ERRORS = [
     Case("random.uniform", [Data(LIKE.samples)], {"rang": [1.0, 2.0]}),
 ]
 SHARED = {"random.uniform(shape)"}
+# The sweep's differences that are meant (see sweep.py).
+DIFFERENT = {r"^random.uniform: range=": "a range has two ends, no more"}

@@ -93,16 +93,17 @@ class Engine:
             result = define(self)
             return tuple(result) if isinstance(result, (list, tuple)) else result
 
+        outputs: list[Output] = []
         try:
             pipe = pipeline()
             pipe.build()
-            outputs = [Output.of(batch) for batch in pipe.run()]
-            for _ in range(iterations - 1):
-                for output, batch in zip(outputs, pipe.run(), strict=True):
-                    output.samples += Output.of(batch).samples
-            return outputs
+            for _ in range(iterations):
+                extend(outputs, pipe.run())
+        except Unreadable as error:
+            return Failure("Unreadable", str(error))
         except Exception as error:  # whatever it is, the two engines must agree on it
             return Failure(type(error).__name__, str(error))
+        return outputs
 
 
 @dataclasses.dataclass
@@ -130,8 +131,25 @@ class Output:
     def of(batch: Any) -> Output:
         """A batch of either engine, on either device."""
         batch = batch.as_cpu()
-        arrays = [np.array(batch[i]) for i in range(len(batch))]
+        try:
+            arrays = [np.array(batch[i]) for i in range(len(batch))]
+        except Exception as error:
+            raise Unreadable(f"no arrays of {batch.shape()}: {error}") from error
         return Output(batch.layout(), str(batch.dtype).rpartition(".")[2], arrays)
+
+
+def extend(outputs: list[Output], batches: Any) -> None:
+    """Puts the samples of an iteration behind those of the iterations before."""
+    new = [Output.of(batch) for batch in batches]
+    if not outputs:
+        outputs += new
+        return
+    for output, more in zip(outputs, new, strict=True):
+        output.samples += more.samples
+
+
+class Unreadable(Exception):
+    """The engine gave a batch that NumPy cannot hold, with negative extents, say."""
 
 
 @dataclasses.dataclass

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Runs many small jobs in worker processes: one that ends its process or hangs is named, and the rest goes on.
+
+A job is "module:function" in this folder; the function takes a number and returns what JSON can say.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+_answers: int | None = None  # in a worker: where its answers go
+
+
+def stage(name: str) -> None:
+    """In a job: what comes now, so that whoever asks knows where the process ended."""
+    if _answers is not None:
+        os.write(_answers, (json.dumps({"stage": name}) + "\n").encode())
+
+
+def serve(job: str) -> None:
+    """In a worker: a number a line comes in, an answer a line goes out. What jobs print goes to standard error."""
+    global _answers
+    _answers = os.dup(1)
+    os.dup2(2, 1)
+    module, _, function = job.partition(":")
+    sys.path.insert(0, str(HERE))
+    work = getattr(importlib.import_module(module), function)
+    for line in sys.stdin:
+        os.write(_answers, (json.dumps({"answer": work(int(line))}) + "\n").encode())
+
+
+class Worker:
+    """One process; a new one when it ended."""
+
+    def __init__(self, job: str, limit_s: float, environment: dict[str, str]) -> None:
+        self.job, self.limit_s = job, limit_s
+        self.environment = {**os.environ, **environment}
+        self.errors = tempfile.TemporaryFile()
+        self.start()
+
+    def start(self) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-W", "ignore", __file__, self.job],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
+            env=self.environment,
+        )  # fmt: skip
+        self.rest = b""
+        self.fresh = True
+
+    def line(self) -> bytes | None:
+        """The next line of an answer, or None at the end or when it takes too long."""
+        assert self.child.stdout is not None
+        limit = self.limit_s + (60 if self.fresh else 0)  # imports take their time
+        while b"\n" not in self.rest:
+            if not select.select([self.child.stdout], [], [], limit)[0]:
+                return None
+            got = os.read(self.child.stdout.fileno(), 1 << 16)
+            if not got:
+                return None
+            self.rest += got
+        self.fresh = False
+        line, _, self.rest = self.rest.partition(b"\n")
+        return line
+
+    def ask(self, number: int) -> Any:
+        """The answer; {"ended": why, "stage": where} if the process ended or had to be ended."""
+        assert self.child.stdin is not None
+        reached = ""
+        try:
+            self.child.stdin.write(f"{number}\n".encode())
+            self.child.stdin.flush()
+        except BrokenPipeError:
+            pass  # it ended before it heard: the answer says so
+        while (line := self.line()) is not None:
+            said = json.loads(line)
+            if "answer" in said:
+                return said["answer"]
+            reached = said["stage"]
+        return self.ended(reached)
+
+    def ended(self, reached: str) -> dict[str, str]:
+        """How it ended, and its last words; a new process takes its place."""
+        try:
+            code = self.child.wait(timeout=5)
+            why = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+            why = f"no answer within {self.limit_s:.0f} s"
+        self.errors.seek(0)
+        words = self.errors.read()[-2000:].decode(errors="replace")
+        self.errors.seek(0)
+        self.errors.truncate()
+        self.start()
+        return {"ended": why, "stage": reached, "words": words}
+
+    def close(self) -> None:
+        self.child.kill()
+        self.child.wait()
+        self.errors.close()
+
+
+def run(
+    job: str,
+    numbers: list[int],
+    workers: int = 2,
+    limit_s: float = 60.0,
+    environment: dict[str, str] | None = None,
+) -> dict[int, Any]:
+    """The answers to all numbers; see Worker.ask for what did not answer."""
+    waiting = list(reversed(numbers))
+    answers: dict[int, Any] = {}
+    lock = threading.Lock()
+
+    def work() -> None:
+        worker = Worker(job, limit_s, environment or {})
+        try:
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    number = waiting.pop()
+                answer = worker.ask(number)
+                with lock:
+                    answers[number] = answer
+        finally:
+            worker.close()
+
+    threads = [threading.Thread(target=work) for _ in range(max(1, min(workers, len(numbers))))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers
+
+
+if __name__ == "__main__":
+    importlib.import_module("pool")  # jobs import this module by its name: theirs is the one that answers
+    sys.modules["pool"].serve(sys.argv[1])

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The cases that are made from the operators' tables, against live DALI (see sweep.py)."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("nvidia.dali")
+
+import sweep  # noqa: E402
+
+NAMES = sorted({case.op for case in sweep.cases()})
+
+
+@pytest.fixture(scope="session")
+def results(request: pytest.FixtureRequest) -> dict[str, list[sweep.Result]]:
+    """Of the operators that are asked for, all in one go over the worker processes."""
+    items = [item for item in request.session.items if item.fspath.basename == "test_sweep.py"]
+    return sweep.results([item.callspec.params["name"] for item in items if hasattr(item, "callspec")])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sweep(name: str, results: dict[str, list[sweep.Result]]) -> None:
+    failed = [f"{r.case}\n    {r.said}" for r in results[name] if r.failed]
+    assert not failed, f"{len(failed)} of {len(results[name])} cases:\n" + "\n".join(failed[:20])
+    ran = [r for r in results[name] if not r.said]
+    assert ran, "no case agrees"
