@@ -51,7 +51,7 @@ struct hr_codec {
      * HR_STATUS_NOT_FUSABLE: use decode. */
     hr_status (*stage)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
-                       struct hr_jpeg_device_image *out, hr_error *error);
+                       struct hr_jpeg_device_picture *out, hr_error *error);
     bool grey;         /* gives its own luma plane when asked for one channel */
     int32_t luma_bits; /* otherwise: fraction bits of the weights that make grey from its colours,
                           14 or 15; DALI's readers differ in this, by 1 in some hundred pixels */
@@ -97,6 +97,6 @@ hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32
  * need no conversion and no turning; else HR_STATUS_NOT_FUSABLE. */
 hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
-                         struct hr_jpeg_device_image *out, hr_error *error);
+                         struct hr_jpeg_device_picture *out, hr_error *error);
 
 #endif

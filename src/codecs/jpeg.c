@@ -349,6 +349,19 @@ typedef struct indexed_reader {
     hr_arena *arena;
 } indexed_reader;
 
+/* The file's index as far as it is known, with room for all of it. */
+static hr_status index_find(hr_jpeg_index *index, hr_hash *key, hr_cache *cache,
+                            const uint8_t *bytes, size_t size, hr_arena *arena, hr_error *error)
+{
+    const uint8_t *packed;
+    size_t packed_size;
+    HR_TRY(hr_jpeg_index_make(index, size, arena, error));
+    *key = hr_cache_key(cache, bytes, size);
+    if (hr_cache_get(cache, key, arena, &packed, &packed_size))
+        hr_jpeg_index_unpack(index, packed, packed_size);
+    return HR_STATUS_OK;
+}
+
 static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_info *info,
                            const hr_codec_request *request, hr_op_call *c, void **reader,
                            hr_error *error)
@@ -358,14 +371,8 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
         return HR_STATUS_NO_MEMORY;
     *r = (indexed_reader){
         .left = request->window.h, .cache = hr_task_cache(c->task), .arena = c->arena};
-    if (r->cache) {
-        const uint8_t *packed;
-        size_t packed_size;
-        HR_TRY(hr_jpeg_index_make(&r->index, size, c->arena, error));
-        r->key = hr_cache_key(r->cache, bytes, size);
-        if (hr_cache_get(r->cache, &r->key, c->arena, &packed, &packed_size))
-            hr_jpeg_index_unpack(&r->index, packed, packed_size);
-    }
+    if (r->cache)
+        HR_TRY(index_find(&r->index, &r->key, r->cache, bytes, size, c->arena, error));
     *reader = r;
     return hr_jpeg_open(bytes, size, info, request, r->cache ? &r->index : NULL, c, &r->inner,
                         error);
@@ -410,10 +417,16 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
 
 static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
-                       struct hr_jpeg_device_image *out, hr_error *error)
+                       struct hr_jpeg_device_picture *out, hr_error *error)
 {
-    (void)c;
-    return hr_jpeg_device_prepare(bytes, size, info, request, NULL, staging, out, error);
+    hr_cache *cache = hr_task_cache(c->task);
+    hr_jpeg_index index = {0};
+    out->size = size;
+    out->keyed = cache != NULL;
+    if (cache)
+        HR_TRY(index_find(&index, &out->key, cache, bytes, size, c->arena, error));
+    return hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL, staging,
+                                  &out->image, error);
 }
 
 #define TEXT_OF(x) #x

@@ -133,6 +133,12 @@ static void near_gpu(const char *pci, cpu_set_t *set)
         *set = near;
 }
 
+int32_t hr__cpu_count(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 hr_status hr__affinity_choose(const hr_pipeline *p, int *cpu, int32_t count, hr_error *error)
 {
     const char *mask = getenv("HEADRACE_AFFINITY_MASK");

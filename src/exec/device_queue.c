@@ -109,6 +109,25 @@ static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
 
 /* ---- the work of a round ---- */
 
+/* Room for what the pictures' indices will be made of: `size` bytes. */
+static hr_status stage_places(queueing *q, int32_t n, hr_jpeg_device_image *images, hr_staged *out,
+                              size_t *size, hr_error *error)
+{
+    size_t count = 0;
+    for (int32_t i = 0; i < n; i++)
+        count += q->part[i]->picture.keyed ? hr_jpeg_device_places(&images[i]) : 0;
+    *size = count * sizeof(hr_jpeg_device_place);
+    HR_TRY(stage(q, count, sizeof(hr_jpeg_device_place), out, error));
+    count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        uint32_t own = q->part[i]->picture.keyed ? hr_jpeg_device_places(&images[i]) : 0;
+        q->part[i]->places = own > 0 ? (hr_jpeg_device_place *)out->host + count : NULL;
+        images[i].places = own > 0 ? (hr_jpeg_device_place *)out->device + count : NULL;
+        count += own;
+    }
+    return HR_STATUS_OK;
+}
+
 static hr_status queue_pictures(queueing *q, hr_error *error)
 {
     int32_t n = select_kind(q, HR_PIECE_KIND_PICTURE, NULL);
@@ -118,7 +137,7 @@ static hr_status queue_pictures(queueing *q, hr_error *error)
     if (n == 0)
         return HR_STATUS_OK;
     for (int32_t i = 0; i < n; i++) {
-        const hr_jpeg_device_image *image = &q->part[i]->image;
+        const hr_jpeg_device_image *image = &q->part[i]->picture.image;
         total += (size_t)image->stride * (size_t)image->window_height + SAMPLE_ALIGN;
         total = total / SAMPLE_ALIGN * SAMPLE_ALIGN;
     }
@@ -127,7 +146,7 @@ static hr_status queue_pictures(queueing *q, hr_error *error)
     char *at = pixels;
     hr_jpeg_device_image *to = records.host;
     for (int32_t i = 0; i < n; i++) {
-        hr_jpeg_device_image *image = &q->part[i]->image;
+        hr_jpeg_device_image *image = &q->part[i]->picture.image;
         image->dst = (uint8_t *)at;
         image->status = (uint32_t *)q->status.device + q->batch->decoding_count;
         q->batch->decoding[q->batch->decoding_count++] = q->part[i];
@@ -135,8 +154,14 @@ static hr_status queue_pictures(queueing *q, hr_error *error)
         at += (size + SAMPLE_ALIGN) / SAMPLE_ALIGN * SAMPLE_ALIGN;
         to[i] = *image;
     }
+    hr_staged places;
+    HR_TRY(stage_places(q, n, to, &places, &total, error));
     HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
-    return q->module->jpeg_decode(&q->launch->cuda, records, n, error);
+    HR_TRY(q->module->jpeg_decode(&q->launch->cuda, records, n, error));
+    if (total == 0)
+        return HR_STATUS_OK;
+    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, places.host,
+                           places.device, total, error);
 }
 
 static bool runs_program(const hr_piece *piece)
@@ -161,7 +186,7 @@ static hr_status queue_programs(queueing *q, hr_error *error)
         *to = piece->program;
         to->dst = piece->out[0]->data;
         to->src = piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device : piece->in[0]->data;
-        const hr_jpeg_device_image *image = &piece->image;
+        const hr_jpeg_device_image *image = &piece->picture.image;
         if (piece->kind == HR_PIECE_KIND_PICTURE)
             hr_device_program_place(to, image->dst, image->stride,
                                     image->stride * image->window_height + HR_PAD);

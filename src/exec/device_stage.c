@@ -134,6 +134,19 @@ static bool mark_damaged(hr_device_batch *b)
     return any;
 }
 
+/* What the device came by goes to the files' indices. */
+static void keep_places(hr_pipeline *p, hr_device_batch *b)
+{
+    hr_arena *arena = b->arenas[p->options.num_threads];
+    for (int32_t i = 0; i < b->decoding_count; i++) {
+        const hr_piece *piece = b->decoding[i];
+        hr_arena_mark mark = hr_arena_save(arena);
+        if (piece->places && !b->status[i])
+            hr_jpeg_device_keep(&piece->picture, piece->places, p->cache, arena);
+        hr_arena_restore(arena, mark);
+    }
+}
+
 /* The device's values that are outputs of the pipeline go to their batches. */
 static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
@@ -166,6 +179,8 @@ static bool complete(hr_pipeline *p, hr_iteration *it)
         b->again = true;
         return true;
     }
+    if (b && it->status == HR_STATUS_OK)
+        keep_places(p, b);
     if (it->status == HR_STATUS_OK) {
         hr_status status = put_outputs(p, it, &error);
         if (status != HR_STATUS_OK)

@@ -328,6 +328,7 @@ hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error);
 /* CPUs for `count` workers, -1 where there is no choice. The creating thread calls it: it reads the
  * environment, which no other thread may do while Python changes it. */
 hr_status hr__affinity_choose(const hr_pipeline *p, int *cpu, int32_t count, hr_error *error);
+int32_t hr__cpu_count(void);    /* that the process may use */
 void hr__affinity_pin(int cpu); /* the calling thread; < 0: lets it float */
 /* Reads the checkpoint, if there is one, and settles the seed: the given one, the checkpoint's, or
  * a random one. */

@@ -130,9 +130,10 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
                                p->options.index_cache, error));
     HR_TRY(hr__device_open(p, error));
     HR_TRY(make_states(p, error));
+    int32_t spare = HR_MIN(HR_MAX(hr__cpu_count() - p->options.num_threads, 0), READ_AHEAD_THREADS);
     HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,
-                               p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, p->stall.read_us,
-                               error));
+                               p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, spare,
+                               p->stall.read_us, error));
     HR_TRY(make_sources(p, error));
     HR_TRY(hr__checkpoint_restore(p, error));
     const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");

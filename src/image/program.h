@@ -17,7 +17,7 @@
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
 
-struct hr_jpeg_device_image; /* codecs/jpeg/device.h */
+struct hr_jpeg_device_picture; /* codecs/jpeg/device.h */
 
 #define HR_OUTER_MAX 3
 #define HR_CHANNELS_MAX 64 /* channels that per-channel arguments may have */
@@ -43,7 +43,7 @@ typedef struct hr_image_source {
      * here.
      */
     hr_status (*stage)(void *context, hr_window window, hr_staging *staging, hr_op_call *c,
-                       struct hr_jpeg_device_image *out, hr_error *error);
+                       struct hr_jpeg_device_picture *out, hr_error *error);
 } hr_image_source;
 
 typedef struct hr_outer {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* A lack of descriptors or memory is not the file's fault: it is no bad sample. */
@@ -81,10 +82,19 @@ void hr_file_close(hr_file *file)
     file->fd = -1;
 }
 
-/* Fills `size` bytes from `offset` on. */
-static hr_status read_exactly(int fd, char *dst, size_t size, int64_t offset, hr_error *error)
+/* How many of the bytes are in memory already, and read; a file system that cannot say so has none.
+ */
+static size_t read_cached(int fd, char *dst, size_t size, int64_t offset)
 {
-    size_t done = 0;
+    struct iovec to = {dst, size};
+    ssize_t n = size > 0 ? preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) : 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* Fills `size` bytes from `offset` on, of which `done` are there. */
+static hr_status read_exactly(int fd, char *dst, size_t done, size_t size, int64_t offset,
+                              hr_error *error)
+{
     while (done < size) {
         ssize_t n = pread(fd, dst + done, size - done, (off_t)(offset + (int64_t)done));
         if (n < 0 && errno == EINTR)
@@ -99,16 +109,20 @@ static hr_status read_exactly(int fd, char *dst, size_t size, int64_t offset, hr
     return HR_STATUS_OK;
 }
 
-hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, hr_error *error)
+hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, bool *cached,
+                       hr_error *error)
 {
     hr_buffer *buffer;
+    *cached = false;
     size_t limit = hr_pool_limit(pool);
     if (limit && file->size > limit) /* it will never fit: the file is bad, not the moment */
         return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
                        file->size, limit);
     HR_TRY(hr_pool_alloc(pool, file->size, &buffer, error));
-    hr_status status =
-        read_exactly(file->fd, hr_buffer_data(buffer), file->size, file->offset, error);
+    char *dst = hr_buffer_data(buffer);
+    size_t done = read_cached(file->fd, dst, file->size, file->offset);
+    *cached = done == file->size;
+    hr_status status = read_exactly(file->fd, dst, done, file->size, file->offset, error);
     if (status != HR_STATUS_OK) {
         hr_buffer_unref(buffer);
         return status;
@@ -124,7 +138,7 @@ hr_status hr_file_text(const char *path, char **text, size_t *size, hr_error *er
     HR_TRY(hr_file_open(&file, &span, error));
     char *data = hr_calloc(file.size + 1, 1, error);
     hr_status status =
-        data ? read_exactly(file.fd, data, file.size, 0, error) : HR_STATUS_NO_MEMORY;
+        data ? read_exactly(file.fd, data, 0, file.size, 0, error) : HR_STATUS_NO_MEMORY;
     hr_file_close(&file);
     if (status != HR_STATUS_OK) {
         hr_free(data);

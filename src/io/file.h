@@ -16,8 +16,10 @@ typedef struct hr_file {
 
 hr_status hr_file_open(hr_file *file, const hr_span *span, hr_error *error);
 void hr_file_close(hr_file *file);
-/* Reads all of it into a new buffer of the pool. A file that got shorter is an error. */
-hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, hr_error *error);
+/* Reads all of it into a new buffer of the pool. A file that got shorter is an error. `*cached`: it
+ * was in memory, and reading it was copying it. */
+hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, bool *cached,
+                       hr_error *error);
 /* A whole file as zero-terminated text (`*size` without the zero); hr_free. */
 hr_status hr_file_text(const char *path, char **text, size_t *size, hr_error *error);
 

@@ -11,6 +11,8 @@
 
 #include "io/file.h"
 
+#define WARM_AFTER 64 /* reads from memory in a row */
+
 typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 
 struct hr_read {
@@ -30,13 +32,15 @@ struct hr_readahead {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a request was queued */
     pthread_cond_t room;  /* `held` shrank, or somebody cannot wait for room any more */
-    pthread_cond_t ready; /* some request is done */
+    pthread_cond_t ready; /* a request that somebody waits for is done */
+    pthread_cond_t cold;  /* a file was not in memory */
     hr_pool *pool;
     size_t limit, held; /* bytes read or being read, not taken yet */
     hr_read *first, *last;
     bool stop;
     int32_t sleeping; /* threads that wait for work */
-    int32_t thread_count;
+    int32_t warm;     /* reads from memory since the last that was not, up to WARM_AFTER */
+    int32_t thread_count, begun, spare;
     pthread_t *threads;
     int64_t stall_us;
     hr_readahead_stats stats;
@@ -76,14 +80,23 @@ static void stall(hr_readahead *ra)
     }
 }
 
+/* Lock held. */
+static void note_warmth(hr_readahead *ra, bool cached)
+{
+    if (!cached && ra->warm == WARM_AFTER)
+        pthread_cond_broadcast(&ra->cold);
+    ra->warm = cached ? HR_MIN(ra->warm + 1, WARM_AFTER) : 0;
+}
+
 /* Reads an opened request; no lock held. */
 static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status opened, hr_error *error)
 {
     int64_t start = hr_clock_ns();
+    bool cached = false;
     stall(ra);
     r->status = opened;
     if (opened == HR_STATUS_OK) {
-        r->status = hr_file_read(file, ra->pool, &r->buffer, error);
+        r->status = hr_file_read(file, ra->pool, &r->buffer, &cached, error);
         hr_file_close(file);
     }
     if (r->status != HR_STATUS_OK && (r->error = hr_calloc(1, sizeof(*r->error), NULL)))
@@ -93,6 +106,8 @@ static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status open
     ra->stats.files++;
     ra->stats.bytes += r->buffer ? (int64_t)hr_buffer_size(r->buffer) : 0;
     ra->stats.read_ns += took;
+    ra->stats.cached += cached;
+    note_warmth(ra, cached && ra->stall_us == 0);
     pthread_mutex_unlock(&ra->lock);
 }
 
@@ -131,15 +146,21 @@ static void serve(hr_readahead *ra, hr_read *r)
         ra->held -= r->counted ? r->size : 0;
         free_read(r);
         pthread_cond_broadcast(&ra->room);
+    } else if (r->wanted) {
+        pthread_cond_broadcast(&ra->ready);
     }
-    pthread_cond_broadcast(&ra->ready);
 }
 
 static void *thread_main(void *context)
 {
     hr_readahead *ra = context;
     pthread_mutex_lock(&ra->lock);
+    bool spare = ra->begun++ < ra->spare;
     while (!ra->stop) {
+        if (!spare && ra->warm == WARM_AFTER) {
+            pthread_cond_wait(&ra->cold, &ra->lock);
+            continue;
+        }
         if (!ra->first) {
             ra->sleeping++;
             pthread_cond_wait(&ra->work, &ra->lock);
@@ -156,7 +177,7 @@ static void *thread_main(void *context)
 }
 
 hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, int32_t threads,
-                              int64_t stall_us, hr_error *error)
+                              int32_t spare, int64_t stall_us, hr_error *error)
 {
     hr_readahead *ra = hr_calloc(1, sizeof(*ra), error);
     if (!ra)
@@ -170,6 +191,8 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     pthread_cond_init(&ra->work, NULL);
     pthread_cond_init(&ra->room, NULL);
     pthread_cond_init(&ra->ready, NULL);
+    pthread_cond_init(&ra->cold, NULL);
+    ra->spare = spare;
     ra->pool = hr_pool_ref(pool);
     ra->limit = limit;
     ra->stall_us = stall_us;
@@ -190,6 +213,7 @@ void hr_readahead_cancel(hr_readahead *ra)
     pthread_cond_broadcast(&ra->work);
     pthread_cond_broadcast(&ra->room);
     pthread_cond_broadcast(&ra->ready);
+    pthread_cond_broadcast(&ra->cold);
     pthread_mutex_unlock(&ra->lock);
 }
 
@@ -200,6 +224,7 @@ void hr_readahead_destroy(hr_readahead *ra)
     hr_readahead_cancel(ra);
     for (int32_t i = 0; i < ra->thread_count; i++)
         pthread_join(ra->threads[i], NULL);
+    pthread_cond_destroy(&ra->cold);
     pthread_cond_destroy(&ra->ready);
     pthread_cond_destroy(&ra->room);
     pthread_cond_destroy(&ra->work);

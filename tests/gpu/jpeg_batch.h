@@ -37,6 +37,8 @@ typedef struct batch_job {
     const hr_jpeg_index *index;
     bool taken;      /* by hr_jpeg_device_prepare */
     uint32_t status; /* of the kernels */
+    hr_jpeg_device_image image;
+    hr_staged places; /* that the kernels noted, if they were asked to */
     size_t stride;
     uint8_t *data; /* stride * window.h bytes */
 } batch_job;

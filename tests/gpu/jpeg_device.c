@@ -6,18 +6,20 @@
  * ROUNDS multiplies the generated ones. */
 #include "unit/jpeg_files.h"
 
+#include "io/cache.h"
 #include "jpeg_batch.h"
 
 #include <dirent.h>
 
-enum { GUARD = 16, JOBS = 48, WINDOWS = 2 };
+enum { GUARD = 16, JOBS = 48, WINDOWS = 2, OWNED = 3 * JOBS };
 
 static const hr_cuda_module_def *module;
 static int seen, left_, doubted, failures;
 
 /* ---- one batch ---- */
 
-static hr_status decode_here(const batch_job *j, uint8_t *data, hr_arena *arena)
+static hr_status decode_here(const batch_job *j, uint8_t *data, hr_jpeg_index *index,
+                             hr_arena *arena)
 {
     hr_error error;
     hr_op_call c = {.arena = arena, .kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO)};
@@ -25,7 +27,41 @@ static hr_status decode_here(const batch_job *j, uint8_t *data, hr_arena *arena)
                           .channels = j->channels,
                           .dst = data,
                           .stride = (size_t)j->window.w * (size_t)j->channels};
-    return hr_jpeg_decode(j->bytes, j->size, &j->info, &q, NULL, &c, &error);
+    return hr_jpeg_decode(j->bytes, j->size, &j->info, &q, index, &c, &error);
+}
+
+static hr_cache *cache;
+static int noted, keys; /* places in indices; indices */
+
+/* The index that the noted places make, kept and found again as pipelines do, leads the decoder
+ * here to the same pixels: from a wrong place or a wrong prediction it would not. */
+static bool good_places(const batch_job *j, const uint8_t *want, hr_arena *arena)
+{
+    hr_jpeg_device_picture picture = {.image = j->image, .size = j->size, .keyed = 1};
+    size_t size = (size_t)(j->window.h * j->window.w * j->channels), packed_size;
+    const uint8_t *packed;
+    hr_jpeg_index index;
+    /* other windows of the file must not be of help */
+    keys++;
+    picture.key = hr_cache_key(cache, &keys, sizeof keys);
+    if (j->index) {
+        uint8_t *known = malloc((size_t)j->index->count * HR_JPEG_PACKED);
+        hr_cache_put(cache, &picture.key, known, hr_jpeg_index_pack(j->index, known));
+        free(known);
+    }
+    hr_jpeg_device_keep(&picture, j->places.host, cache, arena);
+    BATCH_TRY(hr_jpeg_index_make(&index, j->size, arena, error));
+    if (hr_cache_get(cache, &picture.key, arena, &packed, &packed_size))
+        hr_jpeg_index_unpack(&index, packed, packed_size);
+    int32_t known = j->index ? j->index->count : 1, count = index.count;
+    noted += count - known;
+    uint8_t *data = malloc(size);
+    bool good = count >= known && decode_here(j, data, &index, arena) == HR_STATUS_OK &&
+                memcmp(data, want, size) == 0;
+    free(data);
+    if (!good)
+        printf("of %d places %d were known\n", (int)count, (int)known);
+    return good;
 }
 
 static bool same_rows(const batch_job *j, const uint8_t *want)
@@ -53,12 +89,12 @@ static bool same_rows(const batch_job *j, const uint8_t *want)
 static void judge(const batch_job *j, bool damaged, hr_arena *arena)
 {
     uint8_t *want = malloc((size_t)(j->window.h * j->window.w * j->channels));
-    hr_status status = decode_here(j, want, arena);
+    hr_status status = decode_here(j, want, NULL, arena);
     bool good = true;
     seen++;
     left_ += !j->taken;
     if (status == HR_STATUS_OK && j->taken && j->status == 0) {
-        good = same_rows(j, want);
+        good = same_rows(j, want) && (!j->places.host || good_places(j, want, arena));
     } else if (status == HR_STATUS_OK) {
         good = damaged; /* no doubt about files that are whole */
         doubted += j->taken;
@@ -78,8 +114,7 @@ static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_
                        hr_staged *status, int *taken)
 {
     size_t at = 0;
-    hr_jpeg_device_image image;
-    BATCH_TRY(batch_stage(&b->staging, (size_t)n * sizeof image, records, error));
+    BATCH_TRY(batch_stage(&b->staging, (size_t)n * sizeof jobs->image, records, error));
     BATCH_TRY(batch_stage(&b->staging, (size_t)n * sizeof(uint32_t), status, error));
     memset(status->host, 0, (size_t)n * sizeof(uint32_t));
     for (int i = 0; i < n; i++)
@@ -90,12 +125,20 @@ static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_
     *taken = 0;
     for (int i = 0; i < n; i++) {
         jobs[i].data = (uint8_t *)pixels->host + at;
-        jobs[i].taken = batch_prepare(b, &jobs[i], &image);
-        image.dst = (uint8_t *)pixels->device + at;
-        image.status = (uint32_t *)status->device + i;
+        hr_jpeg_device_image *image = &jobs[i].image;
+        jobs[i].taken = batch_prepare(b, &jobs[i], image);
+        image->dst = (uint8_t *)pixels->device + at;
+        image->status = (uint32_t *)status->device + i;
         at += jobs[i].stride * (size_t)jobs[i].window.h;
-        if (jobs[i].taken)
-            ((hr_jpeg_device_image *)records->host)[(*taken)++] = image;
+        if (!jobs[i].taken)
+            continue;
+        size_t count = hr_jpeg_device_places(image);
+        if (count > 0 && help_random() % 4 > 0) {
+            BATCH_TRY(batch_stage(&b->staging, count * sizeof(hr_jpeg_device_place),
+                                  &jobs[i].places, error));
+            image->places = jobs[i].places.device;
+        }
+        ((hr_jpeg_device_image *)records->host)[(*taken)++] = *image;
     }
 }
 
@@ -112,9 +155,8 @@ static void run_jobs(batch_job *jobs, int n, bool damaged)
     batch_copy(b);
     BATCH_TRY(module->jpeg_decode(&b->launch, records, taken, error));
     for (int i = 0; i < b->count; i++)
-        if (b->pieces[i].host == pixels.host || b->pieces[i].host == status.host)
-            BATCH_TRY(module->copy(0, b->launch.stream, b->pieces[i].host, b->pieces[i].device,
-                                   b->pieces[i].size, error));
+        BATCH_TRY(module->copy(0, b->launch.stream, b->pieces[i].host, b->pieces[i].device,
+                               b->pieces[i].size, error));
     batch_wait(b);
     BATCH_TRY(hr_arena_create(&arena, error));
     for (int i = 0; i < n; i++) {
@@ -134,7 +176,7 @@ typedef struct queue {
     batch_job jobs[JOBS];
     int n;
     bool damaged;
-    void *owned[2 * JOBS]; /* files and indices that the jobs refer to */
+    void *owned[OWNED]; /* files and indices that the jobs refer to */
     int owned_count;
 } queue;
 
@@ -188,10 +230,20 @@ static hr_jpeg_index *make_index(const uint8_t *bytes, size_t size, const hr_ima
     return kept;
 }
 
+/* All that an index knows, or the beginning. */
+static hr_jpeg_index *index_part(const hr_jpeg_index *index)
+{
+    hr_jpeg_index *part = malloc(sizeof *part);
+    *part = *index;
+    if (help_random() % 2)
+        part->count = part->known = help_between(1, index->count);
+    return part;
+}
+
 /* The whole picture and windows of it, with the index and without; takes the file. */
 static void add_file(queue *q, uint8_t *file, size_t size, int grey)
 {
-    if (q->n > JOBS - 2 * (WINDOWS + 1) || q->owned_count > 2 * JOBS - 2)
+    if (q->n > JOBS - 2 * (WINDOWS + 1) || q->owned_count > OWNED - 2 - (WINDOWS + 1))
         flush(q);
     q->owned[q->owned_count++] = file;
     hr_jpeg_index *index = NULL;
@@ -203,8 +255,11 @@ static void add_file(queue *q, uint8_t *file, size_t size, int grey)
         const batch_job *j = &q->jobs[q->n - 1];
         if (i == 0 && (index = make_index(file, size, &j->info)) != NULL)
             q->owned[q->owned_count++] = index;
-        if (index)
-            add_job(q, file, size, j->window, channels, index);
+        hr_jpeg_index *part = index ? index_part(index) : NULL;
+        if (part) {
+            q->owned[q->owned_count++] = part;
+            add_job(q, file, size, j->window, channels, part);
+        }
     }
 }
 
@@ -218,10 +273,11 @@ static int rounds(int n)
 
 static void say(const char *what)
 {
-    printf("%-24s %6d windows, %d left to the CPU, %d doubted, %d failed\n", what, seen, left_,
-           doubted, failures);
+    printf("%-24s %6d windows, %d left to the CPU, %d doubted, %d places noted, %d failed\n", what,
+           seen, left_, doubted, noted, failures);
     fflush(stdout);
-    seen = left_ = doubted = 0;
+    CHECK(seen == 0 || noted > 0);
+    seen = left_ = doubted = noted = 0;
 }
 
 static void try_generated(queue *q)
@@ -371,6 +427,8 @@ static bool open_module(void)
         module = batch_module(path);
     if (module)
         BATCH_TRY(module->device_count(&devices, error));
+    if (!cache)
+        BATCH_TRY(hr_cache_create(&cache, (size_t)1 << 30, NULL, error));
     if (devices == 0)
         printf("SKIPPED: HEADRACE_CUDA_MODULE names no module, or there is no GPU\n");
     return devices > 0;

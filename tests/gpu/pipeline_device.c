@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Whole pipelines on the device against the CPU's, bytes and labels; with --bench their speed.
- * pipeline_device [--bench] [FOLDER] [batch size] [threads] [seconds] */
+ * pipeline_device [--bench] [FOLDER] [batch size] [threads] [seconds] [bytes for indices] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static hr_status add_images(hr_graph *g, const kind *k, bool gpu, hr_edge *image
 
 /* `folder` NULL: the files' bytes are fed, and there are no labels. */
 static hr_status open_pipeline(const kind *k, const char *folder, bool gpu, int batch, int threads,
-                               hr_pipeline **out, hr_error *error)
+                               int64_t indices, hr_pipeline **out, hr_error *error)
 {
     hr_graph *g;
     hr_edge reader = {-1, 0}, images;
@@ -99,6 +99,7 @@ static hr_status open_pipeline(const kind *k, const char *folder, bool gpu, int 
     options.seed = 5;
     options.fuse = !k->unfused;
     options.device_id = gpu ? 0 : HR_DEVICE_HOST;
+    options.index_memory_limit = indices < 0 ? options.index_memory_limit : indices;
     if (status == HR_STATUS_OK)
         status = hr_pipeline_create(out, g, &options, error);
     hr_graph_destroy(g);
@@ -126,15 +127,17 @@ static int differing(const hr_outputs *a, const hr_outputs *b, int k)
     return bad;
 }
 
+/* From the second epoch on there are indices. */
 static int compare(const kind *k, const char *folder)
 {
     hr_error error = {0};
     hr_pipeline *cpu = NULL, *gpu = NULL;
-    hr_status status = open_pipeline(k, folder, false, 32, 2, &cpu, &error);
+    hr_status status = open_pipeline(k, folder, false, 32, 2, 0, &cpu, &error);
     if (status == HR_STATUS_OK)
-        status = open_pipeline(k, folder, true, 32, 4, &gpu, &error);
+        status = open_pipeline(k, folder, true, 32, 4, -1, &gpu, &error);
+    enum { BATCHES = 24 };
     int bad = 0, count = 0;
-    for (int i = 0; i < 10 && status == HR_STATUS_OK; i++) {
+    for (int i = 0; i < BATCHES && status == HR_STATUS_OK; i++) {
         hr_outputs *a = NULL, *b = NULL;
         status = hr_pipeline_run(cpu, -1, &a, &error);
         if (status == HR_STATUS_OK)
@@ -161,11 +164,12 @@ static double seconds_of(clockid_t clock)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int bench(const kind *k, const char *folder, int batch, int threads, double seconds)
+static int bench(const kind *k, const char *folder, int batch, int threads, double seconds,
+                 int64_t indices)
 {
     hr_error error = {0};
     hr_pipeline *p = NULL;
-    hr_status status = open_pipeline(k, folder, true, batch, threads, &p, &error);
+    hr_status status = open_pipeline(k, folder, true, batch, threads, indices, &p, &error);
     double start = 0, cpu = 0;
     long count = 0;
     for (int i = 0; status == HR_STATUS_OK; i++) {
@@ -236,7 +240,7 @@ static int latency(const kind *k, const char *folder, int threads)
     double took[ROUNDS];
     hr_status status = read_files(folder, 32, &files, &error);
     if (status == HR_STATUS_OK)
-        status = open_pipeline(k, NULL, true, 32, threads, &p, &error);
+        status = open_pipeline(k, NULL, true, 32, threads, 0, &p, &error);
     for (int i = 0; i < ROUNDS && status == HR_STATUS_OK; i++) {
         hr_outputs *o = NULL;
         double start = seconds_of(CLOCK_MONOTONIC);
@@ -280,7 +284,7 @@ int main(int argc, char **argv)
         bad += compare(&kinds[k], folder);
     for (size_t k = 0; k < 3 && timing; k += 2)
         bad += bench(&kinds[k], folder, left > 1 ? atoi(arg[1]) : 256, left > 2 ? atoi(arg[2]) : 16,
-                     left > 3 ? atof(arg[3]) : 2);
+                     left > 3 ? atof(arg[3]) : 2, left > 4 ? atoll(arg[4]) : -1);
     for (size_t k = 0; k < 3 && timing; k += 2)
         bad += latency(&kinds[k], folder, left > 2 ? atoi(arg[2]) : 16);
     return bad > 0;

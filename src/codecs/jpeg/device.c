@@ -5,10 +5,12 @@
 #include "codecs/jpeg/device.h"
 
 #include "codecs/codec.h"
+#include "codecs/jpeg/index.h"
 #include "codecs/jpeg/input.h"
 #include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
+#include "io/cache.h"
 
 #include <string.h>
 
@@ -116,6 +118,7 @@ static bool add_segment(stager *s, hr_jpeg_device_segment segment)
  * all there. */
 static bool add_last(stager *s, hr_jpeg_device_segment segment, int marker)
 {
+    uint32_t first = s->out->subs;
     uint32_t bits = segment.end - segment.bit;
     uint32_t ahead = marker == 0 ? 8 * HR_JPEG_READ_AHEAD : 0;
     if (marker < 0 || bits < ahead)
@@ -123,7 +126,10 @@ static bool add_last(stager *s, hr_jpeg_device_segment segment, int marker)
     segment.block_end = (uint32_t)s->needed * s->blocks;
     segment.least = segment.bit;
     segment.most = segment.end - ahead;
-    return add_segment(s, segment);
+    if (!add_segment(s, segment))
+        return false;
+    s->out->tail = s->m->restart > 0 ? s->out->subs : first;
+    return true;
 }
 
 /* All segments from the start on, as long as they are needed. */
@@ -170,6 +176,7 @@ static bool stage_chunk(stager *s, const hr_jpeg_entry *e, const hr_jpeg_entry *
                                       .block = e->mcu * s->blocks,
                                       .dc = {e->dc[0], e->dc[1], e->dc[2]}};
     const uint8_t *stop = next ? s->scan + next->bit / 8 : s->end;
+    s->out->tail_byte = e->bit / 8;
     int marker = hr_jpeg_unstuff(from, &s->at, stop, s->end);
     segment.end = bits_at(s, s->at);
     if (!next)
@@ -183,7 +190,10 @@ static bool stage_chunk(stager *s, const hr_jpeg_entry *e, const hr_jpeg_entry *
         *s->at++ = *stop;
         *from = stop + 1;
     }
-    return add_segment(s, segment);
+    if (!add_segment(s, segment))
+        return false;
+    s->out->tail = s->out->subs;
+    return true;
 }
 
 /* The first entry at or behind i of which the window needs something; `count` behind the last. */
@@ -305,4 +315,30 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
                 .needed = (out->bottom - 1) * out->across + out->right};
     int32_t down = (out->height + 8 * out->v - 1) / (8 * out->v);
     return stage_scan(&s, index_fits(&s, index, down) ? index : NULL, staging, error);
+}
+
+void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_place *places,
+                         hr_cache *cache, hr_arena *arena)
+{
+    uint32_t count = hr_jpeg_device_places(&picture->image);
+    const uint8_t *old;
+    size_t old_size;
+    hr_jpeg_index index;
+    if (hr_jpeg_index_make(&index, picture->size, arena, NULL) != HR_STATUS_OK)
+        return;
+    if (hr_cache_get(cache, &picture->key, arena, &old, &old_size))
+        hr_jpeg_index_unpack(&index, old, old_size);
+    for (uint32_t i = 0; i < count; i++) {
+        const hr_jpeg_device_place *p = &places[i];
+        hr_jpeg_entry entry = {
+            p->bit, p->mcu, {(int16_t)p->dc[0], (int16_t)p->dc[1], (int16_t)p->dc[2]}, 0};
+        bool fits = p->mcu != HR_JPEG_DEVICE_NOWHERE;
+        for (int k = 0; k < 3; k++)
+            fits = fits && entry.dc[k] == p->dc[k];
+        if (fits)
+            hr_jpeg_index_add(&index, &entry);
+    }
+    uint8_t *packed = hr_arena_alloc(arena, (size_t)index.count * HR_JPEG_PACKED, NULL);
+    if (packed && index.count > index.known)
+        hr_cache_put(cache, &picture->key, packed, hr_jpeg_index_pack(&index, packed));
 }

@@ -6,6 +6,7 @@
 #define HR_CODECS_JPEG_DEVICE_H
 
 #include "core/staging.h"
+#include "kernels/hash.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,29 +28,59 @@ typedef struct hr_jpeg_device_segment {
     uint32_t zero[2];
 } hr_jpeg_device_segment;
 
+/* The start of an MCU that the kernels came by, for the file's index. */
+typedef struct hr_jpeg_device_place {
+    uint32_t bit; /* as in the index: from the scan's first byte in the file */
+    uint32_t mcu; /* HR_JPEG_DEVICE_NOWHERE: there is none */
+    int32_t dc[3];
+} hr_jpeg_device_place;
+
+#define HR_JPEG_DEVICE_NOWHERE UINT32_MAX
+
 /* Plain data; pointers are device addresses. */
 typedef struct hr_jpeg_device_image {
     /* set by the launch before the records are copied */
     uint8_t *dst;     /* rows of the window, interleaved channels, u8 */
     uint32_t *status; /* 0; the kernels write 1 when the scan is damaged in what was decoded */
+    /* Room for hr_jpeg_device_places(image) of them, which the kernels fill in; or NULL. Good only
+     * when `status` stays 0. */
+    hr_jpeg_device_place *places;
     /* set by hr_jpeg_device_prepare; the launch may change `stride` */
     int64_t stride; /* bytes between rows of dst; dst holds stride * window_height bytes */
     int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
-    int32_t components, planes;             /* in the scan; of these wanted, 1 or 3 */
-    int32_t rgb;                            /* the components are no luma and chroma */
-    int32_t h, v;                           /* sampling of the first component against the others */
-    int32_t across;                         /* MCUs of a row */
-    int32_t left, right, top, bottom;       /* MCUs wanted */
-    uint32_t subs, segment_count;           /* subsequences of all segments */
-    const uint32_t *scan;                   /* bytes as in the file, without stuffing */
-    const hr_jpeg_device_segment *segments; /* and one more, of which `first` is `subs` */
+    int32_t components, planes;       /* in the scan; of these wanted, 1 or 3 */
+    int32_t rgb;                      /* the components are no luma and chroma */
+    int32_t h, v;                     /* sampling of the first component against the others */
+    int32_t across;                   /* MCUs of a row */
+    int32_t left, right, top, bottom; /* MCUs wanted */
+    uint32_t subs, segment_count;     /* subsequences of all segments */
+    uint32_t tail;      /* the first subsequence behind all places that an index knows; or `subs` */
+    uint32_t tail_byte; /* where the tail's first byte lies in the file's scan */
+    const uint32_t *scan;                     /* bytes as in the file, without stuffing */
+    const hr_jpeg_device_segment *segments;   /* and one more, of which `first` is `subs` */
     uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
     uint16_t quant[3][64];                    /* of each component, in zigzag order */
     uint8_t dc_table[3][16 + 16];             /* counts of codes by length, symbols */
     uint8_t ac_table[3][16 + 256];
 } hr_jpeg_device_image;
 
+/* In the tail a place is noted in every other subsequence, not in the first. */
+static inline uint32_t hr_jpeg_device_places(const hr_jpeg_device_image *image)
+{
+    return (image->subs - image->tail) / 2;
+}
+
+/* A picture that a device is to decode, and whose index may become longer by that. */
+typedef struct hr_jpeg_device_picture {
+    hr_jpeg_device_image image;
+    size_t size; /* of the file */
+    hr_hash key; /* in the cache of indices ... */
+    int keyed;   /* ... if there is one */
+} hr_jpeg_device_picture;
+
+struct hr_arena;
+struct hr_cache;
 struct hr_image_info;
 struct hr_codec_request;
 struct hr_jpeg_index;
@@ -63,6 +94,9 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_codec_request *request,
                                  const struct hr_jpeg_index *index, hr_staging *staging,
                                  hr_jpeg_device_image *out, hr_error *error);
+/* Gives what the device noted (the host's copy) of an undamaged picture to the cache. */
+void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_place *places,
+                         struct hr_cache *cache, struct hr_arena *arena);
 
 #ifdef __cplusplus
 }

@@ -55,6 +55,7 @@ struct decoder {
     uint32_t both, component, index;           // of block c: tables, place among the window's
     bool wanted;
     int32_t dc[3];
+    hr_jpeg_device_place *note; // where the next start of an MCU goes, or NULL
     bool bad;
 
     __device__ __forceinline__ void aim()
@@ -112,6 +113,16 @@ struct decoder {
             x = first;
             y++;
         }
+    }
+
+    // The place in the staged scan; `dc` relative to the subsequence.
+    __device__ __forceinline__ void note_place()
+    {
+        note->bit = hr_jpeg_bit(&bits);
+        note->mcu = block / blocks;
+        for (int k = 0; k < 3; k++)
+            note->dc[k] = dc[k];
+        note = NULL;
     }
 
     // Takes a symbol; its value, 0 when it has none.
@@ -174,6 +185,8 @@ struct decoder {
                 if (block == block_end)
                     return own;
                 own = true;
+                if (c == 0 && note && hr_jpeg_bit(&bits) < end)
+                    note_place();
                 aim();
             }
             hr_jpeg_turn(&bits);
@@ -181,6 +194,14 @@ struct decoder {
         return false;
     }
 };
+
+// What a subsequence notes goes there; NULL: nowhere.
+__device__ __forceinline__ hr_jpeg_device_place *place_of(const hr_jpeg_device_image *image,
+                                                          uint32_t sub)
+{
+    uint32_t i = sub - image->tail;
+    return image->places && sub > image->tail && i % 2 == 1 ? &image->places[i / 2] : NULL;
+}
 
 template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_batch b)
 {
@@ -213,6 +234,9 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     }
     int32_t *dc = b.dc + 3 * (size_t)index;
     dc[0] = dc[1] = dc[2] = 0;
+    hr_jpeg_device_place *note = place_of(image, sub);
+    if (note)
+        note->mcu = HR_JPEG_DEVICE_NOWHERE;
     if (block >= segment->block_end)
         return;
     size_t offset = work.block - b.work[b.from].block;
@@ -225,6 +249,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     d.owner = b.owner + offset;
     d.sub = sub;
     d.block_end = segment->block_end;
+    d.note = note;
     d.start(image, state, block);
     bool done = d.run(range.end, segment->end);
     uint32_t bit = hr_jpeg_bit(&d.bits);
@@ -234,6 +259,50 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
         *image->status = 1;
     for (int k = 0; k < 3; k++)
         dc[k] = d.dc[k];
+}
+
+// Bytes 0xFF in four from byte `at` on, those before byte `end`: each had a zero behind it in the
+// file.
+__device__ __forceinline__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t end)
+{
+    uint32_t low = __ldg(scan + at / 4), high = __ldg(scan + at / 4 + 1);
+    uint32_t rest = ~__funnelshift_r(low, high, 8 * (at % 4)); // zero bytes are those
+    uint32_t other = ((rest & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | rest;
+    if (end < at + 4)
+        other |= end > at ? ~0u << (8 * (end - at)) : ~0u;
+    return 4 - (uint32_t)__popc(other & 0x80808080u);
+}
+
+// Makes places of the staged scan, relative to their subsequences, such of the file.
+__device__ void finish_places(const hr_jpeg_device_image *image, const int32_t *predicted)
+{
+    constexpr uint32_t SUB_BYTES = HR_JPEG_DEVICE_SUB / 8;
+    __shared__ uint32_t sums[THREADS], counts[THREADS], parts[THREADS];
+    const hr_jpeg_device_segment *segment = &image->segments[image->segment_count - 1];
+    uint32_t t = threadIdx.x, stuffed = 0, first = segment->bit / 8, end = segment->end / 8;
+    for (uint32_t base = image->tail; base < image->subs; base += THREADS) {
+        uint32_t sub = base + t, from = first + (base - image->tail) * SUB_BYTES;
+        hr_jpeg_device_place *p = sub < image->subs ? place_of(image, sub) : NULL;
+        counts[t] = parts[t] = 0;
+        sums[t] = p && p->mcu != HR_JPEG_DEVICE_NOWHERE ? p->bit / 8 : 0;
+        __syncthreads();
+        for (uint32_t i = t; i < THREADS * SUB_BYTES / 4 && from + 4 * i < end; i += THREADS) {
+            uint32_t own = 4 * i / SUB_BYTES, count = count_stuffed(image->scan, from + 4 * i, end);
+            if (count > 0) {
+                atomicAdd(&counts[own], count);
+                atomicAdd(&parts[own], count_stuffed(image->scan, from + 4 * i, sums[own]));
+            }
+        }
+        __syncthreads();
+        uint32_t all, before = stuffed + hr_jpeg_sum_before<THREADS>(sums, counts[t], &all);
+        if (p && p->mcu != HR_JPEG_DEVICE_NOWHERE) {
+            p->bit += 8 * (image->tail_byte - first + before + parts[t]);
+            for (int k = 0; k < 3; k++)
+                p->dc[k] = (int32_t)((uint32_t)p->dc[k] +
+                                     (uint32_t)predicted[3 * (size_t)sub + (size_t)k]);
+        }
+        stuffed += all;
+    }
 }
 
 // Sums before each subsequence of an image, a thread block an image. They wrap, and are seen before
@@ -283,6 +352,9 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
     }
     if (bad)
         *image->status = 1;
+    __syncthreads(); // predictions are there
+    if (image->places)
+        finish_places(image, predicted);
 }
 
 } // namespace

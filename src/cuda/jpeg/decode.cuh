@@ -133,11 +133,31 @@ __device__ __forceinline__ uint32_t hr_jpeg_find(const hr_jpeg_work *work, uint3
     return from;
 }
 
+// Sums before this thread of a block, and of all; `sums` is free again behind it.
+template <uint32_t THREADS>
+__device__ uint32_t hr_jpeg_sum_before(uint32_t *sums, uint32_t value, uint32_t *all)
+{
+    uint32_t t = threadIdx.x;
+    sums[t] = value;
+    __syncthreads();
+    for (uint32_t d = 1; d < THREADS; d *= 2) {
+        uint32_t before = t >= d ? sums[t - d] : 0;
+        __syncthreads();
+        sums[t] += before;
+        __syncthreads();
+    }
+    uint32_t result = sums[t] - value;
+    *all = sums[THREADS - 1];
+    __syncthreads();
+    return result;
+}
+
 // Where a subsequence lies.
 typedef struct hr_jpeg_range {
     uint32_t begin, end;
     uint32_t segment;
     bool known; // the state at its beginning
+    bool alone; // in its segment
 } hr_jpeg_range;
 
 HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uint32_t sub)
@@ -154,6 +174,7 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
     hr_jpeg_range r;
     r.segment = low;
     r.known = sub == segments[low].first;
+    r.alone = r.known && sub + 1 == segments[low + 1].first;
     r.begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
     r.end = sub + 1 == segments[low + 1].first ? segments[low].end : r.begin + HR_JPEG_DEVICE_SUB;
     return r;

@@ -213,7 +213,8 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_
     r.known = true;
     if (mine) {
         r = hr_jpeg_range_of(image, sub);
-        guess(lookup, image, r, trace + (size_t)sub * HR_JPEG_STEPS);
+        if (!r.alone)
+            guess(lookup, image, r, trace + (size_t)sub * HR_JPEG_STEPS);
     }
     __syncthreads();
     if (mine && !r.known && threadIdx.x > 0)
@@ -242,27 +243,20 @@ __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups,
     }
 }
 
-// Blocks that end before each subsequence.
+// Blocks that end before each subsequence; differences within a segment are of use, those of lone
+// subsequences count nothing.
 __device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t subs)
 {
     __shared__ uint32_t sums[THREADS];
-    uint32_t t = threadIdx.x, sum = 0;
+    uint32_t t = threadIdx.x, sum = 0, all;
     for (uint32_t base = 0; base < subs; base += THREADS) {
         uint32_t count = 0;
         for (int k = 0; base + t < subs && k < HR_JPEG_STEPS; k++)
             count += trace[(size_t)(base + t) * HR_JPEG_STEPS + k] >> HR_JPEG_COUNT_SHIFT;
-        __syncthreads();
-        sums[t] = count;
-        __syncthreads();
-        for (uint32_t d = 1; d < THREADS; d *= 2) {
-            uint32_t before = t >= d ? sums[t - d] : 0;
-            __syncthreads();
-            sums[t] += before;
-            __syncthreads();
-        }
+        uint32_t before = hr_jpeg_sum_before<THREADS>(sums, count, &all);
         if (base + t < subs)
-            counted[base + t] = sum + sums[t] - count;
-        sum += sums[THREADS - 1];
+            counted[base + t] = sum + before;
+        sum += all;
     }
 }
 

@@ -10,24 +10,6 @@ namespace
 
 constexpr int THREADS = 128;
 
-// Sums before this thread, and of all.
-__device__ uint32_t sum_before(uint32_t *sums, uint32_t value, uint32_t *all)
-{
-    uint32_t t = threadIdx.x;
-    sums[t] = value;
-    __syncthreads();
-    for (uint32_t d = 1; d < THREADS; d *= 2) {
-        uint32_t before = t >= d ? sums[t - d] : 0;
-        __syncthreads();
-        sums[t] += before;
-        __syncthreads();
-    }
-    uint32_t result = sums[t] - value;
-    *all = sums[THREADS - 1];
-    __syncthreads();
-    return result;
-}
-
 template <uint32_t hr_jpeg_work::*field>
 __device__ void lay_out(const hr_jpeg_batch *b, uint32_t *sums)
 {
@@ -35,7 +17,7 @@ __device__ void lay_out(const hr_jpeg_batch *b, uint32_t *sums)
     uint32_t from = min(threadIdx.x * share, b->count), to = min(from + share, b->count);
     for (uint32_t i = from; i < to; i++)
         sum += b->work[i].*field;
-    sum = sum_before(sums, sum, &all);
+    sum = hr_jpeg_sum_before<THREADS>(sums, sum, &all);
     for (uint32_t i = from; i < to; i++) {
         uint32_t own = b->work[i].*field;
         b->work[i].*field = sum;

@@ -39,7 +39,7 @@ static hr_status read_rows(void *context, void *dst, size_t stride, int32_t rows
 }
 
 static hr_status stage_window(void *context, hr_window window, hr_staging *staging, hr_op_call *c,
-                              struct hr_jpeg_device_image *out, hr_error *error)
+                              struct hr_jpeg_device_picture *out, hr_error *error)
 {
     const hr_decode_picture *picture = context;
     hr_decode_request request = make_request(picture, window);

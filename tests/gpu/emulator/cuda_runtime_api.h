@@ -87,6 +87,10 @@ static inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shi
 {
     return (uint32_t)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
+static inline int __popc(uint32_t v)
+{
+    return __builtin_popcount(v);
+}
 static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
 {
     uint32_t old = *p;
