@@ -182,9 +182,9 @@ TEST(refusals_of_types)
                   "test.all 'n' (train.py:31): argument \"wide\": must be an integer; got "
                   "9.22337204e+18"));
     CHECK(
-        refused("number", STRING("2"), HR_STATUS_TYPE,
+        refused("number", STRING("2"), HR_STATUS_VALUE,
                 "test.all 'n' (train.py:31): argument \"number\": must be an integer; got \"2\""));
-    CHECK(refused("real", STRING("2"), HR_STATUS_TYPE,
+    CHECK(refused("real", STRING("2"), HR_STATUS_VALUE,
                   "test.all 'n' (train.py:31): argument \"real\": must be a number; got \"2\""));
     CHECK(refused("text", INT(2), HR_STATUS_TYPE,
                   "test.all 'n' (train.py:31): argument \"text\": must be a string; got 2"));
@@ -194,7 +194,7 @@ TEST(refusals_of_types)
     CHECK(refused("number", INTS(1, 1), HR_STATUS_TYPE,
                   "test.all 'n' (train.py:31): argument \"number\": must be one value, not a list; "
                   "got [1]"));
-    CHECK(refused("ints", STRINGS(1, "a"), HR_STATUS_TYPE,
+    CHECK(refused("ints", STRINGS(1, "a"), HR_STATUS_VALUE,
                   "test.all 'n' (train.py:31): argument \"ints\": must be an integer; got "
                   "[\"a\"]"));
     CHECK(refused("strings", INTS(1, 1), HR_STATUS_TYPE,
@@ -267,7 +267,7 @@ TEST(common_arguments)
     CHECK(built("preserve", BOOLEAN(1)) && graph->nodes[0]->preserve);
     CHECK(built("device", STRING("cpu")));
     CHECK(built("name", STRING("other")) && hr_graph_find_node(graph, "other") == 0);
-    CHECK(build("seed", STRING("x")) == HR_STATUS_TYPE);
+    CHECK(build("seed", STRING("x")) == HR_STATUS_VALUE);
     CHECK(refused("device", STRING("gpu"), HR_STATUS_ERROR,
                   "test.all 'n' (train.py:31): there is no device=\"gpu\" for it; it has cpu"));
     CHECK(refused("device", STRING("tpu"), HR_STATUS_VALUE,
