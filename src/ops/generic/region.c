@@ -158,3 +158,38 @@ void hr__region_copy(void *to, const void *from, const hr_region *region)
     else
         copy_dim(to, from, &r, 0, nearest(&r));
 }
+
+hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, hr_error *error)
+{
+    size_t parts = (size_t)count * sizeof(hr_region_part);
+    hr_region_parts *p = hr_arena_alloc(arena, sizeof(*p), error);
+
+    if (!p)
+        return HR_STATUS_NO_MEMORY;
+    *p = (hr_region_parts){count, hr_arena_alloc(arena, parts, error)};
+    *out = p;
+    return p->part ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static hr_status parts_copy(const hr_op_call *c, const hr_region_part *p, hr_error *error)
+{
+    const hr_tensor *in = &c->in[p->input];
+    size_t from, to;
+
+    if (!hr_tensor_bytes(in, &from) || !hr_tensor_bytes(&c->out[0], &to))
+        return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
+    for (size_t k = 0; k < (size_t)c->count; k++)
+        hr__region_copy((char *)c->out[0].data + k * to + p->to,
+                        (const char *)in->data + k * from + p->from, &p->region);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__parts_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const hr_region_parts *parts = calls[i].memo;
+        for (int32_t k = 0; k < parts->count; k++)
+            HR_TRY(parts_copy(&calls[i], &parts->part[k], error));
+    }
+    return HR_STATUS_OK;
+}

@@ -6,6 +6,7 @@
 #define HR_OPS_GENERIC_REGION_H
 
 #include "core/core.h"
+#include "headrace/operator.h"
 
 /* Strides are bytes from an element to its neighbour in that dimension; those of the source may be
  * negative or 0. */
@@ -24,5 +25,24 @@ void hr__region_init(hr_region *region, const hr_shape *shape, size_t item);
 void hr__region_simplify(hr_region *region);
 /* `to` and `from` are the first elements; they do not overlap. */
 void hr__region_copy(void *to, const void *from, const hr_region *region);
+
+/* A box of an input in its place in the output; `to` and `from` are bytes to the first elements. */
+typedef struct hr_region_part {
+    hr_region region;
+    int64_t to, from;
+    int32_t input;
+} hr_region_part;
+
+/* An output put together from boxes: what infer leaves in the memo, for the run here or on a
+ * device. */
+typedef struct hr_region_parts {
+    int32_t count;
+    hr_region_part *part;
+} hr_region_parts;
+
+/* Room for `count` parts. */
+hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, hr_error *error);
+/* run_cpu of operators with such a memo. */
+hr_status hr__parts_run(hr_op_call *calls, int32_t n, hr_error *error);
 
 #endif

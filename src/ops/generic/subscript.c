@@ -42,12 +42,6 @@ static const hr_arg_def subscript_arg_defs[] = {
     DIMENSION(7),
     HR_ARG_END};
 
-typedef struct selection { /* infer's, for run */
-    hr_region region;
-    int64_t offset; /* bytes to the first element */
-    bool view;
-} selection;
-
 static hr_status subscript_check(const void *args, uint64_t given, hr_error *error)
 {
     const uint64_t dimension = 0xf;
@@ -94,7 +88,7 @@ static hr_status range(const subscript *s, int32_t d, int64_t extent, int64_t *s
 }
 
 static hr_status dimension(const subscript *s, const hr_tensor *in, int32_t d, hr_tensor *out,
-                           selection *to, hr_error *error)
+                           hr_region_part *to, hr_error *error)
 {
     int64_t extent = in->shape.extent[d], start = 0, count = extent, step = 1;
 
@@ -104,13 +98,13 @@ static hr_status dimension(const subscript *s, const hr_tensor *in, int32_t d, h
             return hr_fail(error, HR_STATUS_ERROR,
                            "index %lld is out of range for dimension %d of extent %lld",
                            (long long)at, d, (long long)extent);
-        to->offset += (at < 0 ? at + extent : at) * to->region.from[d];
+        to->from += (at < 0 ? at + extent : at) * to->region.from[d];
         return HR_STATUS_OK;
     }
     HR_TRY(range(s, d, extent, &start, &count, &step, error));
     int32_t k = to->region.ndim++;
     if (count > 0)
-        to->offset += start * to->region.from[d];
+        to->from += start * to->region.from[d];
     to->region.from[k] = to->region.from[d] * step;
     to->region.extent[k] = out->shape.extent[k] = count;
     if (in->layout.name[0])
@@ -124,11 +118,11 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
     const hr_tensor *in = &c->in[0];
     hr_tensor *out = &c->out[0];
     int32_t needed = a->num_subscripts;
-    selection *s = hr_arena_alloc(c->arena, sizeof(*s), error);
+    hr_region_parts *parts;
     size_t bytes;
 
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr__parts_make(c->arena, 1, &parts, error));
+    hr_region_part *s = parts->part;
     for (int32_t d = 0; d < HR_MAX_NDIM; d++)
         if (a->of[d].at.v || a->of[d].lo.v || a->of[d].hi.v || a->of[d].step.v)
             needed = HR_MAX(needed, d + 1);
@@ -136,35 +130,21 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR, "%d subscripts for a tensor of %d dimensions",
                        (int)needed, (int)in->shape.ndim);
     hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
+    *s = (hr_region_part){0};
     hr__region_init(&s->region, &in->shape, hr_dtype_size(in->dtype));
     s->region.ndim = 0; /* grows over dimensions that are done with */
-    s->offset = 0;
     for (int32_t d = 0; d < in->shape.ndim; d++)
         HR_TRY(dimension(&a->of[d], in, d, out, s, error));
     out->shape.ndim = s->region.ndim;
     hr__strides(&out->shape, s->region.item, s->region.to);
     hr__region_simplify(&s->region);
-    s->view =
-        s->region.ndim == 0 && hr_tensor_bytes(out, &bytes) && bytes >= VIEW_BYTES && c->count == 1;
-    if (s->view && in->data) {
-        out->data = (char *)in->data + s->offset;
+    if (in->data && c->count == 1 && s->region.ndim == 0 && hr_tensor_bytes(out, &bytes) &&
+        bytes >= VIEW_BYTES) {
+        out->data = (char *)in->data + s->from;
         out->buffer = in->buffer;
+        parts->count = 0;
     }
-    c->memo = s;
-    return HR_STATUS_OK;
-}
-
-static hr_status subscript_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++) {
-        const selection *s = calls[i].memo;
-        size_t from, to;
-        if (!hr_tensor_bytes(&calls[i].in[0], &from) || !hr_tensor_bytes(&calls[i].out[0], &to))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
-        for (size_t k = 0; !s->view && k < (size_t)calls[i].count; k++)
-            hr__region_copy((char *)calls[i].out[0].data + k * to,
-                            (const char *)calls[i].in[0].data + k * from + s->offset, &s->region);
-    }
+    c->memo = parts;
     return HR_STATUS_OK;
 }
 
@@ -186,5 +166,5 @@ const hr_op_def hr_op__subscript = {
     .out_count = 1,
     .check = subscript_check,
     .infer = subscript_infer,
-    .run_cpu = subscript_run,
+    .run_cpu = hr__parts_run,
 };

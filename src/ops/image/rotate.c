@@ -8,6 +8,7 @@
 #include "headrace/operator.h"
 
 #include <math.h>
+#include <string.h>
 
 #define LAYOUTS "HWC|FHWC|DHWC|FDHWC"
 
@@ -67,11 +68,6 @@ static hr_status output_type(const rotate_args *a, hr_dtype in, hr_dtype *out, h
         hr_dtype_name(in), hr_dtype_name(*out));
 }
 
-typedef struct rotate_memo {
-    int64_t frames;
-    hr_warp warp; /* the rotation is set frame by frame */
-} rotate_memo;
-
 static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t frames, int64_t f,
                                 hr_rotation *r, hr_error *error)
 {
@@ -93,24 +89,23 @@ static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t fram
 
 /* The canvas holds every frame: the largest extents that a frame needs, as odd or even as most
  * frames want them. */
-static hr_status canvas(const rotate_args *a, rotate_memo *m, hr_error *error)
+static hr_status canvas(const rotate_args *a, const hr_rotate *m, int64_t *out, hr_error *error)
 {
-    hr_warp *w = &m->warp;
-    int32_t axes = w->rotation.axes;
     int64_t odd[3] = {0};
+    const int64_t *in = m->warps->in;
+    int32_t axes = m->warps->rotation.axes;
 
-    for (int64_t f = 0; f < m->frames; f++) {
+    for (int32_t f = 0; f < m->count; f++) {
         int64_t need[3];
         int32_t alike[3];
-        HR_TRY(frame_rotation(a, axes, m->frames, f, &w->rotation, error));
-        hr__rotation_canvas(&w->rotation, w->in, need, alike);
+        hr__rotation_canvas(&m->warps[f].rotation, in, need, alike);
         for (int32_t i = 0; i < axes; i++) {
-            w->out[i] = HR_MAX(w->out[i], need[i]);
-            odd[i] += w->in[alike[i]] & 1;
+            out[i] = HR_MAX(out[i], need[i]);
+            odd[i] += in[alike[i]] & 1;
         }
     }
     for (int32_t i = 0; i < axes; i++)
-        w->out[i] += (w->out[i] & 1) != (2 * odd[i] > m->frames);
+        out[i] += (out[i] & 1) != (2 * odd[i] > m->count);
     if (a->size.v && a->size.n > 0) {
         if (a->size.n != axes)
             return hr_fail(error, HR_STATUS_ERROR, "`size` has %d elements: it must have %d",
@@ -120,11 +115,44 @@ static hr_status canvas(const rotate_args *a, rotate_memo *m, hr_error *error)
             if (!(size > 0.0f && size < 2147483000.0f))
                 return hr_fail(error, HR_STATUS_ERROR, "`size` has %g: it must be positive",
                                (double)size);
-            w->out[i] = (int64_t)HR_MAX(hr_round((double)size), 1.0);
+            out[i] = (int64_t)HR_MAX(hr_round((double)size), 1.0);
         }
     } else if (a->keep_size) {
         for (int32_t i = 0; i < axes; i++)
-            w->out[i] = w->in[i];
+            out[i] = in[i];
+    }
+    return HR_STATUS_OK;
+}
+
+/* A warp a frame, or one for all of them, from what is the same for all. */
+static hr_status warps_make(const rotate_args *a, hr_arena *arena, const hr_warp *like,
+                            hr_rotate *m, hr_error *error)
+{
+    int64_t out[3] = {0};
+    int32_t axes = like->rotation.axes;
+    bool one = a->angle.n == 1 && (a->axis.n == 3 || !a->axis.v);
+    bool empty = like->channels == 0;
+
+    m->count = one ? HR_MIN(m->frames, 1) : (int32_t)HR_MIN(m->frames, INT32_MAX);
+    m->warps = hr_arena_alloc(arena, HR_MAX((size_t)m->count, 1) * sizeof(*m->warps), error);
+    if (!m->warps)
+        return HR_STATUS_NO_MEMORY;
+    m->warps[0] = *like;
+    for (int32_t f = 0; f < m->count; f++) {
+        m->warps[f] = *like;
+        HR_TRY(frame_rotation(a, axes, m->frames, f, &m->warps[f].rotation, error));
+    }
+    HR_TRY(canvas(a, m, out, error));
+    for (int32_t i = 0; i < axes; i++)
+        empty = empty || like->in[i] == 0;
+    for (int32_t f = 0; f < HR_MAX(m->count, 1); f++) {
+        hr_warp *w = &m->warps[f];
+        memcpy(w->out, out, sizeof(out));
+        hr__warp_center(w);
+        if (empty && !w->has_fill) { /* no pixel to repeat */
+            w->has_fill = true;
+            w->fill = 0.0f;
+        }
     }
     return HR_STATUS_OK;
 }
@@ -133,7 +161,7 @@ static hr_status rotate_infer(hr_op_call *c, hr_error *error)
 {
     const rotate_args *a = c->args;
     hr_shape shape = c->in[0].shape;
-    rotate_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_rotate *m = hr_arena_alloc(c->arena, sizeof(*m), error);
     hr_layout layout;
     hr_dtype dtype;
 
@@ -142,48 +170,45 @@ static hr_status rotate_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr_layout_match(LAYOUTS, &c->in[0].layout, shape.ndim, &layout, error));
     HR_TRY(output_type(a, c->in[0].dtype, &dtype, error));
     int32_t axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2, last = shape.ndim - 2;
-    *m = (rotate_memo){.frames = hr_layout_find(&layout, 'F') >= 0 ? shape.extent[0] : 1,
-                       .warp = {.rotation = {.axes = axes},
-                                .nearest = a->interp_type == HR_INTERP_NN,
-                                .has_fill = !isnan(a->fill_value)}};
-    if (m->warp.has_fill) { /* a pixel of the input's type */
+    hr_warp like = {.rotation = {.axes = axes},
+                    .nearest = a->interp_type == HR_INTERP_NN,
+                    .has_fill = !isnan(a->fill_value)};
+    if (like.has_fill) { /* a pixel of the input's type */
         double pixel;
         hr_convert(&pixel, c->in[0].dtype, &a->fill_value, HR_DTYPE_FLOAT, 1);
-        hr_convert(&m->warp.fill, HR_DTYPE_FLOAT, &pixel, c->in[0].dtype, 1);
+        hr_convert(&like.fill, HR_DTYPE_FLOAT, &pixel, c->in[0].dtype, 1);
     }
     if (shape.extent[last + 1] > INT32_MAX)
         return hr_fail(error, HR_STATUS_LIMIT, "too many channels");
-    m->warp.channels = (int32_t)shape.extent[last + 1];
+    like.channels = (int32_t)shape.extent[last + 1];
     for (int32_t i = 0; i < axes; i++)
-        m->warp.in[i] = shape.extent[last - i];
-    HR_TRY(canvas(a, m, error));
-    HR_TRY(
-        hr__pixels_check(c, axes == 3 ? m->warp.out[2] : 1, m->warp.out[1], m->warp.out[0], error));
+        like.in[i] = shape.extent[last - i];
+    m->frames = hr_layout_find(&layout, 'F') >= 0 ? shape.extent[0] : 1;
+    HR_TRY(warps_make(a, c->arena, &like, m, error));
+    const int64_t *out = m->warps->out;
+    HR_TRY(hr__pixels_check(c, axes == 3 ? out[2] : 1, out[1], out[0], error));
     for (int32_t i = 0; i < axes; i++)
-        shape.extent[last - i] = m->warp.out[i];
+        shape.extent[last - i] = out[i];
     hr_tensor_describe(&c->out[0], dtype, shape, layout.name);
     c->memo = m;
     return HR_STATUS_OK;
 }
 
-/* As hr_convert, but a loop that vectorises for the usual type: no NaN, and half away from zero is
- * half up here. */
+/* As hr_convert, but a loop that vectorises for the usual type. */
 static void store(uint8_t *out, hr_dtype type, const float *line, size_t n)
 {
     if (type != HR_DTYPE_UINT8) {
         hr_convert(out, type, line, HR_DTYPE_FLOAT, n);
         return;
     }
-    for (size_t i = 0; i < n; i++) {
-        float v = line[i] > 0.0f ? line[i] : 0.0f;
-        out[i] = (uint8_t)(int32_t)((v < 255.0f ? v : 255.0f) + 0.5f);
-    }
+    for (size_t i = 0; i < n; i++)
+        out[i] = warp_u8(line[i]);
 }
 
 static hr_status rotate_one(hr_op_call *c, hr_error *error)
 {
-    rotate_memo *m = c->memo;
-    hr_warp *w = &m->warp;
+    const hr_rotate *m = c->memo;
+    const hr_warp *w = m->warps;
     int32_t axes = w->rotation.axes;
     size_t frame_in = (size_t)w->channels, row = (size_t)w->channels * (size_t)w->out[0], count;
     size_t bytes, row_bytes = row * hr_dtype_size(c->out[0].dtype);
@@ -198,14 +223,7 @@ static hr_status rotate_one(hr_op_call *c, hr_error *error)
     if (!line)
         return HR_STATUS_NO_MEMORY;
     hr_convert(src, HR_DTYPE_FLOAT, c->in[0].data, c->in[0].dtype, count);
-    if (frame_in == 0 && !w->has_fill) /* no pixel to repeat */
-        *w = (hr_warp){.rotation = w->rotation,
-                       .channels = w->channels,
-                       .has_fill = true,
-                       .out = {w->out[0], w->out[1], w->out[2]}};
-    for (int64_t f = 0; f < m->frames; f++, src += frame_in) {
-        HR_TRY(frame_rotation(c->args, axes, m->frames, f, &w->rotation, error));
-        hr__warp_center(w);
+    for (int64_t f = 0; f<m->frames; f++, src += frame_in, w += m->count> 1) {
         for (int64_t z = 0; z < (axes == 3 ? w->out[2] : 1); z++) {
             for (int64_t y = 0; y < w->out[1]; y++, out += row_bytes) {
                 hr__warp_row(w, src, y, z, line);

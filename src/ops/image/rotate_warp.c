@@ -64,77 +64,38 @@ void hr__warp_center(hr_warp *w)
     }
 }
 
-/* floor, where the value fits: libm's is a call on machines without SSE4.1. */
-static inline int64_t whole(float v)
-{
-    int64_t i = (int64_t)v;
-
-    return i - (v < (float)i);
-}
-
-/* The pixel at whole coordinates; NULL where the fill is. */
-static const float *pixel(const hr_warp *w, const float *src, const int64_t *at)
-{
-    int64_t index = 0;
-
-    for (int32_t i = w->rotation.axes - 1; i >= 0; i--) {
-        int64_t k = at[i];
-        if (k < 0 || k >= w->in[i]) {
-            if (w->has_fill)
-                return NULL;
-            k = k < 0 ? 0 : w->in[i] - 1;
-        }
-        index = index * w->in[i] + k;
-    }
-    return src + index * w->channels;
-}
-
-/* Between the 4 or 8 pixels around p: along x, then y, then z. */
 static void blend(const hr_warp *w, const float *src, const float *p, float *dst)
 {
-    const float *tap[8];
-    int64_t base[3] = {0};
+    int64_t tap[8];
     float part[3] = {0};
     int32_t n = w->rotation.axes;
 
-    for (int32_t i = 0; i < n; i++) {
-        base[i] = whole(p[i] - 0.5f);
-        part[i] = (p[i] - 0.5f) - (float)base[i];
-    }
-    for (int32_t k = 0; k < 1 << n; k++) {
-        const int64_t at[3] = {base[0] + (k & 1), base[1] + (k >> 1 & 1), base[2] + (k >> 2)};
-        tap[k] = pixel(w, src, at);
-    }
+    warp_taps(w, p, tap, part);
     for (int32_t c = 0; c < w->channels; c++) {
         float v[8];
         for (int32_t k = 0; k < 1 << n; k++)
-            v[k] = tap[k] ? tap[k][c] : w->fill;
-        for (int32_t i = 0; i < n; i++) {
-            for (int32_t k = 0; k < 1 << (n - 1 - i); k++)
-                v[k] = v[2 * k] + (v[2 * k + 1] - v[2 * k]) * part[i];
-        }
-        dst[c] = v[0];
+            v[k] = tap[k] >= 0 ? src[tap[k] * w->channels + c] : w->fill;
+        dst[c] = warp_blend(v, part, n);
     }
 }
 
 static void nearest(const hr_warp *w, const float *src, const float *p, float *dst)
 {
-    const int64_t at[3] = {whole(p[0]), whole(p[1]), whole(p[2])};
-    const float *from = pixel(w, src, at);
+    const int64_t at[3] = {warp_floor(p[0]), warp_floor(p[1]), warp_floor(p[2])};
+    int64_t from = warp_pixel(w, at);
 
     for (int32_t c = 0; c < w->channels; c++)
-        dst[c] = from ? from[c] : w->fill;
+        dst[c] = from >= 0 ? src[from * w->channels + c] : w->fill;
 }
 
 static void row_3d(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst)
 {
-    const float(*m)[3] = w->rotation.m;
     const float fy = (float)y + 0.5f, fz = (float)z + 0.5f;
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += w->channels) {
         float p[3];
         for (int i = 0; i < 3; i++)
-            p[i] = m[i][0] * ((float)x + 0.5f) + m[i][1] * fy + m[i][2] * fz + w->offset[i];
+            p[i] = warp_at_3d(w, i, (float)x + 0.5f, fy, fz);
         if (w->nearest)
             nearest(w, src, p, dst);
         else
@@ -152,15 +113,14 @@ static inline int64_t inside(int64_t i, int64_t n)
 static inline void linear_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
                              int32_t channels)
 {
-    const float(*m)[3] = w->rotation.m;
     const float fy = (float)y + 0.5f;
     const int64_t width = w->in[0], height = w->in[1], stride = width * channels;
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += channels) {
         const float fx = (float)x + 0.5f;
-        const float px = m[0][0] * fx + m[0][1] * fy + w->offset[0];
-        const float py = m[1][0] * fx + m[1][1] * fy + w->offset[1];
-        const int64_t left = whole(px - 0.5f), top = whole(py - 0.5f);
+        const float px = warp_at_2d(w, 0, fx, fy);
+        const float py = warp_at_2d(w, 1, fx, fy);
+        const int64_t left = warp_floor(px - 0.5f), top = warp_floor(py - 0.5f);
         if (w->has_fill && (left < 0 || top < 0 || left + 1 >= width || top + 1 >= height)) {
             blend(w, src, (const float[3]){px, py, 0.0f}, dst);
             continue;
@@ -181,14 +141,13 @@ static inline void linear_2d(const hr_warp *w, const float *src, int64_t y, floa
 static inline void nearest_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
                               int32_t channels)
 {
-    const float(*m)[3] = w->rotation.m;
     const float fy = (float)y + 0.5f;
     const int64_t width = w->in[0], height = w->in[1];
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += channels) {
         const float fx = (float)x + 0.5f;
-        const int64_t left = whole(m[0][0] * fx + m[0][1] * fy + w->offset[0]);
-        const int64_t top = whole(m[1][0] * fx + m[1][1] * fy + w->offset[1]);
+        const int64_t left = warp_floor(warp_at_2d(w, 0, fx, fy));
+        const int64_t top = warp_floor(warp_at_2d(w, 1, fx, fy));
         const float *from = src + (inside(top, height) * width + inside(left, width)) * channels;
         bool out = w->has_fill && (left < 0 || top < 0 || left >= width || top >= height);
         for (int32_t c = 0; c < channels; c++)
