@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda/error.cuh"
+#include "cuda/ops/ops.h"
 #include "cuda/runtime.cuh"
 
 static hr_status device_count(int32_t *count, hr_error *error)
@@ -35,7 +36,6 @@ static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error
 
 const hr_cuda_module_def *hr_cuda_module(void)
 {
-    static const hr_cuda_op *const ops[] = {NULL};
     static const hr_cuda_module_def module = {
         HR_CUDA_ABI_VERSION,
         sizeof(hr_cuda_module_def),
@@ -59,7 +59,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         hr_cuda_copy_all,
         hr_cuda_jpeg_decode,
         hr_cuda_program_run,
-        ops,
+        hr_cuda_ops,
     };
     return &module;
 }

@@ -8,7 +8,8 @@
  * HEADRACE_FAKE_MEMORY   bytes of each (1 GiB)
  * HEADRACE_FAKE_DELAY    microseconds before each piece of work (50)
  * HEADRACE_FAKE_FAIL     "alloc:17,copy:3+": the 17th alloc fails, and every copy from the 3rd on;
- *                        kinds are the names in hr_cuda_module_def
+ *                        kinds are the names in hr_cuda_module_def,
+ *                        and op_run
  * HEADRACE_FAKE_JPEG     "damaged" (all files, so that the CPU decodes them), "half" of them,
  *                        or "none": their pixels are grey */
 #include "fake_module.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #include "core/block.h"
+#include "cuda/ops/ops.h"
 
 enum { DEVICES_MAX = 16, KINDS_MAX = 16, GUARD = 256 };
 #define STREAM_MAGIC UINT64_C(0x5712ea3)
@@ -640,7 +642,6 @@ void hr_fake_counts(fake_counts *out)
 
 const hr_cuda_module_def *hr_cuda_module(void)
 {
-    static const hr_cuda_op *const ops[] = {NULL};
     static const hr_cuda_module_def module = {
         .abi = HR_CUDA_ABI_VERSION,
         .struct_size = sizeof(hr_cuda_module_def),
@@ -664,7 +665,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         .copy_all = copy_all,
         .jpeg_decode = jpeg_decode,
         .program_run = fake_program_run,
-        .ops = ops,
+        .ops = hr_cuda_ops,
     };
     pthread_once(&settings_once, settings_read);
     return &module;

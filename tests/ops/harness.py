@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 
-# Operators whose first input stays on the host when they run on a device.
+# Operators whose inputs stay on the host when they run on a device.
 MIXED = ("decoders.image",)
 
 
@@ -48,7 +48,7 @@ class Engine:
         mixed = name.startswith(MIXED)
 
         def on_device(*inputs: Any, **args: Any) -> Any:
-            moved = [x if mixed and i == 0 else self.moved(x) for i, x in enumerate(inputs)]
+            moved = [x if mixed else self.moved(x) for x in inputs]
             return target(*moved, device="mixed" if mixed else self.device, **args)
 
         return on_device

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// What operators on the device share. An operator is a file here, X.cu, with its record: what a
+// sample's threads need to know, and `element`, the work of a thread. The records of all samples
+// are staged, and one launch does the batch. It ends with HR_CUDA_OP(X, "name", run).
+//
+// A host compiler takes these files too: there `element` is called for one element after the other,
+// by whatever stands in for a stream (tests/gpu).
+#ifndef HR_CUDA_OPS_OP_CUH
+#define HR_CUDA_OPS_OP_CUH
+
+#include "core/error.h"
+#include "cuda/ops/ops.h"
+#include "device/module.h"
+
+#if defined(__CUDACC__)
+#include "cuda/error.cuh"
+#define HR_DEVICE __device__
+#else
+#include <functional>
+#define HR_DEVICE
+// Runs a kernel when the stream comes to it.
+hr_status hr_cuda_queue(hr_cuda_launch *l, std::function<void()> kernel, hr_error *error);
+#endif
+
+#define HR_CUDA_OP(id, fn_name, fn_run)                                                            \
+    extern "C" const hr_cuda_op hr_cuda_op_##id = {fn_name, fn_run}
+
+namespace op
+{
+
+constexpr int THREADS = 256;
+constexpr int EACH = 4; // elements that a thread does at least, where there are as many
+constexpr int64_t BLOCKS_MAX = 1024; // a sample
+constexpr int SAMPLES_MAX = 1 << 15; // of a launch's grid; its blocks go on to further ones
+
+#if defined(__CUDACC__)
+template <typename Record>
+__global__ void __launch_bounds__(THREADS) each(const Record *records, int count)
+{
+    for (int r = blockIdx.y; r < count; r += gridDim.y) {
+        const Record &record = records[r];
+        int64_t n = record.count, step = (int64_t)gridDim.x * THREADS;
+        for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += step)
+            record.element(i);
+    }
+}
+#endif
+
+// Does elements 0 .. count - 1 of every record.
+template <typename Record>
+hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < n; i++) {
+        int64_t count = ((const Record *)records.host)[i].count;
+        most = count > most ? count : most;
+    }
+    if (most == 0)
+        return HR_STATUS_OK;
+    const Record *at = (const Record *)records.device;
+#if defined(__CUDACC__)
+    int64_t blocks = (most + THREADS * EACH - 1) / (THREADS * EACH);
+    dim3 grid((unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
+              (unsigned)(n < SAMPLES_MAX ? n : SAMPLES_MAX));
+    each<Record><<<grid, THREADS, 0, (cudaStream_t)l->stream>>>(at, n);
+    HR_CUDA_TRY(cudaGetLastError());
+    return HR_STATUS_OK;
+#else
+    return hr_cuda_queue(
+        l,
+        [=] {
+            for (int32_t r = 0; r < n; r++)
+                for (int64_t i = 0; i < at[r].count; i++)
+                    at[r].element(i);
+        },
+        error);
+#endif
+}
+
+// `make(record, call, staging, error)` fills a sample's record.
+template <typename Record, typename Make>
+hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, Make make,
+              hr_error *error)
+{
+    hr_staged records;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(Record), &records, error));
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(make((Record *)records.host + i, &calls[i], staging, error));
+    HR_TRY(staging->flush(staging, error));
+    return launch<Record>(l, records, n, error);
+}
+
+// Elements of a tensor; its size was checked when it got its memory.
+static inline int64_t count(const hr_tensor *t)
+{
+    int64_t n = 1;
+    for (int32_t d = 0; d < t->shape.ndim; d++)
+        n *= t->shape.extent[d];
+    return n;
+}
+
+} // namespace op
+
+#endif

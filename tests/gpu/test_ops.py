@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Operators on a GPU against the same ones on the CPU: every case of tests/ops, the same bytes but for those of NaNs.
+
+Many cases share a pipeline, in which each runs on both devices.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+OPS = Path(__file__).resolve().parents[1] / "ops"
+sys.path.append(str(OPS))
+pytest.register_assert_rewrite("harness")
+pytest.importorskip("headrace")
+
+from cases_generic import Expression  # noqa: E402
+from collection import CASES  # noqa: E402
+from harness import Case, Engine, Failure, Output, pictures  # noqa: E402
+
+from headrace import _schema  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("module")
+
+TOGETHER = 24  # cases of a pipeline
+# Cases of inputs that have no GPU version: windows that leave a volume along the depth, floats cut off to
+# integers, volumes whose depth is resampled, sizes as a second output.
+WITHOUT = {
+    "crop": 5,
+    "crop_mirror_normalize": 1,
+    "resize": 20,
+    "random.coin_flip": 1,
+    "random.uniform": 1,
+}
+MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # of an operator: of more, some
+
+
+def operator_of(case: Any) -> str:
+    return case.op if isinstance(case, Case) else "_arithmetic"
+
+
+def chosen() -> dict[str, list[Any]]:
+    """The cases of operators that have a device."""
+    cases: dict[str, list[Any]] = {}
+    for case in CASES:
+        op = _schema.operators().get(operator_of(case))
+        if op and {"gpu", "mixed"} & set(op.devices):
+            cases.setdefault(op.name, []).append(case)
+    return {name: some[:: 1 + len(some) // MOST] for name, some in sorted(cases.items())}
+
+
+def seeded(case: Any) -> Any:
+    """Draws are the node's: the same seed for both nodes."""
+    op = _schema.operators()[operator_of(case)]
+    if not op.has_seed or not isinstance(case, Case):
+        return case
+    return Case(case.op, case.inputs, {**case.args, "seed": 5}, case.compare, case.size)
+
+
+def outputs(case: Any, engine: Engine) -> list[Any]:
+    """What the case gives, as a pipeline's outputs."""
+    if isinstance(case, Case) or engine.device == "cpu":
+        made = case.define(engine)
+    else:
+        made = case.apply(engine, *[engine.moved(engine.feed(data)) for data in case.inputs])
+    return list(made) if isinstance(made, (list, tuple)) else [made]
+
+
+def both(cases: list[Any]) -> list[Output] | Failure:
+    """One iteration of all the cases: the CPU's outputs and the GPU's in turn."""
+    cpu, gpu = Engine("headrace"), Engine("headrace", "gpu")
+
+    def define(_: Engine) -> list[Any]:
+        made = []
+        for case in cases:
+            pair = zip(outputs(case, cpu), outputs(case, gpu), strict=True)
+            made += itertools.chain.from_iterable(pair)
+        return made
+
+    return gpu.run(cases[0].batch_size(), define)
+
+
+def same(cpu: Output, gpu: Output) -> None:
+    assert (gpu.layout, gpu.dtype) == (cpu.layout, cpu.dtype)
+    for a, b in zip(cpu.samples, gpu.samples, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape
+        np.testing.assert_array_equal(b, a)
+        if a.dtype.kind == "f":  # zeros have signs
+            number = ~np.isnan(a)
+            np.testing.assert_array_equal(np.signbit(b)[number], np.signbit(a)[number])
+
+
+def check(cases: list[Any]) -> int:
+    """Compares; the number of cases that have no GPU version."""
+    made = both(cases)
+    if isinstance(made, Failure) and len(cases) > 1:
+        return sum(check([case]) for case in cases)
+    if isinstance(made, Failure) and "no GPU version" in made.message:
+        return 1
+    assert not isinstance(made, Failure), f"{cases[0]}: {made.kind}: {made.message}"
+    for k in range(0, len(made), 2):
+        try:
+            same(made[k], made[k + 1])
+        except AssertionError as error:
+            where = cases[0] if len(cases) == 1 else f"{cases[0]} ... {cases[-1]}, output {k // 2}"
+            raise AssertionError(f"{where}: {error}") from None
+    return 0
+
+
+SUBSCRIPTS = {
+    "index": lambda x: x[2],
+    "range": lambda x: x[1:4, ::2],
+    "backwards": lambda x: x[::-1, 3:0:-2, ::-1],
+    "column": lambda x: x[:, 1],
+    "rows": lambda x: x[1:],
+    "nothing": lambda x: x[2:2],
+}
+
+
+@pytest.mark.parametrize("name", SUBSCRIPTS)
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
+def test_subscripts(name: str, dtype: str) -> None:
+    data = pictures([(7, 6, 3), (5, 9, 2), (6, 64, 16)], dtype)
+    case = Expression(name, lambda engine, x: SUBSCRIPTS[name](x), [data])
+    made = both([case])
+    if isinstance(made, Failure) and "not part of this version" in made.message:
+        pytest.skip(made.message)
+    assert check([case]) == 0
+
+
+@pytest.mark.parametrize("name", chosen())
+def test_same_bytes(name: str) -> None:
+    cases = [seeded(case) for case in chosen()[name]]
+    first = both(cases[:1])
+    if isinstance(first, Failure) and "no GPU version yet" in first.message:
+        pytest.skip(f"{name} has no GPU version yet")
+    without = 0
+    for size in sorted({case.batch_size() for case in cases}):
+        of_size = [case for case in cases if case.batch_size() == size]
+        for k in range(0, len(of_size), TOGETHER):
+            without += check(of_size[k : k + TOGETHER])
+    assert without == WITHOUT.get(name, 0)
