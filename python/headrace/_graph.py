@@ -358,8 +358,8 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     results = []
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
-        # without inputs the same numbers are made on the CPU, and there are few of them
-        lone = device == "gpu" and not row and device in op.devices
+        # without inputs the same numbers are made on the CPU, and there are few of them; so are facts
+        lone = device == "gpu" and device in op.devices and (not row or "anywhere" in op.flags)
         place = "cpu" if lone else device
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, place)
         made = instance.nodes()

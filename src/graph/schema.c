@@ -15,6 +15,7 @@ static const flag_name op_flags[] = {
     {HR_OP_SOURCE, "source"},     {HR_OP_RANDOM, "random"},         {HR_OP_VIEW, "view"},
     {HR_OP_SEQUENCE, "sequence"}, {HR_OP_VOLUMETRIC, "volumetric"}, {HR_OP_ORDERED, "ordered"},
     {HR_OP_HIDDEN, "hidden"},     {HR_OP_DEPRECATED, "deprecated"}, {HR_OP_CHEAP, "cheap"},
+    {HR_OP_ANYWHERE, "anywhere"},
 };
 
 static const flag_name arg_flags[] = {
