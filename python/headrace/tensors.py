@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 from headrace import _core
+from headrace._tensor_text import format_batch, format_tensor
 from headrace.types import DALIDataType
 
 __all__ = [
@@ -20,8 +21,40 @@ __all__ = [
 ]
 
 
-def _number(dtype: Any) -> int:
-    return int(dtype)
+def _address(ptr: Any) -> int:
+    return int(getattr(ptr, "value", ptr) or 0)
+
+
+class _OnCpu:
+    """What tensors and batches in host memory have."""
+
+    __slots__ = ()
+    _place = "cpu"
+
+    def as_cpu(self) -> Self:
+        """This one."""
+        return self
+
+
+class _OnGpu:
+    """What tensors and batches in GPU memory have."""
+
+    __slots__ = ()
+    _place = "gpu"
+
+    @property
+    def stream(self) -> None:
+        """The stream that the data are complete on: None, because they are complete on all of them."""
+        return None
+
+    def as_cpu(self: Any) -> Any:
+        """A copy in host memory."""
+        return self._to_host()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(
+            "The data are in GPU memory: use as_cpu() to copy them to host memory first."
+        )
 
 
 class _Tensor:
@@ -57,12 +90,37 @@ class _Tensor:
             RuntimeError: the sizes differ.
         """
         try:
-            view = self._view(_number(dtype), tuple(self.shape()), self.layout())
+            view = self._view(int(dtype), tuple(self.shape()), self.layout())
         except ValueError:
             raise RuntimeError(
                 f"Cannot reinterpret {self.dtype} as {DALIDataType(dtype)}: the sizes differ."
             ) from None
         self._assign(view)
+
+    def set_layout(self: Any, layout: str | None) -> None:
+        """Names the dimensions, one letter each; None or an empty text: no names.
+
+        Raises:
+            ValueError: not as many letters as dimensions.
+        """
+        super().set_layout(layout or "")  # type: ignore[misc]
+
+    def copy_to_external(
+        self: Any,
+        ptr: Any,
+        cuda_stream: Any = None,
+        non_blocking: bool = False,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Copies the elements to an address in host memory or on the tensor's device.
+
+        Args:
+            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
+            cuda_stream: of data on a GPU, the stream that the copy is queued on; None: the default stream.
+            non_blocking: of data on a GPU, do not wait for the end of the copy.
+            use_copy_kernel: of no effect.
+        """
+        self._store(_address(ptr), cuda_stream, not non_blocking)
 
     def get_property(self: Any, key: str) -> str | None:
         """`"layout"` or `"source_info"`; None when there is none."""
@@ -83,6 +141,18 @@ class _Batch:
     """What batches of both devices have."""
 
     __slots__ = ()
+    _sample: Any  # the class of its samples
+
+    @classmethod
+    def broadcast(cls: Any, tensor: Any, num_samples: int) -> Any:
+        """A batch that shows one tensor `num_samples` times.
+
+        Raises:
+            ValueError: less than no samples.
+        """
+        if num_samples < 0:
+            raise ValueError(f"A batch cannot have {num_samples} samples.")
+        return _core.make_batch(cls, [cls._sample(tensor)] * num_samples, None, False)
 
     @property
     def dtype(self: Any) -> DALIDataType:
@@ -148,6 +218,39 @@ class _Batch:
         """Where each sample came from."""
         return [sample.source_info() for sample in self]
 
+    def set_layout(self: Any, layout: str | None) -> None:
+        """Names the dimensions of a sample, one letter each; None or an empty text: no names.
+
+        Raises:
+            ValueError: not as many letters as dimensions.
+        """
+        super().set_layout(layout or "")  # type: ignore[misc]
+
+    def copy_to_external(
+        self: Any,
+        ptr: Any,
+        cuda_stream: Any = None,
+        non_blocking: bool = False,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Copies the samples to an address in host memory or on their device, one behind the other.
+
+        Args:
+            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
+            cuda_stream: of data on a GPU, the stream that the copies are queued on; None: the default stream.
+            non_blocking: of data on a GPU, do not wait for the end of the copies.
+            use_copy_kernel: of no effect.
+        """
+        address = _address(ptr)
+        dense = self._dense()
+        for sample in self if dense is None else (dense,):
+            sample._store(address, cuda_stream, not non_blocking)
+            address += sample.nbytes
+
+    def asCPU(self: Any) -> Any:
+        """`as_cpu` by the name that it had at first."""
+        return self.as_cpu()
+
     def reset(self: Any) -> None:
         """Lets go of the samples; the batch is empty."""
         self._assign(_core.make_batch(TensorListCPU, [], None, True))
@@ -162,7 +265,7 @@ class _Batch:
 # ---- CPU ----
 
 
-class TensorCPU(_Tensor, _core.HostTensor):
+class TensorCPU(_Tensor, _OnCpu, _core.HostTensor):
     """One sample, or a whole batch, in host memory. NumPy, PyTorch and others read it without a copy, by the
     buffer protocol, ``__array_interface__`` and DLPack; it may be written to.
 
@@ -181,17 +284,12 @@ class TensorCPU(_Tensor, _core.HostTensor):
     def __new__(cls, data: Any, layout: str = "", is_pinned: bool = False) -> TensorCPU:
         return _core.make_tensor(cls, data, layout or None, False)
 
-    def as_cpu(self) -> TensorCPU:
-        """This tensor."""
-        return self
-
     def _as_gpu(self, device_id: int = 0) -> TensorGPU:
         """A copy on a GPU."""
         return _core.make_tensor(TensorGPU, self, None, True, None, device_id)
 
-    def copy_to_external(self, ptr: Any, *unused: Any, **ignored: Any) -> None:
-        """Copies the elements to an address (int or ``ctypes.c_void_p``), which must have room for them."""
-        self._copy_to(_address(ptr))
+    def _store(self, address: int, stream: Any, wait: bool) -> None:
+        self._copy_to(address)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         import numpy
@@ -204,7 +302,7 @@ class TensorCPU(_Tensor, _core.HostTensor):
         return array.copy() if copy else array
 
 
-class TensorListCPU(_Batch, _core.Batch):
+class TensorListCPU(_Batch, _OnCpu, _core.Batch):
     """A batch in host memory: samples of one type and number of dimensions, whose shapes may differ.
 
     Args:
@@ -220,6 +318,7 @@ class TensorListCPU(_Batch, _core.Batch):
     """
 
     __slots__ = ()
+    _sample = TensorCPU
 
     def __new__(
         cls, data: Any, layout: str | None = None, is_pinned: bool = False, contiguous: bool = True
@@ -237,11 +336,6 @@ class TensorListCPU(_Batch, _core.Batch):
     ) -> TensorListCPU:
         """A batch of objects that speak DLPack, one a sample; `contiguous` copies them together."""
         return _core.make_batch(TensorListCPU, list(objects), layout or None, contiguous)
-
-    @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> TensorListCPU:
-        """A batch that shows one tensor `num_samples` times."""
-        return _core.make_batch(TensorListCPU, [TensorCPU(tensor)] * num_samples, None, False)
 
     def at(self, i: int) -> Any:
         """Sample `i` as a NumPy array that shares the memory.
@@ -280,30 +374,15 @@ class TensorListCPU(_Batch, _core.Batch):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def as_cpu(self) -> TensorListCPU:
-        """This batch."""
-        return self
-
-    asCPU = as_cpu  # the name of the first versions
-
     def _as_gpu(self, device_id: int = 0) -> TensorListGPU:
         """A copy on a GPU."""
         return _core.make_batch(TensorListGPU, list(self), None, True, None, device_id)
 
-    def copy_to_external(self, ptr: Any, *unused: Any, **ignored: Any) -> None:
-        """Copies the samples to an address (int or ``ctypes.c_void_p``), one behind the other."""
-        address = _address(ptr)
-        for sample in self:
-            sample._copy_to(address)
-            address += sample.nbytes
-
 
 # ---- GPU ----
 
-_NOT_ON_CPU = "The data are in GPU memory: use as_cpu() to copy them to host memory first."
 
-
-class TensorGPU(_Tensor, _core.DeviceTensor):
+class TensorGPU(_Tensor, _OnGpu, _core.DeviceTensor):
     """One sample, or a whole batch, in GPU memory. PyTorch, CuPy and others read it without a copy, by DLPack and
     ``__cuda_array_interface__``. The data are complete, no stream has to be waited for; the memory is taken
     back only behind what its readers have queued.
@@ -328,38 +407,11 @@ class TensorGPU(_Tensor, _core.DeviceTensor):
     ) -> TensorGPU:
         return _core.make_tensor(cls, data, layout or None, False, stream, max(device_id or 0, 0))
 
-    @property
-    def stream(self) -> None:
-        """The stream that the data are complete on: None, because they are complete on all of them."""
-        return None
-
-    def as_cpu(self) -> TensorCPU:
-        """A copy in host memory."""
-        copy: TensorCPU = self._to_host()
-        return copy
-
-    def copy_to_external(
-        self,
-        ptr: Any,
-        cuda_stream: Any = None,
-        non_blocking: bool = False,
-        use_copy_kernel: bool = False,
-    ) -> None:
-        """Copies the elements to an address on this device or in host memory.
-
-        Args:
-            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
-            cuda_stream: the stream that the copy is queued on; None: the default stream.
-            non_blocking: do not wait for the end of the copy.
-            use_copy_kernel: of no effect.
-        """
-        self._copy_to(_address(ptr), cuda_stream, not non_blocking)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise TypeError(_NOT_ON_CPU)
+    def _store(self, address: int, stream: Any, wait: bool) -> None:
+        self._copy_to(address, stream, wait)
 
 
-class TensorListGPU(_Batch, _core.Batch):
+class TensorListGPU(_Batch, _OnGpu, _core.Batch):
     """A batch in GPU memory: samples of one type and number of dimensions, whose shapes may differ.
 
     Args:
@@ -377,6 +429,7 @@ class TensorListGPU(_Batch, _core.Batch):
     """
 
     __slots__ = ()
+    _sample = TensorGPU
 
     def __new__(
         cls,
@@ -405,16 +458,6 @@ class TensorListGPU(_Batch, _core.Batch):
         """A batch of objects that speak DLPack, one a sample; `contiguous` copies them together."""
         return TensorListGPU(list(objects), layout, -1, contiguous, stream)
 
-    @staticmethod
-    def broadcast(tensor: Any, num_samples: int) -> TensorListGPU:
-        """A batch that shows one tensor `num_samples` times."""
-        return TensorListGPU([TensorGPU(tensor)] * num_samples, contiguous=False)
-
-    @property
-    def stream(self) -> None:
-        """The stream that the data are complete on: None, because they are complete on all of them."""
-        return None
-
     def device_id(self) -> int:
         """The CUDA device; -1 for an empty batch."""
         return self._device
@@ -423,79 +466,5 @@ class TensorListGPU(_Batch, _core.Batch):
         """Sample `i`, as ``batch[i]``."""
         return self[i]
 
-    def as_cpu(self) -> TensorListCPU:
-        """A copy in host memory."""
-        copy: TensorListCPU = self._to_host()
-        return copy
-
-    asCPU = as_cpu  # the name of the first versions
-
-    def copy_to_external(
-        self,
-        ptr: Any,
-        cuda_stream: Any = None,
-        non_blocking: bool = False,
-        use_copy_kernel: bool = False,
-    ) -> None:
-        """Copies the samples to an address on their device or in host memory, one behind the other.
-
-        Args:
-            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
-            cuda_stream: the stream that the copies are queued on; None: the default stream.
-            non_blocking: do not wait for the end of the copies.
-            use_copy_kernel: of no effect.
-        """
-        address = _address(ptr)
-        dense = self._dense()
-        for sample in self if dense is None else (dense,):
-            sample._copy_to(address, cuda_stream, not non_blocking)
-            address += sample.nbytes
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise TypeError(_NOT_ON_CPU)
-
 
 _core.set_classes(TensorListCPU, TensorCPU, TensorListGPU, TensorGPU)
-
-
-def _address(ptr: Any) -> int:
-    return int(getattr(ptr, "value", ptr) or 0)
-
-
-def _facts(obj: Any, extra: list[str], shape: Any) -> list[str]:
-    lines = [f"dtype={obj.dtype}"]
-    if obj.layout():
-        lines.append(f'layout="{obj.layout()}"')
-    on_gpu = isinstance(obj, (TensorGPU, TensorListGPU))
-    lines.append(f'device="{"gpu" if on_gpu else "cpu"}"')
-    return [*lines, *extra, f"shape={shape}"]
-
-
-def _body(name: str, lines: list[str]) -> str:
-    return f"{name}(\n    " + ",\n    ".join(lines) + ")"
-
-
-def _data_text(tensor: Any) -> str:
-    import numpy
-
-    lines = str(numpy.asarray(tensor.as_cpu())).split("\n")
-    return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
-
-
-def format_tensor(tensor: Any, show_data: bool = True) -> str:
-    """Text of a tensor: its elements (shortened by NumPy), type, layout and shape."""
-    lines = [_data_text(tensor)] if show_data else []
-    return _body(type(tensor).__name__, lines + _facts(tensor, [], tuple(tensor.shape())))
-
-
-def format_batch(batch: Any, show_data: bool = True) -> str:
-    """Text of a batch: its first samples, type, layout and shapes."""
-    lines = []
-    if show_data:
-        shown = [_data_text(batch[i]) for i in range(min(len(batch), 8))]
-        if len(shown) < len(batch):
-            shown.append("...")
-        lines = ["[" + ",\n     ".join(shown) + "]"]
-    return _body(
-        type(batch).__name__, lines + _facts(batch, [f"num_samples={len(batch)}"], batch.shape())
-    )

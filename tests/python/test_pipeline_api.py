@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 from headrace import Pipeline, fn, types
-from twice import evaluate, pipeline, quietly, same, same_error
+from twice import attempts, evaluate, pipeline, quietly, same, same_error
 
 X = np.arange(6, dtype=np.int32).reshape(3, 2)
 
@@ -19,17 +19,6 @@ def counting(d, define=None, last=None, **kwargs):
         outputs = define(d, node) if define else node
         pipe.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
     return pipe
-
-
-def attempts(*functions):
-    """What each gives, or the name of the exception."""
-    results = []
-    for function in functions:
-        try:
-            results.append(quietly(lambda d, f=function: f(), None))
-        except Exception as error:
-            results.append(type(error).__name__)
-    return results
 
 
 # ---- the ways to run -----------------------------------------------------------------------------

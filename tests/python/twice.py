@@ -43,7 +43,7 @@ def normal(value: Any) -> Any:
         return (value.dtype.name, value.shape, str(plain.tolist()).replace("-nan", "nan"))
     if isinstance(value, np.generic):
         return normal(np.asarray(value))
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+    if value is None or kind in ("bool", "int", "float", "str", "bytes"):
         return value
     return str(value)
 
@@ -51,12 +51,17 @@ def normal(value: Any) -> Any:
 def quietly(program: Program, package: ModuleType) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            return normal(program(package))
-        except NotImplementedError as error:
-            if "not part of this version" in str(error):
-                pytest.skip(str(error))
-            raise
+        return attempt(functools.partial(program, package))
+
+
+def attempt(function: Callable[[], Any]) -> Any:
+    """What it gives; the test is skipped where it needs an operator that is not there."""
+    try:
+        return normal(function())
+    except NotImplementedError as error:
+        if "not part of this version" in str(error):
+            pytest.skip(str(error))
+        raise
 
 
 def same(program: Program) -> Callable[[], None]:
@@ -86,6 +91,17 @@ def same_error(error: type[Exception]) -> Callable[[Program], Callable[[], None]
         return test
 
     return decorate
+
+
+def attempts(*functions: Callable[[], Any]) -> list[Any]:
+    """What each gives, or the name of the exception that it raises."""
+    results = []
+    for function in functions:
+        try:
+            results.append(attempt(function))
+        except Exception as error:
+            results.append(type(error).__name__)
+    return results
 
 
 def pipeline(

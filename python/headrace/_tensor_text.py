@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Tensors and batches as text: elements, type, layout, shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MOST_SHAPES = 16  # of a batch that are all written
+
+
+def format_tensor(tensor: Any, show_data: bool = True) -> str:
+    """Text of a tensor: its elements (shortened by NumPy), type, layout and shape."""
+    lines = [_elements(tensor)] if show_data else []
+    lines += [*_facts(tensor), f"shape={tuple(tensor.shape())}"]
+    return _body(type(tensor).__name__, lines, "")
+
+
+def format_batch(batch: Any, show_data: bool = True, indent: str = "") -> str:
+    """Text of a batch: its samples' elements (shortened by NumPy), type, layout and shapes."""
+    lines = []
+    if show_data:
+        gap = ", " if batch.ndim() == 0 else "," + "\n" * batch.ndim() + "    "
+        lines = ["[" + gap.join(_elements(sample) for sample in batch) + "]"]
+    shapes = [str(shape) for shape in batch.shape()]
+    if len(shapes) > _MOST_SHAPES:
+        shapes = [*shapes[:2], "...", *shapes[-2:]]
+    lines += [*_facts(batch), f"num_samples={len(batch)}", f"shape=[{', '.join(shapes)}]"]
+    return _body(type(batch).__name__, lines, indent)
+
+
+def _elements(tensor: Any) -> str:
+    import numpy
+
+    with numpy.printoptions(edgeitems=2):
+        lines = numpy.array2string(numpy.asarray(tensor.as_cpu())).split("\n")
+    return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
+
+
+def _facts(obj: Any) -> list[str]:
+    lines = [f"dtype={obj.dtype}"]
+    if obj.layout():
+        lines.append(f'layout="{obj.layout()}"')
+    lines.append(f'device="{obj._place}"')
+    return lines
+
+
+def _body(name: str, lines: list[str], indent: str) -> str:
+    text = f"{name}(\n    " + ",\n    ".join(lines) + ")"
+    return "\n".join(
+        f"{indent}{line}" if line and i else line for i, line in enumerate(text.split("\n"))
+    )
