@@ -79,10 +79,14 @@ static uint64_t multiply_high(uint64_t a, uint64_t b)
     return a1 * b1 + (mid >> 32) + (mid2 >> 32);
 }
 
+int64_t hr_rng_scale(uint64_t bits, int64_t n)
+{
+    return (int64_t)multiply_high(bits, (uint64_t)n); /* unequal by at most n / 2^64 */
+}
+
 int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n)
 {
-    uint64_t bits = (uint64_t)hr_rng_u32(rng, k) << 32 | hr_rng_u32(rng, k + 1);
-    return (int64_t)multiply_high(bits, (uint64_t)n); /* unequal by at most n / 2^64 */
+    return hr_rng_scale((uint64_t)hr_rng_u32(rng, k) << 32 | hr_rng_u32(rng, k + 1), n);
 }
 
 #define PERMUTE_ROUNDS 8

@@ -18,6 +18,7 @@ uint32_t hr_rng_u32(const hr_rng *rng, uint64_t k);
 double hr_rng_unit(const hr_rng *rng, uint64_t k); /* [0, 1): 32 bits */
 /* [0, n), n >= 1; uses draws k and k + 1. */
 int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n);
+int64_t hr_rng_scale(uint64_t bits, int64_t n); /* 64 random bits to [0, n) */
 
 /* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) a position. */
 int64_t hr_permute(uint64_t key, int64_t n, int64_t i);

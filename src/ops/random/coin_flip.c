@@ -36,29 +36,25 @@ static hr_status coin_flip_infer(hr_op_call *c, hr_error *error)
     return hr__draw_describe(c, args->shape, (hr_dtype)dtype, error);
 }
 
-static void draw(const hr_op_call *c, uint8_t *to)
+static void flip(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
     double below = (double)((const coin_flip_args *)c->args)->probability * 0x1p32;
-    size_t count = 0;
-    uint32_t bits[4];
+    int32_t *wide = to;
+    uint8_t *narrow = to;
 
-    hr_shape_volume(&c->out[0].shape, &count);
-    for (size_t k = 0; k < count; k++) {
-        if (k % 4 == 0)
-            hr__draw_block(c, k / 4, bits);
-        bool one = (double)bits[k % 4] < below;
-        if (c->out[0].dtype == HR_DTYPE_INT32)
-            ((int32_t *)(void *)to)[k] = one;
-        else
-            to[k] = one;
-    }
+    if (c->out[0].dtype == HR_DTYPE_INT32)
+        for (size_t k = 0; k < n; k++)
+            wide[k] = (double)bits[k] < below;
+    else
+        for (size_t k = 0; k < n; k++)
+            narrow[k] = (double)bits[k] < below;
 }
 
 static hr_status coin_flip_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++)
-        hr__draw_samples(&calls[i], draw);
+        hr__draw(&calls[i], 1, flip);
     return HR_STATUS_OK;
 }
 

@@ -27,21 +27,54 @@ hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_err
     return HR_STATUS_OK;
 }
 
-void hr__draw_block(const hr_op_call *c, uint64_t block, uint32_t bits[4])
+static void draw_block(const hr_rng *rng, size_t block, uint32_t bits[4])
 {
-    const uint32_t *from = c->rng.counter;
+    const uint32_t *from = rng->counter;
     const uint32_t counter[4] = {from[0] + (uint32_t)block, from[1], from[2], from[3]};
 
-    hr_philox(c->rng.key, counter, bits);
+    hr_philox(rng->key, counter, bits);
 }
 
-void hr__draw_samples(hr_op_call *c, void (*draw)(const hr_op_call *c, uint8_t *to))
+static void draw_sample(const hr_op_call *c, const hr_rng *rng, size_t count, size_t per,
+                        hr_draw_fn make, uint8_t *to)
 {
-    size_t bytes = 0;
+    size_t size = hr_dtype_size(c->out[0].dtype), step = HR_DRAW_RUN / per;
+    uint32_t bits[HR_DRAW_RUN];
 
-    hr_tensor_bytes(&c->out[0], &bytes);
-    for (int32_t i = 0; i < c->count; i++) {
-        c->rng = c->rngs[i];
-        draw(c, (uint8_t *)c->out[0].data + (size_t)i * bytes);
+    for (size_t k = 0; k < count; k += step) {
+        size_t n = HR_MIN(count - k, step);
+        for (size_t d = 0; d < n * per; d += 4)
+            draw_block(rng, (k * per + d) / 4, bits + d);
+        make(c, bits, n, to + k * size);
     }
+}
+
+/* One element a sample: a column is made as one sample would be, but for where its bits come from.
+ */
+static void draw_scalars(const hr_op_call *c, size_t per, hr_draw_fn make, uint8_t *to)
+{
+    size_t size = hr_dtype_size(c->out[0].dtype), count = (size_t)c->count, step = HR_DRAW_RUN / 4;
+    uint32_t bits[HR_DRAW_RUN];
+
+    for (size_t i = 0; i < count; i += step) {
+        size_t n = HR_MIN(count - i, step);
+        for (size_t k = 0; k < n; k++) /* the next overwrites what is not used */
+            draw_block(&c->rngs[i + k], 0, bits + k * per);
+        make(c, bits, n, to + i * size);
+    }
+}
+
+void hr__draw(const hr_op_call *c, size_t per, hr_draw_fn make)
+{
+    uint8_t *to = c->out[0].data;
+    size_t count = 0;
+
+    hr_shape_volume(&c->out[0].shape, &count);
+    if (count == 1) {
+        draw_scalars(c, per, make, to);
+        return;
+    }
+    for (int32_t i = 0; i < c->count; i++)
+        draw_sample(c, &c->rngs[i], count, per, make,
+                    to + (size_t)i * count * hr_dtype_size(c->out[0].dtype));
 }

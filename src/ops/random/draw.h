@@ -15,9 +15,13 @@
 /* Describes output 0. `shape.v` may be NULL. */
 hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error);
 
-/* Draws 4 * block .. 4 * block + 3 of the call's generator. */
-void hr__draw_block(const hr_op_call *c, uint64_t block, uint32_t bits[4]);
-/* Calls `draw` for every sample of the call, with c->rng its own, to write output 0 at `to`. */
-void hr__draw_samples(hr_op_call *c, void (*draw)(const hr_op_call *c, uint8_t *to));
+#define HR_DRAW_RUN 1024 /* draws of a run at most */
+
+/* Turns 32-bit draws, as many an element as `hr__draw` was told, into n elements of output 0. */
+typedef void (*hr_draw_fn)(const hr_op_call *c, const uint32_t *bits, size_t n, void *to);
+
+/* Has `make` write output 0 of all samples of the call, run by run. Element k of a sample gets
+ * draws per * k .. per * k + per - 1 of its generator; `per` is 1, 2 or 4. */
+void hr__draw(const hr_op_call *c, size_t per, hr_draw_fn make);
 
 #endif

@@ -49,76 +49,54 @@ static hr_status uniform_infer(hr_op_call *c, hr_error *error)
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
 }
 
-enum { RUN = 256 }; /* elements that are drawn at once, a multiple of four */
-
-/* Elements `first` .. of the output, in single precision: [0, 1) in 24 bits, scaled. */
-static void draw_floats(const hr_op_call *c, size_t first, size_t n, float *v)
+/* In single precision: [0, 1) in 24 bits, scaled. */
+static void draw_floats(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
     const hr_floats range = ((const uniform_args *)c->args)->range;
     const float low = range.v[0], high = range.v[range.n - 1];
-    uint32_t bits[4];
+    float *v = to;
 
     for (size_t i = 0; i < n; i++) {
-        if (i % 4 == 0)
-            hr__draw_block(c, (first + i) / 4, bits);
-        float x = low + (float)(bits[i % 4] >> 8) * 0x1p-24f * (high - low);
+        float x = low + (float)(bits[i] >> 8) * 0x1p-24f * (high - low);
         v[i] = x < high ? x : low; /* rounding may reach the end, which is not included */
     }
 }
 
 /* In double precision, for other types. DALI brings the ends of the range to the output's type
  * first: [-1, 1] as UINT8 is 255 .. 1. */
-static void draw_doubles(const hr_op_call *c, size_t first, size_t n, double *v)
+static void draw_others(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
     const hr_floats range = ((const uniform_args *)c->args)->range;
-    const double low = (double)hr__value_wrap(range.v[0], c->out[0].dtype);
-    const double high = (double)hr__value_wrap(range.v[range.n - 1], c->out[0].dtype);
-    uint32_t bits[4];
-
-    for (size_t i = 0; i < n; i++) {
-        if (i % 4 == 0)
-            hr__draw_block(c, (first + i) / 4, bits);
-        v[i] = low + bits[i % 4] * 0x1p-32 * (high - low);
-    }
-}
-
-static void draw_values(const hr_op_call *c, size_t first, size_t n, float *v)
-{
-    const hr_floats values = ((const uniform_args *)c->args)->values;
+    const hr_dtype type = c->out[0].dtype;
+    const double low = (double)hr__value_wrap(range.v[0], type);
+    const double high = (double)hr__value_wrap(range.v[range.n - 1], type);
+    double v[HR_DRAW_RUN];
 
     for (size_t i = 0; i < n; i++)
-        v[i] = values.v[hr_rng_below(&c->rng, 2 * (first + i), values.n)];
+        v[i] = low + bits[i] * 0x1p-32 * (high - low);
+    hr_convert(to, type, v, HR_DTYPE_FLOAT64, n);
 }
 
-static void draw(const hr_op_call *c, uint8_t *to)
+static void draw_values(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    const uniform_args *a = c->args;
-    const hr_tensor *out = &c->out[0];
-    size_t count = 0, size = hr_dtype_size(out->dtype);
-    bool single = a->values.v || out->dtype == HR_DTYPE_FLOAT;
-    union {
-        float f[RUN];
-        double d[RUN];
-    } v;
+    const hr_floats values = ((const uniform_args *)c->args)->values;
+    float v[HR_DRAW_RUN];
 
-    hr_shape_volume(&out->shape, &count);
-    for (size_t k = 0; k < count; k += RUN) {
-        size_t n = HR_MIN(count - k, RUN);
-        if (a->values.v)
-            draw_values(c, k, n, v.f);
-        else if (single)
-            draw_floats(c, k, n, v.f);
-        else
-            draw_doubles(c, k, n, v.d);
-        hr_convert(to + k * size, out->dtype, &v, single ? HR_DTYPE_FLOAT : HR_DTYPE_FLOAT64, n);
-    }
+    for (size_t i = 0; i < n; i++)
+        v[i] = values.v[hr_rng_scale((uint64_t)bits[2 * i] << 32 | bits[2 * i + 1], values.n)];
+    hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT, n);
 }
 
 static hr_status uniform_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
-    for (int32_t i = 0; i < n; i++)
-        hr__draw_samples(&calls[i], draw);
+    for (int32_t i = 0; i < n; i++) {
+        if (((const uniform_args *)calls[i].args)->values.v)
+            hr__draw(&calls[i], 2, draw_values);
+        else
+            hr__draw(&calls[i], 1,
+                     calls[i].out[0].dtype == HR_DTYPE_FLOAT ? draw_floats : draw_others);
+    }
     return HR_STATUS_OK;
 }
 
