@@ -225,6 +225,14 @@ typedef struct hr_arg_value {
     hr_value value;
 } hr_arg_value;
 
+/* A node in a branch of a conditional runs only for samples whose `predicate` is `when`: a BOOL
+ * scalar on the CPU. Where the predicate's own node did not run, no branch of it runs either: inner
+ * branches guard with predicates that the outer one guards. */
+typedef struct hr_guard {
+    hr_edge predicate;
+    bool when;
+} hr_guard;
+
 typedef struct hr_node_desc {
     const char *op;     /* "decoders.image"; aliases and old names resolve */
     const char *name;   /* unique in the graph, or NULL */
@@ -234,7 +242,8 @@ typedef struct hr_node_desc {
     int32_t input_count;
     const hr_arg_value *args;
     int32_t arg_count;
-    bool preserve; /* keep the node though nothing uses it */
+    bool preserve;         /* keep the node though nothing uses it */
+    const hr_guard *guard; /* NULL: it runs for every sample */
 } hr_node_desc;
 
 HR_API hr_status hr_graph_create(hr_graph **out, hr_error *error);

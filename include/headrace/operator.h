@@ -196,6 +196,9 @@ enum {
     HR_OP_TO_DEVICE = 1 << 10, /* output 0 is input 0 in the device's memory ... */
     HR_OP_TO_HOST = 1 << 11,   /* ... and back; the executor does both */
     HR_OP_ANYWHERE = 1 << 12,  /* reads no elements: its inputs may lie on any device */
+    /* Input 0 comes from the branch where the argument "predicate" is true, input 1 from the other:
+     * only one of them is there. */
+    HR_OP_MERGE = 1 << 13,
     /* infer and run_cpu take calls of several samples that differ in nothing but their elements and
      * random numbers (hr_op_call.count); nothing that infer says may depend on those. */
     HR_OP_COLUMNS = 1 << 14

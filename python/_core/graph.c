@@ -265,17 +265,27 @@ static int args_of(keep *k, const char *op, PyObject *args, PyObject *arg_inputs
 static PyObject *graph_add_node(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"op",   "name",       "device",   "origin", "inputs",
-                            "args", "arg_inputs", "preserve", NULL};
+                            "args", "arg_inputs", "preserve", "guard",  NULL};
     const char *op, *name = NULL, *device = NULL;
     PyObject *origin = Py_None, *inputs, *arg_values, *arg_inputs;
-    int preserve = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "szzOOO!O!|p:add_node", names, &op, &name,
+    PyObject *guard = Py_None;
+    hr_guard branch;
+    int preserve = 0, when = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "szzOOO!O!|pO:add_node", names, &op, &name,
                                      &device, &origin, &inputs, &PyDict_Type, &arg_values,
-                                     &PyDict_Type, &arg_inputs, &preserve))
+                                     &PyDict_Type, &arg_inputs, &preserve, &guard))
         return NULL;
+    if (guard != Py_None && !PyArg_ParseTuple(guard, "(ii)p:guard", &branch.predicate.node,
+                                              &branch.predicate.output, &when))
+        return NULL;
+    branch.when = when;
     keep k = {0};
     PyObject *result = NULL;
-    hr_node_desc desc = {.op = op, .name = name, .device = device, .preserve = preserve};
+    hr_node_desc desc = {.op = op,
+                         .name = name,
+                         .device = device,
+                         .preserve = preserve,
+                         .guard = guard != Py_None ? &branch : NULL};
     if (origin != Py_None && !(desc.origin = keep_string(&k, origin)))
         goto cleanup;
     desc.inputs = edges_of(&k, inputs, &desc.input_count);
@@ -382,9 +392,11 @@ static void graph_dealloc(PyObject *self)
 
 static PyMethodDef graph_methods[] = {
     {"add_node", (PyCFunction)(void (*)(void))graph_add_node, METH_VARARGS | METH_KEYWORDS,
-     "add_node(op, name, device, origin, inputs, args, arg_inputs, preserve=False) -> int: number "
-     "of the new\n"
-     "node. inputs: edges (node, output); args: constants by name; arg_inputs: edges by name."},
+     "add_node(op, name, device, origin, inputs, args, arg_inputs, preserve=False, guard=None) -> "
+     "int: "
+     "number of\n"
+     "the new node. inputs: edges (node, output); args: constants by name; arg_inputs: edges by "
+     "name; guard: (edge, when)."},
     {"set_outputs", graph_set_outputs, METH_O, "set_outputs(edges)"},
     {"node_outputs", graph_node_outputs, METH_O,
      "node_outputs(node) -> int: how many outputs it has."},

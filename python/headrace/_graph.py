@@ -69,6 +69,14 @@ def _relative(path: str) -> str:
         return path
 
 
+def is_source(op: str) -> bool:
+    """Whether the operator is a reader or an external source: those give samples to all branches."""
+    from headrace import _schema
+
+    known = _schema.operators().get(op)
+    return known is not None and "source" in known.flags
+
+
 class Instance:
     """A call of an operator: what the node will be made from."""
 
@@ -85,6 +93,7 @@ class Instance:
         "source",
         "outputs",
         "given_name",
+        "guard",
     )
 
     def __init__(
@@ -112,6 +121,7 @@ class Instance:
         # not kept: a dropped pipeline must end at once, not when the garbage collector comes
         pipeline = current_pipeline()
         graph = pipeline._graph if pipeline is not None else Graph()
+        self.guard = None if is_source(op) else graph.branch
         self.outputs = graph.outputs_of(self)
 
     @property
@@ -132,6 +142,7 @@ class Graph:
     def __init__(self, graph: Any = None) -> None:
         self.core = _core.Graph() if graph is None else graph
         self.numbers: dict[Instance, int] = {}
+        self.branch: tuple[DataNode, bool] | None = None  # of a conditional, being defined
 
     def add(self, instance: Instance) -> int:
         """The number of the instance's node, which is made if there is none; so are those it needs."""
@@ -147,6 +158,7 @@ class Graph:
             instance.args,
             {name: self.edge(node) for name, node in instance.arg_nodes.items()},
             instance.preserve,
+            instance.guard and (self.edge(instance.guard[0]), instance.guard[1]),
         )
         self.numbers[instance] = number
         return number

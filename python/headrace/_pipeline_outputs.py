@@ -63,6 +63,8 @@ def used_outputs(graph: _graph.Graph, ends: list[DataNode]) -> dict[Any, set[int
 def _needs(instance: Any) -> Iterator[DataNode]:
     yield from instance.inputs
     yield from instance.arg_nodes.values()
+    if instance.guard:
+        yield instance.guard[0]
 
 
 def warn_unused(instance: Any, outputs: set[int]) -> None:

@@ -215,6 +215,23 @@ static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_n
     return status;
 }
 
+/* The sample's pieces of a step. */
+static hr_piece **pieces_of(const hr_group *g, const hr_device_batch *batch,
+                            const hr_plan_step *step, int32_t i)
+{
+    const hr_plan *plan = g->pipeline->plan;
+    size_t row = (size_t)(step - plan->steps - plan->stages[g->iteration->stage].first);
+    return &batch->pieces[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
+}
+
+hr_status hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i, hr_error *error)
+{
+    hr_device_batch *batch;
+    HR_TRY(hr__device_batch_take(g->pipeline, g->iteration, &batch, error));
+    *pieces_of(g, batch, step, i) = NULL;
+    return HR_STATUS_OK;
+}
+
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error)
 {
@@ -223,13 +240,8 @@ hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, c
     int32_t sample = g->first + i;
     if (batch->again && !batch->redo[sample])
         return HR_STATUS_OK;
-    const hr_plan *plan = g->pipeline->plan;
-    size_t row = (size_t)(step - plan->steps - plan->stages[g->iteration->stage].first);
-    preparing p = {.g = g,
-                   .batch = batch,
-                   .scratch = g->arena,
-                   .i = i,
-                   .link = &batch->pieces[row * (size_t)g->iteration->size + (size_t)sample]};
+    preparing p = {
+        .g = g, .batch = batch, .scratch = g->arena, .i = i, .link = pieces_of(g, batch, step, i)};
     *p.link = NULL;
     g->arena = batch->arenas[g->worker->number];
     hr_status status = prepare_step(&p, step, at, error);

@@ -69,6 +69,8 @@ void hr__device_close(hr_pipeline *p); /* iterations are freed */
 /* One sample through one step. */
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error);
+/* The sample does not take the step's branch. */
+hr_status hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i, hr_error *error);
 /* Queues the stage's work and hands the iteration to the completion thread. No lock held. */
 void hr__device_launch(hr_pipeline *p, hr_iteration *it);
 /* The queueing alone (device_queue.c). */

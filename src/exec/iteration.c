@@ -248,15 +248,34 @@ static hr_status first_failure(hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status check_types(const hr_iteration *it, const hr_gather *g, int32_t output,
+/* What the branches of a conditional give goes to one batch. */
+static hr_status fail_branches(const hr_node *merge, const hr_tensor *a, const hr_tensor *b,
+                               hr_error *error)
+{
+    char text[512];
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s: divergent data in different branches of a conditional: what they merge "
+                   "into one batch must have one type, number of dimensions and layout; found %s, "
+                   "%d-d, \"%s\" and %s, %d-d, \"%s\"",
+                   hr_node_text(merge, text, sizeof(text)), hr_dtype_name(a->dtype), a->shape.ndim,
+                   a->layout.name, hr_dtype_name(b->dtype), b->shape.ndim, b->layout.name);
+}
+
+static hr_status check_types(const hr_pipeline *p, const hr_iteration *it, int32_t output,
                              hr_error *error)
 {
+    const hr_gather *g = &it->gathers[output];
+    const hr_node *node = p->graph->nodes[p->plan->values[p->plan->outputs[output]].edge.node];
+    bool merged = node->def->flags & HR_OP_MERGE;
     const hr_tensor *first = NULL;
     for (int32_t i = 0; i < it->size; i++) {
         const hr_tensor *t = &g->tensors[i];
         if (it->samples[i].skipped)
             continue;
         first = first ? first : t;
+        if (merged && (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim ||
+                       strcmp(t->layout.name, first->layout.name) != 0))
+            return fail_branches(node, first, t, error);
         if (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim)
             return hr_fail(error, HR_STATUS_ERROR,
                            "output %d: samples differ in type or number of dimensions: %s, %d and "
@@ -287,11 +306,11 @@ static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t t
     t->data = base + (size_t)to * g->sample_bytes;
 }
 
-static hr_status publish_one(hr_iteration *it, int32_t output, int32_t count, hr_batch **out,
-                             hr_error *error)
+static hr_status publish_one(const hr_pipeline *p, hr_iteration *it, int32_t output, int32_t count,
+                             hr_batch **out, hr_error *error)
 {
     hr_gather *g = &it->gathers[output];
-    HR_TRY(check_types(it, g, output, error));
+    HR_TRY(check_types(p, it, output, error));
     HR_TRY(hr_batch_alloc(out, count, error));
     bool movable = count < it->size && owns_buffer(it, g);
     hr_tensor *tensors = hr_batch_tensors(*out);
@@ -316,7 +335,7 @@ static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr
         if (first < k)
             o->batch[k] = hr_batch_ref(o->batch[first]);
         else
-            HR_TRY(publish_one(it, k, o->samples, &o->batch[k], error));
+            HR_TRY(publish_one(p, it, k, o->samples, &o->batch[k], error));
     }
     return HR_STATUS_OK;
 }

@@ -167,6 +167,42 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
         *s->error = *error;
 }
 
+/* Whether the sample takes the branch that the node stands in. */
+static hr_status guard_holds(const hr_group *g, const hr_node *node, int32_t i, bool *holds,
+                             hr_error *error)
+{
+    hr_tensor t = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->guard.predicate), i);
+    *holds = false;
+    if (t.shape.ndim < 0) /* not even the outer branch */
+        return HR_STATUS_OK;
+    if (t.shape.ndim != 0 || t.dtype != HR_DTYPE_BOOL || !t.data)
+        return hr_fail(error, HR_STATUS_ERROR, "the condition of its branch is no BOOL scalar");
+    *holds = *(const bool *)t.data == node->guard.when;
+    return HR_STATUS_OK;
+}
+
+/* Whether the sample goes through the nodes from `first` to `last`, one or a chain. If it does not,
+ * there is nothing of them, nor of what an earlier attempt made. */
+static bool runs(hr_group *g, const hr_node *first, const hr_node *last, int32_t i)
+{
+    hr_error error = {0};
+    bool holds;
+    if (!alive(g, i) || !first->guarded)
+        return alive(g, i);
+    hr_status status = guard_holds(g, first, i, &holds, &error);
+    for (int32_t k = 0; k < last->output_count && status == HR_STATUS_OK && !holds; k++)
+        status = hr__value_none(g, value_of(g->pipeline, last, k), i, &error);
+    if (status != HR_STATUS_OK)
+        sample_failed(g, i, first, status, &error);
+    return status == HR_STATUS_OK && holds;
+}
+
+static bool step_runs(hr_group *g, const hr_plan_step *step, int32_t i)
+{
+    return runs(g, plan_node(g->pipeline, step->first),
+                plan_node(g->pipeline, step->first + step->count - 1), i);
+}
+
 static void note_time(hr_group *g, int32_t order, int64_t ns, int32_t samples)
 {
     g->worker->stats.node_ns[order] += ns;
@@ -246,10 +282,11 @@ static bool takes_columns(const hr_group *g, const hr_plan_step *step, const hr_
 }
 
 /* How many samples from i on one call can cover: what comes from another file is named apart. */
-static int32_t run_length(const hr_group *g, int32_t i)
+static int32_t run_length(hr_group *g, const hr_plan_step *step, int32_t i)
 {
     int32_t end = i + 1;
-    while (end < g->count && alive(g, end) && sample_at(g, end)->info == sample_at(g, i)->info)
+    while (end < g->count && step_runs(g, step, end) &&
+           sample_at(g, end)->info == sample_at(g, i)->info)
         end++;
     return end - i;
 }
@@ -301,10 +338,11 @@ static void run_step(hr_group *g, const hr_plan_step *step)
     }
     bool columns = takes_columns(g, step, node);
     for (int32_t i = 0, n; i < g->count; i += n) {
-        n = columns ? run_length(g, i) : 1;
-        if (!alive(g, i))
-            n = 1;
-        else if (n == 1 || !run_columns(g, step, node, i, n))
+        n = 1;
+        if (!step_runs(g, step, i))
+            continue;
+        n = columns ? run_length(g, step, i) : 1;
+        if (n == 1 || !run_columns(g, step, node, i, n))
             run_samples(g, step, node, i, n);
     }
 }
@@ -315,33 +353,32 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
 {
     hr_error all = {0};
     hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*calls), &all);
-    hr_status status = calls ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    int32_t *which = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*which), &all);
+    hr_status status = calls && which ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
     int32_t n = 0;
     int64_t start = hr_clock_ns();
     for (int32_t i = 0; i < g->count && status == HR_STATUS_OK; i++) {
         hr_error error = {0};
-        hr_status built =
-            alive(g, i) ? hr__call_build(g, node, i, 1, false, &calls[n], &error) : HR_STATUS_OK;
+        if (!runs(g, node, node, i))
+            continue;
+        hr_status built = hr__call_build(g, node, i, 1, false, &calls[n], &error);
         if (built != HR_STATUS_OK)
             sample_failed(g, i, node, built, &error);
-        n += alive(g, i);
+        else
+            which[n++] = i;
     }
     if (n > 0)
         status = (step ? node->def->run_batch : node->def->infer_batch)(calls, n, &all);
-    n = 0;
-    for (int32_t i = 0; i < g->count; i++) {
-        if (!alive(g, i))
-            continue;
+    for (int32_t j = 0; j < n; j++) {
         hr_error error = all;
         hr_status own = status;
         if (!step)
             for (int32_t k = 0; k < node->output_count && own == HR_STATUS_OK; k++)
-                *inferred(g, node, k, i) = calls[n].out[k];
+                *inferred(g, node, k, which[j]) = calls[j].out[k];
         else if (own == HR_STATUS_OK)
-            own = outputs_put(g, &calls[n], node, i, &error);
-        n++;
+            own = outputs_put(g, &calls[j], node, which[j], &error);
         if (own != HR_STATUS_OK)
-            sample_failed(g, i, node, own, &error);
+            sample_failed(g, which[j], node, own, &error);
     }
     int64_t end = hr_clock_ns();
     if (step)
@@ -355,12 +392,14 @@ static void prepare_step(hr_group *g, const hr_plan_step *step)
     for (int32_t i = 0; i < g->count; i++) {
         hr_error error = {0};
         const hr_node *at = plan_node(g->pipeline, step->first);
+        bool taken = step_runs(g, step, i);
         if (!alive(g, i))
             continue;
         int64_t start = hr_clock_ns();
-        hr_status status = hr__device_prepare(g, step, i, &at, &error);
+        hr_status status = taken ? hr__device_prepare(g, step, i, &at, &error)
+                                 : hr__device_pass(g, step, i, &error);
         int64_t end = hr_clock_ns();
-        note_time(g, step->first, end - start, 1);
+        note_time(g, step->first, end - start, taken);
         note_span(g, at, i, start, end);
         if (status != HR_STATUS_OK)
             sample_failed(g, i, at, status, &error);

@@ -108,8 +108,13 @@ static hr_status expand(hr_group *g, hr_column *column, hr_error *error)
 
 hr_status hr__value_none(hr_group *g, int32_t value, int32_t i, hr_error *error)
 {
+    const hr_tensor none = {.shape.ndim = -1};
     HR_TRY(expand(g, &g->values[value], error));
-    g->values[value].each[i].shape.ndim = -1;
+    g->values[value].each[i] = none;
+    if (g->pipeline->crossing_of[value] >= 0) {
+        hr_buffer_unref(hr__crossing(g, value, i)->buffer);
+        *hr__crossing(g, value, i) = none;
+    }
     return HR_STATUS_OK;
 }
 
@@ -138,11 +143,11 @@ hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, int32_t n, const 
 hr_status hr__value_memory(hr_group *g, int32_t value, int32_t i, int32_t n, hr_tensor *t,
                            hr_error *error)
 {
-    int32_t output = g->pipeline->plan->values[value].output;
+    int32_t place = g->pipeline->plan->values[value].place;
     hr_column *column = &g->values[value];
     size_t bytes, total;
-    if (output >= 0)
-        return hr__gather_memory(g->pipeline, g->iteration, output, g->first + i, n, t, error);
+    if (place >= 0)
+        return hr__gather_memory(g->pipeline, g->iteration, place, g->first + i, n, t, error);
     if (!hr_tensor_bytes(t, &bytes) || !hr_size_mul(bytes, (size_t)n, &total))
         return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
     if (!column->room && bytes <= COLUMN_SAMPLE) {

@@ -119,6 +119,77 @@ static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_er
     return HR_STATUS_OK;
 }
 
+/* ---- branches ---- */
+
+static bool guard_equal(const hr_guard *a, const hr_guard *b)
+{
+    return a->predicate.node == b->predicate.node && a->predicate.output == b->predicate.output &&
+           a->when == b->when;
+}
+
+/* Whether what `other` makes is there whenever `node` runs: `node` stands in the same branch or in
+ * one inside of it. */
+static bool sees(const hr_graph *graph, const hr_node *node, const hr_node *other)
+{
+    while (other->guarded && node->guarded && !guard_equal(&node->guard, &other->guard))
+        node = graph->nodes[node->guard.predicate.node];
+    return !other->guarded || node->guarded;
+}
+
+hr_edge hr_node_predicate(const hr_node *node)
+{
+    for (int32_t i = 0; i < node->arg_input_count; i++)
+        if (strcmp(node->def->args[node->arg_inputs[i].arg].name, "predicate") == 0)
+            return node->arg_inputs[i].edge;
+    return (hr_edge){-1, -1};
+}
+
+static hr_status guard_set(const hr_graph *graph, hr_node *node, const hr_guard *guard,
+                           hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    if (!guard)
+        return HR_STATUS_OK;
+    HR_TRY(edge_check(graph, node, guard->predicate, "guard", error));
+    hr_node_text(node, text, sizeof(text));
+    if (node->def->flags & HR_OP_SOURCE)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "%s: a source gives a sample to all that ask for it and cannot stand in a "
+                       "branch of a conditional",
+                       text);
+    if (on_gpu(graph, guard->predicate))
+        return hr_fail(error, HR_STATUS_VALUE, "%s: the condition of its branch must be on the CPU",
+                       text);
+    node->guarded = true;
+    node->guard = *guard;
+    return HR_STATUS_OK;
+}
+
+/* Whether all that the node needs is there whenever it runs. */
+static hr_status branches_check(const hr_graph *graph, const hr_node *node, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE], other[HR_NODE_TEXT_SIZE];
+    hr_edge predicate = hr_node_predicate(node);
+    bool merge = node->def->flags & HR_OP_MERGE;
+    if (merge && (predicate.node < 0 || node->input_count != 2))
+        return hr_fail(error, HR_STATUS_VALUE, "%s: it needs two inputs, and a tensor as predicate",
+                       hr_node_text(node, text, sizeof(text)));
+    for (int32_t i = 0; i < node->input_count + node->arg_input_count; i++) {
+        bool input = i < node->input_count;
+        hr_edge edge = input ? node->inputs[i] : node->arg_inputs[i - node->input_count].edge;
+        const hr_node *from = graph->nodes[edge.node];
+        const hr_guard branch = {predicate, i == 0};
+        if (sees(graph, node, from) || (merge && input && guard_equal(&from->guard, &branch)))
+            continue;
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "%s: what %s gives is not there: it was made in a branch of a conditional "
+                       "that this operator does not stand in",
+                       hr_node_text(node, text, sizeof(text)),
+                       hr_node_text(from, other, sizeof(other)));
+    }
+    return HR_STATUS_OK;
+}
+
 /* "__resize_3" where the user gave none; never one that is taken. */
 static hr_status name_set(const hr_graph *graph, hr_node *node, hr_error *error)
 {
@@ -161,6 +232,8 @@ static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_d
         HR_TRY(edge_check(graph, node, node->arg_inputs[i].edge, what, error));
     }
     HR_TRY(devices_check(graph, node, error));
+    HR_TRY(guard_set(graph, node, desc->guard, error));
+    HR_TRY(branches_check(graph, node, error));
     node->output_count = node->def->out_count;
     if (node->output_count < 0)
         node->output_count = node->def->outputs(node->args, node->input_count);
@@ -253,6 +326,7 @@ hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *
 hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t count,
                                hr_error *error)
 {
+    char text[HR_NODE_TEXT_SIZE];
     if (count <= 0)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "a pipeline without outputs");
     for (int32_t i = 0; i < count; i++) {
@@ -266,6 +340,11 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
                 "pipeline output %d: node %d (%s) has %d output%s, there is no output %d", i,
                 edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
                 outputs == 1 ? "" : "s", edges[i].output);
+        if (graph->nodes[edges[i].node]->guarded)
+            return hr_fail(error, HR_STATUS_VALUE,
+                           "pipeline output %d: %s stands in a branch of a conditional and gives "
+                           "nothing for other samples",
+                           i, hr_node_text(graph->nodes[edges[i].node], text, sizeof(text)));
     }
     hr_edge *copy = hr_calloc((size_t)count, sizeof(*copy), error);
     if (!copy)
@@ -313,6 +392,7 @@ hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args)
         .args = args,
         .arg_count = n,
         .preserve = node->preserve,
+        .guard = node->guarded ? &node->guard : NULL,
     };
 }
 

@@ -30,6 +30,8 @@ typedef struct hr_node {
     int32_t storage_count;
     int64_t seed; /* explicit seed, or -1 */
     bool preserve;
+    bool guarded;
+    hr_guard guard; /* if guarded */
     int32_t output_count;
 } hr_node;
 
@@ -65,6 +67,8 @@ hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error
  * arena. */
 hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const hr_tensor *value,
                              hr_arena *arena, hr_error *error);
+/* Of an operator with HR_OP_MERGE: the edge of its argument "predicate". */
+hr_edge hr_node_predicate(const hr_node *node);
 /* "decoders.image_crop 'crop_3' (train.py:31)" */
 const char *hr_node_text(const hr_node *node, char *text, size_t size);
 /* Whether the device does the work, moving data there and back included. */

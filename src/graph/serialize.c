@@ -82,7 +82,11 @@ static void put_node(hr_text *text, const hr_node *node)
     hr_text_append_quoted(text, desc.device);
     hr_text_append(text, ", \"preserve\": %s, \"inputs\": [", desc.preserve ? "true" : "false");
     put_edges(text, desc.inputs, desc.input_count);
-    hr_text_append(text, "], \"args\": {");
+    hr_text_append(text, "], ");
+    if (desc.guard)
+        hr_text_append(text, "\"guard\": [%d, %d, %s], ", desc.guard->predicate.node,
+                       desc.guard->predicate.output, desc.guard->when ? "true" : "false");
+    hr_text_append(text, "\"args\": {");
     for (int32_t i = 0; i < desc.arg_count; i++) {
         hr_text_append(text, "%s", i ? ", " : "");
         hr_text_append_quoted(text, args[i].name);
@@ -277,8 +281,24 @@ static hr_status get_args(const hr_json *node, scratch *s, hr_node_desc *desc, h
     return HR_STATUS_OK;
 }
 
+/* [node, output, true or false]; `desc` keeps NULL without one. */
+static hr_status get_guard(const hr_json *node, hr_guard *out, hr_node_desc *desc, hr_error *error)
+{
+    const hr_json *v = hr_json_get(node, "guard");
+    if (!v)
+        return HR_STATUS_OK;
+    if (v->kind != HR_JSON_KIND_LIST || v->count != 3 ||
+        !json_int32(&v->items[0], &out->predicate.node) ||
+        !json_int32(&v->items[1], &out->predicate.output) || v->items[2].kind != HR_JSON_KIND_BOOL)
+        return fail_text(error, "\"guard\" must be [node, output, true or false]");
+    out->when = v->items[2].i;
+    desc->guard = out;
+    return HR_STATUS_OK;
+}
+
 static hr_status parse_node(hr_graph *graph, const hr_json *node, scratch *s, hr_error *error)
 {
+    hr_guard guard = {{0, 0}, false};
     hr_node_desc desc = {0};
     const hr_json *preserve = hr_json_get(node, "preserve");
     if (node->kind != HR_JSON_KIND_OBJECT)
@@ -290,6 +310,7 @@ static hr_status parse_node(hr_graph *graph, const hr_json *node, scratch *s, hr
     if (preserve && preserve->kind != HR_JSON_KIND_BOOL)
         return fail_text(error, "\"preserve\" must be true or false");
     desc.preserve = preserve && preserve->i;
+    HR_TRY(get_guard(node, &guard, &desc, error));
     HR_TRY(get_edges(node, "inputs", &s->inputs, &desc.input_count, error));
     desc.inputs = s->inputs;
     HR_TRY(get_args(node, s, &desc, error));

@@ -27,6 +27,10 @@ static void put_call(const hr_plan *plan, int32_t index, hr_text *text)
 {
     const hr_node *node = plan->graph->nodes[index];
     put_node(plan, index, text);
+    if (node->guarded) {
+        hr_text_append(text, node->guard.when ? " if " : " unless ");
+        put_edge(plan, node->guard.predicate, text);
+    }
     if (node->input_count + node->arg_input_count == 0)
         return;
     hr_text_append(text, " (");

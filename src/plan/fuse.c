@@ -54,6 +54,16 @@ static bool follows(hr_lower_rank reached, hr_lower_rank rank)
     }
 }
 
+/* A chain runs for a sample or does not: all of it stands in one branch. */
+static bool same_branch(const hr__planning *p, const hr_node *a, const hr_node *b)
+{
+    if (!a->guarded || !b->guarded)
+        return a->guarded == b->guarded;
+    hr_edge x = hr__plan_edge(p->plan, a, hr__plan_edge_count(a) - 1);
+    hr_edge y = hr__plan_edge(p->plan, b, hr__plan_edge_count(b) - 1);
+    return x.node == y.node && x.output == y.output && a->guard.when == b->guard.when;
+}
+
 void hr__plan_fuse(hr__planning *p)
 {
     const hr_graph *graph = p->plan->graph;
@@ -68,6 +78,7 @@ void hr__plan_fuse(hr__planning *p)
         /* With one consumer nothing else can depend on `before`: no argument of the chain does. */
         if (p->uses[before] == 1 && lowers(graph->nodes[before]) &&
             hr_node_on_device(graph->nodes[before]) == hr_node_on_device(node) &&
+            same_branch(p, graph->nodes[before], node) &&
             follows(chain_rank(p, before), node->def->lower_rank)) {
             p->next[before] = i;
             p->prev[i] = before;

@@ -27,7 +27,8 @@ static bool per_sample(const hr_node *node, int32_t arg)
 static bool edges_equal(const hr_plan *plan, const hr_node *a, const hr_node *b)
 {
     int32_t n = hr__plan_edge_count(a);
-    if (a->input_count != b->input_count || n != hr__plan_edge_count(b))
+    if (a->input_count != b->input_count || n != hr__plan_edge_count(b) ||
+        a->guarded != b->guarded || (a->guarded && a->guard.when != b->guard.when))
         return false;
     for (int32_t i = 0; i < n; i++) {
         hr_edge x = hr__plan_edge(plan, a, i), y = hr__plan_edge(plan, b, i);

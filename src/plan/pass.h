@@ -16,8 +16,8 @@ typedef struct hr__planning {
     int32_t *step_of; /* -1: not in plan->steps yet */
 } hr__planning;
 
-/* Number of edges into a node, inputs first and then arguments; the i-th of them as it is planned.
- */
+/* Number of edges into a node: inputs first, then arguments, then its guard's predicate; the i-th
+ * of them as it is planned. */
 int32_t hr__plan_edge_count(const hr_node *node);
 hr_edge hr__plan_edge(const hr_plan *plan, const hr_node *node, int32_t i);
 

@@ -5,13 +5,15 @@
 
 int32_t hr__plan_edge_count(const hr_node *node)
 {
-    return node->input_count + node->arg_input_count;
+    return node->input_count + node->arg_input_count + node->guarded;
 }
 
 hr_edge hr__plan_edge(const hr_plan *plan, const hr_node *node, int32_t i)
 {
-    hr_edge edge =
-        i < node->input_count ? node->inputs[i] : node->arg_inputs[i - node->input_count].edge;
+    int32_t arg = i - node->input_count;
+    hr_edge edge = arg < 0                       ? node->inputs[i]
+                   : arg < node->arg_input_count ? node->arg_inputs[arg].edge
+                                                 : node->guard.predicate;
     return (hr_edge){plan->replaced[edge.node], edge.output};
 }
 
@@ -61,6 +63,7 @@ static void values_make(hr__planning *p)
         for (int32_t k = 0; k < plan->graph->nodes[node]->output_count; k++) {
             plan->values[plan->value_count++] = (hr_plan_value){.edge = {node, k},
                                                                 .output = -1,
+                                                                .place = -1,
                                                                 .stage = stage,
                                                                 .crosses = outlives,
                                                                 .internal = internal};
@@ -87,7 +90,28 @@ static void values_use(hr__planning *p)
         plan->outputs[plan->output_count++] = v;
         plan->values[v].uses++;
         if (plan->values[v].output < 0)
-            plan->values[v].output = i;
+            plan->values[v].output = plan->values[v].place = i;
+    }
+}
+
+/* What is made in a branch for nothing but an output is made in the output's place: of the branches
+ * of a merge only one runs for a sample. */
+static void values_place(hr_plan *plan)
+{
+    for (int32_t i = plan->order_count - 1; i >= 0; i--) {
+        const hr_node *node = plan->graph->nodes[plan->order[i]];
+        if (!(node->def->flags & HR_OP_MERGE))
+            continue;
+        int32_t predicate = hr_plan_value_find(plan, hr_node_predicate(node));
+        for (int32_t k = 0; k < node->input_count; k++) {
+            hr_edge edge = hr__plan_edge(plan, node, k);
+            const hr_node *from = plan->graph->nodes[edge.node];
+            hr_plan_value *value = &plan->values[plan->value_of[edge.node] + edge.output];
+            bool branch = from->guarded && from->guard.when == (k == 0) &&
+                          hr_plan_value_find(plan, from->guard.predicate) == predicate;
+            if (branch && value->uses == 1)
+                value->place = plan->values[plan->value_of[node->index]].place;
+        }
     }
 }
 
@@ -108,6 +132,7 @@ static hr_status plan_fill(hr__planning *p, hr_error *error)
     HR_TRY(values_reserve(p->plan, error));
     values_make(p);
     values_use(p);
+    values_place(p->plan);
     return HR_STATUS_OK;
 }
 

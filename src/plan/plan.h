@@ -38,6 +38,8 @@ typedef struct hr_plan_stage {
 typedef struct hr_plan_value {
     hr_edge edge;   /* graph node and output */
     int32_t output; /* which pipeline output it is first, or -1 */
+    int32_t place;  /* the pipeline output in whose memory it is made: its own, or that of the merge
+                       that it goes into; or -1 */
     int32_t uses;   /* consumers in the plan, outputs counted */
     int32_t stage;  /* made in this stage */
     bool crosses;   /* also used in a later stage: must outlive its task */

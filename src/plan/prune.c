@@ -25,5 +25,7 @@ void hr__plan_prune(hr__planning *p)
             want(plan, node->inputs[k].node);
         for (int32_t k = 0; k < node->arg_input_count; k++)
             want(plan, node->arg_inputs[k].edge.node);
+        if (node->guarded)
+            want(plan, node->guard.predicate.node);
     }
 }

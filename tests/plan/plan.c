@@ -4,7 +4,7 @@
  * golden/NAME.txt word by word. HEADRACE_UPDATE_GOLDEN=1 writes the texts instead; read the
  * difference before committing it. */
 #include "graph/value.h"
-#include "plan/plan.h"
+#include "plan/pass.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -67,9 +67,8 @@ static int32_t position(const hr_plan *plan, int32_t node)
 static bool node_after_inputs(const hr_plan *plan, int32_t index)
 {
     const hr_node *node = plan->graph->nodes[index];
-    for (int32_t i = 0; i < node->input_count + node->arg_input_count; i++) {
-        hr_edge edge =
-            i < node->input_count ? node->inputs[i] : node->arg_inputs[i - node->input_count].edge;
+    for (int32_t i = 0; i < hr__plan_edge_count(node); i++) {
+        hr_edge edge = hr__plan_edge(plan, node, i);
         int32_t before = position(plan, plan->replaced[edge.node]);
         if (before < 0 || before >= position(plan, index))
             return false;
@@ -237,12 +236,17 @@ SMALL(normal, 1, .lower = lower, .lower_rank = HR_LOWER_RANK_NORMALIZE);
 
 /* Node of `def` on output 0 of `a` (and `b`), -1 for none; `x` is a node for the argument, or -1.
  */
+static const hr_guard *guard; /* of nodes that are added */
+
 static int32_t add(hr_graph *g, const hr_op_def *def, int32_t a, int32_t b, int32_t x)
 {
     hr_edge inputs[] = {{a, 0}, {b, 0}};
     hr_arg_value arg = {"x", {.kind = HR_VALUE_EDGE, .u.edge = {x, 0}}};
-    hr_node_desc desc = {
-        .inputs = inputs, .input_count = (a >= 0) + (b >= 0), .args = &arg, .arg_count = x >= 0};
+    hr_node_desc desc = {.inputs = inputs,
+                         .input_count = (a >= 0) + (b >= 0),
+                         .args = &arg,
+                         .arg_count = x >= 0,
+                         .guard = guard};
     int32_t node = -1;
     if (hr__graph_add(g, def, &desc, &node, &error) != HR_STATUS_OK)
         printf("%s\n", error.message);
@@ -346,6 +350,69 @@ TEST(cheap_stages_take_the_batch)
     int32_t c = add(g, &cheap, a, n1, -1), d = add(g, &cheap, b, n1, -1);
     int32_t e = add(g, &cheap, b, n2, -1);
     CHECK(finish(g, "cheap", add(g, &cheap, add(g, &cheap, c, d, -1), e, -1)));
+}
+
+static const hr_arg_def join_defs[] = {{.name = "predicate",
+                                        .type = HR_ARG_TYPE_FLOAT,
+                                        .flags = HR_ARG_PER_SAMPLE,
+                                        .size = sizeof(float),
+                                        .def = "0",
+                                        .doc = "Which."},
+                                       HR_ARG_END};
+static const hr_op_def join = {HR_OP_ABI,
+                               .name = "join",
+                               .doc = "Joins branches.",
+                               .args = join_defs,
+                               .args_size = sizeof(small_args),
+                               .flags = HR_OP_CHEAP | HR_OP_VIEW | HR_OP_MERGE,
+                               .in_min = 2,
+                               .in_max = 2,
+                               .out_count = 1,
+                               .infer = infer,
+                               .run_cpu = work};
+
+static int32_t add_join(hr_graph *g, int32_t a, int32_t b, int32_t predicate)
+{
+    hr_edge inputs[] = {{a, 0}, {b, 0}};
+    hr_arg_value arg = {"predicate", {.kind = HR_VALUE_EDGE, .u.edge = {predicate, 0}}};
+    hr_node_desc desc = {
+        .inputs = inputs, .input_count = 2, .args = &arg, .arg_count = 1, .guard = guard};
+    int32_t node = -1;
+    if (hr__graph_add(g, &join, &desc, &node, &error) != HR_STATUS_OK)
+        printf("%s\n", error.message);
+    return node;
+}
+
+/* Chains end where a branch begins or ends; equal nodes are joined within a branch, not across
+ * branches; unused branches go with their conditions; outputs are made in place. */
+TEST(branches)
+{
+    hr_graph *g = start();
+    int32_t bytes = add(g, &source, -1, -1, -1);
+    int32_t image = add(g, &scale, add(g, &decode, bytes, -1, -1), -1, -1);
+    int32_t p = add(g, &cheap, bytes, -1, -1), q = add(g, &noise, -1, -1, -1);
+    const hr_guard yes = {{p, 0}, true}, no = {{p, 0}, false}, lost = {{q, 0}, true};
+    guard = &yes;
+    int32_t a = add(g, &normal, add(g, &point, image, -1, -1), -1, -1);
+    int32_t twin = add(g, &slow, bytes, -1, -1), same = add(g, &slow, bytes, -1, -1);
+    int32_t b = add(g, &slow, twin, same, -1);
+    guard = &no;
+    int32_t c = add(g, &slow, bytes, -1, -1); /* as `twin`, in the other branch */
+    guard = &lost;
+    add(g, &slow, bytes, -1, -1);
+    guard = NULL;
+    int32_t both = add_join(g, a, c, p), other = add_join(g, b, c, p);
+    hr_edge outputs[] = {{both, 0}, {other, 0}};
+    hr_plan *plan;
+    CHECK_OK(hr_graph_set_outputs(g, outputs, 2, &error), error);
+    CHECK(plan_golden(g, "branches"));
+    CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
+    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){a, 0})].place == 0);
+    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){b, 0})].place == 1);
+    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){c, 0})].place == -1); /* used twice */
+    CHECK(plan->replaced[same] == twin && plan->replaced[c] == c && plan->replaced[q] == -1);
+    hr_plan_destroy(plan);
+    hr_graph_destroy(g);
 }
 
 TEST(values)
