@@ -24,7 +24,7 @@ pytest.importorskip("headrace")
 
 from cases_generic import Expression  # noqa: E402
 from collection import CASES  # noqa: E402
-from harness import Case, Engine, Failure, Output, pictures  # noqa: E402
+from harness import Case, Data, Engine, Failure, Output, pictures  # noqa: E402
 
 from headrace import _schema  # noqa: E402
 
@@ -136,6 +136,29 @@ def test_subscripts(name: str, dtype: str) -> None:
     made = both([case])
     if isinstance(made, Failure) and "not part of this version" in made.message:
         pytest.skip(made.message)
+    assert check([case]) == 0
+
+
+def test_division_by_zero() -> None:
+    """Integers divided by zero are 0: a device has nobody to tell."""
+    data = Data([np.array([5, -7, 0], np.int32)])
+
+    def define(engine: Engine) -> Any:
+        x = engine.moved(engine.feed(data))
+        return x // 0, x % (x - x), x / 0
+
+    made = Engine("headrace", "gpu").run(1, define)
+    assert not isinstance(made, Failure), made
+    for output in made[:2]:
+        np.testing.assert_array_equal(output.samples[0], [0, 0, 0])
+    np.testing.assert_array_equal(made[2].samples[0], [np.inf, -np.inf, np.nan])
+
+
+def test_batch_of_shapes() -> None:
+    """Samples of unlike sizes in one launch, some of them empty."""
+    shapes = [(3, 5), (0, 5), (1, 5), (700, 5), (2, 5)]
+    data = [pictures(shapes, "float32", ""), pictures([(5,)] * 5, "int16", "", 2)]
+    case = Expression("mixed", lambda engine, x, y: (x * y - 3) / (y + 0.5), data)
     assert check([case]) == 0
 
 

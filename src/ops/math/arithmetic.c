@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* _arithmetic: one operator of an expression on data nodes. Promotion of types as DALI's,
  * broadcasting as NumPy's. */
+#include "ops/math/arithmetic.h"
 #include "ops/math/elementwise.h"
 
 #include <string.h>
@@ -129,16 +130,19 @@ static hr_status arithmetic_create(const void *data, void **state, hr_error *err
     return HR_STATUS_OK;
 }
 
-typedef struct operands {
-    hr_math_op op;
-    const hr_tensor *a, *b;
-    hr_dtype common, result;
-} operands;
+/* The type that elements are computed in, where it is not the one that both operands become. */
+static hr_dtype computing_type(const hr_arithmetic *o)
+{
+    bool exact = (o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->a->dtype != o->b->dtype;
 
-static hr_status operands_get(const hr_op_call *c, operands *o, hr_error *error)
+    /* Integers keep all their digits there. */
+    return exact && o->common == HR_DTYPE_FLOAT ? HR_DTYPE_FLOAT64 : o->common;
+}
+
+static hr_status operands_get(const hr_op_call *c, hr_arithmetic *o, hr_error *error)
 {
     const arithmetic_state *s = c->state;
-    int32_t side = s->const_side;
+    int32_t side = o->const_side = s->const_side;
 
     o->op = s->op;
     if (c->n_in != s->inputs || (is_unary(o->op) && side >= 0))
@@ -150,7 +154,10 @@ static hr_status operands_get(const hr_op_call *c, operands *o, hr_error *error)
     o->common = promote(o->a->dtype, o->b->dtype);
     if (is_function(o->op) && !hr_dtype_is_float(o->common))
         o->common = HR_DTYPE_FLOAT;
+    o->type = computing_type(o);
     o->result = is_comparison(o->op) ? HR_DTYPE_BOOL : o->common;
+    o->mixed = is_comparison(o->op) && o->common == HR_DTYPE_INT64 &&
+               (o->a->dtype == HR_DTYPE_UINT64) != (o->b->dtype == HR_DTYPE_UINT64);
     return HR_STATUS_OK;
 }
 
@@ -191,13 +198,16 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
 {
     const char *layout;
     hr_shape shape;
-    operands o;
+    hr_arithmetic *o = hr_arena_alloc(c->arena, sizeof(*o), error);
 
-    HR_TRY(operands_get(c, &o, error));
-    HR_TRY(broadcast(&o.a->shape, &o.b->shape, &shape, error));
-    HR_TRY(join_layouts(o.a, o.b, &layout, error));
-    hr_tensor_describe(&c->out[0], o.result, shape,
+    if (!o)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(operands_get(c, o, error));
+    HR_TRY(broadcast(&o->a->shape, &o->b->shape, &shape, error));
+    HR_TRY(join_layouts(o->a, o->b, &layout, error));
+    hr_tensor_describe(&c->out[0], o->result, shape,
                        strlen(layout) == (size_t)shape.ndim ? layout : NULL);
+    c->memo = o;
     return HR_STATUS_OK;
 }
 
@@ -247,40 +257,20 @@ static const void *side_load(side *s, hr_dtype type, const uint8_t *src, size_t 
     return loaded;
 }
 
-/* The type that elements are computed in, where it is not the one that both operands become. */
-static hr_dtype computing_type(const operands *o)
+static void run_mixed(const hr_arithmetic *o, uint8_t *out, const void *a, const void *b, size_t n)
 {
-    bool exact = (o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->a->dtype != o->b->dtype;
-
-    /* Integers keep all their digits there. */
-    return exact && o->common == HR_DTYPE_FLOAT ? HR_DTYPE_FLOAT64 : o->common;
-}
-
-static bool compares_mixed(const operands *o)
-{
-    return is_comparison(o->op) && o->common == HR_DTYPE_INT64 &&
-           (o->a->dtype == HR_DTYPE_UINT64) != (o->b->dtype == HR_DTYPE_UINT64);
-}
-
-static void run_mixed(const operands *o, uint8_t *out, const void *a, const void *b, size_t n)
-{
-    static const hr_math_op turned[HR_MATH_OP_COUNT] = {
-        [HR_MATH_OP_EQ] = HR_MATH_OP_EQ, [HR_MATH_OP_NE] = HR_MATH_OP_NE,
-        [HR_MATH_OP_LT] = HR_MATH_OP_GT, [HR_MATH_OP_LE] = HR_MATH_OP_GE,
-        [HR_MATH_OP_GT] = HR_MATH_OP_LT, [HR_MATH_OP_GE] = HR_MATH_OP_LE};
-
     if (o->b->dtype == HR_DTYPE_UINT64)
         hr__math_compare_mixed(o->op, out, a, b, n);
     else
-        hr__math_compare_mixed(turned[o->op], out, b, a, n);
+        hr__math_compare_mixed(math_turned(o->op), out, b, a, n);
 }
 
-static hr_status run_row(const operands *o, uint8_t *out, const uint8_t *a, int step_a,
+static hr_status run_row(const hr_arithmetic *o, uint8_t *out, const uint8_t *a, int step_a,
                          const uint8_t *b, int step_b, size_t n, hr_error *error)
 {
     side left, right; /* their space is not worth zeroing */
     size_t size = hr_dtype_size(o->result);
-    hr_dtype type = computing_type(o);
+    hr_dtype type = o->type;
 
     side_init(&left, o->a, step_a);
     side_init(&right, o->b, step_b);
@@ -289,7 +279,7 @@ static hr_status run_row(const operands *o, uint8_t *out, const uint8_t *a, int 
         const void *x = side_load(&left, type, a, i, count);
         const void *y = is_unary(o->op) ? x : side_load(&right, type, b, i, count);
         _Alignas(8) uint8_t wide[HR_MATH_RUN * 8];
-        if (compares_mixed(o)) {
+        if (o->mixed) {
             run_mixed(o, out, x, y, count);
         } else if (type != o->common) {
             HR_TRY(hr__math_apply(o->op, type, wide, x, y, count, error));
@@ -315,7 +305,7 @@ static void strides(const hr_tensor *t, const hr_shape *out, size_t *stride)
     }
 }
 
-static hr_status run_dim(const operands *o, const hr_shape *shape, int32_t d, uint8_t **out,
+static hr_status run_dim(const hr_arithmetic *o, const hr_shape *shape, int32_t d, uint8_t **out,
                          const uint8_t *a, const size_t *sa, const uint8_t *b, const size_t *sb,
                          hr_error *error)
 {
@@ -331,7 +321,7 @@ static hr_status run_dim(const operands *o, const hr_shape *shape, int32_t d, ui
     return HR_STATUS_OK;
 }
 
-static hr_status run_sample(const operands *o, const hr_shape *shape, uint8_t *out,
+static hr_status run_sample(const hr_arithmetic *o, const hr_shape *shape, uint8_t *out,
                             const uint8_t *a, const uint8_t *b, hr_error *error)
 {
     size_t sa[HR_MAX_NDIM], sb[HR_MAX_NDIM], count = 0, na = 0, nb = 0;
@@ -357,21 +347,19 @@ static size_t sample_bytes(const hr_op_call *c, const hr_tensor *t)
 
 static hr_status arithmetic_call(hr_op_call *c, hr_error *error)
 {
-    operands o;
-
-    HR_TRY(operands_get(c, &o, error));
-    size_t na = sample_bytes(c, o.a), nb = sample_bytes(c, o.b), n = sample_bytes(c, &c->out[0]);
+    const hr_arithmetic *o = c->memo;
+    size_t na = sample_bytes(c, o->a), nb = sample_bytes(c, o->b), n = sample_bytes(c, &c->out[0]);
     uint8_t *out = c->out[0].data;
-    const uint8_t *a = o.a->data, *b = o.b->data;
-    bool flat_a = na == 0 || hr_shape_equal(&o.a->shape, &c->out[0].shape);
-    bool flat_b = nb == 0 || hr_shape_equal(&o.b->shape, &c->out[0].shape);
+    const uint8_t *a = o->a->data, *b = o->b->data;
+    bool flat_a = na == 0 || hr_shape_equal(&o->a->shape, &c->out[0].shape);
+    bool flat_b = nb == 0 || hr_shape_equal(&o->b->shape, &c->out[0].shape);
     if (n == 0)
         return HR_STATUS_OK;
     if (flat_a && flat_b) /* all samples are one row */
-        return run_row(&o, out, a, na > 0, b, nb > 0,
-                       (size_t)c->count * (n / hr_dtype_size(o.result)), error);
+        return run_row(o, out, a, na > 0, b, nb > 0,
+                       (size_t)c->count * (n / hr_dtype_size(o->result)), error);
     for (int32_t i = 0; i < c->count; i++, out += n, a += na, b += nb)
-        HR_TRY(run_sample(&o, &c->out[0].shape, out, a, b, error));
+        HR_TRY(run_sample(o, &c->out[0].shape, out, a, b, error));
     return HR_STATUS_OK;
 }
 

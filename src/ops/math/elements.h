@@ -60,6 +60,16 @@ HR_SHARED bool math_compare_mixed(hr_math_op op, int64_t a, uint64_t b)
                                  : !less;
 }
 
+/* The comparison of b and a that says the same. */
+HR_SHARED hr_math_op math_turned(hr_math_op op)
+{
+    return op == HR_MATH_OP_LT   ? HR_MATH_OP_GT
+           : op == HR_MATH_OP_LE ? HR_MATH_OP_GE
+           : op == HR_MATH_OP_GT ? HR_MATH_OP_LT
+           : op == HR_MATH_OP_GE ? HR_MATH_OP_LE
+                                 : op;
+}
+
 /* clang-format off */
 /* Lists of X(operator, expression). */
 #define HR_MATH_COMPARISONS(X) \
@@ -91,22 +101,24 @@ HR_SHARED bool math_compare_mixed(hr_math_op op, int64_t a, uint64_t b)
     X(HR_MATH_OP_INVERT, (T)~a)
 
 /* fmod is exact by its definition, so the same everywhere, as fabs is. */
-#define HR_MATH_FLOATS_TWO(X, T, remainder) \
+#define HR_MATH_FLOATS_TWO(X) \
     X(HR_MATH_OP_ADD, a + b) \
     X(HR_MATH_OP_SUB, a - b) \
     X(HR_MATH_OP_MUL, a * b) \
     X(HR_MATH_OP_DIV, a / b) \
     X(HR_MATH_OP_FLOORDIV, a / b) \
-    X(HR_MATH_OP_MOD, remainder(a, b)) \
-    X(HR_MATH_OP_POW, (T)mathx_pow((double)a, (double)b)) \
-    X(HR_MATH_OP_FPOW, (T)mathx_pow((double)a, (double)b)) \
-    X(HR_MATH_OP_ATAN2, (T)math_atan2((double)a, (double)b)) \
     X(HR_MATH_OP_MIN, b < a ? b : a) \
     X(HR_MATH_OP_MAX, a < b ? b : a)
-#define HR_MATH_FLOATS_ONE(X, T, absolute) \
+#define HR_MATH_FLOATS_ONE(X, absolute) \
     X(HR_MATH_OP_NEG, -a) \
     X(HR_MATH_OP_POS, a) \
     X(HR_MATH_OP_ABS, absolute(a))
+/* A GPU's version has them apart: they need many registers. */
+#define HR_MATH_FLOATS_DEAR(X, T, remainder) \
+    X(HR_MATH_OP_MOD, remainder(a, b)) \
+    X(HR_MATH_OP_POW, (T)mathx_pow((double)a, (double)b)) \
+    X(HR_MATH_OP_FPOW, (T)mathx_pow((double)a, (double)b)) \
+    X(HR_MATH_OP_ATAN2, (T)math_atan2((double)a, (double)b))
 /* clang-format on */
 
 #endif

@@ -51,8 +51,9 @@
         T *r = out;                                                                                \
         switch (op) {                                                                              \
             HR_MATH_COMPARISONS(TRUTH)                                                             \
-            HR_MATH_FLOATS_TWO(TWO, T, remainder)                                                  \
-            HR_MATH_FLOATS_ONE(ONE, T, absolute)                                                   \
+            HR_MATH_FLOATS_TWO(TWO)                                                                \
+            HR_MATH_FLOATS_DEAR(TWO, T, remainder)                                                 \
+            HR_MATH_FLOATS_ONE(ONE, absolute)                                                      \
         default:                                                                                   \
             break;                                                                                 \
         }                                                                                          \

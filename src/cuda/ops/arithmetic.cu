@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// _arithmetic: a thread an element. What has no value, an integer divided by zero, is 0 here: there
+// is nobody to tell.
+#include "ops/math/arithmetic.h"
+#include "cuda/image/value.cuh"
+#include "cuda/ops/op.cuh"
+
+namespace
+{
+
+template <typename T> HR_DEVICE T value_as(uint64_t v)
+{
+    return (T)v;
+}
+template <> HR_DEVICE float value_as<float>(uint64_t v)
+{
+    return value_as_f32(v);
+}
+template <> HR_DEVICE double value_as<double>(uint64_t v)
+{
+    return value_as_f64(v);
+}
+
+HR_DEVICE uint64_t value_from(float v)
+{
+    return value_from_f32(v);
+}
+HR_DEVICE uint64_t value_from(double v)
+{
+    return value_from_f64(v);
+}
+
+HR_DEVICE float remainder_of(float a, float b)
+{
+    return fmodf(a, b);
+}
+HR_DEVICE double remainder_of(double a, double b)
+{
+    return fmod(a, b);
+}
+
+#define TRUTH(op, expression)                                                                      \
+    case op:                                                                                       \
+        return (expression);
+#define INTEGER(op, expression)                                                                    \
+    case op:                                                                                       \
+        return (uint64_t)(expression);
+#define FLOAT(op, expression)                                                                      \
+    case op:                                                                                       \
+        return value_from((T)(expression));
+#define FUNCTION(op, function)                                                                     \
+    case op:                                                                                       \
+        return value_from((T)function((double)a));
+
+template <typename T, typename U, bool is_signed>
+HR_DEVICE uint64_t integers(int op, uint64_t left, uint64_t right)
+{
+    const T a = (T)left, b = (T)right;
+    if ((op == HR_MATH_OP_FLOORDIV || op == HR_MATH_OP_MOD) && b == 0)
+        return 0;
+    switch (op) {
+        HR_MATH_COMPARISONS(TRUTH)
+        HR_MATH_INTEGERS_TWO(INTEGER, T, U, is_signed)
+        HR_MATH_INTEGERS_ONE(INTEGER, T, U, is_signed)
+    default:
+        return 0;
+    }
+}
+
+template <typename T> HR_DEVICE uint64_t floats(int op, uint64_t left, uint64_t right)
+{
+    const T a = value_as<T>(left), b = value_as<T>(right);
+    switch (op) {
+        HR_MATH_COMPARISONS(TRUTH)
+        HR_MATH_FLOATS_TWO(FLOAT)
+        HR_MATH_FLOATS_ONE(FLOAT, fabs)
+    default:
+        return 0;
+    }
+}
+
+template <typename T> HR_DEVICE uint64_t dear_floats(int op, uint64_t left, uint64_t right)
+{
+    const T a = value_as<T>(left), b = value_as<T>(right);
+    switch (op) {
+        HR_MATH_FLOATS_DEAR(FLOAT, T, remainder_of)
+        HR_MATH_FUNCTIONS(FUNCTION)
+    default:
+        return 0;
+    }
+}
+
+// UINT64 and INT64 are taken for each other, and a BOOL as it is by BOOLs.
+HR_SHARED uint64_t converted(uint64_t v, int from, int to)
+{
+    bool wraps = (from == HR_DTYPE_UINT64 || from == HR_DTYPE_INT64) &&
+                 (to == HR_DTYPE_UINT64 || to == HR_DTYPE_INT64);
+    return wraps || from == to ? v : value_convert(v, from, to);
+}
+
+struct operand {
+    const char *data; // NULL: `value` for every element
+    uint64_t value;   // of the computing type
+    int64_t step[HR_MAX_NDIM];
+    int32_t dtype, size;
+
+    HR_DEVICE uint64_t load(int64_t at, int type) const
+    {
+        return data ? converted(value_load(data + at * size, size), dtype, type) : value;
+    }
+};
+
+struct record {
+    operand a, b;
+    char *dst;
+    int64_t count;
+    int64_t extent[HR_MAX_NDIM]; // of the output, where an operand is repeated along some of them
+    int32_t op, type, result, result_size, ndim;
+    bool mixed;
+
+    template <typename Index> HR_DEVICE void place(Index i, int64_t *at_a, int64_t *at_b) const
+    {
+        *at_a = *at_b = 0;
+        for (int32_t d = ndim - 1; d >= 0; d--) {
+            Index n = (Index)extent[d], next = i / n;
+            int64_t at = (int64_t)(i - next * n);
+            *at_a += at * a.step[d];
+            *at_b += at * b.step[d];
+            i = next;
+        }
+    }
+
+    template <typename Apply> HR_DEVICE void compute(int64_t i, Apply apply) const
+    {
+        int64_t at_a = i, at_b = i;
+        if (ndim > 0 && count <= UINT32_MAX)
+            place((uint32_t)i, &at_a, &at_b);
+        else if (ndim > 0)
+            place(i, &at_a, &at_b);
+        uint64_t v = apply(a.load(at_a, type), b.load(at_b, type));
+        if (op == HR_MATH_OP_INVERT && type == HR_DTYPE_BOOL)
+            v &= 1;
+        if (type == HR_DTYPE_FLOAT64 && result == HR_DTYPE_FLOAT)
+            v = value_convert(v, type, result);
+        value_store(dst + i * result_size, result_size, v);
+    }
+};
+
+struct plain : record {
+    HR_DEVICE uint64_t apply(uint64_t x, uint64_t y) const
+    {
+        if (mixed)
+            return b.dtype == HR_DTYPE_UINT64
+                       ? math_compare_mixed((hr_math_op)op, (int64_t)x, y)
+                       : math_compare_mixed(math_turned((hr_math_op)op), (int64_t)y, x);
+        switch (type) {
+        case HR_DTYPE_UINT16:
+            return integers<uint16_t, uint32_t, false>(op, x, y);
+        case HR_DTYPE_UINT32:
+            return integers<uint32_t, uint32_t, false>(op, x, y);
+        case HR_DTYPE_UINT64:
+            return integers<uint64_t, uint64_t, false>(op, x, y);
+        case HR_DTYPE_INT8:
+            return integers<int8_t, uint32_t, true>(op, x, y);
+        case HR_DTYPE_INT16:
+            return integers<int16_t, uint32_t, true>(op, x, y);
+        case HR_DTYPE_INT32:
+            return integers<int32_t, uint32_t, true>(op, x, y);
+        case HR_DTYPE_INT64:
+            return integers<int64_t, uint64_t, true>(op, x, y);
+        case HR_DTYPE_FLOAT:
+            return floats<float>(op, x, y);
+        case HR_DTYPE_FLOAT64:
+            return floats<double>(op, x, y);
+        default:
+            return integers<uint8_t, uint32_t, false>(op, x, y);
+        }
+    }
+
+    HR_DEVICE void element(int64_t i) const
+    {
+        compute(i, [&](uint64_t x, uint64_t y) { return apply(x, y); });
+    }
+};
+
+struct dear : plain {
+    HR_DEVICE void element(int64_t i) const
+    {
+        compute(i, [&](uint64_t x, uint64_t y) {
+            return type == HR_DTYPE_FLOAT     ? dear_floats<float>(op, x, y)
+                   : type == HR_DTYPE_FLOAT64 ? dear_floats<double>(op, x, y)
+                                              : apply(x, y);
+        });
+    }
+};
+
+// Operators that floats have to pay for.
+bool is_dear(int op)
+{
+    return op >= HR_MATH_OP_SQRT || op == HR_MATH_OP_MOD || op == HR_MATH_OP_POW ||
+           op == HR_MATH_OP_FPOW || op == HR_MATH_OP_ATAN2;
+}
+
+void operand_make(operand *to, const hr_tensor *t, bool constant, int32_t type,
+                  const hr_shape *shape)
+{
+    to->dtype = t->dtype;
+    to->size = value_size(t->dtype);
+    to->data = (const char *)t->data;
+    if (constant) {
+        to->value = converted(value_load(t->data, to->size), to->dtype, type);
+        to->data = nullptr;
+    }
+    int64_t step = 1;
+    for (int32_t d = shape->ndim - 1; d >= 0; d--) {
+        int32_t own = d - (shape->ndim - t->shape.ndim);
+        to->step[d] = own < 0 || t->shape.extent[own] == 1 ? 0 : step;
+        step *= own < 0 ? 1 : t->shape.extent[own];
+    }
+}
+
+hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
+{
+    const hr_arithmetic *o = (const hr_arithmetic *)c->memo;
+    const hr_shape *shape = &c->out[0].shape;
+    *r = {};
+    operand_make(&r->a, o->a, o->const_side == 0, o->type, shape);
+    operand_make(&r->b, o->b, o->const_side == 1, o->type, shape);
+    r->dst = (char *)c->out[0].data;
+    r->count = op::count(&c->out[0]);
+    bool direct = (o->const_side == 0 || op::count(o->a) == r->count) &&
+                  (o->const_side == 1 || op::count(o->b) == r->count);
+    r->ndim = direct ? 0 : shape->ndim;
+    for (int32_t d = 0; d < shape->ndim; d++)
+        r->extent[d] = shape->extent[d];
+    r->op = o->op;
+    r->type = o->type;
+    r->result = o->result;
+    r->result_size = value_size(o->result);
+    r->mixed = o->mixed;
+    return HR_STATUS_OK;
+}
+
+hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
+{
+    if (is_dear(((const hr_arithmetic *)calls[0].memo)->op))
+        return op::run<dear>(l, calls, n, staging, make, error);
+    return op::run<plain>(l, calls, n, staging, make, error);
+}
+
+} // namespace
+
+HR_CUDA_OP(arithmetic, "_arithmetic", run);
