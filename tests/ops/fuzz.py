@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Calls of operators that make no sense, made from their tables: a result or a documented exception, never a crash or a hang.
+
+    fuzz.py                          as the test suite does it
+    fuzz.py --calls 5000 resize pad  longer, of these operators only
+    fuzz.py --seed 7                 other calls
+
+Arguments get wrong types, shapes and element types, NaN, infinities, huge and negative values, empty lists; inputs
+come without elements, with other layouts and types than the table's, mixed in a batch, in batches without samples. The calls
+depend on the seed and the operator's name alone. They run in worker processes; the one that ended its process is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import random
+import resource
+import sys
+from typing import Any
+
+import numpy as np
+
+import pool
+from cases_decoders import coded
+from harness import Data, Engine, Failure, Interps
+from headrace import _schema
+
+CHUNK = 25  # calls a job
+CALLS = int(os.environ.get("HEADRACE_FUZZ_CALLS", "100"))
+SEED = os.environ.get("HEADRACE_FUZZ_SEED", "1")
+MEMORY = 6 << 30  # address space of a worker: what asks for more gets a MemoryError
+OUTPUTS = 1 << 28  # bytes that a call may make: the time that it takes is bounded, too
+DOCUMENTED = {
+    "ValueError", "TypeError", "RuntimeError", "KeyError", "IndexError", "MemoryError",
+    "NotImplementedError", "StopIteration", "OverflowError", "AttributeError", "Unreadable",
+}  # fmt: skip
+
+INTEGERS: list[Any] = [0, 1, 2, 3, 4, 7, 20, 100, 255, -1, -2, -20]
+EXTREMES: list[Any] = [10**9, -(10**9), 2**31 - 1, -(2**31)]
+FLOATS: list[Any] = [*INTEGERS, 0.5, 0.25, 9.5, -0.5, 1e-30, 1e9, -1e9, 3.4e38, 1.0]
+# By type: what it takes, and what it cannot be.
+VALUES: dict[str, tuple[list[Any], list[Any]]] = {
+    "BOOL": ([True, False, 0, 1], [2, "yes"]),
+    "INT": (INTEGERS + EXTREMES, ["x", 0.5, 2**40]),
+    "INT64": ([*INTEGERS, 2**63 - 1, -(2**63)], [2**70, "x"]),
+    "FLOAT": (FLOATS, [float("nan"), float("inf"), -float("inf"), "x"]),
+    "STRING": (["a", "HW", "pad", "error", "default", "mul"], ["", "x" * 5000, "\udc80", 3]),
+    "LAYOUT": (["", "HWC", "CHW", "WH", "W", "H", "FHWC"], ["ABCDEFGHIJKL", "HH", 3]),
+    "DTYPE": (list(range(12)), [-2, -1, *range(12, 30), "FLOAT"]),
+    "IMAGE_TYPE": (list(range(5)), [-1, 9]),
+    "INTERP": (list(range(6)), [-1, 9]),
+}
+NONSENSE: list[Any] = [None, object(), {}, {"a": 1}, b"x", [[1], [2]], [[[]]], "", np.zeros((2, 2)),
+                       np.array(["x"]), float("nan"), 1j, [None], range(3), ()]  # fmt: skip
+# Of these arguments what is asked for is made: a little, or more than there can be.
+AMOUNTS = {"shape", "num_classes"}
+AMOUNT: list[Any] = [0, 1, 2, 3, 5, 40, -1]
+LENGTHS = [0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 70]
+SHAPES: list[tuple[int, ...]] = [
+    (5, 7, 3), (9, 8, 3), (1, 1, 1), (0, 4, 3), (4, 0, 3), (3, 4, 0), (2, 3, 4, 3), (64, 65, 1), (7,), (1,), (0,),
+    (), (2, 2), (3, 3), (4, 1), (0, 0), (1,) * 8, (2, 1, 3, 1, 2), (1, 0, 2, 1, 3, 2), (300,), (2, 3), (3, 2),
+]  # fmt: skip
+LAYOUTS = ["HWC", "CHW", "FHWC", "DHWC", "CDHW", "FDHWC", "HW", "W", "F", "ABCDEFGH"]
+DTYPES = ["uint8", "uint8", "uint8", "float32", "float32", "int32", "int64", "int16", "uint16",
+          "int8", "uint32", "uint64", "float16", "float64", "bool"]  # fmt: skip
+
+
+def kind_of(argument: Any) -> str:
+    return argument.type.removesuffix("S") if argument.is_list else argument.type
+
+
+def tensor(shape: tuple[int, ...], dtype: str, rng: random.Random) -> np.ndarray:
+    """Small numbers, the type's ends, or no numbers."""
+    how = rng.random()
+    with np.errstate(all="ignore"):
+        if how < 0.6:
+            return np.resize(np.arange(251), shape).astype(dtype)
+        if how < 0.8:
+            return np.full(shape, rng.choice(FLOATS)).astype(dtype)
+        if np.dtype(dtype).kind == "f":
+            return np.full(shape, rng.choice([np.nan, np.inf, -np.inf, 1e30])).astype(dtype)
+        return np.full(shape, rng.choice([0, 1, -1, 2**31 - 1, 2**62])).astype(dtype)
+
+
+def varied(argument: Any, count: int, rng: random.Random) -> Data | Interps:
+    """A value a sample: often of the right type and shape, seldom of the same everywhere."""
+    kind = kind_of(argument)
+    if kind == "INTERP" and rng.random() < 0.7:
+        return Interps([rng.choice([0, 1, 2, 5, 9, -1]) for _ in range(count)])
+    dtype = {"FLOAT": "float32", "BOOL": "bool", "INT64": "int64"}.get(kind, "int32")
+    if rng.random() < 0.15:
+        dtype = rng.choice(DTYPES)
+    shapes = [(), (), (1,), (2,), (3,), (2,), (0,), (2, 2), (4,), (1, 1), (2, 3)]
+    shape = rng.choice(shapes)
+    mixed = rng.random() < 0.1
+    samples = [
+        tensor(rng.choice(shapes) if mixed else shape, dtype, rng) for _ in range(count)
+    ]
+    if argument.name in AMOUNTS or rng.random() < 0.7 and dtype in ("float32", "int32"):
+        pick = FLOATS if dtype == "float32" else INTEGERS + EXTREMES
+        pick = AMOUNT if argument.name in AMOUNTS else pick
+        samples = [np.full(s.shape, rng.choice(pick)).astype(dtype) for s in samples]
+    return Data(samples, rng.choice(["", "", "", "F", "H"]) if len(shape) == 1 else "")
+
+
+def value_for(argument: Any, count: int, rng: random.Random) -> Any:
+    if rng.random() < 0.04:
+        return rng.choice(NONSENSE)
+    if rng.random() < (0.3 if argument.per_sample else 0.02):
+        return varied(argument, count, rng)
+    good, bad = VALUES[kind_of(argument)]
+    if argument.raw.get("choices"):
+        good = argument.raw["choices"]
+    if argument.name in AMOUNTS:
+        if rng.random() < 0.1:
+            return [2**31 - 1] * 3
+        good, bad = AMOUNT, ["x", 0.5]
+    choices = bad if rng.random() < 0.05 else good
+    if argument.is_list and rng.random() < 0.9:
+        return [rng.choice(choices) for _ in range(rng.choice(LENGTHS))]
+    return rng.choice(choices)
+
+
+def file_bytes(rng: random.Random) -> np.ndarray:
+    content = bytearray(coded(rng.choice(["JPEG", "PNG", "BMP", "PPM", "WEBP"]), 21, 33))
+    for _ in range(rng.choice([0, 0, 0, 1, 5])):
+        content[rng.randrange(len(content))] = rng.randrange(256)
+    return np.frombuffer(bytes(content[: rng.choice([len(content), 100, 0])]), np.uint8)
+
+
+def input_for(op: Any, position: int, count: int, rng: random.Random) -> Data:
+    """A batch of `count` samples, mostly of one type and number of dimensions."""
+    if op.name.startswith(("decoders.", "peek")) and position == 0 and rng.random() < 0.9:
+        return Data([file_bytes(rng) for _ in range(count)])
+    layouts = op.inputs[min(position, len(op.inputs) - 1)]["layouts"] if op.inputs else None
+    shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
+    layout = rng.choice([x for x in LAYOUTS if len(x) == len(shape)] + [""])
+    if layouts and rng.random() < 0.7:
+        layout = rng.choice(layouts)
+        shape = tuple(rng.choice([0, 1, 2, 3, 3, 8, 21]) for _ in layout)
+    samples = []
+    for _ in range(count):
+        if rng.random() < 0.3:
+            shape = tuple(rng.choice([n, n, n + 1, 1, 0]) for n in shape)
+        if rng.random() < 0.03:
+            shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
+        samples.append(tensor(shape, dtype, rng))
+    return Data(samples, layout)
+
+
+class Call:
+    """One call: all of it is drawn when it is made."""
+
+    def __init__(self, name: str, rng: random.Random) -> None:
+        self.op = op = _schema.operators()[name]
+        self.count = rng.choice([1, 1, 2, 3])
+        kept = rng.sample(sorted(op.args), min(len(op.args), rng.choice([0, 1, 1, 2, 3, 4])))
+        required = [key for key, arg in op.args.items() if arg.required and rng.random() < 0.95]
+        keys = sorted({*kept, *required})
+        self.args = {key: value_for(op.args[key], self.count, rng) for key in keys}
+        most = min(op.in_max, op.in_min + 3)
+        many = rng.randint(op.in_min, most) if rng.random() < 0.5 else op.in_min
+        many += rng.choice([-1, 1]) if rng.random() < 0.02 else 0
+        counts = [self.count if rng.random() < 0.98 else rng.choice([0, 1, 4])] * max(many, 0)
+        if rng.random() < 0.03:
+            counts = [0] * len(counts)
+        self.inputs = [input_for(op, i, n, rng) for i, n in enumerate(counts)]
+        self.options = {"num_threads": rng.choice([1, 1, 1, 3]), "fuse": rng.random() < 0.8}
+
+    def __str__(self) -> str:
+        """Enough to make the call again."""
+
+        def text(value: Any) -> str:
+            if isinstance(value, Data):
+                return f"Data({value.layout!r}, {[f'{s.dtype}{s.shape}' for s in value.samples]})"
+            return repr(value)[:200]
+
+        parts = [*map(text, self.inputs), *(f"{k}={text(v)}" for k, v in self.args.items())]
+        return f"{self.op.name}({', '.join(parts)}) {self.options}"
+
+    def run(self, engine: Engine) -> str:
+        """Nothing, or what is wrong with what happened."""
+
+        def define(e: Engine) -> Any:
+            known = {key: e.value(value) for key, value in self.args.items()}
+            return e.operator(self.op.name)(*[e.feed(data) for data in self.inputs], **known)
+
+        result = engine.run(self.count, define, host_memory_limit=OUTPUTS, **self.options)
+        if isinstance(result, Failure):
+            if result.kind not in DOCUMENTED:
+                return f"{result.kind}: {result.message[:300]}"
+            if not result.message and result.kind not in ("StopIteration", "MemoryError"):
+                return f"a {result.kind} without a word"
+        return ""
+
+
+def names() -> list[str]:
+    """Operators that can be called with what is fed to them."""
+    return [
+        name
+        for name, op in _schema.operators().items()
+        if "hidden" not in op.flags and "source" not in op.flags and not op.is_reader
+    ]
+
+
+@functools.cache
+def engine() -> Engine:
+    """In a worker: once, with its memory bounded."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    return Engine("headrace")
+
+
+def jobs(calls: int) -> list[tuple[str, int]]:
+    """(operator, chunk) of every job."""
+    return [(name, chunk) for name in names() for chunk in range(-(-calls // CHUNK))]
+
+
+def run(number: int) -> list[str]:
+    """A job: a chunk of calls."""
+    name, chunk = jobs(CALLS)[number]
+    rng = random.Random(f"{SEED} {name} {chunk}")
+    wrong = []
+    for _ in range(CHUNK):
+        call = Call(name, rng)
+        pool.stage(str(call))
+        what = call.run(engine())
+        if what:
+            wrong.append(f"{call}: {what}")
+    return wrong
+
+
+def results(chosen: list[str], calls: int = CALLS) -> dict[str, list[str]]:
+    """By operator: calls that went wrong."""
+    environment = {"HEADRACE_FUZZ_CALLS": str(calls), "HEADRACE_FUZZ_SEED": SEED}
+    listed = jobs(calls)
+    numbers = [i for i, (name, _) in enumerate(listed) if name in chosen]
+    out: dict[str, list[str]] = {name: [] for name in chosen}
+    for number, answer in pool.run("fuzz:run", numbers, 2, 60.0, environment).items():
+        if isinstance(answer, dict):
+            answer = [f"{answer['stage']}: {answer['ended']}: {answer['words'][-600:]}"]
+        out[listed[number][0]] += answer
+    return out
+
+
+def main() -> int:
+    global SEED
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("operators", nargs="*")
+    parser.add_argument("--calls", type=int, default=CALLS, help="of every operator")
+    parser.add_argument("--seed", default=SEED)
+    args = parser.parse_args()
+    SEED = args.seed
+    found = results(args.operators or names(), args.calls)
+    for name, wrong in found.items():
+        for what in wrong:
+            print(f"{name}: {what}")
+    print(f"{args.calls} calls of {len(found)} operators, {sum(map(len, found.values()))} wrong")
+    return any(found.values())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
