@@ -75,7 +75,7 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     bool decodes = def->lower_rank == HR_LOWER_RANK_SOURCE;
     put_key(text, "runs_on", false);
     hr_text_append(text, "[\"cpu\"");
-    bool view = (def->flags & HR_OP_VIEW) && !def->run_batch && def->out_count == 1;
+    bool view = (def->flags & HR_OP_VIEW) && !def->run_batch;
     if (def->lower || view || (def->flags & moves))
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
@@ -154,7 +154,7 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     put_runs_on(text, def);
     put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
     hr_text_append(text, ", \"reader\": %s", def->reader ? "true" : "false");
-    hr_text_append(text, ", \"batch\": %s", def->run_batch ? "true" : "false");
+    hr_text_append(text, ", \"batch\": %s", def->run_batch || def->infer_batch ? "true" : "false");
     put_inputs(text, def);
     put_outputs(text, def);
     put_key(text, "args", false);

@@ -10,5 +10,7 @@
 /* `value` as the type `dtype` holds it: cut off towards zero and wrapped; integers of up to 32
  * bits. */
 float hr__value_wrap(float value, hr_dtype dtype);
+/* Writes `value` to `element` so: of any type, floats as they are. */
+void hr__value_cut(float value, hr_dtype dtype, void *element);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _shape: the extents of a tensor; behind a data node's shape(). */
+/* _shape: the extents of a tensor; behind a data node's shape(). And its old name. */
 #include "ops/extents.h"
 
 typedef struct shape_args {
@@ -37,6 +37,29 @@ const hr_op_def hr_op_shape = {
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
     .args = shape_arg_defs,
+    .args_size = sizeof(shape_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"shape"}},
+    .out_count = 1,
+    .check = shape_check,
+    .infer = shape_infer,
+    .run_cpu = shape_run,
+};
+
+static const hr_arg_def shapes_arg_defs[] = {
+    HR_EXTENTS_DTYPE_ARG(shape_args), HR_ARG_RENAMED(type, DTYPE, dtype, "0.27"), HR_ARG_END};
+
+const hr_op_def hr_op_shapes = {
+    HR_OP_ABI,
+    .name = "shapes",
+    .doc =
+        "The extents of the input, a tensor of shape (dimensions,). The method `shape()` of data "
+        "nodes does the same.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_DEPRECATED | HR_OP_CHEAP | HR_OP_ANYWHERE | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = shapes_arg_defs,
     .args_size = sizeof(shape_args),
     .in = {{.name = "data"}},
     .in_min = 1,

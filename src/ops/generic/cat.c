@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* cat: tensors one behind the other along an axis that they have. */
+#include "ops/generic/join.h"
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+typedef struct cat_args {
+    int32_t axis;
+    const char *axis_name;
+} cat_args;
+
+static const hr_arg_def cat_arg_defs[] = {
+    HR_ARG(cat_args, axis, INT, 0, "0",
+           "The axis along which the inputs are joined; negative numbers count from the end."),
+    HR_ARG(cat_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
+           "The axis as a letter of the layout. Not together with `axis`."),
+    HR_ARG_END};
+
+static hr_status cat_check(const void *args, uint64_t given, hr_error *error)
+{
+    const cat_args *a = args;
+
+    if (a->axis_name && hr__given(cat_arg_defs, given, "axis"))
+        return hr_fail(error, HR_STATUS_ERROR, "`axis` and `axis_name` exclude each other");
+    if (a->axis_name && strlen(a->axis_name) != 1)
+        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",
+                       a->axis_name);
+    return HR_STATUS_OK;
+}
+
+static hr_status cat_axis(const hr_op_call *c, int32_t *axis, hr_error *error)
+{
+    const cat_args *a = c->args;
+    const char *layout = c->in[0].layout.name;
+    const char *at = a->axis_name ? strchr(layout, a->axis_name[0]) : NULL;
+
+    *axis = at ? (int32_t)(at - layout) : a->axis;
+    if (a->axis_name && !at)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`axis_name` is \"%s\", which the layout \"%s\" lacks", a->axis_name,
+                       layout);
+    return hr__join_axis(axis, c->in[0].shape.ndim, error);
+}
+
+static hr_status cat_infer(hr_op_call *c, hr_error *error)
+{
+    hr_tensor *out = &c->out[0];
+    int32_t axis;
+
+    HR_TRY(cat_axis(c, &axis, error));
+    HR_TRY(hr__join_check(c, axis, error));
+    hr_tensor_describe(out, c->in[0].dtype, c->in[0].shape, c->in[0].layout.name);
+    for (int32_t i = 1; i < c->n_in; i++)
+        out->shape.extent[axis] += c->in[i].shape.extent[axis];
+    return HR_STATUS_OK;
+}
+
+static hr_status cat_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    int32_t axis;
+
+    for (int32_t i = 0; i < n; i++) {
+        HR_TRY(cat_axis(&calls[i], &axis, error));
+        hr__join_copy(&calls[i], axis);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_cat = {
+    HR_OP_ABI,
+    .name = "cat",
+    .doc = "Joins the inputs along an axis. They have one type and equal extents along all other "
+           "axes; the layout is the first one's.",
+    .devices = "cpu|gpu",
+    .args = cat_arg_defs,
+    .args_size = sizeof(cat_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 999,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = cat_check,
+    .infer = cat_infer,
+    .run_cpu = cat_run,
+};

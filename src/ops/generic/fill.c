@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Filling. */
+#include "ops/generic/fill.h"
+#include "ops/generic/region.h"
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *a, int32_t dtype, hr_error *error)
+{
+    hr_shape shape = {.ndim = a->shape.n};
+    size_t bytes;
+
+    HR_TRY(hr__ndim_check(a->shape.n, error));
+    for (int32_t d = 0; d < shape.ndim; d++)
+        shape.extent[d] = a->shape.v[d];
+    if (a->layout && a->layout[0] && strlen(a->layout) != (size_t)shape.ndim)
+        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" for %d dimensions", a->layout,
+                       (int)shape.ndim);
+    hr_tensor_describe(&c->out[0], (hr_dtype)dtype, shape, a->layout);
+    if (!hr_tensor_bytes(&c->out[0], &bytes))
+        return hr_fail(error, HR_STATUS_ERROR, "`shape` is too large");
+    return HR_STATUS_OK;
+}
+
+/* Row-major memory of `shape` from an element or more that lie as `from` says. */
+static void repeat(void *to, const hr_shape *shape, size_t item, const void *from,
+                   const int64_t *stride)
+{
+    hr_region region;
+
+    hr__region_init(&region, shape, item);
+    memcpy(region.from, stride, sizeof(region.from));
+    hr__region_copy(to, from, &region);
+}
+
+void hr__fill_number(const hr_op_call *c, double value)
+{
+    const hr_tensor *out = &c->out[0];
+    const int64_t none[HR_MAX_NDIM] = {0};
+    uint8_t element[8];
+    size_t bytes;
+
+    hr_convert(element, out->dtype, &value, HR_DTYPE_FLOAT64, 1);
+    for (int32_t k = 0; hr_tensor_bytes(out, &bytes) && k < c->count; k++)
+        repeat((char *)out->data + (size_t)k * bytes, &out->shape, hr_dtype_size(out->dtype),
+               element, none);
+}
+
+hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error)
+{
+    char wide[128], narrow[128];
+    bool fits = true;
+
+    for (int32_t i = 1; i <= from->ndim; i++) {
+        int64_t extent = from->extent[from->ndim - i];
+        fits = fits && (extent == 1 || (i <= to->ndim && extent == to->extent[to->ndim - i]));
+    }
+    if (fits)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "a fill value of shape %s cannot be broadcast to %s",
+                   hr_shape_text(from, narrow, sizeof(narrow)),
+                   hr_shape_text(to, wide, sizeof(wide)));
+}
+
+hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error)
+{
+    const hr_tensor *out = &c->out[0];
+    const void *data = from->data;
+    size_t item = hr_dtype_size(out->dtype), count;
+    int64_t stride[HR_MAX_NDIM], own[HR_MAX_NDIM];
+
+    if (from->dtype != out->dtype) {
+        if (!hr_shape_volume(&from->shape, &count))
+            return hr_fail(error, HR_STATUS_LIMIT, "the fill value is too large");
+        void *converted = hr_arena_alloc(c->arena, count * item, error);
+        if (!converted)
+            return HR_STATUS_NO_MEMORY;
+        hr_convert(converted, out->dtype, data, from->dtype, count);
+        data = converted;
+    }
+    hr__strides(&from->shape, item, own);
+    for (int32_t d = 0; d < out->shape.ndim; d++) {
+        int32_t k = d - out->shape.ndim + from->shape.ndim;
+        stride[d] = k >= 0 && from->shape.extent[k] != 1 ? own[k] : 0;
+    }
+    repeat(out->data, &out->shape, item, data, stride);
+    return HR_STATUS_OK;
+}

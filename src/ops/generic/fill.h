@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What `zeros`, `ones`, `full` and their kind share: tensors of equal or broadcast elements. */
+#ifndef HR_OPS_GENERIC_FILL_H
+#define HR_OPS_GENERIC_FILL_H
+
+#include "core/core.h"
+
+typedef struct hr_fill_args {
+    hr_ints shape;
+    const char *layout;
+} hr_fill_args;
+
+/* Describes the hr_fill_args called `field` in the args struct S. */
+#define HR_FILL_ARG_DEFS(S, field)                                                                 \
+    {.name = "shape",                                                                              \
+     .type = HR_ARG_TYPE_INTS,                                                                     \
+     .flags = HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,                                                 \
+     .offset = offsetof(S, field.shape),                                                           \
+     .size = sizeof(hr_ints),                                                                      \
+     .doc = "Shape of the output; not given: a number without dimensions.",                        \
+     .min = 0,                                                                                     \
+     .max = INT32_MAX},                                                                            \
+    {                                                                                              \
+        .name = "layout", .type = HR_ARG_TYPE_LAYOUT, .flags = HR_ARG_OPTIONAL,                    \
+        .offset = offsetof(S, field.layout), .size = sizeof(const char *),                         \
+        .doc = "Layout of the output."                                                             \
+    }
+
+/* Describes output 0. */
+hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *args, int32_t dtype, hr_error *error);
+/* Output 0, of the samples that the call has, becomes `value` everywhere. */
+void hr__fill_number(const hr_op_call *c, double value);
+/* Whether `from` can be broadcast to `to`: extents from the last on are equal or 1. */
+hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error);
+/* Output 0 becomes `from`, in the output's type, repeated. */
+hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error);
+
+#endif

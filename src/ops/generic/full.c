@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* full: a value, or a tensor repeated, in a given shape. */
+#include "ops/generic/fill.h"
+
+typedef struct full_args {
+    hr_fill_args fill;
+} full_args;
+
+static const hr_arg_def full_arg_defs[] = {HR_FILL_ARG_DEFS(full_args, fill), HR_ARG_END};
+
+static hr_status full_infer(hr_op_call *c, hr_error *error)
+{
+    const full_args *a = c->args;
+
+    HR_TRY(hr__fill_infer(c, &a->fill, c->in[0].dtype, error));
+    return hr__fill_check(&c->out[0].shape, &c->in[0].shape, error);
+}
+
+static hr_status full_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(hr__fill_tensor(&calls[i], &calls[i].in[0], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_full = {
+    HR_OP_ABI,
+    .name = "full",
+    .doc = "The input, a value or a tensor that is broadcast, in the given shape.",
+    .devices = "cpu",
+    .flags = HR_OP_CHEAP,
+    .args = full_arg_defs,
+    .args_size = sizeof(full_args),
+    .in = {{.name = "fill_value"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = full_infer,
+    .run_cpu = full_run,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* full_like: a value, or a tensor repeated, in the shape of another tensor. */
+#include "ops/generic/fill.h"
+
+static const hr_arg_def full_like_arg_defs[] = {HR_ARG_END};
+
+static hr_status full_like_infer(hr_op_call *c, hr_error *error)
+{
+    hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, c->in[0].layout.name);
+    return hr__fill_check(&c->out[0].shape, &c->in[1].shape, error);
+}
+
+static hr_status full_like_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(hr__fill_tensor(&calls[i], &calls[i].in[1], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_full_like = {
+    HR_OP_ABI,
+    .name = "full_like",
+    .doc =
+        "The second input, a value or a tensor that is broadcast, in the shape, type and layout of "
+        "the first.",
+    .devices = "cpu",
+    .flags = HR_OP_CHEAP,
+    .args = full_like_arg_defs,
+    .in = {{.name = "data_like"}, {.name = "fill_value"}},
+    .in_min = 2,
+    .in_max = 2,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = full_like_infer,
+    .run_cpu = full_like_run,
+};

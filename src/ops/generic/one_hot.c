@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* one_hot: class numbers as vectors with one element on. */
+#include "ops/generic/join.h"
+#include "ops/generic/region.h"
+#include "ops/generic/view.h"
+#include "ops/wrap.h"
+
+#include <string.h>
+
+typedef struct one_hot_args {
+    int32_t axis, num_classes, dtype;
+    const char *axis_name;
+    float on_value, off_value;
+} one_hot_args;
+
+static const hr_arg_def one_hot_arg_defs[] = {
+    HR_ARG(one_hot_args, axis, INT, 0, "-1",
+           "Where the axis of the classes stands in the output; -1: it is the last. Not given, and "
+           "every sample of the batch has one element: it is the only one.",
+           .min = -1, .max = HR_MAX_NDIM),
+    HR_ARG(one_hot_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
+           "Letter of the new axis. Without it the output has no layout."),
+    HR_ARG(one_hot_args, num_classes, INT, 0, "0", "Number of classes.", .min = 0,
+           .max = INT32_MAX),
+    HR_ARG(one_hot_args, on_value, FLOAT, 0, "1.0", "The element of the class."),
+    HR_ARG(one_hot_args, off_value, FLOAT, 0, "0.0",
+           "All other elements, and all of a number that is no class."),
+    HR_ARG(one_hot_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
+    HR_ARG_END};
+
+static hr_status one_hot_check(const void *args, uint64_t given, hr_error *error)
+{
+    const one_hot_args *a = args;
+
+    (void)given;
+    if (a->dtype == HR_DTYPE_NONE)
+        return hr_fail(error, HR_STATUS_ERROR, "`dtype` must be an element type");
+    if (a->axis_name && strlen(a->axis_name) != 1)
+        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",
+                       a->axis_name);
+    return HR_STATUS_OK;
+}
+
+static bool one_hot_whole_batch(const void *args, uint64_t given)
+{
+    (void)args;
+    return !hr__given(one_hot_arg_defs, given, "axis");
+}
+
+/* Samples of one element count as numbers, if all are. */
+static hr_status one_hot_infer_batch(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    bool numbers = true;
+    size_t volume;
+
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        numbers = numbers && hr_shape_volume(&calls[i].in[0].shape, &volume) && volume == 1;
+    for (int32_t i = 0; i < n; i++)
+        calls[i].out[0].shape.ndim = numbers;
+    return HR_STATUS_OK;
+}
+
+static hr_status one_hot_infer(hr_op_call *c, hr_error *error)
+{
+    const one_hot_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+    bool number = out->shape.ndim == 1;
+    int32_t ndim = number ? 0 : in->shape.ndim, axis = a->axis;
+
+    HR_TRY(hr__ndim_check(ndim + 1, error));
+    HR_TRY(hr__join_axis(&axis, ndim + 1, error));
+    if (a->axis_name && ndim > 0 && !in->layout.name[0])
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`axis_name` needs an input with a layout; it has none");
+    hr_tensor_describe(out, (hr_dtype)a->dtype, hr_shape_make(ndim, in->shape.extent),
+                       a->axis_name && !number ? in->layout.name : NULL);
+    hr__dim_insert(out, axis, a->num_classes, a->axis_name ? a->axis_name[0] : '\0');
+    return HR_STATUS_OK;
+}
+
+/* The class that element k of the input names, -1 for none. */
+static int64_t class_at(const hr_tensor *in, size_t k, int32_t classes)
+{
+    double v = hr_element_double(in->data, in->dtype, k);
+
+    return v > -1.0 && v < (double)classes ? (int64_t)v : -1;
+}
+
+static hr_status one_hot_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        const one_hot_args *a = calls[i].args;
+        const hr_tensor *in = &calls[i].in[0], *out = &calls[i].out[0];
+        uint8_t on[8] = {0}, off[8] = {0};
+        size_t count = 0, inner = 1, item = hr_dtype_size(out->dtype);
+        hr_region all;
+        hr__value_cut(a->on_value, out->dtype, on);
+        hr__value_cut(a->off_value, out->dtype, off);
+        hr__region_init(&all, &out->shape, item);
+        memset(all.from, 0, sizeof(all.from));
+        hr__region_copy(out->data, off, &all);
+        (void)hr_shape_volume(&in->shape, &count);
+        for (int32_t d = a->axis < 0 ? out->shape.ndim : a->axis + 1; d < out->shape.ndim; d++)
+            inner *= (size_t)out->shape.extent[d];
+        for (size_t k = 0; k < count; k++) {
+            int64_t class = class_at(in, k, a->num_classes);
+            size_t at = (k / inner * (size_t)a->num_classes + (size_t) class) * inner + k % inner;
+            if (class >= 0)
+                memcpy((char *)out->data + at * item, on, item);
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_one_hot = {
+    HR_OP_ABI,
+    .name = "one_hot",
+    .doc = "Numbers of classes as vectors: `on_value` at the class, `off_value` elsewhere. "
+           "Fractions are cut off.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_CHEAP,
+    .args = one_hot_arg_defs,
+    .args_size = sizeof(one_hot_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = one_hot_check,
+    .infer = one_hot_infer,
+    .run_cpu = one_hot_run,
+    .infer_batch = one_hot_infer_batch,
+    .whole_batch = one_hot_whole_batch,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* ones: a tensor of ones. */
+#include "ops/generic/fill.h"
+
+typedef struct ones_args {
+    hr_fill_args fill;
+    int32_t dtype;
+} ones_args;
+
+static const hr_arg_def ones_arg_defs[] = {
+    HR_FILL_ARG_DEFS(ones_args, fill),
+    HR_ARG(ones_args, dtype, DTYPE, 0, "INT32", "Type of the output."), HR_ARG_END};
+
+static hr_status ones_infer(hr_op_call *c, hr_error *error)
+{
+    const ones_args *a = c->args;
+
+    return hr__fill_infer(c, &a->fill, a->dtype, error);
+}
+
+static hr_status ones_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        hr__fill_number(&calls[i], 1.0);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_ones = {
+    HR_OP_ABI,
+    .name = "ones",
+    .doc = "A tensor of ones, of any shape and type.",
+    .devices = "cpu",
+    .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = ones_arg_defs,
+    .args_size = sizeof(ones_args),
+    .in_min = 0,
+    .in_max = 0,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = ones_infer,
+    .run_cpu = ones_run,
+};

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* ones_like: ones in the shape of another tensor. */
+#include "ops/generic/fill.h"
+
+typedef struct ones_like_args {
+    int32_t dtype;
+} ones_like_args;
+
+static const hr_arg_def ones_like_arg_defs[] = {
+    HR_ARG(ones_like_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output; not given: the input's."),
+    HR_ARG_END};
+
+static hr_status ones_like_infer(hr_op_call *c, hr_error *error)
+{
+    int32_t dtype = ((const ones_like_args *)c->args)->dtype;
+
+    (void)error;
+    hr_tensor_describe(&c->out[0], dtype == HR_DTYPE_NONE ? c->in[0].dtype : (hr_dtype)dtype,
+                       c->in[0].shape, c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
+static hr_status ones_like_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        hr__fill_number(&calls[i], 1.0);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_ones_like = {
+    HR_OP_ABI,
+    .name = "ones_like",
+    .doc = "A tensor of ones in the shape and layout of the input.",
+    .devices = "cpu",
+    .flags = HR_OP_CHEAP | HR_OP_COLUMNS | HR_OP_ANYWHERE,
+    .args = ones_like_arg_defs,
+    .args_size = sizeof(ones_like_args),
+    .in = {{.name = "data_like"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = ones_like_infer,
+    .run_cpu = ones_like_run,
+};

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* pad: adds elements at the ends of axes, up to the largest sample of the batch or a given size. */
+#include "ops/generic/region.h"
+#include "ops/generic/view.h"
+#include "ops/wrap.h"
+
+typedef struct pad_args {
+    hr_ints axes, shape, align;
+    const char *axis_names;
+    float fill_value;
+} pad_args;
+
+static const hr_arg_def pad_arg_defs[] = {
+    HR_ARG(pad_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Axes to pad, negative numbers count from the end; not given: all."),
+    HR_ARG(pad_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
+           "The axes as letters of the layout. Not together with `axes`."),
+    HR_ARG(pad_args, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Extents to reach, one an axis, or one for all; a sample that is larger stays so. 0 or "
+           "less, or not given: the largest extent in the batch."),
+    HR_ARG(pad_args, align, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Extents become multiples of these, one an axis, or one for all.", .min = 1,
+           .max = INT32_MAX),
+    HR_ARG(pad_args, fill_value, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.0",
+           "What the new elements are; for integers its fraction is cut off."),
+    HR_ARG_END};
+
+static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    if (hr__given(pad_arg_defs, given, "axes") && hr__given(pad_arg_defs, given, "axis_names"))
+        return hr_fail(error, HR_STATUS_ERROR, "`axes` and `axis_names` exclude each other");
+    return HR_STATUS_OK;
+}
+
+/* Sizes that come a sample may ask for the batch's. */
+static bool pad_whole_batch(const void *args, uint64_t given)
+{
+    const pad_args *a = args;
+    bool whole = !a->shape.v;
+
+    (void)given;
+    for (int32_t i = 0; i < a->shape.n; i++)
+        whole = whole || a->shape.v[i] <= 0;
+    return whole;
+}
+
+/* The largest extents of all samples, for `infer` to choose from. */
+static hr_status pad_infer_batch(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    hr_shape most = calls[0].in[0].shape;
+
+    (void)error;
+    for (int32_t i = 1; i < n; i++)
+        for (int32_t d = 0; d < HR_MIN(most.ndim, calls[i].in[0].shape.ndim); d++)
+            most.extent[d] = HR_MAX(most.extent[d], calls[i].in[0].shape.extent[d]);
+    for (int32_t i = 0; i < n; i++)
+        calls[i].out[0].shape = most;
+    return HR_STATUS_OK;
+}
+
+static hr_status element(const char *name, hr_ints list, int32_t i, int32_t count, int64_t *value,
+                         hr_error *error)
+{
+    if (!list.v || list.n == 0)
+        return HR_STATUS_OK;
+    if (list.n != 1 && list.n != count)
+        return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements for %d axes", name,
+                       (int)list.n, (int)count);
+    *value = list.v[list.n == 1 ? 0 : i];
+    return HR_STATUS_OK;
+}
+
+static hr_status pad_infer(hr_op_call *c, hr_error *error)
+{
+    const pad_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    hr_shape most = c->out[0].shape;
+    int32_t axes[HR_MAX_NDIM], count;
+
+    if (in->shape.ndim == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "a number without dimensions cannot be padded");
+    HR_TRY(hr__axes_resolve(in, a->axes, a->axis_names, axes, &count, error));
+    hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
+    for (int32_t i = 0; i < count; i++) {
+        int64_t *extent = &c->out[0].shape.extent[axes[i]], wanted = 0, align = 1;
+        HR_TRY(element("shape", a->shape, i, count, &wanted, error));
+        HR_TRY(element("align", a->align, i, count, &align, error));
+        *extent = HR_MAX(*extent, wanted > 0 ? wanted : most.extent[axes[i]]);
+        int64_t over = *extent % align;
+        *extent += over ? align - over : 0;
+    }
+    return HR_STATUS_OK;
+}
+
+/* The box of the new elements along dimension `d`: those beside it in earlier dimensions were
+ * filled with them. */
+static void fill(const hr_op_call *c, int32_t d, const void *value, hr_region region)
+{
+    int64_t old = c->in[0].shape.extent[d];
+
+    for (int32_t k = 0; k < region.ndim; k++) {
+        region.from[k] = 0;
+        region.extent[k] = k < d ? c->in[0].shape.extent[k] : c->out[0].shape.extent[k];
+    }
+    region.extent[d] -= old;
+    if (region.extent[d] > 0)
+        hr__region_copy((char *)c->out[0].data + old * region.to[d], value, &region);
+}
+
+static hr_status pad_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        const hr_op_call *c = &calls[i];
+        hr_dtype dtype = c->in[0].dtype;
+        uint8_t value[8] = {0};
+        hr_region region;
+        hr__value_cut(((const pad_args *)c->args)->fill_value, dtype, value);
+        hr__region_init(&region, &c->in[0].shape, hr_dtype_size(dtype));
+        hr__strides(&c->out[0].shape, region.item, region.to);
+        hr__region_copy(c->out[0].data, c->in[0].data, &region);
+        for (int32_t d = 0; d < region.ndim; d++)
+            fill(c, d, value, region);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_pad = {
+    HR_OP_ABI,
+    .name = "pad",
+    .doc =
+        "Adds elements at the ends of axes, so that all samples have the extent of the largest one "
+        "of the batch, or one that is given.",
+    .devices = "cpu|gpu",
+    .args = pad_arg_defs,
+    .args_size = sizeof(pad_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = pad_check,
+    .whole_batch = pad_whole_batch,
+    .infer_batch = pad_infer_batch,
+    .infer = pad_infer,
+    .run_cpu = pad_run,
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* permute_batch: samples in another order. */
+#include "core/core.h"
+#include "headrace/operator.h"
+
+typedef struct permute_batch_args {
+    hr_ints indices;
+} permute_batch_args;
+
+static const hr_arg_def permute_batch_arg_defs[] = {
+    HR_ARG(permute_batch_args, indices, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
+           "Which sample of the input stands at each place of the output: a list for the batch, or "
+           "a number a sample. They may repeat."),
+    HR_ARG_END};
+
+static hr_status permute_batch_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    /* A list for the batch is one struct for all calls; numbers that come a sample are not. */
+    bool each = n == 1 || calls[0].args != calls[1].args;
+
+    for (int32_t i = 0; i < n; i++) {
+        const hr_ints indices = ((const permute_batch_args *)calls[i].args)->indices;
+        if (indices.n != (each ? 1 : n))
+            return hr_fail(error, HR_STATUS_ERROR, "`indices` has %d elements for a batch of %d",
+                           (int)indices.n, (int)n);
+        int32_t from = indices.v[each ? 0 : i];
+        if (from < 0 || from >= n)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`indices` has %d at place %d: samples of the batch are 0 .. %d",
+                           (int)from, (int)i, (int)n - 1);
+        calls[i].out[0] = calls[from].in[0];
+        calls[i].source_info = calls[from].in[0].source_info;
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_permute_batch = {
+    HR_OP_ABI,
+    .name = "permute_batch",
+    .doc = "The samples of the batch in another order; samples may be left out or come several "
+           "times.",
+    .devices = "cpu|gpu",
+    .args = permute_batch_arg_defs,
+    .args_size = sizeof(permute_batch_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .run_batch = permute_batch_run,
+};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* sequence_rearrange: frames of a sequence in another order, or some of them. */
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#include <string.h>
+
+typedef struct sequence_rearrange_args {
+    hr_ints new_order;
+} sequence_rearrange_args;
+
+static const hr_arg_def sequence_rearrange_arg_defs[] = {
+    HR_ARG(sequence_rearrange_args, new_order, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
+           "Numbers of the input's frames, one a frame of the output; they may repeat.", .min = 0,
+           .max = INT32_MAX, .count_min = 1),
+    HR_ARG_END};
+
+static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_ints order = ((const sequence_rearrange_args *)c->args)->new_order;
+    const hr_tensor *in = &c->in[0];
+
+    if (in->shape.ndim < 2)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a sequence has at least two dimensions; the input has %d",
+                       (int)in->shape.ndim);
+    if (in->layout.name[0] && in->layout.name[0] != 'F')
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the layout of a sequence starts with F; the input's is \"%s\"",
+                       in->layout.name);
+    for (int32_t i = 0; i < order.n; i++)
+        if (order.v[i] >= in->shape.extent[0])
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`new_order` has %d at place %d: the sequence has %lld frames",
+                           (int)order.v[i], (int)i, (long long)in->shape.extent[0]);
+    hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
+    c->out[0].shape.extent[0] = order.n;
+    return HR_STATUS_OK;
+}
+
+static hr_status sequence_rearrange_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const hr_op_call *c = &calls[i];
+        const hr_ints order = ((const sequence_rearrange_args *)c->args)->new_order;
+        size_t bytes;
+        if (!hr_tensor_bytes(&c->out[0], &bytes))
+            return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+        size_t frame = bytes / (size_t)order.n;
+        for (size_t k = 0; k < (size_t)order.n && frame > 0; k++)
+            memcpy((char *)c->out[0].data + k * frame,
+                   (const char *)c->in[0].data + (size_t)order.v[k] * frame, frame);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_sequence_rearrange = {
+    HR_OP_ABI,
+    .name = "sequence_rearrange",
+    .doc = "Frames of a sequence in another order; frames may be left out or come several times.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE,
+    .args = sequence_rearrange_arg_defs,
+    .args_size = sizeof(sequence_rearrange_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = sequence_rearrange_infer,
+    .run_cpu = sequence_rearrange_run,
+};

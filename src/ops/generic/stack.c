@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* stack: tensors of one shape one behind the other along a new axis. */
+#include "ops/generic/join.h"
+#include "ops/generic/view.h"
+
+#include <string.h>
+
+typedef struct stack_args {
+    int32_t axis;
+    const char *axis_name;
+} stack_args;
+
+static const hr_arg_def stack_arg_defs[] = {
+    HR_ARG(stack_args, axis, INT, 0, "0",
+           "Where the new axis stands in the output; negative numbers count from the end."),
+    HR_ARG(stack_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
+           "Letter of the new axis. Without it the output has no layout."),
+    HR_ARG_END};
+
+static hr_status stack_check(const void *args, uint64_t given, hr_error *error)
+{
+    const char *name = ((const stack_args *)args)->axis_name;
+
+    (void)given;
+    if (name && strlen(name) != 1)
+        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",
+                       name);
+    return HR_STATUS_OK;
+}
+
+static hr_status stack_infer(hr_op_call *c, hr_error *error)
+{
+    const stack_args *a = c->args;
+    const char *layout = c->in[0].layout.name;
+    int32_t ndim = c->in[0].shape.ndim, axis = a->axis;
+
+    HR_TRY(hr__ndim_check(ndim + 1, error));
+    HR_TRY(hr__join_axis(&axis, ndim + 1, error));
+    HR_TRY(hr__join_check(c, -1, error));
+    if (a->axis_name && ndim > 0 && !layout[0])
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`axis_name` needs a first input with a layout; it has none");
+    hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, a->axis_name ? layout : NULL);
+    hr__dim_insert(&c->out[0], axis, c->n_in, a->axis_name ? a->axis_name[0] : '\0');
+    return HR_STATUS_OK;
+}
+
+static hr_status stack_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        int32_t axis = ((const stack_args *)calls[i].args)->axis;
+        HR_TRY(hr__join_axis(&axis, calls[i].out[0].shape.ndim, error));
+        hr__join_copy(&calls[i], axis);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_stack = {
+    HR_OP_ABI,
+    .name = "stack",
+    .doc = "Joins inputs of one type and shape along a new axis.",
+    .devices = "cpu|gpu",
+    .args = stack_arg_defs,
+    .args_size = sizeof(stack_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 999,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = stack_check,
+    .infer = stack_infer,
+    .run_cpu = stack_run,
+};

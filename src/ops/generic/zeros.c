@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* zeros: a tensor of zeros. */
+#include "ops/generic/fill.h"
+
+typedef struct zeros_args {
+    hr_fill_args fill;
+    int32_t dtype;
+} zeros_args;
+
+static const hr_arg_def zeros_arg_defs[] = {
+    HR_FILL_ARG_DEFS(zeros_args, fill),
+    HR_ARG(zeros_args, dtype, DTYPE, 0, "INT32", "Type of the output."), HR_ARG_END};
+
+static hr_status zeros_infer(hr_op_call *c, hr_error *error)
+{
+    const zeros_args *a = c->args;
+
+    return hr__fill_infer(c, &a->fill, a->dtype, error);
+}
+
+static hr_status zeros_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        hr__fill_number(&calls[i], 0.0);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_zeros = {
+    HR_OP_ABI,
+    .name = "zeros",
+    .doc = "A tensor of zeros, of any shape and type.",
+    .devices = "cpu",
+    .flags = HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = zeros_arg_defs,
+    .args_size = sizeof(zeros_args),
+    .in_min = 0,
+    .in_max = 0,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = zeros_infer,
+    .run_cpu = zeros_run,
+};
