@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Every operator on typical input, in Headrace and in DALI's CPU back end, one thread each, in one process.
+
+A row is a pipeline that is fed the same batch over and over. Rounds are interleaved: each engine in turn runs the pipeline
+and one that only feeds, and what is counted is the CPU time of the process until it is idle again. `net` is the median of
+the pipeline without that of feeding; where it is too small to be told from noise the ratio is left out and `total` is what says
+something. A ratio is DALI's time over Headrace's: above 1 Headrace is faster.
+
+    bench_ops.py                  all rows
+    bench_ops.py resize reduc     rows whose names contain one of these
+    bench_ops.py --json FILE      also a JSON object a row
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+import io
+import json
+import os
+import statistics
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ops_rows
+
+ENGINES = ("headrace", "nvidia.dali")
+
+
+@functools.cache
+def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
+    """A batch of a kind of input, and its layout."""
+    rng = np.random.default_rng(5)
+    if kind == "jpeg":
+        return photographs(data), ""
+    shape, dtype, layout, count = ops_rows.INPUTS[kind]
+    if np.dtype(dtype).kind == "f":
+        return [rng.random(shape).astype(dtype) * 255 for _ in range(count)], layout
+    high = 10 if kind in ("labels", "indices") else 200
+    return [rng.integers(0, high, shape).astype(dtype) for _ in range(count)], layout
+
+
+def photographs(data: str | None) -> list[np.ndarray]:
+    """Eight JPEG files of a folder, none of them small, or made ones."""
+    from PIL import Image
+
+    if data:
+        files = sorted(Path(data).rglob("*.JPEG"))[::7]
+        files = [path for path in files if min(Image.open(path).size) >= 300][:8]
+        return [np.fromfile(path, np.uint8) for path in files]
+    y, x = np.mgrid[0:375, 0:500]
+    out = []
+    for i in range(8):
+        waves = [np.sin(x / (9 + i + 5 * c)) * np.cos(y / (17 - i)) for c in range(3)]
+        values = np.stack(waves, -1) * 90 + 128 + np.random.default_rng(i).normal(0, 9, (375, 500, 3))
+        file = io.BytesIO()
+        Image.fromarray(np.clip(values, 0, 255).astype(np.uint8)).save(file, "JPEG", quality=90)
+        out.append(np.frombuffer(file.getvalue(), np.uint8))
+    return out
+
+
+def settle() -> float:
+    """CPU time of the process when nothing of it runs any more."""
+    last = time.process_time()
+    for _ in range(200):
+        time.sleep(0.002)
+        now = time.process_time()
+        if now - last < 1e-4:
+            return now
+        last = now
+    return last
+
+
+def feed(fn: Any, batch: list[np.ndarray], layout: str) -> Any:
+    """A node that gives the same batch over and over."""
+    return fn.external_source(source=lambda: batch, **({"layout": layout} if layout else {}))
+
+
+class Loop:
+    """A pipeline of one engine; `row` None: it only feeds."""
+
+    def __init__(self, engine: str, row: ops_rows.Row, feeds_only: bool, data: str | None) -> None:
+        root = importlib.import_module(engine)
+        fn = importlib.import_module(engine + ".fn")
+        types = importlib.import_module(engine + ".types")
+        fed = [samples(kind, data) for kind in row.inputs]
+        self.batch = len(fed[0][0]) if fed else row.batch
+
+        @root.pipeline_def(batch_size=self.batch, num_threads=1, device_id=None, seed=3,
+                           prefetch_queue_depth=1)  # fmt: skip
+        def pipeline() -> Any:
+            nodes = [feed(fn, batch, layout) for batch, layout in fed]
+            if feeds_only:
+                return tuple(nodes) if nodes else fn.constant(idata=[1])
+            out: list[Any] = []
+            for i in range(row.times):
+                result = row.call(fn, types, i, *nodes)
+                out += result if isinstance(result, (list, tuple)) else [result]
+            return tuple(out)
+
+        self.pipe = pipeline()
+        self.pipe.build()
+        for _ in range(3):
+            self.pipe.run()
+        self.iterations = 1
+
+    def calibrate(self, seconds: float) -> None:
+        """As many iterations a round as fill about `seconds`."""
+        self.iterations = max(2, min(2000, round(seconds / max(self.round(), 1e-6))))
+
+    def round(self) -> float:
+        """CPU seconds of an iteration."""
+        before = settle()
+        for _ in range(self.iterations):
+            self.pipe.run()
+        return (settle() - before) / self.iterations
+
+
+def measure(row: ops_rows.Row, args: argparse.Namespace) -> dict[str, Any]:
+    """Medians of interleaved rounds, µs a sample and call."""
+    loops = {
+        (engine, only): Loop(engine, row, only, args.data)
+        for engine in ENGINES
+        for only in (False, True)
+    }
+    times: dict[tuple[str, bool], list[float]] = {key: [] for key in loops}
+    for loop in loops.values():
+        loop.calibrate(args.seconds)
+    for _ in range(args.rounds):
+        for key, loop in loops.items():
+            times[key].append(loop.round())
+    scale = 1e6 / (loops["headrace", False].batch * row.times)
+    record: dict[str, Any] = {"row": row.name, "operator": row.op, "samples": round(1e6 / scale)}
+    medians = {key: statistics.median(values) * scale for key, values in times.items()}
+    for engine, short in zip(ENGINES, ("headrace", "dali")):
+        record[short] = medians[engine, False]
+        record[short + "_net"] = medians[engine, False] - medians[engine, True]
+    record["total_ratio"] = record["dali"] / record["headrace"]
+    pairs = zip(times[ENGINES[1], False], times[ENGINES[0], False])
+    ratios = sorted(theirs / ours for theirs, ours in pairs)
+    record["total_range"] = [ratios[0], ratios[-1]]
+    noise = 0.1 * min(record["headrace"], record["dali"])
+    clear = record["headrace_net"] > noise and record["dali_net"] > 0
+    record["net_ratio"] = record["dali_net"] / record["headrace_net"] if clear else None
+    return record
+
+
+def text(record: dict[str, Any]) -> str:
+    net = f"{record['net_ratio']:.2f}" if record["net_ratio"] else ""
+    low, high = record["total_range"]
+    return (
+        f"| {record['row']} | {record['headrace_net']:.1f} | {record['dali_net']:.1f} | {net} "
+        f"| {record['total_ratio']:.2f} ({low:.2f}–{high:.2f}) |"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("rows", nargs="*", help="parts of names of rows")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.03, help="CPU time of a round")
+    parser.add_argument("--data", default=os.environ.get("HEADRACE_TEST_DATA"))
+    parser.add_argument("--json", metavar="FILE")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("| | Headrace, µs | DALI, µs | ratio | with feeding |\n| --- | --- | --- | --- | --- |")
+    out = open(args.json, "w", encoding="utf-8") if args.json else None
+    for row in ops_rows.ROWS:
+        if args.rows and not any(part in row.name for part in args.rows):
+            continue
+        try:
+            record = measure(row, args)
+        except Exception as error:  # one row that fails is no reason to lose the others
+            print(f"{row.name}: {type(error).__name__}: {str(error)[-200:]}", file=sys.stderr)
+            continue
+        print(text(record), flush=True)
+        if out:
+            print(json.dumps(record), file=out, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What bench_ops.py measures: an operator, its inputs and typical arguments a row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+# kind: shape, type, layout, samples a batch. "jpeg" is a kind of its own.
+INPUTS: dict[str, tuple[tuple[int, ...], str, str, int]] = {
+    "picture": ((375, 500, 3), "uint8", "HWC", 8),
+    "floats": ((375, 500, 3), "float32", "HWC", 8),
+    "small": ((224, 224, 3), "uint8", "HWC", 8),
+    "planes": ((3, 224, 224), "float32", "CHW", 8),
+    "frames": ((8, 112, 112, 3), "uint8", "FHWC", 4),
+    "volume": ((32, 64, 64, 1), "float32", "DHWC", 4),
+    "scalar": ((), "float32", "", 64),
+    "number": ((), "int32", "", 64),
+    "vector": ((4,), "float32", "", 64),
+    "labels": ((256,), "int32", "", 64),
+    "bytes": ((10000,), "uint8", "", 16),
+    "points": ((1000, 2), "float32", "", 16),
+    "signal": ((16000,), "float32", "", 16),
+    "matrix": ((2, 3), "float32", "", 64),
+}
+
+
+@dataclasses.dataclass
+class Row:
+    """`call` gets the modules fn and types, the number of the call and the inputs, and gives a node or some."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    call: Callable[..., Any]
+    times: int = 1  # calls in the pipeline, where one is too cheap to be seen
+    batch: int = 64  # without inputs
+
+
+def row(name: str, inputs: str, times: int = 1, op: str | None = None, **args: Any) -> Row:
+    """A plain call of the operator that the name begins with; "types.X" is looked up."""
+
+    def value(types: Any, given: Any) -> Any:
+        known = isinstance(given, str) and given.startswith("types.")
+        return getattr(types, given[6:]) if known else given
+
+    operator = op or name.split(" ")[0]
+
+    def call(fn: Any, types: Any, i: int, *nodes: Any) -> Any:
+        target = fn
+        for part in operator.split("."):
+            target = getattr(target, part)
+        given = {key: v(i) if callable(v) else value(types, v) for key, v in args.items()}
+        return target(*nodes, **given)
+
+    return Row(name, operator, tuple(inputs.split()), call, times)
+
+
+def nodes(name: str, inputs: str, times: int, function: Callable[..., Any]) -> Row:
+    """An expression on nodes."""
+    call = lambda fn, types, i, *given: function(i, *given)  # noqa: E731
+    return Row(name, "", tuple(inputs.split()), call, times)
+
+
+STATS = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4]}
+INTERPS = ("NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN")
+
+ROWS = [
+    # decoders
+    row("decoders.image", "jpeg"),
+    row("decoders.image GRAY", "jpeg", output_type="types.GRAY"),
+    row("decoders.image_crop", "jpeg", crop=(224, 224)),
+    row("decoders.image_slice", "jpeg", start=[50, 50], shape=[200, 200]),
+    row("decoders.image_random_crop", "jpeg"),
+    row("peek_image_shape", "jpeg", 1),
+    # pictures
+    row("crop", "picture", crop=(224, 224)),
+    row("crop to FLOAT", "picture", crop=(224, 224), dtype="types.FLOAT"),
+    row("flip", "picture"),
+    row("flip vertical", "picture", horizontal=0, vertical=1),
+    row("flip FLOAT", "floats"),
+    *[row(f"resize {i}", "picture", size=(224, 224), interp_type="types.INTERP_" + i) for i in INTERPS],
+    row("resize up LINEAR", "small", size=(448, 448)),
+    row("resize up CUBIC", "small", size=(448, 448), interp_type="types.INTERP_CUBIC"),
+    row("resize FLOAT", "floats", size=(224, 224)),
+    row("resize frames", "frames", size=(64, 64)),
+    row("resize volume", "volume", size=(16, 48, 48)),
+    row("tensor_resize", "planes", sizes=[3, 112, 112]),
+    row("random_resized_crop", "picture", size=(224, 224)),
+    row("rotate", "small", angle=30.0),
+    row("rotate NN", "small", angle=30.0, interp_type="types.INTERP_NN"),
+    row("rotate keep_size", "small", angle=30.0, keep_size=True),
+    row("rotate 90", "small", angle=90.0),
+    row("rotate volume", "volume", angle=20.0, axis=(0.0, 0.0, 1.0)),
+    row("crop_mirror_normalize", "picture", crop=(224, 224), mirror=1, **STATS),
+    row("crop_mirror_normalize FLOAT16", "picture", crop=(224, 224), dtype="types.FLOAT16", **STATS),
+    row("crop_mirror_normalize HWC", "picture", output_layout="HWC", **STATS),
+    # shapes and layout
+    row("slice", "picture", op="slice", start=[50, 60], shape=[224, 224], axes=[0, 1]),
+    row("slice pad", "picture", op="slice", start=[-50, 60], shape=[300, 600], axes=[0, 1],
+        out_of_bounds_policy="pad"),
+    row("transpose HWC to CHW", "small", perm=[2, 0, 1]),
+    row("transpose CHW to HWC FLOAT", "planes", perm=[1, 2, 0]),
+    row("transpose HW", "small", perm=[1, 0, 2]),
+    row("pad", "picture", axes=[0, 1], shape=[512, 512]),
+    row("cat", "picture picture", axis=0),
+    row("cat last axis", "small small", axis=2),
+    row("stack", "picture picture"),
+    row("reshape", "picture", 8, shape=lambda i: [-1, (1, 3, 5, 15, 25, 75, 125, 375)[i]]),
+    row("squeeze", "volume", 8, axes=[3]),
+    row("expand_dims", "picture", 8, axes=lambda i: [i % 4]),
+    row("reinterpret", "picture", 8, shape=lambda i: [-1, i + 1] if i < 1 else [-1, 3]),
+    Row("shapes", "", ("picture",),
+        lambda fn, t, i, x: x.shape(dtype=(t.INT64, t.INT32, t.FLOAT, t.UINT32)[i]), 4),
+    row("get_property", "picture", 1, key="layout"),
+    row("element_extract", "frames", element_map=[0, 3, 5]),
+    row("sequence_rearrange", "frames", new_order=[7, 6, 5, 4, 3, 2, 1, 0]),
+    row("per_frame", "frames"),
+    row("permute_batch", "picture", indices=[7, 6, 5, 4, 3, 2, 1, 0]),
+    Row("batch_permutation", "batch_permutation", (), lambda fn, t, i: fn.batch_permutation(seed=i), 8),
+    # types, constants
+    row("cast to FLOAT", "picture", dtype="types.FLOAT"),
+    row("cast to UINT8", "floats", dtype="types.UINT8"),
+    row("cast to FLOAT16", "floats", dtype="types.FLOAT16"),
+    row("cast scalars", "scalar", 8, op="cast", dtype="types.INT32"),
+    row("cast_like", "picture floats"),
+    row("copy", "picture"),
+    Row("constant", "constant", (), lambda fn, t, i: fn.constant(fdata=[1.0, 2.0, i]), 8),
+    Row("zeros", "zeros", (), lambda fn, t, i: fn.zeros(shape=[64, 64 + i]), 4),
+    Row("ones", "ones", (), lambda fn, t, i: fn.ones(shape=[64, 64 + i]), 4),
+    Row("full", "full", (), lambda fn, t, i: fn.full(2.5, shape=[64, 64 + i]), 4),
+    row("zeros_like", "picture"),
+    row("ones_like", "picture"),
+    Row("full_like", "full_like", ("picture",), lambda fn, t, i, x: fn.full_like(x, 7)),
+    row("lookup_table", "labels", keys=list(range(10)), values=[float(v) * 2 for v in range(10)]),
+    row("lookup_table picture", "picture", keys=[1, 5, 200], values=[3.0, 4.0, 5.0]),
+    row("one_hot", "labels", num_classes=10),
+    row("normalize", "floats", axes=[0, 1]),
+    row("normalize given", "floats", axes=[0, 1], mean=120.0, stddev=60.0),
+    row("normalize UINT8", "picture", dtype="types.FLOAT"),
+    # reductions
+    *[row(f"reductions.{name} all", "floats")
+      for name in ("sum", "mean", "max", "min", "mean_square", "rms", "std_dev", "variance")
+      if name not in ("std_dev", "variance")],
+    *[row(f"reductions.{name} HW", "floats", axes=[0, 1]) for name in ("sum", "mean", "max")],
+    row("reductions.mean UINT8", "picture", axes=[0, 1]),
+    row("reductions.max UINT8", "picture"),
+    row("reductions.sum last axis", "floats", axes=[2]),
+    Row("reductions.std_dev", "reductions.std_dev", ("floats",),
+        lambda fn, t, i, x: fn.reductions.std_dev(x, fn.reductions.mean(x))),
+    Row("reductions.variance", "reductions.variance", ("floats",),
+        lambda fn, t, i, x: fn.reductions.variance(x, fn.reductions.mean(x))),
+    # arithmetic
+    nodes("arithmetic u8 * constant", "picture", 1, lambda i, x: x * 0.5),
+    nodes("arithmetic u8 + u8", "picture picture", 1, lambda i, x, y: x + y),
+    nodes("arithmetic f32 + f32", "floats floats", 1, lambda i, x, y: x + y),
+    nodes("arithmetic f32 * 2 + 1", "floats", 1, lambda i, x: x * 2 + 1),
+    nodes("arithmetic f32 > 100", "floats", 1, lambda i, x: x > 100.0),
+    nodes("arithmetic broadcast", "floats", 1, lambda i, x: x - np_row()),
+    nodes("arithmetic scalars", "scalar", 8, lambda i, x: x * (2.0 + i) + 1.0),
+    Row("math.sqrt", "", ("floats",), lambda fn, t, i, x: module(fn).math.sqrt(x)),
+    Row("math.exp", "", ("floats",), lambda fn, t, i, x: module(fn).math.exp(x * 0.01)),
+    Row("math.sin", "", ("floats",), lambda fn, t, i, x: module(fn).math.sin(x)),
+    Row("math.clamp", "", ("floats",), lambda fn, t, i, x: module(fn).math.clamp(x, 10, 200)),
+    nodes("subscript x[10:100, 20:200]", "picture", 1, lambda i, x: x[10:100, 20:200]),
+    nodes("subscript scalars x[1]", "vector", 4, lambda i, x: x[i]),
+    # random
+    Row("random.uniform", "random.uniform", (), lambda fn, t, i: fn.random.uniform(range=[0.0, 2.0 + i]), 8),
+    Row("random.uniform 10,000", "random.uniform", (),
+        lambda fn, t, i: fn.random.uniform(range=[0.0, 2.0], shape=[10000]), 1, 8),
+    Row("random.coin_flip", "random.coin_flip", (), lambda fn, t, i: fn.random.coin_flip(probability=0.1 * i), 8),
+    Row("random.normal", "random.normal", (), lambda fn, t, i: fn.random.normal(mean=float(i)), 8),
+    Row("random.normal 10,000", "random.normal", (), lambda fn, t, i: fn.random.normal(shape=[10000]), 1, 8),
+    Row("random.beta", "random.beta", (), lambda fn, t, i: fn.random.beta(alpha=1.0 + i, beta=2.0), 8),
+    Row("random.choice", "random.choice", (), lambda fn, t, i: fn.random.choice(10 + i, shape=[16]), 8),
+    row("random_crop_generator", "labels", 4, random_area=lambda i: [0.1, 0.9]),
+    row("roi_random_crop", "vector", 4, op="roi_random_crop", crop_shape=[2, 2, 2, 2], roi_start=[0, 0, 0, 0],
+        roi_end=lambda i: [9 + i, 9, 9, 9], in_shape=[10, 10, 10, 10]),
+    # transforms and coordinates
+    Row("transforms.translation", "transforms.translation", (),
+        lambda fn, t, i: fn.transforms.translation(offset=[1.0, float(i)]), 8),
+    Row("transforms.rotation", "transforms.rotation", (),
+        lambda fn, t, i: fn.transforms.rotation(angle=10.0 + i), 8),
+    Row("transforms.scale", "transforms.scale", (),
+        lambda fn, t, i: fn.transforms.scale(scale=[1.0, 2.0 + i]), 8),
+    Row("transforms.shear", "transforms.shear", (),
+        lambda fn, t, i: fn.transforms.shear(shear=[1.0, 2.0 + i]), 8),
+    Row("transforms.crop", "transforms.crop", (),
+        lambda fn, t, i: fn.transforms.crop(from_start=[0.0, 1.0 * i], from_end=[9.0, 9.0]), 8),
+    Row("transforms.combine", "transforms.combine", ("matrix",),
+        lambda fn, t, i, m: fn.transforms.combine(m, fn.transforms.rotation(angle=10.0 + i)), 8),
+    row("coord_transform", "points", M=[0.5, 0.1, 0.2, 0.7], T=[1.0, 2.0]),
+    row("coord_flip", "points"),
+]  # fmt: skip
+
+
+def module(fn: Any) -> Any:
+    """The engine that the module `fn` belongs to."""
+    import importlib
+
+    root = importlib.import_module(fn.__name__.rpartition(".")[0])
+    importlib.import_module(root.__name__ + ".math")
+    return root
+
+
+def np_row() -> Any:
+    """Three numbers, one a channel."""
+    import numpy as np
+
+    return np.array([1.0, 2.0, 3.0], np.float32)
