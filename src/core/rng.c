@@ -2,26 +2,11 @@
  * Copyright The Headrace authors */
 /* Counter-based random numbers. The key is the node's; the counter is (block of four draws, index
  * low, index high, epoch), so that no two samples share a block. */
-#include "core/rng.h"
+#include "core/rng_inline.h"
 
 void hr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
 {
-    uint32_t k0 = key[0], k1 = key[1];
-    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-    for (int round = 0; round < 10; round++) {
-        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
-        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t)p1;
-        c3 = (uint32_t)p0;
-        c0 = n0;
-        c2 = n2;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
+    rng_philox(key, counter, out);
 }
 
 /* A bijection of 64 bits that spreads every bit: multiply, shift, xor, with odd constants. */
@@ -71,17 +56,9 @@ double hr_rng_unit(const hr_rng *rng, uint64_t k)
     return hr_rng_u32(rng, k) * 0x1p-32;
 }
 
-/* High 64 bits of a * b. */
-static uint64_t multiply_high(uint64_t a, uint64_t b)
-{
-    uint64_t a0 = (uint32_t)a, a1 = a >> 32, b0 = (uint32_t)b, b1 = b >> 32;
-    uint64_t low = a0 * b0, mid = a1 * b0 + (low >> 32), mid2 = a0 * b1 + (uint32_t)mid;
-    return a1 * b1 + (mid >> 32) + (mid2 >> 32);
-}
-
 int64_t hr_rng_scale(uint64_t bits, int64_t n)
 {
-    return (int64_t)multiply_high(bits, (uint64_t)n); /* unequal by at most n / 2^64 */
+    return rng_scale(bits, n);
 }
 
 int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n)

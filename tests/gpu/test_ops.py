@@ -37,8 +37,6 @@ WITHOUT = {
     "crop": 5,
     "crop_mirror_normalize": 1,
     "resize": 20,
-    "random.coin_flip": 1,
-    "random.uniform": 1,
     "reshape": 3,
     "reinterpret": 1,
 }
@@ -137,6 +135,24 @@ def test_subscripts(name: str, dtype: str) -> None:
     if isinstance(made, Failure) and "not part of this version" in made.message:
         pytest.skip(made.message)
     assert check([case]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["FLOAT", "FLOAT64", "UINT8", "INT16", "INT64", "UINT64"])
+def test_draws(dtype: str) -> None:
+    """Many draws, also where the last block of them is not used up."""
+    like = pictures([(17, 31, 3), (1, 1, 1), (0, 5, 3), (5, 5, 5)])
+    arguments: list[tuple[str, dict[str, Any]]] = [
+        ("random.uniform", {"range": [-3.0, 100.5]}),
+        ("random.uniform", {"values": [1.5, 2.5, -300.0, 7.0, 1e9]}),
+        ("random.coin_flip", {"probability": 0.3}),
+    ]
+    for op, args in arguments:
+        typed = {**args, "dtype": "types." + dtype}
+        if op == "random.coin_flip":
+            typed["dtype"] = {"FLOAT": "types.INT32", "INT16": "types.BOOL"}.get(
+                dtype, "types.UINT8"
+            )
+        assert check([seeded(Case(op, [like], typed))]) == 0
 
 
 def test_division_by_zero() -> None:

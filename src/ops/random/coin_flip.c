@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* random.coin_flip: zeros and ones. Element k is draw k. */
+#include "ops/random/distribution.h"
 #include "ops/random/draw.h"
 
 typedef struct coin_flip_args {
@@ -32,22 +33,27 @@ static hr_status coin_flip_infer(hr_op_call *c, hr_error *error)
 {
     const coin_flip_args *args = c->args;
     int32_t dtype = args->dtype == HR_DTYPE_NONE ? HR_DTYPE_INT32 : args->dtype;
+    hr_coin_flip *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    m->below = (double)args->probability * 0x1p32;
+    c->memo = m;
     return hr__draw_describe(c, args->shape, (hr_dtype)dtype, error);
 }
 
 static void flip(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    double below = (double)((const coin_flip_args *)c->args)->probability * 0x1p32;
+    const hr_coin_flip m = *(const hr_coin_flip *)c->memo;
     int32_t *wide = to;
     uint8_t *narrow = to;
 
     if (c->out[0].dtype == HR_DTYPE_INT32)
         for (size_t k = 0; k < n; k++)
-            wide[k] = (double)bits[k] < below;
+            wide[k] = coin_flip_of(&m, bits[k]);
     else
         for (size_t k = 0; k < n; k++)
-            narrow[k] = (double)bits[k] < below;
+            narrow[k] = coin_flip_of(&m, bits[k]);
 }
 
 static hr_status coin_flip_run(hr_op_call *calls, int32_t n, hr_error *error)

@@ -3,6 +3,8 @@
 /* Shapes of random operators. */
 #include "ops/random/draw.h"
 
+#include "core/rng_inline.h"
+
 hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error)
 {
     hr_shape out = {0};
@@ -27,14 +29,6 @@ hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_err
     return HR_STATUS_OK;
 }
 
-static void draw_block(const hr_rng *rng, size_t block, uint32_t bits[4])
-{
-    const uint32_t *from = rng->counter;
-    const uint32_t counter[4] = {from[0] + (uint32_t)block, from[1], from[2], from[3]};
-
-    hr_philox(rng->key, counter, bits);
-}
-
 static void draw_sample(const hr_op_call *c, const hr_rng *rng, size_t count, size_t per,
                         hr_draw_fn make, uint8_t *to)
 {
@@ -44,7 +38,7 @@ static void draw_sample(const hr_op_call *c, const hr_rng *rng, size_t count, si
     for (size_t k = 0; k < count; k += step) {
         size_t n = HR_MIN(count - k, step);
         for (size_t d = 0; d < n * per; d += 4)
-            draw_block(rng, (k * per + d) / 4, bits + d);
+            rng_block(rng, (k * per + d) / 4, bits + d);
         make(c, bits, n, to + k * size);
     }
 }
@@ -59,7 +53,7 @@ static void draw_scalars(const hr_op_call *c, size_t per, hr_draw_fn make, uint8
     for (size_t i = 0; i < count; i += step) {
         size_t n = HR_MIN(count - i, step);
         for (size_t k = 0; k < n; k++) /* the next overwrites what is not used */
-            draw_block(&c->rngs[i + k], 0, bits + k * per);
+            rng_block(&c->rngs[i + k], 0, bits + k * per);
         make(c, bits, n, to + i * size);
     }
 }

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* random.uniform: numbers from a range or from a list. Element k is draw k, or draws 2k and 2k + 1
  * from a list. */
+#include "ops/random/distribution.h"
 #include "ops/random/draw.h"
 #include "ops/wrap.h"
 
@@ -39,51 +40,51 @@ static hr_status uniform_infer(hr_op_call *c, hr_error *error)
 {
     const uniform_args *a = c->args;
     int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
+    hr_uniform *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
     if (a->values.v && a->values.n < 1)
         return hr_fail(error, HR_STATUS_ERROR, "`values` is empty: there is nothing to draw");
     if (!a->values.v && !(a->range.v[0] < a->range.v[a->range.n - 1]))
         return hr_fail(error, HR_STATUS_ERROR,
                        "`range` is [%g, %g): its end must be greater than its start",
                        (double)a->range.v[0], (double)a->range.v[a->range.n - 1]);
+    m->values = a->values;
+    m->low = a->range.v[0];
+    m->high = a->range.v[a->range.n - 1];
+    /* DALI brings the ends of the range to the output's type: [-1, 1] as UINT8 is 255 .. 1. */
+    m->wide_low = (double)hr__value_wrap(m->low, (hr_dtype)dtype);
+    m->wide_high = (double)hr__value_wrap(m->high, (hr_dtype)dtype);
+    c->memo = m;
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
 }
 
-/* In single precision: [0, 1) in 24 bits, scaled. */
 static void draw_floats(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    const hr_floats range = ((const uniform_args *)c->args)->range;
-    const float low = range.v[0], high = range.v[range.n - 1];
+    const hr_uniform m = *(const hr_uniform *)c->memo;
     float *v = to;
 
-    for (size_t i = 0; i < n; i++) {
-        float x = low + (float)(bits[i] >> 8) * 0x1p-24f * (high - low);
-        v[i] = x < high ? x : low; /* rounding may reach the end, which is not included */
-    }
+    for (size_t i = 0; i < n; i++)
+        v[i] = uniform_float(&m, bits[i]);
 }
 
-/* In double precision, for other types. DALI brings the ends of the range to the output's type
- * first: [-1, 1] as UINT8 is 255 .. 1. */
 static void draw_others(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    const hr_floats range = ((const uniform_args *)c->args)->range;
-    const hr_dtype type = c->out[0].dtype;
-    const double low = (double)hr__value_wrap(range.v[0], type);
-    const double high = (double)hr__value_wrap(range.v[range.n - 1], type);
+    const hr_uniform m = *(const hr_uniform *)c->memo;
     double v[HR_DRAW_RUN];
 
     for (size_t i = 0; i < n; i++)
-        v[i] = low + bits[i] * 0x1p-32 * (high - low);
-    hr_convert(to, type, v, HR_DTYPE_FLOAT64, n);
+        v[i] = uniform_double(&m, bits[i]);
+    hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT64, n);
 }
 
 static void draw_values(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    const hr_floats values = ((const uniform_args *)c->args)->values;
     float v[HR_DRAW_RUN];
 
     for (size_t i = 0; i < n; i++)
-        v[i] = values.v[hr_rng_scale((uint64_t)bits[2 * i] << 32 | bits[2 * i + 1], values.n)];
+        v[i] = uniform_value(c->memo, &bits[2 * i]);
     hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT, n);
 }
 
@@ -91,7 +92,7 @@ static hr_status uniform_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++) {
-        if (((const uniform_args *)calls[i].args)->values.v)
+        if (((const hr_uniform *)calls[i].memo)->values.v)
             hr__draw(&calls[i], 2, draw_values);
         else
             hr__draw(&calls[i], 1,

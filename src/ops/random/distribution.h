@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Numbers from draws of 32 bits, on the CPU and on the GPU; and what infer leaves in the memo for
+ * both. */
+#ifndef HR_OPS_RANDOM_DISTRIBUTION_H
+#define HR_OPS_RANDOM_DISTRIBUTION_H
+
+#include "core/rng_inline.h"
+
+/* ---- random.coin_flip: a draw an element ---- */
+
+typedef struct hr_coin_flip {
+    double below; /* 2^32 times the probability */
+} hr_coin_flip;
+
+HR_SHARED bool coin_flip_of(const hr_coin_flip *m, uint32_t bits)
+{
+    return (double)bits < m->below;
+}
+
+/* ---- random.uniform: a draw an element, or two from a list ---- */
+
+typedef struct hr_uniform {
+    hr_floats values; /* the list, or none */
+    float low, high;
+    double wide_low, wide_high; /* for other types than FLOAT */
+} hr_uniform;
+
+/* In single precision: [0, 1) in 24 bits, scaled. */
+HR_SHARED float uniform_float(const hr_uniform *m, uint32_t bits)
+{
+    float x = m->low + (float)(bits >> 8) * 0x1p-24f * (m->high - m->low);
+
+    return x < m->high ? x : m->low; /* rounding may reach the end, which is not included */
+}
+
+HR_SHARED double uniform_double(const hr_uniform *m, uint32_t bits)
+{
+    return m->wide_low + bits * 0x1p-32 * (m->wide_high - m->wide_low);
+}
+
+HR_SHARED float uniform_value(const hr_uniform *m, const uint32_t *bits)
+{
+    return m->values.v[rng_scale((uint64_t)bits[0] << 32 | bits[1], m->values.n)];
+}
+
+#endif
