@@ -118,9 +118,7 @@ class Instance:
         self.preserve = preserve
         self.origin = user_line()
         self.source: Any = None  # what feeds an external_source
-        # not kept: a dropped pipeline must end at once, not when the garbage collector comes
-        pipeline = current_pipeline()
-        graph = pipeline._graph if pipeline is not None else Graph()
+        graph = _current_graph()
         self.guard = None if is_source(op) else graph.branch
         self.outputs = graph.outputs_of(self)
 
@@ -130,10 +128,21 @@ class Instance:
 
     def nodes(self) -> list[DataNode]:
         """One DataNode an output."""
-        device = "cpu" if self.device == "cpu" else "gpu"
+        return _current_graph().nodes_of(self)
+
+    def names(self) -> list[str]:
+        """The names of the outputs' nodes."""
         if self.outputs == 1:
-            return [DataNode(self.name, device, self, 0)]
-        return [DataNode(f"{self.name}[{i}]", device, self, i) for i in range(self.outputs)]
+            return [self.name]
+        return [f"{self.name}[{i}]" for i in range(self.outputs)]
+
+
+def _current_graph() -> Graph:
+    """The graph of the pipeline that is being defined, or one for a call outside. An instance does not keep it:
+    a dropped pipeline must end at once, not when the garbage collector comes."""
+    pipeline = current_pipeline()
+    graph: Graph = pipeline._graph if pipeline is not None else Graph()
+    return graph
 
 
 class Graph:
@@ -149,7 +158,13 @@ class Graph:
         number = self.numbers.get(instance)
         if number is not None:
             return number
-        number = self.core.add_node(
+        number = self.core.add_node(*self.description(instance))
+        self.numbers[instance] = number
+        return number
+
+    def description(self, instance: Instance) -> tuple[Any, ...]:
+        """What the engine is told of an instance; instances that it needs become nodes first."""
+        return (
             instance.op,
             instance.given_name,
             instance.device,
@@ -160,15 +175,23 @@ class Graph:
             instance.preserve,
             instance.guard and (self.edge(instance.guard[0]), instance.guard[1]),
         )
-        self.numbers[instance] = number
-        return number
 
     def edge(self, node: DataNode) -> tuple[int, int]:
         """Node number and output."""
         return self.add(node.source), node.index
 
     def outputs_of(self, instance: Instance) -> int:
+        """How many outputs the instance's node has."""
         return self.core.node_outputs(self.add(instance))
+
+    def nodes_of(self, instance: Instance) -> list[DataNode]:
+        """One DataNode an output of the instance, which was added here."""
+        device = "cpu" if instance.device == "cpu" else "gpu"
+        return [DataNode(name, device, instance, i) for i, name in enumerate(instance.names())]
+
+    def accept(self, value: Any, as_input: bool) -> Any:
+        """What a call is given, as this graph takes it: an input, or the value of an argument."""
+        return value
 
 
 # ---- calls ----
@@ -196,7 +219,9 @@ def choose_device(inputs: Iterable[Any]) -> str:
 def transfer(op: str, node: DataNode) -> DataNode:
     """The node on the other device; `op` is ``_to_gpu`` or ``_to_cpu``."""
     device = "gpu" if op == "_to_gpu" else "cpu"
-    return DataNode(node.name, device, Instance(op, [node], {}, {}, device=device), 0)
+    (moved,) = Instance(op, [node], {}, {}, device=device).nodes()
+    moved.name = node.name
+    return moved
 
 
 def _plain(value: Any) -> Any:
@@ -354,12 +379,14 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         RuntimeError: what the operator's table does not allow; inputs on another device than it needs.
     """
     check_device(kwargs.get("device"), label)
+    graph = _current_graph()
+    inputs = [graph.accept(value, True) for value in inputs]
+    kwargs = {key: graph.accept(value, False) for key, value in kwargs.items()}
     if not op.in_min <= len(inputs) <= op.in_max:
         raise ValueError(
             f"Operator {label} expects from {op.in_min} to {op.in_max} inputs, but received "
             f"{len(inputs)}."
         )
-    kwargs = dict(kwargs)
     device = kwargs.pop("device", None) or choose_device(inputs)
     sets, several = input_sets(inputs, label, device)
     name = kwargs.pop("name", None)

@@ -96,13 +96,42 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
 
 
 def experimental_pipeline_def(
-    fn: Callable[..., Any] | None = None, *, debug: bool = False, **kwargs: Any
+    fn: Callable[..., Any] | None = None,
+    *,
+    debug: bool = False,
+    enable_conditionals: bool = False,
+    **pipeline_kwargs: Any,
 ) -> Any:
-    """`pipeline_def` with debug mode, which is not part of this version.
+    """`pipeline_def` with debug mode: the function runs in every iteration, operators where they are called, and their
+    nodes hold data: ``node.get()`` is the batch, ``print(node)`` shows it, errors point at the user's line. The
+    same operators must be called in every iteration, with the same constant arguments.
+
+    Args:
+        debug: switches it on, also as an argument of the factory.
 
     Raises:
-        NotImplementedError: ``debug=True``.
+        NotImplementedError: debug mode together with conditionals.
     """
-    if debug:
-        raise NotImplementedError("Debug mode is not part of this version of Headrace.")
-    return pipeline_def(fn, **kwargs)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
+        plain = pipeline_def(function, enable_conditionals=enable_conditionals, **pipeline_kwargs)
+
+        @functools.wraps(function)
+        def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
+            if not kwargs.pop("debug", debug):
+                created: Pipeline = plain(*args, **kwargs)
+                return created
+            if kwargs.pop("enable_conditionals", enable_conditionals):
+                raise NotImplementedError(
+                    "Debug mode with conditionals is not part of this version."
+                )
+            from headrace._pipeline_debug import PipelineDebug
+
+            constructor, own = _split_kwargs(function, kwargs)
+            call = functools.partial(function, *args, **own)
+            return PipelineDebug(call, **{**pipeline_kwargs, **constructor})
+
+        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
+        return create_pipeline
+
+    return decorate(fn) if fn is not None else decorate

@@ -337,7 +337,7 @@ class PipelineRun(PipelineFacts):
                 "specified."
             )
         if layout is not None:
-            data = _with_layout(source, data, layout, cuda_stream)
+            data = with_layout(source, data, layout, cuda_stream)
         batches = source.prepare([data], self._max_batch_size, cuda_stream)
         with self._lock:
             source.queue.append(batches)
@@ -347,7 +347,7 @@ class PipelineRun(PipelineFacts):
 # ---- helpers ----
 
 
-def _with_layout(source: Any, data: Any, layout: str, stream: Any) -> Any:
+def with_layout(source: Any, data: Any, layout: str, stream: Any) -> Any:
     from headrace.external_source import make_batch
 
     copy = not source.no_copy

@@ -232,8 +232,6 @@ def test_pipeline_def_splits_arguments(capsys):
         headrace.pipeline.do_not_convert(bare)
     from headrace.pipeline import experimental
 
-    with pytest.raises(NotImplementedError):
-        experimental.pipeline_def(debug=True)
     assert experimental.pipeline_def(batch_size=1, num_threads=1)(lambda: 1)().run()
 
 

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Debug mode: the same results as without, data at hand, errors at the line, and what it forbids."""
+
+import gc
+import traceback
+import weakref
+
+import numpy as np
+import pytest
+from headrace import Pipeline, fn, math, types
+from headrace.pipeline import experimental
+from headrace.tensors import TensorListCPU
+from twice import dali, normal
+
+X = np.arange(3 * 4 * 5, dtype=np.uint8).reshape(3, 4, 5, 1)
+
+
+def made(function, debug=True, **kwargs):
+    arguments = {"batch_size": 3, "num_threads": 2, "device_id": None, "seed": 5, **kwargs}
+    return experimental.pipeline_def(function, **arguments)(debug=debug)
+
+
+def source():
+    return fn.external_source(source=lambda: X, layout="HWC")
+
+
+# ---- the same as without -------------------------------------------------------------------------
+
+
+def arithmetic():
+    x = source()
+    at = fn.cast(x[0, 0] % 4, dtype=types.INT32)
+    return x + 1, math.sqrt(x), x[1, ::2], x[at]
+
+
+def random_numbers():
+    x = source()
+    flipped = fn.flip(fn.copy(x), horizontal=fn.random.coin_flip())
+    return x * fn.random.uniform(range=[0.0, 1.0]), fn.random.coin_flip(shape=[4]), flipped
+
+
+def constants():
+    x = source()
+    return (
+        x + np.uint8([[1], [2], [3], [4], [5]]),
+        7,
+        types.Constant([1.5, 2.5], device="cpu") * 2,
+        np.ones(3),
+    )
+
+
+def input_sets():
+    x, y = fn.external_source(source=lambda: (X, X[:, 0]), num_outputs=2)
+    return (*fn.copy([x, y]), *fn.cast([y, x], dtype=types.FLOAT))
+
+
+@pytest.mark.parametrize("function", [arithmetic, random_numbers, constants, input_sets])
+def test_same_as_without(function):
+    plain, debug = made(function, debug=False), made(function)
+    for _ in range(3):
+        assert normal(tuple(debug.run())) == normal(tuple(plain.run()))
+
+
+def test_readers_and_decoders(photos_root):
+    def function():
+        files, labels = fn.readers.file(file_root=photos_root, name="R", pad_last_batch=True)
+        images = fn.decoders.image(files)
+        return fn.crop_mirror_normalize(fn.resize(images, size=[8, 8]), mirror=1), labels
+
+    plain, debug = made(function, debug=False), made(function)
+    assert debug.reader_meta() == plain.reader_meta() and debug.epoch_size("R") == 24
+    assert debug.num_outputs == 2
+    for _ in range(10):
+        assert normal(tuple(debug.run())) == normal(tuple(plain.run()))
+    with pytest.raises(RuntimeError, match="not found"):
+        debug.epoch_size("other")
+
+
+def test_iterator(photos_root):
+    torch_plugin = pytest.importorskip("headrace.plugin.pytorch")
+
+    def function():
+        files, labels = fn.readers.file(file_root=photos_root, name="R")
+        return fn.resize(fn.decoders.image(files), size=[8, 8]), labels
+
+    iterator = torch_plugin.DALIGenericIterator(made(function), ["x", "y"], reader_name="R")
+    batches = list(iterator)
+    assert len(batches) == 8 and batches[0][0]["x"].shape == (3, 8, 8, 3)
+
+
+# ---- data at hand --------------------------------------------------------------------------------
+
+
+def test_nodes_hold_data():
+    seen = []
+
+    def function():
+        x = source()
+        y = x + 1
+        seen.append((type(y.get()), y.shape(), np.array(y), str(y), y.get().layout()))
+        for sample in y.get():
+            assert np.array(sample).shape == (4, 5, 1)
+        return y
+
+    pipe = made(function)
+    assert not seen  # nothing runs before it is asked for
+    (out,) = pipe.run()
+    kind, shape, array, text, layout = seen[0]
+    assert kind is TensorListCPU and shape == [(4, 5, 1)] * 3 and layout == "HWC"
+    np.testing.assert_array_equal(array, X.astype(int) + 1)
+    assert text.startswith('DataNodeDebug(\n    name="__Arithmetic_') and "[60]]]" in text
+    np.testing.assert_array_equal(out.as_array(), array)
+
+
+def test_data_may_go_through_numpy():
+    def function():
+        x = source()
+        array = x.get().as_array().astype(np.float32) * 0.5
+        listed = [np.array(sample)[:1] for sample in x.get()]
+        flipped = fn.flip(x, horizontal=TensorListCPU(np.int32([0, 1, 1])))
+        return fn.copy(array), fn.copy(listed), fn.copy(TensorListCPU(X)), x.get(), flipped
+
+    pipe = made(function)
+    for _ in range(2):
+        half, first, copied, same, flipped = pipe.run()
+        expected = [X[0], X[1, :, ::-1], X[2, :, ::-1]]
+        np.testing.assert_array_equal(flipped.as_array(), np.stack(expected))
+        np.testing.assert_array_equal(half.as_array(), X * np.float32(0.5))
+        np.testing.assert_array_equal(first.as_array(), X[:, :1])
+        np.testing.assert_array_equal(copied.as_array(), X)
+        np.testing.assert_array_equal(same.as_array(), X)
+
+
+def test_python_decides_by_data():
+    def function():
+        x = source()
+        return x + (1 if x.get().as_array().max() > 10 else 100)
+
+    assert made(function).run()[0].as_array().min() == 1
+
+
+def test_nodes_from_outside():
+    outside = types.Constant([1, 2], device="cpu") + 1
+
+    def function():
+        return source() * 1, outside * 2, outside
+
+    pipe = made(function)
+    for _ in range(2):
+        _, twice, once = pipe.run()
+        assert (
+            twice.as_array().tolist() == [[4, 6]] * 3 and once.as_array().tolist() == [[2, 3]] * 3
+        )
+
+
+# ---- errors --------------------------------------------------------------------------------------
+
+
+def test_errors_are_at_the_line():
+    reached = []
+
+    def function():
+        x = fn.external_source(source=lambda: np.zeros((3, 7), np.uint8))
+        reached.append(1)
+        image = fn.decoders.image(x)  # this line
+        reached.append(2)
+        return image
+
+    pipe = made(function)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"decoders\.image.*test_debug\.py:\d+") as caught:
+            pipe.run()
+        lines = [frame.line for frame in traceback.extract_tb(caught.tb)]
+        assert "image = fn.decoders.image(x)  # this line" in lines
+    assert reached == [1, 1]
+
+
+def test_calls_must_stay_the_same():
+    def changing(*variants):
+        calls = iter(variants)
+
+        def function():
+            return next(calls)(source())
+
+        return made(function)
+
+    def run_twice(*variants):
+        pipe = changing(*variants)
+        pipe.run()
+        pipe.run()
+
+    one, two = (lambda x: fn.copy(x)), (lambda x: x + 1)
+    with pytest.raises(RuntimeError, match="order of operators"):
+        run_twice(one, two)
+    with pytest.raises(RuntimeError, match="order of operators"):
+        run_twice(lambda x: x, lambda x: fn.copy(x))
+    amounts = iter([1, 2])
+    change = lambda x: x + next(amounts)  # noqa: E731
+    with pytest.raises(RuntimeError, match="changed value from '1' to '2'"):
+        run_twice(change, change)
+    several = iter([1, 2])
+    many = lambda x: fn.resize(x, size=[next(several), 2])  # noqa: E731
+    with pytest.raises(RuntimeError, match="'size'.*changed value"):
+        run_twice(many, many)
+
+
+def test_batch_sizes():
+    sizes = iter([2, 3, 1])
+
+    def function():
+        x = fn.external_source(source=lambda: np.zeros((next(sizes), 2), np.float32))
+        return x, fn.random.uniform(), types.Constant([1], device="cpu")
+
+    pipe = made(function)
+    for size in (2, 3, 1):
+        assert [len(out) for out in pipe.run()] == [size] * 3
+
+    def disagreeing():
+        y = fn.random.uniform()
+        return fn.external_source(source=lambda: np.zeros((2, 2), np.float32)), y
+
+    with pytest.raises(RuntimeError, match="uniform across an iteration"):
+        made(disagreeing).run()
+
+
+def test_feeding_and_epochs():
+    def function():
+        return fn.external_source(name="X") * 2
+
+    pipe = made(function)
+    pipe.feed_input("X", X)
+    pipe.feed_input("X", X + 1)
+    assert pipe.run()[0].as_array()[0, 0, 1, 0] == 2
+    assert pipe.run()[0].as_array()[0, 0, 1, 0] == 4
+    with pytest.raises(IndexError):
+        pipe.run()
+    assert pipe.run(X=X + 2)[0].as_array()[0, 0, 1, 0] == 6
+    with pytest.raises(KeyError):
+        pipe.feed_input("Y", X)
+
+    def ending():
+        return fn.external_source(source=[X, X], cycle="raise")
+
+    pipe = made(ending)
+    for _ in range(2):
+        for _ in range(2):
+            pipe.run()
+        for _ in range(2):
+            with pytest.raises(StopIteration):
+                pipe.run()
+        pipe.reset()
+
+
+def test_outputs():
+    assert made(lambda: None).run() == ()
+    with pytest.raises(TypeError, match="nested"):
+        made(lambda: [source()]).run()
+    with pytest.raises(RuntimeError, match="output_ndim"):
+        made(source, output_ndim=4).run()
+    (out,) = made(source, output_ndim=3, output_dtype=types.UINT8, output_layout="HWC").run()
+    assert len(out) == 3
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p: p.__enter__(),
+        lambda p: p.schedule_run(),
+        lambda p: p.serialize(),
+        lambda p: p.stats(),
+        lambda p: p.describe(),
+        lambda p: made(source, enable_checkpointing=True).checkpoint(),
+    ],
+)
+def test_what_there_is_not(use):
+    with pytest.raises(RuntimeError, match="debug mode"):
+        use(made(source))
+
+
+def test_dropped_pipelines_end():
+    import threading
+
+    pipe = made(arithmetic)
+    pipe.run()
+    gone = weakref.ref(pipe)
+    del pipe
+    gc.collect()
+    assert gone() is None and threading.active_count() < 50
+    pipe = made(arithmetic)
+    pipe.run()
+    pipe.close()
+
+
+def test_same_kinds_of_pipelines_as_dali():
+    theirs = dali().pipeline.experimental.pipeline_def(
+        lambda: 1, batch_size=2, num_threads=1, device_id=None
+    )(debug=True)
+    ours = made(lambda: 1)
+    assert isinstance(ours, Pipeline) and isinstance(theirs, dali().Pipeline)
+    for pipe in (ours, theirs):
+        with pytest.raises(RuntimeError, match="pipeline_def"):
+            pipe.__enter__()
