@@ -47,6 +47,7 @@ typedef struct hr_int64s {
 typedef struct hr_floats {
     const float *v;
     int32_t n;
+    int32_t frames; /* PER_FRAME: v has the values of so many frames; 0: one value for all */
 } hr_floats;
 typedef struct hr_strings {
     const char *const *v;

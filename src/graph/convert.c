@@ -324,6 +324,12 @@ static hr_status length_check(const hr__conversion *c, int32_t n, hr_error *erro
                   arg->count_max);
 }
 
+static int32_t source_frames(const hr__conversion *c)
+{
+    bool frames = c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0;
+    return frames ? (int32_t)HR_MIN(c->tensor->shape.extent[0], INT32_MAX) : 0;
+}
+
 static hr_status list_convert(const hr__conversion *c, void *field, hr_error *error)
 {
     int32_t n = source_count(c);
@@ -344,7 +350,7 @@ static hr_status list_convert(const hr__conversion *c, void *field, hr_error *er
         *(hr_int64s *)field = (hr_int64s){v, n};
         break;
     case HR_ARG_TYPE_FLOATS:
-        *(hr_floats *)field = (hr_floats){v, n};
+        *(hr_floats *)field = (hr_floats){v, n, source_frames(c)};
         break;
     default:
         *(hr_strings *)field = (hr_strings){(const char *const *)v, n};

@@ -6,15 +6,6 @@
 
 #include <string.h>
 
-bool hr__arg_given(const hr_arg_def *defs, uint64_t given, const char *name)
-{
-    for (int32_t i = 0; defs[i].type != HR_ARG_TYPE_END; i++) {
-        if (strcmp(defs[i].name, name) == 0)
-            return i < 64 && ((given >> i) & 1) != 0;
-    }
-    return false;
-}
-
 hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error)
 {
     bool h = hr__arg_given(defs, given, "crop_h"), w = hr__arg_given(defs, given, "crop_w");

@@ -6,6 +6,7 @@
 #define HR_OPS_IMAGE_CROP_WINDOW_H
 
 #include "image/program.h"
+#include "ops/given.h"
 
 typedef struct hr_crop_args {
     hr_floats crop;
@@ -50,9 +51,6 @@ typedef struct hr_crop_args {
         .offset = offsetof(S, field.id), .size = sizeof(((S *)0)->field.id), .def = (deflt),       \
         .doc = (text)                                                                              \
     }
-
-/* Whether argument `name` is among the `given` ones. */
-bool hr__arg_given(const hr_arg_def *defs, uint64_t given, const char *name);
 
 /* The rules across these arguments; for an operator's `check`. */
 hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error);

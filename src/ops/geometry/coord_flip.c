@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* coord_flip: points mirrored about a centre. */
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#include <string.h>
+
+typedef struct coord_flip_args {
+    float center_x, center_y, center_z;
+    int32_t flip_x, flip_y, flip_z;
+    const char *layout;
+} coord_flip_args;
+
+#define CENTER(field)                                                                              \
+    HR_ARG(coord_flip_args, field, FLOAT, HR_ARG_PER_SAMPLE, "0.5",                                \
+           "Coordinate that stays where it is when the axis is mirrored.")
+#define FLIP(field, deflt)                                                                         \
+    HR_ARG(coord_flip_args, field, INT, HR_ARG_PER_SAMPLE, deflt,                                  \
+           "Whether this coordinate is mirrored: not where it is 0.")
+
+static const hr_arg_def coord_flip_arg_defs[] = {
+    CENTER(center_x),
+    CENTER(center_y),
+    CENTER(center_z),
+    FLIP(flip_x, "1"),
+    FLIP(flip_y, "0"),
+    FLIP(flip_z, "0"),
+    HR_ARG(coord_flip_args, layout, LAYOUT, 0, "\"\"",
+           "Which coordinate is which: letters of \"xyz\"; \"x\", \"xy\" or \"xyz\" if not given."),
+    HR_ARG_END};
+
+static hr_status coord_flip_infer(hr_op_call *c, hr_error *error)
+{
+    const coord_flip_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    char text[128];
+
+    if (in->dtype != HR_DTYPE_FLOAT || in->shape.ndim != 2 || in->shape.extent[1] > 3)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input is %s of shape %s: it must be FLOAT, points x (1, 2 or 3) "
+                       "coordinates",
+                       hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)));
+    for (int64_t i = 0; a->layout[0] && i < in->shape.extent[1]; i++)
+        if (!strchr(a->layout, "xyz"[i]))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`layout` is \"%s\": with %d coordinates it must have the letter '%c'",
+                           a->layout, (int)in->shape.extent[1], "xyz"[i]);
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, in->shape, in->layout.name);
+    return HR_STATUS_OK;
+}
+
+static void flip_one(hr_op_call *c)
+{
+    const coord_flip_args *a = c->args;
+    const float centers[] = {a->center_x, a->center_y, a->center_z};
+    const int32_t flips[] = {a->flip_x, a->flip_y, a->flip_z};
+    const size_t n = (size_t)c->in[0].shape.extent[0], ndim = (size_t)c->in[0].shape.extent[1];
+    static const char axes[] = "xyz";
+    const char *letters = a->layout[0] ? a->layout : axes;
+
+    for (size_t k = 0; k < ndim; k++) {
+        const float *x = (float *)c->in[0].data + k;
+        float *y = (float *)c->out[0].data + k;
+        const char *letter = letters[k] ? strchr(axes, letters[k]) : NULL;
+        const bool flipped = letter && flips[letter - axes];
+        const float twice = letter ? 2.0f * centers[letter - axes] : 0.0f;
+        for (size_t i = 0; i < n; i++)
+            y[i * ndim] = flipped ? twice - x[i * ndim] : x[i * ndim];
+    }
+}
+
+static hr_status coord_flip_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        flip_one(&calls[i]);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_coord_flip = {
+    HR_OP_ABI,
+    .name = "coord_flip",
+    .doc = "Mirrors points: a coordinate x becomes 2 * center - x. Points are the rows of the "
+           "input.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_CHEAP,
+    .args = coord_flip_arg_defs,
+    .args_size = sizeof(coord_flip_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = coord_flip_infer,
+    .run_cpu = coord_flip_run,
+};

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* coord_transform: points times a matrix, plus a vector. */
+#include "ops/geometry/frames.h"
+#include "ops/given.h"
+
+#include <string.h>
+
+enum { MAX = 6, RUN = 240 }; /* coordinates of a point; numbers that are converted at once */
+
+typedef struct coord_transform_args {
+    hr_floats M, MT, T;
+    int32_t dtype;
+} coord_transform_args;
+
+#define LIST(field, text)                                                                          \
+    HR_ARG(coord_transform_args, field, FLOATS,                                                    \
+           HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | HR_ARG_OPTIONAL, NULL, text)
+
+static const hr_arg_def coord_transform_arg_defs[] = {
+    LIST(M, "The matrix, row by row, as many columns as a point has coordinates; or one number, "
+            "which multiplies all coordinates. The identity if not given."),
+    LIST(MT, "Matrix and vector side by side, row by row. Not together with `M` and `T`."),
+    LIST(T, "The vector that is added, or one number for all coordinates. Nothing is added if not "
+            "given."),
+    HR_ARG(coord_transform_args, dtype, DTYPE, 0, "FLOAT",
+           "Type of the output: FLOAT or that of the input, to which results are rounded."),
+    HR_ARG_END};
+
+static hr_status coord_transform_check(const void *args, uint64_t given, hr_error *error)
+{
+    const hr_arg_def *d = coord_transform_arg_defs;
+
+    (void)args;
+    if (hr__arg_given(d, given, "MT") &&
+        (hr__arg_given(d, given, "M") || hr__arg_given(d, given, "T")))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`MT` says what `M` and `T` say: give it or those, not both");
+    return HR_STATUS_OK;
+}
+
+/* y = m x + t, coordinates `in` to `out`. */
+typedef struct map {
+    int32_t in, out;
+    float m[MAX][MAX], t[MAX];
+} point_map;
+
+static hr_status fail_length(const char *name, int32_t n, int32_t cols, hr_error *error)
+{
+    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have 1 to %d rows of %d",
+                   name, (int)n, MAX, (int)cols);
+}
+
+static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t frame, point_map *map,
+                          hr_error *error)
+{
+    const hr_floats M = hr__frames_part(a->M, frame), T = hr__frames_part(a->T, frame);
+    const hr_floats MT = hr__frames_part(a->MT, frame);
+    const hr_floats both = MT.v ? MT : M;
+    const int32_t cols = MT.v ? in + 1 : in;
+    const bool whole = MT.v || (M.v && M.n != 1);
+
+    memset(map, 0, sizeof(*map));
+    map->in = map->out = in;
+    if (whole && (in < 1 || both.n % cols || both.n < cols || both.n / cols > MAX))
+        return fail_length(MT.v ? "MT" : "M", both.n, cols, error);
+    if (whole)
+        map->out = both.n / cols;
+    for (int32_t r = 0; r < map->out; r++) {
+        for (int32_t k = 0; k < in; k++)
+            map->m[r][k] = whole ? both.v[r * cols + k] : r != k ? 0.0f : M.n == 1 ? M.v[0] : 1.0f;
+        map->t[r] = MT.v ? both.v[r * cols + in] : 0.0f;
+    }
+    if (T.v && T.n != 1 && T.n != map->out)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`T` has %d elements: it must have %d, or one for all", (int)T.n,
+                       (int)map->out);
+    for (int32_t r = 0; T.v && r < map->out; r++)
+        map->t[r] = hr__frames_element(T, r);
+    return HR_STATUS_OK;
+}
+
+static hr_status check_input(const hr_tensor *in, int32_t dtype, hr_error *error)
+{
+    switch (in->dtype) {
+    case HR_DTYPE_UINT8:
+    case HR_DTYPE_UINT16:
+    case HR_DTYPE_INT16:
+    case HR_DTYPE_INT32:
+    case HR_DTYPE_FLOAT:
+        break;
+    default:
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input is %s: it must be UINT8, UINT16, INT16, INT32 or FLOAT",
+                       hr_dtype_name(in->dtype));
+    }
+    if (dtype != HR_DTYPE_FLOAT && dtype != (int32_t)in->dtype)
+        return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s: it must be FLOAT or the input's, %s",
+                       hr_dtype_name((hr_dtype)dtype), hr_dtype_name(in->dtype));
+    if (in->shape.ndim < 2 || in->shape.extent[in->shape.ndim - 1] > MAX)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input has %d dimensions: it must have 2 or more, the last one of at "
+                       "most %d coordinates",
+                       (int)in->shape.ndim, MAX);
+    return HR_STATUS_OK;
+}
+
+/* Frames; those of the arguments become a new first dimension where the input has no frames. */
+static hr_status frames_find(const hr_op_call *c, int64_t *frames, hr_error *error)
+{
+    const coord_transform_args *a = c->args;
+    const hr_floats lists[] = {a->M, a->MT, a->T};
+
+    *frames = HR_FRAMES_NONE;
+    if (hr_layout_find(&c->in[0].layout, 'F') == 0)
+        HR_TRY(hr__frames_join(frames, c->in[0].shape.extent[0], true, "the input", error));
+    for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
+        if (lists[i].frames)
+            HR_TRY(hr__frames_join(frames, lists[i].frames, false, coord_transform_arg_defs[i].name,
+                                   error));
+    return HR_STATUS_OK;
+}
+
+static hr_status coord_transform_infer(hr_op_call *c, hr_error *error)
+{
+    const coord_transform_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    char layout[HR_MAX_NDIM + 2] = "F";
+    hr_shape shape = in->shape;
+    int64_t frames;
+    point_map m;
+
+    HR_TRY(check_input(in, a->dtype, error));
+    HR_TRY(frames_find(c, &frames, error));
+    HR_TRY(map_make(a, (int32_t)shape.extent[shape.ndim - 1], 0, &m, error));
+    shape.extent[shape.ndim - 1] = m.out;
+    memcpy(layout + 1, in->layout.name, sizeof(in->layout.name));
+    const bool added = frames != HR_FRAMES_NONE && in->layout.name[0] != 'F';
+    if (added && shape.ndim == HR_MAX_NDIM)
+        return hr_fail(error, HR_STATUS_ERROR, "frames of an input with %d dimensions: too many",
+                       (int)shape.ndim);
+    if (added) {
+        memmove(shape.extent + 1, shape.extent, (size_t)shape.ndim * sizeof(*shape.extent));
+        shape.extent[0] = frames;
+        shape.ndim++;
+    }
+    hr_tensor_describe(&c->out[0], (hr_dtype)a->dtype, shape,
+                       added && layout[1] ? layout : layout + 1);
+    return HR_STATUS_OK;
+}
+
+/* With `in` and `out` known to the compiler where that matters. */
+static inline void map_points(const point_map *map, const float *x, float *y, size_t n, int32_t in,
+                              int32_t out)
+{
+    for (size_t i = 0; i < n; i++, x += in, y += out)
+        for (int32_t r = 0; r < out; r++) {
+            float sum = map->m[r][0] * x[0];
+            for (int32_t k = 1; k < in; k++)
+                sum += map->m[r][k] * x[k];
+            y[r] = sum + map->t[r];
+        }
+}
+
+static void map_any(const point_map *map, const float *x, float *y, size_t n)
+{
+    if (map->in == 2 && map->out == 2)
+        map_points(map, x, y, n, 2, 2);
+    else if (map->in == 3 && map->out == 3)
+        map_points(map, x, y, n, 3, 3);
+    else
+        map_points(map, x, y, n, map->in, map->out);
+}
+
+static void map_run(const point_map *map, const uint8_t *x, hr_dtype from, uint8_t *y, hr_dtype to,
+                    size_t n)
+{
+    const size_t in = (size_t)map->in, out = (size_t)map->out, run = RUN / MAX;
+
+    if (from == HR_DTYPE_FLOAT) {
+        map_any(map, (const float *)x, (float *)y, n);
+        return;
+    }
+    for (size_t i = 0; i < n; i += run) {
+        float points[RUN], mapped[RUN];
+        size_t count = HR_MIN(run, n - i);
+        hr_convert(points, HR_DTYPE_FLOAT, x + i * in * hr_dtype_size(from), from, count * in);
+        map_any(map, points, mapped, count);
+        hr_convert(y + i * out * hr_dtype_size(to), to, mapped, HR_DTYPE_FLOAT, count * out);
+    }
+}
+
+static hr_status transform_one(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0], *out = &c->out[0];
+    const int32_t coordinates = (int32_t)in->shape.extent[in->shape.ndim - 1];
+    size_t volume = 0, bytes = 0;
+    int64_t frames;
+    point_map m;
+
+    HR_TRY(frames_find(c, &frames, error));
+    const int64_t times = frames == HR_FRAMES_NONE ? 1 : frames;
+    const bool own = out->shape.ndim == in->shape.ndim && frames != HR_FRAMES_NONE;
+    hr_shape_volume(&in->shape, &volume);
+    hr_tensor_bytes(in, &bytes);
+    if (volume == 0 || times == 0)
+        return HR_STATUS_OK;
+    const size_t points = volume / (size_t)coordinates / (size_t)(own ? times : 1);
+    for (int64_t f = 0; f < times; f++) {
+        HR_TRY(map_make(c->args, coordinates, f, &m, error));
+        const size_t to = (size_t)f * points * (size_t)m.out * hr_dtype_size(out->dtype);
+        const size_t from = own ? (size_t)f * (bytes / (size_t)times) : 0;
+        map_run(&m, (const uint8_t *)in->data + from, in->dtype, (uint8_t *)out->data + to,
+                out->dtype, points);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status coord_transform_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(transform_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_coord_transform = {
+    HR_OP_ABI,
+    .name = "coord_transform",
+    .doc = "Maps points by a matrix and a vector: M * p + T. Points are along the last dimension "
+           "of the input; the output has as many coordinates as the matrix has rows.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .args = coord_transform_arg_defs,
+    .args_size = sizeof(coord_transform_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = coord_transform_check,
+    .infer = coord_transform_infer,
+    .run_cpu = coord_transform_run,
+};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Matrices of transforms: shapes, frames, chaining. */
+#include "ops/geometry/transform.h"
+
+#include <string.h>
+
+typedef struct named_list {
+    const char *name;
+    size_t offset;
+} named_list;
+
+#define LIST(field)                                                                                \
+    {                                                                                              \
+#field, offsetof(hr_transform_args, field)                                                 \
+    }
+static const named_list lists[] = {LIST(angle),    LIST(angles),   LIST(axis),  LIST(center),
+                                   LIST(offset),   LIST(scale),    LIST(shear), LIST(from_start),
+                                   LIST(from_end), LIST(to_start), LIST(to_end)};
+
+static hr_floats *list_of(const hr_transform_args *a, size_t i)
+{
+    return (hr_floats *)((char *)a + lists[i].offset);
+}
+
+hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frames, hr_error *error)
+{
+    const bool sequence = hr_layout_find(&in->layout, 'F') == 0;
+    const int64_t *extent = in->shape.extent + sequence;
+    char text[128];
+
+    if (in->dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "the transform is %s: it must be FLOAT",
+                       hr_dtype_name(in->dtype));
+    if (in->shape.ndim != 2 + sequence || extent[0] < 1 || extent[0] > HR_TRANSFORM_MAX ||
+        extent[1] != extent[0] + 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the shape %s is not that of a transform: D x (D + 1), or frames of such",
+                       hr_shape_text(&in->shape, text, sizeof(text)));
+    *ndim = (int32_t)extent[0];
+    return sequence ? hr__frames_join(frames, in->shape.extent[0], true, "the input", error)
+                    : HR_STATUS_OK;
+}
+
+void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames)
+{
+    const int64_t extent[] = {frames, ndim, ndim + 1};
+    const bool sequence = frames != HR_FRAMES_NONE;
+
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT,
+                       hr_shape_make(sequence ? 3 : 2, sequence ? extent : extent + 1),
+                       sequence ? "F**" : "**");
+}
+
+hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_error *error)
+{
+    const hr_transform_args *a = c->args;
+    int64_t frames = HR_FRAMES_NONE;
+    int32_t of_input = 0;
+
+    if (c->n_in > 0) {
+        HR_TRY(hr__transform_input(&c->in[0], &of_input, &frames, error));
+        if (!any && ndim != of_input)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the input is a transform of %d dimensions, the arguments say %d",
+                           (int)of_input, (int)ndim);
+        ndim = of_input;
+    }
+    if (ndim < 1 || ndim > HR_TRANSFORM_MAX)
+        return hr_fail(error, HR_STATUS_ERROR, "a transform of %d dimensions: allowed are 1 .. %d",
+                       (int)ndim, HR_TRANSFORM_MAX);
+    for (size_t i = 0; i < HR_COUNT_OF(lists); i++) {
+        const hr_floats *list = list_of(a, i);
+        if (list->frames)
+            HR_TRY(hr__frames_join(&frames, list->frames, false, lists[i].name, error));
+    }
+    hr__transform_describe(c, ndim, frames);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error)
+{
+    if (list.n == 1 || list.n == n)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d, or one for all",
+                   name, (int)list.n, (int)n);
+}
+
+hr_status hr__transform_center(hr_matrix *matrix, hr_floats center, hr_error *error)
+{
+    const int32_t n = matrix->ndim;
+
+    if (!center.v)
+        return HR_STATUS_OK;
+    HR_TRY(hr__transform_length(center, "center", n, error));
+    for (int32_t r = 0; r < n; r++) {
+        float *row = matrix->m + r * (n + 1), moved = 0.0f;
+        for (int32_t k = 0; k < n; k++)
+            moved += row[k] * hr__frames_element(center, k);
+        row[n] = hr__frames_element(center, r) - moved;
+    }
+    return HR_STATUS_OK;
+}
+
+void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndim)
+{
+    float product[HR_TRANSFORM_MAX * (HR_TRANSFORM_MAX + 1)];
+    const int32_t cols = ndim + 1;
+
+    for (int32_t r = 0; r < ndim; r++)
+        for (int32_t k = 0; k < cols; k++) {
+            float sum = 0.0f;
+            for (int32_t i = 0; i < ndim; i++)
+                sum += a[r * cols + i] * b[i * cols + k];
+            product[r * cols + k] = k == ndim ? sum + a[r * cols + ndim] : sum;
+        }
+    memcpy(out, product, (size_t)(ndim * cols) * sizeof(*out));
+}
+
+static void identity(hr_matrix *matrix, int32_t ndim)
+{
+    matrix->ndim = ndim;
+    memset(matrix->m, 0, sizeof(matrix->m));
+    for (int32_t i = 0; i < ndim; i++)
+        matrix->m[i * (ndim + 2)] = 1.0f;
+}
+
+static hr_status run_one(hr_op_call *c, hr_transform_fn make, hr_error *error)
+{
+    const hr_transform_args *a = c->args;
+    const hr_shape *shape = &c->out[0].shape;
+    const bool sequence = shape->ndim == 3;
+    const int32_t ndim = (int32_t)shape->extent[sequence], size = ndim * (ndim + 1);
+    const bool inputs = c->n_in > 0 && c->in[0].shape.ndim == 3;
+    float *out = c->out[0].data;
+
+    for (int64_t f = 0; f < (sequence ? shape->extent[0] : 1); f++, out += size) {
+        hr_transform_args of_frame = *a;
+        hr_matrix matrix;
+        for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
+            *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), f);
+        identity(&matrix, ndim);
+        HR_TRY(make(&of_frame, &matrix, error));
+        const float *in = c->n_in > 0 ? (float *)c->in[0].data + (inputs ? f * size : 0) : NULL;
+        if (!in)
+            memcpy(out, matrix.m, (size_t)size * sizeof(*out));
+        else if (a->reverse_order)
+            hr__transform_chain(out, in, matrix.m, ndim);
+        else
+            hr__transform_chain(out, matrix.m, in, ndim);
+    }
+    return HR_STATUS_OK;
+}
+
+hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_transform_fn make, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(run_one(&calls[i], make, error));
+    return HR_STATUS_OK;
+}

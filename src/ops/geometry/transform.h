@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Affine transforms as matrices of D rows and D + 1 columns: what the operators transforms.* share.
+ */
+#ifndef HR_OPS_GEOMETRY_TRANSFORM_H
+#define HR_OPS_GEOMETRY_TRANSFORM_H
+
+#include "ops/geometry/frames.h"
+
+#define HR_TRANSFORM_MAX 16 /* dimensions */
+
+/* Of all of them; an operator describes those that it has, the others are absent. */
+typedef struct hr_transform_args {
+    int32_t reverse_order, ndim, absolute;
+    hr_floats angle, angles, axis, center, offset, scale, shear;
+    hr_floats from_start, from_end, to_start, to_end;
+} hr_transform_args;
+
+#define HR_TRANSFORM_LIST_ARG(field, flags, deflt, text)                                           \
+    HR_ARG(hr_transform_args, field, FLOATS,                                                       \
+           HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | (flags), deflt, text)
+#define HR_TRANSFORM_CENTER_ARG                                                                    \
+    HR_TRANSFORM_LIST_ARG(center, HR_ARG_OPTIONAL, NULL,                                           \
+                          "The point that stays where it is, an element a dimension or one for "   \
+                          "all; the origin if not given.")
+#define HR_TRANSFORM_ORDER_ARG                                                                     \
+    HR_ARG(hr_transform_args, reverse_order, BOOL, 0, "False",                                     \
+           "Whether this transform is applied before that of the input, not after it.")
+
+/* A matrix, rows of `ndim` + 1 numbers. */
+typedef struct hr_matrix {
+    int32_t ndim;
+    float m[HR_TRANSFORM_MAX * (HR_TRANSFORM_MAX + 1)];
+} hr_matrix;
+
+/* How an operator makes its matrix: `ndim` is set and `m` the identity when it is called; all lists
+ * are those of one frame. */
+typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_matrix *matrix,
+                                     hr_error *error);
+
+/* The transform has `ndim` dimensions: as many as its input, if it has one, or if `any`. */
+hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_error *error);
+hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_transform_fn make, hr_error *error);
+/* Refuses a list that has neither `n` elements nor one. */
+hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error);
+/* Moves a linear transform so that `center` (which may be absent) stays where it is. */
+hr_status hr__transform_center(hr_matrix *matrix, hr_floats center, hr_error *error);
+/* Dimensions of an input that is a matrix, or matrices; fails where it is none. */
+hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frames, hr_error *error);
+/* out = a after b, of `ndim` dimensions; out may be a or b. */
+void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndim);
+void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* transforms.combine: transforms one behind the other. */
+#include "ops/geometry/transform.h"
+
+#include <string.h>
+
+static const hr_arg_def combine_arg_defs[] = {
+    HR_ARG(hr_transform_args, reverse_order, BOOL, 0, "False",
+           "Whether the last input is applied first, not the first one."),
+    HR_ARG_END};
+
+static hr_status combine_infer(hr_op_call *c, hr_error *error)
+{
+    int64_t frames = HR_FRAMES_NONE;
+    int32_t ndim = 0, first = 0;
+
+    for (int32_t i = 0; i < c->n_in; i++) {
+        HR_TRY(hr__transform_input(&c->in[i], &ndim, &frames, error));
+        first = i == 0 ? ndim : first;
+        if (ndim != first)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "input %d is a transform of %d dimensions, the first one of %d", (int)i,
+                           (int)ndim, (int)first);
+    }
+    hr__transform_describe(c, ndim, frames);
+    return HR_STATUS_OK;
+}
+
+static void combine_one(hr_op_call *c)
+{
+    const hr_shape *shape = &c->out[0].shape;
+    const bool sequence = shape->ndim == 3, reverse = ((hr_transform_args *)c->args)->reverse_order;
+    const int32_t ndim = (int32_t)shape->extent[sequence], size = ndim * (ndim + 1);
+    float *out = c->out[0].data;
+
+    for (int64_t f = 0; f < (sequence ? shape->extent[0] : 1); f++, out += size) {
+        for (int32_t i = 0; i < c->n_in; i++) {
+            const hr_tensor *in = &c->in[i];
+            const float *m = (float *)in->data + (in->shape.ndim == 3 ? f * size : 0);
+            if (i == 0)
+                memcpy(out, m, (size_t)size * sizeof(*out));
+            else
+                hr__transform_chain(out, reverse ? out : m, reverse ? m : out, ndim);
+        }
+    }
+}
+
+static hr_status combine_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        combine_one(&calls[i]);
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_transforms_combine = {
+    HR_OP_ABI,
+    .name = "transforms.combine",
+    .doc = "The matrix of transforms that are applied one after the other, the first input first.",
+    .devices = "cpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .args = combine_arg_defs,
+    .args_size = sizeof(hr_transform_args),
+    .in = {{.name = "matrix"}},
+    .in_min = 2,
+    .in_max = 99,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = combine_infer,
+    .run_cpu = combine_run,
+};

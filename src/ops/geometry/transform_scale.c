@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* transforms.scale: stretches. */
+#include "ops/geometry/transform.h"
+
+static const hr_arg_def scale_arg_defs[] = {
+    HR_TRANSFORM_CENTER_ARG,
+    HR_ARG(hr_transform_args, ndim, INT, HR_ARG_OPTIONAL, NULL,
+           "Dimensions, where `scale` is one number and there is no input; 1 if not given."),
+    HR_TRANSFORM_LIST_ARG(scale, HR_ARG_REQUIRED, NULL,
+                          "The factors, an element a dimension, or one for all."),
+    HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
+
+static hr_status scale_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+{
+    HR_TRY(hr__transform_length(a->scale, "scale", matrix->ndim, error));
+    for (int32_t i = 0; i < matrix->ndim; i++)
+        matrix->m[i * (matrix->ndim + 2)] = hr__frames_element(a->scale, i);
+    return hr__transform_center(matrix, a->center, error);
+}
+
+static hr_status scale_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_transform_args *a = c->args;
+    const int32_t n = hr__frames_part(a->scale, 0).n;
+
+    if (n == 1)
+        return hr__transform_infer(c, a->ndim > 1 ? a->ndim : 1, true, error);
+    return hr__transform_infer(c, n, false, error);
+}
+
+static hr_status scale_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    return hr__transform_run(calls, n, scale_make, error);
+}
+
+const hr_op_def hr_op_transforms_scale = {
+    HR_OP_ABI,
+    .name = "transforms.scale",
+    .doc = "The matrix that scales coordinates about a point. Chained behind the transform that is "
+           "the input, if there is one.",
+    .devices = "cpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .args = scale_arg_defs,
+    .args_size = sizeof(hr_transform_args),
+    .in = {{.name = "matrix"}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = scale_infer,
+    .run_cpu = scale_run,
+};

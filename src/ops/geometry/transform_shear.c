@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* transforms.shear: slants. */
+#include "ops/geometry/transform.h"
+#include "ops/given.h"
+
+static const hr_arg_def shear_arg_defs[] = {
+    HR_TRANSFORM_LIST_ARG(
+        angles, HR_ARG_OPTIONAL, NULL,
+        "The factors as the angles in degrees, -90 .. 90, that they slant by. Not "
+        "together with `shear`."),
+    HR_TRANSFORM_CENTER_ARG,
+    HR_TRANSFORM_LIST_ARG(shear, HR_ARG_OPTIONAL, NULL,
+                          "The factors: in the plane (x of y, y of x), in space (x of y, x of z, y "
+                          "of x, y of z, z of "
+                          "x, z of y)."),
+    HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
+
+static hr_status shear_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+{
+    const int32_t n = matrix->ndim;
+    int32_t at = 0;
+
+    for (int32_t r = 0; r < n; r++)
+        for (int32_t k = 0; k < n; k++) {
+            if (r == k)
+                continue;
+            float v = a->shear.v ? a->shear.v[at] : a->angles.v[at];
+            if (a->angles.v && !(v >= -90.0f && v <= 90.0f))
+                return hr_fail(error, HR_STATUS_ERROR, "`angles` has %g: allowed are -90 .. 90",
+                               (double)v);
+            double radians = (double)(v * (float)(HR_PI / 180.0));
+            matrix->m[r * (n + 1) + k] =
+                a->shear.v ? v : (float)(hr_sin(radians) / hr_cos(radians));
+            at++;
+        }
+    return hr__transform_center(matrix, a->center, error);
+}
+
+static hr_status shear_check(const void *args, uint64_t given, hr_error *error)
+{
+    const bool shear = hr__arg_given(shear_arg_defs, given, "shear");
+
+    (void)args;
+    if (shear == hr__arg_given(shear_arg_defs, given, "angles"))
+        return hr_fail(error, HR_STATUS_ERROR, "exactly one of `shear` and `angles` must be given");
+    return HR_STATUS_OK;
+}
+
+static hr_status shear_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_transform_args *a = c->args;
+    const int32_t n = hr__frames_part(a->shear.v ? a->shear : a->angles, 0).n;
+
+    if (n != 2 && n != 6)
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "%d factors: there must be 2, of a shear in the plane, or 6, of one in space", (int)n);
+    return hr__transform_infer(c, n == 2 ? 2 : 3, false, error);
+}
+
+static hr_status shear_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    return hr__transform_run(calls, n, shear_make, error);
+}
+
+const hr_op_def hr_op_transforms_shear = {
+    HR_OP_ABI,
+    .name = "transforms.shear",
+    .doc = "The matrix that moves points along an axis by multiples of the other coordinates. "
+           "Chained behind the transform that is the input, if there is one.",
+    .devices = "cpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .args = shear_arg_defs,
+    .args_size = sizeof(hr_transform_args),
+    .in = {{.name = "matrix"}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = shear_check,
+    .infer = shear_infer,
+    .run_cpu = shear_run,
+};

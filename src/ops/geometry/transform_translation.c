@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* transforms.translation: moves points. */
+#include "ops/geometry/transform.h"
+
+static const hr_arg_def translation_arg_defs[] = {
+    HR_TRANSFORM_LIST_ARG(offset, HR_ARG_REQUIRED, NULL,
+                          "What is added to the coordinates, an element a dimension: x, y, ..."),
+    HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
+
+static hr_status translation_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
+{
+    const int32_t n = matrix->ndim;
+
+    (void)error;
+    for (int32_t i = 0; i < n; i++)
+        matrix->m[i * (n + 1) + n] = a->offset.v[i];
+    return HR_STATUS_OK;
+}
+
+static hr_status translation_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_transform_args *a = c->args;
+
+    return hr__transform_infer(c, hr__frames_part(a->offset, 0).n, false, error);
+}
+
+static hr_status translation_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    return hr__transform_run(calls, n, translation_make, error);
+}
+
+static const char *const translation_aliases[] = {"transform_translation",
+                                                  "ops:TransformTranslation", NULL};
+
+const hr_op_def hr_op_transforms_translation = {
+    HR_OP_ABI,
+    .name = "transforms.translation",
+    .doc = "The matrix of a translation. Chained behind the transform that is the input, if there "
+           "is one.",
+    .aliases = translation_aliases,
+    .devices = "cpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .args = translation_arg_defs,
+    .args_size = sizeof(hr_transform_args),
+    .in = {{.name = "matrix"}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = translation_infer,
+    .run_cpu = translation_run,
+};
