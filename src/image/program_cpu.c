@@ -149,6 +149,25 @@ static void scatter(const runner *r, char *dst, const char *row)
     }
 }
 
+/* n pixels of `size` bytes, which are known where this is expanded, last to first. */
+static inline void reverse(char *dst, const char *row, size_t n, size_t size)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(dst + i * size, row + (n - 1 - i) * size, size);
+}
+
+static void mirror_pixels(char *dst, const char *row, size_t n, size_t size)
+{
+    if (size == 12) /* three floats */
+        reverse(dst, row, n, 12);
+    else if (size == 6)
+        reverse(dst, row, n, 6);
+    else if (size == 4)
+        reverse(dst, row, n, 4);
+    else
+        reverse(dst, row, n, size);
+}
+
 /* The kernels that normalise and store in one go; false when none fits. */
 static bool store_normalized(const runner *r, char *dst, const void *row)
 {
@@ -183,7 +202,7 @@ static void store_row(const runner *r, char *dst, const char *row)
     else if (r->element == 1 && p->channels <= 4)
         r->kernels->mirror_u8((uint8_t *)dst, (const uint8_t *)row, n, p->channels);
     else
-        scatter(r, dst, row);
+        mirror_pixels(dst, row, n, (size_t)p->channels * r->element);
 }
 
 /* Row y of the existing part of the window, to the output position `dst`. */

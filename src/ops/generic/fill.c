@@ -24,6 +24,22 @@ hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *a, int32_t dtype, hr
     return HR_STATUS_OK;
 }
 
+/* One element over and over: a block of them that stays in cache is copied. */
+static void fill(uint8_t *to, const hr_shape *shape, size_t item, const void *element)
+{
+    enum { BLOCK = 4096 };
+    size_t count = 0, bytes, have = item;
+
+    if (!hr_shape_volume(shape, &count) || count == 0)
+        return;
+    bytes = count * item;
+    memcpy(to, element, item);
+    for (size_t more; have < bytes; have += more) {
+        more = HR_MIN(HR_MIN(have, BLOCK / item * item), bytes - have);
+        memcpy(to + have, to, more);
+    }
+}
+
 /* Row-major memory of `shape` from an element or more that lie as `from` says. */
 static void repeat(void *to, const hr_shape *shape, size_t item, const void *from,
                    const int64_t *stride)
@@ -38,14 +54,13 @@ static void repeat(void *to, const hr_shape *shape, size_t item, const void *fro
 void hr__fill_number(const hr_op_call *c, double value)
 {
     const hr_tensor *out = &c->out[0];
-    const int64_t none[HR_MAX_NDIM] = {0};
     uint8_t element[8];
     size_t bytes;
 
     hr_convert(element, out->dtype, &value, HR_DTYPE_FLOAT64, 1);
     for (int32_t k = 0; hr_tensor_bytes(out, &bytes) && k < c->count; k++)
-        repeat((char *)out->data + (size_t)k * bytes, &out->shape, hr_dtype_size(out->dtype),
-               element, none);
+        fill((uint8_t *)out->data + (size_t)k * bytes, &out->shape, hr_dtype_size(out->dtype),
+             element);
 }
 
 hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error)
@@ -79,6 +94,10 @@ hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error)
             return HR_STATUS_NO_MEMORY;
         hr_convert(converted, out->dtype, data, from->dtype, count);
         data = converted;
+    }
+    if (hr_shape_volume(&from->shape, &count) && count == 1) {
+        fill(out->data, &out->shape, item, data);
+        return HR_STATUS_OK;
     }
     hr__strides(&from->shape, item, own);
     for (int32_t d = 0; d < out->shape.ndim; d++) {

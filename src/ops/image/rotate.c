@@ -205,6 +205,35 @@ static void store(uint8_t *out, hr_dtype type, const float *line, size_t n)
         out[i] = warp_u8(line[i]);
 }
 
+/* Nearest pixels of pictures that keep their type need not become floats, where those are exact. */
+static bool picks(const hr_op_call *c, const hr_warp *w)
+{
+    hr_dtype type = c->in[0].dtype;
+
+    return w->nearest && w->rotation.axes == 2 && type == c->out[0].dtype && w->in[0] > 0 &&
+           w->in[1] > 0 && (hr_dtype_size(type) < 4 || type == HR_DTYPE_FLOAT);
+}
+
+static hr_status pick_one(hr_op_call *c, hr_error *error)
+{
+    const hr_rotate *m = c->memo;
+    const hr_warp *w = m->warps;
+    size_t item = hr_dtype_size(c->out[0].dtype), size = item * (size_t)w->channels;
+    const uint8_t *src = c->in[0].data;
+    uint8_t *out = c->out[0].data, *fill = hr_arena_alloc(c->arena, size, error);
+
+    if (!fill)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t k = 0; k < w->channels; k++)
+        hr_convert(fill + (size_t)k * item, c->out[0].dtype, &w->fill, HR_DTYPE_FLOAT, 1);
+    for (int64_t f = 0; f<m->frames; f++, w += m->count> 1) {
+        for (int64_t y = 0; y < w->out[1]; y++, out += (size_t)w->out[0] * size)
+            hr__warp_pick_row(w, src, y, fill, size, out);
+        src += (size_t)(w->in[0] * w->in[1]) * size;
+    }
+    return HR_STATUS_OK;
+}
+
 static hr_status rotate_one(hr_op_call *c, hr_error *error)
 {
     const hr_rotate *m = c->memo;
@@ -214,6 +243,8 @@ static hr_status rotate_one(hr_op_call *c, hr_error *error)
     size_t bytes, row_bytes = row * hr_dtype_size(c->out[0].dtype);
     uint8_t *out = c->out[0].data;
 
+    if (picks(c, w))
+        return pick_one(c, error);
     for (int32_t i = 0; i < axes; i++)
         frame_in *= (size_t)w->in[i];
     if (!hr_shape_volume(&c->in[0].shape, &count) || !hr_size_mul(count, sizeof(float), &bytes))

@@ -155,6 +155,38 @@ static inline void nearest_2d(const hr_warp *w, const float *src, int64_t y, flo
     }
 }
 
+/* `size` bytes a pixel, which are known where this is expanded, for the usual pictures. */
+static inline void pick_2d(const hr_warp *w, const uint8_t *src, int64_t y, const void *fill,
+                           uint8_t *dst, size_t size)
+{
+    const float fy = (float)y + 0.5f;
+    const int64_t width = w->in[0], height = w->in[1];
+
+    for (int64_t x = 0; x < w->out[0]; x++, dst += size) {
+        const float fx = (float)x + 0.5f;
+        const int64_t left = warp_floor(warp_at_2d(w, 0, fx, fy));
+        const int64_t top = warp_floor(warp_at_2d(w, 1, fx, fy));
+        if (w->has_fill && (left < 0 || top < 0 || left >= width || top >= height))
+            memcpy(dst, fill, size);
+        else
+            memcpy(dst, src + (size_t)(inside(top, height) * width + inside(left, width)) * size,
+                   size);
+    }
+}
+
+void hr__warp_pick_row(const hr_warp *w, const void *src, int64_t y, const void *fill, size_t size,
+                       void *dst)
+{
+    if (size == 1)
+        pick_2d(w, src, y, fill, dst, 1);
+    else if (size == 3)
+        pick_2d(w, src, y, fill, dst, 3);
+    else if (size == 12)
+        pick_2d(w, src, y, fill, dst, 12);
+    else
+        pick_2d(w, src, y, fill, dst, size);
+}
+
 void hr__warp_row(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst)
 {
     if (w->rotation.axes == 3) {

@@ -41,6 +41,9 @@ typedef struct hr_rotate {
 void hr__warp_center(hr_warp *w);
 /* Row (y, z) of the output. */
 void hr__warp_row(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst);
+/* Row y of a picture's output by the nearest pixels of `size` bytes, as they are; `fill` is one. */
+void hr__warp_pick_row(const hr_warp *w, const void *src, int64_t y, const void *fill, size_t size,
+                       void *dst);
 
 /* Coordinate i of the input at coordinates of the output. */
 HR_SHARED float warp_at_2d(const hr_warp *w, int32_t i, float x, float y)
