@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cases_shapes import PLAIN, ROWS, ints, matrices
-from harness import Case, Engine, Failure
+from harness import Case, Engine, Failure, pictures
 
 
 def run(engine: Engine, case: Case, **options: Any) -> list[np.ndarray]:
@@ -124,3 +124,29 @@ def test_only_padding_to_the_batch_looks_at_it(headrace: Engine) -> None:
         pipe = pipeline()
         pipe.build()
         assert ("over the batch" in pipe.describe()) == stage, args
+
+
+@pytest.mark.parametrize("policy", ["error", "pad", "trim_to_shape"])
+def test_slices_of_pictures_join_programs(policy: str, headrace: Engine) -> None:
+    images = pictures([(40, 50, 3), (33, 47, 3)])
+    low, high = (3, 19) if policy == "error" else (-4, 40)
+    window = {"start": [low, 2], "end": [high, 21], "axis_names": "WH"}
+
+    def define(engine: Engine) -> Any:
+        small = engine.fn.resize(engine.feed(images), size=[24, 30])
+        part = engine.fn.slice(small, **window, out_of_bounds_policy=policy, fill_values=[7, 8, 9])
+        return engine.fn.flip(part, horizontal=1)
+
+    fused = headrace.run(2, define)
+    plain = headrace.run(2, define, fuse=False)
+    assert isinstance(fused, list) and isinstance(plain, list)
+    for a, b in zip(fused[0].samples, plain[0].samples, strict=True):
+        assert a.shape == b.shape and a.tobytes() == b.tobytes()
+
+    @headrace.root.pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipeline() -> Any:
+        return define(headrace)
+
+    pipe = pipeline()
+    pipe.build()
+    assert "fused" in pipe.describe()

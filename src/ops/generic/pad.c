@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* pad: adds elements at the ends of axes, up to the largest sample of the batch or a given size. */
-#include "ops/generic/region.h"
 #include "ops/generic/view.h"
-#include "ops/wrap.h"
+#include "ops/generic/window_copy.h"
 
 typedef struct pad_args {
     hr_ints axes, shape, align;
@@ -94,36 +93,13 @@ static hr_status pad_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* The box of the new elements along dimension `d`: those beside it in earlier dimensions were
- * filled with them. */
-static void fill(const hr_op_call *c, int32_t d, const void *value, hr_region region)
-{
-    int64_t old = c->in[0].shape.extent[d];
-
-    for (int32_t k = 0; k < region.ndim; k++) {
-        region.from[k] = 0;
-        region.extent[k] = k < d ? c->in[0].shape.extent[k] : c->out[0].shape.extent[k];
-    }
-    region.extent[d] -= old;
-    if (region.extent[d] > 0)
-        hr__region_copy((char *)c->out[0].data + old * region.to[d], value, &region);
-}
-
 static hr_status pad_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        hr_dtype dtype = c->in[0].dtype;
-        uint8_t value[8] = {0};
-        hr_region region;
-        hr__value_cut(((const pad_args *)c->args)->fill_value, dtype, value);
-        hr__region_init(&region, &c->in[0].shape, hr_dtype_size(dtype));
-        hr__strides(&c->out[0].shape, region.item, region.to);
-        hr__region_copy(c->out[0].data, c->in[0].data, &region);
-        for (int32_t d = 0; d < region.ndim; d++)
-            fill(c, d, value, region);
-    }
+    const int64_t start[HR_MAX_NDIM] = {0};
+
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(hr__window_copy(&calls[i].out[0], &calls[i].in[0], start,
+                               &((const pad_args *)calls[i].args)->fill_value, 1, -1, error));
     return HR_STATUS_OK;
 }
 

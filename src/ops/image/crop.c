@@ -3,7 +3,7 @@
 /* crop: a window of pictures, sequences and volumes. A window that leaves a volume along the depth,
  * and floats cut off to integers, are done here; all else is a step of an image program. */
 #include "ops/image/crop_window.h"
-#include "ops/image/window_copy.h"
+#include "ops/generic/window_copy.h"
 #include "ops/wrap.h"
 
 #define LAYOUTS "HWC|CHW|DHWC|CDHW|FHWC|FCHW|CFHW|FDHWC|FCDHW|CFDHW"

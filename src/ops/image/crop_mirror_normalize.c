@@ -3,7 +3,7 @@
 /* crop_mirror_normalize: window, mirror, (v - mean) / std * scale + shift, type and layout in one.
  */
 #include "ops/image/crop_window.h"
-#include "ops/image/window_copy.h"
+#include "ops/generic/window_copy.h"
 #include "ops/wrap.h"
 
 #include <string.h>

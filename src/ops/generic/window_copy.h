@@ -3,8 +3,8 @@
 /* A window of a tensor of any number of dimensions, filled where it leaves the tensor; and fill
  * values as DALI converts them. For the windows that an image program does not have: those that
  * leave a volume along the depth. */
-#ifndef HR_OPS_IMAGE_WINDOW_COPY_H
-#define HR_OPS_IMAGE_WINDOW_COPY_H
+#ifndef HR_OPS_GENERIC_WINDOW_COPY_H
+#define HR_OPS_GENERIC_WINDOW_COPY_H
 
 #include "core/core.h"
 

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* slice: a window of a tensor. Of pictures it is a step of an image program where it can be. */
+#include "image/program.h"
+#include "ops/generic/region.h"
+#include "ops/generic/view.h"
+#include "ops/generic/window_copy.h"
+#include "ops/image/crop_window.h"
+#include "ops/slice_range.h"
+#include "ops/wrap.h"
+
+#include <string.h>
+
+#define VIEW_BYTES 4096 /* less is copied rather than kept alive with all that lies around it */
+
+typedef struct slice_args {
+    hr_slice_args window;
+    hr_floats fill_values;
+    const char *out_of_bounds_policy;
+    int32_t dtype;
+} slice_args;
+
+static const hr_arg_def slice_arg_defs[] = {
+    HR_SLICE_ARG_DEFS(slice_args, window),
+    HR_ARG(slice_args, fill_values, FLOATS, HR_ARG_NONFINITE, "[0.0]",
+           "What \"pad\" writes outside of the input: one value or one a channel."),
+    HR_ARG(slice_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+           "A window that leaves the input is an \"error\", is filled (\"pad\", see `fill_values`) "
+           "or made smaller (\"trim_to_shape\").",
+           .choices = "error|pad|trim_to_shape"),
+    HR_ARG(slice_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output: the input's (default), FLOAT, FLOAT16 or UINT8. Fractions are cut "
+           "off, values outside of the range saturate."),
+    HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
+    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
+    HR_ARG_END};
+
+typedef struct box {
+    int64_t start[HR_MAX_NDIM], size[HR_MAX_NDIM];
+    bool sticks_out; /* only with the policy "pad" */
+    bool view;
+} box;
+
+static hr_status slice_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    return hr__slice_check(slice_arg_defs, given, error);
+}
+
+static hr_status slice_type(const slice_args *a, hr_dtype in, hr_dtype *out, hr_error *error)
+{
+    *out = a->dtype == HR_DTYPE_NONE ? in : (hr_dtype)a->dtype;
+    if (*out == in || *out == HR_DTYPE_FLOAT || *out == HR_DTYPE_FLOAT16 || *out == HR_DTYPE_UINT8)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`dtype` is %s: it must be the input's type, %s, or FLOAT, FLOAT16, UINT8",
+                   hr_dtype_name(*out), hr_dtype_name(in));
+}
+
+/* What a tensor without layout is taken for. */
+static const char *usual_layout(const hr_tensor *in)
+{
+    static const char *const usual[] = {"", "", "HW", "HWC", "DHWC"};
+
+    if (in->layout.name[0])
+        return in->layout.name;
+    return in->shape.ndim < (int32_t)HR_COUNT_OF(usual) ? usual[in->shape.ndim] : "";
+}
+
+static hr_status bound(const slice_args *a, const hr_tensor *in, int32_t d, box *b, hr_error *error)
+{
+    int64_t extent = in->shape.extent[d], start = b->start[d], end = start + b->size[d];
+
+    if (start >= 0 && end <= extent)
+        return HR_STATUS_OK;
+    switch (hr__bounds_parse(a->out_of_bounds_policy)) {
+    case HR_BOUNDS_PAD:
+        b->sticks_out = true;
+        return HR_STATUS_OK;
+    case HR_BOUNDS_TRIM:
+        b->start[d] = HR_MIN(HR_MAX(start, 0), extent);
+        b->size[d] = HR_MAX(HR_MIN(end, extent) - b->start[d], 0);
+        return HR_STATUS_OK;
+    default:
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the window reaches from %lld to %lld along dimension %d, which has %lld elements; "
+            "`out_of_bounds_policy` \"pad\" or \"trim_to_shape\" would allow it",
+            (long long)start, (long long)end, (int)d, (long long)extent);
+    }
+}
+
+/* `in`: its shape and layout alone are looked at. */
+static hr_status slice_box(const hr_op_call *c, const hr_tensor *in, box *b, hr_error *error)
+{
+    const slice_args *a = c->args;
+    const hr_slice_args *w = &a->window;
+    hr_tensor named = *in;
+    int32_t axes[HR_MAX_NDIM], count = 0;
+
+    HR_TRY(hr__slice_given(c, w, error));
+    if (in->shape.ndim == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "a number without dimensions cannot be sliced");
+    memset(&named.layout, 0, sizeof(named.layout));
+    memcpy(named.layout.name, usual_layout(in), strlen(usual_layout(in)));
+    if (!w->axes.v || w->axes.n > 0)
+        HR_TRY(hr__axes_resolve(&named, w->axes, w->axis_names ? w->axis_names : "WH", axes, &count,
+                                error));
+    b->sticks_out = false;
+    for (int32_t d = 0; d < in->shape.ndim; d++) {
+        b->start[d] = 0;
+        b->size[d] = in->shape.extent[d];
+    }
+    for (int32_t i = 0; i < count; i++) {
+        int32_t d = axes[i];
+        int64_t end;
+        HR_TRY(hr__slice_range(c, w, count, i, in->shape.extent[d], &b->start[d], &end, error));
+        b->size[d] = end - b->start[d];
+        HR_TRY(bound(a, in, d, b, error));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status fill_check(const slice_args *a, const hr_tensor *in, const box *b, hr_error *error)
+{
+    const char *layout = usual_layout(in), *at = strchr(layout, 'C');
+    bool pads = hr__bounds_parse(a->out_of_bounds_policy) == HR_BOUNDS_PAD;
+
+    if (!pads || a->fill_values.n <= 1 || (at && b->size[at - layout] == a->fill_values.n))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`fill_values` has %d elements: it must have one, or one a channel",
+                   (int)a->fill_values.n);
+}
+
+static hr_status slice_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    hr_tensor *out = &c->out[0];
+    hr_dtype dtype;
+    hr_region region;
+    int64_t offset = 0;
+    size_t bytes;
+    box *b = hr_arena_alloc(c->arena, sizeof(*b), error);
+
+    if (!b)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(slice_type(c->args, in->dtype, &dtype, error));
+    HR_TRY(slice_box(c, in, b, error));
+    HR_TRY(fill_check(c->args, in, b, error));
+    hr_tensor_describe(out, dtype, hr_shape_make(in->shape.ndim, b->size), in->layout.name);
+    c->memo = b;
+    b->view = !b->sticks_out && dtype == in->dtype && in->data && hr_tensor_bytes(out, &bytes) &&
+              bytes >= VIEW_BYTES;
+    hr__region_init(&region, &out->shape, hr_dtype_size(dtype));
+    hr__strides(&in->shape, region.item, region.from);
+    for (int32_t d = 0; d < in->shape.ndim && b->view; d++)
+        offset += b->start[d] * region.from[d];
+    hr__region_simplify(&region);
+    b->view = b->view && region.ndim == 0; /* in one piece */
+    if (b->view) {
+        out->data = (char *)in->data + offset;
+        out->buffer = in->buffer;
+    }
+    return HR_STATUS_OK;
+}
+
+static bool cuts_off(hr_dtype in, hr_dtype out)
+{
+    return hr_dtype_is_float(in) && !hr_dtype_is_float(out);
+}
+
+/* Elements of another type: fractions are cut off on the way to integers. */
+static void convert(void *to, hr_dtype to_type, void *from, hr_dtype from_type, size_t n)
+{
+    if (cuts_off(from_type, to_type)) { /* to UINT8 only */
+        for (size_t i = 0; i < n; i++) {
+            double v = hr_element_double(from, from_type, i);
+            ((uint8_t *)to)[i] = v > 0.0 ? (uint8_t)HR_MIN(v, 255.0) : 0;
+        }
+        return;
+    }
+    hr_convert(to, to_type, from, from_type, n);
+}
+
+/* What the source has of the window, in the output's type; `start` is then relative to it. */
+static hr_status take(const hr_op_call *c, const box *b, hr_tensor *source, int64_t *start,
+                      hr_error *error)
+{
+    const float zero = 0.0f;
+    hr_tensor same = *source;
+    int64_t from[HR_MAX_NDIM];
+    size_t n;
+
+    for (int32_t d = 0; d < same.shape.ndim; d++) {
+        int64_t extent = source->shape.extent[d];
+        from[d] = HR_MIN(HR_MAX(b->start[d], 0), extent);
+        same.shape.extent[d] = HR_MAX(HR_MIN(b->start[d] + b->size[d], extent) - from[d], 0);
+        start[d] -= from[d];
+    }
+    if (!hr_shape_volume(&same.shape, &n))
+        return hr_fail(error, HR_STATUS_LIMIT, "the window is too large");
+    hr_dtype type = c->out[0].dtype;
+    same.data = hr_arena_alloc(c->arena, n * hr_dtype_size(same.dtype), error);
+    void *data = same.data ? hr_arena_alloc(c->arena, n * hr_dtype_size(type), error) : NULL;
+    if (!data)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr__window_copy(&same, source, from, &zero, 1, -1, error));
+    convert(data, type, same.data, same.dtype, n);
+    *source = same;
+    source->data = data;
+    source->dtype = type;
+    return HR_STATUS_OK;
+}
+
+static hr_status slice_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    const float zero = 0.0f;
+
+    for (int32_t i = 0; i < n; i++) {
+        const hr_op_call *c = &calls[i];
+        const hr_floats fill = ((const slice_args *)c->args)->fill_values;
+        const char *layout = usual_layout(&c->in[0]), *at = strchr(layout, 'C');
+        const box *b = c->memo;
+        hr_tensor source = c->in[0];
+        int64_t start[HR_MAX_NDIM];
+        if (b->view)
+            continue;
+        memcpy(start, b->start, sizeof(start));
+        if (source.dtype != c->out[0].dtype)
+            HR_TRY(take(c, b, &source, start, error));
+        HR_TRY(hr__window_copy(&c->out[0], &source, start, fill.n ? fill.v : &zero,
+                               b->sticks_out ? HR_MAX(fill.n, 1) : 1,
+                               at ? (int32_t)(at - layout) : -1, error));
+    }
+    return HR_STATUS_OK;
+}
+
+/* Windows of height, width and depth of pictures join their programs; all else is done here. */
+static hr_status slice_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
+{
+    const slice_args *a = c->args;
+    hr_image_program before = *p;
+    hr_tensor in = {.dtype = hr_program_dtype(p), .layout = p->layout};
+    float fill[HR_CHANNELS_MAX] = {0};
+    int32_t fills = HR_MAX(HR_MIN(a->fill_values.n, HR_CHANNELS_MAX), 1);
+    hr_window window = {0, 0, hr_program_extent(p, 'H'), hr_program_extent(p, 'W')};
+    hr_point_step cast = {.kind = HR_POINT_KIND_CAST};
+    hr_status status = HR_STATUS_OK;
+    box b;
+
+    for (const char *name = p->layout.name; *name; name++)
+        in.shape.extent[in.shape.ndim++] = hr_program_extent(p, *name);
+    HR_TRY(slice_type(a, in.dtype, &cast.dtype, error));
+    HR_TRY(slice_box(c, &in, &b, error));
+    HR_TRY(fill_check(a, &in, &b, error));
+    if (cuts_off(in.dtype, cast.dtype) || a->fill_values.n > HR_CHANNELS_MAX)
+        return HR_STATUS_NOT_FUSABLE;
+    if (cast.dtype != in.dtype)
+        status = hr_program_point(p, &cast, error);
+    for (int32_t d = 0; d < in.shape.ndim && status == HR_STATUS_OK; d++) {
+        char name = p->layout.name[d];
+        bool whole = b.start[d] == 0 && b.size[d] == in.shape.extent[d];
+        bool inside = b.start[d] >= 0 && b.start[d] + b.size[d] <= in.shape.extent[d];
+        if (name == 'H')
+            window = (hr_window){b.start[d], window.x, b.size[d], window.w};
+        else if (name == 'W')
+            window = (hr_window){window.y, b.start[d], window.h, b.size[d]};
+        else if (!whole && (name != 'D' || !inside))
+            status = HR_STATUS_NOT_FUSABLE;
+        else if (!whole)
+            status = hr_program_crop_outer(p, 'D', b.start[d], b.size[d], error);
+    }
+    for (int32_t i = 0; i < a->fill_values.n; i++)
+        fill[i] = hr__value_wrap(a->fill_values.v[i], cast.dtype);
+    if (status == HR_STATUS_OK)
+        status =
+            hr_program_crop(p, window, b.sticks_out ? fill : NULL, b.sticks_out ? fills : 0, error);
+    if (status != HR_STATUS_OK)
+        *p = before;
+    return status;
+}
+
+const hr_op_def hr_op_slice = {
+    HR_OP_ABI,
+    .name = "slice",
+    .doc = "Takes a window of a tensor, given by its start and its end or size, in elements or in "
+           "fractions of the extent; x before y unless `axes` or `axis_names` say otherwise. The "
+           "window's anchor and shape may also come as inputs. The layout stays.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = slice_arg_defs,
+    .args_size = sizeof(slice_args),
+    .in = {{.name = "data"}, {.name = "anchor"}, {.name = "shape"}},
+    .in_min = 1,
+    .in_max = 3,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = slice_check,
+    .infer = slice_infer,
+    .lower = slice_lower,
+    .lower_rank = HR_LOWER_RANK_WINDOW,
+    .run_cpu = slice_run,
+};

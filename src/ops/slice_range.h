@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Windows given by start and end: the arguments that `slice` and `decoders.image_slice` share, and
+ * what they mean along an axis. */
+#ifndef HR_OPS_SLICE_RANGE_H
+#define HR_OPS_SLICE_RANGE_H
+
+#include "core/core.h"
+#include "headrace/operator.h"
+
+typedef struct hr_slice_args {
+    hr_ints axes, start, end, shape;
+    hr_floats rel_start, rel_end, rel_shape;
+    const char *axis_names;
+    int32_t normalized_anchor, normalized_shape;
+} hr_slice_args;
+
+#define HR_SLICE_ARG(S, field, id, kind, flag, deflt, text)                                        \
+    {                                                                                              \
+        .name = #id, .type = HR_ARG_TYPE_##kind, .flags = (flag), .offset = offsetof(S, field.id), \
+        .size = sizeof(((S *)0)->field.id), .def = (deflt), .doc = text                            \
+    }
+#define HR_SLICE_WHEN_GIVEN (HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL)
+/* Describes the hr_slice_args called `field` in the args struct S. */
+#define HR_SLICE_ARG_DEFS(S, field)                                                                \
+    HR_SLICE_ARG(                                                                                  \
+        S, field, axes, INTS, HR_SLICE_WHEN_GIVEN, "[1, 0]",                                       \
+        "Which axis each element of the window's arguments means; negative numbers count "         \
+        "from the end. Other axes are taken whole. Not together with `axis_names`."),              \
+        HR_SLICE_ARG(S, field, axis_names, LAYOUT, HR_ARG_OPTIONAL, "\"WH\"",                      \
+                     "The axes as letters of the layout. Axes that are not named are taken "       \
+                     "whole."),                                                                    \
+        HR_SLICE_ARG(S, field, start, INTS, HR_SLICE_WHEN_GIVEN, NULL,                             \
+                     "Start of the window in elements."),                                          \
+        HR_SLICE_ARG(S, field, rel_start, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
+                     "Start of the window as a fraction of the extent."),                          \
+        HR_SLICE_ARG(S, field, end, INTS, HR_SLICE_WHEN_GIVEN, NULL,                               \
+                     "End of the window in elements (not included)."),                             \
+        HR_SLICE_ARG(S, field, rel_end, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,      \
+                     "End of the window as a fraction of the extent."),                            \
+        HR_SLICE_ARG(S, field, shape, INTS, HR_SLICE_WHEN_GIVEN, NULL,                             \
+                     "Size of the window in elements."),                                           \
+        HR_SLICE_ARG(S, field, rel_shape, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
+                     "Size of the window as a fraction of the extent."),                           \
+        HR_SLICE_ARG(S, field, normalized_anchor, BOOL, 0, "True",                                 \
+                     "The input `anchor` is a fraction of the extent, if it is a float."),         \
+        HR_SLICE_ARG(S, field, normalized_shape, BOOL, 0, "True",                                  \
+                     "The input `shape` is a fraction of the extent, if it is a float.")
+
+/* Arguments that exclude each other: HR_STATUS_ERROR. For `check`. */
+hr_status hr__slice_check(const hr_arg_def *args, uint64_t given, hr_error *error);
+/* The window comes from inputs 1 and 2, or from arguments, one and only one of both. */
+hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *args, hr_error *error);
+/* The window, in whole elements, along the i-th of `count` axes that are sliced. It may lie
+ * anywhere; start <= end. */
+hr_status hr__slice_range(const hr_op_call *c, const hr_slice_args *args, int32_t count, int32_t i,
+                          int64_t extent, int64_t *start, int64_t *end, hr_error *error);
+
+#endif
