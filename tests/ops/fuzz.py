@@ -97,7 +97,9 @@ def varied(argument: Any, count: int, rng: random.Random) -> Data | Interps:
     shapes = [(), (), (1,), (2,), (3,), (2,), (0,), (2, 2), (4,), (1, 1), (2, 3)]
     shape = rng.choice(shapes)
     mixed = rng.random() < 0.1
-    samples = [tensor(rng.choice(shapes) if mixed else shape, dtype, rng) for _ in range(count)]
+    samples = [
+        tensor(rng.choice(shapes) if mixed else shape, dtype, rng) for _ in range(count)
+    ]
     if argument.name in AMOUNTS or rng.random() < 0.7 and dtype in ("float32", "int32"):
         pick = FLOATS if dtype == "float32" else INTEGERS + EXTREMES
         pick = AMOUNT if argument.name in AMOUNTS else pick

@@ -147,7 +147,5 @@ def run(
 
 
 if __name__ == "__main__":
-    importlib.import_module(
-        "pool"
-    )  # jobs import this module by its name: theirs is the one that answers
+    importlib.import_module("pool")  # jobs import this module by its name: theirs is the one that answers
     sys.modules["pool"].serve(sys.argv[1])

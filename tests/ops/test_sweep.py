@@ -17,9 +17,7 @@ NAMES = sorted({case.op for case in sweep.cases()})
 def results(request: pytest.FixtureRequest) -> dict[str, list[sweep.Result]]:
     """Of the operators that are asked for, all in one go over the worker processes."""
     items = [item for item in request.session.items if item.fspath.basename == "test_sweep.py"]
-    return sweep.results(
-        [item.callspec.params["name"] for item in items if hasattr(item, "callspec")]
-    )
+    return sweep.results([item.callspec.params["name"] for item in items if hasattr(item, "callspec")])
 
 
 @pytest.mark.parametrize("name", NAMES)
