@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* cat: tensors one behind the other along an axis that they have. */
 #include "ops/generic/join.h"
+#include "ops/generic/region.h"
 #include "ops/generic/view.h"
 
 #include <string.h>
@@ -54,18 +55,7 @@ static hr_status cat_infer(hr_op_call *c, hr_error *error)
     hr_tensor_describe(out, c->in[0].dtype, c->in[0].shape, c->in[0].layout.name);
     for (int32_t i = 1; i < c->n_in; i++)
         out->shape.extent[axis] += c->in[i].shape.extent[axis];
-    return HR_STATUS_OK;
-}
-
-static hr_status cat_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    int32_t axis;
-
-    for (int32_t i = 0; i < n; i++) {
-        HR_TRY(cat_axis(&calls[i], &axis, error));
-        hr__join_copy(&calls[i], axis);
-    }
-    return HR_STATUS_OK;
+    return hr__join_parts(c, axis, error);
 }
 
 const hr_op_def hr_op_cat = {
@@ -83,5 +73,5 @@ const hr_op_def hr_op_cat = {
     .out_count = 1,
     .check = cat_check,
     .infer = cat_infer,
-    .run_cpu = cat_run,
+    .run_cpu = hr__parts_run,
 };

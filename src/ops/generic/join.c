@@ -2,8 +2,7 @@
  * Copyright The Headrace authors */
 /* Joining. */
 #include "ops/generic/join.h"
-
-#include <string.h>
+#include "ops/generic/region.h"
 
 hr_status hr__join_check(const hr_op_call *c, int32_t axis, hr_error *error)
 {
@@ -40,23 +39,26 @@ hr_status hr__join_axis(int32_t *axis, int32_t ndim, hr_error *error)
                    (int)given, (int)ndim, -(int)ndim, (int)ndim - 1);
 }
 
-void hr__join_copy(const hr_op_call *c, int32_t axis)
+hr_status hr__join_parts(hr_op_call *c, int32_t axis, hr_error *error)
 {
-    size_t rows = 1, pitch = 0, at = 0;
+    size_t rows = 1, pitch, at = 0;
+    hr_region_parts *parts;
 
     for (int32_t d = 0; d < axis; d++)
         rows *= (size_t)c->in[0].shape.extent[d];
-    if (rows == 0 || !hr_tensor_bytes(&c->out[0], &pitch))
-        return;
-    pitch /= rows;
-    for (int32_t i = 0; i < c->n_in; i++) {
-        size_t bytes;
-        if (!hr_tensor_bytes(&c->in[i], &bytes))
-            return;
-        size_t run = bytes / rows;
-        for (size_t r = 0; r < rows && run > 0; r++)
-            memcpy((char *)c->out[0].data + r * pitch + at, (const char *)c->in[i].data + r * run,
-                   run);
+    if (!hr_tensor_bytes(&c->out[0], &pitch))
+        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+    HR_TRY(hr__parts_make(c->arena, rows > 0 ? c->n_in : 0, &parts, error));
+    for (int32_t i = 0; i < parts->count; i++) {
+        size_t run;
+        (void)hr_tensor_bytes(&c->in[i], &run); /* not more than the output has */
+        run /= rows;
+        parts->part[i] = (hr_region_part){
+            .region = {1, run, {(int64_t)rows}, {(int64_t)(pitch / rows)}, {(int64_t)run}},
+            .to = (int64_t)at,
+            .input = i};
         at += run;
     }
+    c->memo = parts;
+    return HR_STATUS_OK;
 }

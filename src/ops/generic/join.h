@@ -11,7 +11,8 @@
 hr_status hr__join_check(const hr_op_call *c, int32_t axis, hr_error *error);
 /* `axis` of `ndim` dimensions, negative ones counted from the end. */
 hr_status hr__join_axis(int32_t *axis, int32_t ndim, hr_error *error);
-/* Copies the inputs, one behind the other along what lies before dimension `axis`. */
-void hr__join_copy(const hr_op_call *c, int32_t axis);
+/* What infer leaves for hr__parts_run: the inputs, one behind the other along what lies before
+ * dimension `axis`. */
+hr_status hr__join_parts(hr_op_call *c, int32_t axis, hr_error *error);
 
 #endif

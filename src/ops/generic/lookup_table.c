@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* lookup_table: integers as keys of a table. */
-#include "core/core.h"
-#include "headrace/operator.h"
+#include "ops/generic/lookup_table.h"
 
 #include <string.h>
 
@@ -26,12 +25,6 @@ static const hr_arg_def lookup_table_arg_defs[] = {
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_END};
 
-/* Values in the output's type: of keys 0 .. count - 1, and the default behind them. */
-typedef struct table {
-    size_t count;
-    uint8_t values[];
-} table;
-
 static hr_status lookup_table_check(const void *args, uint64_t given, hr_error *error)
 {
     const lookup_table_args *a = args;
@@ -52,10 +45,11 @@ static hr_status lookup_table_create(const void *args, void **state, hr_error *e
 
     for (int32_t i = 0; i < a->keys.n; i++)
         count = HR_MAX(count, (size_t)a->keys.v[i] + 1);
-    table *t = hr_calloc(1, sizeof(*t) + (count + 1) * item, error);
+    hr_table *t = hr_calloc(1, sizeof(*t) + (count + 1) * item, error);
     if (!t)
         return HR_STATUS_NO_MEMORY;
     t->count = count;
+    t->values = (uint8_t *)(t + 1);
     for (size_t k = 0; k <= count; k++)
         hr_convert(t->values + k * item, (hr_dtype)a->dtype, &a->default_value, HR_DTYPE_FLOAT, 1);
     for (int32_t i = 0; i < a->keys.n; i++)
@@ -81,7 +75,7 @@ static hr_status lookup_table_infer(hr_op_call *c, hr_error *error)
         ((out_type *)out)[k] = values[key < count ? key : count];                                  \
     }
 #define LOOK_UP_AS(out_type)                                                                       \
-    static void look_up_##out_type(const table *t, hr_dtype dtype, const void *in, void *out,      \
+    static void look_up_##out_type(const hr_table *t, hr_dtype dtype, const void *in, void *out,   \
                                    size_t n)                                                       \
     {                                                                                              \
         const out_type *values = (const void *)t->values;                                          \

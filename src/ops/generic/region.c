@@ -166,9 +166,12 @@ hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, 
 
     if (!p)
         return HR_STATUS_NO_MEMORY;
-    *p = (hr_region_parts){count, hr_arena_alloc(arena, parts, error)};
+    *p = (hr_region_parts){count, hr_arena_alloc(arena, HR_MAX(parts, 1), error)};
     *out = p;
-    return p->part ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    if (!p->part)
+        return HR_STATUS_NO_MEMORY;
+    memset(p->part, 0, parts);
+    return HR_STATUS_OK;
 }
 
 static hr_status parts_copy(const hr_op_call *c, const hr_region_part *p, hr_error *error)

@@ -40,7 +40,7 @@ typedef struct hr_region_parts {
     hr_region_part *part;
 } hr_region_parts;
 
-/* Room for `count` parts. */
+/* `count` parts, all zeros. */
 hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, hr_error *error);
 /* run_cpu of operators with such a memo. */
 hr_status hr__parts_run(hr_op_call *calls, int32_t n, hr_error *error);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* sequence_rearrange: frames of a sequence in another order, or some of them. */
-#include "core/core.h"
-#include "headrace/operator.h"
-
-#include <string.h>
+#include "ops/generic/region.h"
 
 typedef struct sequence_rearrange_args {
     hr_ints new_order;
@@ -15,6 +12,24 @@ static const hr_arg_def sequence_rearrange_arg_defs[] = {
            "Numbers of the input's frames, one a frame of the output; they may repeat.", .min = 0,
            .max = INT32_MAX, .count_min = 1),
     HR_ARG_END};
+
+static hr_status frames_make(hr_op_call *c, hr_ints order, hr_error *error)
+{
+    hr_region_parts *parts;
+    size_t bytes;
+
+    if (!hr_tensor_bytes(&c->out[0], &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+    size_t frame = bytes / (size_t)order.n;
+    HR_TRY(hr__parts_make(c->arena, frame > 0 ? order.n : 0, &parts, error));
+    for (int32_t k = 0; k < parts->count; k++) {
+        parts->part[k].region.item = frame;
+        parts->part[k].to = (int64_t)frame * k;
+        parts->part[k].from = (int64_t)frame * order.v[k];
+    }
+    c->memo = parts;
+    return HR_STATUS_OK;
+}
 
 static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
 {
@@ -36,23 +51,7 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
                            (int)order.v[i], (int)i, (long long)in->shape.extent[0]);
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
     c->out[0].shape.extent[0] = order.n;
-    return HR_STATUS_OK;
-}
-
-static hr_status sequence_rearrange_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const hr_ints order = ((const sequence_rearrange_args *)c->args)->new_order;
-        size_t bytes;
-        if (!hr_tensor_bytes(&c->out[0], &bytes))
-            return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
-        size_t frame = bytes / (size_t)order.n;
-        for (size_t k = 0; k < (size_t)order.n && frame > 0; k++)
-            memcpy((char *)c->out[0].data + k * frame,
-                   (const char *)c->in[0].data + (size_t)order.v[k] * frame, frame);
-    }
-    return HR_STATUS_OK;
+    return frames_make(c, order, error);
 }
 
 const hr_op_def hr_op_sequence_rearrange = {
@@ -69,5 +68,5 @@ const hr_op_def hr_op_sequence_rearrange = {
     .out = {{"output"}},
     .out_count = 1,
     .infer = sequence_rearrange_infer,
-    .run_cpu = sequence_rearrange_run,
+    .run_cpu = hr__parts_run,
 };

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* stack: tensors of one shape one behind the other along a new axis. */
 #include "ops/generic/join.h"
+#include "ops/generic/region.h"
 #include "ops/generic/view.h"
 
 #include <string.h>
@@ -43,17 +44,7 @@ static hr_status stack_infer(hr_op_call *c, hr_error *error)
                        "`axis_name` needs a first input with a layout; it has none");
     hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, a->axis_name ? layout : NULL);
     hr__dim_insert(&c->out[0], axis, c->n_in, a->axis_name ? a->axis_name[0] : '\0');
-    return HR_STATUS_OK;
-}
-
-static hr_status stack_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++) {
-        int32_t axis = ((const stack_args *)calls[i].args)->axis;
-        HR_TRY(hr__join_axis(&axis, calls[i].out[0].shape.ndim, error));
-        hr__join_copy(&calls[i], axis);
-    }
-    return HR_STATUS_OK;
+    return hr__join_parts(c, axis, error);
 }
 
 const hr_op_def hr_op_stack = {
@@ -70,5 +61,5 @@ const hr_op_def hr_op_stack = {
     .out_count = 1,
     .check = stack_check,
     .infer = stack_infer,
-    .run_cpu = stack_run,
+    .run_cpu = hr__parts_run,
 };

@@ -130,7 +130,6 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR, "%d subscripts for a tensor of %d dimensions",
                        (int)needed, (int)in->shape.ndim);
     hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
-    *s = (hr_region_part){0};
     hr__region_init(&s->region, &in->shape, hr_dtype_size(in->dtype));
     s->region.ndim = 0; /* grows over dimensions that are done with */
     for (int32_t d = 0; d < in->shape.ndim; d++)

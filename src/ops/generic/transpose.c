@@ -44,6 +44,23 @@ static int32_t source_dim(const transpose_args *a, int32_t ndim, int32_t d)
     return a->perm.v ? a->perm.v[d] : ndim - 1 - d;
 }
 
+static hr_status parts_make(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    int64_t stride[HR_MAX_NDIM];
+    hr_region_parts *parts;
+
+    HR_TRY(hr__parts_make(c->arena, 1, &parts, error));
+    hr_region *region = &parts->part[0].region;
+    hr__region_init(region, &c->out[0].shape, hr_dtype_size(in->dtype));
+    hr__strides(&in->shape, region->item, stride);
+    for (int32_t d = 0; d < region->ndim; d++)
+        region->from[d] = stride[source_dim(c->args, region->ndim, d)];
+    hr__region_simplify(region);
+    c->memo = parts;
+    return HR_STATUS_OK;
+}
+
 static hr_status transpose_infer(hr_op_call *c, hr_error *error)
 {
     const transpose_args *a = c->args;
@@ -65,24 +82,7 @@ static hr_status transpose_infer(hr_op_call *c, hr_error *error)
         if (!a->output_layout && a->transpose_layout)
             out->layout.name[d] = in->layout.name[from];
     }
-    return HR_STATUS_OK;
-}
-
-static hr_status transpose_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    (void)error;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const hr_tensor *in = &c->in[0];
-        int64_t stride[HR_MAX_NDIM];
-        hr_region region;
-        hr__region_init(&region, &c->out[0].shape, hr_dtype_size(in->dtype));
-        hr__strides(&in->shape, region.item, stride);
-        for (int32_t d = 0; d < region.ndim; d++)
-            region.from[d] = stride[source_dim(c->args, region.ndim, d)];
-        hr__region_copy(c->out[0].data, in->data, &region);
-    }
-    return HR_STATUS_OK;
+    return parts_make(c, error);
 }
 
 const hr_op_def hr_op_transpose = {
@@ -100,5 +100,5 @@ const hr_op_def hr_op_transpose = {
     .out_count = 1,
     .check = transpose_check,
     .infer = transpose_infer,
-    .run_cpu = transpose_run,
+    .run_cpu = hr__parts_run,
 };
