@@ -181,20 +181,23 @@ static hr_status guard_holds(const hr_group *g, const hr_node *node, int32_t i, 
     return HR_STATUS_OK;
 }
 
-/* Whether the sample goes through the nodes from `first` to `last`, one or a chain. If it does not,
- * there is nothing of them, nor of what an earlier attempt made. */
-static bool runs(hr_group *g, const hr_node *first, const hr_node *last, int32_t i)
+/* Whether a sample goes through the guarded nodes from `first` to `last`, one or a chain. If it
+ * does not, there is nothing of them, nor of what an earlier attempt made. */
+static bool guard_passes(hr_group *g, const hr_node *first, const hr_node *last, int32_t i)
 {
     hr_error error = {0};
     bool holds;
-    if (!alive(g, i) || !first->guarded)
-        return alive(g, i);
     hr_status status = guard_holds(g, first, i, &holds, &error);
     for (int32_t k = 0; k < last->output_count && status == HR_STATUS_OK && !holds; k++)
         status = hr__value_none(g, value_of(g->pipeline, last, k), i, &error);
     if (status != HR_STATUS_OK)
         sample_failed(g, i, first, status, &error);
     return status == HR_STATUS_OK && holds;
+}
+
+static bool runs(hr_group *g, const hr_node *first, const hr_node *last, int32_t i)
+{
+    return alive(g, i) && (!first->guarded || guard_passes(g, first, last, i));
 }
 
 static bool step_runs(hr_group *g, const hr_plan_step *step, int32_t i)
@@ -282,10 +285,10 @@ static bool takes_columns(const hr_group *g, const hr_plan_step *step, const hr_
 }
 
 /* How many samples from i on one call can cover: what comes from another file is named apart. */
-static int32_t run_length(hr_group *g, const hr_plan_step *step, int32_t i)
+static int32_t run_length(hr_group *g, const hr_node *node, int32_t i)
 {
     int32_t end = i + 1;
-    while (end < g->count && step_runs(g, step, end) &&
+    while (end < g->count && runs(g, node, node, end) &&
            sample_at(g, end)->info == sample_at(g, i)->info)
         end++;
     return end - i;
@@ -317,15 +320,17 @@ static bool run_columns(hr_group *g, const hr_plan_step *step, const hr_node *no
     return true;
 }
 
+/* `error`: empty; it is too large to be made anew for every sample. */
 static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *node, int32_t first,
-                        int32_t n)
+                        int32_t n, hr_error *error)
 {
     for (int32_t i = first; i < first + n; i++) {
-        hr_error error = {0};
         const hr_node *at = node;
-        hr_status status = run_chain(g, step, i, &at, &error);
-        if (status != HR_STATUS_OK)
-            sample_failed(g, i, at, status, &error);
+        hr_status status = run_chain(g, step, i, &at, error);
+        if (status == HR_STATUS_OK)
+            continue;
+        sample_failed(g, i, at, status, error);
+        error->message[0] = '\0';
     }
 }
 
@@ -336,14 +341,15 @@ static void run_step(hr_group *g, const hr_plan_step *step)
         run_source(g, node);
         return;
     }
+    hr_error error = {0};
     bool columns = takes_columns(g, step, node);
     for (int32_t i = 0, n; i < g->count; i += n) {
         n = 1;
         if (!step_runs(g, step, i))
             continue;
-        n = columns ? run_length(g, step, i) : 1;
+        n = columns ? run_length(g, node, i) : 1;
         if (n == 1 || !run_columns(g, step, node, i, n))
-            run_samples(g, step, node, i, n);
+            run_samples(g, step, node, i, n, &error);
     }
 }
 
@@ -515,5 +521,6 @@ void hr__stage_run(hr_group *g, const hr_plan_stage *stage)
 {
     run_steps(g, stage);
     for (int32_t i = 0; i < g->count && g->tasks; i++)
-        settle(g, i);
+        if (sample_at(g, i)->status != HR_STATUS_OK)
+            settle(g, i);
 }

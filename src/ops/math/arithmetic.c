@@ -211,50 +211,96 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* n elements at `src`, or the one there n times when `step` is 0, as `type`: where they lie, or in
- * `space`. */
-static const void *load(void *space, hr_dtype type, const void *src, hr_dtype from, size_t n,
-                        int step)
-{
-    size_t size = hr_dtype_size(type);
-    bool same = type == from || (size == 8 && hr_dtype_size(from) == 8 &&
-                                 !hr_dtype_is_float(type) && !hr_dtype_is_float(from));
+/* The call as loops over all its samples: `rows` rows of `columns` elements, inside of `count`
+ * outer loops. Strides in bytes, 0 where an operand is repeated. */
+typedef struct loop {
+    size_t extent, a, b;
+} loop;
 
-    if (same && step)
-        return src; /* UINT64 as INT64 wraps */
-    if (same)
-        memcpy(space, src, size);
-    else
-        hr_convert(space, type, src, from, step ? n : 1);
-    for (size_t have = 1; !step && have < n; have *= 2)
-        memcpy((uint8_t *)space + have * size, space, HR_MIN(have, n - have) * size);
-    return space;
-}
+typedef struct walk {
+    int32_t count;
+    loop dim[HR_MAX_NDIM + 1]; /* the last two are rows and columns */
+} walk;
 
-/* What an operand was converted to, kept from run to run while it is one element that repeats. */
+/* An operand in the innermost two loops. */
 typedef struct side {
-    const hr_tensor *tensor;
-    int step;
-    const void *repeated;
+    hr_dtype from, to;
+    size_t row, column; /* strides */
+    const void *ready;  /* converted already: it is the same for all rows */
     _Alignas(8) uint8_t space[HR_MATH_RUN * 8];
 } side;
 
-static void side_init(side *s, const hr_tensor *tensor, int step)
+static void side_init(side *s, hr_dtype from, hr_dtype to, size_t row, size_t column)
 {
-    s->tensor = tensor;
-    s->step = step;
-    s->repeated = NULL;
+    s->from = from;
+    s->to = to;
+    s->row = row;
+    s->column = column;
+    s->ready = NULL; /* the space is not worth zeroing */
 }
 
-static const void *side_load(side *s, hr_dtype type, const uint8_t *src, size_t i, size_t n)
+static bool same_bits(hr_dtype a, hr_dtype b) /* UINT64 as INT64 wraps */
 {
-    if (!s->step && s->repeated)
-        return s->repeated;
-    src += s->step ? i * hr_dtype_size(s->tensor->dtype) : 0;
-    const void *loaded = load(s->space, type, src, s->tensor->dtype, n, s->step);
-    if (!s->step)
-        s->repeated = loaded;
-    return loaded;
+    return a == b || (hr_dtype_size(a) == 8 && hr_dtype_size(b) == 8 && !hr_dtype_is_float(a) &&
+                      !hr_dtype_is_float(b));
+}
+
+static void convert(void *to, hr_dtype type, const void *src, hr_dtype from, size_t n)
+{
+    if (same_bits(type, from))
+        memcpy(to, src, n * hr_dtype_size(type));
+    else
+        hr_convert(to, type, src, from, n);
+}
+
+/* The first `have` elements of `size` bytes again and again, up to n. */
+static void repeat(uint8_t *space, size_t size, size_t have, size_t n)
+{
+    for (; have < n; have *= 2)
+        memcpy(space + have * size, space, HR_MIN(have, n - have) * size);
+}
+
+#define SPREAD(T)                                                                                  \
+    for (size_t r = 0; r < rows; r++)                                                              \
+        for (size_t k = 0; k < n; k++)                                                             \
+    ((T *)space)[r * n + k] = ((const T *)from)[r]
+
+/* Each of `rows` elements n times. */
+static void spread(void *space, size_t size, const void *from, size_t rows, size_t n)
+{
+    if (size == 1)
+        SPREAD(uint8_t);
+    else if (size == 2)
+        SPREAD(uint16_t);
+    else if (size == 4)
+        SPREAD(uint32_t);
+    else
+        SPREAD(uint64_t);
+}
+
+/* `rows` rows of n elements at `src`, converted: where they lie, or in the side's space. */
+static const void *side_load(side *s, const uint8_t *src, size_t rows, size_t n)
+{
+    size_t size = hr_dtype_size(s->to);
+
+    if (s->ready)
+        return s->ready;
+    if (s->column && (s->row || rows == 1)) {
+        if (same_bits(s->to, s->from))
+            return src;
+        hr_convert(s->space, s->to, src, s->from, rows * n);
+        return s->space;
+    }
+    if (s->row && rows > 1) {
+        _Alignas(8) uint8_t first[HR_MATH_RUN * 8];
+        convert(first, s->to, src, s->from, rows);
+        spread(s->space, size, first, rows, n);
+        return s->space;
+    }
+    convert(s->space, s->to, src, s->from, s->column ? n : 1);
+    repeat(s->space, size, s->column ? n : 1, rows * n);
+    s->ready = s->row ? NULL : s->space;
+    return s->space;
 }
 
 static void run_mixed(const hr_arithmetic *o, uint8_t *out, const void *a, const void *b, size_t n)
@@ -265,75 +311,83 @@ static void run_mixed(const hr_arithmetic *o, uint8_t *out, const void *a, const
         hr__math_compare_mixed(math_turned(o->op), out, b, a, n);
 }
 
-static hr_status run_row(const hr_arithmetic *o, uint8_t *out, const uint8_t *a, int step_a,
-                         const uint8_t *b, int step_b, size_t n, hr_error *error)
+static hr_status run_elements(const hr_arithmetic *o, uint8_t *out, const void *x, const void *y,
+                              size_t n, hr_error *error)
 {
-    side left, right; /* their space is not worth zeroing */
-    size_t size = hr_dtype_size(o->result);
-    hr_dtype type = o->type;
+    _Alignas(8) uint8_t wide[HR_MATH_RUN * 8];
 
-    side_init(&left, o->a, step_a);
-    side_init(&right, o->b, step_b);
-    for (size_t i = 0; i < n; i += HR_MATH_RUN, out += HR_MATH_RUN * size) {
-        size_t count = HR_MIN(n - i, HR_MATH_RUN);
-        const void *x = side_load(&left, type, a, i, count);
-        const void *y = is_unary(o->op) ? x : side_load(&right, type, b, i, count);
-        _Alignas(8) uint8_t wide[HR_MATH_RUN * 8];
-        if (o->mixed) {
-            run_mixed(o, out, x, y, count);
-        } else if (type != o->common) {
-            HR_TRY(hr__math_apply(o->op, type, wide, x, y, count, error));
-            hr_convert(out, o->result, wide, type, count);
-        } else {
-            HR_TRY(hr__math_apply(o->op, type, out, x, y, count, error));
+    if (o->mixed) {
+        run_mixed(o, out, x, y, n);
+    } else if (o->type != o->common) {
+        HR_TRY(hr__math_apply(o->op, o->type, wide, x, y, n, error));
+        hr_convert(out, o->result, wide, o->type, n);
+    } else {
+        HR_TRY(hr__math_apply(o->op, o->type, out, x, y, n, error));
+    }
+    for (size_t k = 0; o->op == HR_MATH_OP_INVERT && o->type == HR_DTYPE_BOOL && k < n; k++)
+        out[k] &= 1;
+    return HR_STATUS_OK;
+}
+
+/* The innermost two loops: short rows several at a time, long ones in pieces. */
+static hr_status run_rows(const hr_arithmetic *o, const walk *w, uint8_t **out, const uint8_t *a,
+                          const uint8_t *b, hr_error *error)
+{
+    const size_t rows = w->dim[w->count].extent, columns = w->dim[w->count + 1].extent;
+    const size_t block = HR_MAX(HR_MATH_RUN / columns, 1);
+    side left, right;
+
+    side_init(&left, o->a->dtype, o->type, w->dim[w->count].a, w->dim[w->count + 1].a);
+    side_init(&right, o->b->dtype, o->type, w->dim[w->count].b, w->dim[w->count + 1].b);
+    for (size_t r = 0; r < rows; r += block) {
+        size_t high = HR_MIN(rows - r, block);
+        for (size_t i = 0; i < columns; i += HR_MATH_RUN) {
+            size_t n = HR_MIN(columns - i, HR_MATH_RUN);
+            const void *x = side_load(&left, a + r * left.row + i * left.column, high, n);
+            const void *y = is_unary(o->op)
+                                ? x
+                                : side_load(&right, b + r * right.row + i * right.column, high, n);
+            HR_TRY(run_elements(o, *out, x, y, high * n, error));
+            *out += high * n * hr_dtype_size(o->result);
         }
-        for (size_t k = 0; o->op == HR_MATH_OP_INVERT && type == HR_DTYPE_BOOL && k < count; k++)
-            out[k] &= 1;
     }
     return HR_STATUS_OK;
 }
 
-/* Bytes to the next element of dimension d of the output; 0 where the operand is repeated. */
-static void strides(const hr_tensor *t, const hr_shape *out, size_t *stride)
+static hr_status run_outer(const hr_arithmetic *o, const walk *w, int32_t d, uint8_t **out,
+                           const uint8_t *a, const uint8_t *b, hr_error *error)
 {
-    size_t step = hr_dtype_size(t->dtype);
-
-    for (int32_t d = out->ndim - 1; d >= 0; d--) {
-        int32_t own = d - (out->ndim - t->shape.ndim);
-        stride[d] = own < 0 || t->shape.extent[own] == 1 ? 0 : step;
-        step *= own < 0 ? 1 : (size_t)t->shape.extent[own];
-    }
-}
-
-static hr_status run_dim(const hr_arithmetic *o, const hr_shape *shape, int32_t d, uint8_t **out,
-                         const uint8_t *a, const size_t *sa, const uint8_t *b, const size_t *sb,
-                         hr_error *error)
-{
-    if (d == shape->ndim - 1) {
-        size_t n = (size_t)shape->extent[d];
-        HR_TRY(run_row(o, *out, a, sa[d] != 0, b, sb[d] != 0, n, error));
-        *out += n * hr_dtype_size(o->result);
-        return HR_STATUS_OK;
-    }
-    for (int64_t i = 0; i < shape->extent[d]; i++)
-        HR_TRY(run_dim(o, shape, d + 1, out, a + (size_t)i * sa[d], sa, b + (size_t)i * sb[d], sb,
-                       error));
+    if (d == w->count)
+        return run_rows(o, w, out, a, b, error);
+    for (size_t i = 0; i < w->dim[d].extent; i++)
+        HR_TRY(run_outer(o, w, d + 1, out, a + i * w->dim[d].a, b + i * w->dim[d].b, error));
     return HR_STATUS_OK;
 }
 
-static hr_status run_sample(const hr_arithmetic *o, const hr_shape *shape, uint8_t *out,
-                            const uint8_t *a, const uint8_t *b, hr_error *error)
+/* Bytes from an element to the next along dimension d of the output; 0 where it is repeated. */
+static size_t stride(const hr_tensor *t, const hr_shape *out, int32_t d)
 {
-    size_t sa[HR_MAX_NDIM], sb[HR_MAX_NDIM], count = 0, na = 0, nb = 0;
+    int32_t own = d - (out->ndim - t->shape.ndim);
+    size_t bytes = hr_dtype_size(t->dtype);
 
-    hr_shape_volume(shape, &count);
-    hr_shape_volume(&o->a->shape, &na);
-    hr_shape_volume(&o->b->shape, &nb);
-    if ((na == count || na == 1) && (nb == count || nb == 1))
-        return run_row(o, out, a, na != 1, b, nb != 1, count, error);
-    strides(o->a, shape, sa);
-    strides(o->b, shape, sb);
-    return run_dim(o, shape, 0, &out, a, sa, b, sb, error);
+    if (own < 0 || t->shape.extent[own] == 1)
+        return 0;
+    for (int32_t k = own + 1; k < t->shape.ndim; k++)
+        bytes *= (size_t)t->shape.extent[k];
+    return bytes;
+}
+
+/* One more loop inside the others, or a longer innermost one. */
+static void walk_add(walk *w, size_t extent, size_t a, size_t b)
+{
+    if (extent == 1)
+        return;
+    const loop *outer = w->count > 0 ? &w->dim[w->count - 1] : NULL;
+    if (outer && outer->a == a * extent && outer->b == b * extent) { /* both go on, or repeat */
+        extent *= outer->extent;
+        w->count--;
+    }
+    w->dim[w->count++] = (loop){extent, a, b};
 }
 
 /* Bytes from a sample to the next; a constant is there once. */
@@ -348,19 +402,21 @@ static size_t sample_bytes(const hr_op_call *c, const hr_tensor *t)
 static hr_status arithmetic_call(hr_op_call *c, hr_error *error)
 {
     const hr_arithmetic *o = c->memo;
-    size_t na = sample_bytes(c, o->a), nb = sample_bytes(c, o->b), n = sample_bytes(c, &c->out[0]);
+    const hr_shape *shape = &c->out[0].shape;
     uint8_t *out = c->out[0].data;
-    const uint8_t *a = o->a->data, *b = o->b->data;
-    bool flat_a = na == 0 || hr_shape_equal(&o->a->shape, &c->out[0].shape);
-    bool flat_b = nb == 0 || hr_shape_equal(&o->b->shape, &c->out[0].shape);
-    if (n == 0)
+    walk w = {0};
+
+    if (sample_bytes(c, &c->out[0]) == 0)
         return HR_STATUS_OK;
-    if (flat_a && flat_b) /* all samples are one row */
-        return run_row(o, out, a, na > 0, b, nb > 0,
-                       (size_t)c->count * (n / hr_dtype_size(o->result)), error);
-    for (int32_t i = 0; i < c->count; i++, out += n, a += na, b += nb)
-        HR_TRY(run_sample(o, &c->out[0].shape, out, a, b, error));
-    return HR_STATUS_OK;
+    walk_add(&w, (size_t)c->count, sample_bytes(c, o->a), sample_bytes(c, o->b));
+    for (int32_t d = 0; d < shape->ndim; d++)
+        walk_add(&w, (size_t)shape->extent[d], stride(o->a, shape, d), stride(o->b, shape, d));
+    for (; w.count < 2; w.count++) { /* one row, or even one element */
+        w.dim[1] = w.count == 1 ? w.dim[0] : (loop){1, 0, 0};
+        w.dim[0] = (loop){1, 0, 0};
+    }
+    w.count -= 2;
+    return run_outer(o, &w, 0, &out, o->a->data, o->b->data, error);
 }
 
 static hr_status arithmetic_run(hr_op_call *calls, int32_t n, hr_error *error)

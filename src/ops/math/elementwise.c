@@ -28,12 +28,28 @@
         }                                                                                          \
         return true;
 
-#define INTEGERS(name, T, U, is_signed)                                                            \
+/* Quotients in F, whose divisions come several at once: q + r / b differs from q + 1 by 1 / b at
+ * least, which F's rounding cannot hide where it has twice the digits of T. INT_MIN / -1 wraps. */
+#define DIVIDE(T, U, F, is_signed)                                                                 \
+    if (sizeof(T) < 8 && (op == HR_MATH_OP_FLOORDIV || op == HR_MATH_OP_MOD)) {                    \
+        const U whole = op == HR_MATH_OP_MOD;                                                      \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const bool minus = (is_signed) && y[i] == (T)-1;                                       \
+            const U q = (U)(T)((F)x[i] / (F)(minus ? (T)1 : y[i])),                                \
+                    b = minus ? (U)0 - 1 : (U)y[i];                                                \
+            const U quotient = minus ? 0 - q : q;                                                  \
+            r[i] = (T)(whole ? (U)x[i] - quotient * b : quotient);                                 \
+        }                                                                                          \
+        return true;                                                                               \
+    }
+
+#define INTEGERS(name, T, U, F, is_signed)                                                         \
     static bool name(hr_math_op op, void *out, const T *x, const T *y, size_t n)                   \
     {                                                                                              \
         typedef T element;                                                                         \
         uint8_t *truth = out;                                                                      \
         T *r = out;                                                                                \
+        DIVIDE(T, U, F, is_signed)                                                                 \
         switch (op) {                                                                              \
             HR_MATH_COMPARISONS(TRUTH)                                                             \
             HR_MATH_INTEGERS_TWO(TWO, T, U, is_signed)                                             \
@@ -65,30 +81,34 @@
         return true;                                                                               \
     }
 
-INTEGERS(apply_u8, uint8_t, uint32_t, false)
-INTEGERS(apply_u16, uint16_t, uint32_t, false)
-INTEGERS(apply_u32, uint32_t, uint32_t, false)
-INTEGERS(apply_u64, uint64_t, uint64_t, false)
-INTEGERS(apply_i8, int8_t, uint32_t, true)
-INTEGERS(apply_i16, int16_t, uint32_t, true)
-INTEGERS(apply_i32, int32_t, uint32_t, true)
-INTEGERS(apply_i64, int64_t, uint64_t, true)
+INTEGERS(apply_u8, uint8_t, uint32_t, float, false)
+INTEGERS(apply_u16, uint16_t, uint32_t, float, false)
+INTEGERS(apply_u32, uint32_t, uint32_t, double, false)
+INTEGERS(apply_u64, uint64_t, uint64_t, uint64_t, false)
+INTEGERS(apply_i8, int8_t, uint32_t, float, true)
+INTEGERS(apply_i16, int16_t, uint32_t, float, true)
+INTEGERS(apply_i32, int32_t, uint32_t, double, true)
+INTEGERS(apply_i64, int64_t, uint64_t, int64_t, true)
 FLOATS(apply_f32, float, fmodf, fabsf)
 FLOATS(apply_f64, double, fmod, fabs)
 
-static bool has_zero(const void *b, hr_dtype type, size_t n)
-{
-    size_t size = hr_dtype_size(type);
-    const uint8_t *bytes = b;
+#define HAS_ZERO(T)                                                                                \
+    for (size_t i = 0; i < n; i++)                                                                 \
+    any |= ((const T *)b)[i] == 0
 
-    for (size_t i = 0; i < n; i++, bytes += size) {
-        uint8_t any = 0;
-        for (size_t k = 0; k < size; k++)
-            any |= bytes[k];
-        if (!any)
-            return true;
-    }
-    return false;
+static bool has_zero(const void *b, size_t size, size_t n)
+{
+    unsigned any = 0;
+
+    if (size == 1)
+        HAS_ZERO(uint8_t);
+    else if (size == 2)
+        HAS_ZERO(uint16_t);
+    else if (size == 4)
+        HAS_ZERO(uint32_t);
+    else
+        HAS_ZERO(uint64_t);
+    return any;
 }
 
 hr_status hr__math_apply(hr_math_op op, hr_dtype type, void *out, const void *a, const void *b,
@@ -97,7 +117,7 @@ hr_status hr__math_apply(hr_math_op op, hr_dtype type, void *out, const void *a,
     bool done = false;
 
     if ((op == HR_MATH_OP_FLOORDIV || op == HR_MATH_OP_MOD) && !hr_dtype_is_float(type) &&
-        has_zero(b, type, n))
+        has_zero(b, hr_dtype_size(type), n))
         return hr_fail(error, HR_STATUS_VALUE, "integer division by zero");
     switch (type) {
     case HR_DTYPE_BOOL:

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Arithmetic over whole columns of samples: broadcasting in all its patterns, division of all numbers."""
+
+import numpy as np
+import pytest
+from headrace import fn, pipeline_def
+
+# what dimensions an operand has; those left out of it are 1, or not there at all
+SHAPES = [
+    ((4, 5, 3), (3,)), ((4, 5, 3), (1, 1, 3)), ((4, 5, 3), (4, 1, 1)), ((4, 5, 3), (5, 1)), ((4, 5, 3), ()),
+    ((4, 5, 3), (1, 5, 1)), ((4, 1, 3), (1, 5, 1)), ((1, 5, 1), (4, 1, 3)), ((3,), (4, 5, 3)), ((), (2, 2)),
+    ((), ()), ((1,), ()), ((1, 1), (1,)), ((2, 700), (700,)), ((2, 700), (2, 1)), ((700, 2), (2,)), ((700, 2), (700, 1)),
+    ((1500,), (1,)), ((300, 3), (3,)), ((2, 300), (300,)), ((2, 3, 2, 3, 2), (3, 1, 3, 1)), ((0, 3), (3,)), ((3, 0), (1,)),
+]  # fmt: skip
+
+
+def run(define, *data):
+    """Samples of `define(*nodes)` as arrays; an item of `data` is a list of samples."""
+
+    @pipeline_def(batch_size=len(data[0]), num_threads=1, device_id=None)
+    def pipe():
+        return define(*[fn.external_source(source=[item]) for item in data])
+
+    (out,) = pipe().run()
+    return [np.asarray(out[i]) for i in range(len(out))]
+
+
+def samples(shape, dtype, count, seed):
+    rng = np.random.default_rng(seed)
+    return [np.asarray(rng.integers(1, 100, shape), dtype) for _ in range(count)]
+
+
+@pytest.mark.parametrize("left, right", SHAPES)
+@pytest.mark.parametrize("types", [(np.int32, np.int32), (np.uint8, np.int16), (np.float32, np.uint8)])
+def test_broadcasting(left, right, types):
+    a, b = samples(left, types[0], 5, 1), samples(right, types[1], 5, 2)
+    out = run(lambda x, y: x * 3 - y, a, b)
+    for i in range(5):
+        common = np.float32 if np.float32 in types else np.int32
+        expected = a[i].astype(common) * common(3) - b[i].astype(common)
+        assert out[i].shape == expected.shape
+        np.testing.assert_array_equal(out[i], expected)
+
+
+def test_shapes_that_differ_in_a_batch():
+    a = [samples((n, 3), np.int32, 1, n)[0] for n in (1, 4, 4, 2, 0, 4)]
+    b = [samples((3,), np.int32, 1, n)[0] for n in range(6)]
+    for out, x, y in zip(run(lambda x, y: x + y, a, b), a, b, strict=True):
+        np.testing.assert_array_equal(out, x + y)
+
+
+def truncated(a, b):
+    """Quotients towards zero, and what remains, as integers of Python."""
+    quotient = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b, strict=True)]
+    return quotient, [x - q * y for x, y, q in zip(a, b, quotient, strict=True)]
+
+
+def numbers(dtype):
+    info = np.iinfo(dtype)
+    edges = [info.min, info.min + 1, info.max, info.max - 1, 1, 2, 3, 7, info.max // 2, info.max // 2 + 1]
+    edges += [-1, -2, -3, -7, info.min // 2] if info.min else []
+    random = np.random.default_rng(3).integers(info.min, info.max, 3000, dtype, endpoint=True)
+    powers = [2**k + d for k in range(info.bits - 1) for d in (-1, 0, 1)]
+    return np.unique(np.array([*edges, *powers, *(int(x) for x in random[random != 0])], dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64])
+def test_division_is_exact(dtype):
+    values = numbers(dtype)
+    divisors = values[values != 0]
+    a = np.concatenate([values, np.repeat(values, 8)])
+    b = np.concatenate([np.resize(divisors, len(values)), np.resize(divisors[::-1], 8 * len(values))])
+    quotient, remainder = truncated([int(x) for x in a], [int(x) for x in b])
+    (out,) = run(lambda x, y: x // y, [a], [b])
+    np.testing.assert_array_equal(out, np.array([q & (2 ** np.iinfo(dtype).bits - 1) for q in quotient],
+                                                np.uint64).astype(dtype))  # fmt: skip
+    (out,) = run(lambda x, y: x % y, [a], [b])
+    np.testing.assert_array_equal(out, np.array(remainder, dtype))
+
+
+def test_a_zero_divides_no_other_sample():
+    a, b = samples((3,), np.int32, 6, 1), samples((3,), np.int32, 6, 2)
+    b[4][1] = 0
+    with pytest.raises(ValueError, match=r"sample 4 of the batch: integer division by zero"):
+        run(lambda x, y: x // y, a, b)
