@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -45,6 +46,12 @@ def _split_kwargs(
     return constructor, own
 
 
+def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
+    from headrace import _conditionals
+
+    return _conditionals.call(function, asked=True)
+
+
 def pipeline_def(
     fn: Callable[..., Any] | None = None,
     *,
@@ -57,7 +64,8 @@ def pipeline_def(
     given here.
 
     Args:
-        enable_conditionals: accepted; ``if`` over nodes is not part of this version and raises TypeError.
+        enable_conditionals: ``if``, ``and``, ``or`` and ``not`` take nodes, in the function and in those that it
+            calls: an operator in a branch runs for the samples that take it (docs/conditionals.md).
 
     Raises:
         TypeError: the function takes ``**kwargs``, or the call has an argument that nobody knows.
@@ -66,11 +74,13 @@ def pipeline_def(
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
         @functools.wraps(function)
         def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
-            kwargs.pop("enable_conditionals", None)
+            conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
             constructor, own = _split_kwargs(function, kwargs)
             pipeline = Pipeline(**{**pipeline_kwargs, **constructor})
+            pipeline._conditionals_enabled = bool(conditionals)
+            definition = _converted(function) if conditionals else function
             with pipeline:
-                outputs = function(*args, **own)
+                outputs = definition(*args, **own)
                 if outputs is None:
                     outputs = ()
                 pipeline.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
@@ -83,7 +93,7 @@ def pipeline_def(
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Marks a function that conditional mode must leave alone; there is nothing to do yet.
+    """Marks a function that conditional mode must leave alone, and with it what it calls.
 
     Raises:
         ValueError: the function is a pipeline definition.
@@ -92,6 +102,10 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
         return do_not_convert
     if getattr(func, "_is_pipeline_def", False):
         raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+    from headrace._conditionals import KEPT
+
+    with contextlib.suppress(AttributeError):  # a built-in is left alone as it is
+        setattr(func, KEPT, True)
     return func
 
 

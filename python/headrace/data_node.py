@@ -12,8 +12,8 @@ from headrace import types
 _NO_BOOL = (
     '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` '
     "statement, logical expression or cast to a boolean. To use conditional execution via `if` statements "
-    "you need to specify `enable_conditionals=True` in `@headrace.pipeline_def` decorator, which this "
-    "version of Headrace does not have yet. Bool conversion can be achieved with the `cast` operator."
+    "you need to specify `enable_conditionals=True` in `@headrace.pipeline_def` decorator. Bool conversion "
+    "can be achieved with the `cast` operator."
 )
 
 

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What rewritten functions call. Python values mean what they always mean; nodes make guards and merges."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from headrace import _graph, _schema
+from headrace._conditionals import tree
+from headrace._conditionals.convert import call
+from headrace.data_node import DataNode
+
+__all__ = ["MISSING", "NO_RETURN", "and_", "branches", "call", "compare", "not_", "or_", "peek", "plain", "result"]
+
+
+class _Marker:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+MISSING = _Marker("<not assigned>")
+NO_RETURN = _Marker("<no return>")
+
+_ABSENT = (
+    "Inconsistent outputs of the branches of an `if` statement: what is used behind it must be there whichever "
+    "branch is taken."
+)
+_DIVERGENT = (
+    "Divergent data in the branches of an `if` statement: {what} must have the same structure in both: tuples and "
+    "lists of the same length, dictionaries with the same keys.\n  in the `if` branch: {a}\n  in the `else` branch: {b}"
+)
+
+
+def _operator(name: str, *inputs: DataNode, **kwargs: Any) -> DataNode:
+    op = _schema.operators()[f"_conditional.{name}"]
+    return _graph.call(op, op.class_name, inputs, kwargs)
+
+
+def _truth(value: DataNode, expression: str, side: str = "") -> DataNode:
+    """The condition as a guard can ask for it."""
+    bool_only = "" if expression == "if" else " of type `bool`"
+    what = "condition of the `if` statement" if expression == "if" else f"logical expression `{expression}`"
+    if value.device != "cpu":
+        raise RuntimeError(
+            f"The {what} takes scalars (0-d tensors){bool_only} on the CPU only; got a GPU input"
+            f"{f' as its {side} operand' if side else ''}: use .cpu()."
+        )
+    return _operator("validate_logical", value, expression_name=expression, expression_side=side)
+
+
+def _graph_now(condition: DataNode) -> _graph.Graph:
+    pipeline = _graph.current_pipeline()
+    if pipeline is None or not getattr(pipeline, "_conditionals_enabled", False):
+        bool(condition)  # says why it cannot be
+    return pipeline._graph  # type: ignore[union-attr,no-any-return]
+
+
+class _Plain:
+    """An `if` on a Python value."""
+
+    open = False
+
+    def __init__(self, when: bool) -> None:
+        self.when = (when,)
+
+    def __iter__(self) -> Iterator[bool]:
+        return iter(self.when)
+
+
+_PLAIN = _Plain(False), _Plain(True)
+
+
+class _Branches:
+    """An `if` on a node: what the names are at its beginning, and what its first branch made of them."""
+
+    open = True
+
+    def __init__(
+        self,
+        test: DataNode,
+        merged: tuple[str, ...],
+        temporary: tuple[str, ...],
+        state: Mapping[str, Any],
+        places: dict[str, Any],
+    ) -> None:
+        self.graph = _graph_now(test)
+        self.outer = self.graph.branch
+        self.predicate = _truth(test, "if")
+        self.merged = merged
+        self.temporary = temporary
+        self.before = self._values(state, places)
+        self.taken: list[Any] | None = None
+
+    def __iter__(self) -> Iterator[bool]:
+        try:
+            for when in (True, False):
+                self.graph.branch = (self.predicate, when)
+                yield when
+        finally:  # also when a branch raises: the loop lets go of the iterator
+            self.graph.branch = self.outer
+
+    def _values(self, state: Mapping[str, Any], places: dict[str, Any]) -> list[Any]:
+        merged = [state.get(name, MISSING) for name in self.merged]
+        return merged + list(places.values()) + [state.get(n, MISSING) for n in self.temporary]
+
+    def swap(self, state: Mapping[str, Any], places: dict[str, Any]) -> list[Any]:
+        """At the end of a branch: what the names are to be from here on."""
+        names = [*self.merged, *places]
+        values = self._values(state, places)[: len(names)]
+        branch = "else" if self.taken is not None else "if"
+        outputs = [_output(n, v, branch) for n, v in zip(names, values, strict=True)]
+        if self.taken is None:
+            self.taken = outputs
+            return self.before
+        self.graph.branch = self.outer
+        both = zip(names, self.taken, outputs, strict=True)
+        return [self._merge(n, a, b) for n, a, b in both] + self.before[len(names) :]
+
+    def _merge(self, name: str, a: Any, b: Any) -> Any:
+        if (a is NO_RETURN) != (b is NO_RETURN):
+            branch = "if" if a is NO_RETURN else "else"
+            raise RuntimeError(f"{_ABSENT} The `{branch}` branch must also have a return statement.")
+        if not tree.alike(a, b):
+            what = "the returned value" if name.startswith("_headrace") else f"variable '{name}'"
+            raise ValueError(_DIVERGENT.format(what=what, a=tree.sketch(a), b=tree.sketch(b)))
+        return tree.map_leaves(self._merge_nodes, a, b)
+
+    def _merge_nodes(self, a: Any, b: Any) -> Any:
+        if a is b or (a.source is b.source and a.index == b.index and a.device == b.device):
+            return a
+        return _operator("merge", a, b, predicate=self.predicate)
+
+
+def _output(name: str, value: Any, branch: str) -> Any:
+    """What a branch leaves behind, with numbers as nodes of the branch."""
+    if value is MISSING:
+        raise RuntimeError(f"{_ABSENT} Variable '{name}' must also be initialized in the `{branch}` branch.")
+    if value is NO_RETURN:
+        return value
+    return tree.map_leaves(lambda leaf: _promote(leaf, name), value)
+
+
+def _promote(value: Any, name: str) -> DataNode:
+    if isinstance(value, DataNode):
+        return value
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return _graph.constant(value)
+    except TypeError:
+        what = "The returned value" if name.startswith("_headrace") else f"Variable '{name}'"
+        raise TypeError(
+            f"{what} is a `{type(value).__name__}` in a branch of an `if` statement on a node: only nodes, "
+            "numbers and arrays can be merged with the other branch."
+        ) from None
+
+
+# ---- called by rewritten code ----
+
+
+def branches(
+    test: Any,
+    merged: tuple[str, ...],
+    temporary: tuple[str, ...],
+    state: Mapping[str, Any],
+    places: dict[str, Any],
+) -> _Plain | _Branches:
+    """The branches of an `if` to go through, and the names that they change: `merged` are used later."""
+    if isinstance(test, DataNode):
+        return _Branches(test, merged, temporary, state, places)
+    return _PLAIN[bool(test)]
+
+
+def peek(place: Callable[[], Any]) -> Any:
+    """The value of an item or attribute, if there is one."""
+    try:
+        return place()
+    except (NameError, AttributeError, LookupError, TypeError):
+        return MISSING
+
+
+def plain(test: Any, statement: str) -> Any:
+    """The condition of an `if` that cannot be split: it leaves a loop, or a function from within one."""
+    if isinstance(test, DataNode):
+        text = f"`{statement}` inside an `if` statement on a node: which samples it is for is known only later."
+        raise RuntimeError(f"{_ABSENT} {text}") if statement == "return" else TypeError(text)
+    return test
+
+
+def result(value: Any) -> Any:
+    """What a function returns."""
+    return None if value is NO_RETURN else value
+
+
+def _lazy(expression: str, left: DataNode, right: Callable[[], Any]) -> DataNode:
+    graph = _graph_now(left)
+    predicate = _truth(left, expression, "left")
+    outer, when = graph.branch, expression == "and"
+    graph.branch = (predicate, when)
+    try:
+        value = _promote(right(), "_headrace")
+        other = _truth(value, expression, "right")
+    finally:
+        graph.branch = outer
+    ends = (other, predicate) if when else (predicate, other)
+    return _operator("merge", *ends, predicate=predicate)
+
+
+def and_(left: Any, right: Callable[[], Any]) -> Any:
+    """``left and right()``, lazily for each sample."""
+    if isinstance(left, DataNode):
+        return _lazy("and", left, right)
+    return left and right()
+
+
+def or_(left: Any, right: Callable[[], Any]) -> Any:
+    """``left or right()``, lazily for each sample."""
+    if isinstance(left, DataNode):
+        return _lazy("or", left, right)
+    return left or right()
+
+
+def not_(value: Any) -> Any:
+    """``not value``"""
+    if not isinstance(value, DataNode):
+        return not value
+    _graph_now(value)
+    if value.device != "cpu":
+        raise RuntimeError("The logical expression `not` takes scalars (0-d tensors) on the CPU only: use .cpu().")
+    return _operator("not_", value)
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+    "Lt": operator.lt,
+    "LtE": operator.le,
+    "Gt": operator.gt,
+    "GtE": operator.ge,
+    "Is": operator.is_,
+    "IsNot": operator.is_not,
+    "In": lambda a, b: a in b,
+    "NotIn": lambda a, b: a not in b,
+}
+
+
+def compare(ops: tuple[str, ...], left: Any, *rights: Callable[[], Any]) -> Any:
+    """A chained comparison: ``a < b < c``."""
+    right = rights[0]()
+    found = _COMPARISONS[ops[0]](left, right)
+    if len(rights) == 1:
+        return found
+    return and_(found, lambda: compare(ops[1:], right, *rights[1:]))
