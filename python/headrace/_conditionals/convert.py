@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
+import inspect
 import linecache
 import sys
 import types
@@ -18,7 +20,18 @@ from headrace._conditionals.rewrite import RUNTIME, Rewriter
 KEPT = "_headrace_do_not_convert"  # attribute of functions that are left alone
 
 # Packages whose code never sees a node.
-_LIBRARIES = {"numpy", "scipy", "pandas", "matplotlib", "PIL", "cv2", "torch", "torchvision", "tensorflow", "jax"}
+_LIBRARIES = {
+    "numpy",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "PIL",
+    "cv2",
+    "torch",
+    "torchvision",
+    "tensorflow",
+    "jax",
+}
 _LIBRARIES |= {"cupy", "numba", "nvidia", "pytest", "_pytest", "absl", "optree"}
 # Ours that are written like a user's functions.
 _CONVERTED = ("headrace.auto_aug", "headrace.experimental.torchvision")
@@ -40,7 +53,7 @@ def call(function: Any, asked: bool = False) -> Any:
         return function
     if type(function) is functools.partial:
         return functools.partial(call(function.func), *function.args, **function.keywords)
-    method = getattr(type(function), "__call__", None)
+    method = inspect.getattr_static(type(function), "__call__", None)
     if isinstance(method, types.FunctionType) and not getattr(function, KEPT, False):
         made = convert(method)
         return function if made is method else types.MethodType(made, function)
@@ -121,7 +134,9 @@ def _find(function: types.FunctionType) -> Any:
     except SyntaxError:
         return None
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    nodes = [n for n in nodes if getattr(n, "name", "<lambda>") == code.co_name and _names(n) == names]
+    nodes = [
+        n for n in nodes if getattr(n, "name", "<lambda>") == code.co_name and _names(n) == names
+    ]
     if len(nodes) > 1:
         spots = [(p[0], p[2]) for p in code.co_positions() if p[0] is not None and p[2] is not None]
         inside = max(spots, default=(0, 0))
@@ -140,17 +155,17 @@ def _spans(node: Any, spot: tuple[int, int]) -> bool:
 
 def _rewrite(function: types.FunctionType) -> types.CodeType | None:
     """New code for a function; None where it is to stay as it is."""
-    import copy
-
     found = _find(function)
     if found is None:
         return None
     node = Rewriter().function(copy.deepcopy(found))
     inner: Any = ast.Expr(node) if isinstance(node, ast.Lambda) else node
     inner.decorator_list = []
+    # In a class, whose names functions do not see: the function's own name stays global. Names with two
+    # underscores are the class's; of a class that is all underscores they stay as they are.
     owner = function.__qualname__.rpartition(".")[0].rpartition(".")[2]
-    if owner.isidentifier():  # names with two underscores are the class's
-        inner = ast.ClassDef(owner, [], [], [inner], [], **_NO_TYPES)
+    owner = owner if owner.isidentifier() else "_"
+    inner = ast.ClassDef(owner, [], [], [inner], [], **_NO_TYPES)
     free = [ast.arg(name) for name in (*function.__code__.co_freevars, RUNTIME)]
     outer = ast.FunctionDef(
         "_outer", ast.arguments([], free, None, [], [], None, []), [inner], [], **_NO_TYPES

@@ -192,22 +192,24 @@ class Liveness:
         node.live = getattr(node, "live", set()) | after  # type: ignore[attr-defined]
         return _reads(node.test) | self._block(node.body, after) | self._block(node.orelse, after)
 
-    def _loop(self, node: ast.For | ast.While, after: set[str], head: ast.expr) -> set[str]:
+    def _loop(
+        self, node: ast.For | ast.While, after: set[str], head: ast.expr, given: set[str]
+    ) -> set[str]:
         done = after | self._block(node.orelse, after)
         start = done | _reads(head)
         for _ in range(2):  # the second time with what the next round reads
             self.breaks.append(after)
             self.continues.append(start)
-            start = start | self._block(node.body, start)
+            start = start | (self._block(node.body, start) - given)
             self.breaks.pop()
             self.continues.pop()
         return start
 
     def _for(self, node: ast.For, after: set[str]) -> set[str]:
-        return self._loop(node, after, node.iter)
+        return self._loop(node, after, node.iter, bound([node.target]))
 
     def _while(self, node: ast.While, after: set[str]) -> set[str]:
-        return self._loop(node, after, node.test)
+        return self._loop(node, after, node.test, set())
 
     def _break(self, node: ast.Break, after: set[str]) -> set[str]:
         return self.breaks[-1]
@@ -225,7 +227,8 @@ class Liveness:
         behind = self._block(node.finalbody, after)
         caught = set(behind)
         for handler in node.handlers:
-            caught |= self._block(handler.body, behind) | (_reads(handler.type) if handler.type else set())
+            caught |= self._block(handler.body, behind) - {handler.name}
+            caught |= _reads(handler.type) if handler.type else set()
         outer, self.handlers = self.handlers, self.handlers | caught
         before = self._block(node.body, self._block(node.orelse, behind))
         self.handlers = outer
@@ -234,17 +237,22 @@ class Liveness:
     _trystar = _try
 
     def _with(self, node: ast.With, after: set[str]) -> set[str]:
-        return self._block(node.body, after).union(*(_reads(item) for item in node.items))
+        inside = self._block(node.body, after) - bound(node.items)
+        return inside.union(*(_reads(item) for item in node.items))
 
     def _match(self, node: ast.Match, after: set[str]) -> set[str]:
-        cases = [self._block(case.body, after) | _reads(case.pattern) for case in node.cases]
-        guards = [_reads(case.guard) for case in node.cases if case.guard]
-        return _reads(node.subject).union(after, *cases, *guards)
+        read = _reads(node.subject) | after
+        for case in node.cases:
+            inside = self._block(case.body, after) | (_reads(case.guard) if case.guard else set())
+            read |= _reads(case.pattern) | (inside - bound([case.pattern]))
+        return read
 
 
 def _reads(node: ast.AST) -> set[str]:
     """Names that are read, also by functions inside."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)} | {
+    return {
+        n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    } | {
         n.target.id
         for n in ast.walk(node)
         if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)

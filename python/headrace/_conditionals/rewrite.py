@@ -167,7 +167,10 @@ class Rewriter(ast.NodeTransformer):
     # ---- expressions ----
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        if any(isinstance(n, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)) for n in ast.walk(node)):
+        if any(
+            isinstance(n, (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await))
+            for n in ast.walk(node)
+        ):
             return self.generic_visit(node)  # type: ignore[return-value]
         name = "and_" if isinstance(node.op, ast.And) else "or_"
         values = [self.visit(value) for value in node.values]

@@ -13,7 +13,19 @@ from headrace._conditionals import tree
 from headrace._conditionals.convert import call
 from headrace.data_node import DataNode
 
-__all__ = ["MISSING", "NO_RETURN", "and_", "branches", "call", "compare", "not_", "or_", "peek", "plain", "result"]
+__all__ = [
+    "MISSING",
+    "NO_RETURN",
+    "and_",
+    "branches",
+    "call",
+    "compare",
+    "not_",
+    "or_",
+    "peek",
+    "plain",
+    "result",
+]
 
 
 class _Marker:
@@ -45,7 +57,11 @@ def _operator(name: str, *inputs: DataNode, **kwargs: Any) -> DataNode:
 def _truth(value: DataNode, expression: str, side: str = "") -> DataNode:
     """The condition as a guard can ask for it."""
     bool_only = "" if expression == "if" else " of type `bool`"
-    what = "condition of the `if` statement" if expression == "if" else f"logical expression `{expression}`"
+    what = (
+        "condition of the `if` statement"
+        if expression == "if"
+        else f"logical expression `{expression}`"
+    )
     if value.device != "cpu":
         raise RuntimeError(
             f"The {what} takes scalars (0-d tensors){bool_only} on the CPU only; got a GPU input"
@@ -125,7 +141,9 @@ class _Branches:
     def _merge(self, name: str, a: Any, b: Any) -> Any:
         if (a is NO_RETURN) != (b is NO_RETURN):
             branch = "if" if a is NO_RETURN else "else"
-            raise RuntimeError(f"{_ABSENT} The `{branch}` branch must also have a return statement.")
+            raise RuntimeError(
+                f"{_ABSENT} The `{branch}` branch must also have a return statement."
+            )
         if not tree.alike(a, b):
             what = "the returned value" if name.startswith("_headrace") else f"variable '{name}'"
             raise ValueError(_DIVERGENT.format(what=what, a=tree.sketch(a), b=tree.sketch(b)))
@@ -140,7 +158,9 @@ class _Branches:
 def _output(name: str, value: Any, branch: str) -> Any:
     """What a branch leaves behind, with numbers as nodes of the branch."""
     if value is MISSING:
-        raise RuntimeError(f"{_ABSENT} Variable '{name}' must also be initialized in the `{branch}` branch.")
+        raise RuntimeError(
+            f"{_ABSENT} Variable '{name}' must also be initialized in the `{branch}` branch."
+        )
     if value is NO_RETURN:
         return value
     return tree.map_leaves(lambda leaf: _promote(leaf, name), value)
@@ -232,7 +252,9 @@ def not_(value: Any) -> Any:
         return not value
     _graph_now(value)
     if value.device != "cpu":
-        raise RuntimeError("The logical expression `not` takes scalars (0-d tensors) on the CPU only: use .cpu().")
+        raise RuntimeError(
+            "The logical expression `not` takes scalars (0-d tensors) on the CPU only: use .cpu()."
+        )
     return _operator("not_", value)
 
 

@@ -1,0 +1,1041 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Conditional mode. A program over whole numbers means for each sample of a batch what it means for a number, so that
+Python itself says what must come out; live DALI says so too, and what is an error."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import random
+import textwrap
+import traceback
+import warnings
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import headrace
+import numpy as np
+import pytest
+from headrace import fn, pipeline_def, types
+from headrace.pipeline import do_not_convert
+from twice import dali
+
+VALUES = [0, 1, 2, 3, 5, -4]
+Program = Callable[..., Any]
+
+
+def build(package: ModuleType, program: Program, values: list[int] = VALUES, **kwargs: Any) -> Any:
+    """A pipeline of `program` over INT32 scalars."""
+
+    def definition() -> Any:
+        x = package.fn.external_source(lambda: [np.int32(v) for v in values])
+        return program(x)
+
+    arguments = {"batch_size": len(values), "num_threads": 2, "device_id": None, "seed": 3}
+    return package.pipeline_def(definition, enable_conditionals=True, **{**arguments, **kwargs})()
+
+
+def outputs(package: ModuleType, program: Program, **kwargs: Any) -> list[list[Any]]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [
+            [np.array(t).tolist() for t in batch]
+            for batch in build(package, program, **kwargs).run()
+        ]
+
+
+def plainly(program: Program, values: list[int] = VALUES) -> list[list[int]]:
+    """What the program gives for each number."""
+    rows = [program(v) for v in values]
+    rows = [row if isinstance(row, tuple) else (row,) for row in rows]
+    return [[int(v) for v in column] for column in zip(*rows, strict=True)]
+
+
+# ---- programs that give for each sample what they give for a number ----
+
+WEIGHT = 7
+PROGRAMS: list[Program] = []
+ALSO_DALI: list[Program] = []
+
+
+def numbers(program: Program) -> Program:
+    PROGRAMS.append(program)
+    ALSO_DALI.append(program)
+    return program
+
+
+def numbers_here(program: Program) -> Program:
+    """A program that DALI does not run."""
+    PROGRAMS.append(program)
+    return program
+
+
+@numbers
+def if_else(x: Any) -> Any:
+    if x % 2 == 0:
+        y = x + 10
+    else:
+        y = x * 100
+    return y
+
+
+@numbers
+def without_else(x: Any) -> Any:
+    y = x
+    if x > 1:
+        y = x + 1
+    if x > 2:
+        y += 10
+    return y, x
+
+
+@numbers
+def elif_chain(x: Any) -> Any:
+    if x == 0:
+        y = x + 100
+    elif x == 1:
+        y = x + 200
+    elif x == 2:
+        y = x + 300
+    else:
+        y = x + 400
+    return y
+
+
+@numbers
+def nested(x: Any) -> Any:
+    z = x
+    if x > 0:
+        if x > 1:
+            y = x * 2
+            if x > 3:
+                z = y + x
+        else:
+            y = x * 3
+    else:
+        y = x * 5
+        z = y - 1
+    return y, z
+
+
+@numbers
+def numbers_in_branches(x: Any) -> Any:
+    if x > 1:
+        y = 1
+    else:
+        y = 2
+    if y == 2:
+        z = y
+    else:
+        z = 11
+    return y, z
+
+
+@numbers
+def returns(x: Any) -> Any:
+    if x > 1:
+        return x + 1
+    else:
+        return x * 100
+
+
+@numbers
+def early_return(x: Any) -> Any:
+    if x > 4:
+        return x + 1
+    y = x * 2
+    if y > 2:
+        return y
+    return x * 100
+
+
+@numbers_here
+def return_in_an_inner_branch(x: Any) -> Any:
+    if x > 1:
+        if x > 2:
+            return x + 1
+        x = x * 7
+    return x * 100
+
+
+@numbers
+def returns_several(x: Any) -> Any:
+    if x > 1:
+        return x, x + 1
+    return x - 1, x * 2
+
+
+@numbers
+def continues(x: Any) -> Any:
+    for _ in range(3):
+        if x > 1:
+            continue
+        x = x + 1
+    return x
+
+
+@numbers
+def loops(x: Any) -> Any:
+    total = 0
+    for i in range(3):
+        if x > i:
+            x = x - i
+        else:
+            x = x + 10
+        if i == 1:
+            break
+        total = total + x
+    k = 0
+    while k < 3:
+        k += 1
+        if total > 5:
+            total = total - k
+    return x, total
+
+
+@numbers
+def logic(x: Any) -> Any:
+    both = (x > 0) and (x < 3)
+    either = (x > 2) or (x < 0) or (x == 1)
+    neither = not (x > 2)
+    mixed = x > 0 and (x > 2 or not x > 1)
+    if both and not either:
+        y = 1
+    else:
+        y = 2
+    return both, either, neither, mixed, y
+
+
+@numbers
+def logic_with_values(x: Any) -> Any:
+    a = (x > 1) and True
+    b = True and (x > 1)
+    c = False or (x > 1)
+    return a, b, c, (x > 1) or False
+
+
+@numbers
+def chained(x: Any) -> Any:
+    y = 5
+    if 0 < x <= 3 < 4:
+        y = 6
+    return 0 < x < 3, y
+
+
+@numbers
+def names_of_one_branch(x: Any) -> Any:
+    if x > 1:
+        only_here = x + 1
+        y = only_here * 2
+    else:
+        other = x - 5
+        y = other
+    return y
+
+
+@numbers
+def structures(x: Any) -> Any:
+    if x > 1:
+        y = (x, [x + 1, {"a": x}])
+    else:
+        y = (x * 2, [x - 1, {"a": x * 3}])
+    return y[0], y[1][0], y[1][1]["a"]
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+@numbers
+def named_tuples(x: Any) -> Any:
+    if x > 1:
+        y = Pair(x, second=x + 1)
+    else:
+        y = Pair(second=x * 2, first=x - 1)
+    return y.first, y.second
+
+
+@numbers
+def items(x: Any) -> Any:
+    d: dict[str, Any] = {"b": x}
+    if x > 1:
+        d["a"] = x + 1
+        d["b"] = x + 2
+    else:
+        d["a"] = x * 5
+    return d["a"], d["b"]
+
+
+class Box:
+    value: Any
+
+
+@numbers
+def attributes(x: Any) -> Any:
+    box = Box()
+    if x > 1:
+        box.value = x + 1
+    else:
+        box.value = x * 5
+    return box.value
+
+
+@numbers
+def nothing_happens(x: Any) -> Any:
+    if x > 1:
+        pass
+    if x > 2:
+        x = x
+    return x
+
+
+@numbers
+def python_conditions(x: Any) -> Any:
+    y = x
+    for flag in (True, False, None, [], "text"):
+        if flag and not None:
+            y = y + 1
+        elif flag is None:
+            y = y * 2
+    z = y if WEIGHT > 3 else None
+    if x is None or isinstance(x, str):
+        return None
+    return y, z
+
+
+def helper(x: Any, by: int = 3, *, scale: int = WEIGHT) -> Any:
+    if x > by:
+        return x * scale
+    return x - scale
+
+
+@numbers
+def calls(x: Any) -> Any:
+    return helper(x), helper(x, 1), helper(x, scale=2), helper(by=0, x=x)
+
+
+def recursive(x: Any, depth: int) -> Any:
+    if depth == 0:
+        return x
+    if x > depth:
+        x = recursive(x - 1, depth - 1)
+    else:
+        x = recursive(x + 2, depth - 1)
+    return x
+
+
+@numbers
+def recursion(x: Any) -> Any:
+    return recursive(x, 4)
+
+
+@numbers
+def closures(x: Any) -> Any:
+    count = 0
+    offset = 4
+
+    def inner(v: Any) -> Any:
+        nonlocal count
+        count += 1
+        if v > offset:
+            return v
+        return v + count
+
+    first = inner(x)
+    second = inner(x)
+    return first, second, x + count
+
+
+@numbers
+def lambdas(x: Any) -> Any:
+    choose = lambda v, w=2: v > 1 and v < w  # noqa: E731
+    return choose(x), choose(x, 5), (lambda v: not v > 0)(x)
+
+
+THIRD = [lambda x: x > 0, lambda x: not x > 1, lambda x: x > 2 and x < 4]
+
+
+@numbers_here
+def lambdas_of_one_line(x: Any) -> Any:
+    return tuple(f(x) for f in THIRD)
+
+
+class Step:
+    def __init__(self, by: int) -> None:
+        self.by = by
+        self.__hidden = by + 1
+
+    def method(self, x: Any) -> Any:
+        if x > self.by:
+            x = x + self.__hidden
+        return x
+
+    @staticmethod
+    def static(x: Any) -> Any:
+        if x > 1:
+            return x * 3
+        return x
+
+    def __call__(self, x: Any) -> Any:
+        if x < self.by:
+            x = -x
+        return x
+
+
+class Longer(Step):
+    def method(self, x: Any) -> Any:
+        if x > 2:
+            return super().method(x) * 2
+        return super().method(x)
+
+
+@numbers_here
+def methods(x: Any) -> Any:
+    step = Longer(1)
+    return step.method(x), Step.static(x), step(x), Step(2).method(x)
+
+
+@numbers
+def partials(x: Any) -> Any:
+    return functools.partial(helper, by=2)(x)
+
+
+def doubled(function: Program) -> Program:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs) * 2
+
+    return wrapper
+
+
+@doubled
+def decorated_helper(x: Any) -> Any:
+    if x > 1:
+        x = x + 3
+    return x
+
+
+@numbers
+def decorated(x: Any) -> Any:
+    return decorated_helper(x)
+
+
+@numbers_here
+def generators(x: Any) -> Any:
+    def counted() -> Any:
+        for i in range(3):
+            if x > i:
+                y = x + i
+            else:
+                y = x - i
+            yield y
+
+    return tuple(counted())
+
+
+@numbers
+def comprehensions(x: Any) -> Any:
+    parts = [x + i for i in range(4) if i != 2]
+    if x > 1:
+        parts = [p * 2 for p in parts]
+    else:
+        parts = [p + 1 for p in parts]
+    return tuple(parts)
+
+
+@numbers
+def blocks(x: Any) -> Any:
+    try:
+        if x > 1:
+            y = x + 1
+        else:
+            y = x - 1
+    except KeyError:
+        y = 0
+    finally:
+        z = x
+    with contextlib.nullcontext(5) as five:
+        if x > 2:
+            z = z + five
+    return y, z
+
+
+@numbers_here
+def matches(x: Any) -> Any:
+    y = x
+    for kind in ("a", "b", "c"):
+        match kind:
+            case "a" if x is not None:
+                y = y + 1
+            case "b":
+                if x > 1:
+                    y = y * 2
+            case other:
+                y = y + len(other)
+    return y
+
+
+@numbers_here
+def assignment_expressions(x: Any) -> Any:
+    if (double := x * 2) > 3:
+        y = double
+    else:
+        y = double + 1
+    return y, double
+
+
+@numbers
+def read_in_the_next_round(x: Any) -> Any:
+    last = 0
+    out = x
+    for _ in range(3):
+        out = out + last
+        if x > 1:
+            last = x
+        else:
+            last = last + 1
+    return out
+
+
+@numbers
+def dropped_names(x: Any) -> Any:
+    y = 1
+    if x > 1:
+        z = x + y
+    else:
+        z = x
+    del y
+    return z
+
+
+SEEN = 0
+
+
+@numbers_here
+def global_names(x: Any) -> Any:
+    global SEEN
+    SEEN = 0
+    if x > 1:
+        SEEN = x + 1
+    else:
+        SEEN = x - 1
+    y = SEEN
+    SEEN = 0
+    return y
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_as_python_says(program: Program) -> None:
+    expected = plainly(program)
+    assert outputs(headrace, program) == expected
+    assert outputs(headrace, program, fuse=False, num_threads=1) == expected
+
+
+@pytest.mark.parametrize("program", ALSO_DALI, ids=lambda p: p.__name__)
+def test_as_dali_says(program: Program) -> None:
+    assert outputs(dali(), program) == plainly(program)
+
+
+# ---- made up programs ----
+
+
+class Maker:
+    """A random function of a number, with branches in branches."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.names = ["x", "a", "b"]
+
+    def value(self) -> str:
+        return f"{self.random.choice(self.names)} {self.random.choice('+-*')} {self.random.randint(-3, 3)}"
+
+    def condition(self, depth: int = 0) -> str:
+        kind = self.random.randint(0, 6 if depth < 2 else 2)
+        left, right = self.random.choice(self.names), self.random.randint(-4, 6)
+        if kind <= 2:
+            return f"{left} {self.random.choice(['<', '>=', '=='])} {right}"
+        if kind == 3:
+            return f"{right - 3} < {left} <= {right}"
+        if kind == 4:
+            return f"not ({self.condition(depth + 1)})"
+        return f"({self.condition(depth + 1)}) {self.random.choice(['and', 'or'])} ({self.condition(depth + 1)})"
+
+    def block(self, depth: int, loop: bool) -> list[str]:
+        lines: list[str] = []
+        for _ in range(self.random.randint(1, 3)):
+            kind = self.random.randint(0, 9)
+            if kind < 4 or depth == 3:
+                lines.append(f"{self.random.choice(['a', 'b'])} = {self.value()}")
+            elif kind == 4:
+                lines.append(f"if {self.condition()}: return a - 1, b + 1")
+            elif kind == 5 and loop:
+                lines.append(f"if {self.condition()}: continue")
+            elif kind == 6 and not loop:
+                lines += ["for i in range(2):", *self.inside(depth, True), "    a = a + i"]
+            else:
+                lines += [f"if {self.condition()}:", *self.inside(depth, loop)]
+                if self.random.random() < 0.4:
+                    lines += [f"elif {self.condition()}:", *self.inside(depth, loop)]
+                if self.random.random() < 0.6:
+                    lines += ["else:", *self.inside(depth, loop)]
+        if loop:  # a return cannot leave a loop
+            lines = [line.replace("return a - 1, b + 1", "b = a + b") for line in lines]
+        return lines
+
+    def inside(self, depth: int, loop: bool) -> list[str]:
+        return ["    " + line for line in self.block(depth + 1, loop)]
+
+    def text(self) -> str:
+        lines = [
+            "a = x + 1",
+            "b = x * 0 + 2",
+            *self.block(0, False),
+            *self.block(0, False),
+            "return a, b",
+        ]
+        return "def program(x):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_made_up_programs(seed: int, tmp_path: Any) -> None:
+    path = tmp_path / f"program_{seed}.py"
+    path.write_text(Maker(seed).text())
+    names: dict[str, Any] = {"__name__": f"program_{seed}"}
+    exec(compile(path.read_text(), str(path), "exec"), names)
+    values = list(range(-6, 8))
+    got = outputs(headrace, names["program"], values=values)
+    assert got == plainly(names["program"], values), path.read_text()
+
+
+# ---- errors ----
+
+ERRORS: list[tuple[Program, type[Exception], str]] = []
+
+
+def refused(error: type[Exception], words: str) -> Callable[[Program], Program]:
+    def note(program: Program) -> Program:
+        ERRORS.append((program, error, words))
+        return program
+
+    return note
+
+
+@refused(RuntimeError, r"Variable 'y' must also be initialized in the `else` branch")
+def missing_in_else(x: Any) -> Any:
+    if x > 1:
+        y = x
+    return y
+
+
+@refused(RuntimeError, r"Variable 'y' must also be initialized in the `if` branch")
+def missing_in_if(x: Any) -> Any:
+    if x > 1:
+        pass
+    else:
+        y = x
+    return y
+
+
+@refused(RuntimeError, r"Variable 'd\['a'\]' must also be initialized in the `else` branch")
+def missing_item(x: Any) -> Any:
+    d: dict[str, Any] = {}
+    if x > 1:
+        d["a"] = x
+    return x
+
+
+@refused(RuntimeError, r"The `else` branch must also have a return statement")
+def missing_return(x: Any) -> Any:
+    if x > 1:
+        return x
+    y = x  # noqa: F841
+
+
+@refused(ValueError, r"(?i)divergent data[\s\S]*\(\*, \*\)[\s\S]*\(\*, \*, \*\)")
+def other_length(x: Any) -> Any:
+    if x > 1:
+        y = (x, x)
+    else:
+        y = (x, x, x)
+    return y[0]
+
+
+@refused(ValueError, r"(?i)divergent data[\s\S]*\(\*, \*\)[\s\S]*\[\*, \*\]")
+def other_structure(x: Any) -> Any:
+    if x > 1:
+        y = (x, x)
+    else:
+        y = [x, x]
+    return y[0]
+
+
+@refused(ValueError, r"(?i)divergent data[\s\S]*\{'a': \*\}[\s\S]*\{'b': \*\}")
+def other_keys(x: Any) -> Any:
+    if x > 1:
+        y = {"a": x}
+    else:
+        y = {"b": x}
+    return y["a"]
+
+
+@refused(ValueError, r"(?i)divergent data")
+def none_and_node(x: Any) -> Any:
+    if x > 1:
+        y = None
+    else:
+        y = x
+    return y
+
+
+@refused(TypeError, r"'?y?'?.*")
+def strings(x: Any) -> Any:
+    if x > 1:
+        y = "a"
+    else:
+        y = "b"
+    return y
+
+
+@refused(RuntimeError, r"(?i)divergent data[\s\S]*(float|int32)")
+def other_type(x: Any) -> Any:
+    if x > 1:
+        y = x / 2
+    else:
+        y = x
+    return y
+
+
+@refused(RuntimeError, r"(?i)divergent data")
+def other_numbers(x: Any) -> Any:
+    if x > 1:
+        y = 1
+    else:
+        y = 2.5
+    return y
+
+
+@refused(RuntimeError, r"1-d input")
+def condition_of_one_dimension(x: Any) -> Any:
+    y = x
+    if x * np.array([1, 2]):
+        y = x + 1
+    return y
+
+
+@refused(RuntimeError, r"`and`[\s\S]*(?i:int32)[\s\S]*left")
+def and_of_numbers(x: Any) -> Any:
+    return x and x > 1
+
+
+@refused(RuntimeError, r"`or`[\s\S]*(?i:int32)[\s\S]*right")
+def or_of_numbers(x: Any) -> Any:
+    return x > 1 or x
+
+
+@refused(RuntimeError, r"`and`[\s\S]*right")
+def and_of_a_python_number(x: Any) -> Any:
+    return (x > 1) and 1
+
+
+@refused(RuntimeError, r"`not`[\s\S]*1-d input")
+def not_of_one_dimension(x: Any) -> Any:
+    return not (x * np.array([1, 2]))
+
+
+@refused(TypeError, r".*")
+def conditional_expression(x: Any) -> Any:
+    return x + 1 if x > 1 else x * 100
+
+
+@refused(TypeError, r".*")
+def while_of_a_node(x: Any) -> Any:
+    while x > 1:
+        x = x - 1
+    return x
+
+
+@refused(TypeError, r".*")
+def assert_of_a_node(x: Any) -> Any:
+    assert x > 1
+    return x
+
+
+@refused(TypeError, r".*")
+def break_of_a_node(x: Any) -> Any:
+    for _ in range(3):
+        if x > 1:
+            break
+        x = x + 1
+    return x
+
+
+@refused(RuntimeError, r"(?i)return")
+def return_from_a_loop(x: Any) -> Any:
+    for _ in range(3):
+        if x > 1:
+            return x + 1
+    return x
+
+
+@refused(ValueError, r"no$|no\b")
+def raising(x: Any) -> Any:
+    if x > 1:
+        raise ValueError("no")
+    return x
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "words"), ERRORS, ids=lambda p: getattr(p, "__name__", "")
+)
+def test_errors(program: Program, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words) as caught:
+        outputs(headrace, program)
+    assert caught.type is error
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "words"), ERRORS, ids=lambda p: getattr(p, "__name__", "")
+)
+def test_errors_of_dali(program: Program, error: type[Exception], words: str) -> None:
+    package = dali()
+    with pytest.raises(error) as caught:
+        outputs(package, program)
+    assert caught.type is error
+
+
+def line_of(program: Program, text: str) -> str:
+    import inspect
+
+    lines, first = inspect.getsourcelines(program)
+    return f"test_conditionals.py:{first + next(i for i, s in enumerate(lines) if text in s)}"
+
+
+def test_errors_name_the_users_line() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        outputs(headrace, and_of_numbers)
+    assert line_of(and_of_numbers, "return") in str(caught.value)
+    with pytest.raises(RuntimeError) as caught:
+        outputs(headrace, other_type)
+    assert line_of(other_type, "if x") in str(caught.value)
+    with pytest.raises(RuntimeError) as caught:
+        outputs(headrace, missing_in_else)
+    lines = [f"{f.name} {f.lineno}" for f in traceback.extract_tb(caught.value.__traceback__)]
+    assert f"missing_in_else {line_of(missing_in_else, 'if x').partition(':')[2]}" in lines
+
+
+def test_a_name_that_is_not_there_is_python_s_error() -> None:
+    def program(x: Any) -> Any:
+        if x > 1:
+            z = x
+        else:
+            z = y  # noqa: F821
+        return z
+
+    with pytest.raises(NameError, match="'y'"):
+        outputs(headrace, program)
+
+
+def test_what_a_branch_made_is_not_used_outside() -> None:
+    def program(x: Any) -> Any:
+        found = []
+        if x > 1:
+            found.append(x + 1)
+        return found[0] + 1
+
+    with pytest.raises(ValueError, match="branch of a conditional"):
+        outputs(headrace, program)
+
+
+def test_without_the_flag() -> None:
+    def definition() -> Any:
+        return if_else(fn.external_source(lambda: [np.int32(1)]))
+
+    with pytest.raises(TypeError, match="enable_conditionals=True"):
+        pipeline_def(definition, batch_size=1, num_threads=1, device_id=None)()
+    pipe = pipeline_def(definition, batch_size=1, num_threads=1, device_id=None)(
+        enable_conditionals=True
+    )
+    assert np.array(pipe.run()[0][0]) == 100
+
+
+# ---- what is left alone ----
+
+
+@do_not_convert
+def left_alone(x: Any, flag: bool) -> Any:
+    if flag and not isinstance(x, int):
+        return x + 1
+    return x
+
+
+@do_not_convert
+def left_alone_but_needed(x: Any) -> Any:
+    return if_else(x)
+
+
+def test_do_not_convert() -> None:
+    assert outputs(headrace, lambda x: left_alone(x, True)) == [[v + 1 for v in VALUES]]
+    with pytest.raises(TypeError, match="conditional context"):
+        outputs(headrace, left_alone_but_needed)
+    assert do_not_convert(len)([1]) == 1
+
+    def program(x: Any) -> Any:
+        @do_not_convert
+        def inner(v: Any) -> Any:
+            if v > 1:
+                v = v + 1
+            return v
+
+        return inner(x)
+
+    with pytest.raises(TypeError, match="conditional context"):
+        outputs(headrace, program)
+
+
+def test_library_code_is_left_alone() -> None:
+    from headrace._conditionals import call
+
+    for function in (json.dumps, len, np.stack, textwrap.dedent, fn.cast, dict, pytest.raises):
+        assert call(function) is function
+    assert call(helper) is not helper and call(call(helper)) is call(helper)
+
+
+def test_source_that_cannot_be_found() -> None:
+    names: dict[str, Any] = {"__name__": "user"}
+    exec("def program(x):\n    if x > 1:\n        x = x + 1\n    return x", names)
+    with pytest.raises(TypeError, match="conditional context"):
+        outputs(headrace, names["program"])
+
+
+# ---- what runs ----
+
+
+def runs_of(pipe: Any, name: str) -> int:
+    statistics = pipe.stats() if hasattr(pipe, "stats") else json.loads(pipe._core.stats())
+    return sum(o["samples"] for o in statistics["operators"] if o["name"] == name)
+
+
+def test_only_the_taken_branch_runs() -> None:
+    def program(x: Any) -> Any:
+        if x > 1:
+            y = fn.cast(x, dtype=types.FLOAT, name="taken")
+        else:
+            y = fn.cast(x * 2, dtype=types.FLOAT, name="other")
+        if x > 1 and fn.cast(x, dtype=types.BOOL, name="lazy"):
+            y = y + 1
+        return y
+
+    pipe = build(headrace, program, prefetch_queue_depth=1)
+    for _ in range(3):
+        batch = pipe.run()[0]
+    assert [float(np.array(t)) for t in batch] == [0, 2, 3, 4, 6, -8]
+    counts = [runs_of(pipe, name) for name in ("taken", "other", "lazy")]
+    assert counts[0] == counts[1] == counts[2] and counts[0] in (9, 12)
+
+
+def test_sources_in_a_branch_serve_all_samples() -> None:
+    def program(x: Any) -> Any:
+        if x > 1:
+            y = fn.external_source(lambda: [np.int32(10 * i) for i in range(len(VALUES))])
+        else:
+            y = -x
+        return y
+
+    assert outputs(headrace, program) == [[0, -1, 20, 30, 40, 4]]
+
+
+def noise(x: Any) -> Any:
+    if x > 1:
+        y = fn.random.uniform(range=(0, 1), seed=5) + x
+    else:
+        y = fn.random.uniform(range=(100, 200)) + x
+        if fn.random.coin_flip(probability=0.5):
+            y = y * 0
+    return y
+
+
+def test_random_numbers_of_a_branch_are_the_samples_own() -> None:
+    values = [v % 5 for v in range(24)]
+
+    def draw(batch: int, threads: int, **kwargs: Any) -> list[float]:
+        def definition() -> Any:
+            parts = [values[i : i + batch] for i in range(0, 24, batch)]
+            source = fn.external_source(lambda i: [np.int32(v) for v in parts[i % len(parts)]])
+            return noise(source)
+
+        pipe = pipeline_def(
+            definition,
+            batch_size=batch,
+            num_threads=threads,
+            device_id=None,
+            seed=9,
+            enable_conditionals=True,
+        )(**kwargs)
+        return [float(np.array(t)) for _ in range(24 // batch) for t in pipe.run()[0]]
+
+    expected = draw(24, 1)
+    assert len(set(expected)) > 12
+    for batch, threads, fuse in ((1, 1, True), (8, 3, True), (6, 2, False)):
+        assert draw(batch, threads, fuse=fuse) == expected
+
+
+def test_a_merge_costs_no_copy() -> None:
+    """What both branches make lies in one block, in order."""
+
+    def program(x: Any) -> Any:
+        if x > 1:
+            y = fn.cast(x, dtype=types.FLOAT)
+        else:
+            y = fn.cast(x * 3, dtype=types.FLOAT)
+        return y
+
+    batch = build(headrace, program).run()[0]
+    assert batch.is_dense_tensor()
+    assert np.array(batch.as_tensor()).tolist() == [0, 3, 2, 3, 5, -12]
+
+
+def test_serialized_pipelines_keep_their_branches() -> None:
+    pipe = build(headrace, nested)
+    text = pipe.serialize()
+    again = headrace.Pipeline.deserialize(text)
+    (name,) = (i.name for i in pipe._graph.numbers if i.op == "external_source")
+    again.feed_input(name, [np.int32(v) for v in VALUES])
+    got = [[int(np.array(t)) for t in batch] for batch in again.run()]
+    assert got == plainly(nested)
+
+
+def test_pictures(tmp_path: Any) -> None:
+    """A branch with a resampling operator, between fused chains, on files."""
+    rng = np.random.default_rng(0)
+    for i in range(6):
+        pixels = rng.integers(0, 255, (20 + i, 24, 3), dtype=np.uint8)
+        (tmp_path / f"{i}.ppm").write_bytes(b"P6\n24 %d\n255\n" % (20 + i) + pixels.tobytes())
+
+    def definition(flipped: Any = None) -> Any:
+        data, _ = fn.readers.file(file_root=str(tmp_path.parent), files=files, name="Reader")
+        image = fn.decoders.image(data)
+        if flipped is None:
+            if fn.random.coin_flip(seed=3):
+                image = fn.flip(fn.resize(image, size=(16, 12)), horizontal=1)
+            else:
+                image = fn.resize(image, size=(16, 12))
+        else:
+            image = fn.flip(fn.resize(image, size=(16, 12)), horizontal=flipped)
+        return fn.crop_mirror_normalize(
+            image, mean=[10.0, 20.0, 30.0], std=[2.0, 3.0, 4.0]
+        ), fn.random.coin_flip(seed=3)
+
+    files = [str(tmp_path / f"{i}.ppm") for i in range(6)]
+    make = pipeline_def(
+        definition, enable_conditionals=True, batch_size=6, num_threads=2, device_id=None, seed=1
+    )
+    got, coins = make().run()
+    fixed = [np.array(make(flipped=k).run()[0].as_tensor()) for k in (0, 1)]
+    drawn = [int(np.array(c)) for c in coins]
+    assert 0 < sum(drawn) < 6
+    for i, coin in enumerate(drawn):
+        assert np.array_equal(np.array(got[i]), fixed[coin][i])
