@@ -160,6 +160,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         }
         # the graph
         self._graph = _graph.Graph()
+        self._conditionals_enabled = False  # `pipeline_def` says so
         self._graph_out: tuple[Any, ...] = ()
         self._nodes: list[DataNode] | None = None  # outputs, once the graph is complete
         self._sinks: list[DataNode] = []

@@ -107,7 +107,7 @@ def _with_code(function: types.FunctionType, code: types.CodeType) -> types.Func
     )
     made.__kwdefaults__ = function.__kwdefaults__
     functools.update_wrapper(made, function)
-    del made.__wrapped__
+    del made.__wrapped__  # type: ignore[attr-defined]
     return made
 
 
