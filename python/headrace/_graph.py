@@ -274,6 +274,8 @@ def split_arguments(
                 f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument; give one '
                 "node that has all the numbers."
             )
+        if known is not None and not known.is_list and getattr(value, "size", None) == 1:
+            value = value.item()  # an array of one element is a number
         try:
             constants[name] = _plain(value)
         except TypeError as error:

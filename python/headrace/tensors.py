@@ -152,7 +152,7 @@ class _Batch:
         """
         if num_samples < 0:
             raise ValueError(f"A batch cannot have {num_samples} samples.")
-        return _core.make_batch(cls, [cls._sample(tensor)] * num_samples, None, False)
+        return cls([cls._sample(tensor)] * num_samples, contiguous=False)
 
     @property
     def dtype(self: Any) -> DALIDataType:
