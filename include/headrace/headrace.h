@@ -186,6 +186,29 @@ HR_API hr_status hr_tensor_copy(const hr_tensor *tensor, void *dst, void *stream
  * queued there until the batch is let go is done. No effect on host memory. */
 HR_API void hr_batch_used(const hr_batch *batch, void *stream);
 
+/* ---- functions of the caller's ---- */
+
+/* What the operator python_function calls; counted. A pipeline calls it on its workers, once an
+ * iteration with all samples, one iteration after the other in their order. */
+typedef struct hr_function hr_function;
+typedef struct hr_function_call hr_function_call; /* valid until the function returns */
+typedef hr_status (*hr_function_fn)(void *context, hr_function_call *call, hr_error *error);
+
+/* `release(context)` runs once nobody holds the function, on any thread. */
+HR_API hr_status hr_function_create(hr_function **out, hr_function_fn fn, void *context,
+                                    hr_release_fn release, hr_error *error);
+HR_API hr_function *hr_function_ref(hr_function *function);
+HR_API void hr_function_unref(hr_function *function); /* NULL is fine */
+HR_API int32_t hr_function_samples(const hr_function_call *call);
+HR_API int32_t hr_function_inputs(const hr_function_call *call);
+HR_API int32_t hr_function_outputs(const hr_function_call *call);
+/* Borrowed like the call; a reference to its buffer keeps it longer. NULL when out of range. */
+HR_API const hr_tensor *hr_function_input(const hr_function_call *call, int32_t input,
+                                          int32_t sample);
+/* Copies a result into its place in the batch. Every output of every sample needs one. */
+HR_API hr_status hr_function_output(hr_function_call *call, int32_t output, int32_t sample,
+                                    const hr_tensor *value, hr_error *error);
+
 /* ---- graphs ---- */
 
 typedef struct hr_graph hr_graph;
@@ -244,6 +267,7 @@ typedef struct hr_node_desc {
     int32_t arg_count;
     bool preserve;         /* keep the node though nothing uses it */
     const hr_guard *guard; /* NULL: it runs for every sample */
+    hr_function *function; /* of python_function and its kin; referenced. NULL for all others */
 } hr_node_desc;
 
 HR_API hr_status hr_graph_create(hr_graph **out, hr_error *error);
@@ -257,7 +281,8 @@ HR_API hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int
 HR_API int32_t hr_graph_node_outputs(const hr_graph *graph, int32_t node);
 /* The node of that name; -1 when there is none. */
 HR_API int32_t hr_graph_find_node(const hr_graph *graph, const char *name);
-/* A portable text of the graph; `*text` is freed with hr_string_free. */
+/* A portable text of the graph; `*text` is freed with hr_string_free. HR_STATUS_ERROR: a node calls
+ * a function of the caller's. */
 HR_API hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size,
                                     hr_error *error);
 /* The text is hostile: any bytes give a graph or an error. */

@@ -148,8 +148,13 @@ typedef struct hr_op_call {
     /* Samples of this call: 1 unless the operator takes COLUMNS. `in` and `out` describe the first
      * one; the others are alike and follow it in memory, hr_tensor_bytes apart. */
     int32_t count;
-    const hr_rng *rngs; /* RANDOM: of each of the `count` samples; rng is the first */
+    const hr_rng *rngs;          /* RANDOM: of each of the `count` samples; rng is the first */
+    const hr_function *function; /* the caller's, of operators with HR_OP_FUNCTION */
 } hr_op_call;
+
+/* run_batch: memory for output `output`, which `t` describes, of the sample that `task` is: its
+ * place in the batch where it has one, so that nothing need be copied. Sets data and buffer. */
+hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *error);
 
 /* Records damage that does not stop the sample. Fails (CORRUPT) if the pipeline is strict. */
 hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...) HR_PRINTF(3, 4);
@@ -200,6 +205,7 @@ enum {
     /* Input 0 comes from the branch where the argument "predicate" is true, input 1 from the other:
      * only one of them is there. */
     HR_OP_MERGE = 1 << 13,
+    HR_OP_FUNCTION = 1 << 15, /* needs hr_node_desc.function */
     /* infer and run_cpu take calls of several samples that differ in nothing but their elements and
      * random numbers (hr_op_call.count); nothing that infer says may depend on those. */
     HR_OP_COLUMNS = 1 << 14

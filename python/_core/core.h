@@ -21,7 +21,7 @@
 typedef struct reaper reaper;
 
 typedef struct core_state {
-    PyTypeObject *graph_type, *pipeline_type, *feed_type, *batch_type;
+    PyTypeObject *graph_type, *pipeline_type, *feed_type, *batch_type, *function_call_type;
     PyTypeObject *tensor_type, *host_tensor_type, *device_tensor_type; /* of the first */
     /* What run() and indexing make in host memory [0] and on a device [1]. */
     PyObject *batch_class[2], *tensor_class[2];
@@ -130,5 +130,14 @@ void reaper_drain(reaper *r); /* with the GIL */
 /* Steals `object`; the context and function for hr_buffer_adopt. NULL: MemoryError is set. */
 void *reaper_hold(reaper *r, PyObject *object);
 void reaper_release(void *held); /* any thread, with or without the GIL */
+PyObject *reaper_object(const void *held); /* borrowed */
+
+/* function.c */
+extern PyType_Spec function_call_spec;
+/* Calls a Python object, of which it only keeps a weak reference, with a FunctionCall; the object
+ * returns None, or the text of what went wrong. NULL with an exception. */
+hr_function *function_of(core_state *state, PyObject *object);
+/* Whether this thread is a worker that runs a function. */
+int function_inside(void);
 
 #endif

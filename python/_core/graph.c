@@ -264,16 +264,16 @@ static int args_of(keep *k, const char *op, PyObject *args, PyObject *arg_inputs
 
 static PyObject *graph_add_node(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"op",   "name",       "device",   "origin", "inputs",
-                            "args", "arg_inputs", "preserve", "guard",  NULL};
+    static char *names[] = {"op",         "name",     "device", "origin",   "inputs", "args",
+                            "arg_inputs", "preserve", "guard",  "function", NULL};
     const char *op, *name = NULL, *device = NULL;
     PyObject *origin = Py_None, *inputs, *arg_values, *arg_inputs;
-    PyObject *guard = Py_None;
+    PyObject *guard = Py_None, *function = Py_None;
     hr_guard branch;
     int preserve = 0, when = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "szzOOO!O!|pO:add_node", names, &op, &name,
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "szzOOO!O!|pOO:add_node", names, &op, &name,
                                      &device, &origin, &inputs, &PyDict_Type, &arg_values,
-                                     &PyDict_Type, &arg_inputs, &preserve, &guard))
+                                     &PyDict_Type, &arg_inputs, &preserve, &guard, &function))
         return NULL;
     if (guard != Py_None && !PyArg_ParseTuple(guard, "(ii)p:guard", &branch.predicate.node,
                                               &branch.predicate.output, &when))
@@ -291,6 +291,12 @@ static PyObject *graph_add_node(PyObject *self, PyObject *args, PyObject *kwargs
     desc.inputs = edges_of(&k, inputs, &desc.input_count);
     if (!desc.inputs || args_of(&k, op, arg_values, arg_inputs, &desc) < 0)
         goto cleanup;
+    if (function != Py_None) {
+        core_state *state = PyType_GetModuleState(Py_TYPE(self));
+        desc.function = state ? function_of(state, function) : NULL;
+        if (!desc.function)
+            goto cleanup;
+    }
     hr_error error = {0};
     int32_t node = -1;
     if (hr_graph_add_node(((graph_object *)self)->graph, &desc, &node, &error) != HR_STATUS_OK)
@@ -298,6 +304,7 @@ static PyObject *graph_add_node(PyObject *self, PyObject *args, PyObject *kwargs
     else
         result = PyLong_FromLong(node);
 cleanup:
+    hr_function_unref(desc.function);
     keep_fini(&k);
     return result;
 }
@@ -392,9 +399,8 @@ static void graph_dealloc(PyObject *self)
 
 static PyMethodDef graph_methods[] = {
     {"add_node", (PyCFunction)(void (*)(void))graph_add_node, METH_VARARGS | METH_KEYWORDS,
-     "add_node(op, name, device, origin, inputs, args, arg_inputs, preserve=False, guard=None) -> "
-     "int: "
-     "number of\n"
+     "add_node(op, name, device, origin, inputs, args, arg_inputs, preserve=False, guard=None, "
+     "function=None) -> int: number of\n"
      "the new node. inputs: edges (node, output); args: constants by name; arg_inputs: edges by "
      "name; guard: (edge, when)."},
     {"set_outputs", graph_set_outputs, METH_O, "set_outputs(edges)"},

@@ -155,10 +155,11 @@ static int core_exec(PyObject *module)
     state->graph_type = add_type(module, &graph_spec, NULL);
     state->pipeline_type = add_type(module, &pipeline_spec, NULL);
     state->feed_type = add_type(module, &feed_spec, NULL);
+    state->function_call_type = add_type(module, &function_call_spec, NULL);
     state->batch_type = add_type(module, &batch_spec, NULL);
     state->tensor_type = add_type(module, &tensor_spec, NULL);
     if (!state->graph_type || !state->pipeline_type || !state->feed_type || !state->batch_type ||
-        !state->tensor_type)
+        !state->tensor_type || !state->function_call_type)
         return -1;
     state->host_tensor_type = add_type(module, &host_tensor_spec, state->tensor_type);
     state->device_tensor_type = add_type(module, &device_tensor_spec, state->tensor_type);
@@ -173,6 +174,7 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT((PyObject *)state->graph_type);
     Py_VISIT((PyObject *)state->pipeline_type);
     Py_VISIT((PyObject *)state->feed_type);
+    Py_VISIT((PyObject *)state->function_call_type);
     Py_VISIT((PyObject *)state->batch_type);
     Py_VISIT((PyObject *)state->tensor_type);
     Py_VISIT((PyObject *)state->host_tensor_type);
@@ -190,6 +192,7 @@ static int core_clear(PyObject *module)
     Py_CLEAR(state->graph_type);
     Py_CLEAR(state->pipeline_type);
     Py_CLEAR(state->feed_type);
+    Py_CLEAR(state->function_call_type);
     Py_CLEAR(state->batch_type);
     Py_CLEAR(state->tensor_type);
     Py_CLEAR(state->host_tensor_type);

@@ -3,6 +3,7 @@
 /* Pipeline: the GIL is released around whatever may wait, in slices short enough for Ctrl-C. */
 #include "core.h"
 
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -192,6 +193,26 @@ cleanup:
     return (PyObject *)self;
 }
 
+static void *destroy_main(void *pipeline)
+{
+    hr_pipeline_destroy(pipeline);
+    return NULL;
+}
+
+/* Ends the pipeline without the GIL, for its workers may need it. In a function that such a worker
+ * runs, when the last reference goes there, nobody can wait for that worker: another thread does.
+ */
+static void destroy(hr_pipeline *pipeline)
+{
+    pthread_t thread;
+    Py_BEGIN_ALLOW_THREADS
+    if (!function_inside())
+        hr_pipeline_destroy(pipeline);
+    else if (pthread_create(&thread, NULL, destroy_main, pipeline) == 0)
+        pthread_detach(thread);
+    Py_END_ALLOW_THREADS
+}
+
 static PyObject *pipeline_close(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -203,9 +224,7 @@ static PyObject *pipeline_close(PyObject *object, PyObject *unused)
     hr_pipeline *pipeline = self->pipeline;
     self->pipeline = NULL;
     pipeline_leave(self);
-    Py_BEGIN_ALLOW_THREADS
-    hr_pipeline_destroy(pipeline);
-    Py_END_ALLOW_THREADS
+    destroy(pipeline);
     reaper_drain(self->state->reaper);
     Py_RETURN_NONE;
 }
@@ -215,9 +234,7 @@ static void pipeline_dealloc(PyObject *object)
     pipeline_object *self = (pipeline_object *)object;
     if (self->pid == getpid()) {
         if (self->pipeline) { /* nobody else has it any more */
-            Py_BEGIN_ALLOW_THREADS
-            hr_pipeline_destroy(self->pipeline);
-            Py_END_ALLOW_THREADS
+            destroy(self->pipeline);
             reaper_drain(self->state->reaper);
         }
         if (self->lock)

@@ -105,3 +105,8 @@ void reaper_release(void *context)
         return;
     reaper_unref(r);
 }
+
+PyObject *reaper_object(const void *held_object)
+{
+    return ((const held *)held_object)->object;
+}

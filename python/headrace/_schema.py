@@ -28,6 +28,7 @@ _PYTHON_TYPES = {
     "INT64S": "list of int",
     "FLOATS": "list of float",
     "STRINGS": "list of str",
+    "FUNCTION": "callable",
 }
 
 

@@ -15,7 +15,7 @@ uint64_t hr__graph_fingerprint(const hr_graph *graph)
     char *text = NULL;
     size_t size = 0;
     uint64_t hash = 0xcbf29ce484222325u;
-    if (hr_graph_serialize(graph, &text, &size, NULL) != HR_STATUS_OK)
+    if (hr__graph_text(graph, &text, &size, NULL) != HR_STATUS_OK)
         return 0;
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;

@@ -193,6 +193,7 @@ struct hr_pipeline {
 
 /* A sample on its way through a task: what hr_task_warn and limits need. */
 struct hr_task {
+    struct hr_group *group; /* whose task it is; only while its stage runs */
     hr_pipeline *pipeline;
     hr_iteration *iteration;
     hr_sample *sample;

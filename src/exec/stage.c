@@ -54,6 +54,22 @@ static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *no
     return HR_STATUS_OK;
 }
 
+/* What later stages use lies in memory that they can refer to. */
+hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *error)
+{
+    hr_group *g = task->group;
+    hr_pipeline *p = g->pipeline;
+    int32_t value = value_of(p, task->node, output), i = (int32_t)(task - g->tasks);
+    size_t bytes;
+    if (p->plan->values[value].output >= 0 || !p->plan->values[value].crosses)
+        return hr__value_memory(g, value, i, 1, t, error);
+    if (!hr_tensor_bytes(t, &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
+    HR_TRY(hr_pool_alloc(p->pool, bytes, &t->buffer, error));
+    t->data = hr_buffer_data(t->buffer);
+    return hr__group_hold(g, t->buffer, error);
+}
+
 static hr_status step_memory(void *context, int32_t node, int32_t output, hr_tensor *t,
                              hr_error *error)
 {
@@ -135,21 +151,30 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
         .kernels = g->pipeline->kernels,
         .count = n,
         .rngs = draws > 0 ? rngs : NULL,
+        .function = node->function,
     };
     if (draws > 0)
         c->rng = rngs[0];
     return build_args(g, node, i, &c->args, error);
 }
 
+static void sample_note(hr_group *g, int32_t i, hr_status status, const hr_error *error)
+{
+    hr_sample *s = sample_at(g, i);
+    s->status = status;
+    if (!s->error)
+        s->error = hr_calloc(1, sizeof(*s->error), NULL);
+    if (s->error)
+        *s->error = *error;
+}
+
 /* Notes a failure at `node`: "operator 'name' (line): file: what". */
 static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status status,
                           hr_error *error)
 {
-    hr_sample *s = sample_at(g, i);
     char text[512];
     const char *info = g->tasks[i].info;
     size_t size = info ? strlen(info) : 0, cut = size > INFO_SHOWN ? size - INFO_SHOWN : 0;
-    s->status = status;
     g->tasks[i].node = node;
     size_t named = strlen(hr_node_text(node, text, sizeof(text)));
     if (strncmp(error->message, text, named) == 0) { /* an argument's error names its node */
@@ -160,11 +185,8 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
     if (info)
         hr_error_prefix(error, "%s: %s%s", text, cut ? "..." : "", info + cut);
     else
-        hr_error_prefix(error, "%s: sample %d of the batch", text, s->index);
-    if (!s->error)
-        s->error = hr_calloc(1, sizeof(*s->error), NULL);
-    if (s->error)
-        *s->error = *error;
+        hr_error_prefix(error, "%s: sample %d of the batch", text, sample_at(g, i)->index);
+    sample_note(g, i, status, error);
 }
 
 /* Whether the sample takes the branch that the node stands in. */
@@ -357,6 +379,7 @@ static void run_step(hr_group *g, const hr_plan_step *step)
  * argument is its sample's. `step`: NULL to describe the outputs alone. */
 static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step)
 {
+    char text[512];
     hr_error all = {0};
     hr_op_call *calls = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*calls), &all);
     int32_t *which = hr_arena_alloc(g->arena, (size_t)(g->count + 1) * sizeof(*which), &all);
@@ -367,6 +390,7 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
         hr_error error = {0};
         if (!runs(g, node, node, i))
             continue;
+        g->tasks[i].node = node;
         hr_status built = hr__call_build(g, node, i, 1, false, &calls[n], &error);
         if (built != HR_STATUS_OK)
             sample_failed(g, i, node, built, &error);
@@ -375,13 +399,18 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
     }
     if (n > 0)
         status = (step ? node->def->run_batch : node->def->infer_batch)(calls, n, &all);
+    if (status != HR_STATUS_OK)
+        hr_error_prefix(&all, "%s", hr_node_text(node, text, sizeof(text)));
     for (int32_t j = 0; j < n; j++) {
-        hr_error error = all;
-        hr_status own = status;
-        if (!step)
-            for (int32_t k = 0; k < node->output_count && own == HR_STATUS_OK; k++)
-                *inferred(g, node, k, which[j]) = calls[j].out[k];
-        else if (own == HR_STATUS_OK)
+        hr_error error = {0};
+        if (status != HR_STATUS_OK) {
+            sample_note(g, which[j], status, &all);
+            continue;
+        }
+        hr_status own = HR_STATUS_OK;
+        for (int32_t k = 0; k < node->output_count && !step; k++)
+            *inferred(g, node, k, which[j]) = calls[j].out[k];
+        if (step)
             own = outputs_put(g, &calls[j], node, which[j], &error);
         if (own != HR_STATUS_OK)
             sample_failed(g, which[j], node, own, &error);
@@ -424,8 +453,10 @@ static hr_status prepare(hr_group *g, hr_error *error)
     for (int32_t i = 0; i < values; i++)
         g->values[i] = (hr_column){.like.shape.ndim = -1}; /* not made in this group */
     for (int32_t i = 0; i < g->count; i++)
-        g->tasks[i] = (hr_task){
-            .pipeline = g->pipeline, .iteration = g->iteration, .sample = sample_at(g, i)};
+        g->tasks[i] = (hr_task){.group = g,
+                                .pipeline = g->pipeline,
+                                .iteration = g->iteration,
+                                .sample = sample_at(g, i)};
     return HR_STATUS_OK;
 }
 

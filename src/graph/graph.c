@@ -42,6 +42,7 @@ void hr__node_destroy(hr_node *node)
     for (int32_t i = 0; i < node->storage_count; i++)
         hr_free(node->storage[i]);
     hr_free(node->storage);
+    hr_function_unref(node->function);
     hr_free(node);
 }
 
@@ -212,6 +213,17 @@ static hr_status name_set(const hr_graph *graph, hr_node *node, hr_error *error)
     return hr__node_strdup(node, text, &node->name, error);
 }
 
+static hr_status function_set(hr_node *node, const hr_node_desc *desc, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    bool needs = node->def->flags & HR_OP_FUNCTION;
+    if (needs != (desc->function != NULL))
+        return hr_fail(error, HR_STATUS_TYPE, "%s: %s", hr_node_text(node, text, sizeof(text)),
+                       needs ? "it needs a function to call" : "it calls no function");
+    node->function = hr_function_ref(desc->function);
+    return HR_STATUS_OK;
+}
+
 static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
                            hr_error *error)
 {
@@ -234,6 +246,7 @@ static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_d
     HR_TRY(devices_check(graph, node, error));
     HR_TRY(guard_set(graph, node, desc->guard, error));
     HR_TRY(branches_check(graph, node, error));
+    HR_TRY(function_set(node, desc, error));
     node->output_count = node->def->out_count;
     if (node->output_count < 0)
         node->output_count = node->def->outputs(node->args, node->input_count);
@@ -393,6 +406,7 @@ hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args)
         .arg_count = n,
         .preserve = node->preserve,
         .guard = node->guarded ? &node->guard : NULL,
+        .function = node->function,
     };
 }
 

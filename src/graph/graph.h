@@ -33,6 +33,7 @@ typedef struct hr_node {
     bool guarded;
     hr_guard guard; /* if guarded */
     int32_t output_count;
+    hr_function *function; /* with HR_OP_FUNCTION */
 } hr_node;
 
 struct hr_graph {
@@ -43,6 +44,8 @@ struct hr_graph {
 };
 
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
+/* As hr_graph_serialize, for whoever does not read it again: functions are left out. */
+hr_status hr__graph_text(const hr_graph *graph, char **text, size_t *size, hr_error *error);
 
 /* ---- registry (written by the build from the files in src/ops and src/readers) ---- */
 extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */

@@ -15,7 +15,7 @@ static const flag_name op_flags[] = {
     {HR_OP_SOURCE, "source"},     {HR_OP_RANDOM, "random"},         {HR_OP_VIEW, "view"},
     {HR_OP_SEQUENCE, "sequence"}, {HR_OP_VOLUMETRIC, "volumetric"}, {HR_OP_ORDERED, "ordered"},
     {HR_OP_HIDDEN, "hidden"},     {HR_OP_DEPRECATED, "deprecated"}, {HR_OP_CHEAP, "cheap"},
-    {HR_OP_ANYWHERE, "anywhere"},
+    {HR_OP_ANYWHERE, "anywhere"}, {HR_OP_FUNCTION, "function"},
 };
 
 static const flag_name arg_flags[] = {
@@ -136,6 +136,12 @@ static void put_outputs(hr_text *text, const hr_op_def *def)
     hr_text_append(text, "]");
 }
 
+/* What the graph takes beside the arguments: hr_node_desc.function. */
+static const hr_arg_def function_arg = {
+    .name = "function",
+    .flags = HR_ARG_REQUIRED,
+    .doc = "What is called with the inputs; it returns the output, or a tuple of outputs."};
+
 static void put_operator(hr_text *text, const hr_op_def *def)
 {
     int32_t n = hr__args_count(def);
@@ -159,6 +165,11 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     put_outputs(text, def);
     put_key(text, "args", false);
     hr_text_append(text, "[");
+    if (def->flags & HR_OP_FUNCTION) {
+        hr_text_append(text, "\n  ");
+        put_arg(text, &function_arg);
+        hr_text_append(text, n ? "," : "");
+    }
     for (int32_t i = 0; i < n; i++) {
         hr_text_append(text, i ? ",\n  " : "\n  ");
         put_arg(text, &def->args[i]);

@@ -98,6 +98,17 @@ static void put_node(hr_text *text, const hr_node *node)
 
 hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, hr_error *error)
 {
+    char node[HR_NODE_TEXT_SIZE];
+    for (int32_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i]->function)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "%s calls a function of this program: it cannot be serialized",
+                           hr_node_text(graph->nodes[i], node, sizeof(node)));
+    return hr__graph_text(graph, text, size, error);
+}
+
+hr_status hr__graph_text(const hr_graph *graph, char **text, size_t *size, hr_error *error)
+{
     hr_text out = {0};
     hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", \"nodes\": [",
                    HR_GRAPH_VERSION, HR_VERSION);

@@ -36,7 +36,7 @@ static bool type_known(hr_arg_type type)
 
 const char *hr__arg_type_name(hr_arg_type type)
 {
-    return type_known(type) ? types[type].name : "?";
+    return type_known(type) ? types[type].name : "FUNCTION"; /* no argument of the engine's */
 }
 
 bool hr__arg_type_is_list(hr_arg_type type)

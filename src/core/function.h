@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Functions of the caller's, as the graph holds them and operators call them. */
+#ifndef HR_CORE_FUNCTION_H
+#define HR_CORE_FUNCTION_H
+
+#include "headrace/headrace.h"
+
+hr_status hr_function_call_run(const hr_function *function, hr_function_call *call,
+                               hr_error *error);
+
+#endif
