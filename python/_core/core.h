@@ -129,7 +129,7 @@ void reaper_close(reaper *r); /* nothing is released any more: the interpreter i
 void reaper_drain(reaper *r); /* with the GIL */
 /* Steals `object`; the context and function for hr_buffer_adopt. NULL: MemoryError is set. */
 void *reaper_hold(reaper *r, PyObject *object);
-void reaper_release(void *held); /* any thread, with or without the GIL */
+void reaper_release(void *held);           /* any thread, with or without the GIL */
 PyObject *reaper_object(const void *held); /* borrowed */
 
 /* function.c */

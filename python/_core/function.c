@@ -17,6 +17,7 @@ typedef struct function_call_object {
     PyObject ob_base;
     core_state *state;
     hr_function_call *call; /* NULL once the function has returned */
+    hr_status failed;       /* of a result that could not be put */
 } function_call_object;
 
 static int check_open(const function_call_object *self)
@@ -68,7 +69,7 @@ static PyObject *function_call_inputs(PyObject *object, PyObject *unused)
 
 static PyObject *function_call_put(PyObject *object, PyObject *args)
 {
-    const function_call_object *self = (function_call_object *)object;
+    function_call_object *self = (function_call_object *)object;
     int output, sample;
     PyObject *value;
     imported im;
@@ -80,6 +81,7 @@ static PyObject *function_call_put(PyObject *object, PyObject *args)
     if (im.device < 0)
         status = hr_function_output(self->call, output, sample, &im.tensor, &error);
     import_release(&im);
+    self->failed = status;
     if (status != HR_STATUS_OK)
         return core_raise(&error);
     Py_RETURN_NONE;
@@ -175,8 +177,11 @@ static hr_status call_object(core_state *state, PyObject *object, hr_function_ca
         result = PyObject_CallFunctionObjArgs(object, (PyObject *)argument, NULL);
         argument->call = NULL;
     }
-    if (result != Py_None)
+    if (result != Py_None) {
         status = fail_result(error, result);
+        if (argument && argument->failed != HR_STATUS_OK)
+            status = error->status = argument->failed;
+    }
     Py_XDECREF(result);
     Py_XDECREF((PyObject *)argument);
     return status;

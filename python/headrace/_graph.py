@@ -94,6 +94,7 @@ class Instance:
         "outputs",
         "given_name",
         "guard",
+        "function",
     )
 
     def __init__(
@@ -106,6 +107,7 @@ class Instance:
         preserve: bool = False,
         label: str | None = None,
         device: str = "cpu",
+        function: Any = None,
     ) -> None:
         self.op = op
         self.device = device
@@ -118,6 +120,7 @@ class Instance:
         self.preserve = preserve
         self.origin = user_line()
         self.source: Any = None  # what feeds an external_source
+        self.function = function  # a `Function`, to which the engine keeps a weak reference
         graph = _current_graph()
         self.guard = None if is_source(op) else graph.branch
         self.outputs = graph.outputs_of(self)
@@ -174,6 +177,7 @@ class Graph:
             {name: self.edge(node) for name, node in instance.arg_nodes.items()},
             instance.preserve,
             instance.guard and (self.edge(instance.guard[0]), instance.guard[1]),
+            instance.function,
         )
 
     def edge(self, node: DataNode) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import threading
 from typing import Any
 
 from headrace import types
+from headrace._functions import add_cause
 from headrace._pipeline_facts import PipelineFacts
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
@@ -173,8 +174,9 @@ class PipelineRun(PipelineFacts):
         except StopIteration:
             self._last_iter = True
             raise
-        except Exception:
+        except Exception as error:
             self._taken += 1  # a failed iteration is a taken one
+            add_cause(self._graph.numbers, error)
             raise
         except BaseException:  # Ctrl-C: the iteration is still to come
             self._batches_to_consume += 1

@@ -401,6 +401,8 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
         status = (step ? node->def->run_batch : node->def->infer_batch)(calls, n, &all);
     if (status != HR_STATUS_OK)
         hr_error_prefix(&all, "%s", hr_node_text(node, text, sizeof(text)));
+    for (int32_t i = 0; i < g->count && !(calls && which); i++)
+        sample_note(g, i, status, &all);
     for (int32_t j = 0; j < n; j++) {
         hr_error error = {0};
         if (status != HR_STATUS_OK) {

@@ -13,15 +13,33 @@ from typing import Any
 from headrace import _graph, _modules, _schema
 
 
+_FUNCTIONS = frozenset({"python_function", "dl_tensor_python_function"})
+
+
 def _make(name: str) -> Callable[..., Any] | None:
     if name == "external_source":
         from headrace.external_source import external_source
 
         return external_source
+    if name in _FUNCTIONS:
+        return _calling(name)
     found = _schema.find_function(name)
     if found is None:
         return _missing(name) if _schema.missing_function(name) else None
     return _function(name, *found)
+
+
+def _calling(name: str) -> Callable[..., Any]:
+    """An operator that calls a Python function."""
+    from headrace import _functions
+
+    function = _functions.OPERATORS[name][0]
+    _describe(function, name)
+    op = _schema.operators()[name]
+    function.__doc__ = _modules.documentation(op)
+    function.__signature__ = _modules.signature(op)  # type: ignore[attr-defined]
+    function._schema_name = name  # type: ignore[attr-defined]
+    return function
 
 
 def _function(name: str, op: _schema.Operator, renamed: bool) -> Callable[..., Any]:

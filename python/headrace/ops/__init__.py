@@ -85,6 +85,10 @@ def _make(name: str) -> Any:
         from headrace.external_source import ExternalSource
 
         return ExternalSource
+    if name in ("PythonFunction", "DLTensorPythonFunction"):
+        from headrace import _functions
+
+        return getattr(_functions, name)
     module, _, leaf = name.rpartition(".")
     found = _schema.find_class(name)
     if found is not None:

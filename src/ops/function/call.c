@@ -62,9 +62,9 @@ static hr_status set_layout(const hr_op_call *c, int32_t output, hr_tensor *t, h
     const hr_strings *layouts = &((const function_args *)c->args)->output_layouts;
 
     memset(&t->layout, 0, sizeof(t->layout));
-    if (layouts->n == 0 || (layouts->n > 1 && output >= layouts->n))
+    if (output >= layouts->n)
         return HR_STATUS_OK;
-    const char *layout = layouts->v[layouts->n == 1 ? 0 : output];
+    const char *layout = layouts->v[output];
     if (layout[0] && strlen(layout) != (size_t)t->shape.ndim)
         return hr_fail(error, HR_STATUS_VALUE,
                        "output %d: the layout \"%s\" is not valid for %d dimensions", (int)output,

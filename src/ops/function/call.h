@@ -15,9 +15,9 @@ typedef struct function_args {
 #define FUNCTION_ARG_DEFS                                                                          \
     HR_ARG(function_args, num_outputs, INT, 0, "1", "Number of outputs that the function gives.",  \
            .min = 0, .max = HR_OP_MAX_OUTPUTS),                                                    \
-        HR_ARG(function_args, output_layouts, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,   \
-               "Layouts of the outputs, one letter a dimension; a single one is that of all, a "   \
-               "list may be shorter than there are outputs.")
+        HR_ARG(function_args, output_layouts, STRINGS, HR_ARG_OPTIONAL, NULL,                      \
+               "Layouts of the outputs, one letter a dimension: a list, which may be shorter "     \
+               "than there are outputs, or in Python a string for all of them.")
 
 int32_t hr__function_outputs(const void *args, int32_t n_in);
 hr_status hr__function_check(const void *args, uint64_t given, hr_error *error);

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Python functions as operators: `python_function` and its kin."""
+
+from __future__ import annotations
+
+import traceback
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from headrace import _graph, _schema
+from headrace.data_node import DataNode
+
+__all__ = ["DLTensorPythonFunction", "PythonFunction", "make_function"]
+
+_PACKAGE = str(Path(__file__).parent)
+
+
+# ---- what a worker calls ----
+
+
+def _array(tensor: Any) -> Any:
+    import numpy
+
+    return numpy.asarray(tensor)
+
+
+def _capsule(tensor: Any) -> Any:
+    return tensor.__dlpack__()
+
+
+class Function:
+    """A function at its node: takes an iteration's samples to the user's function and its results back.
+
+    Args:
+        convert: makes what the user's function takes from a tensor.
+        batch: it takes lists with an item a sample.
+        outputs: how many it returns.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        convert: Callable[[Any], Any],
+        batch: bool,
+        outputs: int,
+        pipeline: Any,
+    ) -> None:
+        self._function = function
+        self._convert = convert
+        self._batch = batch
+        self._outputs = outputs
+        self._pipeline = weakref.ref(pipeline)
+        self.failures: deque[tuple[str, BaseException]] = deque(maxlen=16)
+
+    def __call__(self, call: Any) -> str | None:
+        """The text of what went wrong, or None; on a worker."""
+        pipeline = self._pipeline()
+        if pipeline is None:
+            return "the pipeline is gone"
+        _graph.push_pipeline(pipeline)
+        try:
+            (self._run_batch if self._batch else self._run_samples)(call)
+        except BaseException as error:
+            text = _describe(error)
+            self.failures.append((text, error))
+            return text
+        finally:
+            _graph.pop_pipeline()
+        return None
+
+    def _run_samples(self, call: Any) -> None:
+        inputs = call.inputs()
+        for i in range(call.samples):
+            result = self._function(*[self._convert(batch[i]) for batch in inputs])
+            for k, value in enumerate(self._results(result)):
+                call.put(k, i, value)
+
+    def _run_batch(self, call: Any) -> None:
+        count = call.samples
+        lists = [[self._convert(sample) for sample in batch] for batch in call.inputs()]
+        for k, values in enumerate(self._results(self._function(*lists))):
+            if len(values) != count:
+                raise RuntimeError(
+                    f"The function returned {len(values)} samples for output {k}, expected {count}."
+                )
+            for i in range(count):
+                call.put(k, i, values[i])
+
+    def _results(self, result: Any) -> Sequence[Any]:
+        """The outputs in what the function returned.
+
+        Raises:
+            TypeError, ValueError, RuntimeError: not as many as declared.
+        """
+        count = self._outputs
+        if result is None:
+            if count == 0:
+                return ()
+            raise RuntimeError(f"The function returned None, expected {count} output(s).")
+        if count > 1 and not isinstance(result, tuple):
+            raise TypeError(
+                "The output from a multi-output Python function operator must be a tuple, got: "
+                f"{type(result)}"
+            )
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) != count and not (count == 1 and results):
+            raise ValueError(
+                f"Unexpected number of outputs from Python function operator - got {len(results)}, "
+                f"expected {count}"
+            )
+        return results[:count]
+
+
+def _describe(error: BaseException) -> str:
+    """Type, text, and the user's lines, the innermost first."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    lines = [
+        f"  {frame.filename}({frame.lineno}): {frame.name}"
+        for frame in reversed(traceback.extract_tb(error.__traceback__))
+        if not frame.filename.startswith(_PACKAGE)
+    ]
+    return "\n\nAt:\n".join([text, "\n".join(lines)]) if lines else text
+
+
+def add_cause(instances: Iterable[Any], error: BaseException) -> None:
+    """Makes the exception of a function, which `error` reports, its cause."""
+    for instance in instances:
+        failures = instance.function.failures if instance.function is not None else ()
+        for failure in failures:
+            if failure[0][:200] in str(error):  # long ones are cut
+                error.__cause__ = failure[1]
+                failures.remove(failure)
+                return
+
+
+# ---- the operators ----
+
+
+def make_function(
+    name: str,
+    label: str,
+    function: Callable[..., Any],
+    convert: Callable[[Any], Any],
+    inputs: Sequence[Any],
+    kwargs: dict[str, Any],
+) -> DataNode | list[DataNode]:
+    """A node of the operator `name`.
+
+    Args:
+        label: how messages call the operator.
+
+    Raises:
+        RuntimeError: no pipeline is being defined.
+        TypeError: an input is no node; `function` cannot be called.
+    """
+    pipeline = _graph.current_pipeline()
+    if pipeline is None:
+        raise RuntimeError(
+            f"Current Pipeline not set!\n{label} operator must be used inside `define_graph` or current "
+            "pipeline must be explicitly set using context manager (`with my_pipeline:`) or with a call to "
+            "`Pipeline.push_current(my_pipeline)`."
+        )
+    if not callable(function):
+        raise TypeError(f"{label}: `function` must be callable, not {function!r}.")
+    for value in inputs:
+        if isinstance(value, (list, tuple)) and any(isinstance(v, DataNode) for v in value):
+            raise TypeError(
+                f"Expected inputs of type `DataNode`. Received input of type '{type(value).__name__}'. "
+                "Python Operators do not support Multiple Input Sets."
+            )
+    kwargs = dict(kwargs)
+    device = kwargs.pop("device", None) or "cpu"
+    _graph.check_device(device, label)
+    node_name = kwargs.pop("name", None)
+    kwargs.pop("preserve", None)  # it always runs: what it does may be all that is wanted
+    constants, arguments = _graph.split_arguments(_schema.operators()[name], label, kwargs)
+    outputs = constants.get("num_outputs", 1)
+    if isinstance(constants.get("output_layouts"), str) and isinstance(outputs, int):
+        constants["output_layouts"] = [constants["output_layouts"]] * max(outputs, 1)
+    instance = _graph.Instance(
+        name,
+        [_graph.promote(value, label, i, device) for i, value in enumerate(inputs)],
+        constants,
+        arguments,
+        node_name,
+        True,
+        label,
+        device,
+        Function(function, convert, bool(constants.get("batch_processing")), outputs, pipeline),
+    )
+    nodes = instance.nodes()
+    return nodes[0] if len(nodes) == 1 else nodes
+
+
+class _FunctionOperator:
+    """What the classes share: arguments of the constructor, inputs of the call."""
+
+    _name = ""
+    _label = ""
+    _batch = False
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        num_outputs: int = 1,
+        device: str = "cpu",
+        batch_processing: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.function = function
+        self.num_outputs = num_outputs
+        batch = self._batch if batch_processing is None else batch_processing
+        self._args = dict(kwargs, num_outputs=num_outputs, device=device, batch_processing=batch)
+
+    @property
+    def device(self) -> str:
+        return self._args["device"] or "cpu"
+
+    @staticmethod
+    def _convert(tensor: Any) -> Any:
+        raise NotImplementedError
+
+    def __call__(self, *inputs: Any, **kwargs: Any) -> DataNode | list[DataNode]:
+        for key in kwargs:
+            if self._args.get(key) is not None and key not in ("name", "device"):
+                raise ValueError(f"The argument `{key}` was already specified in __init__.")
+        given = {**self._args, **kwargs}
+        return make_function(
+            self._name, self._label, self.function, self._convert, inputs, given
+        )
+
+
+class PythonFunction(_FunctionOperator):
+    """`python_function` as a class: see `headrace.fn.python_function` for the arguments."""
+
+    _name = "python_function"
+    _label = "PythonFunction"
+    _convert = staticmethod(_array)
+
+
+class DLTensorPythonFunction(_FunctionOperator):
+    """`dl_tensor_python_function` as a class: see `headrace.fn.dl_tensor_python_function`."""
+
+    _name = "dl_tensor_python_function"
+    _label = "DLTensorPythonFunction"
+    _batch = True
+    _convert = staticmethod(_capsule)
+
+
+def python_function(
+    *inputs: Any, function: Callable[..., Any], **kwargs: Any
+) -> DataNode | list[DataNode]:
+    return PythonFunction(function, **kwargs)(*inputs)
+
+
+def dl_tensor_python_function(
+    *inputs: Any, function: Callable[..., Any], **kwargs: Any
+) -> DataNode | list[DataNode]:
+    return DLTensorPythonFunction(function, **kwargs)(*inputs)
+
+
+#: Name under `fn` -> function and class.
+OPERATORS = {
+    "python_function": (python_function, PythonFunction),
+    "dl_tensor_python_function": (dl_tensor_python_function, DLTensorPythonFunction),
+}

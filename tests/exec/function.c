@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Functions of the caller's: called in order, one iteration at a time, with results in their place;
+ * failures, destruction in mid-flight, and whose memory it is. */
+#include <stdatomic.h>
+#include <time.h>
+
+#include "core/core.h"
+#include "headrace/headrace.h"
+#include "test.h"
+
+#define BATCH 5
+
+typedef struct caller { /* not locked: whoever calls out of order or twice at once is seen by TSan
+                         */
+    int32_t next, calls, fail_at;
+    bool short_of_one, out_of_order;
+    atomic_int released;
+} caller;
+
+static void caller_release(void *context)
+{
+    atomic_fetch_add(&((caller *)context)->released, 1);
+}
+
+/* Output: the sample's number twice as int32, behind a nap that lets iterations pile up. */
+static hr_status caller_call(void *context, hr_function_call *call, hr_error *error)
+{
+    caller *c = context;
+    int32_t n = hr_function_samples(call);
+    nanosleep(&(struct timespec){0, 200000}, NULL);
+    c->calls++;
+    for (int32_t i = 0; i < n; i++) {
+        const hr_tensor *in = hr_function_input(call, 0, i);
+        int32_t v = *(const int32_t *)in->data, both[2] = {v, v};
+        c->out_of_order = c->out_of_order || v != c->next;
+        c->next++;
+        if (v == c->fail_at) {
+            error->status = HR_STATUS_VALUE;
+            snprintf(error->message, sizeof(error->message), "does not like %d", (int)v);
+            return HR_STATUS_VALUE;
+        }
+        hr_tensor out = {
+            .data = both, .dtype = HR_DTYPE_INT32, .shape = {.ndim = 1, .extent = {2}}};
+        if (c->short_of_one && i == n - 1)
+            break;
+        hr_status status = hr_function_output(call, 0, i, &out, error);
+        if (status != HR_STATUS_OK)
+            return status;
+    }
+    bool outside = hr_function_input(call, 1, 0) || hr_function_input(call, 0, n) ||
+                   hr_function_inputs(call) != 1 || hr_function_outputs(call) != 1;
+    return outside ? HR_STATUS_ERROR : HR_STATUS_OK;
+}
+
+/* external_source -> python_function -> cast; outputs: the function's and the cast's. */
+static hr_status graph_make(hr_graph **out, caller *c, hr_error *error)
+{
+    hr_function *function;
+    int32_t source, made = 0, cast;
+    hr_arg_value to_float = {"dtype", {.kind = HR_VALUE_INT, .u.i = HR_DTYPE_FLOAT}};
+    HR_TRY(hr_function_create(&function, caller_call, c, caller_release, error));
+    hr_node_desc desc = {.op = "external_source"};
+    hr_status status = hr_graph_create(out, error);
+    if (status == HR_STATUS_OK)
+        status = hr_graph_add_node(*out, &desc, &source, error);
+    if (status == HR_STATUS_OK) {
+        hr_edge in = {source, 0};
+        desc = (hr_node_desc){
+            .op = "python_function", .inputs = &in, .input_count = 1, .function = function};
+        status = hr_graph_add_node(*out, &desc, &made, error);
+    }
+    hr_function_unref(function);
+    HR_TRY(status);
+    hr_edge from = {made, 0};
+    desc = (hr_node_desc){
+        .op = "cast", .inputs = &from, .input_count = 1, .args = &to_float, .arg_count = 1};
+    HR_TRY(hr_graph_add_node(*out, &desc, &cast, error));
+    hr_edge outputs[] = {{made, 0}, {cast, 0}};
+    return hr_graph_set_outputs(*out, outputs, 2, error);
+}
+
+static hr_status pipeline_make(hr_pipeline **out, caller *c, hr_error *error)
+{
+    hr_graph *graph = NULL;
+    hr_pipeline_options options;
+    hr_pipeline_options_init(&options);
+    options.batch_size = BATCH;
+    options.num_threads = 3;
+    options.prefetch_queue_depth = 4;
+    hr_status status = graph_make(&graph, c, error);
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_create(out, graph, &options, error);
+    hr_graph_destroy(graph);
+    return status;
+}
+
+static hr_status feed(hr_pipeline *p, int32_t first, hr_error *error)
+{
+    int32_t values[BATCH];
+    hr_tensor tensors[BATCH];
+    hr_batch *batch;
+    for (int32_t i = 0; i < BATCH; i++) {
+        values[i] = first + i;
+        tensors[i] = (hr_tensor){.data = &values[i], .dtype = HR_DTYPE_INT32};
+    }
+    HR_TRY(hr_batch_create(&batch, tensors, BATCH, false, error));
+    hr_status status = hr_pipeline_feed(p, 0, &batch, 1, error);
+    hr_batch_unref(batch);
+    return status;
+}
+
+static bool right(const hr_outputs *outputs, int32_t first)
+{
+    const hr_batch *ints = hr_outputs_batch(outputs, 0), *floats = hr_outputs_batch(outputs, 1);
+    hr_tensor dense;
+    if (hr_batch_size(ints) != BATCH || !hr_batch_dense(ints, &dense))
+        return false;
+    for (int32_t i = 0; i < BATCH; i++) {
+        const int32_t *v = hr_batch_tensor(ints, i)->data;
+        const float *f = hr_batch_tensor(floats, i)->data;
+        if (v[0] != first + i || v[1] != v[0] || (int32_t)f[1] != v[0])
+            return false;
+    }
+    return true;
+}
+
+TEST(in_order_and_in_place)
+{
+    caller c = {.fail_at = -1};
+    hr_pipeline *p = NULL;
+    hr_error error = {0};
+    CHECK_OK(pipeline_make(&p, &c, &error), error);
+    for (int32_t k = 0; k < 4; k++)
+        CHECK_OK(feed(p, k * BATCH, &error), error);
+    for (int32_t k = 0; k < 40; k++) {
+        hr_outputs *outputs;
+        CHECK_OK(hr_pipeline_run(p, -1, &outputs, &error), error);
+        bool ok = right(outputs, k * BATCH);
+        hr_outputs_unref(outputs);
+        CHECK(ok);
+        CHECK_OK(feed(p, (k + 4) * BATCH, &error), error);
+    }
+    CHECK(atomic_load(&c.released) == 0);
+    hr_pipeline_destroy(p); /* with four iterations on their way */
+    CHECK(!c.out_of_order && c.calls >= 40);
+    CHECK(atomic_load(&c.released) == 1);
+}
+
+TEST(failures_end_one_iteration)
+{
+    caller c = {.fail_at = BATCH + 1};
+    hr_pipeline *p = NULL;
+    hr_error error = {0};
+    hr_outputs *outputs;
+    CHECK_OK(pipeline_make(&p, &c, &error), error);
+    for (int32_t k = 0; k < 3; k++) {
+        CHECK_OK(feed(p, k * BATCH, &error), error);
+        hr_status status = hr_pipeline_run(p, -1, &outputs, &error);
+        CHECK(status == (k == 1 ? HR_STATUS_VALUE : HR_STATUS_OK));
+        if (status == HR_STATUS_OK)
+            hr_outputs_unref(outputs);
+    }
+    CHECK(strstr(error.message, "does not like 6") && strstr(error.message, "python_function"));
+    hr_pipeline_destroy(p);
+}
+
+TEST(every_output_is_needed)
+{
+    caller c = {.fail_at = -1, .short_of_one = true};
+    hr_pipeline *p = NULL;
+    hr_error error = {0};
+    hr_outputs *outputs;
+    CHECK_OK(pipeline_make(&p, &c, &error), error);
+    CHECK_OK(feed(p, 0, &error), error);
+    CHECK(hr_pipeline_run(p, -1, &outputs, &error) == HR_STATUS_ERROR);
+    CHECK(strstr(error.message, "no output 0 of sample 4"));
+    hr_pipeline_destroy(p);
+}
+
+TEST(only_where_it_belongs)
+{
+    caller c = {0};
+    hr_graph *graph;
+    hr_function *function;
+    hr_error error = {0};
+    char *text;
+    size_t size;
+    CHECK_OK(hr_graph_create(&graph, &error), error);
+    CHECK_OK(hr_function_create(&function, caller_call, &c, caller_release, &error), error);
+    hr_node_desc without = {.op = "python_function"}, with = {.op = "constant"};
+    with.function = function;
+    CHECK(hr_graph_add_node(graph, &without, NULL, &error) == HR_STATUS_TYPE);
+    with.op = "external_source";
+    CHECK(hr_graph_add_node(graph, &with, NULL, &error) == HR_STATUS_TYPE);
+    with.op = "python_function";
+    CHECK_OK(hr_graph_add_node(graph, &with, NULL, &error), error);
+    CHECK(hr_graph_serialize(graph, &text, &size, &error) == HR_STATUS_ERROR);
+    hr_function_unref(function);
+    CHECK(atomic_load(&c.released) == 0);
+    hr_graph_destroy(graph);
+    CHECK(atomic_load(&c.released) == 1);
+}
+
+TEST_MAIN
