@@ -143,7 +143,7 @@ def add_cause(instances: Iterable[Any], error: BaseException) -> None:
 def make_function(
     name: str,
     label: str,
-    function: Callable[..., Any],
+    function: Callable[..., Any] | None,
     convert: Callable[[Any], Any],
     inputs: Sequence[Any],
     kwargs: dict[str, Any],
@@ -157,6 +157,12 @@ def make_function(
         RuntimeError: no pipeline is being defined.
         TypeError: an input is no node; `function` cannot be called.
     """
+    kwargs = dict(kwargs)
+    device = kwargs.pop("device", None) or "cpu"
+    _graph.check_device(device, label)
+    node_name = kwargs.pop("name", None)
+    kwargs.pop("preserve", None)  # it always runs: what it does may be all that is wanted
+    constants, arguments = _graph.split_arguments(_schema.operators()[name], label, kwargs)
     pipeline = _graph.current_pipeline()
     if pipeline is None:
         raise RuntimeError(
@@ -164,6 +170,8 @@ def make_function(
             "pipeline must be explicitly set using context manager (`with my_pipeline:`) or with a call to "
             "`Pipeline.push_current(my_pipeline)`."
         )
+    if function is None:
+        raise TypeError(f"{label}: the required argument `function` is missing.")
     if not callable(function):
         raise TypeError(f"{label}: `function` must be callable, not {function!r}.")
     for value in inputs:
@@ -172,12 +180,6 @@ def make_function(
                 f"Expected inputs of type `DataNode`. Received input of type '{type(value).__name__}'. "
                 "Python Operators do not support Multiple Input Sets."
             )
-    kwargs = dict(kwargs)
-    device = kwargs.pop("device", None) or "cpu"
-    _graph.check_device(device, label)
-    node_name = kwargs.pop("name", None)
-    kwargs.pop("preserve", None)  # it always runs: what it does may be all that is wanted
-    constants, arguments = _graph.split_arguments(_schema.operators()[name], label, kwargs)
     outputs = constants.get("num_outputs", 1)
     if isinstance(constants.get("output_layouts"), str) and isinstance(outputs, int):
         constants["output_layouts"] = [constants["output_layouts"]] * max(outputs, 1)
@@ -205,7 +207,7 @@ class _FunctionOperator:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., Any] | None,
         num_outputs: int = 1,
         device: str = "cpu",
         batch_processing: bool | None = None,
@@ -252,13 +254,13 @@ class DLTensorPythonFunction(_FunctionOperator):
 
 
 def python_function(
-    *inputs: Any, function: Callable[..., Any], **kwargs: Any
+    *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
 ) -> DataNode | list[DataNode]:
     return PythonFunction(function, **kwargs)(*inputs)
 
 
 def dl_tensor_python_function(
-    *inputs: Any, function: Callable[..., Any], **kwargs: Any
+    *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
 ) -> DataNode | list[DataNode]:
     return DLTensorPythonFunction(function, **kwargs)(*inputs)
 

@@ -53,6 +53,7 @@ VALUES: dict[str, tuple[list[Any], list[Any]]] = {
     "DTYPE": (list(range(12)), [-2, -1, *range(12, 30), "FLOAT"]),
     "IMAGE_TYPE": (list(range(5)), [-1, 9]),
     "INTERP": (list(range(6)), [-1, 9]),
+    "FUNCTION": ([lambda *a: a[0], lambda *a: None, lambda: np.zeros(3)], [3, "x"]),
 }
 NONSENSE: list[Any] = [None, object(), {}, {"a": 1}, b"x", [[1], [2]], [[[]]], "", np.zeros((2, 2)),
                        np.array(["x"]), float("nan"), 1j, [None], range(3), ()]  # fmt: skip

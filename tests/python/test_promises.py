@@ -328,6 +328,7 @@ PLAUSIBLE = {
     "DTYPE": st.sampled_from(list(types.DALIDataType)[:12]),
     "INTERP": st.sampled_from(list(types.DALIInterpType)),
     "IMAGE_TYPE": st.sampled_from(list(types.DALIImageType)),
+    "FUNCTION": st.sampled_from([lambda *a: a[0], lambda *a: None, lambda: np.zeros(3)]),
 }
 LISTS = {"INTS": "INT", "INT64S": "INT", "FLOATS": "FLOAT", "STRINGS": "STRING"}
 
