@@ -136,6 +136,9 @@ def like(layout: str, dtype: Any, count: int) -> Data:
 def input_cases(op: Any, base: Case) -> Iterator[Swept]:
     """Other element types, layouts and numbers of dimensions of the inputs."""
 
+    if not all(isinstance(data, Data) for data in base.inputs):
+        return
+
     def case(inputs: list[Data], what: str) -> Swept:
         return Swept(op.name, inputs, base.args, base.compare, base.size, what)
 
@@ -205,11 +208,13 @@ def verdict(
     if random:
         named = [[(x.layout, x.dtype) for x in result] for result in (ours, theirs)]
         return "" if named[0] == named[1] else f"values: {named[0]}, in DALI {named[1]}"
+    results = (ours, theirs)
     try:
         agree(ours, theirs, compare)
     except AssertionError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        return "values: " + " ".join(lines[:6])[:300]
+        shapes = [[(x.layout, x.dtype, *(s.shape for s in x.samples)) for x in r] for r in results]
+        return "values: " + " ".join(lines[:6])[:300] + f" {shapes[0]} {shapes[1]}"[:300]
     return ""
 
 

@@ -37,7 +37,7 @@ static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
 static bool pad_whole_batch(const void *args, uint64_t given)
 {
     const pad_args *a = args;
-    bool whole = !a->shape.v;
+    bool whole = !a->shape.v || a->shape.n == 0;
 
     (void)given;
     for (int32_t i = 0; i < a->shape.n; i++)

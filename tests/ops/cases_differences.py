@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The sweep's differences that are meant, of operators whose families' files do not say them (see sweep.py)."""
+
+from __future__ import annotations
+
+DIFFERENT = {
+    r"^transforms.rotation: angle=\[": "a list is refused when it does not fit, not because it is one",
+    r"^cat: input 0 empty": "extents beside the axis are compared, of empty samples too",
+    r"^element_extract: element_map=None": "None is an argument that is not given",
+    r"^reductions.(mean|rms): dtype='types.UINT8'": "DALI sums up in the output's type",
+    r"^reductions.(std_dev|variance): (axes|axis_names)=": "the mean has to be of those axes",
+    r"^reductions.(std_dev|variance): input 0 (scalar|0 dim)": "the mean has to be of that input",
+    r"^reinterpret: src_dims=per sample": "DALI does not compare the sizes",
+    r"^slice: rel_(start|shape)=.*\[\]": "no bounds for no axes",
+    r"^squeeze: (axes=\[1, 2, 3, -1\]|input 0 empty)": "DALI compares the volumes alone",
+    r"^transpose: perm=\[\]": "no axes for some dimensions",
+}
