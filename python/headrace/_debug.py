@@ -6,6 +6,9 @@ Each call in the function that defines the pipeline is a step. In the first iter
 node, with fed sources in the places of the nodes that it needs: so every operator, reader and device works as
 ever, and random numbers are those of the whole pipeline, whose graph numbers the nodes. Later iterations feed the same
 steps again.
+
+In a branch of an `if` on a node, nodes hold the samples that take the branch, and steps are fed with those; what merges branches
+puts them together again. Random numbers drawn in a branch are others than without debug mode.
 """
 
 from __future__ import annotations
@@ -14,140 +17,12 @@ from collections import deque
 from typing import Any
 
 from headrace import _core, _graph
+from headrace._debug_step import SOURCE, DataNodeDebug, Settings, Step, needs
 from headrace._pipeline_run import with_layout
-from headrace._tensor_text import format_batch
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 
-_SOURCE = "external_source"
-
-
-class DataNodeDebug(DataNode):
-    """A node that holds what its operator gave in this iteration.
-
-    `get` gives the batch, ``numpy.array(node)`` an array of a batch of one shape; printing shows the samples.
-    """
-
-    __slots__ = ("_data",)
-    __array_ufunc__ = None  # of an array and a node, the node does the arithmetic
-
-    def __init__(self, data: Any, name: str, device: str, source: Any, index: int = 0) -> None:
-        super().__init__(name, device, source, index)
-        self._data = data
-
-    def get(self) -> Any:
-        """The batch: `TensorListCPU` or `TensorListGPU`."""
-        return self._data
-
-    def shape(self, **unused: Any) -> Any:  # type: ignore[override]
-        """The shapes of the samples: a list of tuples."""
-        return self._data.shape()
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return self._data.__array__(dtype, copy)
-
-    def __str__(self) -> str:
-        text = format_batch(self._data, indent=" " * 9)
-        return f'DataNodeDebug(\n    name="{self.name}",\n    data={text})'
-
-    __repr__ = __str__
-
-
-class Settings:
-    """What steps need to know of the pipeline."""
-
-    def __init__(
-        self, batch_size: int, num_threads: int, seed: int, options: dict[str, Any]
-    ) -> None:
-        self.batch_size = batch_size
-        self.num_threads = num_threads
-        self.seed = seed
-        self.options = options
-
-
-def _needs(instance: _graph.Instance) -> list[DataNode]:
-    return [*instance.inputs, *instance.arg_nodes.values()]
-
-
-class _Step:
-    """A call of an operator; `instance` is that of the first iteration."""
-
-    def __init__(self, instance: _graph.Instance, number: int) -> None:
-        self.instance = instance
-        self.number = number
-        self.engine: Any = None
-        self._fed: list[int] = []
-        self._lone = -1  # a source that only says how many samples there are
-
-    def check(self, call: _graph.Instance) -> None:
-        """Whether `call` is this step, once more.
-
-        Raises:
-            RuntimeError: another operator, or other arguments.
-        """
-        first = self.instance
-        if (call.op, call.origin) != (first.op, first.origin):
-            raise RuntimeError(
-                f"Unexpected operator '{call.op}' ({call.origin}), where '{first.op}' ({first.origin}) was called in "
-                "the first iteration. Debug mode does not support changing the order of operators executed "
-                "within the pipeline."
-            )
-        shapes = [(len(i.inputs), sorted(i.arg_nodes)) for i in (call, first)]
-        if shapes[0] != shapes[1]:
-            raise RuntimeError(
-                f"Trying to use operator '{first.op}' ({first.origin}) with other inputs than when it was built. "
-                f"Expected number and argument inputs: {shapes[1]}, got {shapes[0]}."
-            )
-        for name in first.args.keys() | call.args.keys():
-            then, now = first.args.get(name), call.args.get(name)
-            if repr(now) != repr(then):
-                raise RuntimeError(
-                    f"Argument '{name}' for operator '{first.op}' ({first.origin}) unexpectedly changed value from "
-                    f"'{then}' to '{now}'."
-                )
-
-    def prepare(self, graph: DebugGraph) -> None:
-        """Makes the pipeline of this step: the node has the number that it has in the whole graph, and so have
-        the sources that stand for the nodes that it needs."""
-        needed = {graph.numbers[node.source]: node.source for node in _needs(self.instance)}
-        own = _core.Graph()
-        for number in range(self.number):
-            source = needed.get(number)
-            several = source is not None and source.outputs > 1
-            args = {"num_outputs": source.outputs} if source is not None and several else {}
-            device = "cpu" if source is None or source.device == "cpu" else "gpu"
-            own.add_node(_SOURCE, None, device, None, [], args, {})
-        own.add_node(*graph.description(self.instance))
-        self._fed = sorted(needed)
-        edges = [(self.number, i) for i in range(self.instance.outputs)]
-        if not needed and not self._reads():
-            self._lone = own.add_node(_SOURCE, None, "cpu", None, [], {}, {})
-            edges.append((self._lone, 0))
-        own.set_outputs(edges or [(number, 0) for number in self._fed])
-        settings = graph.settings
-        self.engine = _core.Pipeline(
-            own,
-            settings.batch_size,
-            settings.num_threads,
-            prefetch_queue_depth=1,
-            seed=settings.seed,
-            **settings.options,
-        )
-
-    def _reads(self) -> bool:
-        from headrace import _schema
-
-        return _schema.operators()[self.instance.op].is_reader
-
-    def run(self, data: dict[int, list[Any]], size: int) -> list[Any]:
-        """A batch an output, from those of the nodes that it needs, or of `size` samples."""
-        for number in self._fed:
-            self.engine.feed(number, data[number])
-        if self._lone >= 0:
-            import numpy
-
-            self.engine.feed(self._lone, [TensorListCPU(numpy.zeros((size, 1), numpy.uint8))])
-        return list(self.engine.run()[0][: self.instance.outputs])
+_MERGE = "_conditional.merge"
 
 
 class DebugGraph(_graph.Graph):
@@ -158,18 +33,21 @@ class DebugGraph(_graph.Graph):
         self.settings = settings
         self.epoch = 0
         self.fed: dict[str, deque[tuple[Any, Any, Any]]] = {}  # data, layout, stream by source
-        self._steps: list[_Step] = []
+        self._steps: list[Step] = []
         self._complete = False  # the steps are all that there are
         self._at = 0
         self._size: int | None = None  # of the batches of this iteration
         self._data: dict[int, list[Any]] = {}  # of this iteration, by the node's number
+        self._where: dict[int, list[int] | None] = {}  # whose these samples are; None: all
 
     def begin(self) -> None:
         """Starts an iteration."""
         self._at = 0
         self._size = None
         self._data.clear()
+        self._where.clear()
         self.numbers.clear()
+        self.branch = None
 
     def end(self) -> None:
         """An iteration went through: from now on the steps must be the same."""
@@ -185,14 +63,14 @@ class DebugGraph(_graph.Graph):
         """The names of the external sources."""
         return {s.instance.name for s in self._steps if s.instance.source is not None}
 
-    def readers(self) -> dict[str, _Step]:
+    def readers(self) -> dict[str, Step]:
         """The readers by name."""
-        return {s.instance.name: s for s in self._steps if s.engine is not None and s._reads()}
+        return {s.instance.name: s for s in self._steps if s.engine is not None and s.reads()}
 
     # ---- what a call becomes ----
 
     def outputs_of(self, instance: _graph.Instance) -> int:
-        for node in _needs(instance):
+        for node in needs(instance):
             if node.source not in self.numbers:  # made outside the function
                 self.outputs_of(node.source)
                 self.nodes_of(node.source)
@@ -204,7 +82,7 @@ class DebugGraph(_graph.Graph):
                 )
             number = self.core.add_node(*self.description(instance))
             instance.outputs = self.core.node_outputs(number)
-            self._steps.append(_Step(instance, number))
+            self._steps.append(Step(instance, number))
         step = self._steps[self._at]
         step.check(instance)
         self._at += 1
@@ -216,7 +94,8 @@ class DebugGraph(_graph.Graph):
         number = self.numbers[instance]
         if number not in self._data:
             step = next(s for s in self._steps[: self._at][::-1] if s.number == number)
-            self._data[number] = self._evaluate(step, instance)
+            self._where[number] = self._taking(instance.guard)
+            self._data[number] = self._evaluate(step, instance, self._where[number])
         return [
             DataNodeDebug(batch, name, "gpu" if batch._device >= 0 else "cpu", instance, i)
             for i, (batch, name) in enumerate(
@@ -224,19 +103,67 @@ class DebugGraph(_graph.Graph):
             )
         ]
 
-    def _evaluate(self, step: _Step, instance: _graph.Instance) -> list[Any]:
+    def _taking(self, guard: tuple[DataNode, bool] | None) -> list[int] | None:
+        """Which samples take a branch; None: all do."""
+        if guard is None:
+            return None
+        predicate, when = guard
+        given = self._batch(predicate)
+        where = self._where[self.numbers[predicate.source]]
+        places = range(len(given)) if where is None else where
+        return [i for i, value in zip(places, given, strict=True) if bool(_scalar(value)) == when]
+
+    def _batch(self, node: DataNode) -> Any:
+        return self._data[self.numbers[node.source]][node.index]
+
+    def _evaluate(
+        self, step: Step, instance: _graph.Instance, where: list[int] | None
+    ) -> list[Any]:
         if step.instance.source is not None:
             batches = self._ask(step.instance)
             self._agree(len(batches[0]), instance)
             return batches
-        for node in _needs(instance):
-            self._agree(len(self._data[self.numbers[node.source]][0]), instance)
+        if instance.op == _MERGE:
+            return [self._merge(instance, where)]
+        if where is not None and not where:
+            return [TensorListCPU([])] * instance.outputs
+        numbers = {self.numbers[node.source] for node in needs(instance)}
+        fed = {number: self._of(number, where, instance) for number in numbers}
         if step.engine is None:
-            step.prepare(self)
-        batches = step.run(self._data, self._size or self.settings.batch_size)
-        if batches:
+            step.prepare(self, self.settings)
+        whole = self._size or self.settings.batch_size
+        batches = step.run(fed, whole if where is None else len(where))
+        if batches and where is None:
             self._agree(len(batches[0]), instance)
         return batches
+
+    def _of(self, number: int, where: list[int] | None, instance: _graph.Instance) -> list[Any]:
+        """The batches of a node, of the samples `where`."""
+        batches, own = self._data[number], self._where[number]
+        if where == own:
+            if own is None:
+                self._agree(len(batches[0]), instance)
+            return batches
+        if where is None or (own is not None and not set(where) <= set(own)):
+            raise RuntimeError(
+                f"'{instance.name}' ({instance.origin}) takes a node of a branch of an `if` statement, outside of it."
+            )
+        places = where if own is None else [own.index(i) for i in where]
+        return [_kind(batch)([batch[i] for i in places], batch.layout()) for batch in batches]
+
+    def _merge(self, instance: _graph.Instance, where: list[int] | None) -> Any:
+        """The samples of both branches in one batch."""
+        predicate = self._batch(instance.arg_nodes["predicate"])
+        places = list(range(len(predicate))) if where is None else where
+        samples = []
+        for i, value in zip(places, predicate, strict=True):
+            taken = instance.inputs[0 if bool(_scalar(value)) else 1]
+            own = self._where[self.numbers[taken.source]]
+            samples.append(self._batch(taken)[i if own is None else own.index(i)])
+        if not samples:
+            return TensorListCPU([])
+        kind = TensorListGPU if isinstance(samples[0], _core.DeviceTensor) else TensorListCPU
+        return kind(samples, samples[0].layout())
 
     def _agree(self, size: int, instance: _graph.Instance) -> None:
         """All batches of an iteration have one size.
@@ -295,10 +222,22 @@ class DebugGraph(_graph.Graph):
     def _given(self, batch: Any) -> DataNode:
         """A node of a batch that comes from the user."""
         device = "gpu" if batch._device >= 0 else "cpu"
-        instance = _graph.Instance(_SOURCE, [], {}, {}, None, False, "Given", device)
-        self._agree(len(batch), instance)
+        instance = _graph.Instance(SOURCE, [], {}, {}, None, False, "Given", device)
+        where = self._where[self.numbers[instance]] = self._taking(self.branch)
+        if where is None:
+            self._agree(len(batch), instance)
         self._data[self.numbers[instance]] = [batch]
         return self.nodes_of(instance)[0]
+
+
+def _scalar(tensor: Any) -> Any:
+    import numpy
+
+    return numpy.asarray(tensor).item()
+
+
+def _kind(batch: Any) -> Any:
+    return TensorListGPU if batch._device >= 0 else TensorListCPU
 
 
 def _has_data(value: Any) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _debug
+from headrace._debug_step import DataNodeDebug, Settings
 from headrace._pipeline import Pipeline, _live
 from headrace._pipeline_outputs import output_node
 from headrace._pipeline_run import Outputs
@@ -46,7 +47,7 @@ class PipelineDebug(Pipeline):
         options["device_id"] = -1 if self.device_id is None else self.device_id
         seed = int.from_bytes(os.urandom(4), "little") if self._seed is None else self._seed
         threads = self._num_threads or len(os.sched_getaffinity(0))
-        settings = _debug.Settings(self._max_batch_size, threads, seed, options)
+        settings = Settings(self._max_batch_size, threads, seed, options)
         self._debug = _debug.DebugGraph(settings)
         self._graph = self._debug
         _live.add(self)
@@ -107,7 +108,7 @@ class PipelineDebug(Pipeline):
 
     def _output(self, value: Any, i: int) -> Any:
         node = self._debug.accept(value, False)
-        if isinstance(node, DataNode) and not isinstance(node, _debug.DataNodeDebug):
+        if isinstance(node, DataNode) and not isinstance(node, DataNodeDebug):
             (node,) = [self._evaluated(node)]
         return node if isinstance(node, DataNode) else output_node(node, i)
 

@@ -122,9 +122,7 @@ def experimental_pipeline_def(
 
     Args:
         debug: switches it on, also as an argument of the factory.
-
-    Raises:
-        NotImplementedError: debug mode together with conditionals.
+        enable_conditionals: as in `pipeline_def`; nodes in a branch hold the samples that take it.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
@@ -135,15 +133,15 @@ def experimental_pipeline_def(
             if not kwargs.pop("debug", debug):
                 created: Pipeline = plain(*args, **kwargs)
                 return created
-            if kwargs.pop("enable_conditionals", enable_conditionals):
-                raise NotImplementedError(
-                    "Debug mode with conditionals is not part of this version."
-                )
             from headrace._pipeline_debug import PipelineDebug
 
+            conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
             constructor, own = _split_kwargs(function, kwargs)
-            call = functools.partial(function, *args, **own)
-            return PipelineDebug(call, **{**pipeline_kwargs, **constructor})
+            definition = _converted(function) if conditionals else function
+            call = functools.partial(definition, *args, **own)
+            pipeline = PipelineDebug(call, **{**pipeline_kwargs, **constructor})
+            pipeline._conditionals_enabled = bool(conditionals)
+            return pipeline
 
         create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
         return create_pipeline

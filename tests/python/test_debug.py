@@ -11,6 +11,7 @@ import pytest
 from headrace import Pipeline, fn, math, types
 from headrace.pipeline import experimental
 from headrace.tensors import TensorListCPU
+from test_conditionals import PROGRAMS, VALUES, plainly
 from twice import dali, normal
 
 X = np.arange(3 * 4 * 5, dtype=np.uint8).reshape(3, 4, 5, 1)
@@ -87,6 +88,42 @@ def test_iterator(photos_root):
     iterator = torch_plugin.DALIGenericIterator(made(function), ["x", "y"], reader_name="R")
     batches = list(iterator)
     assert len(batches) == 8 and batches[0][0]["x"].shape == (3, 8, 8, 3)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_conditionals(program):
+    def function():
+        return program(fn.external_source(lambda: [np.int32(v) for v in VALUES]))
+
+    pipe = made(function, batch_size=len(VALUES), enable_conditionals=True)
+    for _ in range(2):
+        got = [[int(np.array(t)) for t in batch] for batch in pipe.run()]
+        assert got == plainly(program)
+
+
+def test_nodes_in_branches_hold_what_takes_the_branch():
+    seen = []
+
+    def function():
+        x = fn.external_source(lambda: np.arange(4, dtype=np.int32))
+        if x >= 1:
+            y = x * 10
+            seen.append(np.array(y).tolist())
+            drawn = fn.random.uniform(range=[5.0, 6.0], shape=[2])
+            if x >= 7:
+                y = x + 1
+                seen.append(y.shape())
+        else:
+            y = -x
+            drawn = types.Constant([0.0, 0.0], device="cpu")
+        return y, drawn
+
+    pipe = made(function, batch_size=4, enable_conditionals=True)
+    for _ in range(2):
+        y, drawn = pipe.run()
+        assert y.as_array().tolist() == [0, 10, 20, 30]
+        assert (drawn.as_array().min(axis=1) >= 5).tolist() == [False, True, True, True]
+    assert seen == [[10, 20, 30], []] * 2
 
 
 # ---- data at hand --------------------------------------------------------------------------------
