@@ -226,16 +226,35 @@ static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The first `step` bytes at `to` come `n` times. */
+static void repeat(char *to, size_t step, size_t n)
+{
+    for (size_t done = step, total = step * n; done < total;) {
+        size_t more = HR_MIN(done, total - done);
+        memcpy(to + done, to, more);
+        done += more;
+    }
+}
+
 /* Writes the fill of channels [c0, c1) into `n` pixels; `dst` is the first one's channel 0. */
 static void fill_pixels(const runner *r, char *dst, size_t n, size_t c0, size_t c1)
 {
-    for (size_t c = c0; c < c1; c++) {
+    size_t element = r->element, step = r->place.x * element;
+    bool pixels = r->place.c == 1 && r->place.x == c1 - c0; /* one behind the other */
+
+    for (size_t c = c0; c < c1 && n > 0; c++) {
         size_t at = r->place.plane_letter >= 0 ? (size_t)r->plane : c;
         const char *value = r->fill[HR_MIN(at, HR_CHANNELS_MAX - 1)];
-        char *to = dst + c * r->place.c * r->element;
-        for (size_t i = 0; i < n; i++)
-            memcpy(to + i * r->place.x * r->element, value, r->element);
+        char *to = dst + c * r->place.c * element;
+        memcpy(to, value, element);
+        if (step == element)
+            repeat(to, element, n);
+        else
+            for (size_t i = 1; i < n && !pixels; i++)
+                memcpy(to + i * step, value, element);
     }
+    if (pixels && step > element && n > 0)
+        repeat(dst + c0 * element, step, n);
 }
 
 static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
