@@ -41,7 +41,8 @@ static hr_status lookup_table_check(const void *args, uint64_t given, hr_error *
 static hr_status lookup_table_create(const void *args, void **state, hr_error *error)
 {
     const lookup_table_args *a = args;
-    size_t item = hr_dtype_size((hr_dtype)a->dtype), count = 0;
+    size_t item = hr_dtype_size((hr_dtype)a->dtype),
+           count = UINT8_MAX + 1; /* of bytes none is outside */
 
     for (int32_t i = 0; i < a->keys.n; i++)
         count = HR_MAX(count, (size_t)a->keys.v[i] + 1);
@@ -82,7 +83,9 @@ static hr_status lookup_table_infer(hr_op_call *c, hr_error *error)
         uint64_t count = t->count;                                                                 \
         switch (dtype) {                                                                           \
         case HR_DTYPE_UINT8:                                                                       \
-            LOOK_UP(uint8_t, out_type) break;                                                      \
+            for (size_t k = 0; k < n; k++)                                                         \
+                ((out_type *)out)[k] = values[((const uint8_t *)in)[k]];                           \
+            break;                                                                                 \
         case HR_DTYPE_INT8:                                                                        \
             LOOK_UP(int8_t, out_type) break;                                                       \
         case HR_DTYPE_UINT16:                                                                      \

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define TILE 16 /* elements a side */
+#define TILE 16       /* elements a side */
+#define FILL_RUN 4096 /* bytes */
 
 void hr__strides(const hr_shape *shape, size_t item, int64_t *stride)
 {
@@ -65,10 +66,31 @@ void hr__region_simplify(hr_region *region)
     region->ndim = n;
 }
 
+/* `n` > 0 times the same element, one behind the other. */
+static void fill_row(char *to, const char *from, int64_t n, size_t item)
+{
+    size_t total = (size_t)n * item;
+
+    if (item == 1) {
+        memset(to, *from, total);
+        return;
+    }
+    memcpy(to, from, item);
+    for (size_t done = item; done < total;) { /* doubles, while that is in the cache */
+        size_t more = HR_MIN(HR_MIN(done, FILL_RUN / item * item + item), total - done);
+        memcpy(to + done, to, more);
+        done += more;
+    }
+}
+
 /* One row of elements, `n` of them. */
 static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
                      size_t item)
 {
+    if (from_step == 0 && to_step == (int64_t)item && n > 0) {
+        fill_row(to, from, n, item);
+        return;
+    }
 #define ROW(bytes)                                                                                 \
     for (int64_t i = 0; i < n; i++)                                                                \
     memcpy(to + i * to_step, from + i * from_step, bytes)
