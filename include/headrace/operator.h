@@ -160,6 +160,8 @@ hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *
 hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...) HR_PRINTF(3, 4);
 /* Limits that apply to this sample; defaults when `task` is NULL. */
 int64_t hr_task_max_pixels(const hr_task *task);
+/* The sample's place in its batch, from 0; 0 when `task` is NULL. */
+int32_t hr_task_index(const hr_task *task);
 
 /* ---- readers ---- */
 

@@ -145,6 +145,11 @@ int64_t hr_task_max_pixels(const hr_task *task)
     return task && task->pipeline ? task->pipeline->options.max_image_pixels : (int64_t)1 << 28;
 }
 
+int32_t hr_task_index(const hr_task *task)
+{
+    return task && task->sample ? task->sample->index : 0;
+}
+
 hr_cache *hr_task_cache(const hr_task *task)
 {
     return task && task->pipeline ? task->pipeline->cache : NULL;

@@ -131,6 +131,11 @@ hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, bool
     return HR_STATUS_OK;
 }
 
+hr_status hr_file_fill(const hr_file *file, void *dst, hr_error *error)
+{
+    return read_exactly(file->fd, dst, 0, file->size, file->offset, error);
+}
+
 hr_status hr_file_text(const char *path, char **text, size_t *size, hr_error *error)
 {
     hr_file file;

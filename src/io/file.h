@@ -20,6 +20,8 @@ void hr_file_close(hr_file *file);
  * was in memory, and reading it was copying it. */
 hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, bool *cached,
                        hr_error *error);
+/* Reads all of it to `dst`. A file that got shorter is an error. */
+hr_status hr_file_fill(const hr_file *file, void *dst, hr_error *error);
 /* A whole file as zero-terminated text (`*size` without the zero); hr_free. */
 hr_status hr_file_text(const char *path, char **text, size_t *size, hr_error *error);
 

@@ -113,7 +113,7 @@ def dali_schema(name: str) -> Any:
     backend = pytest.importorskip("nvidia.dali.backend")
     module, _, leaf = name.rpartition(".")
     schema = pytest.importorskip("headrace._schema")
-    registered_name = (module + "__" if module else "") + schema.class_name(name)
+    registered_name = (module.replace(".", "__") + "__" if module else "") + schema.class_name(name)
     return backend.TryGetSchema(registered_name)
 
 

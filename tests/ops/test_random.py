@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import numpy as np
@@ -137,3 +138,145 @@ def test_random_places(headrace: Engine) -> None:
     # Windows of 10 x 10: the first of four pixels is the window's start + 1; 91 places.
     assert firsts.min() <= 2 and firsts.max() >= 90
     assert distance(firsts, np.arange(1, 92).astype(float)) < 0.04
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {},
+        {"mean": 3.0, "stddev": 0.5},
+        {"stddev": -2.0},
+        {"mean": 2.0, "stddev": 3.0, "dtype": "types.INT32"},
+        {"mean": 250.0, "stddev": 10.0, "dtype": "types.UINT8"},
+        {"dtype": "types.FLOAT64"},
+    ],
+    ids=str,
+)
+def test_normal(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+    def define(engine: Engine) -> Any:
+        known = {key: engine.value(value) for key, value in args.items()}
+        return engine.fn.random.normal(shape=[DRAWS], **known)
+
+    ours, theirs = one(headrace.run(1, define)), one(dali.run(1, define))
+    assert ours.dtype == theirs.dtype
+    assert distance(ours.astype(float), theirs.astype(float)) < 0.02
+
+
+def test_normal_is_normal(headrace: Engine) -> None:
+    """Against the distribution function itself, far into the tails."""
+    draws = one(headrace.run(1, lambda e: e.fn.random.normal(shape=[400000])))
+    normal = statistics.NormalDist()
+    for z in (-4.0, -3.0, -2.0, -1.0, -0.2, 0.0, 0.7, 1.5, 2.5, 3.5):
+        expected = normal.cdf(z)
+        deviation = (expected * (1 - expected) / draws.size) ** 0.5
+        assert abs(np.mean(draws <= z) - expected) < 4.5 * deviation
+
+
+@pytest.mark.parametrize(
+    "alpha, beta", [(1, 1), (0.5, 0.5), (2, 5), (8, 0.3), (30, 40), (0.01, 0.02), (1e4, 1e3)]
+)
+def test_beta(alpha: float, beta: float, headrace: Engine, dali: Engine) -> None:
+    def define(engine: Engine) -> Any:
+        return engine.fn.random.beta(alpha=alpha, beta=beta, shape=[DRAWS])
+
+    ours, theirs = one(headrace.run(1, define)), one(dali.run(1, define))
+    assert ours.min() >= 0 and ours.max() <= 1
+    assert distance(ours, theirs) < 0.02
+    mean = alpha / (alpha + beta)
+    variance = mean * (1 - mean) / (alpha + beta + 1)
+    assert abs(ours.astype(float).mean() - mean) < 4.5 * (variance / DRAWS) ** 0.5
+
+
+@pytest.mark.parametrize("p", [None, [0.1, 0.0, 0.2, 0.7], [0.25, 0.25, 0.5, 0.0]], ids=str)
+def test_choice(p: list[float] | None, headrace: Engine) -> None:
+    """Chi-square against the probabilities."""
+
+    def define(engine: Engine) -> Any:
+        names = engine.feed(Data([np.array([3, 1, 4, 5], np.uint8)]))
+        known = {} if p is None else {"p": p}
+        return engine.fn.random.choice(names, shape=[DRAWS], **known)
+
+    draws = one(headrace.run(1, define))
+    expected = np.array(p or [0.25] * 4) * DRAWS
+    counts = np.array([np.sum(draws == v) for v in (3, 1, 4, 5)])
+    assert counts.sum() == DRAWS
+    assert not counts[expected == 0].any()
+    used = expected > 0
+    assert np.sum((counts - expected)[used] ** 2 / expected[used]) < 16.3  # 0.1 % of 3 degrees
+
+
+def test_choice_of_numbers(headrace: Engine) -> None:
+    def define(engine: Engine) -> Any:
+        return engine.fn.random.choice(engine.feed(Data([np.array(1000)])), shape=[DRAWS])
+
+    draws = one(headrace.run(1, define))
+    assert draws.dtype == np.int64 and draws.min() >= 0 and draws.max() < 1000
+    assert distance(draws.astype(float), np.arange(1000.0)) < 0.015
+
+
+@pytest.mark.parametrize("args", AREAS, ids=str)
+def test_crop_generator(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+    """Sizes and places of windows of 300 x 500 pixels."""
+    count = 3000
+
+    def define(engine: Engine) -> Any:
+        shapes = engine.feed(Data([np.array([300, 500])] * count))
+        return tuple(engine.fn.random_crop_generator(shapes, **args))
+
+    columns = []
+    for engine in (headrace, dali):
+        result = engine.run(count, define)
+        assert not isinstance(result, Failure), result
+        anchors, sizes = (np.array(out.samples, float) for out in result)
+        assert (anchors >= 0).all() and (anchors + sizes <= [300, 500]).all()
+        columns.append(np.concatenate([anchors, sizes], axis=1))
+    for ours, theirs in zip(columns[0].T, columns[1].T, strict=True):
+        assert distance(ours, theirs) < 0.055
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"crop_shape": [3, 9], "roi_start": [5, 6], "roi_shape": [8, 3]},
+        {"crop_shape": [3, 9], "roi_start": [5, 6], "roi_shape": [8, 3], "in_shape": [20, 10]},
+        {"crop_shape": [15, 12], "roi_start": [2, 20], "roi_end": [9, 30], "in_shape": [20, 30]},
+    ],
+    ids=str,
+)
+def test_roi_crop(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+    count = 3000
+    ours, theirs = (
+        np.array(result[0].samples, float)
+        for result in (
+            engine.run(count, lambda e: e.fn.roi_random_crop(**args)) for engine in (headrace, dali)
+        )
+        if not isinstance(result, Failure)
+    )
+    for a, b in zip(ours.T, theirs.T, strict=True):
+        assert (a.min(), a.max()) == (b.min(), b.max())
+        assert distance(a, b) < 0.055
+
+
+def test_same_draws_for_any_batch(headrace: Engine) -> None:
+    """Samples keep their numbers, whatever the batch size and the number of threads."""
+
+    def define(engine: Engine) -> Any:
+        random = engine.fn.random
+        shapes = engine.types.Constant(np.array([300, 500], np.int32))
+        return (
+            random.normal(shape=[5]),
+            random.normal(dtype=engine.types.FLOAT64),
+            random.beta(alpha=0.5, shape=[3]),
+            random.choice(engine.types.Constant(np.array([3, 1, 4], np.int32)), shape=[4]),
+            engine.fn.random_crop_generator(shapes)[0],
+            engine.fn.roi_random_crop(crop_shape=[3, 9], roi_start=[5, 6], roi_shape=[80, 30]),
+        )
+
+    runs = [
+        headrace.run(batch, define, 12 // batch, num_threads=threads)
+        for batch, threads in ((12, 1), (4, 3), (1, 2))
+    ]
+    for result in runs[1:]:
+        assert isinstance(result, list) and isinstance(runs[0], list)
+        for ours, first in zip(result, runs[0], strict=True):
+            np.testing.assert_array_equal(np.array(ours.samples), np.array(first.samples))

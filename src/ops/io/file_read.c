@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* io.file.read: the bytes of files whose names are data. */
+#include <string.h>
+
+#include "headrace/operator.h"
+#include "io/file.h"
+
+static const hr_arg_def file_read_arg_defs[] = {
+    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "No effect: files are always read, never mapped."),
+    HR_ARG_ACCEPT(use_o_direct, BOOL, "False",
+                  "No effect: files are read through the system's cache."),
+    HR_ARG_END};
+
+typedef struct file_read_memo {
+    hr_span span;
+} file_read_memo;
+
+static hr_status file_read_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    file_read_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    hr_file file;
+    size_t size = 0;
+
+    hr_shape_volume(&in->shape, &size);
+    if ((in->dtype != HR_DTYPE_UINT8 && in->dtype != HR_DTYPE_INT8) || in->shape.ndim != 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a file's name must be a list of bytes, UINT8 or INT8; this is %s with %d "
+                       "dimensions",
+                       hr_dtype_name(in->dtype), (int)in->shape.ndim);
+    char *path = memo ? hr_arena_alloc(c->arena, size + 1, error) : NULL;
+    if (!path)
+        return HR_STATUS_NO_MEMORY;
+    if (size > 0)
+        memcpy(path, in->data, size);
+    path[size] = '\0';
+    *memo = (file_read_memo){.span = {.path = path, .size = -1}};
+    hr_status status = hr_file_open(&file, &memo->span, error);
+    if (status != HR_STATUS_OK) {
+        hr_error_prefix(error, "the file \"%s\"", path);
+        return status;
+    }
+    hr_file_close(&file);
+    memo->span.size = (int64_t)file.size;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &memo->span.size), NULL);
+    c->memo = memo;
+    return HR_STATUS_OK;
+}
+
+static hr_status file_read_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const file_read_memo *memo = calls[i].memo;
+        hr_file file;
+        hr_status status = hr_file_open(&file, &memo->span, error);
+        if (status == HR_STATUS_OK) {
+            status = hr_file_fill(&file, calls[i].out[0].data, error);
+            hr_file_close(&file);
+        }
+        if (status != HR_STATUS_OK) {
+            hr_error_prefix(error, "the file \"%s\"", memo->span.path);
+            return status;
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_io_file_read = {
+    HR_OP_ABI,
+    .name = "io.file.read",
+    .doc = "Reads whole files. The input is a file's name, as bytes; the output its contents.",
+    .devices = "cpu",
+    .args = file_read_arg_defs,
+    .in = {{.name = "filepaths"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"contents"}},
+    .out_count = 1,
+    .infer = file_read_infer,
+    .run_cpu = file_read_run,
+};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* random.choice: numbers below a limit, or slices of a tensor. Choice k is made of draws 2k and
+ * 2k + 1. */
+#include <string.h>
+
+#include "ops/random/draw.h"
+
+typedef struct choice_args {
+    hr_floats p;
+    hr_ints shape;
+} choice_args;
+
+static const hr_arg_def choice_arg_defs[] = {
+    HR_ARG(choice_args, p, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
+           "Probabilities, one for each that can be chosen, which add up to 1. All the same if not "
+           "given."),
+    HR_DRAW_SHAPE_ARG(choice_args), HR_ARG_END};
+
+/* What can be chosen from: 0 .. n - 1, or the slices of the first dimension. */
+static int64_t choice_count(const hr_tensor *a)
+{
+    return a->shape.ndim ? a->shape.extent[0] : hr_element_int(a->data, a->dtype, 0);
+}
+
+static hr_status check_p(hr_floats p, int64_t n, hr_error *error)
+{
+    double sum = 0.0;
+
+    if (p.n != n)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`p` has %d elements: it must have %lld, one for each "
+                       "that can be chosen",
+                       (int)p.n, (long long)n);
+    for (int32_t i = 0; i < p.n; i++) {
+        if (!(p.v[i] >= 0.0f && p.v[i] <= 1.0f))
+            return hr_fail(error, HR_STATUS_ERROR, "`p` has %g: probabilities are in [0, 1]",
+                           (double)p.v[i]);
+        sum += (double)p.v[i];
+    }
+    if (!(sum > 1.0 - 1e-4 && sum < 1.0 + 1e-4))
+        return hr_fail(error, HR_STATUS_ERROR, "`p` adds up to %g: it must be 1", sum);
+    return HR_STATUS_OK;
+}
+
+static hr_status choice_infer(hr_op_call *c, hr_error *error)
+{
+    const choice_args *args = c->args;
+    const hr_tensor *a = &c->in[0];
+    const int32_t rest = HR_MAX(a->shape.ndim - 1, 0);
+    hr_op_call like = *c; /* the shape is that of the second input */
+
+    if (a->shape.ndim == 0 && !hr_dtype_is_integer(a->dtype))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the first input is one number of %s: it must be an integer or a list",
+                       hr_dtype_name(a->dtype));
+    if (choice_count(a) < 1)
+        return hr_fail(error, HR_STATUS_ERROR, "there is nothing to choose from: %lld elements",
+                       (long long)choice_count(a));
+    if (args->p.v)
+        HR_TRY(check_p(args->p, choice_count(a), error));
+    like.in = c->in + 1;
+    like.n_in = c->n_in - 1;
+    HR_TRY(hr__draw_describe(&like, args->shape, a->dtype, error));
+    hr_shape shape = c->out[0].shape;
+    if (shape.ndim + rest > HR_MAX_NDIM)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the output would have %d dimensions: at most %d work",
+                       (int)(shape.ndim + rest), HR_MAX_NDIM);
+    for (int32_t d = 0; d < rest; d++)
+        shape.extent[shape.ndim++] = a->shape.extent[d + 1];
+    const char *layout = shape.ndim == a->shape.ndim ? a->layout.name
+                         : shape.ndim == rest        ? a->layout.name + (a->layout.name[0] != '\0')
+                                                     : NULL;
+    hr_tensor_describe(&c->out[0], a->dtype, shape, layout);
+    return HR_STATUS_OK;
+}
+
+/* sums[i]: the probability of what comes before i + 1. */
+static hr_status sums_make(hr_op_call *c, hr_floats p, double **sums, hr_error *error)
+{
+    double sum = 0.0;
+
+    *sums = hr_arena_alloc(c->arena, ((size_t)p.n + 1) * sizeof(double), error);
+    if (!*sums)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < p.n; i++)
+        (*sums)[i] = sum += (double)p.v[i];
+    return HR_STATUS_OK;
+}
+
+/* The first whose sum is above u; nothing of probability 0 is. */
+static int64_t find(const double *sums, int64_t n, double u)
+{
+    int64_t low = 0, high = n - 1;
+
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (sums[middle] > u)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static hr_status choose(hr_op_call *c, hr_error *error)
+{
+    const choice_args *args = c->args;
+    const hr_tensor *a = &c->in[0];
+    const int64_t n = choice_count(a);
+    size_t volume = 0, slice = 1, bytes;
+    uint8_t *to = c->out[0].data;
+    double *sums = NULL;
+
+    if (args->p.v)
+        HR_TRY(sums_make(c, args->p, &sums, error));
+    for (int32_t d = 1; d < a->shape.ndim; d++)
+        slice *= (size_t)a->shape.extent[d];
+    hr_shape_volume(&c->out[0].shape, &volume);
+    bytes = slice * hr_dtype_size(a->dtype);
+    for (size_t k = 0; slice > 0 && k < volume / slice; k++, to += bytes) {
+        int64_t i = hr_rng_below(&c->rng, 2 * k, n);
+        if (sums)
+            i = find(sums, n,
+                     sums[n - 1] * (double)hr_rng_below(&c->rng, 2 * k, INT64_C(1) << 53) *
+                         0x1p-53);
+        if (a->shape.ndim)
+            memcpy(to, (const uint8_t *)a->data + (size_t)i * bytes, bytes);
+        else
+            hr_convert(to, a->dtype, &i, HR_DTYPE_INT64, 1);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status choice_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(choose(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_random_choice = {
+    HR_OP_ABI,
+    .name = "random.choice",
+    .doc = "Draws slices of a tensor's first dimension, or, where the input is one number n, "
+           "integers 0 .. n - 1. One choice a sample unless `shape` or a second input, whose shape "
+           "is taken, says more.",
+    .devices = "cpu",
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .args = choice_arg_defs,
+    .args_size = sizeof(choice_args),
+    .in = {{.name = "a"}, {.name = "shape_like"}},
+    .in_min = 1,
+    .in_max = 2,
+    .out = {{"output"}},
+    .out_count = 1,
+    .infer = choice_infer,
+    .run_cpu = choice_run,
+};

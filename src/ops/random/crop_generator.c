@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* random_crop_generator: random windows of pictures whose shapes are data. */
+#include "ops/image/random_window.h"
+
+typedef struct crop_generator_args {
+    hr_random_window_args random;
+} crop_generator_args;
+
+static const hr_arg_def crop_generator_arg_defs[] = {
+    HR_RANDOM_WINDOW_ARG_DEFS(crop_generator_args, random), HR_ARG_END};
+
+static hr_status crop_generator_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    const int64_t two = 2;
+    char text[128];
+
+    if (!hr_dtype_is_integer(in->dtype) || in->dtype == HR_DTYPE_UINT64 || in->shape.ndim != 1 ||
+        (in->shape.extent[0] != 2 && in->shape.extent[0] != 3))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input is %s of shape %s: it must be the shape of a picture, 2 or 3 "
+                       "integers",
+                       hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)));
+    for (int32_t i = 0; i < 2; i++)
+        hr_tensor_describe(&c->out[i], HR_DTYPE_INT32, hr_shape_make(1, &two), NULL);
+    return HR_STATUS_OK;
+}
+
+static hr_status crop_generator_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        hr_op_call *c = &calls[i];
+        int64_t h = hr_element_int(c->in[0].data, c->in[0].dtype, 0);
+        int64_t w = hr_element_int(c->in[0].data, c->in[0].dtype, 1);
+        int32_t *anchor = c->out[0].data, *shape = c->out[1].data;
+        hr_window window = {0};
+        if (h > INT32_MAX || w > INT32_MAX)
+            return hr_fail(error, HR_STATUS_ERROR, "a picture of %lld x %lld pixels is too large",
+                           (long long)h, (long long)w);
+        if (h > 0 && w > 0)
+            HR_TRY(hr__random_window(&((const crop_generator_args *)c->args)->random, &c->rng, h, w,
+                                     &window, error));
+        anchor[0] = (int32_t)window.y;
+        anchor[1] = (int32_t)window.x;
+        shape[0] = (int32_t)window.h;
+        shape[1] = (int32_t)window.w;
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_random_crop_generator = {
+    HR_OP_ABI,
+    .name = "random_crop_generator",
+    .doc = "Draws windows of random area and aspect ratio. The input is the shape of a picture "
+           "(height, width), channels may follow; the outputs are start and size of the window.",
+    .devices = "cpu",
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .args = crop_generator_arg_defs,
+    .args_size = sizeof(crop_generator_args),
+    .in = {{.name = "shape"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"anchor"}, {"shape"}},
+    .out_count = 2,
+    .infer = crop_generator_infer,
+    .run_cpu = crop_generator_run,
+};

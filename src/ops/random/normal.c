@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* random.normal: normally distributed numbers. Element k is made of draw k, of two draws where it
+ * is FLOAT64. */
+#include "ops/random/draw.h"
+#include "ops/random/gauss.h"
+
+typedef struct normal_args {
+    float mean, stddev;
+    int32_t dtype;
+    hr_ints shape;
+} normal_args;
+
+static const hr_arg_def normal_arg_defs[] = {
+    HR_ARG(normal_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output, FLOAT if not given: any number type but FLOAT16 and BOOL. To "
+           "integers numbers are rounded."),
+    HR_ARG(normal_args, mean, FLOAT, HR_ARG_PER_SAMPLE, "0.0", "Mean of the distribution."),
+    HR_DRAW_SHAPE_ARG(normal_args),
+    HR_ARG(normal_args, stddev, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
+           "Standard deviation of the distribution."),
+    HR_ARG_END};
+
+static hr_status normal_check(const void *args, uint64_t given, hr_error *error)
+{
+    int32_t dtype = ((const normal_args *)args)->dtype;
+
+    (void)given;
+    if (dtype != HR_DTYPE_FLOAT16 && dtype != HR_DTYPE_BOOL)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`dtype` is %s: it must be an integer type, FLOAT or FLOAT64",
+                   hr_dtype_name((hr_dtype)dtype));
+}
+
+static hr_status normal_infer(hr_op_call *c, hr_error *error)
+{
+    const normal_args *a = c->args;
+    int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
+
+    return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
+}
+
+static void make(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
+{
+    const normal_args *a = c->args;
+    const double mean = (double)a->mean, stddev = (double)a->stddev;
+    double v[HR_DRAW_RUN];
+
+    for (size_t i = 0; i < n; i++) /* a half more, so that it is never 0 */
+        v[i] = mean + stddev * hr__gauss_of((bits[i] + 0.5) * 0x1p-32);
+    hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT64, n);
+}
+
+static void make_fine(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
+{
+    const normal_args *a = c->args;
+    double *v = to;
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t wide = (uint64_t)bits[2 * i] << 20 | bits[2 * i + 1] >> 12;
+        double z = hr__gauss_of(((double)wide + 0.5) * 0x1p-52);
+        v[i] = (double)a->mean + (double)a->stddev * z;
+    }
+}
+
+static hr_status normal_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        bool fine = calls[i].out[0].dtype == HR_DTYPE_FLOAT64;
+        hr__draw(&calls[i], fine ? 2 : 1, fine ? make_fine : make);
+    }
+    return HR_STATUS_OK;
+}
+
+static const char *const normal_aliases[] = {"normal_distribution", "ops:NormalDistribution", NULL};
+
+const hr_op_def hr_op_random_normal = {
+    HR_OP_ABI,
+    .name = "random.normal",
+    .doc =
+        "Draws normally distributed numbers. A scalar a sample unless `shape` or an input, whose "
+        "shape is taken, says more.",
+    .aliases = normal_aliases,
+    .devices = "cpu|gpu",
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .args = normal_arg_defs,
+    .args_size = sizeof(normal_args),
+    .in = {{.name = "shape_like"}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = normal_check,
+    .infer = normal_infer,
+    .run_cpu = normal_run,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* roi_random_crop: where a crop starts that lies within a region, or around it. Dimension d is made
+ * of draws 2d and 2d + 1. */
+#include "core/core.h"
+#include "headrace/operator.h"
+#include "ops/given.h"
+
+typedef struct roi_crop_args {
+    hr_ints crop_shape, in_shape, roi_end, roi_shape, roi_start;
+} roi_crop_args;
+
+static const hr_arg_def roi_crop_arg_defs[] = {
+    HR_ARG(roi_crop_args, crop_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+           "Extents of the crop."),
+    HR_ARG(roi_crop_args, in_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+           "Extents of what is cropped, which the crop must not leave. Not together with an input, "
+           "whose extents are taken."),
+    HR_ARG(roi_crop_args, roi_end, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+           "End of the region, exclusive. Either this or `roi_shape` is needed."),
+    HR_ARG(roi_crop_args, roi_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
+           "Extents of the region."),
+    HR_ARG(roi_crop_args, roi_start, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+           "Start of the region."),
+    HR_ARG_END};
+
+static hr_status roi_crop_check(const void *args, uint64_t given, hr_error *error)
+{
+    (void)args;
+    if (hr__arg_given(roi_crop_arg_defs, given, "roi_end") ==
+        hr__arg_given(roi_crop_arg_defs, given, "roi_shape"))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "exactly one of `roi_end` and `roi_shape` must be given");
+    return HR_STATUS_OK;
+}
+
+static hr_status check_length(hr_ints list, const char *name, int32_t n, hr_error *error)
+{
+    if (!list.v || list.n == n)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d, as `crop_shape`",
+                   name, (int)list.n, (int)n);
+}
+
+static hr_status roi_crop_infer(hr_op_call *c, hr_error *error)
+{
+    const roi_crop_args *a = c->args;
+    const int64_t n = a->crop_shape.n;
+
+    HR_TRY(check_length(a->roi_start, "roi_start", a->crop_shape.n, error));
+    HR_TRY(check_length(a->roi_end, "roi_end", a->crop_shape.n, error));
+    HR_TRY(check_length(a->roi_shape, "roi_shape", a->crop_shape.n, error));
+    HR_TRY(check_length(a->in_shape, "in_shape", a->crop_shape.n, error));
+    if (a->in_shape.v && c->n_in > 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`in_shape` and an input say the same thing: give one of them");
+    if (c->n_in > 0 && c->in[0].shape.ndim < n)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`crop_shape` has %d elements for an input with %d dimensions", (int)n,
+                       (int)c->in[0].shape.ndim);
+    hr_tensor_describe(&c->out[0], HR_DTYPE_INT64, hr_shape_make(1, &n), NULL);
+    return HR_STATUS_OK;
+}
+
+/* Where the crop may start along dimension d, both ends included. */
+static hr_status range(const hr_op_call *c, int32_t d, int64_t *low, int64_t *high, hr_error *error)
+{
+    const roi_crop_args *a = c->args;
+    const int64_t start = a->roi_start.v[d], crop = a->crop_shape.v[d];
+    const int64_t end = a->roi_end.v ? a->roi_end.v[d] : start + a->roi_shape.v[d];
+    const bool inside = end - start >= crop; /* of the region; otherwise around it */
+
+    *low = inside ? start : end - crop;
+    *high = inside ? end - crop : start;
+    if (!a->in_shape.v && c->n_in == 0)
+        return HR_STATUS_OK;
+    const int64_t extent = a->in_shape.v ? a->in_shape.v[d] : c->in[0].shape.extent[d];
+    if (crop > extent)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`crop_shape` is %lld in dimension %d, where the input has %lld",
+                       (long long)crop, (int)d, (long long)extent);
+    if (start < 0 || end > extent)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the region is %lld .. %lld in dimension %d, where the input has %lld",
+                       (long long)start, (long long)end, (int)d, (long long)extent);
+    *low = HR_MAX(*low, 0);
+    *high = HR_MIN(*high, extent - crop);
+    return HR_STATUS_OK;
+}
+
+static hr_status roi_crop_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t dims = ((const roi_crop_args *)calls[i].args)->crop_shape.n;
+        int64_t *out = calls[i].out[0].data, low, high;
+        for (int32_t d = 0; d < dims; d++) {
+            HR_TRY(range(&calls[i], d, &low, &high, error));
+            out[d] = low;
+            if (high > low)
+                out[d] += hr_rng_below(&calls[i].rng, 2 * (uint64_t)d, high - low + 1);
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_roi_random_crop = {
+    HR_OP_ABI,
+    .name = "roi_random_crop",
+    .doc = "Draws where a crop starts so that it lies within a region of interest, or, in "
+           "dimensions where it is larger, holds all of it.",
+    .devices = "cpu",
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .args = roi_crop_arg_defs,
+    .args_size = sizeof(roi_crop_args),
+    .in = {{.name = "data"}},
+    .in_min = 0,
+    .in_max = 1,
+    .out = {{"start"}},
+    .out_count = 1,
+    .check = roi_crop_check,
+    .infer = roi_crop_infer,
+    .run_cpu = roi_crop_run,
+};

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Cases of reading and writing files from within a pipeline."""
+
+from __future__ import annotations
+
+import pathlib
+
+import numpy as np
+
+from harness import Case, Data, pictures
+
+
+def names(*paths: str | pathlib.Path, dtype: str = "uint8") -> Data:
+    return Data([np.frombuffer(str(path).encode(), dtype) for path in paths])
+
+
+HERE = pathlib.Path(__file__).resolve()
+TWO = names(HERE, HERE.parent / "harness.py")
+
+CASES = [
+    Case("io.file.read", [TWO], {}),
+    Case("io.file.read", [names(HERE, dtype="int8")], {}),
+    Case("io.file.read", [TWO], {"dont_use_mmap": True}),
+    Case("io.file.read", [TWO], {"use_o_direct": True}),
+]
+ELSEWHERE = {"dump_image": "test_dump_image.py"}
+ERRORS = [
+    Case("io.file.read", [names(HERE.parent / "nothing")], {}),
+    Case("io.file.read", [names(HERE.parent)], {}),
+    Case("io.file.read", [Data([np.array([1, 2], np.int32)])], {}),
+    *[
+        Case("dump_image", [data], {})
+        for data in (
+            pictures([(4, 5, 2)]),
+            pictures([(4, 5, 4)]),
+            pictures([(4, 5, 3)], np.float32),
+            pictures([(4, 5)], layout="HW"),
+            pictures([(0, 5, 3)]),
+        )
+    ],
+    Case("dump_image", [pictures([(3, 4, 5)], layout="CHW")], {"input_layout": "CHW"}),
+]
