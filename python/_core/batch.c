@@ -181,7 +181,7 @@ static int parse_make(PyObject *args, PyObject *kwargs, PyTypeObject *base, make
     return -1;
 }
 
-static int same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n)
+int core_same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n)
 {
     if (!layout)
         return 0;
@@ -257,7 +257,7 @@ static hr_batch *batch_of(core_state *state, const make_args *a, imported *items
             goto cleanup;
         views[i].buffer = buffers[i];
     }
-    if (same_layout(a->layout, views, n) == 0 &&
+    if (core_same_layout(a->layout, views, n) == 0 &&
         batch_make(&batch, a, views, n, device >= 0 ? device : a->device, wait, &error) !=
             HR_STATUS_OK)
         core_raise(&error);
@@ -324,7 +324,7 @@ static hr_batch *split(const hr_tensor *whole, const char *layout)
     size_t size = hr_dtype_size(row.dtype);
     for (int32_t d = 0; d < row.shape.ndim; d++) /* the memory exists, so this cannot overflow */
         size *= (size_t)row.shape.extent[d];
-    if (same_layout(layout, &row, 1) < 0)
+    if (core_same_layout(layout, &row, 1) < 0)
         return NULL;
     hr_tensor *views = calloc(n ? (size_t)n : 1, sizeof(*views));
     if (!views) {

@@ -88,6 +88,12 @@ PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch);
 hr_batch *batch_get(core_state *state,
                     PyObject *object); /* NULL and TypeError when it is no Batch */
 
+/* Gives tensors a layout (NULL: none given), which has to fit. 0, or -1 with ValueError. */
+int core_same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n);
+
+/* packed.c */
+extern PyMethodDef packed_functions[];
+
 /* tensor.c */
 extern PyType_Spec tensor_spec, host_tensor_spec;
 const char *tensor_typestr(const hr_tensor *t); /* "<f4"; NULL with TypeError */

@@ -165,6 +165,8 @@ static int core_exec(PyObject *module)
     state->device_tensor_type = add_type(module, &device_tensor_spec, state->tensor_type);
     if (!state->host_tensor_type || !state->device_tensor_type)
         return -1;
+    if (PyModule_AddFunctions(module, packed_functions) < 0)
+        return -1;
     return PyModule_AddFunctions(module, batch_functions);
 }
 

@@ -43,6 +43,11 @@ def make_tensor(
     device: int = -1,
 ) -> _T: ...
 
+def pack(objects: Sequence[Any], memory: Any, offset: int, /) -> int: ...
+def unpack(
+    cls: type[_B], parts: Sequence[tuple[Any, Any, int]], layout: str | None, /
+) -> _B: ...
+
 class Graph:
     def add_node(
         self,

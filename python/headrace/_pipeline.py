@@ -168,6 +168,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         # running
         self._lock = threading.RLock()  # guards building and what follows; run() holds it
         self._core: Any = None
+        self._pool: Any = None  # of processes for parallel sources
         self._memory: OutputMemory | None = None
         self._pid = 0
         self._sources: list[Any] = []
@@ -289,7 +290,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             )
         if self._max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
-        self._complete_graph()
+        self.start_py_workers()  # before there are threads: they may be forks
         self._declare_checks()
         if self._enable_memory_stats:
             self._memory = OutputMemory(self._nodes or [])
@@ -342,11 +343,27 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             self._checks = list(zip(*columns, strict=True))
 
     def start_py_workers(self) -> None:
-        """Nothing to do: sources are called in the thread that runs the pipeline."""
+        """Starts the processes of parallel external sources, which `build` does otherwise.
+
+        Raises:
+            RuntimeError: ``py_start_method="fork"`` when CUDA is in use already.
+        """
         self._complete_graph()
+        if self._pool is None and any(source.parallel for source in self._sources):
+            from headrace._external.pool import start
+
+            self._pool = start(
+                [source for source in self._sources if source.parallel],
+                self._max_batch_size or 1,
+                self._py_num_workers,
+                self._py_start_method,
+                self._py_callback_pickler,
+            )
 
     def close(self) -> None:
         """Stops the workers now; later calls raise RuntimeError. Dropping the pipeline does it too."""
+        if self._pool is not None:
+            self._pool.close()
         if self._core is not None:
             self._core.close()
             _live.discard(self)

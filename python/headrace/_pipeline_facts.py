@@ -36,6 +36,7 @@ class PipelineFacts:
     _output_ndim: Any
     _output_count: int
     _core: Any
+    _pool: Any
     _memory: OutputMemory | None
     _restored: bool
     _readers: dict[str, int]
@@ -198,8 +199,12 @@ class PipelineFacts:
         return self._memory.by_operator() if self._memory is not None else {}
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Sizes of shared memory: there is none."""
-        return {"capacities": [], "per_sample_capacities": []}
+        """Bytes of the pieces of shared memory of parallel sources, and a sample's part of each."""
+        slots = [] if self._pool is None else self._pool.all_slots()
+        return {
+            "capacities": [slot.size for slot in slots],
+            "per_sample_capacities": [slot.size // max(slot.samples, 1) for slot in slots],
+        }
 
     def stats(self) -> dict[str, Any]:
         """Counters since the start: see docs/statistics.md."""

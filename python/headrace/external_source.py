@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`external_source`: batches from Python, called in the thread that runs the pipeline."""
+"""`external_source`: batches from Python, from the thread that runs the pipeline or from worker processes."""
 
 from __future__ import annotations
 
@@ -222,12 +222,19 @@ class Source:
         self.queue: deque[list[_core.Batch]] = deque()
         self.last: list[_core.Batch] | None = None
         self.fed = 0
+        self.parallel = False
+        self.depth = 1  # batches that workers are asked for ahead
+        self.hint = 0  # bytes of a sample, 0 where nobody told
+        self.given: tuple[Any, dict[str, Any]] | None = None  # what workers make theirs from
+        self.workers: Any = None  # a ParallelSource, once they are started
         self.answer: tuple[Any] | None = None  # of the callback, not a batch yet
 
     def rewind(self) -> None:
         """The next batch is the first of an epoch."""
         self.iteration = 0
         self.sample = 0
+        if self.workers is not None:
+            self.workers.forget()
 
     def _call(self, max_batch: int, epoch: int) -> Any:
         assert self.callback is not None
@@ -248,13 +255,16 @@ class Source:
         """Asks the callback, unless its last answer waits; what it raises passes through. StopIteration rewinds."""
         if self.answer is not None:
             return
+        get = self._call if self.workers is None else self.workers.take
         try:
-            self.answer = (self._call(max_batch, epoch),)
+            self.answer = (get(max_batch, epoch),)
         except StopIteration:
             self.rewind()
             raise
         self.iteration += 1
         self.sample += max_batch
+        if self.workers is not None:
+            self.workers.fill(max_batch, epoch)
 
     def take_answer(self) -> Any:
         """What `ask` got, None where the source ended."""
@@ -267,6 +277,8 @@ class Source:
         Raises:
             RuntimeError: not as many outputs as there are.
         """
+        if self.workers is not None:
+            return data  # a worker did it
         if not self.several:
             return [data]
         for outputs in (data,) if self.batch else data:
@@ -287,7 +299,14 @@ class Source:
         """
         stream = self.cuda_stream if stream is None else stream
         batches = [
-            make_batch(data, self.layouts[k], not self.no_copy, self.label, self.device_id, stream)
+            make_batch(
+                data if self.workers is None else self._join(data),
+                self.layouts[k],
+                not self.no_copy,
+                self.label,
+                self.device_id,
+                stream,
+            )
             for k, data in enumerate(columns)
         ]
         for k, batch in enumerate(batches):
@@ -298,6 +317,14 @@ class Source:
                 f"{[len(batch) for batch in batches]}."
             )
         return batches
+
+    def _join(self, parts: list[Any]) -> _core.Batch:
+        """The batch that workers wrote, over their memory."""
+        pieces = [(part.memory, part.lease, part.start) for part in parts]
+        try:
+            return _core.unpack(TensorListCPU, pieces, None)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise RuntimeError(f"{self.label}: {error}") from error
 
     def _check(self, batch: _core.Batch, k: int, max_batch: int) -> None:
         if not 0 < len(batch) <= max_batch:
@@ -348,7 +375,6 @@ class ExternalSource:
         ValueError: arguments that exclude each other, or one given twice.
         TypeError: `source` is none.
         RuntimeError: ``num_outputs`` with a name.
-        NotImplementedError: ``parallel=True``.
     """
 
     def __init__(
@@ -409,20 +435,60 @@ def _check_outputs(count: Any) -> None:
         )
 
 
+def _check_parallel(source: Any, args: dict[str, Any]) -> None:
+    parallel = args.get("parallel")
+    for key in ("prefetch_queue_depth", "bytes_per_sample_hint"):
+        value = args.get(key)
+        if value is None:
+            continue
+        if not parallel and key == "prefetch_queue_depth":
+            raise ValueError(f"The argument `{key}` is valid only for parallel external sources.")
+        if parallel and min(value if isinstance(value, (list, tuple)) else [value]) < 1:
+            raise ValueError(f"``{key}`` must be a positive integer, got {value}.")
+    if not parallel:
+        return
+    if source is None:
+        raise ValueError("``parallel=True`` needs a `source`.")
+    if args.get("no_copy") is False:
+        raise ValueError(
+            "The argument ``no_copy`` cannot be specified to False  when used with ``parallel=True``."
+        )
+
+
+def _make_parallel(
+    feeder: Source, source: Any, facts: dict[str, Any], args: dict[str, Any]
+) -> None:
+    """Lets workers run the source.
+
+    Raises:
+        TypeError: a callable that takes no argument; an iterable of samples.
+    """
+    plain = callable(source) and not isinstance(feeder.callback, _Items)
+    if plain and not feeder.takes_argument:
+        raise TypeError(
+            "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one "
+            "argument: `SampleInfo` if run with `batch=False` or either `BatchInfo` or integer that represents "
+            "the index of the batch within the epoch if `batch=True`. Got a callable that does not accept "
+            "arguments instead."
+        )
+    if not plain and not feeder.batch:
+        raise TypeError(
+            "Parallel external source with an iterable must be run in a batch mode (specify `batch=True` in the "
+            "external source definition and make sure your source returns batches)"
+        )
+    hint = args.get("bytes_per_sample_hint") or 0
+    feeder.parallel = True
+    feeder.depth = args.get("prefetch_queue_depth") or 1
+    feeder.hint = sum(hint) if isinstance(hint, (list, tuple)) else int(hint)
+    feeder.given = (source, facts)
+
+
 def _make_node(
     source: Any, num_outputs: int | None, cycle: Any, name: str | None, args: dict[str, Any]
 ) -> DataNode | list[DataNode]:
     device = args.get("device") or "cpu"
     _graph.check_device(device, "ExternalSource")
-    if args.get("parallel"):
-        raise NotImplementedError(
-            "external_source(parallel=True) is not part of this version of Headrace: it comes later. "
-            "Leave `parallel` out to call the source in the thread that runs the pipeline."
-        )
-    if args.get("prefetch_queue_depth") is not None:
-        raise ValueError(
-            "The argument `prefetch_queue_depth` is valid only for parallel external sources."
-        )
+    _check_parallel(source, args)
     if source is None and cycle is not None:
         raise ValueError(
             "The argument ``cycle`` can only be specified if ``source`` is a reusable iterable or a "
@@ -437,21 +503,21 @@ def _make_node(
         raise TypeError(f"The name of an operator must be a string, not {type(name).__name__}.")
     if name is not None and num_outputs is not None:
         raise RuntimeError("``num_outputs`` is not compatible with named `external_source`.")
-    feeder = Source(
-        source,
-        cycle,
-        num_outputs is not None,
-        1 if num_outputs is None else num_outputs,
-        args.get("batch") is not False,
-        bool(args.get("batch_info")),
-        args.get("layout"),
-        args.get("dtype"),
-        args.get("ndim"),
-        bool(args.get("no_copy")),
-        bool(args.get("repeat_last")),
-        device,
-        args.get("cuda_stream"),
-    )
+    facts = {
+        "cycle": cycle,
+        "several": num_outputs is not None,
+        "outputs": 1 if num_outputs is None else num_outputs,
+        "batch": args.get("batch") is not False,
+        "batch_info": bool(args.get("batch_info")),
+        "layout": args.get("layout"),
+        "dtype": args.get("dtype"),
+        "ndim": args.get("ndim"),
+        "no_copy": bool(args.get("no_copy") or args.get("parallel")),
+        "repeat_last": bool(args.get("repeat_last")),
+    }
+    feeder = Source(source, **facts, device=device, cuda_stream=args.get("cuda_stream"))
+    if args.get("parallel"):
+        _make_parallel(feeder, source, facts, args)
     constants: dict[str, Any] = {}
     if num_outputs is not None:
         constants["num_outputs"] = num_outputs
@@ -518,12 +584,15 @@ def external_source(
         batch: the source gives batches: an array with the batch in dimension 0, a list of arrays, or a
             `TensorListCPU`. False: single samples. Fewer samples make the batch of the whole pipeline smaller.
         repeat_last: without source: the last batch again when no other was fed.
-        parallel: True is refused: it comes later.
+        parallel: the pipeline's ``py_num_workers`` processes run the source, which takes an argument, or is an
+            iterable (one process runs it then); batches come through shared memory, in order.
         cuda_stream: which arrays in GPU memory are used on; None: PyTorch's or CuPy's current one.
         no_copy: hold on to the user's memory instead of copying it.
         batch_info: the callable takes a `BatchInfo`.
-        use_copy_kernel, blocking, bytes_per_sample_hint: no effect.
-        prefetch_queue_depth: only for parallel sources.
+        use_copy_kernel, blocking: no effect.
+        prefetch_queue_depth: of parallel sources: how many batches are asked for ahead of the pipeline; 1 by
+            default.
+        bytes_per_sample_hint: of parallel sources: size of a sample, where shared memory begins.
         preserve: keep the node though nothing uses it.
 
     Returns:
@@ -533,7 +602,6 @@ def external_source(
         ValueError: arguments that exclude each other.
         TypeError: `source` is none.
         RuntimeError: ``num_outputs`` with a name.
-        NotImplementedError: ``parallel=True``.
     """
     args = {
         "device": device,
@@ -547,6 +615,7 @@ def external_source(
         "no_copy": no_copy,
         "prefetch_queue_depth": prefetch_queue_depth,
         "batch_info": batch_info,
+        "bytes_per_sample_hint": bytes_per_sample_hint,
         "preserve": preserve,
     }
     return _make_node(source, num_outputs, cycle, name, args)

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The workers of a pipeline as the pipeline sees them: tasks out, finished batches in."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import socket
+import sys
+import time
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from multiprocessing import connection
+from typing import Any
+
+from headrace._external import pickling, worker
+from headrace._external.slots import Lease, Slot, Slots
+
+_GRACE = 1.0  # seconds that a worker has to end by itself
+_FIRST = 1 << 20  # bytes of a slot when nothing is known
+
+
+class Ticket:
+    """A batch that was asked for: some chunks, each in a slot of its own."""
+
+    def __init__(self, number: int, source: int, chunks: int) -> None:
+        self.number = number
+        self.source = source
+        self.slots: list[Slot | None] = [None] * chunks
+        self.starts: list[list[int] | None] = [None] * chunks
+        self.missing = chunks
+        self.stale = False
+        self.error: bytes | None = None  # of the first chunk that failed
+        self.failed_chunk = chunks
+
+
+class WorkerError(Exception):
+    """The traceback that an exception has in the worker it comes from."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"in a worker process:\n\n{text}")
+
+
+class Part:
+    """A chunk of one output: what `_core.unpack` takes."""
+
+    __slots__ = ("memory", "lease", "start")
+
+    def __init__(self, lease: Lease, start: int) -> None:
+        self.memory = lease.slot.map
+        self.lease = lease
+        self.start = start
+
+
+class _Maker:
+    """Makes a source in the worker."""
+
+    def __init__(self, source: Any, arguments: dict[str, Any], loads: Any) -> None:
+        self._source = source
+        self._arguments = arguments
+        self._loads = loads
+
+    def __call__(self) -> Any:
+        from headrace.external_source import Source
+
+        source = self._loads(self._source) if self._loads is not None else self._source
+        return Source(source, **self._arguments)
+
+
+def _check_fork() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        raise RuntimeError(
+            "Workers of a parallel external_source cannot be forked once CUDA has been initialized in the "
+            "process: call `start_py_workers` of all pipelines before anything uses CUDA, or make the "
+            'pipelines with py_start_method="spawn".'
+        )
+
+
+class Pool:
+    """Processes that run the parallel sources of a pipeline.
+
+    Args:
+        sources: their callbacks and what makes them, in the order of their numbers.
+        dedicated: whether a source has a state, so that one worker runs it.
+        hints: bytes of a slot of each source, 0 where nothing is known.
+        pickler: for "spawn": a module with ``dumps`` and ``loads``, or a tuple of it and their arguments.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[tuple[Any, dict[str, Any]]],
+        dedicated: Sequence[bool],
+        hints: Sequence[int],
+        workers: int,
+        method: str,
+        pickler: Any,
+    ) -> None:
+        if workers < 1:
+            raise ValueError(f"py_num_workers is {workers}; parallel sources need 1 or more.")
+        if method == "fork":
+            _check_fork()
+        count = min(workers, sum(dedicated)) if all(dedicated) else workers
+        self.slots = [Slots(hint or _FIRST) for hint in hints]
+        self._own_of = [i % count if alone else None for i, alone in enumerate(dedicated)]
+        self._tickets: dict[int, Ticket] = {}
+        self._next = 0
+        self._failure: str | None = None
+        self._shared, shared_end = _pair()
+        results_end, self._results = _pair()
+        owns = [_pair() for _ in range(count)]
+        self._own = [pair[0] for pair in owns]
+        self._processes: list[Any] = []
+        self.close = weakref.finalize(
+            self, _end, os.getpid(), self._processes, self._own, [self._shared, self._results]
+        )
+        context = multiprocessing.get_context(method)
+        dumps, loads = (None, None) if method == "fork" else pickling.functions(pickler)
+        makers = [
+            _Maker(dumps(source) if dumps else source, arguments, loads)
+            for source, arguments in sources
+        ]
+        inherited = [self._shared, self._results, *self._own] if method == "fork" else []
+        try:
+            for i in range(count):
+                process = context.Process(
+                    target=worker.run,
+                    name=f"headrace-worker-{i}",
+                    args=(os.getpid(), inherited, owns[i][1], shared_end, results_end, makers),
+                    daemon=True,
+                )
+                process.start()
+                self._processes.append(process)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for sock in (shared_end, results_end, *(pair[1] for pair in owns)):
+                sock.close()
+
+    @property
+    def workers(self) -> int:
+        return len(self._processes)
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes."""
+        return [process.pid for process in self._processes]
+
+    def all_slots(self) -> list[Slot]:
+        return [slot for slots in self.slots for slot in slots.all]
+
+    def ask(self, source: int, calls: Sequence[tuple[int, ...]]) -> Ticket:
+        """Hands out the tasks of a batch, one a call."""
+        ticket = self._tickets[self._next] = Ticket(self._next, source, len(calls))
+        self._next += 1
+        own = self._own_of[source]
+        to = self._shared if own is None else self._own[own]
+        for chunk, call in enumerate(calls):
+            slot = ticket.slots[chunk] = self.slots[source].take()
+            slot.samples = call[2]
+            task = (ticket.number, chunk, source, slot.number, slot.size, call)
+            try:
+                socket.send_fds(to, [pickle.dumps(task)], [slot.fd])
+            except OSError:
+                self._look_for_dead()
+                raise
+        return ticket
+
+    def drop(self, ticket: Ticket) -> None:
+        """Nobody wants it any more."""
+        ticket.stale = True
+        if ticket.missing == 0:
+            self._forget(ticket)
+
+    def wait(self, ticket: Ticket) -> list[list[Part]]:
+        """The parts of each output, once they are there; what the source raised passes through.
+
+        Raises:
+            RuntimeError: a worker has died.
+        """
+        while ticket.missing:
+            self._receive()
+        self._tickets.pop(ticket.number, None)
+        if ticket.error is not None:
+            self._give_back(ticket)
+            error, text = pickle.loads(ticket.error)
+            if isinstance(error, StopIteration):
+                raise StopIteration
+            raise error from WorkerError(text)
+        leases = [self.slots[ticket.source].lease(slot) for slot in ticket.slots if slot]
+        outputs = zip(*(starts or () for starts in ticket.starts), strict=True)
+        return [
+            [Part(lease, start) for lease, start in zip(leases, starts, strict=True)]
+            for starts in outputs
+        ]
+
+    def _receive(self) -> None:
+        if self._failure is not None:
+            raise RuntimeError(self._failure)
+        ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
+        if self._results in ready:
+            self._take(self._results.recv(worker.MESSAGE))
+        else:
+            self._look_for_dead()
+
+    def _take(self, message: bytes) -> None:
+        number, chunk, size, starts, error = pickle.loads(message)
+        ticket = self._tickets[number]
+        slot = ticket.slots[chunk]
+        assert slot is not None
+        slot.grown(size)
+        ticket.missing -= 1
+        ticket.starts[chunk] = starts
+        if error is not None and chunk < ticket.failed_chunk:
+            ticket.error, ticket.failed_chunk = error, chunk
+        if ticket.stale and ticket.missing == 0:
+            self._forget(ticket)
+
+    def _forget(self, ticket: Ticket) -> None:
+        self._tickets.pop(ticket.number, None)
+        self._give_back(ticket)
+
+    def _give_back(self, ticket: Ticket) -> None:
+        for slot in ticket.slots:
+            if slot is not None:
+                self.slots[ticket.source].give(slot)
+        ticket.slots = []  # once
+
+    def _look_for_dead(self) -> None:
+        for process in self._processes:
+            code = process.exitcode
+            if code is None:
+                continue
+            how = f"with exit status {code}" if code >= 0 else f"by signal {_signal(-code)}"
+            self._failure = (
+                f"external_source: worker process {process.pid} ({process.name}) has ended {how}: its "
+                "samples are lost. Make the pipeline anew."
+            )
+            self.close()
+            raise RuntimeError(self._failure)
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)
+
+
+def _pair() -> tuple[socket.socket, socket.socket]:
+    """Messages arrive whole, each at one of those who wait."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def _end(
+    owner: int, processes: list[Any], own: list[socket.socket], others: list[socket.socket]
+) -> None:
+    """Ends the workers: those that are busy have a second."""
+    if os.getpid() != owner:  # a fork of the owner
+        return
+    for sock in own:
+        try:
+            sock.send(worker.STOP, socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+    for sock in (*own, *others):
+        sock.close()
+    until = time.monotonic() + _GRACE
+    for process in processes:
+        process.join(max(until - time.monotonic(), 0.0))
+        if process.exitcode is None:
+            process.kill()
+            process.join()
+
+
+class ParallelSource:
+    """The batches of a source that workers make ahead.
+
+    Args:
+        source: a `Source` of external_source.
+        depth: how many batches are asked for ahead.
+    """
+
+    def __init__(self, pool: Pool, number: int, source: Any, depth: int) -> None:
+        self._pool = pool
+        self._number = number
+        self._source = source
+        self._depth = depth
+        self._pending: deque[Ticket] = deque()
+
+    def _calls(self, lead: int, max_batch: int, epoch: int) -> list[tuple[int, ...]]:
+        source = self._source
+        iteration, first = source.iteration + lead, source.sample + lead * max_batch
+        if source.batch:
+            return [(first, 0, max_batch, iteration, epoch)]
+        chunks = min(self._pool.workers, max_batch)
+        bounds = [max_batch * k // chunks for k in range(chunks + 1)]
+        return [
+            (first + a, a, b - a, iteration, epoch)
+            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        ]
+
+    def fill(self, max_batch: int, epoch: int) -> None:
+        """Asks for batches until enough are on their way."""
+        while len(self._pending) < self._depth:
+            calls = self._calls(len(self._pending), max_batch, epoch)
+            self._pending.append(self._pool.ask(self._number, calls))
+
+    def take(self, max_batch: int, epoch: int) -> list[list[Part]]:
+        """The next batch; what failed is asked for again by the next call."""
+        self.fill(max_batch, epoch)
+        try:
+            parts = self._pool.wait(self._pending[0])
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            self.forget()
+            raise
+        self._pending.popleft()
+        return parts
+
+    def forget(self) -> None:
+        """What was asked for ahead belongs to an epoch that is over."""
+        for ticket in self._pending:
+            self._pool.drop(ticket)
+        self._pending.clear()
+
+
+def start(
+    sources: Sequence[Any], max_batch: int, workers: int, method: str, pickler: Any
+) -> Pool:
+    """Processes for parallel sources, each of which knows its part of them afterwards."""
+    pool = Pool(
+        [source.given for source in sources],
+        [not source.resumable for source in sources],
+        [source.hint * max_batch for source in sources],
+        workers,
+        method,
+        pickler,
+    )
+    if pool.workers < workers:
+        warnings.warn(
+            f"There will be run only {pool.workers} python worker(s), even though {workers} were specified to "
+            "run: a source that is an iterable runs in one.",
+            stacklevel=2,
+        )
+    for number, source in enumerate(sources):
+        source.workers = ParallelSource(pool, number, source, source.depth)
+    return pool

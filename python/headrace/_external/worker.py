@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What a worker process does: waits for a task, calls the source, writes the samples into the task's slot."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pickle
+import select
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from headrace import _core, types
+from headrace._external.slots import round_up
+
+STOP = b"stop"
+MESSAGE = 1 << 16  # bytes a message can have
+_MOST = MESSAGE // 4  # of the text of an error
+
+
+class _Memory:
+    """A slot as it is mapped here."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd = fd
+        self.map = mmap.mmap(fd, size)
+
+    def reach(self, size: int) -> None:
+        """Maps it as large as the parent has it, or makes it larger."""
+        if size <= len(self.map):
+            return
+        if os.fstat(self.fd).st_size < size:
+            os.ftruncate(self.fd, size)
+        self.map = mmap.mmap(self.fd, size)
+
+    def write(self, columns: list[Any]) -> list[int]:
+        """Writes the samples of each output; where they begin."""
+        at, starts = 0, []
+        for samples in columns:
+            end = _core.pack(samples, self.map, at)
+            if end > len(self.map):
+                self.reach(round_up(end + end // 4))
+                end = _core.pack(samples, self.map, at)
+            starts.append(at)
+            at = end
+        return starts
+
+
+class _Runner:
+    """A source in this process."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._source: Any = None
+        self._ended_epoch: int | None = None  # iterators are not asked twice for their end
+
+    def columns(self, first: int, base: int, count: int, iteration: int, epoch: int) -> list[Any]:
+        if self._source is None:
+            self._source = self._make()
+        source = self._source
+        if self._ended_epoch == epoch:
+            raise StopIteration
+        if source.batch:
+            source.iteration = iteration
+            try:
+                data = source._call(0, epoch)
+            except StopIteration:
+                if not source.takes_argument:
+                    self._ended_epoch = epoch
+                raise
+        else:
+            data = [
+                source.callback(types.SampleInfo(first + i, base + i, iteration, epoch))
+                for i in range(count)
+            ]
+        return [_samples(column) for column in source.columns(data)]
+
+
+def _samples(data: Any) -> list[Any]:
+    from headrace.external_source import _check_sample
+
+    if not isinstance(data, (list, tuple)):
+        if not isinstance(data, _core.Batch):
+            _check_sample(data)
+        return list(data)
+    for sample in data:
+        _check_sample(sample)
+    return list(data)
+
+
+def _pack_error(error: BaseException) -> bytes:
+    """The exception and its traceback, as text where it does not pickle."""
+    text = "".join(traceback.format_exception(error))[-_MOST:]
+    try:
+        packed = pickle.dumps((error, text))
+        pickle.loads(packed)
+        if len(packed) < MESSAGE // 2:
+            return packed
+    except Exception:  # whatever user's classes do
+        pass
+    plain = StopIteration() if isinstance(error, StopIteration) else RuntimeError(
+        f"{type(error).__name__}: {error}"[:_MOST]
+    )
+    return pickle.dumps((plain, text))
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent is gone, also while a callback runs."""
+    try:
+        poll = select.poll()
+        poll.register(os.pidfd_open(parent), select.POLLIN)
+        poll.poll()
+    except OSError:  # an old kernel, or gone already
+        while os.getppid() == parent:
+            threading.Event().wait(1.0)
+    os._exit(1)
+
+
+def _next_task(own: socket.socket, shared: socket.socket) -> tuple[bytes, int] | None:
+    """A task with its slot's descriptor; None: stop."""
+    poll = select.poll()
+    poll.register(own, select.POLLIN)
+    poll.register(shared, select.POLLIN)
+    while True:
+        ready = dict(poll.poll())
+        for sock in (own, shared):
+            if sock.fileno() not in ready:
+                continue
+            try:
+                data, fds, _, _ = socket.recv_fds(sock, MESSAGE, 1, socket.MSG_DONTWAIT)
+            except BlockingIOError:  # another worker was faster
+                continue
+            if data in (b"", STOP):
+                return None
+            return data, fds[0]
+
+
+def run(
+    parent: int,
+    inherited: list[socket.socket],
+    own: socket.socket,
+    shared: socket.socket,
+    results: socket.socket,
+    makers: list[Callable[[], Any]],
+) -> None:
+    """The process's main function.
+
+    Args:
+        inherited: the parent's ends of the sockets, which a forked process has too.
+        own, shared: tasks for this worker, and for any.
+        makers: each makes a source.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C ends
+    for sock in inherited:
+        sock.close()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    runners = [_Runner(make) for make in makers]
+    memory: dict[tuple[int, int], _Memory] = {}
+    while (task := _next_task(own, shared)) is not None:
+        ticket, chunk, number, slot, size, call = pickle.loads(task[0])
+        key = number, slot
+        if key in memory:
+            os.close(task[1])
+            memory[key].reach(size)
+        else:
+            memory[key] = _Memory(task[1], size)
+        starts, error = [], None
+        try:
+            starts = memory[key].write(runners[number].columns(*call))
+        except BaseException as raised:
+            error = _pack_error(raised)
+        answer = pickle.dumps((ticket, chunk, os.fstat(memory[key].fd).st_size, starts, error))
+        try:
+            results.send(answer)
+        except OSError:  # the parent has closed
+            return

@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""external_source(parallel=True): the same programs on Headrace and on live DALI; processes that die, are killed or
+left; memory that is used again."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import headrace
+import numpy as np
+import pytest
+from conftest import child_environment
+from headrace import Pipeline, fn
+
+METHODS = ["fork", "spawn"]
+
+
+@pytest.fixture(scope="session")
+def dali() -> Any:
+    return pytest.importorskip("nvidia.dali")
+
+
+def batch(value: int, n: int = 2) -> list[np.ndarray]:
+    return [np.full(3, value, np.int32)] * n
+
+
+def by_index(i: int) -> list[np.ndarray]:
+    if i >= 4:
+        raise StopIteration
+    return batch(i)
+
+
+def by_info(info: Any) -> list[np.ndarray]:
+    if info.iteration >= 4:
+        raise StopIteration
+    return batch(info.iteration + 100 * info.epoch_idx)
+
+
+def by_sample(info: Any) -> np.ndarray:
+    if info.idx_in_epoch >= 11:
+        raise StopIteration
+    parts = [info.idx_in_epoch, info.idx_in_batch, info.iteration, info.epoch_idx]
+    return np.array([*parts, *range(info.idx_in_epoch)], np.int16)
+
+
+def generate() -> Any:
+    for i in range(4):
+        yield batch(i)
+
+
+class Items:
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __iter__(self) -> Any:
+        self.n = 0
+        return self
+
+    def __next__(self) -> Any:
+        if self.n == 4:
+            raise StopIteration
+        self.n += 1
+        return batch(self.n)
+
+
+class Callable:
+    def __call__(self, i: int) -> list[np.ndarray]:
+        return by_index(i)
+
+
+def no_argument() -> list[np.ndarray]:
+    return batch(1)
+
+
+def fails(i: int) -> list[np.ndarray]:
+    if i == 2:
+        raise ValueError("on purpose")
+    return batch(i)
+
+
+def build(package: Any, source: Any, size: int = 2, options: Any = None, **kwargs: Any) -> Any:
+    pipe = package.Pipeline(size, 1, None, py_num_workers=2, **(options or {}))
+    with pipe:
+        out = package.fn.external_source(source=source, parallel=True, **kwargs)
+        pipe.set_outputs(*(out if isinstance(out, list) else [out]))
+    pipe.start_py_workers()
+    return pipe
+
+
+def outcome(package: Any, *args: Any, **kwargs: Any) -> Any:
+    """Three epochs of 8 runs: samples, or "S" for StopIteration; or the type of the exception."""
+    try:
+        pipe = build(package, *args, **kwargs)
+        got: list[Any] = []
+        for _ in range(3):
+            for _ in range(8):
+                try:
+                    got.append([[np.array(x).tolist() for x in out] for out in pipe.run()])
+                except StopIteration:
+                    got.append("S")
+            pipe.reset()
+        return got
+    except Exception as error:
+        return type(error)
+
+
+CASES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "callable": (by_index, {}),
+    "ahead": (by_index, {"prefetch_queue_depth": 3}),
+    "batch info": (by_info, {"batch_info": True}),
+    "samples": (by_sample, {"batch": False}),
+    "samples, three": (by_sample, {"batch": False, "size": 3}),
+    "samples, five": (by_sample, {"batch": False, "size": 5, "prefetch_queue_depth": 2}),
+    "object": (Callable(), {}),
+    "two outputs": (lambda i: (batch(i), batch(-i)), {"num_outputs": 2}),
+    "two outputs of samples": (
+        lambda s: (np.array(s.idx_in_epoch), np.array([1.5])),
+        {"num_outputs": 2, "batch": False},
+    ),
+    "generator": (generate(), {}),
+    "iterator": (iter([batch(1), batch(2)]), {}),
+    "iterable of samples": ([np.zeros(3)] * 4, {"batch": False}),
+    "no argument": (no_argument, {}),
+    "two arguments": (lambda a, b: batch(a), {}),
+    "callable, cycle": (by_index, {"cycle": True}),
+    "not to copy": (by_index, {"no_copy": True}),
+    "to copy": (by_index, {"no_copy": False}),
+    "nothing ahead": (by_index, {"prefetch_queue_depth": 0}),
+    "hint": (by_index, {"bytes_per_sample_hint": 100}),
+    "no hint": (by_index, {"bytes_per_sample_hint": -1}),
+    "layout": (by_index, {"layout": "X"}),
+    "wrong layout": (by_index, {"layout": "XY"}),
+    "wrong type": (lambda i: batch(i), {"dtype": 9}),
+    "smaller": (lambda i: batch(i, 1), {}),
+    "larger": (lambda i: batch(i, 3), {}),
+    "types differ": (lambda i: [np.zeros(3), np.zeros(3, np.int32)], {}),
+    "half": (lambda i: [np.full(3, i, np.float16)] * 2, {}),
+    "growing": (lambda i: [np.full(40 ** (i % 4), i, np.int32)] * 2, {}),
+    "not dense": (lambda i: [np.arange(24).reshape(4, 6)[::2, ::-1] + i] * 2, {}),
+    **{
+        f"{name}, cycle={cycle}": (source, {"cycle": cycle})
+        for name, source in [("list", [batch(i) for i in range(4)]), ("function", generate)]
+        for cycle in (None, False, True, "quiet", "raise")
+    },
+    "own iterator": (Items(), {"cycle": "raise"}),
+}
+
+
+@pytest.mark.filterwarnings("ignore:There will be run only")
+@pytest.mark.parametrize("name", CASES)
+def test_as_in_dali(name: str, dali: Any) -> None:
+    source, kwargs = CASES[name]
+    theirs = outcome(dali, source, **kwargs)
+    ours = outcome(headrace, source, **kwargs)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_spawned_workers_need(method: str, dali: Any) -> None:
+    """Lambdas and local functions with what they use, in both engines."""
+    offset = 5
+
+    def local(info: Any) -> np.ndarray:
+        return helper(info.idx_in_epoch + offset)
+
+    def helper(value: int) -> np.ndarray:
+        return np.full(2, value, np.int32) if value else local  # type: ignore[return-value]
+
+    for source in (local, lambda info: np.array([info.idx_in_epoch * offset])):
+        got = []
+        for package in (headrace, dali):
+            options = {"py_start_method": method}
+            pipe = build(package, source, batch=False, options=options)
+            got.append([np.array(pipe.run()[0].as_array()).tolist() for _ in range(3)])
+        assert got[0] == got[1]
+
+
+def test_own_picklers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dali: Any) -> None:
+    (tmp_path / "own_pickler.py").write_text(
+        "import pickle\n"
+        "def dumps(value, prefix=b''):\n    return prefix + pickle.dumps(value)\n"
+        "def loads(data, skip=0):\n    return pickle.loads(data[skip:])\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parent}")
+    import own_pickler
+
+    from test_external_parallel import by_index as source
+
+    for package in (headrace, dali):
+        for pickler in (own_pickler, (own_pickler, {"prefix": b"ab"}, {"skip": 2})):
+            options = {"py_start_method": "spawn", "py_callback_pickler": pickler}
+            assert build(package, source, options=options).run()[0].at(0)[0] == 0
+        with pytest.raises(ValueError, match="py_callback_pickler"):
+            build(package, source, options={"py_callback_pickler": own_pickler})
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_exceptions_pass_through(depth: int) -> None:
+    pipe = build(headrace, fails, prefetch_queue_depth=depth, options={"prefetch_queue_depth": 1})
+    assert [pipe.run()[0].at(0)[0] for _ in range(2)] == [0, 1]
+    for _ in range(2):
+        with pytest.raises(ValueError, match="on purpose") as caught:
+            pipe.run()
+        assert "test_external_parallel.py" in str(caught.value.__cause__)
+
+
+def test_exceptions_that_do_not_pickle() -> None:
+    class Local(Exception):
+        def __init__(self, a: int, b: int) -> None:
+            super().__init__("has lost its way")
+
+    def source(i: int) -> Any:
+        raise Local(1, 2)
+
+    with pytest.raises(RuntimeError, match="Local: has lost its way"):
+        build(headrace, source).run()
+
+
+def test_slots_are_used_again() -> None:
+    pipe = build(headrace, lambda i: [np.full(5000, i, np.int32)] * 2)
+    for i in range(40):
+        assert pipe.run()[0].at(1)[-1] == i
+    few = len(pipe.external_source_shm_statistics()["capacities"])
+    assert 2 <= few <= 6
+    held = [pipe.run()[0] for _ in range(10)]
+    assert [out.at(0)[0] for out in held] == list(range(40, 50))
+    assert len(pipe.external_source_shm_statistics()["capacities"]) >= 10
+
+
+def test_batches_outlive_the_pipeline_and_are_not_copied() -> None:
+    pipe = build(headrace, lambda i: [np.full(100, i, np.float32)] * 2)
+    outs = [pipe.run()[0] for _ in range(3)]
+    slots = pipe._pool.all_slots()
+    lies = [out.as_tensor().data_ptr() for out in outs]
+    begin = [np.frombuffer(slot.map, np.uint8).ctypes.data for slot in slots]
+    assert all(any(b <= at < b + 1 << 20 for b in begin) for at in lies)
+    del pipe, slots
+    gc.collect()
+    assert [out.as_tensor().shape()[0] for out in outs] == [2] * 3
+    assert [out.at(1)[99] for out in outs] == [0, 1, 2]
+
+
+def test_with_operators_and_a_second_source() -> None:
+    pipe = Pipeline(4, 2, None, py_num_workers=3)
+    with pipe:
+        a = fn.external_source(
+            lambda s: np.full((8, 9, 3), s.idx_in_epoch, np.uint8),
+            batch=False,
+            parallel=True,
+            layout="HWC",
+        )
+        b = fn.external_source(lambda i: [np.array(i)] * 4, parallel=True)
+        pipe.set_outputs(fn.resize(a, size=(4, 4)), b + 1)
+    for i in range(10):
+        images, numbers = pipe.run()
+        assert [int(x.max()) for x in images.as_array()] == list(range(4 * i, 4 * i + 4))
+        assert numbers.as_array().tolist() == [i + 1] * 4
+
+
+def ended(pids: list[int], seconds: float = 10.0) -> bool:
+    """Whether all these processes are gone (or are zombies of nobody)."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        alive = [pid for pid in pids if Path(f"/proc/{pid}/stat").exists()]
+        alive = [p for p in alive if Path(f"/proc/{p}/stat").read_text().split()[2] != "Z"]
+        if not alive:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("how", ["exit", "kill"])
+def test_workers_that_die_are_reported(how: str) -> None:
+    def source(i: int) -> list[np.ndarray]:
+        if i == 3:
+            os._exit(7) if how == "exit" else os.kill(os.getpid(), signal.SIGKILL)
+        return batch(i)
+
+    pipe = build(headrace, source)
+    pids = pipe._pool.pids
+    start = time.monotonic()
+    expected = "exit status 7" if how == "exit" else "SIGKILL"
+    with pytest.raises(RuntimeError, match=expected):
+        for _ in range(8):
+            pipe.run()
+    with pytest.raises(RuntimeError, match=expected):
+        pipe.run()
+    assert time.monotonic() - start < 5 and ended(pids)
+
+
+def test_dropped_pipelines_end_their_workers() -> None:
+    before = set(os.listdir("/dev/shm"))
+    pids: list[int] = []
+    for _ in range(3):
+        pipe = build(headrace, lambda i: batch(i))
+        pipe.run()
+        pids += pipe._pool.pids
+        del pipe
+        gc.collect()
+    assert ended(pids) and set(os.listdir("/dev/shm")) <= before
+
+
+def test_busy_workers_of_closed_pipelines_are_ended() -> None:
+    pipe = build(headrace, lambda i: (time.sleep(60 * (i > 0)), batch(i))[1])
+    pids = pipe._pool.pids
+    start = time.monotonic()
+    pipe._pool.ask(0, [(0, 0, 2, 1, 0)])
+    pipe.close()
+    assert ended(pids, 1.0) and time.monotonic() - start < 5
+
+
+CHILD = """
+    import os, sys, time
+    import numpy as np
+    from headrace import Pipeline, fn
+
+    def source(i):
+        time.sleep(0.02 if i < 3 else float(sys.argv[2]))
+        return [np.full(3, i)] * 2
+
+    if __name__ == "__main__":
+        pipe = Pipeline(2, 1, None, py_num_workers=2, py_start_method=sys.argv[1])
+        with pipe:
+            pipe.set_outputs(fn.external_source(source, parallel=True, prefetch_queue_depth=2))
+        pipe.run()
+        print(*pipe._pool.pids, flush=True)
+        how = sys.argv[3]
+        if how == "end":
+            sys.exit(0)
+        if how == "raise":
+            raise ValueError
+        while True:
+            pipe.run()
+"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("how", ["end", "raise", "interrupt", "kill", "terminate"])
+def test_no_process_is_left(how: str, method: str, tmp_path: Path, start: Any) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(CHILD))
+    process = subprocess.Popen(
+        [sys.executable, str(script), method, "30" if how != "end" else "0.1", how],
+        env=child_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    pids = [int(pid) for pid in process.stdout.readline().split()]
+    assert len(pids) == 2
+    if how == "interrupt":
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
+    elif how in ("kill", "terminate"):
+        process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGTERM)
+    process.wait(20)
+    assert ended(pids)
+    errors = process.stderr.read() if process.stderr is not None else ""
+    if how == "interrupt":
+        assert errors.count("KeyboardInterrupt") == 1, errors
+    if how == "raise":
+        assert "ValueError" in errors
+    if how == "end":
+        assert not errors, errors
