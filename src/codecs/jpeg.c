@@ -420,13 +420,14 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
                        struct hr_jpeg_device_picture *out, hr_error *error)
 {
     hr_cache *cache = hr_task_cache(c->task);
+    const hr_buffer *buffer = c->n_in > 0 ? c->in[0].buffer : NULL;
     hr_jpeg_index index = {0};
     out->size = size;
     out->keyed = cache != NULL;
     if (cache)
         HR_TRY(index_find(&index, &out->key, cache, bytes, size, c->arena, error));
-    return hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL, staging,
-                                  &out->image, error);
+    return hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL,
+                                  buffer && hr_buffer_pinned(buffer), staging, &out->image, error);
 }
 
 #define TEXT_OF(x) #x

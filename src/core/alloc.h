@@ -42,10 +42,14 @@ void hr_arena_restore(hr_arena *arena, hr_arena_mark mark);
 typedef struct hr_pool hr_pool;
 /* `limit` bytes may be lent at a time, 0 for no limit. */
 hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error);
-/* Large blocks come from `alloc` (pinned memory of `device`) from now on, where it has some; each
- * goes back through `release`, at any time and on any thread. Before the pool is used. */
+/* Blocks of `least` bytes and more come from `alloc` (pinned memory of `device`) from now on, where
+ * it has some, small ones many from one piece; each piece goes back through `release`, at any time
+ * and on any thread. Before the pool is used. */
 typedef hr_status (*hr_pin_fn)(int32_t device, size_t size, void **out, hr_error *error);
-void hr_pool_pin(hr_pool *pool, int32_t device, hr_pin_fn alloc, void (*release)(void *memory));
+void hr_pool_pin(hr_pool *pool, int32_t device, size_t least, hr_pin_fn alloc,
+                 void (*release)(void *memory));
+/* Whether a device can read it where it lies, HR_PAD behind it included. */
+bool hr_buffer_pinned(const hr_buffer *buffer);
 hr_pool *hr_pool_ref(hr_pool *pool);
 void hr_pool_unref(hr_pool *pool);
 /* `size` bytes, not zeroed, count as lent. HR_STATUS_NO_MEMORY when the limit is

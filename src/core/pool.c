@@ -12,8 +12,9 @@
 
 #define POOL_CLASSES 512
 #define POOL_KEEP                                                                                  \
-    ((size_t)256 << 20) /* blocks are kept up to this, or 5/4 of the most ever lent                \
-                         */
+    ((size_t)256 << 20)        /* blocks are kept up to this, or 5/4 of the most ever lent         \
+                                */
+#define SLAB ((size_t)8 << 20) /* pinned memory that small blocks are cut from */
 #define HEAD ((sizeof(hr_buffer) + HR_ALIGN - 1) / HR_ALIGN * HR_ALIGN)
 
 struct hr_buffer {
@@ -26,6 +27,7 @@ struct hr_buffer {
     hr_release_fn release;
     void *context;
     void (*unpin)(void *memory); /* frees the block, where it is pinned */
+    struct slab *slab;           /* ... or what it was cut from */
     int32_t device;              /* HR_DEVICE_HOST, or the one whose memory it is */
 };
 
@@ -35,7 +37,11 @@ struct hr_pool {
     size_t limit;
     hr_pin_fn pin; /* or NULL */
     void (*unpin)(void *memory);
-    int32_t device;       /* of pin */
+    int32_t device;            /* of pin */
+    size_t pin_least;          /* smaller blocks are not pinned */
+    pthread_mutex_t slab_lock; /* guards the slab that is being cut up */
+    struct slab *slab;
+    size_t slab_used;
     pid_t pid;            /* in a forked child the lock may be held by a thread that is not there */
     pthread_mutex_t lock; /* guards what follows, and the writing of lent and peak */
     size_t held;          /* bytes of all blocks, lent and waiting */
@@ -63,20 +69,71 @@ static size_t class_of(size_t size, size_t *block)
     return 8 + (size_t)(octave - 9) * 8 + i - 1;
 }
 
+/* ---- slabs ---- */
+
+/* At the beginning of its memory. It goes with the last of its blocks. */
+typedef struct slab {
+    atomic_size_t blocks; /* and one while the pool cuts it up */
+    void (*unpin)(void *memory);
+} slab;
+
+static void slab_unref(slab *s)
+{
+    if (s && atomic_fetch_sub_explicit(&s->blocks, 1, memory_order_acq_rel) == 1)
+        s->unpin(s);
+}
+
+static slab *slab_new(const hr_pool *pool)
+{
+    void *memory;
+    if (pool->pin(pool->device, SLAB, &memory, NULL) != HR_STATUS_OK)
+        return NULL;
+    slab *s = memory;
+    atomic_init(&s->blocks, 1);
+    s->unpin = pool->unpin;
+    return s;
+}
+
+/* A pinned block; NULL where there is no such memory. */
+static void *slab_cut(hr_pool *pool, size_t block, slab **out)
+{
+    char *cut = NULL;
+    pthread_mutex_lock(&pool->slab_lock);
+    if (!pool->slab || block > SLAB - pool->slab_used) {
+        slab_unref(pool->slab);
+        pool->slab = slab_new(pool);
+        pool->slab_used = HR_ALIGN;
+    }
+    if (pool->slab) {
+        cut = (char *)pool->slab + pool->slab_used;
+        pool->slab_used += block;
+        atomic_fetch_add_explicit(&pool->slab->blocks, 1, memory_order_relaxed);
+    }
+    *out = pool->slab;
+    pthread_mutex_unlock(&pool->slab_lock);
+    return cut;
+}
+
 /* ---- buffers ---- */
 
 /* `pool`: may have pinned memory; NULL: none. */
-static hr_buffer *buffer_new(const hr_pool *pool, size_t block, hr_error *error)
+static hr_buffer *buffer_new(hr_pool *pool, size_t block, hr_error *error)
 {
-    void *pinned = NULL;
-    bool pins = pool && pool->pin && block >= HR_BLOCK_HUGE &&
-                pool->pin(pool->device, block, &pinned, NULL) == HR_STATUS_OK;
-    hr_buffer *buffer = pins ? pinned : hr_block_alloc(block, error);
+    void *memory = NULL;
+    slab *from = NULL;
+    bool pins = pool && pool->pin && block >= pool->pin_least;
+    if (pins && block < HR_BLOCK_HUGE)
+        memory = slab_cut(pool, block, &from);
+    else if (pins && pool->pin(pool->device, block, &memory, NULL) != HR_STATUS_OK)
+        memory = NULL;
+    pins = memory && !from;
+    hr_buffer *buffer = memory ? memory : hr_block_alloc(block, error);
     if (!buffer)
         return NULL;
     *buffer = (hr_buffer){.data = (char *)buffer + HEAD,
                           .block = block,
                           .unpin = pins ? pool->unpin : NULL,
+                          .slab = from,
                           .device = HR_DEVICE_HOST};
     return buffer;
 }
@@ -84,7 +141,9 @@ static hr_buffer *buffer_new(const hr_pool *pool, size_t block, hr_error *error)
 static void block_free(hr_buffer *buffer)
 {
     HR_UNPOISON(buffer, buffer->block);
-    if (buffer->unpin)
+    if (buffer->slab)
+        slab_unref(buffer->slab);
+    else if (buffer->unpin)
         buffer->unpin(buffer);
     else
         hr_block_free(buffer, buffer->block);
@@ -143,6 +202,11 @@ void *hr_buffer_context(const hr_buffer *buffer, hr_release_fn release)
 int32_t hr_buffer_device(const hr_buffer *buffer)
 {
     return buffer->device;
+}
+
+bool hr_buffer_pinned(const hr_buffer *buffer)
+{
+    return buffer->unpin || buffer->slab;
 }
 
 hr_buffer *hr_buffer_ref(hr_buffer *buffer)
@@ -206,6 +270,7 @@ hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error)
         hr_free(pool);
         return hr_fail_errno(error, code, "cannot make a lock");
     }
+    pthread_mutex_init(&pool->slab_lock, NULL);
     pool->limit = limit;
     pool->pid = getpid();
     atomic_init(&pool->refs, 1);
@@ -215,8 +280,10 @@ hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error)
     return HR_STATUS_OK;
 }
 
-void hr_pool_pin(hr_pool *pool, int32_t device, hr_pin_fn alloc, void (*release)(void *memory))
+void hr_pool_pin(hr_pool *pool, int32_t device, size_t least, hr_pin_fn alloc,
+                 void (*release)(void *memory))
 {
+    pool->pin_least = least;
     pool->pin = alloc;
     pool->unpin = release;
     pool->device = device;
@@ -234,6 +301,8 @@ void hr_pool_unref(hr_pool *pool)
         return;
     for (size_t i = 0; i < POOL_CLASSES; i++)
         free_list(pool->lists[i]);
+    slab_unref(pool->slab);
+    pthread_mutex_destroy(&pool->slab_lock);
     pthread_mutex_destroy(&pool->lock);
     hr_free(pool);
 }

@@ -127,11 +127,11 @@ hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error 
     return status;
 }
 
-void hr_device_pin(hr_pool *pool, int32_t id)
+void hr_device_pin(hr_pool *pool, int32_t id, size_t least)
 {
     const hr_cuda_module_def *module;
     int32_t count = 0;
     if (hr_module_open(&module, NULL) == HR_STATUS_OK &&
         module->device_count(&count, NULL) == HR_STATUS_OK && id < count)
-        hr_pool_pin(pool, id, module->host_alloc, module->host_free);
+        hr_pool_pin(pool, id, least, module->host_alloc, module->host_free);
 }

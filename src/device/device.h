@@ -24,8 +24,9 @@ const hr_cuda_op *hr_device_op(const hr_device *d, const char *name); /* NULL: h
 /* Counted memory of the device, usable in the order of `stream`. */
 hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **out,
                            hr_error *error);
-/* The pool's large blocks are pinned from now on, if there is a module and this device. */
-void hr_device_pin(hr_pool *pool, int32_t id);
+/* The pool's blocks of `least` bytes and more are pinned from now on, if there is a module and this
+ * device. */
+void hr_device_pin(hr_pool *pool, int32_t id, size_t least);
 /* Pinned host memory. */
 hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error *error);
 /* What is queued on the stream from now on finds the buffer's bytes there, also those that another

@@ -128,6 +128,12 @@ static hr_status stage_places(queueing *q, int32_t n, hr_jpeg_device_image *imag
     return HR_STATUS_OK;
 }
 
+static size_t round_up(size_t size)
+{
+    return (size + SAMPLE_ALIGN) / SAMPLE_ALIGN * SAMPLE_ALIGN;
+}
+
+/* Scans without stuffing and pixels lie in one block. */
 static hr_status queue_pictures(queueing *q, hr_error *error)
 {
     int32_t n = select_kind(q, HR_PIECE_KIND_PICTURE, NULL);
@@ -138,8 +144,8 @@ static hr_status queue_pictures(queueing *q, hr_error *error)
         return HR_STATUS_OK;
     for (int32_t i = 0; i < n; i++) {
         const hr_jpeg_device_image *image = &q->part[i]->picture.image;
-        total += (size_t)image->stride * (size_t)image->window_height + SAMPLE_ALIGN;
-        total = total / SAMPLE_ALIGN * SAMPLE_ALIGN;
+        total += round_up((size_t)image->stride * (size_t)image->window_height);
+        total += round_up(image->scan_size);
     }
     HR_TRY(scratch(q, total + HR_PAD, &pixels, error));
     HR_TRY(stage(q, (size_t)n, sizeof(hr_jpeg_device_image), &records, error));
@@ -147,11 +153,12 @@ static hr_status queue_pictures(queueing *q, hr_error *error)
     hr_jpeg_device_image *to = records.host;
     for (int32_t i = 0; i < n; i++) {
         hr_jpeg_device_image *image = &q->part[i]->picture.image;
+        image->scan = (uint32_t *)at;
+        at += round_up(image->scan_size);
         image->dst = (uint8_t *)at;
         image->status = (uint32_t *)q->status.device + q->batch->decoding_count;
         q->batch->decoding[q->batch->decoding_count++] = q->part[i];
-        size_t size = (size_t)image->stride * (size_t)image->window_height;
-        at += (size + SAMPLE_ALIGN) / SAMPLE_ALIGN * SAMPLE_ALIGN;
+        at += round_up((size_t)image->stride * (size_t)image->window_height);
         to[i] = *image;
     }
     hr_staged places;

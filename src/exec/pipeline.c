@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/block.h"
 #include "exec/device_stage.h"
 #include "kernels/kernels.h"
 
@@ -123,12 +124,14 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
-    if (p->options.device_id >= 0) /* somebody is going to copy outputs there */
-        hr_device_pin(p->pool, p->options.device_id);
     if (p->options.index_memory_limit > 0)
         HR_TRY(hr_cache_create(&p->cache, (size_t)p->options.index_memory_limit,
                                p->options.index_cache, error));
     HR_TRY(hr__device_open(p, error));
+    if (p->device) /* it reads files where they lie */
+        hr_device_pin(p->pool, hr_device_id(p->device), HR_BLOCK_PAGE);
+    else if (p->options.device_id >= 0) /* somebody is going to copy outputs there */
+        hr_device_pin(p->pool, p->options.device_id, HR_BLOCK_HUGE);
     HR_TRY(make_states(p, error));
     int32_t spare = HR_MIN(HR_MAX(hr__cpu_count() - p->options.num_threads, 0), READ_AHEAD_THREADS);
     HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,

@@ -171,8 +171,13 @@ static inline bool batch_prepare(batch *b, batch_job *j, hr_jpeg_device_image *r
 {
     hr_error error = {0};
     hr_codec_request q = {.window = j->window, .channels = j->channels, .stride = j->stride};
-    hr_status status = hr_jpeg_device_prepare(j->bytes, j->size, &j->info, &q, j->index,
+    hr_status status = hr_jpeg_device_prepare(j->bytes, j->size, &j->info, &q, j->index, false,
                                               &b->staging, record, &error);
+    hr_staged scan = {0};
+    if (status == HR_STATUS_OK)
+        status = batch_stage(&b->staging, record->scan_size, &scan, &error);
+    if (status == HR_STATUS_OK)
+        record->scan = scan.device;
     if (status != HR_STATUS_OK && status != HR_STATUS_NOT_FUSABLE) {
         printf("prepare: %s\n", error.message);
         exit(1);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The same files as the decoder here takes, and the same idea of damage; what needs symbols to be
- * seen is left to the kernels. */
+/* The same files as the decoder here takes, and the same idea of damage; what needs bytes or
+ * symbols to be looked at is left to the kernels. */
 #include "codecs/jpeg/device.h"
 
 #include "codecs/codec.h"
 #include "codecs/jpeg/index.h"
-#include "codecs/jpeg/input.h"
 #include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
@@ -16,21 +15,20 @@
 
 enum {
     MARKER_RST0 = 0xD0,
-    SLACK = 16,     /* bytes that unstuffing may write beyond what it says */
+    ALIGN = 16,     /* bytes: of segments in the scan */
     BLOCK_BITS = 2, /* that a block has at least */
     WHOLE_BITS = 3 * HR_JPEG_DEVICE_SUB
 };
 
-/* A scan on its way into staged memory. */
-typedef struct stager {
+/* A scan that is being cut. */
+typedef struct cutter {
     const hr_jpeg_markers *m;
-    const uint8_t *scan, *end; /* of the file */
+    const uint8_t *bytes, *scan, *end; /* the file, its scan */
     hr_jpeg_device_image *out;
     hr_jpeg_device_segment *segment; /* the next one */
-    uint8_t *base, *at;              /* staged bytes: the first, the next */
     uint32_t blocks;                 /* in an MCU */
     int32_t needed;                  /* MCUs from the scan's start to the window's last */
-} stager;
+} cutter;
 
 /* ---- header ---- */
 
@@ -96,60 +94,75 @@ static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *requ
 
 /* ---- the scan ---- */
 
-static uint32_t bits_at(const stager *s, const uint8_t *at)
+/* Cuts off a segment, as long as it may be in the file. False when it cannot hold its blocks. */
+static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t *from,
+                        const uint8_t *to)
 {
-    return 8 * (uint32_t)(at - s->base);
-}
-
-/* False when it cannot hold its blocks. */
-static bool add_segment(stager *s, hr_jpeg_device_segment segment)
-{
-    uint32_t bits = segment.end - segment.bit;
-    if (segment.end <= segment.bit || (segment.block_end - segment.block) > bits / BLOCK_BITS)
+    hr_jpeg_device_image *out = s->out;
+    uint32_t size = to > from ? (uint32_t)(to - from) : 0, bits = 8 * size;
+    if (size == 0 || segment.block_end - segment.block > bits / BLOCK_BITS)
         return false;
-    segment.first = s->out->subs;
+    segment.raw = (uint32_t)(from - s->bytes);
+    segment.raw_end = (uint32_t)(to - s->bytes);
+    segment.bit += 8 * out->scan_size;
+    segment.first = out->subs;
+    segment.strip = out->strips;
     /* one that is not much longer than a subsequence is not worth synchronising */
-    s->out->subs += bits <= WHOLE_BITS ? 1 : (bits + HR_JPEG_DEVICE_SUB - 1) / HR_JPEG_DEVICE_SUB;
+    out->subs += bits <= WHOLE_BITS ? 1 : (bits + HR_JPEG_DEVICE_SUB - 1) / HR_JPEG_DEVICE_SUB;
+    out->strips += (size + HR_JPEG_DEVICE_STRIP - 1) / HR_JPEG_DEVICE_STRIP;
+    out->scan_size += (size + 2 * ALIGN + HR_JPEG_DEVICE_PAD) / ALIGN * ALIGN;
     *s->segment++ = segment;
     return true;
 }
 
-/* The last segment that is needed: it may go on behind what is needed, but what is needed must be
- * all there. */
-static bool add_last(stager *s, hr_jpeg_device_segment segment, int marker)
+/* The last segment that is needed: it goes on behind what is needed, to a marker or the file's end.
+ */
+static bool add_last(cutter *s, hr_jpeg_device_segment segment, const uint8_t *from)
 {
     uint32_t first = s->out->subs;
-    uint32_t bits = segment.end - segment.bit;
-    uint32_t ahead = marker == 0 ? 8 * HR_JPEG_READ_AHEAD : 0;
-    if (marker < 0 || bits < ahead)
-        return false;
+    segment.kind = HR_JPEG_DEVICE_LAST;
     segment.block_end = (uint32_t)s->needed * s->blocks;
-    segment.least = segment.bit;
-    segment.most = segment.end - ahead;
-    if (!add_segment(s, segment))
+    if (!add_segment(s, segment, from, s->end))
         return false;
     s->out->tail = s->m->restart > 0 ? s->out->subs : first;
     return true;
 }
 
+/* The next marker's first byte; NULL when there is none, or data looks like its padding. */
+static const uint8_t *find_marker(const uint8_t *at, const uint8_t *end, int *marker)
+{
+    while ((at = memchr(at, 0xFF, (size_t)(end - at))) != NULL) {
+        const uint8_t *next = at + 1;
+        while (next < end && *next == 0xFF)
+            next++;
+        *marker = next < end ? *next : 0;
+        if (*marker != 0)
+            return at;
+        if (next == end || next > at + 1)
+            return NULL;
+        at = next + 1;
+    }
+    return NULL;
+}
+
 /* All segments from the start on, as long as they are needed. */
-static bool stage_segments(stager *s)
+static bool cut_segments(cutter *s)
 {
     const uint8_t *from = s->scan;
     int32_t restart = s->m->restart;
-    for (int32_t mcu = 0, restarts = 0;; restarts++) {
-        hr_jpeg_device_segment segment = {.bit = bits_at(s, s->at),
+    for (int32_t mcu = 0, restarts = 0, marker;; restarts++) {
+        hr_jpeg_device_segment segment = {.kind = HR_JPEG_DEVICE_RESTART,
                                           .block = (uint32_t)mcu * s->blocks};
-        int marker = hr_jpeg_unstuff(&from, &s->at, s->end, s->end);
-        segment.end = bits_at(s, s->at);
         if (restart == 0 || restart >= s->needed - mcu)
-            return add_last(s, segment, marker);
+            return add_last(s, segment, from);
+        const uint8_t *end = find_marker(from, s->end, &marker);
         mcu += restart;
         segment.block_end = (uint32_t)mcu * s->blocks;
-        segment.least = HR_MAX(segment.end, 7) - 7;
-        segment.most = segment.end;
-        if (marker != MARKER_RST0 + restarts % 8 || !add_segment(s, segment))
+        if (!end || marker != MARKER_RST0 + restarts % 8 || !add_segment(s, segment, from, end))
             return false;
+        from = end + 1;
+        while (*from++ == 0xFF) { /* to behind the marker */
+        }
     }
 }
 
@@ -165,39 +178,23 @@ static bool wanted(const hr_jpeg_device_image *out, int32_t first, int32_t end)
 }
 
 /* What lies between two entries of the index, the second of which may be missing. */
-static bool stage_chunk(stager *s, const hr_jpeg_entry *e, const hr_jpeg_entry *next,
-                        const uint8_t **from)
+static bool cut_chunk(cutter *s, const hr_jpeg_entry *e, const hr_jpeg_entry *next)
 {
-    const uint8_t *begin = s->scan + e->bit / 8;
-    if (*from == begin + 1) /* the byte that the chunk before ended in */
-        s->at--;
-    *from = begin;
-    hr_jpeg_device_segment segment = {.bit = bits_at(s, s->at) + e->bit % 8,
-                                      .block = e->mcu * s->blocks,
-                                      .dc = {e->dc[0], e->dc[1], e->dc[2]}};
-    const uint8_t *stop = next ? s->scan + next->bit / 8 : s->end;
+    hr_jpeg_device_segment segment = {
+        .bit = e->bit % 8, .block = e->mcu * s->blocks, .dc = {e->dc[0], e->dc[1], e->dc[2]}};
     s->out->tail_byte = e->bit / 8;
-    int marker = hr_jpeg_unstuff(from, &s->at, stop, s->end);
-    segment.end = bits_at(s, s->at);
     if (!next)
-        return add_last(s, segment, marker);
-    if (marker != HR_JPEG_CUT || *from != stop)
-        return false;
-    segment.end += next->bit % 8;
+        return add_last(s, segment, s->scan + e->bit / 8);
+    segment.bits = next->bit % 8;
     segment.block_end = next->mcu * s->blocks;
-    segment.least = segment.most = segment.end;
-    if (next->bit % 8 > 0) {
-        *s->at++ = *stop;
-        *from = stop + 1;
-    }
-    if (!add_segment(s, segment))
+    if (!add_segment(s, segment, s->scan + e->bit / 8, s->scan + (next->bit + 7) / 8))
         return false;
     s->out->tail = s->out->subs;
     return true;
 }
 
 /* The first entry at or behind i of which the window needs something; `count` behind the last. */
-static int32_t next_chunk(const stager *s, const hr_jpeg_index *index, int32_t i)
+static int32_t next_chunk(const cutter *s, const hr_jpeg_index *index, int32_t i)
 {
     for (; i < index->count && (int64_t)index->entry[i].mcu < s->needed; i++) {
         int32_t end = i + 1 < index->count ? (int32_t)index->entry[i + 1].mcu : s->needed;
@@ -208,7 +205,7 @@ static int32_t next_chunk(const stager *s, const hr_jpeg_index *index, int32_t i
 }
 
 /* The chunk that the first MCU lies in. */
-static int32_t first_chunk(const stager *s, const hr_jpeg_index *index)
+static int32_t first_chunk(const cutter *s, const hr_jpeg_index *index)
 {
     int32_t first = s->out->top * s->out->across + s->out->left;
     int32_t low = 0, high = index->count; /* entries before `low` begin at or before it */
@@ -222,36 +219,16 @@ static int32_t first_chunk(const stager *s, const hr_jpeg_index *index)
     return next_chunk(s, index, low > 0 ? low - 1 : 0);
 }
 
-static const hr_jpeg_entry *entry_behind(const hr_jpeg_index *index, int32_t i)
+static bool cut_chunks(cutter *s, const hr_jpeg_index *index)
 {
-    return i + 1 < index->count ? &index->entry[i + 1] : NULL;
-}
-
-/* How many chunks, and bytes of the file in them. */
-static size_t measure_chunks(const stager *s, const hr_jpeg_index *index, size_t *count)
-{
-    size_t size = 0;
-    *count = 0;
-    for (int32_t i = first_chunk(s, index); i < index->count; i = next_chunk(s, index, i + 1)) {
-        const hr_jpeg_entry *e = &index->entry[i], *next = entry_behind(index, i);
-        size_t end = next ? next->bit / 8 : (size_t)(s->end - s->scan);
-        size += end - e->bit / 8 + 1; /* and the byte that the last bits are in */
-        (*count)++;
-    }
-    return size;
-}
-
-static bool stage_chunks(stager *s, const hr_jpeg_index *index)
-{
-    const uint8_t *from = NULL;
     for (int32_t i = first_chunk(s, index); i < index->count; i = next_chunk(s, index, i + 1))
-        if (!stage_chunk(s, &index->entry[i], entry_behind(index, i), &from))
+        if (!cut_chunk(s, &index->entry[i], i + 1 < index->count ? &index->entry[i + 1] : NULL))
             return false;
     return true;
 }
 
 /* Restart markers are an index of their own, and an index across them is not worth the trouble. */
-static bool index_fits(const stager *s, const hr_jpeg_index *index, int32_t down)
+static bool index_fits(const cutter *s, const hr_jpeg_index *index, int32_t down)
 {
     if (!index || index->count < 2 || s->m->restart > 0)
         return false;
@@ -260,45 +237,61 @@ static bool index_fits(const stager *s, const hr_jpeg_index *index, int32_t down
            (int64_t)last->mcu < (int64_t)s->out->across * down;
 }
 
-/* How many segments there may be (0: surely fewer than are needed), and bytes of the file in them.
- */
-static size_t measure(const stager *s, const hr_jpeg_index *index, size_t *count)
+/* How many segments there may be; 0: surely fewer than are needed. */
+static size_t count_segments(const cutter *s, const hr_jpeg_index *index)
 {
-    size_t size = (size_t)(s->end - s->scan);
-    *count = 1;
-    if (index)
-        return measure_chunks(s, index, count);
-    if (s->m->restart > 0)
-        *count = ((size_t)s->needed + (size_t)s->m->restart - 1) / (size_t)s->m->restart;
-    if (*count > size / 2 + 1)
-        *count = 0;
-    return size;
+    size_t count = 0, size = (size_t)(s->end - s->scan);
+    if (index) {
+        for (int32_t i = first_chunk(s, index); i < index->count; i = next_chunk(s, index, i + 1))
+            count++;
+        return count;
+    }
+    if (s->m->restart == 0)
+        return 1;
+    count = ((size_t)s->needed + (size_t)s->m->restart - 1) / (size_t)s->m->restart;
+    return count > size / 2 + 1 ? 0 : count;
 }
 
-static hr_status stage_scan(stager *s, const hr_jpeg_index *index, hr_staging *staging,
-                            hr_error *error)
+/* The bytes from the first segment to the end of the last one go where the device can read them. */
+static hr_status stage_bytes(const cutter *s, hr_jpeg_device_segment *segments, hr_staging *staging,
+                             hr_error *error)
 {
-    size_t count, size = measure(s, index, &count);
-    hr_staged bytes, segments;
-    if (count == 0 || size > UINT32_MAX / 16)
+    hr_staged staged;
+    uint32_t from = segments[0].raw, size = s->segment[-1].raw_end - from;
+    HR_TRY(staging->alloc(staging, size + HR_JPEG_DEVICE_PAD, &staged, error));
+    memcpy(staged.host, s->bytes + from, size);
+    for (hr_jpeg_device_segment *segment = segments; segment < s->segment; segment++) {
+        segment->raw -= from;
+        segment->raw_end -= from;
+    }
+    s->out->raw = staged.device;
+    return HR_STATUS_OK;
+}
+
+static hr_status cut_scan(cutter *s, const hr_jpeg_index *index, bool reachable,
+                          hr_staging *staging, hr_error *error)
+{
+    size_t count = count_segments(s, index);
+    hr_staged segments;
+    if (count == 0 || count > INT32_MAX || (size_t)(s->end - s->bytes) > UINT32_MAX / 16)
         return HR_STATUS_NOT_FUSABLE;
     HR_TRY(staging->alloc(staging, (count + 1) * sizeof *s->segment, &segments, error));
-    HR_TRY(staging->alloc(staging, size + SLACK + HR_JPEG_DEVICE_PAD, &bytes, error));
-    s->base = s->at = bytes.host;
     s->segment = segments.host;
-    if (!(index ? stage_chunks(s, index) : stage_segments(s)))
+    if (!(index ? cut_chunks(s, index) : cut_segments(s)))
         return HR_STATUS_NOT_FUSABLE;
-    memset(s->at, 0, HR_JPEG_DEVICE_PAD);
-    *s->segment = (hr_jpeg_device_segment){.first = s->out->subs};
+    s->out->raw = s->bytes;
+    if (!reachable)
+        HR_TRY(stage_bytes(s, segments.host, staging, error));
+    *s->segment = (hr_jpeg_device_segment){.first = s->out->subs, .strip = s->out->strips};
     s->out->segment_count = (uint32_t)(s->segment - (hr_jpeg_device_segment *)segments.host);
     s->out->segments = segments.device;
-    s->out->scan = bytes.device;
     return HR_STATUS_OK;
 }
 
 hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_image_info *info,
                                  const hr_codec_request *request, const hr_jpeg_index *index,
-                                 hr_staging *staging, hr_jpeg_device_image *out, hr_error *error)
+                                 int reachable, hr_staging *staging, hr_jpeg_device_image *out,
+                                 hr_error *error)
 {
     hr_jpeg_markers m;
     memset(out, 0, sizeof *out);
@@ -307,14 +300,15 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
         !take_tables(&m, out))
         return HR_STATUS_NOT_FUSABLE;
     take_geometry(&m, request, out);
-    stager s = {.m = &m,
+    cutter s = {.m = &m,
+                .bytes = bytes,
                 .scan = bytes + m.scan,
                 .end = bytes + size,
                 .out = out,
                 .blocks = (uint32_t)(out->h * out->v + (m.components == 3 ? 2 : 0)),
                 .needed = (out->bottom - 1) * out->across + out->right};
     int32_t down = (out->height + 8 * out->v - 1) / (8 * out->v);
-    return stage_scan(&s, index_fits(&s, index, down) ? index : NULL, staging, error);
+    return cut_scan(&s, index_fits(&s, index, down) ? index : NULL, reachable, staging, error);
 }
 
 void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_place *places,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A JPEG file made ready for a device: headers parsed, the scan's bytes staged without stuffing.
- * The record is what the kernels of cuda/jpeg read; compiled by nvcc too. */
+/* A JPEG file made ready for a device: headers parsed, the scan cut where decoding can begin. The
+ * record is what the kernels of cuda/jpeg read; compiled by nvcc too. */
 #ifndef HR_CODECS_JPEG_DEVICE_H
 #define HR_CODECS_JPEG_DEVICE_H
 
@@ -13,19 +13,31 @@ extern "C" {
 #endif
 
 enum {
-    HR_JPEG_DEVICE_SUB = 2048, /* bits of a subsequence, which one thread decodes */
-    HR_JPEG_DEVICE_PAD = 64    /* bytes behind the staged scan that may be read */
+    HR_JPEG_DEVICE_SUB = 2048,  /* bits of a subsequence, which one thread decodes */
+    HR_JPEG_DEVICE_STRIP = 256, /* bytes of the file that one thread takes stuffing out of */
+    HR_JPEG_DEVICE_PAD = 64,    /* bytes behind segments that may be read */
+    HR_JPEG_DEVICE_AHEAD = 64   /* bytes that are to follow what is needed where a file just ends */
 };
+
+/* How a segment ends. */
+typedef enum hr_jpeg_device_end {
+    HR_JPEG_DEVICE_CUT,     /* at a place that is known */
+    HR_JPEG_DEVICE_RESTART, /* before a restart marker */
+    HR_JPEG_DEVICE_LAST     /* at any marker, or with the file */
+} hr_jpeg_device_end;
 
 /* A part of the scan whose beginning is known: all of it, what lies between restart markers, or
  * between two places that an index knows. Blocks are counted in the order of the scan. */
 typedef struct hr_jpeg_device_segment {
-    uint32_t first;    /* its first subsequence; it has as many as the next segment's says */
-    uint32_t bit, end; /* in the staged scan */
+    uint32_t first, strip; /* its first subsequence and strip; the next segment's say how many */
+    uint32_t raw, raw_end; /* in the file, as far as it may go */
+    uint32_t bit;          /* where it begins in the scan without stuffing */
+    uint16_t kind, bits;   /* hr_jpeg_device_end; bits of its last byte, 0: all */
     uint32_t block, block_end; /* what it holds and is needed */
-    uint32_t least, most;      /* the bit behind the last of these lies in least .. most */
     int32_t dc[3];             /* predictions */
-    uint32_t zero[2];
+    /* found when stuffing is taken out: where it ends, where the bit behind its last needed block
+     * may lie, bytes of segments before it */
+    uint32_t end, least, most, before;
 } hr_jpeg_device_segment;
 
 /* The start of an MCU that the kernels came by, for the file's index. */
@@ -45,6 +57,7 @@ typedef struct hr_jpeg_device_image {
     /* Room for hr_jpeg_device_places(image) of them, which the kernels fill in; or NULL. Good only
      * when `status` stays 0. */
     hr_jpeg_device_place *places;
+    uint32_t *scan; /* scan_size bytes, 16-byte aligned */
     /* set by hr_jpeg_device_prepare; the launch may change `stride` */
     int64_t stride; /* bytes between rows of dst; dst holds stride * window_height bytes */
     int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
@@ -57,8 +70,9 @@ typedef struct hr_jpeg_device_image {
     uint32_t subs, segment_count;     /* subsequences of all segments */
     uint32_t tail;      /* the first subsequence behind all places that an index knows; or `subs` */
     uint32_t tail_byte; /* where the tail's first byte lies in the file's scan */
-    const uint32_t *scan;                     /* bytes as in the file, without stuffing */
-    const hr_jpeg_device_segment *segments;   /* and one more, of which `first` is `subs` */
+    uint32_t strips, scan_size;               /* of all segments; bytes with all padding */
+    const uint8_t *raw;                       /* the file, or as much of it as is needed */
+    hr_jpeg_device_segment *segments;         /* and one more, of which `first` is `subs` */
     uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
     uint16_t quant[3][64];                    /* of each component, in zigzag order */
     uint8_t dc_table[3][16 + 16];             /* counts of codes by length, symbols */
@@ -85,15 +99,16 @@ struct hr_image_info;
 struct hr_codec_request;
 struct hr_jpeg_index;
 
-/* Reads the headers and stages the scan. Of the request it takes window, channels and stride.
- * `index` (or NULL) names places in the scan: only what the window needs is staged then.
- * HR_STATUS_NOT_FUSABLE: the file is not one for the device, or surely damaged. Some tens of
- * microseconds; any thread. */
+/* Reads the headers and cuts the scan. Of the request it takes window, channels and stride. `index`
+ * (or NULL) names places in the scan: only what the window needs is looked at then. `reachable`:
+ * the device can read `bytes`, and 64 bytes behind them, where they lie; else what is needed is
+ * staged. HR_STATUS_NOT_FUSABLE: the file is not one for the device, or surely damaged. Any thread.
+ */
 hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_image_info *info,
                                  const struct hr_codec_request *request,
-                                 const struct hr_jpeg_index *index, hr_staging *staging,
-                                 hr_jpeg_device_image *out, hr_error *error);
+                                 const struct hr_jpeg_index *index, int reachable,
+                                 hr_staging *staging, hr_jpeg_device_image *out, hr_error *error);
 /* Gives what the device noted (the host's copy) of an undamaged picture to the cache. */
 void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_place *places,
                          struct hr_cache *cache, struct hr_arena *arena);

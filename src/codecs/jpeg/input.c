@@ -48,7 +48,8 @@ static void note_removal(hr_jpeg_input *in, const uint8_t *before)
         in->removed[in->removals++] = (uint32_t)(before - in->piece);
 }
 
-/* `in`: where removals are noted, or NULL. */
+/* Copies without stuffing up to the next marker, whose second byte it returns (0: the file ends),
+ * or to about `stop`; may write 15 bytes beyond. Notes removals. */
 static int unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end,
                    hr_jpeg_input *in)
 {
@@ -78,16 +79,10 @@ static int unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, con
         }
         *(*out)++ = 0xFF;
         p += 2;
-        if (in)
-            note_removal(in, *out);
+        note_removal(in, *out);
     }
     *from = p;
     return marker;
-}
-
-int hr_jpeg_unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end)
-{
-    return unstuff(from, out, stop, end, NULL);
 }
 
 /* When the next mark is due: that far behind the last entry known, wherever that is. */

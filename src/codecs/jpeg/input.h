@@ -17,10 +17,6 @@ enum {
     HR_JPEG_CUT = -2        /* the piece ends within its segment */
 };
 
-/* Copies without stuffing up to the next marker, whose second byte it returns (0: the file ends),
- * or to about `stop`; may write 15 bytes beyond. */
-int hr_jpeg_unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end);
-
 /* A piece is what lies in memory without stuffing: a segment, or some of it. */
 typedef struct hr_jpeg_input {
     const uint8_t *bytes, *end; /* of the file: the scan's first byte; its end */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Inside jpeg/: what the kernels of a batch share. A batch goes through these launches, none of
-// which the host waits for: tables, synchronise, join, count (once); coefficients, predictions,
+// which the host waits for: unstuff, tables, synchronise, join (once); coefficients, predictions,
 // transform, color (once a part, of which the scratch holds the blocks).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
@@ -175,11 +175,15 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
     r.segment = low;
     r.known = sub == segments[low].first;
     r.alone = r.known && sub + 1 == segments[low + 1].first;
-    r.begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
-    r.end = sub + 1 == segments[low + 1].first ? segments[low].end : r.begin + HR_JPEG_DEVICE_SUB;
+    uint32_t begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
+    uint32_t end = segments[low].end; // before `begin` when there was more stuffing than a
+                                      // subsequence holds
+    r.begin = min(begin, end);
+    r.end = sub + 1 == segments[low + 1].first ? end : min(begin + HR_JPEG_DEVICE_SUB, end);
     return r;
 }
 
+cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
 // Thread blocks of all images; `tables` of the image that has most.
 cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int tables,

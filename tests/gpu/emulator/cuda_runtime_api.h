@@ -91,6 +91,12 @@ static inline int __popc(uint32_t v)
 {
     return __builtin_popcount(v);
 }
+static inline uint32_t atomicMin(uint32_t *p, uint32_t v)
+{
+    uint32_t old = *p;
+    *p = v < old ? v : old;
+    return old;
+}
 static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
 {
     uint32_t old = *p;

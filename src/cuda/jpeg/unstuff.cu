@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The scans' bytes without stuffed zeros, from memory of the host or the device. A thread block an
+// image takes strips of 256 bytes, a thread each: loaded together, counted, and then stored in
+// words, of which those belong to a strip that begin in it.
+#include "cuda/jpeg/decode.cuh"
+
+namespace
+{
+
+constexpr uint32_t THREADS = 128, STRIP = HR_JPEG_DEVICE_STRIP;
+constexpr uint32_t BEHIND = 8;  // bytes behind a strip that its last word may need
+constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND and what is left of the last
+constexpr uint32_t ROW = 73;    // words; odd, so that threads use different banks
+constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
+constexpr uint32_t NONE = UINT32_MAX;
+
+struct strip {
+    const hr_jpeg_device_segment *segment;
+    const uint32_t *window; // the loaded bytes
+    uint32_t at;            // the strip's first one there
+    uint32_t raw;           // ... and in the file
+    uint32_t length, known; // bytes of it; and with those behind it
+    bool first, last;       // of the segment
+
+    __device__ __forceinline__ uint32_t byte(uint32_t i) const
+    {
+        return window[(at + i) / 4] >> (8 * ((at + i) % 4)) & 255;
+    }
+
+    __device__ __forceinline__ uint32_t word(uint32_t i) const
+    {
+        uint32_t k = (at + i) / 4;
+        return __funnelshift_r(window[k], window[k + 1], 8 * ((at + i) % 4));
+    }
+
+    // Whether a zero at the strip's beginning is a stuffed one.
+    __device__ __forceinline__ bool begins_stuffed() const
+    {
+        return !first && (window[(at - 1) / 4] >> (8 * ((at - 1) % 4)) & 255) == 0xFF;
+    }
+
+    // Whether the byte 0xFF at i is no data: a marker begins there, or the file ends.
+    __device__ __forceinline__ bool ends_at(uint32_t i) const
+    {
+        if (raw + i + 1 >= segment->raw_end)
+            return segment->kind == HR_JPEG_DEVICE_LAST;
+        return byte(i + 1) != 0;
+    }
+};
+
+__device__ __forceinline__ bool has_ones(uint32_t word)
+{
+    uint32_t v = ~word;
+    return ((v - 0x01010101u) & ~v & 0x80808080u) != 0;
+}
+
+__device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
+{
+    uint32_t low = 0, high = image->segment_count;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (image->segments[middle].strip <= s)
+            low = middle;
+        else
+            high = middle;
+    }
+    strip r;
+    r.segment = &image->segments[low];
+    r.raw = r.segment->raw + (s - r.segment->strip) * STRIP;
+    r.first = s == r.segment->strip;
+    r.last = r.segment->raw_end - r.raw <= STRIP;
+    r.length = min(STRIP, r.segment->raw_end - r.raw);
+    r.known = min(STRIP + BEHIND, r.segment->raw_end - r.raw);
+    return r;
+}
+
+// Bytes of data, up to where the data ends if that is in the strip.
+__device__ uint32_t count_data(const strip &s, uint32_t *stop)
+{
+    bool ones = s.begins_stuffed();
+    uint32_t data = 0, i = 0;
+    *stop = NONE;
+    while (i < s.length) {
+        if (!ones && i + 4 <= s.length && !has_ones(s.word(i))) {
+            data += 4;
+            i += 4;
+            continue;
+        }
+        uint32_t c = s.byte(i);
+        if (c == 0xFF && s.ends_at(i)) {
+            *stop = i;
+            break;
+        }
+        data += !(ones && c == 0);
+        ones = c == 0xFF;
+        i++;
+    }
+    return data;
+}
+
+// The words that begin in the `data` bytes which go to byte `at` of the scan.
+__device__ void store_data(const strip &s, uint32_t at, uint32_t data, uint32_t stop,
+                           uint32_t *scan)
+{
+    uint32_t *to = scan + (at + 3) / 4, *end = scan + (at + data + 3) / 4;
+    uint32_t skip = (0u - at) % 4, limit = min(stop, s.known), held = 0, i = 0;
+    uint64_t bytes = 0;
+    bool ones = s.begins_stuffed();
+    while (to < end && i < limit) {
+        if (!ones && skip == 0 && i + 4 <= min(limit, s.length) && !has_ones(s.word(i))) {
+            bytes |= (uint64_t)s.word(i) << (8 * held);
+            *to++ = (uint32_t)bytes;
+            bytes >>= 32;
+            i += 4;
+            continue;
+        }
+        uint32_t c = s.byte(i);
+        if (c == 0xFF && s.ends_at(i))
+            break;
+        bool stuffed = ones && c == 0;
+        ones = c == 0xFF;
+        i++;
+        if (stuffed)
+            continue;
+        if (skip > 0) {
+            skip--;
+            continue;
+        }
+        bytes |= (uint64_t)c << (8 * held);
+        if (++held == 4) {
+            *to++ = (uint32_t)bytes;
+            bytes = held = 0;
+        }
+    }
+    if (to < end)
+        *to = (uint32_t)bytes;
+}
+
+// Says where a segment of `bytes` bytes ends. False when it ends as none should.
+__device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device_segment *segment,
+                               uint32_t bytes, uint32_t stop)
+{
+    uint32_t end = 8 * (segment->bit / 8 + bytes), ahead = 8 * HR_JPEG_DEVICE_AHEAD;
+    uint32_t *pad = image->scan + (end / 8 + 3) / 4;
+    for (uint32_t i = 0; i < PAD_WORDS; i++)
+        pad[i] = 0;
+    segment->end = segment->least = segment->most = end - (8 - segment->bits) % 8;
+    if (segment->kind != HR_JPEG_DEVICE_LAST) {
+        segment->least -= segment->kind == HR_JPEG_DEVICE_RESTART ? min(end, 7u) : 0;
+        return stop == NONE;
+    }
+    uint32_t next = stop == NONE ? segment->raw_end : stop;
+    while (next < segment->raw_end && image->raw[next] == 0xFF)
+        next++;
+    if (next < segment->raw_end) { // a marker, unless it is data that looks like padding
+        if (image->raw[next] == 0)
+            return false;
+        ahead = 0;
+    }
+    segment->least = segment->bit;
+    segment->most = end - ahead;
+    return end >= segment->bit + ahead;
+}
+
+__global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
+{
+    __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], pieces[THREADS], ended;
+    __shared__ const uint4 *from[THREADS];
+    const hr_jpeg_device_image *image = &b.images[blockIdx.x];
+    uint32_t t = threadIdx.x, total = 0, all;
+    bool bad = false;
+    if (t == 0)
+        ended = NONE;
+    for (uint32_t base = 0; base < image->strips; base += THREADS) {
+        uint32_t number = base + t, data = 0, stop = NONE;
+        bool mine = number < image->strips;
+        strip s = find_strip(image, mine ? number : 0);
+        uintptr_t begin = (uintptr_t)(image->raw + s.raw) - !s.first;
+        s.window = windows + t * ROW;
+        s.at = (uint32_t)(begin % 16) + !s.first;
+        from[t] = (const uint4 *)(begin - begin % 16);
+        pieces[t] = mine ? (s.at + s.known + 15) / 16 : 0;
+        __syncthreads();
+        for (uint32_t k = t; k < THREADS * PIECES; k += THREADS) {
+            uint32_t i = k / PIECES, piece = k % PIECES, *to = windows + i * ROW + 4 * piece;
+            if (piece >= pieces[i])
+                continue;
+            uint4 v = from[i][piece];
+            to[0] = v.x;
+            to[1] = v.y;
+            to[2] = v.z;
+            to[3] = v.w;
+        }
+        __syncthreads();
+        if (mine)
+            data = count_data(s, &stop);
+        if (stop != NONE)
+            atomicMin(&ended, number);
+        __syncthreads();
+        mine = mine && number <= ended;
+        data = mine ? data : 0;
+        hr_jpeg_device_segment *segment = (hr_jpeg_device_segment *)s.segment;
+        uint32_t before = total + hr_jpeg_sum_before<THREADS>(sums, data, &all);
+        if (mine && s.first)
+            segment->before = before;
+        __syncthreads();
+        if (mine) {
+            uint32_t bytes = before - segment->before;
+            store_data(s, segment->bit / 8 + bytes, data, stop, image->scan);
+            if (s.last || stop != NONE)
+                bad |= !finish_segment(image, segment, bytes + data,
+                                       stop == NONE ? NONE : s.raw + stop);
+        }
+        total += all;
+        __syncthreads();
+        if (ended != NONE)
+            break;
+    }
+    if (bad)
+        *image->status = 1;
+}
+
+} // namespace
+
+cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream)
+{
+    HR_CUDA_LAUNCH(unstuff, b->count, THREADS, stream, *b);
+    return cudaGetLastError();
+}
