@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -299,6 +300,56 @@ TEST(adopted_and_lone_buffers)
     memset(hr_buffer_data(a), 1, 12345 + HR_PAD);
     hr_buffer_unref(a);
     CHECK(hr_buffer_create(&a, SIZE_MAX - 100, &error) == HR_STATUS_NO_MEMORY && !a);
+}
+
+/* Stands for a device's pinned memory; some of it can be had. */
+static int pin_pieces, pin_most;
+
+static hr_status pin(int32_t device, size_t size, void **out, hr_error *error)
+{
+    (void)device;
+    if (pin_pieces >= pin_most)
+        return hr_fail(error, HR_STATUS_NO_MEMORY, "no pinned memory");
+    *out = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+    pin_pieces++;
+    return HR_STATUS_OK;
+}
+
+static void unpin(void *memory)
+{
+    free(memory);
+    pin_pieces--;
+}
+
+TEST(small_pinned_blocks_come_from_slabs)
+{
+    enum { COUNT = 300, SIZE = 100000 };
+    hr_error error;
+    hr_pool *pool;
+    hr_buffer *buffers[COUNT], *small, *large;
+    pin_most = 3;
+    CHECK(hr_pool_create(&pool, 0, &error) == HR_STATUS_OK);
+    hr_pool_pin(pool, 0, 4096, pin, unpin);
+    CHECK(hr_pool_alloc(pool, 100, &small, &error) == HR_STATUS_OK && !hr_buffer_pinned(small));
+    CHECK(hr_pool_alloc(pool, 3 << 20, &large, &error) == HR_STATUS_OK && hr_buffer_pinned(large));
+    int pinned = 0;
+    for (int i = 0; i < COUNT; i++) {
+        CHECK(hr_pool_alloc(pool, SIZE, &buffers[i], &error) == HR_STATUS_OK);
+        memset(hr_buffer_data(buffers[i]), i, SIZE);
+        pinned += hr_buffer_pinned(buffers[i]);
+    }
+    CHECK(pin_pieces == 3); /* the large one and two slabs: about 150 buffers */
+    CHECK(pinned > 130 && pinned < 170);
+    for (int i = 0; i < COUNT; i++) {
+        const unsigned char *data = hr_buffer_data(buffers[i]);
+        CHECK(data[0] == (i & 255) && data[SIZE - 1] == (i & 255));
+    }
+    hr_pool_unref(pool); /* slabs stay with their blocks */
+    hr_buffer_unref(small);
+    hr_buffer_unref(large);
+    for (int i = 0; i < COUNT; i++)
+        hr_buffer_unref(buffers[i]);
+    CHECK(pin_pieces == 0);
 }
 
 TEST(every_failing_allocation_leaves_the_pool_whole)

@@ -261,47 +261,57 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
         dc[k] = d.dc[k];
 }
 
-// Bytes 0xFF in four from byte `at` on, those before byte `end`: each had a zero behind it in the
-// file.
-__device__ __forceinline__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t end)
+// Bytes 0xFF from byte `at` to byte `end`: each had a zero behind it in the file.
+__device__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t end)
 {
-    uint32_t low = __ldg(scan + at / 4), high = __ldg(scan + at / 4 + 1);
-    uint32_t rest = ~__funnelshift_r(low, high, 8 * (at % 4)); // zero bytes are those
-    uint32_t other = ((rest & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | rest;
-    if (end < at + 4)
-        other |= end > at ? ~0u << (8 * (end - at)) : ~0u;
-    return 4 - (uint32_t)__popc(other & 0x80808080u);
+    uint32_t count = 0;
+#pragma unroll 4
+    for (uint32_t i = at / 4; i < (end + 3) / 4; i++) {
+        uint32_t rest = ~__ldg(scan + i); // zero bytes are those
+        uint32_t other = ((rest & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | rest;
+        if (4 * i < at)
+            other |= (1u << (8 * (at - 4 * i))) - 1;
+        if (end < 4 * i + 4)
+            other |= ~0u << (8 * (end - 4 * i));
+        count += 4 - (uint32_t)__popc(other & 0x80808080u);
+    }
+    return count;
+}
+
+// The byte of the file that a byte of a segment's scan was, both from its first one: strips say
+// where they begin, and within one stuffing is counted.
+__device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
+                                 const hr_jpeg_device_segment *segment, const uint32_t *strips,
+                                 uint32_t at)
+{
+    uint32_t low = segment->strip, high = image->strips, first = segment->bit / 8;
+    while (high - low > 1) {
+        uint32_t middle = (low + high) / 2;
+        if (strips[middle] / 2 <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    uint32_t begin = (low - segment->strip) * HR_JPEG_DEVICE_STRIP + strips[low] % 2;
+    uint32_t from = strips[low] / 2;
+    return begin + at - from + count_stuffed(image->scan, first + from, first + at);
 }
 
 // Makes places of the staged scan, relative to their subsequences, such of the file.
-__device__ void finish_places(const hr_jpeg_device_image *image, const int32_t *predicted)
+__device__ void finish_places(const hr_jpeg_device_image *image, const uint32_t *strips,
+                              const int32_t *predicted)
 {
-    constexpr uint32_t SUB_BYTES = HR_JPEG_DEVICE_SUB / 8;
-    __shared__ uint32_t sums[THREADS], counts[THREADS], parts[THREADS];
     const hr_jpeg_device_segment *segment = &image->segments[image->segment_count - 1];
-    uint32_t t = threadIdx.x, stuffed = 0, first = segment->bit / 8, end = segment->end / 8;
-    for (uint32_t base = image->tail; base < image->subs; base += THREADS) {
-        uint32_t sub = base + t, from = first + (base - image->tail) * SUB_BYTES;
-        hr_jpeg_device_place *p = sub < image->subs ? place_of(image, sub) : NULL;
-        counts[t] = parts[t] = 0;
-        sums[t] = p && p->mcu != HR_JPEG_DEVICE_NOWHERE ? p->bit / 8 : 0;
-        __syncthreads();
-        for (uint32_t i = t; i < THREADS * SUB_BYTES / 4 && from + 4 * i < end; i += THREADS) {
-            uint32_t own = 4 * i / SUB_BYTES, count = count_stuffed(image->scan, from + 4 * i, end);
-            if (count > 0) {
-                atomicAdd(&counts[own], count);
-                atomicAdd(&parts[own], count_stuffed(image->scan, from + 4 * i, sums[own]));
-            }
-        }
-        __syncthreads();
-        uint32_t all, before = stuffed + hr_jpeg_sum_before<THREADS>(sums, counts[t], &all);
-        if (p && p->mcu != HR_JPEG_DEVICE_NOWHERE) {
-            p->bit += 8 * (image->tail_byte - first + before + parts[t]);
-            for (int k = 0; k < 3; k++)
-                p->dc[k] = (int32_t)((uint32_t)p->dc[k] +
-                                     (uint32_t)predicted[3 * (size_t)sub + (size_t)k]);
-        }
-        stuffed += all;
+    uint32_t first = segment->bit / 8;
+    for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += THREADS) {
+        hr_jpeg_device_place *p = place_of(image, sub);
+        if (!p || p->mcu == HR_JPEG_DEVICE_NOWHERE)
+            continue;
+        uint32_t byte = byte_of_file(image, segment, strips, p->bit / 8 - first);
+        p->bit = 8 * (image->tail_byte + byte) + p->bit % 8;
+        for (int k = 0; k < 3; k++)
+            p->dc[k] =
+                (int32_t)((uint32_t)p->dc[k] + (uint32_t)predicted[3 * (size_t)sub + (size_t)k]);
     }
 }
 
@@ -354,7 +364,7 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
         *image->status = 1;
     __syncthreads(); // predictions are there
     if (image->places)
-        finish_places(image, predicted);
+        finish_places(image, b.strips + b.work[i].strip, predicted);
 }
 
 } // namespace

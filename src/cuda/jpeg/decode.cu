@@ -27,12 +27,13 @@ struct pieces {
     }
 };
 
-void cut_all(pieces *p, hr_jpeg_batch *b, size_t subs, size_t blocks)
+void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blocks)
 {
     p->used = 0;
     p->cut(&b->work, b->count + 1);
     p->cut(&b->tables, (size_t)b->count * HR_JPEG_TABLES_MAX);
     p->cut(&b->done, b->count);
+    p->cut(&b->strips, strips);
     p->cut(&b->trace, subs * HR_JPEG_STEPS);
     p->cut(&b->counted, subs);
     p->cut(&b->dc, subs * 3);
@@ -46,18 +47,19 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t subs, size_t blocks)
 // what one part may have.
 struct sums {
     uint32_t sync, decode, transform, color;
-    size_t subs, blocks;
+    size_t strips, subs, blocks;
 };
 
 sums add_up(const hr_jpeg_device_image *images, uint32_t from, uint32_t to)
 {
-    sums s = {0, 0, 0, 0, 0, 0};
+    sums s = {0, 0, 0, 0, 0, 0, 0};
     for (uint32_t i = from; i < to; i++) {
         hr_jpeg_work w = hr_jpeg_work_of(&images[i]);
         s.sync += w.sync;
         s.decode += w.decode;
         s.transform += w.transform;
         s.color += w.color;
+        s.strips += w.strip;
         s.subs += w.sub;
         s.blocks += w.block;
     }
@@ -112,15 +114,15 @@ hr_status decode_some(hr_cuda_launch *l, const hr_jpeg_device_image *images,
         blocks = part > blocks ? part : blocks;
     }
     sums all = add_up(images, 0, count);
-    cut_all(&p, &b, all.subs, blocks);
+    cut_all(&p, &b, all.strips, all.subs, blocks);
     void *memory;
     hr_status status = l->scratch(l, p.used, &memory, error);
     if (status != HR_STATUS_OK)
         return status;
     p.base = (char *)memory;
-    cut_all(&p, &b, all.subs, blocks);
-    HR_CUDA_TRY(hr__jpeg_unstuff(&b, stream));
+    cut_all(&p, &b, all.strips, all.subs, blocks);
     HR_CUDA_TRY(hr__jpeg_tables(&b, stream));
+    HR_CUDA_TRY(hr__jpeg_unstuff(&b, stream));
     HR_CUDA_TRY(hr__jpeg_synchronise(&b, all.sync, tables, stream));
     for (b.from = 0; b.from < count && status == HR_STATUS_OK; b.from = b.to) {
         b.to = part_end(images, b.from, count, l->scratch_limit);

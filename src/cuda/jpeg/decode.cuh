@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Inside jpeg/: what the kernels of a batch share. A batch goes through these launches, none of
-// which the host waits for: unstuff, tables, synchronise, join (once); coefficients, predictions,
+// which the host waits for: tables, unstuff, synchronise, join (once); coefficients, predictions,
 // transform, color (once a part, of which the scratch holds the blocks).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
@@ -46,7 +46,7 @@ typedef struct hr_jpeg_table {
 // Sums over the images before this one: what is where, and whose each thread block is.
 typedef struct hr_jpeg_work {
     uint32_t sync, decode, transform, color; // thread blocks
-    uint32_t sub, block;                     // subsequences, blocks of the window
+    uint32_t sub, block, strip;              // subsequences, blocks of the window, strips
 } hr_jpeg_work;
 
 typedef struct hr_jpeg_batch {
@@ -56,6 +56,9 @@ typedef struct hr_jpeg_batch {
     hr_jpeg_work *work;
     hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
     uint32_t *done;        // segments of each image that ended as they should
+    // where each strip begins in its segment's bytes without stuffing, times two; and one when its
+    // first byte in the file was stuffing
+    uint32_t *strips;
     // of each subsequence
     uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu
     uint32_t *counted;  // blocks that end before it in the image
@@ -109,6 +112,7 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
     hr_jpeg_work w;
     w.sub = image->subs;
+    w.strip = image->strips;
     w.decode = hr_jpeg_divide_up(image->subs, HR_JPEG_DECODE);
     w.sync = image->subs > image->segment_count ? hr_jpeg_divide_up(image->subs, HR_JPEG_GROUP) : 0;
     w.block = hr_jpeg_window_blocks(image);

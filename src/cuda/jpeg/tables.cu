@@ -42,6 +42,7 @@ __device__ void lay_out_all(const hr_jpeg_batch *b)
     lay_out<&hr_jpeg_work::color>(b, sums);
     lay_out<&hr_jpeg_work::sub>(b, sums);
     lay_out<&hr_jpeg_work::block>(b, sums);
+    lay_out<&hr_jpeg_work::strip>(b, sums);
 }
 
 // Codes of each length: the 16-bit window that they begin at, from a code to its symbol.

@@ -11,6 +11,7 @@ namespace
 constexpr uint32_t THREADS = 128, STRIP = HR_JPEG_DEVICE_STRIP;
 constexpr uint32_t BEHIND = 8;  // bytes behind a strip that its last word may need
 constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND and what is left of the last
+constexpr uint32_t AT_ONCE = 9; // ... that a thread loads
 constexpr uint32_t ROW = 73;    // words; odd, so that threads use different banks
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
 constexpr uint32_t NONE = UINT32_MAX;
@@ -34,10 +35,15 @@ struct strip {
         return __funnelshift_r(window[k], window[k + 1], 8 * ((at + i) % 4));
     }
 
-    // Whether a zero at the strip's beginning is a stuffed one.
-    __device__ __forceinline__ bool begins_stuffed() const
+    __device__ __forceinline__ bool behind_ones() const
     {
         return !first && (window[(at - 1) / 4] >> (8 * ((at - 1) % 4)) & 255) == 0xFF;
+    }
+
+    // Whether the first byte is no data.
+    __device__ __forceinline__ bool begins_stuffed() const
+    {
+        return behind_ones() && byte(0) == 0;
     }
 
     // Whether the byte 0xFF at i is no data: a marker begins there, or the file ends.
@@ -78,7 +84,7 @@ __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
 // Bytes of data, up to where the data ends if that is in the strip.
 __device__ uint32_t count_data(const strip &s, uint32_t *stop)
 {
-    bool ones = s.begins_stuffed();
+    bool ones = s.behind_ones();
     uint32_t data = 0, i = 0;
     *stop = NONE;
     while (i < s.length) {
@@ -106,7 +112,7 @@ __device__ void store_data(const strip &s, uint32_t at, uint32_t data, uint32_t 
     uint32_t *to = scan + (at + 3) / 4, *end = scan + (at + data + 3) / 4;
     uint32_t skip = (0u - at) % 4, limit = min(stop, s.known), held = 0, i = 0;
     uint64_t bytes = 0;
-    bool ones = s.begins_stuffed();
+    bool ones = s.behind_ones();
     while (to < end && i < limit) {
         if (!ones && skip == 0 && i + 4 <= min(limit, s.length) && !has_ones(s.word(i))) {
             bytes |= (uint64_t)s.word(i) << (8 * held);
@@ -163,11 +169,38 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     return end >= segment->bit + ahead;
 }
 
+// Some loads are on their way at a time: the host's memory is far.
+__device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *const *from,
+                                            const uint32_t *pieces)
+{
+    for (uint32_t first = threadIdx.x; first < THREADS * PIECES; first += THREADS * AT_ONCE) {
+        uint4 v[AT_ONCE];
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            uint32_t i = (first + k * THREADS) / PIECES, piece = (first + k * THREADS) % PIECES;
+            if (piece < pieces[i])
+                v[k] = __ldg(from[i] + piece);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < AT_ONCE; k++) {
+            uint32_t i = (first + k * THREADS) / PIECES, piece = (first + k * THREADS) % PIECES;
+            uint32_t *to = windows + i * ROW + 4 * piece;
+            if (piece >= pieces[i])
+                continue;
+            to[0] = v[k].x;
+            to[1] = v[k].y;
+            to[2] = v[k].z;
+            to[3] = v[k].w;
+        }
+    }
+}
+
 __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
 {
     __shared__ uint32_t windows[THREADS * ROW], sums[THREADS], pieces[THREADS], ended;
     __shared__ const uint4 *from[THREADS];
     const hr_jpeg_device_image *image = &b.images[blockIdx.x];
+    uint32_t *strips = b.strips + b.work[blockIdx.x].strip;
     uint32_t t = threadIdx.x, total = 0, all;
     bool bad = false;
     if (t == 0)
@@ -182,16 +215,7 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
         from[t] = (const uint4 *)(begin - begin % 16);
         pieces[t] = mine ? (s.at + s.known + 15) / 16 : 0;
         __syncthreads();
-        for (uint32_t k = t; k < THREADS * PIECES; k += THREADS) {
-            uint32_t i = k / PIECES, piece = k % PIECES, *to = windows + i * ROW + 4 * piece;
-            if (piece >= pieces[i])
-                continue;
-            uint4 v = from[i][piece];
-            to[0] = v.x;
-            to[1] = v.y;
-            to[2] = v.z;
-            to[3] = v.w;
-        }
+        load_strips(windows, from, pieces);
         __syncthreads();
         if (mine)
             data = count_data(s, &stop);
@@ -207,6 +231,7 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
         __syncthreads();
         if (mine) {
             uint32_t bytes = before - segment->before;
+            strips[number] = 2 * bytes + s.begins_stuffed();
             store_data(s, segment->bit / 8 + bytes, data, stop, image->scan);
             if (s.last || stop != NONE)
                 bad |= !finish_segment(image, segment, bytes + data,
@@ -217,6 +242,8 @@ __global__ void __launch_bounds__(THREADS) unstuff(hr_jpeg_batch b)
         if (ended != NONE)
             break;
     }
+    for (uint32_t rest = ended + 1 + t; ended != NONE && rest < image->strips; rest += THREADS)
+        strips[rest] = NONE;
     if (bad)
         *image->status = 1;
 }

@@ -71,6 +71,10 @@ static inline uint2 __ldg(const uint2 *p)
 {
     return *p;
 }
+static inline uint4 __ldg(const uint4 *p)
+{
+    return *p;
+}
 static inline uint32_t __byte_perm(uint32_t a, uint32_t b, uint32_t s)
 {
     uint64_t both = (uint64_t)b << 32 | a;
