@@ -96,15 +96,11 @@ HR_SHARED mathx_pair mathx_product(mathx_pair a, mathx_pair b)
 
 /* ---- exp ---- */
 
-/* exp(hi + lo), |lo| tiny against hi */
-HR_SHARED double mathx_exp_pair(double hi, double lo)
+/* exp(hi + lo) is the result times 2^k; -746 < hi < 710 */
+HR_SHARED double mathx_exp_scaled(double hi, double lo, double *k)
 {
-    if (hi > 709.79)
-        return mathx_infinity();
-    if (hi < -745.2)
-        return 0.0;
     double n = floor(hi * MATHX_INV_LN2 + 0.5);
-    int k = (int)n;
+    *k = n;
     double a = hi - n * MATHX_LN2_HI, b = n * MATHX_LN2_LO - lo; /* n * MATHX_LN2_HI is exact */
     double r = a - b, rest = (a - r) - b;
     double p = 1.0 / 6227020800.0; /* 1 / 13! ... */
@@ -120,7 +116,18 @@ HR_SHARED double mathx_exp_pair(double hi, double lo)
     p = p * r + 1.0 / 6.0;
     p = p * r + 0.5;
     mathx_pair s = mathx_sum_ordered(1.0, r);
-    double y = s.hi + (s.lo + (r * r * p + rest));
+    return s.hi + (s.lo + (r * r * p + rest));
+}
+
+/* exp(hi + lo), |lo| tiny against hi */
+HR_SHARED double mathx_exp_pair(double hi, double lo)
+{
+    if (hi > 709.79)
+        return mathx_infinity();
+    if (hi < -745.2)
+        return 0.0;
+    double n, y = mathx_exp_scaled(hi, lo, &n);
+    int k = (int)n;
     if (k > 1022)
         return y * 0x1p1022 * mathx_power_of_two(k - 1022);
     if (k < -1021)
@@ -172,6 +179,16 @@ HR_SHARED double mathx_log_series(double z)
     return p;
 }
 
+/* log of f + 1, times 2^k */
+HR_SHARED double mathx_log_joined(double f, double k)
+{
+    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double series = z * (2.0 / 3.0 + z * mathx_log_series(z));
+    /* 2 s = f - f^2 / 2 + s f^2 / 2: the large part of it is exact */
+    double rest = half - (s * (half + series) + k * MATHX_LN2_LO);
+    return k * MATHX_LN2_HI - (rest - f);
+}
+
 HR_SHARED double mathx_log(double x)
 {
     if (x != x || x == mathx_infinity())
@@ -180,11 +197,7 @@ HR_SHARED double mathx_log(double x)
         return x < 0 ? mathx_quiet_nan() : -mathx_infinity();
     int k;
     double f = mathx_split_log(x, &k) - 1.0; /* exact */
-    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
-    double series = z * (2.0 / 3.0 + z * mathx_log_series(z));
-    /* 2 s = f - f^2 / 2 + s f^2 / 2: the large part of it is exact */
-    double rest = half - (s * (half + series) + k * MATHX_LN2_LO);
-    return k * MATHX_LN2_HI - (rest - f);
+    return mathx_log_joined(f, k);
 }
 
 /* The same to about 2^-64 of the result. */

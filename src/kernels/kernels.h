@@ -108,6 +108,12 @@ typedef struct hr_kernels {
     /* dst and src do not overlap. */
     void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
 
+    /* ---- functions, with the bits of core/mathx.h's ---- */
+    void (*sqrt_f32)(float *dst, const float *src, size_t n);
+    void (*exp_f32)(float *dst, const float *src, size_t n);
+    /* Natural logarithms divided by `base`, which is the logarithm of another base, or 1. */
+    void (*log_f32)(float *dst, const float *src, size_t n, double base);
+
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;
 

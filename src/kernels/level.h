@@ -49,6 +49,11 @@ void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uin
                                      int32_t channels, const float *mean, const float *mul,
                                      int mirror);
 
+/* math.c */
+void HR_LEVELED(hr__sqrt_f32)(float *dst, const float *src, size_t n);
+void HR_LEVELED(hr__exp_f32)(float *dst, const float *src, size_t n);
+void HR_LEVELED(hr__log_f32)(float *dst, const float *src, size_t n, double base);
+
 /* reduce.c */
 extern const hr_reduce_table HR_LEVELED(hr__reduce);
 

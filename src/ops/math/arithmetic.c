@@ -3,6 +3,7 @@
 /* _arithmetic: one operator of an expression on data nodes. Promotion of types as DALI's,
  * broadcasting as NumPy's. */
 #include "ops/math/arithmetic.h"
+#include "kernels/kernels.h"
 #include "ops/math/elementwise.h"
 
 #include <string.h>
@@ -203,6 +204,7 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
     if (!o)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(operands_get(c, o, error));
+    o->kernels = c->kernels;
     HR_TRY(broadcast(&o->a->shape, &o->b->shape, &shape, error));
     HR_TRY(join_layouts(o->a, o->b, &layout, error));
     hr_tensor_describe(&c->out[0], o->result, shape,
@@ -311,11 +313,33 @@ static void run_mixed(const hr_arithmetic *o, uint8_t *out, const void *a, const
         hr__math_compare_mixed(math_turned(o->op), out, b, a, n);
 }
 
+/* The functions that have loops a CPU level; false for the others. */
+static bool run_kernel(const hr_arithmetic *o, void *out, const void *x, size_t n)
+{
+    if (o->type != HR_DTYPE_FLOAT || !o->kernels)
+        return false;
+    if (o->op == HR_MATH_OP_SQRT)
+        o->kernels->sqrt_f32(out, x, n);
+    else if (o->op == HR_MATH_OP_EXP)
+        o->kernels->exp_f32(out, x, n);
+    else if (o->op == HR_MATH_OP_LOG)
+        o->kernels->log_f32(out, x, n, 1.0);
+    else if (o->op == HR_MATH_OP_LOG2)
+        o->kernels->log_f32(out, x, n, MATH_LN2);
+    else if (o->op == HR_MATH_OP_LOG10)
+        o->kernels->log_f32(out, x, n, MATH_LN10);
+    else
+        return false;
+    return true;
+}
+
 static hr_status run_elements(const hr_arithmetic *o, uint8_t *out, const void *x, const void *y,
                               size_t n, hr_error *error)
 {
     _Alignas(8) uint8_t wide[HR_MATH_RUN * 8];
 
+    if (run_kernel(o, out, x, n))
+        return HR_STATUS_OK;
     if (o->mixed) {
         run_mixed(o, out, x, y, n);
     } else if (o->type != o->common) {

@@ -17,6 +17,7 @@ typedef struct hr_arithmetic {
     hr_dtype type;      /* that elements are computed in, */
     hr_dtype result;
     bool mixed; /* compares INT64 with UINT64 */
+    const struct hr_kernels *kernels;
 } hr_arithmetic;
 
 #endif
