@@ -206,7 +206,8 @@ class DebugGraph(_graph.Graph):
     # ---- data among the arguments of a call ----
 
     def accept(self, value: Any, as_input: bool) -> Any:
-        """Batches, lists of tensors and, as inputs, arrays with the batch in dimension 0 become nodes."""
+        """Batches and lists of tensors become nodes, and so do inputs that are arrays of more dimensions than one
+        with as many entries as the batch has samples. What remains is a constant, as ever."""
         if isinstance(value, (TensorListCPU, TensorListGPU)):
             return self._given(value)
         if isinstance(value, (list, tuple)) and value and all(map(_has_data, value)):
@@ -214,10 +215,16 @@ class DebugGraph(_graph.Graph):
                 return [self.accept(item, as_input) for item in value]
             on_gpu = any(isinstance(item, _core.DeviceTensor) for item in value)
             return self._given((TensorListGPU if on_gpu else TensorListCPU)(list(value)))
-        if as_input and _has_data(value) and not isinstance(value, DataNode):
-            if getattr(value, "ndim", 0) and not isinstance(value, _core.Tensor):
-                return self._given(TensorListCPU(value))
+        array = _has_data(value) and not isinstance(value, (DataNode, _core.Tensor))
+        shape = tuple(getattr(value, "shape", ())) if as_input and array else ()
+        if len(shape) > 1 and shape[0] == self._samples():
+            return self._given(TensorListCPU(value))
         return value
+
+    def _samples(self) -> int:
+        """How many samples a batch has here."""
+        where = self._taking(self.branch)
+        return len(where) if where is not None else self._size or self.settings.batch_size
 
     def _given(self, batch: Any) -> DataNode:
         """A node of a batch that comes from the user."""

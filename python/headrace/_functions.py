@@ -231,9 +231,7 @@ class _FunctionOperator:
             if self._args.get(key) is not None and key not in ("name", "device"):
                 raise ValueError(f"The argument `{key}` was already specified in __init__.")
         given = {**self._args, **kwargs}
-        return make_function(
-            self._name, self._label, self.function, self._convert, inputs, given
-        )
+        return make_function(self._name, self._label, self.function, self._convert, inputs, given)
 
 
 class PythonFunction(_FunctionOperator):

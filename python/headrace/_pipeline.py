@@ -123,6 +123,8 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         self._exec_separated, self._cpu_queue_size, self._gpu_queue_size = (
             _pipeline_args.queue_depths(prefetch_queue_depth, exec_async)
         )
+        if exec_dynamic and self._exec_separated:
+            raise RuntimeError("The dynamic executor (`exec_dynamic`) has no separated queues.")
         if exec_dynamic is None and exec_pipelined and exec_async and not self._exec_separated:
             exec_dynamic = True
         self._max_batch_size = batch_size

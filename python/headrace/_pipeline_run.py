@@ -34,6 +34,7 @@ class Outputs(tuple):  # type: ignore[type-arg]
 class PipelineRun(PipelineFacts):
     """The part of `Pipeline` that runs it."""
 
+    _graph: Any
     _pid: int
     _lock: threading.RLock
     _sources: list[Any]

@@ -44,6 +44,7 @@ def random_numbers():
 def constants():
     x = source()
     return (
+        fn.cat(x, np.ones((1, 5, 1), np.uint8)),
         x + np.uint8([[1], [2], [3], [4], [5]]),
         7,
         types.Constant([1.5, 2.5], device="cpu") * 2,

@@ -208,6 +208,17 @@ def test_inputs_of_run():
 
 
 @same
+def test_executors_that_do_not_fit(d):
+    separated = {"cpu_size": 2, "gpu_size": 2}
+    return attempts(
+        lambda: tuple(counting(d, exec_dynamic=True, prefetch_queue_depth=separated).run()),
+        lambda: tuple(counting(d, exec_dynamic=False, prefetch_queue_depth=separated).run()),
+        lambda: tuple(counting(d, exec_dynamic=True, exec_async=False).run()),
+        lambda: tuple(counting(d, exec_async=False, exec_pipelined=False).run()),
+    )
+
+
+@same
 def test_outputs_that_are_no_nodes(d):
     pipe = d.Pipeline(2, 1, None)
     pipe.set_outputs(1, 2.5, True, np.zeros(2), [1, 2], np.int64(3), np.uint8(2), (1.0, 2.0))
