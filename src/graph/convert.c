@@ -162,6 +162,9 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
     return HR_STATUS_OK;
 }
 
+/* DALI's types of image types, element types and interpolations as elements: numbers here. */
+#define DTYPE_OF_ENUMS 20
+
 static hr_status enum_get(const hr__conversion *c, const element *e, int32_t *out, hr_error *error)
 {
     hr_arg_type type = c->arg->type;
@@ -170,6 +173,10 @@ static hr_status enum_get(const hr__conversion *c, const element *e, int32_t *ou
         return HR_STATUS_OK;
     if (e->kind == ELEMENT_INT) {
         v = e->i;
+        if (type == HR_ARG_TYPE_DTYPE && v >= DTYPE_OF_ENUMS && v < DTYPE_OF_ENUMS + 3) {
+            *out = HR_DTYPE_INT32;
+            return HR_STATUS_OK;
+        }
         bool absent = v == -1 && (c->arg->flags & HR_ARG_OPTIONAL);
         if (absent || hr__enum_name(type, v)) {
             *out = (int32_t)v;

@@ -74,9 +74,7 @@ class Engine:
             return self.feed(value)
         if isinstance(value, Interps):
             node = self.feed(Data([np.array(v, np.int32) for v in value.values]))
-            if self.name == "nvidia.dali":
-                node = self.fn.reinterpret(node, dtype=self.types.INTERP_TYPE)
-            return node
+            return self.fn.reinterpret(node, dtype=self.types.INTERP_TYPE)
         if isinstance(value, str) and value.startswith("types."):
             return getattr(self.types, value[6:])
         return value
