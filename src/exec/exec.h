@@ -77,6 +77,7 @@ struct hr_iteration {
     int32_t size;         /* samples scheduled */
     int32_t positions;    /* taken from the primary source, dropped iterations before it included */
     int32_t stage, next_task, tasks, tasks_left;
+    int32_t group; /* samples a task of this stage */
     bool done, retried;
     hr_sample *samples;
     hr_sample_source *sample_sources;

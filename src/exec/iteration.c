@@ -5,7 +5,8 @@
 
 #include "exec/device_stage.h"
 
-#define DEVICE_DEPTH 2 /* iterations in flight beyond prefetch_queue_depth */
+#define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
+#define DEVICE_DEPTH 2                  /* iterations in flight beyond prefetch_queue_depth */
 
 /* All that the work needed; batches hold references of their own to what they show. */
 static void free_work(hr_pipeline *p, hr_iteration *it)
@@ -82,6 +83,29 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     return HR_STATUS_OK;
 }
 
+/* Whether what was fed is large, going by first samples: then nodes that are dear to call are not
+ * dear to run, and every sample is a task, which stays in a core's cache. */
+static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
+{
+    size_t bytes;
+    for (int32_t k = 0; k < p->source_count; k++)
+        for (int32_t i = 0; it->fed[k] && i < it->fed[k]->count; i++) {
+            const hr_tensor *t = hr_batch_tensor(it->fed[k]->batch[i], 0);
+            if (t && hr_tensor_bytes(t, &bytes) && bytes > LARGE_SAMPLE)
+                return true;
+        }
+    return false;
+}
+
+/* Samples a task. */
+static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_plan_stage *stage)
+{
+    if (stage->kind == HR_STAGE_KIND_SAMPLE && !stage->ordered && fed_large(p, it))
+        return 1;
+    bool whole = stage->kind == HR_STAGE_KIND_BATCH || stage->group <= 0;
+    return whole ? HR_MAX(it->size, 1) : stage->group;
+}
+
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 {
     it->stage = stage;
@@ -90,10 +114,8 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
         it->done = true;
         return;
     }
-    const hr_plan_stage *s = &p->plan->stages[stage];
-    bool whole = s->kind == HR_STAGE_KIND_BATCH || s->group <= 0;
-    int32_t group = whole ? HR_MAX(it->size, 1) : s->group;
-    it->tasks = it->tasks_left = (it->size + group - 1) / group;
+    it->group = group_of(p, it, &p->plan->stages[stage]);
+    it->tasks = it->tasks_left = (it->size + it->group - 1) / it->group;
     if (it->tasks == 0)
         it->done = true;
 }

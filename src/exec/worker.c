@@ -29,13 +29,12 @@ static void run_task(hr_worker *w, hr_iteration *it, int32_t task)
 {
     hr_pipeline *p = w->pipeline;
     const hr_plan_stage *stage = &p->plan->stages[it->stage];
-    bool whole = stage->kind == HR_STAGE_KIND_BATCH || stage->group <= 0;
-    int32_t size = whole ? it->size : stage->group, first = task * size;
+    int32_t first = task * it->group;
     hr_group g = {.pipeline = p,
                   .worker = w,
                   .iteration = it,
                   .first = first,
-                  .count = HR_MIN(size, it->size - first),
+                  .count = HR_MIN(it->group, it->size - first),
                   .arena = w->arena};
     int64_t start = hr_clock_ns();
     hr__stall_random(&p->stall, (uint64_t)it->number * 8191 + (uint64_t)task);

@@ -41,7 +41,8 @@ static hr_status cast_run(hr_op_call *calls, int32_t n, hr_error *error)
         size_t count;
         if (!hr_shape_volume(&c->in[0].shape, &count))
             return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype, count);
+        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype,
+                   count * (size_t)c->count);
     }
     return HR_STATUS_OK;
 }
@@ -53,7 +54,7 @@ const hr_op_def hr_op_cast = {
            "of the type's range saturate, NaN becomes 0; BOOL is whether the rounded value is not "
            "0. Shape and layout stay.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_arg_defs,
     .args_size = sizeof(cast_args),
     .in = {{.name = "data"}},

@@ -26,7 +26,8 @@ static hr_status cast_like_run(hr_op_call *calls, int32_t n, hr_error *error)
         size_t count;
         if (!hr_shape_volume(&c->in[0].shape, &count))
             return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype, count);
+        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype,
+                   count * (size_t)c->count);
     }
     return HR_STATUS_OK;
 }
@@ -37,7 +38,7 @@ const hr_op_def hr_op_cast_like = {
     .doc =
         "Converts elements to the type of the second input, as `cast` does. Shape and layout stay.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_like_arg_defs,
     .in = {{.name = "data"}, {.name = "dtype_like"}},
     .in_min = 2,

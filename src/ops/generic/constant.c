@@ -74,22 +74,26 @@ static hr_status constant_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* Elements 0 .. n - 1 at `to`, from as many values or from one. */
+static void fill(const constant_args *a, uint8_t *to, hr_dtype type, size_t n)
+{
+    const void *values = a->fdata.v ? (const void *)a->fdata.v : a->idata.v;
+    hr_dtype from = a->fdata.v ? HR_DTYPE_FLOAT : HR_DTYPE_INT64;
+    size_t size = hr_dtype_size(type), have = (size_t)(a->fdata.v ? a->fdata.n : a->idata.n);
+
+    hr_convert(to, type, values, from, HR_MIN(have, n));
+    for (; have < n; have *= 2)
+        memcpy(to + have * size, to, HR_MIN(have, n - have) * size);
+}
+
 static hr_status constant_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++) {
-        const constant_args *a = calls[i].args;
-        hr_tensor *out = &calls[i].out[0];
-        const void *values = a->fdata.v ? (const void *)a->fdata.v : a->idata.v;
-        hr_dtype type = a->fdata.v ? HR_DTYPE_FLOAT : HR_DTYPE_INT64;
-        size_t count = 0, size = hr_dtype_size(out->dtype);
-        hr_shape_volume(&out->shape, &count);
-        if ((a->fdata.v ? a->fdata.n : a->idata.n) != 1) {
-            hr_convert(out->data, out->dtype, values, type, count);
-            continue;
-        }
-        for (size_t k = 0; k < count; k++)
-            hr_convert((uint8_t *)out->data + k * size, out->dtype, values, type, 1);
+        const hr_op_call *c = &calls[i];
+        size_t count = 0;
+        hr_shape_volume(&c->out[0].shape, &count);
+        fill(c->args, c->out[0].data, c->out[0].dtype, count * (size_t)c->count);
     }
     return HR_STATUS_OK;
 }
@@ -99,7 +103,7 @@ const hr_op_def hr_op_constant = {
     .name = "constant",
     .doc = "Gives the same tensor for every sample.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = constant_arg_defs,
     .args_size = sizeof(constant_args),
     .in_min = 0,
