@@ -13,6 +13,8 @@ typedef struct step_context { /* where outputs of the step's nodes go */
     hr_group *g;
     const hr_plan_step *step;
     int32_t sample;
+    const hr_node **nodes; /* that the sample goes through */
+    int32_t count;
 } step_context;
 
 static const hr_node *plan_node(const hr_pipeline *p, int32_t order)
@@ -75,8 +77,10 @@ static hr_status step_memory(void *context, int32_t node, int32_t output, hr_ten
 {
     step_context *c = context;
     const hr_pipeline *p = c->g->pipeline;
-    return hr__value_memory(c->g, value_of(p, plan_node(p, c->step->first + node), output),
-                            c->sample, 1, t, error);
+    /* The last one makes what the chain gives, though a merge may stand behind it. */
+    const hr_node *makes =
+        node + 1 < c->count ? c->nodes[node] : plan_node(p, c->step->first + c->step->count - 1);
+    return hr__value_memory(c->g, value_of(p, makes, output), c->sample, 1, t, error);
 }
 
 /* The arguments of a node for a sample: its constants, or a copy with the per-sample ones filled
@@ -242,6 +246,15 @@ static void note_span(hr_group *g, const hr_node *node, int32_t i, int64_t start
                        g->iteration->number, g->first + i);
 }
 
+/* Whether the sample goes through a node inside a chain: not through merges, which only hand on
+ * what the node before made, nor through the branches that it does not take. */
+static hr_status takes(const hr_group *g, const hr_node *node, int32_t i, bool *yes,
+                       hr_error *error)
+{
+    *yes = !(node->def->flags & HR_OP_MERGE);
+    return *yes && node->guarded ? guard_holds(g, node, i, yes, error) : HR_STATUS_OK;
+}
+
 static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                            hr_error *error)
 {
@@ -251,17 +264,23 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     hr_op_call *calls = hr_arena_alloc(g->arena, count * sizeof(*calls), error);
     if (!nodes || !calls)
         return HR_STATUS_NO_MEMORY;
+    int32_t n = 0;
     for (int32_t k = 0; k < step->count; k++) {
-        *at = nodes[k] = plan_node(p, step->first + k);
-        g->tasks[i].node = nodes[k];
-        HR_TRY(hr__call_build(g, nodes[k], i, 1, k > 0, &calls[k], error));
+        bool yes = true;
+        *at = nodes[n] = plan_node(p, step->first + k);
+        g->tasks[i].node = nodes[n];
+        if (k > 0)
+            HR_TRY(takes(g, nodes[n], i, &yes, error));
+        if (yes)
+            HR_TRY(hr__call_build(g, nodes[n], i, 1, k > 0, &calls[n], error));
+        n += yes;
     }
-    step_context context = {g, step, i};
+    step_context context = {g, step, i, nodes, n};
     int64_t decode_ns = 0, start = hr_clock_ns();
     g->tasks[i].node = nodes[0];
     hr_chain chain = {.nodes = nodes,
                       .calls = calls,
-                      .count = step->count,
+                      .count = n,
                       .memory = step_memory,
                       .context = &context,
                       .decode_ns = &decode_ns,
@@ -273,9 +292,9 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     note_time(g, last, end - start - (last > step->first ? decode_ns : 0), 1);
     if (last > step->first)
         note_time(g, step->first, decode_ns, 1);
-    note_span(g, nodes[step->count - 1], i, start, end);
+    note_span(g, plan_node(p, last), i, start, end);
     HR_TRY(status);
-    return outputs_put(g, &calls[step->count - 1], nodes[step->count - 1], i, error);
+    return outputs_put(g, &calls[n - 1], plan_node(p, last), i, error);
 }
 
 static void run_source(hr_group *g, const hr_node *node)

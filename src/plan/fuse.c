@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Links nodes that may become one image program: each the only consumer of the one before, ranks
- * going forward. Whether a sample's arguments allow it is asked of the operators' lower at run
- * time. */
+ * going forward; or branches that begin with one picture and are merged, of which a sample goes
+ * through one. Whether a sample's arguments allow it is asked of the operators' lower at run time.
+ */
 #include "plan/pass.h"
 
 static void uses_count(hr__planning *p)
@@ -64,6 +65,83 @@ static bool same_branch(const hr__planning *p, const hr_node *a, const hr_node *
     return x.node == y.node && x.output == y.output && a->guard.when == b->guard.when;
 }
 
+static void link(hr__planning *p, int32_t before, int32_t node)
+{
+    p->next[before] = node;
+    p->prev[node] = before;
+}
+
+/* ---- branches ---- */
+
+typedef struct side { /* a branch that is a chain by itself, or has no node at all */
+    int32_t first, last;
+    int32_t from; /* the node whose output it begins with */
+} side;
+
+/* Whether the node stands in the branch that gives input `k` of the merge. */
+static bool stands_in(const hr__planning *p, const hr_node *node, const hr_node *merge, int32_t k)
+{
+    hr_edge asked = hr_node_predicate(merge);
+    if (!node->guarded || node->guard.when != (k == 0))
+        return false;
+    hr_edge edge = hr__plan_edge(p->plan, node, hr__plan_edge_count(node) - 1);
+    return edge.node == p->plan->replaced[asked.node] && edge.output == asked.output;
+}
+
+/* Walks back through input 0. false: a node is no link of a chain. */
+static bool side_walk(const hr__planning *p, const hr_node *merge, int32_t k, side *out)
+{
+    const hr_graph *graph = p->plan->graph;
+    int32_t at = hr__plan_edge(p->plan, merge, k).node;
+    *out = (side){.first = -1, .last = -1};
+    while (stands_in(p, graph->nodes[at], merge, k)) {
+        const hr_node *node = graph->nodes[at];
+        if (p->uses[at] != 1 || node->output_count != 1 || node->input_count < 1 ||
+            (node->def->flags & (HR_OP_ORDERED | HR_OP_MERGE)) || hr_node_whole_batch(node) ||
+            hr_node_on_device(node))
+            return false;
+        out->first = at;
+        out->last = out->last < 0 ? at : out->last;
+        at = hr__plan_edge(p->plan, node, 0).node;
+    }
+    out->from = at;
+    return true;
+}
+
+/* Puts the nodes of a branch behind `before`; gives the last node of the chain. */
+static int32_t side_link(hr__planning *p, const side *s, int32_t before)
+{
+    if (s->first < 0)
+        return before;
+    for (int32_t at = s->last; at != s->first; at = p->prev[at])
+        link(p, hr__plan_edge(p->plan, p->plan->graph->nodes[at], 0).node, at);
+    link(p, before, s->first);
+    return s->last;
+}
+
+/* One chain of what both branches begin with, the branches, and the merge, which may go on: for a
+ * sample the nodes of the other branch are left out. */
+static void branches_link(hr__planning *p, int32_t index)
+{
+    const hr_node *merge = p->plan->graph->nodes[index];
+    side yes, no;
+    if (hr_node_on_device(merge) || !side_walk(p, merge, 0, &yes) || !side_walk(p, merge, 1, &no) ||
+        yes.from != no.from || (yes.first < 0 && no.first < 0))
+        return;
+    const hr_node *from = p->plan->graph->nodes[yes.from];
+    if (lowers(from) && p->uses[yes.from] == 2 && !hr_node_on_device(from) &&
+        same_branch(p, from, merge))
+        link(p, side_link(p, &no, side_link(p, &yes, yes.from)), index);
+}
+
+/* Whether a chain may go on behind the node; what stands in branches leaves open how far the ranks
+ * have gone. */
+static bool leads_on(const hr__planning *p, int32_t node)
+{
+    const hr_node *at = p->plan->graph->nodes[node];
+    return lowers(at) || ((at->def->flags & HR_OP_MERGE) && p->prev[node] >= 0);
+}
+
 void hr__plan_fuse(hr__planning *p)
 {
     const hr_graph *graph = p->plan->graph;
@@ -72,16 +150,16 @@ void hr__plan_fuse(hr__planning *p)
     uses_count(p);
     for (int32_t i = 0; i < graph->count && p->fuse; i++) {
         const hr_node *node = graph->nodes[i];
+        if (p->plan->replaced[i] == i && (node->def->flags & HR_OP_MERGE))
+            branches_link(p, i);
         if (p->plan->replaced[i] != i || !lowers(node))
             continue;
         int32_t before = hr__plan_edge(p->plan, node, 0).node;
         /* With one consumer nothing else can depend on `before`: no argument of the chain does. */
-        if (p->uses[before] == 1 && lowers(graph->nodes[before]) &&
+        if (p->uses[before] == 1 && leads_on(p, before) &&
             hr_node_on_device(graph->nodes[before]) == hr_node_on_device(node) &&
             same_branch(p, graph->nodes[before], node) &&
-            follows(chain_rank(p, before), node->def->lower_rank)) {
-            p->next[before] = i;
-            p->prev[i] = before;
-        }
+            follows(chain_rank(p, before), node->def->lower_rank))
+            link(p, before, i);
     }
 }

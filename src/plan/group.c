@@ -18,6 +18,13 @@ static bool cuts(const hr_node *node)
            (node->def->flags & HR_OP_ORDERED);
 }
 
+static bool in_chain(const hr__planning *p, int32_t head, int32_t node)
+{
+    while (head >= 0 && head != node)
+        head = p->next[head];
+    return head >= 0;
+}
+
 /* `stage`: the first step of the stage that is being made. What a device brings to the host is
  * there only behind its stage. */
 static bool ready(const hr__planning *p, int32_t head, int32_t stage)
@@ -27,7 +34,7 @@ static bool ready(const hr__planning *p, int32_t head, int32_t stage)
         int32_t n = hr__plan_edge_count(node);
         for (int32_t k = 0; k < n; k++) {
             int32_t input = hr__plan_edge(p->plan, node, k).node;
-            if (p->step_of[input] < 0 && input != p->prev[i])
+            if (p->step_of[input] < 0 && !in_chain(p, head, input))
                 return false;
             if ((p->plan->graph->nodes[input]->def->flags & HR_OP_TO_HOST) &&
                 p->step_of[input] >= stage)

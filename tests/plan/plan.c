@@ -83,10 +83,13 @@ static bool chain_sound(const hr_plan *plan, int32_t step)
         int32_t node = plan->order[s->first + i];
         const hr_plan_value *value = &plan->values[plan->value_of[node]];
         bool last = i + 1 == s->count;
-        if (value->internal == last || (!last && (value->uses != 1 || value->output >= 0)))
+        if (value->internal == last || (!last && (value->uses > 2 || value->output >= 0)))
             return false;
-        const hr_edge *input = plan->graph->nodes[node]->inputs;
-        if (i && plan->replaced[input[0].node] != plan->order[s->first + i - 1])
+        bool joined = false; /* the input is of the chain */
+        for (int32_t k = 0; k < i; k++)
+            joined = joined || hr__plan_edge(plan, plan->graph->nodes[node], 0).node ==
+                                   plan->order[s->first + k];
+        if (i && !joined)
             return false;
     }
     return true;
@@ -413,6 +416,28 @@ TEST(branches)
     CHECK(plan->replaced[same] == twin && plan->replaced[c] == c && plan->replaced[q] == -1);
     hr_plan_destroy(plan);
     hr_graph_destroy(g);
+}
+
+/* What branches begin with, the branches and their merge are a chain, which goes on; the second one
+ * is none, because a branch looks at the picture twice. */
+TEST(branches_in_a_chain)
+{
+    hr_graph *g = start();
+    int32_t bytes = add(g, &source, -1, -1, -1);
+    int32_t p = add(g, &noise, -1, -1, -1), q = add(g, &noise, -1, -1, -1);
+    const hr_guard yes = {{p, 0}, true}, no = {{p, 0}, false}, other = {{q, 0}, true};
+    int32_t image = add(g, &decode, bytes, -1, -1);
+    guard = &yes;
+    int32_t angle = add(g, &noise, -1, -1, -1);
+    int32_t a = add(g, &window, add(g, &slow, image, -1, angle), -1, -1);
+    guard = &no;
+    int32_t b = add(g, &point, image, -1, -1);
+    guard = NULL;
+    int32_t small = add(g, &scale, add_join(g, a, b, p), -1, -1);
+    guard = &other;
+    int32_t c = add(g, &slow, small, small, -1);
+    guard = NULL;
+    CHECK(finish(g, "branches_in_a_chain", add(g, &normal, add_join(g, c, small, q), -1, -1)));
 }
 
 TEST(values)
