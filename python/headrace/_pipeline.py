@@ -34,9 +34,12 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         seed: of all random numbers; None draws one at random (or takes the checkpoint's).
         exec_pipelined, exec_async: False keeps one iteration in flight only.
         prefetch_queue_depth: iterations in flight; or ``{"cpu_size": a, "gpu_size": b}``.
-        bytes_per_sample, max_streams, default_cuda_stream_priority, stream_policy, concurrency, exec_dynamic,
-            py_num_workers, py_start_method, py_callback_pickler: accepted and checked; they change nothing
-            here.
+        bytes_per_sample, max_streams, default_cuda_stream_priority, stream_policy, concurrency, exec_dynamic:
+            accepted and checked; they change nothing here.
+        py_num_workers: processes that run external sources with ``parallel=True``.
+        py_start_method: of these processes: "fork" (before anything uses CUDA) or "spawn".
+        py_callback_pickler: for "spawn": what pickles the callbacks: a module with ``dumps`` and ``loads``, or a
+            tuple of it and dictionaries with their arguments. None: one that knows lambdas and local functions.
         enable_memory_stats: `executor_statistics` is going to be called.
         set_affinity: pin the workers: HEADRACE_AFFINITY_MASK or DALI_AFFINITY_MASK says to which CPUs.
         enable_checkpointing: `checkpoint()` is going to be called.

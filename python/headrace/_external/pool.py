@@ -157,6 +157,7 @@ class Pool:
 
     def ask(self, source: int, calls: Sequence[tuple[int, ...]]) -> Ticket:
         """Hands out the tasks of a batch, one a call."""
+        self._check_failure()
         ticket = self._tickets[self._next] = Ticket(self._next, source, len(calls))
         self._next += 1
         own = self._own_of[source]
@@ -200,9 +201,12 @@ class Pool:
             for starts in outputs
         ]
 
-    def _receive(self) -> None:
+    def _check_failure(self) -> None:
         if self._failure is not None:
             raise RuntimeError(self._failure)
+
+    def _receive(self) -> None:
+        self._check_failure()
         ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
         if self._results in ready:
             self._take(self._results.recv(worker.MESSAGE))

@@ -60,7 +60,7 @@ class Slots:
 
     def take(self) -> Slot:
         try:
-            return self._free.popleft()
+            return self._free.pop()  # the last one used: it may still be in a cache
         except IndexError:
             size = max([self._hint, *(slot.size for slot in self.all[-1:])])
             self.all.append(Slot(len(self.all), size))

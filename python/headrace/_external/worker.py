@@ -21,6 +21,8 @@ from headrace._external.slots import round_up
 STOP = b"stop"
 MESSAGE = 1 << 16  # bytes a message can have
 _MOST = MESSAGE // 4  # of the text of an error
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
+_KEPT, _LARGE = 1 << 26, 1 << 25  # bytes; what is larger than the latter goes back at once
 
 
 class _Memory:
@@ -121,6 +123,19 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
+def _keep_memory() -> None:
+    """Lets glibc keep what a callback frees: it is going to ask for as much for the next batch, and to give it back
+    and fault it in again takes longer than to fill it."""
+    import ctypes
+
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):  # another C library
+        return
+    mallopt(_TRIM_THRESHOLD, _KEPT)
+    mallopt(_MMAP_THRESHOLD, _LARGE)
+
+
 def _next_task(own: socket.socket, shared: socket.socket) -> tuple[bytes, int] | None:
     """A task with its slot's descriptor; None: stop."""
     poll = select.poll()
@@ -159,6 +174,7 @@ def run(
     for sock in inherited:
         sock.close()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _keep_memory()
     runners = [_Runner(make) for make in makers]
     memory: dict[tuple[int, int], _Memory] = {}
     while (task := _next_task(own, shared)) is not None:
