@@ -231,6 +231,9 @@ typedef struct hr_input_def {
     const char *name;    /* "data" */
     const char *layouts; /* "HWC|FHWC"; NULL: any. A tensor without layout is taken as the first one
                             whose length is its ndim */
+    /* Its elements say what the output is: infer reads them, so that it lies on the CPU also where
+     * the operator runs on a GPU. */
+    bool host;
 } hr_input_def;
 
 typedef struct hr_output_def {

@@ -148,7 +148,8 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
     hr_op_call *c = &chain->calls[i];
     chain->failed = i;
     for (int32_t k = 0; k < c->n_in && !(c->def->flags & HR_OP_TO_DEVICE); k++)
-        ((hr_tensor *)c->in)[k].data = NULL; /* on the device: not to be touched here */
+        if (!hr_input_of(c->def, k)->host)
+            ((hr_tensor *)c->in)[k].data = NULL; /* on the device: not to be touched here */
     if (c->def->infer)
         HR_TRY(c->def->infer(c, error));
     piece->call = *c;

@@ -33,6 +33,14 @@ int32_t hr_args_find(const hr_op_def *def, const char *name)
     return i;
 }
 
+const hr_input_def *hr_input_of(const hr_op_def *def, int32_t i)
+{
+    int32_t last = (int32_t)HR_COUNT_OF(def->in) - 1;
+    while (last > 0 && !def->in[last].name)
+        last--;
+    return &def->in[HR_MIN(i, last)];
+}
+
 bool hr_node_on_device(const hr_node *node)
 {
     return strcmp(node->device, "cpu") != 0 || (node->def->flags & HR_OP_TO_HOST);

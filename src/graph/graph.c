@@ -102,13 +102,15 @@ static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_er
     uint32_t flags = node->def->flags;
     bool gpu =
         (strcmp(node->device, "gpu") == 0 && !(flags & HR_OP_TO_DEVICE)) || (flags & HR_OP_TO_HOST);
-    for (int32_t i = 0; i < node->input_count && !(flags & HR_OP_ANYWHERE); i++)
-        if (on_gpu(graph, node->inputs[i]) != gpu)
+    for (int32_t i = 0; i < node->input_count && !(flags & HR_OP_ANYWHERE); i++) {
+        bool there = gpu && !hr_input_of(node->def, i)->host;
+        if (on_gpu(graph, node->inputs[i]) != there)
             return hr_fail(error, HR_STATUS_ERROR,
                            "%s: input %d for %s operator is on the incompatible device \"%s\"; "
                            "valid device is \"%s\": use .%s()",
                            hr_node_text(node, text, sizeof(text)), i, node->device,
-                           gpu ? "cpu" : "gpu", gpu ? "gpu" : "cpu", gpu ? "gpu" : "cpu");
+                           there ? "cpu" : "gpu", there ? "gpu" : "cpu", there ? "gpu" : "cpu");
+    }
     for (int32_t i = 0; i < node->arg_input_count; i++)
         if (on_gpu(graph, node->arg_inputs[i].edge))
             return hr_fail(

@@ -74,6 +74,8 @@ hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const
 hr_edge hr_node_predicate(const hr_node *node);
 /* "decoders.image_crop 'crop_3' (train.py:31)" */
 const char *hr_node_text(const hr_node *node, char *text, size_t size);
+/* What an operator says of its input `i`. */
+const hr_input_def *hr_input_of(const hr_op_def *def, int32_t i);
 /* Whether the device does the work, moving data there and back included. */
 bool hr_node_on_device(const hr_node *node);
 /* Whether it must see all samples of an iteration at once. */

@@ -118,6 +118,8 @@ static void put_inputs(hr_text *text, const hr_op_def *def)
         put_key(text, "name", true);
         hr_text_append_quoted(text, def->in[i].name);
         put_split(text, "layouts", def->in[i].layouts);
+        put_key(text, "host", false);
+        hr_text_append(text, def->in[i].host ? "true" : "false");
         hr_text_append(text, "}");
     }
     hr_text_append(text, "]");

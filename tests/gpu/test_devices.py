@@ -143,3 +143,17 @@ print(len(pipe.run()[0]))
     message, cpu = done.stdout.splitlines()
     assert "decoders.image" in message and ":6" in message and "/nowhere/module.so" in message
     assert cpu == "2"
+
+
+def test_what_says_shapes_is_on_the_cpu() -> None:
+    """Inputs whose elements are read to find shapes, as per-sample arguments are."""
+    node = source()
+    shape = fn.external_source(name="shape")
+    assert fn.reshape(node.gpu(), shape).device == "gpu"
+    assert fn.slice(node.gpu(), shape, shape, axes=(0,)).device == "gpu"
+    for call in (
+        lambda: fn.reshape(node.gpu(), shape.gpu()),
+        lambda: fn.slice(node.gpu(), shape, shape.gpu(), axes=(0,)),
+    ):
+        with pytest.raises(RuntimeError, match='valid device is "cpu"'):
+            call()

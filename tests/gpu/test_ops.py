@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,15 +31,14 @@ pytestmark = pytest.mark.usefixtures("module")
 
 TOGETHER = 24  # cases of a pipeline
 # Cases of inputs that have no GPU version: windows that leave a volume along the depth, floats cut off to
-# integers, volumes whose depth is resampled, sizes as a second output; new shapes that lie on the device.
+# integers, volumes whose depth is resampled, sizes as a second output.
 WITHOUT = {
     "crop": 5,
     "crop_mirror_normalize": 1,
     "resize": 20,
-    "reshape": 3,
-    "reinterpret": 1,
+    "slice": 106,
+    "random.normal": 1,
 }
-REFUSED = "no GPU version|must lie in the memory of the host"
 MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # of an operator: of more, some
 
 
@@ -104,7 +102,7 @@ def check(cases: list[Any]) -> int:
     made = both(cases)
     if isinstance(made, Failure) and len(cases) > 1:
         return sum(check([case]) for case in cases)
-    if isinstance(made, Failure) and re.search(REFUSED, made.message):
+    if isinstance(made, Failure) and "no GPU version" in made.message:
         return 1
     assert not isinstance(made, Failure), f"{cases[0]}: {made.kind}: {made.message}"
     for k in range(0, len(made), 2):

@@ -46,9 +46,11 @@ class Engine:
         if self.device == "cpu":
             return target
         mixed = name.startswith(MIXED)
+        op = importlib.import_module(self.name + "._schema").operators()[name]
 
         def on_device(*inputs: Any, **args: Any) -> Any:
-            moved = [x if mixed else self.moved(x) for x in inputs]
+            stay = {k for k, given in enumerate(op.inputs) if given["host"]}
+            moved = [x if mixed or k in stay else self.moved(x) for k, x in enumerate(inputs)]
             return target(*moved, device="mixed" if mixed else self.device, **args)
 
         return on_device

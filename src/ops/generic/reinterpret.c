@@ -44,7 +44,7 @@ const hr_op_def hr_op_reinterpret = {
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reinterpret_arg_defs,
     .args_size = sizeof(reinterpret_args),
-    .in = {{.name = "data"}, {.name = "shape_input"}},
+    .in = {{.name = "data"}, {.name = "shape_input", .host = true}},
     .in_min = 1,
     .in_max = 2,
     .out = {{"output"}},

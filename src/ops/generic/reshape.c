@@ -37,7 +37,7 @@ const hr_op_def hr_op_reshape = {
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reshape_arg_defs,
     .args_size = sizeof(reshape_args),
-    .in = {{.name = "data"}, {.name = "shape_input"}},
+    .in = {{.name = "data"}, {.name = "shape_input", .host = true}},
     .in_min = 1,
     .in_max = 2,
     .out = {{"output"}},

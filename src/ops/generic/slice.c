@@ -291,7 +291,7 @@ const hr_op_def hr_op_slice = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = slice_arg_defs,
     .args_size = sizeof(slice_args),
-    .in = {{.name = "data"}, {.name = "anchor"}, {.name = "shape"}},
+    .in = {{.name = "data"}, {.name = "anchor", .host = true}, {.name = "shape", .host = true}},
     .in_min = 1,
     .in_max = 3,
     .out = {{"output"}},
