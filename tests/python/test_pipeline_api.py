@@ -533,7 +533,15 @@ def test_checkpoint_that_is_none(d):
 
 PICTURE = np.arange(5 * 6 * 3, dtype=np.uint8).reshape(5, 6, 3)
 PPM = np.frombuffer(b"P6 6 5 255\n" + PICTURE.tobytes(), np.uint8)
-NEEDED = {"crop_shape": [2, 2], "sequence_length": 2, "shape": [4], "range": [0.0, 1.0]}
+GIVEN = {
+    "random_resized_crop": {"size": [3, 3]},
+    "roi_random_crop": {"crop_shape": [2, 2], "roi_start": [0, 0], "roi_shape": [50, 50]},
+}
+INPUTS = {
+    "decoders.image_random_crop": PPM,
+    "random.choice": np.arange(50, dtype=np.int32),
+    "random_crop_generator": np.array([100, 80], np.int32),
+}
 
 
 def random_calls():
@@ -542,9 +550,8 @@ def random_calls():
 
     for op in _schema.operators().values():
         if "random" in op.flags and "hidden" not in op.flags and not op.is_reader:
-            args = {a.name: NEEDED.get(a.name) for a in op.args.values() if a.required}
-            args |= {"size": [3, 3]} if op.name == "random_resized_crop" else {}
-            yield op.name, [PPM if "decoders" in op.name else PICTURE] * op.in_min, args
+            inputs = [INPUTS.get(op.name, PICTURE)] * op.in_min
+            yield op.name, inputs, GIVEN.get(op.name, {})
 
 
 @pytest.mark.parametrize("call", list(random_calls()), ids=lambda call: call[0])
