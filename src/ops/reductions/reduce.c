@@ -14,10 +14,6 @@ enum {
     PASS = 256 /* rows, so that they stay in the cache while their columns are gone through */
 };
 
-typedef struct axis {
-    size_t extent, in_step, out_step; /* steps in elements; out_step 0: reduced */
-} axis;
-
 typedef struct job {
     hr_reduce_fn take, join;
     size_t size, acc_size; /* of an element, of an accumulator */
@@ -25,7 +21,7 @@ typedef struct job {
     hr_dtype dtype;
     const double *mean;
     uint8_t *acc;
-    axis axes[HR_MAX_NDIM];
+    hr_reduce_axis axes[HR_MAX_NDIM];
     int32_t count;
 } job;
 
@@ -112,7 +108,7 @@ static void take_rows(const job *j, const uint8_t *x, size_t at, size_t rows, si
 
 static void take_axes(const job *j, int32_t first, const uint8_t *x, size_t at)
 {
-    const axis *a = &j->axes[first];
+    const hr_reduce_axis *a = &j->axes[first];
     int32_t left = j->count - first;
 
     if (left == 1 && a->out_step == 0) {
@@ -130,30 +126,29 @@ static void take_axes(const job *j, int32_t first, const uint8_t *x, size_t at)
     }
 }
 
-/* Axes of one element say nothing; those that follow each other and are of a kind are one. */
-static void merge_axes(job *j, const hr_shape *shape, uint32_t mask)
+int32_t hr__reduce_axes(const hr_shape *shape, uint32_t mask, hr_reduce_axis axes[HR_MAX_NDIM])
 {
     size_t in_step = 1, out_step = 1;
-    axis found[HR_MAX_NDIM + 1];
+    hr_reduce_axis found[HR_MAX_NDIM + 1];
     int32_t n = 0;
 
     for (int32_t d = shape->ndim - 1; d >= 0; d--) {
         bool reduced = mask >> d & 1;
         size_t extent = (size_t)shape->extent[d];
-        if (extent == 1)
+        if (extent == 1) /* says nothing */
             continue;
         if (n > 0 && (found[n - 1].out_step == 0) == reduced)
             found[n - 1].extent *= extent;
         else
-            found[n++] = (axis){extent, in_step, reduced ? 0 : out_step};
+            found[n++] = (hr_reduce_axis){extent, in_step, reduced ? 0 : out_step};
         in_step *= extent;
         out_step *= reduced ? 1 : extent;
     }
     if (n == 0)
-        found[n++] = (axis){1, 1, 0};
+        found[n++] = (hr_reduce_axis){1, 1, 0};
     for (int32_t i = 0; i < n; i++)
-        j->axes[i] = found[n - 1 - i];
-    j->count = n;
+        axes[i] = found[n - 1 - i];
+    return n;
 }
 
 void hr__reduce(const hr_kernels *kernels, hr_reduce_kind kind, const hr_tensor *in, uint32_t mask,
@@ -174,7 +169,7 @@ void hr__reduce(const hr_kernels *kernels, hr_reduce_kind kind, const hr_tensor 
     size_t volume = 0;
 
     hr_shape_volume(&in->shape, &volume);
-    merge_axes(&j, &in->shape, mask);
+    j.count = hr__reduce_axes(&in->shape, mask, j.axes);
     if (volume > 0)
         take_axes(&j, 0, in->data, 0);
 }

@@ -18,4 +18,10 @@ void hr__reduce_start(hr_reduce_kind kind, hr_dtype dtype, void *acc, size_t n);
 void hr__reduce(const hr_kernels *kernels, hr_reduce_kind kind, const hr_tensor *in, uint32_t mask,
                 const double *mean, void *acc);
 
+/* Neighbouring axes that are both reduced, or both kept, as one. */
+typedef struct hr_reduce_axis {
+    size_t extent, in_step, out_step; /* steps in elements; out_step 0: reduced */
+} hr_reduce_axis;
+int32_t hr__reduce_axes(const hr_shape *shape, uint32_t mask, hr_reduce_axis axes[HR_MAX_NDIM]);
+
 #endif
