@@ -39,7 +39,7 @@ __all__ = [
     "types",
 ]
 
-_LAZY = frozenset("backend data_node external_source fn math ops pipeline plugin tensors".split())
+_LAZY = frozenset("backend data_node external_source fn math ops pickling pipeline plugin tensors".split())
 
 
 def __getattr__(name: str) -> Any:

@@ -27,8 +27,11 @@ __all__ = [
     "DALIGenericIterator",
     "DALIRaggedIterator",
     "LastBatchPolicy",
+    "TorchPythonFunction",
     "feed_ndarray",
+    "fn",
     "to_torch_type",
+    "torch_utils",
 ]
 
 _TORCH_NAMES = {
@@ -330,3 +333,8 @@ def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
     extents = [max(e) for e in zip(*(sample.shape for sample in samples))]
     size = (len(samples), *extents)
     return torch.sparse_coo_tensor(torch.cat(indices).t(), values, size, check_invariants=False)
+
+
+# they use what is defined above
+from headrace.plugin.pytorch import fn, torch_utils  # noqa: E402
+from headrace.plugin.pytorch._function import TorchPythonFunction  # noqa: E402
