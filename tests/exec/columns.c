@@ -195,6 +195,33 @@ TEST(samples_of_other_shapes_are_called_alone)
     hr_pipeline_destroy(f.pipeline);
 }
 
+TEST(large_samples_are_tasks_of_their_own)
+{
+    static int32_t large[BATCH][5000];
+    hr_error error = {0};
+    hr_outputs *out;
+    hr_tensor t[BATCH];
+    hr_batch *batch;
+    fed f;
+    for (int i = 0; i < BATCH; i++) {
+        large[i][4999] = i;
+        hr_tensor_describe(&t[i], HR_DTYPE_INT32, (hr_shape){1, {5000}}, NULL);
+        t[i].data = large[i];
+    }
+    CHECK_OK(fed_begin(&f, &error), error);
+    CHECK_OK(fed_twice(&f, -1, &error), error);
+    CHECK_OK(fed_build(&f, HR_ON_ERROR_RAISE, &error), error);
+    CHECK_OK(hr_batch_create(&batch, t, BATCH, false, &error), error);
+    CHECK_OK(hr_pipeline_feed(f.pipeline, f.source, &batch, 1, &error), error);
+    hr_batch_unref(batch);
+    CHECK_OK(hr_pipeline_run(f.pipeline, -1, &out, &error), error);
+    CHECK(runs == BATCH);
+    for (int i = 0; i < BATCH; i++)
+        CHECK(int_at(out, i, 4999) == 2 * i);
+    hr_outputs_unref(out);
+    hr_pipeline_destroy(f.pipeline);
+}
+
 TEST(an_error_belongs_to_its_sample)
 {
     hr_error error = {0};
