@@ -47,17 +47,21 @@ static void choose_separate(const hr_resize_request *q, const double *extent, do
     }
 }
 
-static hr_status finish_axis(double lo, double hi, double size, bool subpixel,
-                             hr_resample_axis *axis, hr_error *error)
+static hr_status finish_axis(const hr_resize_request *q, int32_t i, double lo, double hi,
+                             double size, hr_resample_axis *axis, hr_error *error)
 {
-    double wanted = fabs((double)(float)size), rounded = hr_round(wanted);
+    double wanted = fabs((double)(float)size);
+    double rounded = q->rounding == HR_RESIZE_ROUNDING_DOWN ? floor(wanted)
+                     : q->rounding == HR_RESIZE_ROUNDING_UP ? -floor(-wanted)
+                                                            : hr_round(wanted);
 
     if (!(wanted < 2147483000.0))
         return hr_fail(error, HR_STATUS_ERROR, "an output size of %g pixels is too large", wanted);
     rounded = rounded < 1.0 ? 1.0 : rounded;
     axis->out = (int32_t)rounded;
-    if (subpixel && rounded != wanted && wanted > 0.0) {
-        double middle = (lo + hi) * 0.5, grow = rounded / wanted;
+    if (q->subpixel && rounded != wanted && wanted > 0.0) {
+        double grow = rounded / wanted;
+        double middle = (lo + hi) * 0.5 + (double)q->off_centre[i] * (hi - lo);
         lo = middle + (lo - middle) * grow;
         hi = middle + (hi - middle) * grow;
     }
@@ -93,6 +97,6 @@ hr_status hr__resize_solve(const hr_resize_request *q, hr_resample_axis *axis, h
     else
         choose_separate(q, extent, size, given);
     for (int32_t i = 0; i < q->axes; i++)
-        HR_TRY(finish_axis(lo[i], hi[i], size[i], q->subpixel, &axis[i], error));
+        HR_TRY(finish_axis(q, i, lo[i], hi[i], size[i], &axis[i], error));
     return HR_STATUS_OK;
 }

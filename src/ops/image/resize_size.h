@@ -7,7 +7,7 @@
 
 #include "image/program.h"
 
-#define HR_RESIZE_MAX_AXES 3
+#define HR_RESIZE_MAX_AXES HR_MAX_NDIM
 
 typedef enum hr_resize_mode {
     HR_RESIZE_MODE_DEFAULT,    /* axes without a size keep the aspect ratio */
@@ -16,6 +16,12 @@ typedef enum hr_resize_mode {
     HR_RESIZE_MODE_NOT_SMALLER /* one scale for all: the greatest */
 } hr_resize_mode;
 
+typedef enum hr_resize_rounding {
+    HR_RESIZE_ROUNDING_NEAREST, /* halves up */
+    HR_RESIZE_ROUNDING_DOWN,
+    HR_RESIZE_ROUNDING_UP
+} hr_resize_rounding;
+
 /* All axes in layout order: (depth,) height, width. */
 typedef struct hr_resize_request {
     int32_t axes;
@@ -23,6 +29,8 @@ typedef struct hr_resize_request {
     float size[HR_RESIZE_MAX_AXES];                       /* 0: not given; negative: mirrored */
     float max_size[HR_RESIZE_MAX_AXES];                   /* 0: no limit */
     float lo[HR_RESIZE_MAX_AXES], hi[HR_RESIZE_MAX_AXES]; /* the region; hi < lo mirrors */
+    hr_resize_rounding rounding;
+    float off_centre[HR_RESIZE_MAX_AXES]; /* of the point that subpixel keeps, in region extents */
     bool subpixel; /* move the region's ends so that rounding the size does not change the scale */
 } hr_resize_request;
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* tensor_resize: any axes of a tensor to another size. */
+#include <math.h>
+#include <string.h>
+
+#include "ops/axes.h"
+#include "ops/given.h"
+#include "ops/image/filters.h"
+#include "ops/image/resize_nd.h"
+#include "ops/image/resize_size.h"
+
+typedef struct tensor_resize_args {
+    hr_filter_args filter;
+    hr_ints axes;
+    const char *axis_names, *mode, *size_rounding;
+    hr_floats alignment, max_size, roi_start, roi_end, scales, sizes;
+    int32_t roi_relative, subpixel_scale;
+} tensor_resize_args;
+
+#define WHEN_GIVEN (HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK)
+
+static const hr_arg_def tensor_resize_arg_defs[] = {
+    HR_FILTER_ARG_DEFS(tensor_resize_args, filter),
+    HR_AXES_ARG_DEFS(tensor_resize_args),
+    HR_ARG(tensor_resize_args, alignment, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[0.5]",
+           "Which point of the region keeps its place where the size is rounded: 0 the start, 0.5 "
+           "the centre, 1 the end."),
+    HR_ARG(tensor_resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
+           "Upper limit of the output, one for all axes or one an axis."),
+    HR_ARG(tensor_resize_args, mode, STRING, 0, "\"default\"",
+           "What happens with axes: see `resize`.",
+           .choices = "default|stretch|not_larger|not_smaller"),
+    HR_ARG(tensor_resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
+           "Start of the region to resize, an element an axis; needs `roi_end`."),
+    HR_ARG(tensor_resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL, "End of the region to resize."),
+    HR_ARG(tensor_resize_args, roi_relative, BOOL, 0, "False",
+           "The region is in fractions of the input's extents."),
+    HR_ARG(tensor_resize_args, scales, FLOATS, WHEN_GIVEN, NULL,
+           "Factors of the extents, an element an axis or one for all. Either these or `sizes`."),
+    HR_ARG(tensor_resize_args, size_rounding, STRING, 0, "\"round\"",
+           "How sizes become whole numbers.", .choices = "round|truncate|ceil"),
+    HR_ARG(tensor_resize_args, sizes, FLOATS, WHEN_GIVEN, NULL,
+           "Extents of the output, an element an axis or one for all; 0: `mode` decides; negative: "
+           "the axis is mirrored."),
+    HR_ARG(tensor_resize_args, subpixel_scale, BOOL, 0, "True",
+           "Where the wanted size is no whole number, move the region's ends so that the scale "
+           "stays the wanted one."),
+    HR_ARG_END};
+
+static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error *error)
+{
+    const tensor_resize_args *a = args;
+    const hr_arg_def *d = tensor_resize_arg_defs;
+
+    HR_TRY(hr__axes_check(a->axes, a->axis_names, error));
+    if (hr__arg_given(d, given, "sizes") == hr__arg_given(d, given, "scales"))
+        return hr_fail(error, HR_STATUS_ERROR, "exactly one of `sizes` and `scales` must be given");
+    if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
+        return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` go together");
+    return HR_STATUS_OK;
+}
+
+typedef struct tensor_resize_memo {
+    hr_resample_axis axis[HR_MAX_NDIM];
+} tensor_resize_memo;
+
+static hr_status spread(hr_floats list, const char *name, const int32_t *dims, int32_t count,
+                        float *out, hr_error *error)
+{
+    if (!list.v)
+        return HR_STATUS_OK;
+    if (list.n != 1 && list.n != count)
+        return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d, or one",
+                       name, (int)list.n, (int)count);
+    for (int32_t i = 0; i < count; i++)
+        out[dims[i]] = list.v[list.n == 1 ? 0 : i];
+    return HR_STATUS_OK;
+}
+
+/* The axes in the order in which lists name them. */
+static hr_status find_axes(const hr_op_call *c, int32_t *dims, int32_t *count, hr_error *error)
+{
+    const tensor_resize_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    uint32_t mask;
+
+    HR_TRY(hr__axes_mask(a->axes, a->axis_names, in, &mask, error));
+    *count = 0;
+    for (int32_t i = 0; a->axes.v && i < a->axes.n; i++)
+        dims[(*count)++] = a->axes.v[i] + (a->axes.v[i] < 0 ? in->shape.ndim : 0);
+    for (const char *letter = a->axis_names; letter && *letter; letter++)
+        dims[(*count)++] = hr_layout_find(&in->layout, *letter);
+    for (int32_t d = 0; !a->axes.v && !a->axis_names && d < in->shape.ndim; d++)
+        dims[(*count)++] = d;
+    return HR_STATUS_OK;
+}
+
+static hr_resize_mode mode_of(const char *mode)
+{
+    if (strcmp(mode, "default") == 0)
+        return HR_RESIZE_MODE_DEFAULT;
+    if (strcmp(mode, "stretch") == 0)
+        return HR_RESIZE_MODE_STRETCH;
+    return strcmp(mode, "not_larger") == 0 ? HR_RESIZE_MODE_NOT_LARGER : HR_RESIZE_MODE_NOT_SMALLER;
+}
+
+/* All axes of the tensor are asked for: those that are not named, with the extents that they have.
+ */
+static hr_status request_make(const hr_op_call *c, hr_resize_request *q, hr_error *error)
+{
+    const tensor_resize_args *a = c->args;
+    const hr_shape *shape = &c->in[0].shape;
+    float scales[HR_MAX_NDIM] = {0}, align[HR_MAX_NDIM];
+    int32_t dims[HR_MAX_NDIM], count;
+
+    HR_TRY(find_axes(c, dims, &count, error));
+    *q = (hr_resize_request){.axes = shape->ndim,
+                             .mode = mode_of(a->mode),
+                             .rounding = a->size_rounding[0] == 't'   ? HR_RESIZE_ROUNDING_DOWN
+                                         : a->size_rounding[0] == 'c' ? HR_RESIZE_ROUNDING_UP
+                                                                      : HR_RESIZE_ROUNDING_NEAREST,
+                             .subpixel = a->subpixel_scale != 0};
+    for (int32_t d = 0; d < shape->ndim; d++) {
+        q->size[d] = q->hi[d] = (float)shape->extent[d];
+        align[d] = 0.5f;
+    }
+    HR_TRY(spread(a->sizes, "sizes", dims, count, q->size, error));
+    HR_TRY(spread(a->scales, "scales", dims, count, scales, error));
+    HR_TRY(spread(a->max_size, "max_size", dims, count, q->max_size, error));
+    HR_TRY(spread(a->alignment, "alignment", dims, count, align, error));
+    HR_TRY(spread(a->roi_start, "roi_start", dims, count, q->lo, error));
+    HR_TRY(spread(a->roi_end, "roi_end", dims, count, q->hi, error));
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t d = dims[i];
+        if (a->roi_relative && a->roi_start.v) {
+            q->lo[d] *= (float)shape->extent[d];
+            q->hi[d] *= (float)shape->extent[d];
+        }
+        if (a->scales.v)
+            q->size[d] = scales[d] * fabsf(q->hi[d] - q->lo[d]);
+        q->off_centre[d] = align[d] - 0.5f;
+    }
+    return HR_STATUS_OK;
+}
+
+static bool is_identity(const hr_resample_axis *axis, int64_t extent)
+{
+    return axis->lo == 0.0 && axis->hi == (double)extent && axis->out == extent &&
+           axis->interp != HR_INTERP_GAUSSIAN;
+}
+
+static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
+{
+    const tensor_resize_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    tensor_resize_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    hr_shape shape = in->shape;
+    hr_resize_request q;
+    hr_dtype dtype;
+    size_t volume = 0;
+
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
+    if (in->shape.ndim < 1)
+        return hr_fail(error, HR_STATUS_ERROR, "the input has no dimensions to resize");
+    HR_TRY(hr__filter_dtype(&a->filter, in->dtype, &dtype, error));
+    HR_TRY(request_make(c, &q, error));
+    *memo = (tensor_resize_memo){0};
+    HR_TRY(hr__resize_solve(&q, memo->axis, error));
+    for (int32_t d = 0; d < shape.ndim; d++) {
+        hr__filter_choose(&a->filter, &memo->axis[d]);
+        shape.extent[d] = in->shape.extent[d] > 0 ? memo->axis[d].out : 0;
+    }
+    if (!hr_shape_volume(&shape, &volume) || volume > (size_t)1 << 40)
+        return hr_fail(error, HR_STATUS_LIMIT, "the resized tensor is too large");
+    hr_tensor_describe(&c->out[0], dtype, shape, in->layout.name);
+    c->memo = memo;
+    return HR_STATUS_OK;
+}
+
+/* Two neighbouring axes, with at most four elements behind them, as pictures. */
+static hr_status resize_pictures(hr_op_call *c, int32_t first, hr_error *error)
+{
+    const tensor_resize_memo *m = c->memo;
+    hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
+    hr_tensor pictures = c->in[0];
+    int64_t extent[4] = {1, pictures.shape.extent[first], pictures.shape.extent[first + 1], 1};
+
+    if (!p)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t d = 0; d < first; d++)
+        extent[0] *= pictures.shape.extent[d];
+    for (int32_t d = first + 2; d < pictures.shape.ndim; d++)
+        extent[3] *= pictures.shape.extent[d];
+    pictures.shape = hr_shape_make(4, extent);
+    HR_TRY(hr_layout_set(&pictures.layout, "FHWC", error));
+    HR_TRY(hr_program_from_tensor(p, &pictures, "FHWC", error));
+    HR_TRY(hr_program_resample(p, &m->axis[first], &m->axis[first + 1], c->out[0].dtype, error));
+    return hr_program_run(p, c, c->out[0].data, error);
+}
+
+static hr_status run_one(hr_op_call *c, hr_error *error)
+{
+    const tensor_resize_memo *m = c->memo;
+    const hr_tensor *in = &c->in[0];
+    const int32_t ndim = in->shape.ndim;
+    int32_t first = 0, end = ndim;
+    size_t volume = 0, inner = 1;
+
+    hr_shape_volume(&in->shape, &volume);
+    if (volume == 0)
+        return HR_STATUS_OK;
+    while (first < ndim && is_identity(&m->axis[first], in->shape.extent[first]))
+        first++;
+    while (end > first && is_identity(&m->axis[end - 1], in->shape.extent[end - 1]))
+        end--;
+    for (int32_t d = first + 2; d < ndim; d++)
+        inner *= (size_t)in->shape.extent[d];
+    if (end - first == 2 && inner <= 4)
+        return resize_pictures(c, first, error);
+    return hr__resize_nd(c, in, &c->out[0], first, end - first, m->axis + first, error);
+}
+
+static hr_status tensor_resize_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(run_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+static const char *const tensor_resize_aliases[] = {"experimental.tensor_resize", NULL};
+
+const hr_op_def hr_op_tensor_resize = {
+    HR_OP_ABI,
+    .name = "tensor_resize",
+    .doc = "Resizes any axes of a tensor, as `resize` does those of pictures. UINT8, INT16, UINT16 "
+           "and FLOAT in; the input's type or FLOAT out.",
+    .aliases = tensor_resize_aliases,
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = tensor_resize_arg_defs,
+    .args_size = sizeof(tensor_resize_args),
+    .in = {{.name = "data"}},
+    .in_min = 1,
+    .in_max = 1,
+    .out = {{"output"}},
+    .out_count = 1,
+    .check = tensor_resize_check,
+    .infer = tensor_resize_infer,
+    .run_cpu = tensor_resize_run,
+};
