@@ -328,7 +328,51 @@ static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t t
     t->data = base + (size_t)to * g->sample_bytes;
 }
 
-static hr_status publish_one(const hr_pipeline *p, hr_iteration *it, int32_t output, int32_t count,
+/* Whether samples of one shape on the host lie scattered: a branch handed on memory that somebody
+ * lends, and the other branch did not. `bytes`: of a sample. */
+static bool scattered(const hr_tensor *tensors, int32_t count, size_t *bytes)
+{
+    bool scatter = false;
+    for (int32_t i = 0; i < count; i++) {
+        const hr_tensor *t = &tensors[i];
+        if (!t->buffer || hr_buffer_device(t->buffer) != HR_DEVICE_HOST ||
+            !hr_shape_equal(&t->shape, &tensors[0].shape) || !hr_tensor_bytes(t, bytes))
+            return false;
+        scatter = scatter || t->buffer != tensors[0].buffer ||
+                  (const char *)t->data != (const char *)tensors[0].data + (size_t)i * *bytes;
+    }
+    return scatter;
+}
+
+/* What was merged is one tensor like any other output. */
+static hr_status bring_together(hr_pipeline *p, hr_tensor *tensors, int32_t count, hr_error *error)
+{
+    hr_buffer *buffer;
+    size_t bytes = 0, total;
+    if (!scattered(tensors, count, &bytes))
+        return HR_STATUS_OK;
+    if (!hr_size_mul(bytes, (size_t)count, &total))
+        return hr_fail(error, HR_STATUS_LIMIT, "the batch's size overflows");
+    HR_TRY(hr_pool_alloc(p->pool, total, &buffer, error));
+    for (int32_t i = 0; i < count; i++) {
+        char *to = (char *)hr_buffer_data(buffer) + (size_t)i * bytes;
+        if (bytes > 0)
+            memcpy(to, tensors[i].data, bytes);
+        hr_buffer_unref(tensors[i].buffer);
+        tensors[i].buffer = hr_buffer_ref(buffer);
+        tensors[i].data = to;
+    }
+    hr_buffer_unref(buffer);
+    return HR_STATUS_OK;
+}
+
+static bool is_merged(const hr_pipeline *p, int32_t output)
+{
+    int32_t node = p->plan->values[p->plan->outputs[output]].edge.node;
+    return p->graph->nodes[node]->def->flags & HR_OP_MERGE;
+}
+
+static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t count,
                              hr_batch **out, hr_error *error)
 {
     hr_gather *g = &it->gathers[output];
@@ -345,6 +389,8 @@ static hr_status publish_one(const hr_pipeline *p, hr_iteration *it, int32_t out
             close_hole(g, &tensors[to], i, to);
         to++;
     }
+    if (is_merged(p, output))
+        HR_TRY(bring_together(p, tensors, count, error));
     HR_TRY(hr_batch_own_texts(*out, error));
     hr_batch_seal(*out);
     return HR_STATUS_OK;

@@ -340,3 +340,37 @@ def test_calls_that_fail(photos: Path, fake: Any, kind: str) -> None:
         del pipe
     assert seen
     assert_equal(training(photos, False).run(), training(photos, True).run())
+
+
+@pipeline_def(batch_size=10, num_threads=2, seed=5, enable_conditionals=True)
+def branches(root: Any, gpu: bool, kind: int) -> Any:
+    files, _ = fn.readers.file(file_root=str(root), random_shuffle=True, name="reader")
+    images = fn.decoders.image(files, device="mixed" if gpu else "cpu")
+    if kind == 0:
+        if fn.random.coin_flip():
+            images = fn.flip(images)
+    elif kind == 1:
+        if fn.random.coin_flip():
+            images = fn.flip(fn.resize(images, size=(30, 30)))
+        else:
+            images = fn.resize(images, size=(40, 30))
+            if fn.random.coin_flip():
+                images = fn.flip(images, vertical=1)
+    elif fn.random.coin_flip():
+        images = fn.resize(images, size=(32, 32))
+    else:
+        images = fn.constant(idata=[7], shape=[32, 32, 3], dtype=types.UINT8, layout="HWC")
+        images = images.gpu() if gpu else images
+    return fn.resize(images, size=(24, 24))
+
+
+@pytest.mark.parametrize("fuse", [True, False])
+@pytest.mark.parametrize("kind", range(3))
+def test_branches(photos: Path, kind: int, fuse: bool) -> None:
+    """Operators in a branch get the part of the batch that takes it."""
+    cpu, gpu = branches(photos, False, kind), branches(photos, True, kind, device_id=0, fuse=fuse)
+    for _ in range(4):
+        expected, got = cpu.run(), gpu.run()
+        assert type(got[0]) is TensorListGPU
+        assert_equal(expected, got)
+    assert gpu.describe().count(" if #") >= 1

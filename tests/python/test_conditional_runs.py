@@ -100,6 +100,20 @@ def test_a_merge_costs_no_copy() -> None:
     assert np.array(batch.as_tensor()).tolist() == [0, 3, 2, 3, 5, -12]
 
 
+def test_what_a_branch_hands_on_lies_with_the_rest() -> None:
+    """The source's memory is not copied by itself, what the other branch makes is elsewhere."""
+
+    def program(x: Any) -> Any:
+        if x > 1:
+            y = x
+        else:
+            y = x * 3
+        return y, x
+
+    got = [np.array(batch.as_tensor()).tolist() for batch in build(headrace, program).run()]
+    assert got == [[0, 3, 2, 3, 5, -12], VALUES]
+
+
 def test_serialized_pipelines_keep_their_branches() -> None:
     pipe = build(headrace, nested)
     text = pipe.serialize()
