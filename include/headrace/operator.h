@@ -192,10 +192,10 @@ typedef struct hr_sampler_args {
 /* ---- the table ---- */
 
 enum {
-    HR_OP_SOURCE = 1 << 0,   /* no inputs from the graph; a reader, or fed from outside */
-    HR_OP_RANDOM = 1 << 1,   /* has `seed`; merged with an equal node only if that is explicit */
-    HR_OP_VIEW = 1 << 2,     /* output 0 shares input 0's memory: run sets data and buffer itself */
-    HR_OP_SEQUENCE = 1 << 4, /* documented as accepting frames (layouts that start with F) */
+    HR_OP_SOURCE = 1 << 0,     /* no inputs from the graph; a reader, or fed from outside */
+    HR_OP_RANDOM = 1 << 1,     /* has `seed`; merged with an equal node only if that is explicit */
+    HR_OP_VIEW = 1 << 2,       /* outputs share input 0's memory: run sets data and buffer itself */
+    HR_OP_SEQUENCE = 1 << 4,   /* documented as accepting frames (layouts that start with F) */
     HR_OP_VOLUMETRIC = 1 << 5, /* documented as accepting a depth axis */
     HR_OP_ORDERED = 1 << 6,    /* must see iterations in order, one at a time */
     HR_OP_HIDDEN = 1 << 7,     /* not listed in fn and ops */

@@ -232,7 +232,7 @@ static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error 
     char text[512];
     const hr_op_def *def = node->def;
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_SOURCE);
-    bool view = (def->flags & HR_OP_VIEW) && !hr_node_whole_batch(node);
+    bool view = def->flags & HR_OP_VIEW;
     if (!hr_node_on_device(node) || moves || view || def->lower ||
         hr_device_op(p->device, def->name))
         return HR_STATUS_OK;

@@ -75,7 +75,7 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     bool decodes = def->lower_rank == HR_LOWER_RANK_SOURCE;
     put_key(text, "runs_on", false);
     hr_text_append(text, "[\"cpu\"");
-    bool view = (def->flags & HR_OP_VIEW) && !def->run_batch;
+    bool view = def->flags & HR_OP_VIEW;
     if (def->lower || view || (def->flags & moves))
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");

@@ -97,11 +97,13 @@ typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT, STEP_I
 static step_kind kind_of(const hr_plan *plan, const hr_node *node)
 {
     bool infers = node->def->infer_batch && plan->inferred[node->index] < 0;
-    return node->def->flags & HR_OP_SOURCE       ? STEP_SOURCE
-           : infers && hr_node_whole_batch(node) ? STEP_INFER
-           : hr_node_on_device(node)             ? STEP_DEVICE
-           : cuts(node)                          ? STEP_CUT
-                                                 : STEP_SAMPLE;
+    /* Moves no elements, on whatever device they are. */
+    bool permutes = (node->def->flags & HR_OP_VIEW) && cuts(node);
+    return node->def->flags & HR_OP_SOURCE        ? STEP_SOURCE
+           : infers && hr_node_whole_batch(node)  ? STEP_INFER
+           : hr_node_on_device(node) && !permutes ? STEP_DEVICE
+           : cuts(node)                           ? STEP_CUT
+                                                  : STEP_SAMPLE;
 }
 
 static void infer_add(hr_plan *plan, const hr_node *node)
