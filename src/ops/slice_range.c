@@ -95,6 +95,11 @@ static hr_status range_named(const hr_slice_args *a, int32_t count, int32_t i, d
     return HR_STATUS_OK;
 }
 
+static bool on_host(const hr_tensor *t)
+{
+    return t->data && (!t->buffer || hr_buffer_device(t->buffer) == HR_DEVICE_HOST);
+}
+
 /* The inputs `anchor` and `shape`: integers are pixels whatever `normalized_*` say. */
 static hr_status range_inputs(const hr_op_call *c, const hr_slice_args *a, int32_t count, int32_t i,
                               double extent, double *start, double *end, hr_error *error)
@@ -103,6 +108,9 @@ static hr_status range_inputs(const hr_op_call *c, const hr_slice_args *a, int32
     bool is_float = hr_dtype_is_float(anchor->dtype);
     size_t volume, other;
 
+    if (!on_host(anchor) || !on_host(shape))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`anchor` and `shape` must lie in the memory of the host");
     if (anchor->dtype != shape->dtype)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`anchor` is %s and `shape` is %s: they must have the same type",
