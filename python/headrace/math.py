@@ -13,7 +13,11 @@ __all__ = (
     "log10 log2 max min pow rsqrt sin sinh sqrt tan tanh"
 ).split()
 
-_TWO = ("atan2", "fpow", "max", "min", "pow")
+
+def _apply(name: str, *operands: Any) -> DataNode:
+    if not any(isinstance(operand, DataNode) for operand in operands):
+        raise ValueError(f"math.{name}() needs a DataNode among its arguments")
+    return arithmetic(name, *operands)
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
@@ -25,19 +29,38 @@ def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
     return arithmetic("max", arithmetic("min", value, hi), lo)
 
 
-def _function(name: str) -> Any:
-    arity = 2 if name in _TWO else 1
+def atan2(x: Any, y: Any) -> DataNode:
+    """The angle, in radians, whose sine and cosine are as `x` to `y`; operands are nodes or numbers."""
+    return _apply("atan2", x, y)
 
-    def function(*operands: Any) -> DataNode:
-        if len(operands) != arity:
-            raise TypeError(f"math.{name}() takes {arity} arguments, {len(operands)} were given")
-        if not any(isinstance(operand, DataNode) for operand in operands):
-            raise ValueError(f"math.{name}() needs a DataNode among its arguments")
-        return arithmetic(name, *operands)
+
+def fpow(base: Any, exponent: Any) -> DataNode:
+    """`base` to the power of `exponent`, as floats; operands are nodes or numbers."""
+    return _apply("fpow", base, exponent)
+
+
+def max(left: Any, right: Any) -> DataNode:
+    """The greater of two elements; operands are nodes or numbers."""
+    return _apply("max", left, right)
+
+
+def min(left: Any, right: Any) -> DataNode:
+    """The lesser of two elements; operands are nodes or numbers."""
+    return _apply("min", left, right)
+
+
+def pow(base: Any, exponent: Any) -> DataNode:
+    """`base` to the power of `exponent`; operands are nodes or numbers."""
+    return _apply("pow", base, exponent)
+
+
+def _function(name: str) -> Any:
+    def function(input: Any) -> DataNode:
+        return _apply(name, input)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
-    function.__doc__ = f"`{name}` of the elements; operands are nodes or numbers."
+    function.__doc__ = f"`{name}` of the elements of a node."
     return function
 
 
