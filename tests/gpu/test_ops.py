@@ -69,7 +69,10 @@ def outputs(case: Any, engine: Engine) -> list[Any]:
     if isinstance(case, Case) or engine.device == "cpu":
         made = case.define(engine)
     else:
-        made = case.apply(engine, *[engine.moved(engine.feed(data)) for data in case.inputs])
+        fed = [engine.feed(data) for data in case.inputs]
+        indices = case.name.startswith("x[")  # behind the first input: arguments, on the CPU
+        rest = fed[1:] if indices else [engine.moved(node) for node in fed[1:]]
+        made = case.apply(engine, engine.moved(fed[0]), *rest)
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
@@ -187,4 +190,4 @@ def test_same_bytes(name: str) -> None:
         of_size = [case for case in cases if case.batch_size() == size]
         for k in range(0, len(of_size), TOGETHER):
             without += check(of_size[k : k + TOGETHER])
-    assert without == WITHOUT.get(name, 0)
+    assert without <= WITHOUT.get(name, 0)
