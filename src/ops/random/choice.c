@@ -4,6 +4,7 @@
  * 2k + 1. */
 #include <string.h>
 
+#include "core/rng_inline.h"
 #include "ops/random/draw.h"
 
 typedef struct choice_args {
@@ -104,6 +105,12 @@ static int64_t find(const double *sums, int64_t n, double u)
     return low;
 }
 
+/* floor(bits * n / 2^64) for n below 2^32, as hr_rng_below has it. */
+static int64_t below(uint64_t bits, uint64_t n)
+{
+    return (int64_t)(((bits >> 32) * n + ((bits & UINT32_MAX) * n >> 32)) >> 32);
+}
+
 static hr_status choose(hr_op_call *c, hr_error *error)
 {
     const choice_args *args = c->args;
@@ -112,6 +119,7 @@ static hr_status choose(hr_op_call *c, hr_error *error)
     size_t volume = 0, slice = 1, bytes;
     uint8_t *to = c->out[0].data;
     double *sums = NULL;
+    uint32_t draws[4];
 
     if (args->p.v)
         HR_TRY(sums_make(c, args->p, &sums, error));
@@ -120,11 +128,13 @@ static hr_status choose(hr_op_call *c, hr_error *error)
     hr_shape_volume(&c->out[0].shape, &volume);
     bytes = slice * hr_dtype_size(a->dtype);
     for (size_t k = 0; slice > 0 && k < volume / slice; k++, to += bytes) {
-        int64_t i = hr_rng_below(&c->rng, 2 * k, n);
-        if (sums)
-            i = find(sums, n,
-                     sums[n - 1] * (double)hr_rng_below(&c->rng, 2 * k, INT64_C(1) << 53) *
-                         0x1p-53);
+        if (k % 2 == 0)
+            rng_block(&c->rng, k / 2, draws);
+        const uint32_t *own = draws + k % 2 * 2;
+        const uint64_t bits = (uint64_t)own[0] << 32 | own[1];
+        int64_t i = sums             ? find(sums, n, sums[n - 1] * (double)(bits >> 11) * 0x1p-53)
+                    : n <= INT32_MAX ? below(bits, (uint64_t)n)
+                                     : hr_rng_below(&c->rng, 2 * k, n);
         if (a->shape.ndim)
             memcpy(to, (const uint8_t *)a->data + (size_t)i * bytes, bytes);
         else

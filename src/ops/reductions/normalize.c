@@ -204,7 +204,7 @@ static void measure(const hr_op_call *calls, int32_t n, statistics *s)
 
 static void store(hr_op_call *c, const statistics *s)
 {
-    hr__scale_shift(&c->in[0], &c->out[0], s->mask, s->mean, s->factor,
+    hr__scale_shift(c->kernels, &c->in[0], &c->out[0], s->mask, s->mean, s->factor,
                     ((const normalize_args *)c->args)->shift);
 }
 

@@ -8,6 +8,7 @@
 enum { RUN = 480 };
 
 typedef struct job {
+    const hr_kernels *kernels;
     const hr_tensor *in;
     hr_tensor *out;
     const float *mean, *factor;
@@ -26,7 +27,9 @@ static void run(const job *j, size_t at, size_t n, const float *mean, const floa
     const float *from = wide ? (const float *)x : v;
     float *to = direct ? (float *)y : result;
 
-    if (!wide)
+    if (j->in->dtype == HR_DTYPE_UINT8)
+        j->kernels->u8_to_f32(v, x, n);
+    else if (!wide)
         hr_convert(v, HR_DTYPE_FLOAT, x, j->in->dtype, n);
     for (size_t i = 0; i < n; i++)
         to[i] = (from[i] - mean[i]) * factor[i] + shift;
@@ -90,10 +93,11 @@ static void take(const job *j, int32_t first, size_t x, size_t at)
             take(j, first + 1, x + i * a->in_step, at + i * a->out_step);
 }
 
-void hr__scale_shift(const hr_tensor *in, hr_tensor *out, uint32_t mask, const float *mean,
-                     const float *factor, float shift)
+void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out, uint32_t mask,
+                     const float *mean, const float *factor, float shift)
 {
-    job j = {.in = in, .out = out, .mean = mean, .factor = factor, .shift = shift};
+    job j = {
+        .kernels = kernels, .in = in, .out = out, .mean = mean, .factor = factor, .shift = shift};
     size_t volume = 0;
 
     hr_shape_volume(&in->shape, &volume);

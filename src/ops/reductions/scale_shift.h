@@ -8,7 +8,7 @@
 #include "ops/reductions/reduce.h"
 
 /* `out` is described and has memory. The axes of `mask` are those that share a mean. */
-void hr__scale_shift(const hr_tensor *in, hr_tensor *out, uint32_t mask, const float *mean,
-                     const float *factor, float shift);
+void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out, uint32_t mask,
+                     const float *mean, const float *factor, float shift);
 
 #endif
