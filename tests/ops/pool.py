@@ -46,15 +46,18 @@ class Worker:
 
     def __init__(self, job: str, limit_s: float, environment: dict[str, str]) -> None:
         self.job, self.limit_s = job, limit_s
-        self.environment = {**os.environ, **environment}
+        # Operators that write files write them here.
+        self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        found = [os.path.abspath(path) for path in sys.path if path]
+        self.environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(found)}
         self.errors = tempfile.TemporaryFile()
         self.start()
 
     def start(self) -> None:
         self.child = subprocess.Popen(
-            [sys.executable, "-W", "ignore", __file__, self.job],
+            [sys.executable, "-W", "ignore", str(HERE / "pool.py"), self.job],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-            env=self.environment,
+            env=self.environment, cwd=self.folder.name,
         )  # fmt: skip
         self.rest = b""
         self.fresh = True
@@ -110,6 +113,7 @@ class Worker:
         self.child.kill()
         self.child.wait()
         self.errors.close()
+        self.folder.cleanup()
 
 
 def run(
