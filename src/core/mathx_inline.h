@@ -347,9 +347,21 @@ HR_SHARED unsigned mathx_quarter_turns(double x, uint64_t *f0, uint64_t *f1)
     return (unsigned)(r0 >> 62);
 }
 
+/* The same for |x| < 2^20, by pi/2 in parts of 33, 33 and 53 bits: the first two products are exact
+ * (Cody and Waite, 1980). */
+HR_SHARED mathx_pair mathx_reduce_small_angle(double x, unsigned *quarter)
+{
+    double n = floor(x * 0x1.45f306dc9c883p-1 + 0.5);
+    mathx_pair r = mathx_sum_exact(x - n * 0x1.921fb544p+0, -(n * 0x1.0b4611a6p-34));
+    *quarter = (unsigned)n;
+    return mathx_sum_exact(r.hi, r.lo - n * 0x1.3198a2e037073p-69);
+}
+
 /* |x| = quarter * pi/2 + r, |r| <= pi/4; pi/4 <= |x| < inf */
 HR_SHARED mathx_pair mathx_reduce_angle(double x, unsigned *quarter)
 {
+    if (fabs(x) < 0x1p20)
+        return mathx_reduce_small_angle(fabs(x), quarter);
     uint64_t f0, f1;
     *quarter = mathx_quarter_turns(x, &f0, &f1);
     bool negative = f0 >> 63;

@@ -304,7 +304,7 @@ def test_dropped_in_mid_flight() -> None:
         return a
 
     pipe = build(headrace, function)
-    threading.Thread(target=lambda: pipe.schedule_run()).start()
+    threading.Thread(target=pipe.schedule_run).start()
     assert entered.wait(10)
     watch = weakref.ref(pipe)
     start = time.monotonic()

@@ -83,6 +83,13 @@ template <typename T> HR_DEVICE uint64_t floats(int op, uint64_t left, uint64_t 
 template <typename T> HR_DEVICE uint64_t dear_floats(int op, uint64_t left, uint64_t right)
 {
     const T a = value_as<T>(left), b = value_as<T>(right);
+    if (sizeof(T) == 4) {
+        switch (op) {
+            HR_MATH_FUNCTIONS_SHORT(FUNCTION)
+        default:
+            break;
+        }
+    }
     switch (op) {
         HR_MATH_FLOATS_DEAR(FLOAT, T, remainder_of)
         HR_MATH_FUNCTIONS(FUNCTION)

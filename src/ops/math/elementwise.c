@@ -73,7 +73,7 @@
         default:                                                                                   \
             break;                                                                                 \
         }                                                                                          \
-        const hr_math_function function = hr__math_function(op);                                   \
+        const hr_math_function function = hr__math_function(op, sizeof(T) == 4);                   \
         if (!function)                                                                             \
             return false;                                                                          \
         for (size_t i = 0; i < n; i++)                                                             \

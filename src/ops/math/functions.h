@@ -10,7 +10,8 @@
 
 typedef double (*hr_math_function)(double);
 
-/* The function of an operator with one operand; NULL for operators that are none. */
-hr_math_function hr__math_function(hr_math_op op);
+/* The function of an operator with one operand, for results of type FLOAT or FLOAT64; NULL for
+ * operators that are none. */
+hr_math_function hr__math_function(hr_math_op op, bool is_float);
 
 #endif

@@ -166,7 +166,48 @@ HR_SHARED double math_up(double x)
     return -floor(-x);
 }
 
+/* For results of type FLOAT; |r| <= pi/2, good to 2^-44. */
+HR_SHARED double math_short_sine_kernel(double r)
+{
+    double z = r * r, p = 1.0 / 355687428096000.0; /* 1 / 17! ... */
+    p = p * z - 1.0 / 1307674368000.0;
+    p = p * z + 1.0 / 6227020800.0;
+    p = p * z - 1.0 / 39916800.0;
+    p = p * z + 1.0 / 362880.0;
+    p = p * z - 1.0 / 5040.0;
+    p = p * z + 1.0 / 120.0;
+    p = p * z - 1.0 / 6.0;
+    return r + r * z * p;
+}
+
+/* x = n pi + r; pi in parts of 33 and 53 bits, so that the first product is exact. */
+HR_SHARED double math_short_reduce(double x, double n)
+{
+    return (x - n * 0x1.921fb544p+1) - n * 0x1.0b4611a626331p-33;
+}
+
+HR_SHARED double math_short_sine(double x)
+{
+    if (!(fabs(x) < 0x1p19))
+        return mathx_sin(x);
+    double n = floor(x * 0x1.45f306dc9c883p-2 + 0.5);
+    double y = math_short_sine_kernel(math_short_reduce(x, n));
+    return (int32_t)n & 1 ? -y : y;
+}
+
+HR_SHARED double math_short_cosine(double x)
+{
+    if (!(fabs(x) < 0x1p19))
+        return mathx_cos(x);
+    double n = floor(x * 0x1.45f306dc9c883p-2);
+    double y = math_short_sine_kernel(math_short_reduce(x, n + 0.5));
+    return (int32_t)n & 1 ? y : -y;
+}
+
 /* clang-format off */
+/* Those that are faster where the result is a FLOAT. */
+#define HR_MATH_FUNCTIONS_SHORT(X) \
+    X(HR_MATH_OP_SIN, math_short_sine) X(HR_MATH_OP_COS, math_short_cosine)
 /* Every operator that is a function of one number. */
 #define HR_MATH_FUNCTIONS(X) \
     X(HR_MATH_OP_SQRT, math_square_root) X(HR_MATH_OP_RSQRT, math_reciprocal_root) \
