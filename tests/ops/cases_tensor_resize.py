@@ -52,6 +52,16 @@ CALLS: list[dict[str, Any]] = [
         "roi_end": vectors([17, 31], [13, 24]),
         **HW,
     },
+    {"sizes": [13, 29, 2.5]},
+    {"sizes": [13, 29, -3]},
+    {"sizes": [13, 29, 3], "roi_start": [0, 0, 1], "roi_end": [20, 40, 3]},
+    *[
+        {"scales": scales, "interp_type": "types.INTERP_GAUSSIAN"}
+        for scales in ([0.5, 0.6, 1], [0.5, 0.6, 0.7], [0.5, 1, 1], [1, 0.6, 1.6], [1, 1, 0.7])
+    ],
+    {"sizes": [13, 29], "interp_type": "types.INTERP_GAUSSIAN", **HW},
+    {"scales": [1, 0.5], "interp_type": "types.INTERP_GAUSSIAN", **HW},
+    {"scales": 1, "interp_type": "types.INTERP_GAUSSIAN"},
     {"sizes": [13, 70], "interp_type": Interps([1, 2]), **HW},
     {"sizes": [13, 70], "min_filter": Interps([1, 2]), **HW},
     {"sizes": [13, 70], "mag_filter": Interps([1, 2]), **HW},
@@ -69,6 +79,8 @@ def cases() -> list[Case]:
         {"sizes": [6, 13], "axes": [1, 2]},
         {"sizes": [13], "axes": [2]},
         {"sizes": [5, 13], "axis_names": "DW"},
+        {"sizes": [5, 6], "axes": [0, 1], "interp_type": "types.INTERP_GAUSSIAN"},
+        {"scales": [1, 0.6], "axes": [1, 2], "interp_type": "types.INTERP_GAUSSIAN"},
     ):
         found.append(Case("tensor_resize", [volume], args, resampled))
     line = pictures([(17,)], np.float32, "")

@@ -46,6 +46,13 @@ static hr_status resample_axis(hr_op_call *c, const float **data, hr_shape *shap
     return HR_STATUS_OK;
 }
 
+/* Nothing that a filter would change. */
+static bool is_identity(const hr_resample_axis *axis, int64_t extent)
+{
+    return axis->lo == 0.0 && axis->hi == (double)extent && axis->out == extent &&
+           axis->interp != HR_INTERP_GAUSSIAN && axis->interp != HR_INTERP_LANCZOS3;
+}
+
 static void store_u8(uint8_t *dst, const float *src, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -66,7 +73,8 @@ hr_status hr__resize_nd(hr_op_call *c, const hr_tensor *in, hr_tensor *out, int3
     hr_convert(start, HR_DTYPE_FLOAT, in->data, in->dtype, count);
     const float *data = start;
     for (int32_t i = 0; i < axes; i++)
-        HR_TRY(resample_axis(c, &data, &shape, first + i, &axis[i], error));
+        if (!is_identity(&axis[i], shape.extent[first + i]))
+            HR_TRY(resample_axis(c, &data, &shape, first + i, &axis[i], error));
     if (!hr_shape_volume(&out->shape, &count))
         return hr_fail(error, HR_STATUS_LIMIT, "the resized volume is too large");
     if (out->dtype == HR_DTYPE_UINT8)

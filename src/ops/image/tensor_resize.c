@@ -62,6 +62,7 @@ static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error 
 }
 
 typedef struct tensor_resize_memo {
+    int32_t first, end; /* the axes that are resampled */
     hr_resample_axis axis[HR_MAX_NDIM];
 } tensor_resize_memo;
 
@@ -144,10 +145,28 @@ static hr_status request_make(const hr_op_call *c, hr_resize_request *q, hr_erro
     return HR_STATUS_OK;
 }
 
-static bool is_identity(const hr_resample_axis *axis, int64_t extent)
+/* Whether axis d keeps its extent, of the whole input; what rounding made of the size is no matter.
+ * (DALI compares regions cut to whole elements, and so passes over [0.5, 3) of 3.) */
+static bool is_kept(const hr_resize_request *q, const hr_resample_axis *axis, int32_t d,
+                    int64_t extent)
 {
-    return axis->lo == 0.0 && axis->hi == (double)extent && axis->out == extent &&
-           axis->interp != HR_INTERP_GAUSSIAN;
+    return q->lo[d] == 0.0f && q->hi[d] == (float)extent && axis->lo <= axis->hi &&
+           axis->out == extent;
+}
+
+/* As in DALI axes are left alone only at the two ends of the shape, first the front's, and two axes
+ * always stay: GAUSSIAN, which changes something at scale 1 too, shows which are filtered. */
+static void find_block(const hr_resize_request *q, const hr_shape *shape, tensor_resize_memo *memo)
+{
+    const int64_t *extent = shape->extent;
+    int32_t first = 0, end = shape->ndim;
+
+    while (end - first > 2 && is_kept(q, &memo->axis[first], first, extent[first]))
+        first++;
+    while (end - first > 2 && is_kept(q, &memo->axis[end - 1], end - 1, extent[end - 1]))
+        end--;
+    memo->first = first;
+    memo->end = end;
 }
 
 static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
@@ -172,6 +191,7 @@ static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
         hr__filter_choose(&a->filter, &memo->axis[d]);
         shape.extent[d] = in->shape.extent[d] > 0 ? memo->axis[d].out : 0;
     }
+    find_block(&q, &in->shape, memo);
     if (!hr_shape_volume(&shape, &volume) || volume > (size_t)1 << 40)
         return hr_fail(error, HR_STATUS_LIMIT, "the resized tensor is too large");
     hr_tensor_describe(&c->out[0], dtype, shape, in->layout.name);
@@ -204,22 +224,16 @@ static hr_status run_one(hr_op_call *c, hr_error *error)
 {
     const tensor_resize_memo *m = c->memo;
     const hr_tensor *in = &c->in[0];
-    const int32_t ndim = in->shape.ndim;
-    int32_t first = 0, end = ndim;
     size_t volume = 0, inner = 1;
 
     hr_shape_volume(&in->shape, &volume);
     if (volume == 0)
         return HR_STATUS_OK;
-    while (first < ndim && is_identity(&m->axis[first], in->shape.extent[first]))
-        first++;
-    while (end > first && is_identity(&m->axis[end - 1], in->shape.extent[end - 1]))
-        end--;
-    for (int32_t d = first + 2; d < ndim; d++)
+    for (int32_t d = m->end; d < in->shape.ndim; d++)
         inner *= (size_t)in->shape.extent[d];
-    if (end - first == 2 && inner <= 4)
-        return resize_pictures(c, first, error);
-    return hr__resize_nd(c, in, &c->out[0], first, end - first, m->axis + first, error);
+    if (m->end - m->first == 2 && inner <= 4)
+        return resize_pictures(c, m->first, error);
+    return hr__resize_nd(c, in, &c->out[0], m->first, m->end - m->first, m->axis + m->first, error);
 }
 
 static hr_status tensor_resize_run(hr_op_call *calls, int32_t n, hr_error *error)
