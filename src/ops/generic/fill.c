@@ -34,6 +34,10 @@ static void fill(uint8_t *to, const hr_shape *shape, size_t item, const void *el
         return;
     bytes = count * item;
     memcpy(to, element, item);
+    if (memcmp(to, to + 1, item - 1) == 0) { /* all its bytes are the same */
+        memset(to, to[0], bytes);
+        return;
+    }
     for (size_t more; have < bytes; have += more) {
         more = HR_MIN(HR_MIN(have, BLOCK / item * item), bytes - have);
         memcpy(to + have, to, more);

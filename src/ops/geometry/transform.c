@@ -120,9 +120,29 @@ void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndi
 static void identity(hr_matrix *matrix, int32_t ndim)
 {
     matrix->ndim = ndim;
-    memset(matrix->m, 0, sizeof(matrix->m));
+    memset(matrix->m, 0, (size_t)(ndim * (ndim + 1)) * sizeof(*matrix->m));
     for (int32_t i = 0; i < ndim; i++)
         matrix->m[i * (ndim + 2)] = 1.0f;
+}
+
+/* Puts the matrix of a frame into all samples of the call, `sample` numbers apart. */
+static void store(const hr_op_call *c, const hr_matrix *matrix, size_t frame, size_t sample)
+{
+    const int32_t ndim = matrix->ndim;
+    const size_t size = (size_t)(ndim * (ndim + 1));
+    const bool reverse = ((const hr_transform_args *)c->args)->reverse_order;
+    const bool inputs = c->n_in > 0 && c->in[0].shape.ndim == 3;
+    float *out = (float *)c->out[0].data + frame * size;
+    const float *in = c->n_in > 0 ? (float *)c->in[0].data + (inputs ? frame * size : 0) : NULL;
+
+    for (int32_t k = 0; k < c->count; k++, out += sample) {
+        if (!in) {
+            memcpy(out, matrix->m, size * sizeof(*out));
+            continue;
+        }
+        hr__transform_chain(out, reverse ? in : matrix->m, reverse ? matrix->m : in, ndim);
+        in += inputs ? sample : size;
+    }
 }
 
 static hr_status run_one(hr_op_call *c, hr_transform_fn make, hr_error *error)
@@ -130,24 +150,17 @@ static hr_status run_one(hr_op_call *c, hr_transform_fn make, hr_error *error)
     const hr_transform_args *a = c->args;
     const hr_shape *shape = &c->out[0].shape;
     const bool sequence = shape->ndim == 3;
-    const int32_t ndim = (int32_t)shape->extent[sequence], size = ndim * (ndim + 1);
-    const bool inputs = c->n_in > 0 && c->in[0].shape.ndim == 3;
-    float *out = c->out[0].data;
+    const int32_t ndim = (int32_t)shape->extent[sequence];
+    const size_t frames = sequence ? (size_t)shape->extent[0] : 1;
 
-    for (int64_t f = 0; f < (sequence ? shape->extent[0] : 1); f++, out += size) {
+    for (size_t f = 0; f < frames; f++) {
         hr_transform_args of_frame = *a;
         hr_matrix matrix;
         for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
-            *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), f);
+            *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), (int64_t)f);
         identity(&matrix, ndim);
         HR_TRY(make(&of_frame, &matrix, error));
-        const float *in = c->n_in > 0 ? (float *)c->in[0].data + (inputs ? f * size : 0) : NULL;
-        if (!in)
-            memcpy(out, matrix.m, (size_t)size * sizeof(*out));
-        else if (a->reverse_order)
-            hr__transform_chain(out, in, matrix.m, ndim);
-        else
-            hr__transform_chain(out, matrix.m, in, ndim);
+        store(c, &matrix, f, frames * (size_t)(ndim * (ndim + 1)));
     }
     return HR_STATUS_OK;
 }

@@ -27,19 +27,22 @@ static hr_status combine_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static void combine_one(hr_op_call *c)
+static void combine_one(const hr_op_call *c, size_t sample)
 {
     const hr_shape *shape = &c->out[0].shape;
     const bool sequence = shape->ndim == 3, reverse = ((hr_transform_args *)c->args)->reverse_order;
-    const int32_t ndim = (int32_t)shape->extent[sequence], size = ndim * (ndim + 1);
-    float *out = c->out[0].data;
+    const int32_t ndim = (int32_t)shape->extent[sequence];
+    const size_t size = (size_t)(ndim * (ndim + 1));
+    const size_t frames = sequence ? (size_t)shape->extent[0] : 1;
+    float *out = (float *)c->out[0].data + sample * frames * size;
 
-    for (int64_t f = 0; f < (sequence ? shape->extent[0] : 1); f++, out += size) {
+    for (size_t f = 0; f < frames; f++, out += size) {
         for (int32_t i = 0; i < c->n_in; i++) {
             const hr_tensor *in = &c->in[i];
-            const float *m = (float *)in->data + (in->shape.ndim == 3 ? f * size : 0);
+            const size_t at = in->shape.ndim == 3 ? sample * frames + f : sample;
+            const float *m = (float *)in->data + at * size;
             if (i == 0)
-                memcpy(out, m, (size_t)size * sizeof(*out));
+                memcpy(out, m, size * sizeof(*out));
             else
                 hr__transform_chain(out, reverse ? out : m, reverse ? m : out, ndim);
         }
@@ -50,7 +53,8 @@ static hr_status combine_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++)
-        combine_one(&calls[i]);
+        for (int32_t k = 0; k < calls[i].count; k++)
+            combine_one(&calls[i], (size_t)k);
     return HR_STATUS_OK;
 }
 
@@ -59,7 +63,7 @@ const hr_op_def hr_op_transforms_combine = {
     .name = "transforms.combine",
     .doc = "The matrix of transforms that are applied one after the other, the first input first.",
     .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = combine_arg_defs,
     .args_size = sizeof(hr_transform_args),
     .in = {{.name = "matrix"}},

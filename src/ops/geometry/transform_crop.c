@@ -73,7 +73,7 @@ const hr_op_def hr_op_transforms_crop = {
     .doc = "The matrix that brings the corners of one box to those of another. Chained behind the "
            "transform that is the input, if there is one.",
     .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = crop_arg_defs,
     .args_size = sizeof(hr_transform_args),
     .in = {{.name = "matrix"}},

@@ -60,7 +60,7 @@ const hr_op_def hr_op_transforms_rotation = {
     .doc = "The matrix that turns about a point, in space about an axis through it. Chained behind "
            "the transform that is the input, if there is one.",
     .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = rotation_arg_defs,
     .args_size = sizeof(hr_transform_args),
     .in = {{.name = "matrix"}},

@@ -40,7 +40,7 @@ const hr_op_def hr_op_transforms_scale = {
     .doc = "The matrix that scales coordinates about a point. Chained behind the transform that is "
            "the input, if there is one.",
     .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = scale_arg_defs,
     .args_size = sizeof(hr_transform_args),
     .in = {{.name = "matrix"}},

@@ -70,7 +70,7 @@ const hr_op_def hr_op_transforms_shear = {
     .doc = "The matrix that moves points along an axis by multiples of the other coordinates. "
            "Chained behind the transform that is the input, if there is one.",
     .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = shear_arg_defs,
     .args_size = sizeof(hr_transform_args),
     .in = {{.name = "matrix"}},

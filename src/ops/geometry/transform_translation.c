@@ -40,7 +40,7 @@ const hr_op_def hr_op_transforms_translation = {
            "is one.",
     .aliases = translation_aliases,
     .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = translation_arg_defs,
     .args_size = sizeof(hr_transform_args),
     .in = {{.name = "matrix"}},

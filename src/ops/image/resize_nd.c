@@ -1,26 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Resampling of any number of axes of a tensor. Every pass reads whole (outer, n, inner) blocks;
- * sums run over the taps in order, so that every machine gives the same bits. */
+ * the kernels sum over the taps in order, so that every machine gives the same bits. */
 #include "ops/image/resize_nd.h"
 
-static void pass(float *dst, const float *src, size_t outer, size_t n, size_t inner,
-                 const hr_filter_taps *f)
+enum { INNER_FEW = 4 }; /* so few elements lie side by side that outputs are made one by one */
+
+static hr_status pass(const hr_op_call *c, float *dst, const float *src, size_t outer, size_t n,
+                      size_t inner, const hr_filter_taps *f, hr_error *error)
 {
-    for (size_t o = 0; o < outer; o++) {
-        for (size_t y = 0; y < (size_t)f->out; y++) {
-            const float *coef = f->coef + y * (size_t)f->taps;
-            float *row = dst + (o * (size_t)f->out + y) * inner;
-            for (size_t i = 0; i < inner; i++)
-                row[i] = 0.0f;
-            for (int32_t k = 0; k < f->taps; k++) {
-                size_t at = HR_MIN((size_t)(f->start[y] + k), n - 1); /* beyond: weight 0 */
-                const float *tap = src + (o * n + at) * inner;
-                for (size_t i = 0; i < inner; i++)
-                    row[i] += tap[i] * coef[k];
-            }
+    const hr_filter_float along = {f->out, f->taps, f->taps, f->start, f->coef};
+    const float **rows = hr_arena_alloc(c->arena, (size_t)f->taps * sizeof(*rows), error);
+
+    if (!rows)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t o = 0; o < outer; o++, src += n * inner) {
+        if (inner <= INNER_FEW) {
+            c->kernels->hfilter_f32(dst, src, &along, (int32_t)inner);
+            dst += (size_t)f->out * inner;
+            continue;
+        }
+        for (size_t y = 0; y < (size_t)f->out; y++, dst += inner) {
+            for (int32_t k = 0; k < f->taps; k++)
+                rows[k] = src + (size_t)(f->start[y] + k) * inner;
+            c->kernels->vfilter_f32(dst, rows, f->coef + y * (size_t)f->taps, f->taps, inner);
         }
     }
+    return HR_STATUS_OK;
 }
 
 static hr_status resample_axis(hr_op_call *c, const float **data, hr_shape *shape, int32_t dim,
@@ -41,7 +47,7 @@ static hr_status resample_axis(hr_op_call *c, const float **data, hr_shape *shap
     if (!out)
         return HR_STATUS_NO_MEMORY;
     if (bytes > 0)
-        pass(out, *data, outer, n, inner, &f);
+        HR_TRY(pass(c, out, *data, outer, n, inner, &f, error));
     *data = out;
     return HR_STATUS_OK;
 }
