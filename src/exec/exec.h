@@ -321,7 +321,9 @@ hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
 
 /* ---- workers (worker.c) ---- */
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error);
-void hr__workers_join(hr_pipeline *p);
+/* No task begins any more. */
+void hr__workers_stop(hr_pipeline *p);
+void hr__workers_join(hr_pipeline *p); /* they are stopped */
 
 /* ---- the rest ---- */
 /* HR_STATUS_STATE in a forked child. */

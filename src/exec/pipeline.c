@@ -196,6 +196,8 @@ void hr_pipeline_destroy(hr_pipeline *p)
 {
     if (!p || p->pid != getpid())
         return;
+    /* first: else what waits for a file fails, and an ordered stage sees iterations behind it */
+    hr__workers_stop(p);
     if (p->readahead)
         hr_readahead_cancel(p->readahead);
     hr__workers_join(p);

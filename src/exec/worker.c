@@ -192,12 +192,16 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
     return HR_STATUS_OK;
 }
 
-void hr__workers_join(hr_pipeline *p)
+void hr__workers_stop(hr_pipeline *p)
 {
     pthread_mutex_lock(&p->lock);
     p->stop = true;
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
+}
+
+void hr__workers_join(hr_pipeline *p)
+{
     for (int32_t i = 0; i < p->started; i++)
         pthread_join(p->workers[i].thread, NULL);
     for (int32_t i = 0; i < p->worker_count; i++) {
