@@ -162,8 +162,10 @@ def settle(limit: float = 10.0) -> None:
             return
 
 
-def kernel_seconds(stream: Iterator[Any], batches: int) -> float | None:
-    """Time in kernels an image, all kernels of the process added up; None where they cannot be seen."""
+def kernel_seconds(stream: Iterator[Any], batches: int) -> tuple[float, float] | None:
+    """Device time an image: kernels of the process added up, and the time in which any of them ran (those of several
+    batches overlap); None where they cannot be seen."""
+    from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
     count = 0
@@ -172,12 +174,17 @@ def kernel_seconds(stream: Iterator[Any], batches: int) -> float | None:
             images, _ = next(stream)
             count += len(images)
         torch.cuda.synchronize()
-    micros = sum(
-        getattr(event, "device_time_total", 0.0)
-        for event in prof.key_averages()
-        if not event.key.startswith(("Memcpy", "Memset"))
+    ranges = sorted(
+        (event.time_range.start, event.time_range.end)
+        for event in prof.events()
+        if event.device_type == DeviceType.CUDA and not event.name.startswith(("Memcpy", "Memset"))
     )
-    return micros * 1e-6 / count if micros else None
+    total, union, reached = 0.0, 0.0, 0.0
+    for start, end in ranges:
+        total += end - start
+        union += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return (total * 1e-6 / count, union * 1e-6 / count) if ranges else None
 
 
 def first_batch(name: str, kind: str, root: str, threads: int) -> float:
@@ -211,7 +218,8 @@ def measure(case: dict[str, Any], names: list[str], root: str, rounds: int, seco
             "least": round(min(rates[name])),
             "most": round(max(rates[name])),
             "host_cpu_us": round(statistics.median(cpu[name]) * 1e6, 1),
-            "kernel_us": None if kernels is None else round(kernels * 1e6, 2),
+            "kernel_us": None if kernels is None else round(kernels[0] * 1e6, 2),
+            "device_us": None if kernels is None else round(kernels[1] * 1e6, 2),
         }
     for name in names:
         if "dali" in streams and name.startswith("headrace"):
@@ -233,6 +241,7 @@ def show(result: dict[str, Any], names: list[str]) -> None:
         print(
             f"{head}  {name:14} {r['images_per_second']:8,} img/s ({r['least']:,}-{r['most']:,})"
             f"  host {r['host_cpu_us']:7.1f} us  kernels {r['kernel_us'] or float('nan'):6.2f} us"
+            f" (device {r['device_us'] or float('nan'):5.2f})"
             f"{'  times dali ' + format(r['times_dali'], '.2f') if 'times_dali' in r else ''}"
         )
     print(json.dumps(result), flush=True)
