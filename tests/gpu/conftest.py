@@ -71,10 +71,11 @@ def _devices(path: str) -> int:
 
 
 def _built() -> Iterator[Path]:
-    """Where a build leaves the fake module."""
+    """Where a build leaves the fake module. That of a sanitizer's build cannot be loaded here."""
     root = Path(__file__).resolve().parents[2]
     core = Path(_core.__file__).resolve()
-    for folder in (core.parents[2] / "tests", root / "build/tests", *root.glob("build/*/tests")):
+    builds = sorted(p for p in root.glob("build/*/tests") if p.parts[-2] not in ("asan", "tsan"))
+    for folder in (core.parents[2] / "tests", root / "build/tests", *builds):
         path = folder / "libheadrace_fakecuda.so"
         if path.exists():
             yield path
