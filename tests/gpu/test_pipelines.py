@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from pathlib import Path
 from typing import Any
@@ -374,3 +375,24 @@ def test_branches(photos: Path, kind: int, fuse: bool) -> None:
         assert type(got[0]) is TensorListGPU
         assert_equal(expected, got)
     assert gpu.describe().count(" if #") >= 1
+
+
+def test_pipelines_leak_nothing(photos: Path, module: Any) -> None:
+    """1,000 pipelines on a GPU; fewer over the fake module, whose fixture also wants every allocation back."""
+    used: list[int] = []
+    many = 100 if module.fake else 1000
+    for i in range(many + 1):
+        pipe = training(photos, True, device_id=0)
+        pipe.run()
+        del pipe
+        if i in (many // 10, many):
+            gc.collect()
+            used.append(module.counts().bytes if module.fake else _device_memory())
+    assert used[1] <= used[0], used
+
+
+def _device_memory() -> int:
+    """Bytes of the GPU that are not free."""
+    torch = pytest.importorskip("torch")
+    free, total = torch.cuda.mem_get_info()
+    return int(total - free)
