@@ -138,6 +138,22 @@ HR_SHARED float value_to_float(uint64_t v, int dtype)
     }
 }
 
+HR_SHARED double value_to_double(uint64_t v, int dtype)
+{
+    switch (dtype) {
+    case HR_DTYPE_UINT64:
+        return (double)v;
+    case HR_DTYPE_FLOAT16:
+        return (double)half_read((uint16_t)v);
+    case HR_DTYPE_FLOAT:
+        return (double)value_as_f32(v);
+    case HR_DTYPE_FLOAT64:
+        return value_as_f64(v);
+    default:
+        return (double)value_as_integer(v, dtype);
+    }
+}
+
 // Of types with up to 16 bits: every step is exact in float.
 HR_SHARED uint64_t value_of_float(float f, int dtype)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* one_hot: class numbers as vectors with one element on. */
+#include "ops/generic/one_hot.h"
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
@@ -69,7 +70,10 @@ static hr_status one_hot_infer(hr_op_call *c, hr_error *error)
     hr_tensor *out = &c->out[0];
     bool number = out->shape.ndim == 1;
     int32_t ndim = number ? 0 : in->shape.ndim, axis = a->axis;
+    hr_one_hot *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
     HR_TRY(hr__ndim_check(ndim + 1, error));
     HR_TRY(hr__join_axis(&axis, ndim + 1, error));
     if (a->axis_name && ndim > 0 && !in->layout.name[0])
@@ -78,39 +82,34 @@ static hr_status one_hot_infer(hr_op_call *c, hr_error *error)
     hr_tensor_describe(out, (hr_dtype)a->dtype, hr_shape_make(ndim, in->shape.extent),
                        a->axis_name && !number ? in->layout.name : NULL);
     hr__dim_insert(out, axis, a->num_classes, a->axis_name ? a->axis_name[0] : '\0');
+    size_t inner = 1;
+    for (int32_t d = axis + 1; d < out->shape.ndim; d++)
+        inner *= (size_t)out->shape.extent[d];
+    *m = (hr_one_hot){.inner = (int64_t)inner, .classes = a->num_classes};
+    hr__value_cut(a->on_value, out->dtype, &m->on);
+    hr__value_cut(a->off_value, out->dtype, &m->off);
+    c->memo = m;
     return HR_STATUS_OK;
-}
-
-/* The class that element k of the input names, -1 for none. */
-static int64_t class_at(const hr_tensor *in, size_t k, int32_t classes)
-{
-    double v = hr_element_double(in->data, in->dtype, k);
-
-    return v > -1.0 && v < (double)classes ? (int64_t)v : -1;
 }
 
 static hr_status one_hot_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
     for (int32_t i = 0; i < n; i++) {
-        const one_hot_args *a = calls[i].args;
+        const hr_one_hot *m = calls[i].memo;
         const hr_tensor *in = &calls[i].in[0], *out = &calls[i].out[0];
-        uint8_t on[8] = {0}, off[8] = {0};
-        size_t count = 0, inner = 1, item = hr_dtype_size(out->dtype);
+        size_t count = 0, inner = (size_t)m->inner, item = hr_dtype_size(out->dtype);
         hr_region all;
-        hr__value_cut(a->on_value, out->dtype, on);
-        hr__value_cut(a->off_value, out->dtype, off);
         hr__region_init(&all, &out->shape, item);
         memset(all.from, 0, sizeof(all.from));
-        hr__region_copy(out->data, off, &all);
+        hr__region_copy(out->data, &m->off, &all);
         (void)hr_shape_volume(&in->shape, &count);
-        for (int32_t d = a->axis < 0 ? out->shape.ndim : a->axis + 1; d < out->shape.ndim; d++)
-            inner *= (size_t)out->shape.extent[d];
         for (size_t k = 0; k < count; k++) {
-            int64_t class = class_at(in, k, a->num_classes);
-            size_t at = (k / inner * (size_t)a->num_classes + (size_t) class) * inner + k % inner;
+            double v = hr_element_double(in->data, in->dtype, k);
+            int64_t class = one_hot_class(v, m->classes);
+            size_t at = (k / inner * (size_t)m->classes + (size_t) class) * inner + k % inner;
             if (class >= 0)
-                memcpy((char *)out->data + at * item, on, item);
+                memcpy((char *)out->data + at * item, &m->on, item);
         }
     }
     return HR_STATUS_OK;

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What one_hot's infer leaves for the run, here or on a device. */
+#ifndef HR_OPS_GENERIC_ONE_HOT_H
+#define HR_OPS_GENERIC_ONE_HOT_H
+
+#include "core/shared.h"
+
+#include <stdint.h>
+
+typedef struct hr_one_hot {
+    int64_t inner; /* elements of the output from a class to the next */
+    int32_t classes;
+    uint64_t on, off; /* elements of the output, in the low bytes */
+} hr_one_hot;
+
+/* The class that an element of the input names, -1 for none. */
+HR_SHARED int64_t one_hot_class(double v, int32_t classes)
+{
+    return v > -1.0 && v < (double)classes ? (int64_t)v : -1;
+}
+
+#endif
