@@ -37,7 +37,6 @@ WITHOUT = {
     "crop_mirror_normalize": 1,
     "resize": 20,
     "slice": 106,
-    "random.normal": 1,
 }
 MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # of an operator: of more, some
 
@@ -146,6 +145,7 @@ def test_draws(dtype: str) -> None:
         ("random.uniform", {"range": [-3.0, 100.5]}),
         ("random.uniform", {"values": [1.5, 2.5, -300.0, 7.0, 1e9]}),
         ("random.coin_flip", {"probability": 0.3}),
+        ("random.normal", {"mean": -3.0, "stddev": 50.0}),
     ]
     for op, args in arguments:
         typed = {**args, "dtype": "types." + dtype}

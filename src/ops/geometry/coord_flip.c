@@ -3,6 +3,7 @@
 /* coord_flip: points mirrored about a centre. */
 #include "core/core.h"
 #include "headrace/operator.h"
+#include "ops/geometry/points.h"
 
 #include <string.h>
 
@@ -30,12 +31,30 @@ static const hr_arg_def coord_flip_arg_defs[] = {
            "Which coordinate is which: letters of \"xyz\"; \"x\", \"xy\" or \"xyz\" if not given."),
     HR_ARG_END};
 
+static void flip_make(const coord_flip_args *a, int32_t ndim, hr_coord_flip *m)
+{
+    const float centers[] = {a->center_x, a->center_y, a->center_z};
+    const int32_t flips[] = {a->flip_x, a->flip_y, a->flip_z};
+    static const char axes[] = "xyz";
+    const char *letters = a->layout[0] ? a->layout : axes;
+
+    *m = (hr_coord_flip){.ndim = ndim};
+    for (int32_t k = 0; k < ndim; k++) {
+        const char *letter = letters[k] ? strchr(axes, letters[k]) : NULL;
+        m->flipped[k] = letter && flips[letter - axes];
+        m->twice[k] = letter ? 2.0f * centers[letter - axes] : 0.0f;
+    }
+}
+
 static hr_status coord_flip_infer(hr_op_call *c, hr_error *error)
 {
     const coord_flip_args *a = c->args;
     const hr_tensor *in = &c->in[0];
+    hr_coord_flip *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     char text[128];
 
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
     if (in->dtype != HR_DTYPE_FLOAT || in->shape.ndim != 2 || in->shape.extent[1] > 3)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input is %s of shape %s: it must be FLOAT, points x (1, 2 or 3) "
@@ -46,27 +65,22 @@ static hr_status coord_flip_infer(hr_op_call *c, hr_error *error)
             return hr_fail(error, HR_STATUS_ERROR,
                            "`layout` is \"%s\": with %d coordinates it must have the letter '%c'",
                            a->layout, (int)in->shape.extent[1], "xyz"[i]);
+    flip_make(a, (int32_t)in->shape.extent[1], memo);
     hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, in->shape, in->layout.name);
+    c->memo = memo;
     return HR_STATUS_OK;
 }
 
 static void flip_one(hr_op_call *c)
 {
-    const coord_flip_args *a = c->args;
-    const float centers[] = {a->center_x, a->center_y, a->center_z};
-    const int32_t flips[] = {a->flip_x, a->flip_y, a->flip_z};
-    const size_t n = (size_t)c->in[0].shape.extent[0], ndim = (size_t)c->in[0].shape.extent[1];
-    static const char axes[] = "xyz";
-    const char *letters = a->layout[0] ? a->layout : axes;
+    const hr_coord_flip *m = c->memo;
+    const size_t n = (size_t)c->in[0].shape.extent[0], ndim = (size_t)m->ndim;
 
     for (size_t k = 0; k < ndim; k++) {
         const float *x = (float *)c->in[0].data + k;
         float *y = (float *)c->out[0].data + k;
-        const char *letter = letters[k] ? strchr(axes, letters[k]) : NULL;
-        const bool flipped = letter && flips[letter - axes];
-        const float twice = letter ? 2.0f * centers[letter - axes] : 0.0f;
         for (size_t i = 0; i < n; i++)
-            y[i * ndim] = flipped ? twice - x[i * ndim] : x[i * ndim];
+            y[i * ndim] = coord_flip_of(m, (int32_t)k, x[i * ndim]);
     }
 }
 

@@ -2,11 +2,12 @@
  * Copyright The Headrace authors */
 /* coord_transform: points times a matrix, plus a vector. */
 #include "ops/geometry/frames.h"
+#include "ops/geometry/points.h"
 #include "ops/given.h"
 
 #include <string.h>
 
-enum { MAX = 6, RUN = 240 }; /* coordinates of a point; numbers that are converted at once */
+enum { MAX = HR_POINT_MAX_DIMS, RUN = 240 }; /* RUN: numbers that are converted at once */
 
 typedef struct coord_transform_args {
     hr_floats M, MT, T;
@@ -39,20 +40,14 @@ static hr_status coord_transform_check(const void *args, uint64_t given, hr_erro
     return HR_STATUS_OK;
 }
 
-/* y = m x + t, coordinates `in` to `out`. */
-typedef struct map {
-    int32_t in, out;
-    float m[MAX][MAX], t[MAX];
-} point_map;
-
 static hr_status fail_length(const char *name, int32_t n, int32_t cols, hr_error *error)
 {
     return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have 1 to %d rows of %d",
                    name, (int)n, MAX, (int)cols);
 }
 
-static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t frame, point_map *map,
-                          hr_error *error)
+static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t frame,
+                          hr_point_map *map, hr_error *error)
 {
     const hr_floats M = hr__frames_part(a->M, frame), T = hr__frames_part(a->T, frame);
     const hr_floats MT = hr__frames_part(a->MT, frame);
@@ -121,48 +116,69 @@ static hr_status frames_find(const hr_op_call *c, int64_t *frames, hr_error *err
     return HR_STATUS_OK;
 }
 
+/* The maps of all frames; of the first one where there is none, for it says the output's shape. */
+static hr_status memo_make(const hr_op_call *c, hr_coord_transform **out, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    const int32_t coordinates = (int32_t)in->shape.extent[in->shape.ndim - 1];
+    hr_coord_transform *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    int64_t frames;
+    size_t bytes;
+
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(frames_find(c, &frames, error));
+    *memo = (hr_coord_transform){.frames = frames == HR_FRAMES_NONE ? 1 : frames, .points = 1};
+    memo->repeated = frames != HR_FRAMES_NONE && in->layout.name[0] != 'F';
+    for (int32_t d = frames != HR_FRAMES_NONE && !memo->repeated; d < in->shape.ndim - 1; d++)
+        memo->points *= in->shape.extent[d];
+    if (!hr_size_mul((size_t)HR_MAX(memo->frames, 1), sizeof(*memo->maps), &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "there are too many frames");
+    memo->maps = hr_arena_alloc(c->arena, bytes, error);
+    if (!memo->maps)
+        return HR_STATUS_NO_MEMORY;
+    for (int64_t f = 0; f < HR_MAX(memo->frames, 1); f++)
+        HR_TRY(map_make(c->args, coordinates, f, &memo->maps[f], error));
+    *out = memo;
+    return HR_STATUS_OK;
+}
+
 static hr_status coord_transform_infer(hr_op_call *c, hr_error *error)
 {
     const coord_transform_args *a = c->args;
     const hr_tensor *in = &c->in[0];
     char layout[HR_MAX_NDIM + 2] = "F";
+    hr_coord_transform *memo = NULL;
     hr_shape shape = in->shape;
-    int64_t frames;
-    point_map m;
 
     HR_TRY(check_input(in, a->dtype, error));
-    HR_TRY(frames_find(c, &frames, error));
-    HR_TRY(map_make(a, (int32_t)shape.extent[shape.ndim - 1], 0, &m, error));
-    shape.extent[shape.ndim - 1] = m.out;
+    HR_TRY(memo_make(c, &memo, error));
+    shape.extent[shape.ndim - 1] = memo->maps->out;
     memcpy(layout + 1, in->layout.name, sizeof(in->layout.name));
-    const bool added = frames != HR_FRAMES_NONE && in->layout.name[0] != 'F';
-    if (added && shape.ndim == HR_MAX_NDIM)
+    if (memo->repeated && shape.ndim == HR_MAX_NDIM)
         return hr_fail(error, HR_STATUS_ERROR, "frames of an input with %d dimensions: too many",
                        (int)shape.ndim);
-    if (added) {
+    if (memo->repeated) {
         memmove(shape.extent + 1, shape.extent, (size_t)shape.ndim * sizeof(*shape.extent));
-        shape.extent[0] = frames;
+        shape.extent[0] = memo->frames;
         shape.ndim++;
     }
     hr_tensor_describe(&c->out[0], (hr_dtype)a->dtype, shape,
-                       added && layout[1] ? layout : layout + 1);
+                       memo->repeated && layout[1] ? layout : layout + 1);
+    c->memo = memo;
     return HR_STATUS_OK;
 }
 
 /* With `in` and `out` known to the compiler where that matters. */
-static inline void map_points(const point_map *map, const float *x, float *y, size_t n, int32_t in,
-                              int32_t out)
+static inline void map_points(const hr_point_map *map, const float *x, float *y, size_t n,
+                              int32_t in, int32_t out)
 {
     for (size_t i = 0; i < n; i++, x += in, y += out)
-        for (int32_t r = 0; r < out; r++) {
-            float sum = map->m[r][0] * x[0];
-            for (int32_t k = 1; k < in; k++)
-                sum += map->m[r][k] * x[k];
-            y[r] = sum + map->t[r];
-        }
+        for (int32_t r = 0; r < out; r++)
+            y[r] = point_map_row(map, in, r, x);
 }
 
-static void map_any(const point_map *map, const float *x, float *y, size_t n)
+static void map_any(const hr_point_map *map, const float *x, float *y, size_t n)
 {
     if (map->in == 2 && map->out == 2)
         map_points(map, x, y, n, 2, 2);
@@ -172,8 +188,8 @@ static void map_any(const point_map *map, const float *x, float *y, size_t n)
         map_points(map, x, y, n, map->in, map->out);
 }
 
-static void map_run(const point_map *map, const uint8_t *x, hr_dtype from, uint8_t *y, hr_dtype to,
-                    size_t n)
+static void map_run(const hr_point_map *map, const uint8_t *x, hr_dtype from, uint8_t *y,
+                    hr_dtype to, size_t n)
 {
     const size_t in = (size_t)map->in, out = (size_t)map->out, run = RUN / MAX;
 
@@ -190,36 +206,26 @@ static void map_run(const point_map *map, const uint8_t *x, hr_dtype from, uint8
     }
 }
 
-static hr_status transform_one(hr_op_call *c, hr_error *error)
+static void transform_one(hr_op_call *c)
 {
+    const hr_coord_transform *m = c->memo;
     const hr_tensor *in = &c->in[0], *out = &c->out[0];
-    const int32_t coordinates = (int32_t)in->shape.extent[in->shape.ndim - 1];
-    size_t volume = 0, bytes = 0;
-    int64_t frames;
-    point_map m;
+    const size_t points = (size_t)m->points;
+    const size_t from = m->repeated ? 0 : points * (size_t)m->maps->in * hr_dtype_size(in->dtype);
+    const size_t to = points * (size_t)m->maps->out * hr_dtype_size(out->dtype);
 
-    HR_TRY(frames_find(c, &frames, error));
-    const int64_t times = frames == HR_FRAMES_NONE ? 1 : frames;
-    const bool own = out->shape.ndim == in->shape.ndim && frames != HR_FRAMES_NONE;
-    hr_shape_volume(&in->shape, &volume);
-    hr_tensor_bytes(in, &bytes);
-    if (volume == 0 || times == 0)
-        return HR_STATUS_OK;
-    const size_t points = volume / (size_t)coordinates / (size_t)(own ? times : 1);
-    for (int64_t f = 0; f < times; f++) {
-        HR_TRY(map_make(c->args, coordinates, f, &m, error));
-        const size_t to = (size_t)f * points * (size_t)m.out * hr_dtype_size(out->dtype);
-        const size_t from = own ? (size_t)f * (bytes / (size_t)times) : 0;
-        map_run(&m, (const uint8_t *)in->data + from, in->dtype, (uint8_t *)out->data + to,
-                out->dtype, points);
-    }
-    return HR_STATUS_OK;
+    if (points == 0 || m->maps->in == 0)
+        return;
+    for (size_t f = 0; f < (size_t)m->frames; f++)
+        map_run(&m->maps[f], (const uint8_t *)in->data + f * from, in->dtype,
+                (uint8_t *)out->data + f * to, out->dtype, points);
 }
 
 static hr_status coord_transform_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
+    (void)error;
     for (int32_t i = 0; i < n; i++)
-        HR_TRY(transform_one(&calls[i], error));
+        transform_one(&calls[i]);
     return HR_STATUS_OK;
 }
 

@@ -66,7 +66,7 @@ static double log_gamma(stream *s, double shape)
     const double d = (shape < 1.0 ? shape + 1.0 : shape) - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
 
     for (;;) {
-        double x = hr__gauss_of(next(s)), u = next(s), v = 1.0 + c * x;
+        double x = gauss_of(next(s)), u = next(s), v = 1.0 + c * x;
         if (v <= 0.0)
             continue;
         v = v * v * v;

@@ -6,6 +6,7 @@
 #define HR_OPS_RANDOM_DISTRIBUTION_H
 
 #include "core/rng_inline.h"
+#include "ops/random/gauss.h"
 
 /* ---- random.coin_flip: a draw an element ---- */
 
@@ -42,6 +43,24 @@ HR_SHARED double uniform_double(const hr_uniform *m, uint32_t bits)
 HR_SHARED float uniform_value(const hr_uniform *m, const uint32_t *bits)
 {
     return m->values.v[rng_scale((uint64_t)bits[0] << 32 | bits[1], m->values.n)];
+}
+
+/* ---- random.normal: a draw an element, or two where it is FLOAT64 ---- */
+
+typedef struct hr_normal {
+    double mean, stddev;
+} hr_normal;
+
+HR_SHARED double normal_of(const hr_normal *m, uint32_t bits)
+{
+    return m->mean + m->stddev * gauss_of((bits + 0.5) * 0x1p-32); /* a half more: it is never 0 */
+}
+
+HR_SHARED double normal_fine(const hr_normal *m, const uint32_t *bits)
+{
+    uint64_t wide = (uint64_t)bits[0] << 20 | bits[1] >> 12;
+
+    return m->mean + m->stddev * gauss_of(((double)wide + 0.5) * 0x1p-52);
 }
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright The Headrace authors */
 /* random.normal: normally distributed numbers. Element k is made of draw k, of two draws where it
  * is FLOAT64. */
+#include "ops/random/distribution.h"
 #include "ops/random/draw.h"
-#include "ops/random/gauss.h"
 
 typedef struct normal_args {
     float mean, stddev;
@@ -37,31 +37,33 @@ static hr_status normal_infer(hr_op_call *c, hr_error *error)
 {
     const normal_args *a = c->args;
     int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
+    hr_normal *m = hr_arena_alloc(c->arena, sizeof(*m), error);
 
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    m->mean = (double)a->mean;
+    m->stddev = (double)a->stddev;
+    c->memo = m;
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
 }
 
 static void make(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    const normal_args *a = c->args;
-    const double mean = (double)a->mean, stddev = (double)a->stddev;
+    const hr_normal m = *(const hr_normal *)c->memo;
     double v[HR_DRAW_RUN];
 
-    for (size_t i = 0; i < n; i++) /* a half more, so that it is never 0 */
-        v[i] = mean + stddev * hr__gauss_of((bits[i] + 0.5) * 0x1p-32);
+    for (size_t i = 0; i < n; i++)
+        v[i] = normal_of(&m, bits[i]);
     hr_convert(to, c->out[0].dtype, v, HR_DTYPE_FLOAT64, n);
 }
 
 static void make_fine(const hr_op_call *c, const uint32_t *bits, size_t n, void *to)
 {
-    const normal_args *a = c->args;
+    const hr_normal m = *(const hr_normal *)c->memo;
     double *v = to;
 
-    for (size_t i = 0; i < n; i++) {
-        uint64_t wide = (uint64_t)bits[2 * i] << 20 | bits[2 * i + 1] >> 12;
-        double z = hr__gauss_of(((double)wide + 0.5) * 0x1p-52);
-        v[i] = (double)a->mean + (double)a->stddev * z;
-    }
+    for (size_t i = 0; i < n; i++)
+        v[i] = normal_fine(&m, &bits[2 * i]);
 }
 
 static hr_status normal_run(hr_op_call *calls, int32_t n, hr_error *error)

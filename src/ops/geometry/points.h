@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Coordinates of points, on the CPU and on the GPU; and what infer leaves in the memo for both. */
+#ifndef HR_OPS_GEOMETRY_POINTS_H
+#define HR_OPS_GEOMETRY_POINTS_H
+
+#include "core/shared.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- coord_flip ---- */
+
+typedef struct hr_coord_flip {
+    int32_t ndim;
+    bool flipped[3];
+    float twice[3]; /* the centre, times two */
+} hr_coord_flip;
+
+HR_SHARED float coord_flip_of(const hr_coord_flip *m, int32_t k, float x)
+{
+    return m->flipped[k] ? m->twice[k] - x : x;
+}
+
+/* ---- coord_transform ---- */
+
+enum { HR_POINT_MAX_DIMS = 6 };
+
+/* y = m x + t, coordinates `in` to `out`. */
+typedef struct hr_point_map {
+    int32_t in, out;
+    float m[HR_POINT_MAX_DIMS][HR_POINT_MAX_DIMS], t[HR_POINT_MAX_DIMS];
+} hr_point_map;
+
+/* Coordinate r of the point that x is mapped to; `in` is the map's, and 1 or more. */
+HR_SHARED float point_map_row(const hr_point_map *map, int32_t in, int32_t r, const float *x)
+{
+    float sum = map->m[r][0] * x[0];
+    for (int32_t k = 1; k < in; k++)
+        sum += map->m[r][k] * x[k];
+    return sum + map->t[r];
+}
+
+typedef struct hr_coord_transform {
+    int64_t frames, points; /* points of a frame */
+    bool repeated;          /* every frame maps the same points */
+    hr_point_map *maps;     /* a frame's each */
+} hr_coord_transform;
+
+#endif
