@@ -6,7 +6,7 @@
 #include "exec/device_stage.h"
 
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
-#define DEVICE_DEPTH 2                  /* iterations in flight beyond prefetch_queue_depth */
+#define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth */
 
 /* All that the work needed; batches hold references of their own to what they show. */
 static void free_work(hr_pipeline *p, hr_iteration *it)
@@ -240,7 +240,7 @@ hr_status hr__schedule(hr_pipeline *p)
 {
     bool asked = false;
     p->schedule_due = false;
-    /* While the device works on one batch, the next is copied to it and one more prepared. */
+    /* While the device works on two batches, the next is copied to it and one more prepared. */
     int32_t depth = p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH : 0);
     while (p->broken == HR_STATUS_OK && p->in_flight < depth) {
         int32_t size = next_size(p);
