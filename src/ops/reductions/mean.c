@@ -11,41 +11,17 @@ static const hr_arg_def mean_arg_defs[] = {
 
 static hr_status mean_infer(hr_op_call *c, hr_error *error)
 {
-    const hr_dtype allowed[] = {HR_DTYPE_FLOAT, c->in[0].dtype};
+    const hr_reduction_args *args = c->args;
+    const hr_dtype in = c->in[0].dtype, allowed[] = {HR_DTYPE_FLOAT, in};
 
-    return hr__reduction_describe(c, (hr_dtype)((const hr_reduction_args *)c->args)->dtype, allowed,
-                                  2, error);
-}
-
-static hr_status mean_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++) {
-        hr_tensor *out = &calls[i].out[0];
-        hr_reduced r;
-        const hr_dtype in = calls[i].in[0].dtype;
-        bool exact =
-            hr_dtype_is_integer(in) && (hr_dtype_size(in) < 8 || out->dtype != HR_DTYPE_FLOAT);
-        HR_TRY(
-            hr__reduction_run(&calls[i], exact ? HR_REDUCE_SUM : HR_REDUCE_TOTAL, NULL, &r, error));
-        hr__reduced_mean(&r, out->dtype);
-        hr_convert(out->data, out->dtype, r.acc, r.type, r.n);
-    }
+    HR_TRY(hr__reduction_describe(c, args->dtype, allowed, 2, error));
+    bool exact =
+        hr_dtype_is_integer(in) && (hr_dtype_size(in) < 8 || c->out[0].dtype != HR_DTYPE_FLOAT);
+    hr__reduction_how(c, exact ? HR_REDUCE_SUM : HR_REDUCE_TOTAL, HR_REDUCTION_END_MEAN);
     return HR_STATUS_OK;
 }
 
 const hr_op_def hr_op_reductions_mean = {
-    HR_OP_ABI,
-    .name = "reductions.mean",
-    .doc = "Mean of the elements along axes; NaN where there are none.",
-    .devices = "cpu|gpu",
-    .args = mean_arg_defs,
-    .args_size = sizeof(hr_reduction_args),
-    .in = {{.name = "data"}},
-    .in_min = 1,
-    .in_max = 1,
-    .out = {{"output"}},
-    .out_count = 1,
-    .check = hr__reduction_check,
-    .infer = mean_infer,
-    .run_cpu = mean_run,
+    HR_REDUCTION_TABLE(mean, "Mean of the elements along axes; NaN where there are none."),
+    HR_REDUCTION_DATA,
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* normalize: subtracts means and divides by standard deviations, which are measured or given. */
-#include <math.h>
-
+#include "ops/reductions/normalize.h"
 #include "ops/given.h"
 #include "ops/reductions/scale_shift.h"
+
+#include <string.h>
 
 typedef struct normalize_args {
     hr_ints axes;
@@ -70,10 +71,10 @@ static bool known_type(hr_dtype dtype)
 /* Elements without the axes of `mask`. */
 static size_t kept(const hr_shape *shape, uint32_t mask)
 {
-    size_t outputs, inputs;
+    hr_reduce_shape reduced;
 
-    hr__reduce_counts(shape, mask, &outputs, &inputs);
-    return outputs;
+    hr__reduce_shape(shape, mask, &reduced);
+    return reduced.outputs;
 }
 
 /* The axes that a tensor of `n` elements leaves: the only ones that fit. */
@@ -118,114 +119,144 @@ static hr_status find_mask(const hr_op_call *c, uint32_t *mask, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* `list` for each group of elements, or NULL if it is not given. */
+static hr_status spread(const hr_op_call *c, hr_floats list, size_t n, float **out, hr_error *error)
+{
+    *out = NULL;
+    if (!list.v)
+        return HR_STATUS_OK;
+    *out = hr_arena_alloc(c->arena, n * sizeof(float), error);
+    for (size_t i = 0; i < n && *out; i++)
+        (*out)[i] = list.v[list.n == 1 ? 0 : i];
+    return *out ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+/* A given deviation as what to multiply with. */
+static float given_factor(const normalize_args *a, double stddev)
+{
+    const double epsilon = (double)a->epsilon;
+    const double inverse = epsilon != 0.0 ? 1.0 / sqrt(stddev * stddev + epsilon) : 1.0 / stddev;
+
+    return (float)(inverse * (double)a->scale);
+}
+
 static hr_status normalize_infer(hr_op_call *c, hr_error *error)
 {
+    const normalize_args *a = c->args;
     const hr_tensor *in = &c->in[0];
-    const hr_dtype dtype = (hr_dtype)((const normalize_args *)c->args)->dtype;
+    const hr_dtype dtype = (hr_dtype)a->dtype;
+    hr_normalization *m = c->memo = hr_arena_alloc(c->arena, sizeof(*m), error);
+    float *mean, *factor;
     uint32_t mask;
+    size_t bytes;
 
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
     if (!known_type(in->dtype) || !known_type(dtype))
         return hr_fail(error, HR_STATUS_ERROR,
                        "%s cannot be normalised to %s: FLOAT and integers of up to 32 bits can",
                        hr_dtype_name(in->dtype), hr_dtype_name(dtype));
     HR_TRY(find_mask(c, &mask, error));
     hr_tensor_describe(&c->out[0], dtype, in->shape, in->layout.name);
+    *m = (hr_normalization){.epsilon = (double)a->epsilon,
+                            .scale = (double)a->scale,
+                            .ddof = (double)a->ddof,
+                            .shift = a->shift,
+                            .batch = a->batch != 0};
+    hr__reduce_shape(&in->shape, mask, &m->shape);
+    if (!hr_size_mul(m->shape.outputs, sizeof(double), &bytes))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
+    HR_TRY(spread(c, a->mean, m->shape.outputs, &mean, error));
+    HR_TRY(spread(c, a->stddev, m->shape.outputs, &factor, error));
+    for (size_t i = 0; i < m->shape.outputs && factor; i++)
+        factor[i] = given_factor(a, (double)factor[i]);
+    m->mean = mean;
+    m->factor = factor;
     return HR_STATUS_OK;
 }
 
-/* Means and factors, an element for each group of elements that share them. */
-typedef struct statistics {
-    uint32_t mask;
-    size_t n;
-    double count; /* elements of a group, in all samples */
-    float *mean, *factor;
-    double *sums, *centres;
-} statistics;
-
-static hr_status statistics_alloc(const hr_op_call *c, statistics *s, hr_error *error)
+/* Of all samples, the sums of each group, and how many elements went into each. */
+static hr_status sum_all(const hr_op_call *calls, int32_t n, hr_reduce_kind kind,
+                         const double *mean, double **sums, double *count, hr_error *error)
 {
-    size_t bytes;
+    const size_t groups = ((const hr_normalization *)calls[0].memo)->shape.outputs;
+    double *own = hr_arena_alloc(calls[0].arena, groups * sizeof(double), error);
 
-    HR_TRY(find_mask(c, &s->mask, error));
-    s->n = kept(&c->in[0].shape, s->mask);
-    if (!hr_size_mul(s->n, sizeof(double), &bytes))
-        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-    s->mean = hr_arena_alloc(c->arena, bytes, error);
-    s->factor = hr_arena_alloc(c->arena, bytes, error);
-    s->sums = hr_arena_alloc(c->arena, bytes, error);
-    s->centres = hr_arena_alloc(c->arena, bytes, error);
-    return s->mean && s->factor && s->sums && s->centres ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
-}
-
-static void sum_all(const hr_op_call *calls, int32_t n, hr_reduce_kind kind, statistics *s)
-{
-    size_t outputs, inputs;
-
-    s->count = 0.0;
-    hr__reduce_start(kind, calls[0].in[0].dtype, s->sums, s->n);
+    *sums = hr_arena_alloc(calls[0].arena, groups * sizeof(double), error);
+    if (!own || !*sums)
+        return HR_STATUS_NO_MEMORY;
+    memset(*sums, 0, groups * sizeof(double));
+    *count = 0.0;
     for (int32_t i = 0; i < n; i++) {
-        hr__reduce(calls[i].kernels, kind, &calls[i].in[0], s->mask, s->centres, s->sums);
-        hr__reduce_counts(&calls[i].in[0].shape, s->mask, &outputs, &inputs);
-        s->count += (double)inputs;
+        const hr_normalization *m = calls[i].memo;
+        const hr_tensor *in = &calls[i].in[0];
+        hr__reduce(calls[i].kernels, kind, in->data, in->dtype, &m->shape, mean, own);
+        for (size_t k = 0; k < groups; k++)
+            (*sums)[k] += own[k];
+        *count += (double)m->shape.inputs;
     }
+    return HR_STATUS_OK;
 }
 
-static float part(hr_floats list, size_t i)
+/* The means and factors that are not given. */
+static hr_status measure(hr_op_call *calls, int32_t n, const float **mean, const float **factor,
+                         hr_error *error)
 {
-    return list.v[list.n == 1 ? 0 : i];
+    const hr_normalization *m = calls[0].memo;
+    const size_t groups = m->shape.outputs;
+    float *means = hr_arena_alloc(calls[0].arena, groups * sizeof(float), error);
+    float *factors = hr_arena_alloc(calls[0].arena, groups * sizeof(float), error);
+    double *centres = hr_arena_alloc(calls[0].arena, groups * sizeof(double), error);
+    double *sums, count;
+
+    if (!means || !factors || !centres)
+        return HR_STATUS_NO_MEMORY;
+    *mean = m->mean ? m->mean : means;
+    *factor = m->factor ? m->factor : factors;
+    if (!m->mean) {
+        HR_TRY(sum_all(calls, n, HR_REDUCE_TOTAL, NULL, &sums, &count, error));
+        for (size_t i = 0; i < groups; i++)
+            means[i] = (float)(sums[i] / count);
+    }
+    if (m->factor)
+        return HR_STATUS_OK;
+    hr_convert(centres, HR_DTYPE_FLOAT64, *mean, HR_DTYPE_FLOAT, groups);
+    HR_TRY(sum_all(calls, n, HR_REDUCE_DISTANCES, centres, &sums, &count, error));
+    for (size_t i = 0; i < groups; i++)
+        factors[i] = normalization_factor(m, sums[i], count);
+    return HR_STATUS_OK;
 }
 
-static void measure(const hr_op_call *calls, int32_t n, statistics *s)
+/* Normalises samples that share their means and factors. */
+static hr_status normalize_together(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    const normalize_args *a = calls[0].args;
-    const double epsilon = (double)a->epsilon;
+    const float *mean, *factor;
 
-    if (!a->mean.v)
-        sum_all(calls, n, HR_REDUCE_TOTAL, s);
-    for (size_t i = 0; i < s->n; i++) {
-        s->mean[i] = a->mean.v ? part(a->mean, i) : (float)(s->sums[i] / s->count);
-        s->centres[i] = (double)s->mean[i];
+    HR_TRY(measure(calls, n, &mean, &factor, error));
+    for (int32_t i = 0; i < n; i++) {
+        const hr_normalization *m = calls[i].memo;
+        hr__scale_shift(calls[i].kernels, &calls[i].in[0], &calls[i].out[0], &m->shape, mean,
+                        factor, m->shift);
     }
-    if (!a->stddev.v)
-        sum_all(calls, n, HR_REDUCE_DISTANCES, s);
-    const double by = s->count - (double)a->ddof;
-    for (size_t i = 0; i < s->n; i++) {
-        double factor = 0.0; /* of what does not vary */
-        if (a->stddev.v) {
-            double given = (double)part(a->stddev, i);
-            factor = epsilon != 0.0 ? 1.0 / sqrt(given * given + epsilon) : 1.0 / given;
-        } else if (by > 0.0) {
-            double variance = s->sums[i] / by + epsilon;
-            factor = variance != 0.0 ? 1.0 / sqrt(variance) : 0.0;
-        }
-        s->factor[i] = (float)(factor * (double)a->scale);
-    }
-}
-
-static void store(hr_op_call *c, const statistics *s)
-{
-    hr__scale_shift(c->kernels, &c->in[0], &c->out[0], s->mask, s->mean, s->factor,
-                    ((const normalize_args *)c->args)->shift);
+    return HR_STATUS_OK;
 }
 
 static hr_status normalize_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        statistics s;
-        HR_TRY(statistics_alloc(&calls[i], &s, error));
-        measure(&calls[i], 1, &s);
-        store(&calls[i], &s);
-    }
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(normalize_together(&calls[i], 1, error));
     return HR_STATUS_OK;
 }
 
 /* Extents of axes that are not normalised must be those of the first sample. */
-static hr_status check_alike(const hr_op_call *calls, int32_t i, uint32_t mask, hr_error *error)
+static hr_status check_alike(const hr_op_call *calls, int32_t i, hr_error *error)
 {
     const hr_tensor *first = &calls[0].in[0], *in = &calls[i].in[0];
+    uint32_t mask;
 
     if (in->dtype != first->dtype || in->shape.ndim != first->shape.ndim)
         return hr_fail(error, HR_STATUS_ERROR, "sample %d differs in type or dimensions", (int)i);
+    HR_TRY(find_mask(&calls[0], &mask, error));
     for (int32_t d = 0; d < in->shape.ndim; d++)
         if (!(mask >> d & 1) && in->shape.extent[d] != first->shape.extent[d])
             return hr_fail(error, HR_STATUS_ERROR,
@@ -238,24 +269,18 @@ static hr_status check_alike(const hr_op_call *calls, int32_t i, uint32_t mask, 
 
 static hr_status normalize_batch(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    statistics s = {0};
     size_t bytes;
 
     for (int32_t i = 0; i < n; i++) {
         HR_TRY(normalize_infer(&calls[i], error));
-        if (i == 0)
-            HR_TRY(statistics_alloc(&calls[0], &s, error));
-        HR_TRY(check_alike(calls, i, s.mask, error));
+        HR_TRY(check_alike(calls, i, error));
         if (!hr_tensor_bytes(&calls[i].out[0], &bytes))
             return hr_fail(error, HR_STATUS_LIMIT, "the output is too large");
         calls[i].out[0].data = hr_arena_alloc(calls[i].arena, bytes, error);
         if (!calls[i].out[0].data)
             return HR_STATUS_NO_MEMORY;
     }
-    measure(calls, n, &s);
-    for (int32_t i = 0; i < n; i++)
-        store(&calls[i], &s);
-    return HR_STATUS_OK;
+    return normalize_together(calls, n, error);
 }
 
 const hr_op_def hr_op_normalize = {

@@ -24,30 +24,48 @@ typedef struct hr_reduction_args {
         "What is taken from the number of elements before dividing: 1 for samples of something "   \
         "larger.")
 
+/* The table of an operator but for its inputs. `id` names its functions, too. */
+#define HR_REDUCTION_TABLE(id, text)                                                               \
+    HR_OP_ABI, .name = "reductions." #id, .doc = text, .devices = "cpu|gpu",                       \
+               .args = id##_arg_defs, .args_size = sizeof(hr_reduction_args), .out = {{"output"}}, \
+               .out_count = 1, .check = hr__reduction_check, .infer = id##_infer,                  \
+               .run_cpu = hr__reduction_run
+#define HR_REDUCTION_DATA .in = {{.name = "data"}}, .in_min = 1, .in_max = 1
+#define HR_REDUCTION_DATA_AND_MEAN                                                                 \
+    .in = {{.name = "data"}, {.name = "mean"}}, .in_min = 2, .in_max = 2
+
+/* What becomes of the accumulators. */
+typedef enum hr_reduction_end {
+    HR_REDUCTION_END_VALUE, /* converted to FLOAT; of integers, what fits, as C converts */
+    HR_REDUCTION_END_MEAN,  /* divided by the number of elements; integers are cut off towards 0 */
+    HR_REDUCTION_END_ROOT,  /* root of that */
+    HR_REDUCTION_END_VARIANCE, /* divided by their number less `ddof` */
+    HR_REDUCTION_END_DEVIATION /* root of that */
+} hr_reduction_end;
+
+/* What infer leaves for the run, here or on a device. DISTANCES are those to the means of input 1,
+ * or to 0. */
+typedef struct hr_reduction {
+    hr_reduce_shape shape;
+    hr_reduce_kind kind;
+    hr_reduction_end end;
+    hr_dtype type; /* of the accumulators */
+    int32_t ddof;
+    bool untouched; /* no axis is reduced */
+} hr_reduction;
+
 hr_status hr__reduction_check(const void *args, uint64_t given, hr_error *error);
 /* The wide integer that holds sums of a type; FLOAT for FLOAT. */
 hr_dtype hr__reduction_wide(hr_dtype dtype);
-/* Describes output 0: of the `wanted` type, which must be allowed, or of the first one allowed. */
-hr_status hr__reduction_describe(hr_op_call *c, hr_dtype wanted, const hr_dtype *allowed,
+/* Describes output 0: of the `wanted` type, which must be allowed, or, if that is NONE, of the
+ * first one allowed. Leaves the memo, but for what hr__reduction_how says. */
+hr_status hr__reduction_describe(hr_op_call *c, int32_t wanted, const hr_dtype *allowed,
                                  int32_t count, hr_error *error);
-
-/* What was accumulated. */
-typedef struct hr_reduced {
-    void *acc;
-    hr_dtype type;   /* UINT64, INT64, FLOAT64, or the input's */
-    size_t n, count; /* accumulators; elements that went into each */
-    bool untouched;  /* no axis was reduced */
-} hr_reduced;
-
-hr_status hr__reduction_run(hr_op_call *c, hr_reduce_kind kind, const double *mean, hr_reduced *r,
-                            hr_error *error);
-/* The same for squares: in doubles where output 0 is FLOAT and 64 bits might not hold them. */
-hr_status hr__reduction_squares(hr_op_call *c, hr_reduced *r, hr_error *error);
-/* Squared distances to the means of input 1, divided by their number less `ddof`. */
-hr_status hr__reduction_variance(hr_op_call *c, hr_reduced *r, hr_error *error);
-/* The accumulators as doubles, in their place. */
-double *hr__reduced_doubles(hr_reduced *r);
-/* The accumulators divided by the count: as doubles for a FLOAT output, else cut off towards 0. */
-void hr__reduced_mean(hr_reduced *r, hr_dtype out);
+void hr__reduction_how(hr_op_call *c, hr_reduce_kind kind, hr_reduction_end end);
+/* Squares: as doubles where output 0 is FLOAT and 64 bits might not hold them. */
+hr_reduce_kind hr__reduction_squares(const hr_op_call *c);
+/* All of infer for what is about the means of input 1. */
+hr_status hr__reduction_about_mean(hr_op_call *c, hr_reduction_end end, hr_error *error);
+hr_status hr__reduction_run(hr_op_call *calls, int32_t n, hr_error *error);
 
 #endif

@@ -13,8 +13,7 @@ typedef struct job {
     hr_tensor *out;
     const float *mean, *factor;
     float shift;
-    hr_reduce_axis axes[HR_MAX_NDIM];
-    int32_t count;
+    const hr_reduce_shape *shape;
 } job;
 
 static void run(const job *j, size_t at, size_t n, const float *mean, const float *factor)
@@ -77,8 +76,8 @@ static void short_rows(const job *j, size_t x, size_t at, size_t rows, size_t co
 
 static void take(const job *j, int32_t first, size_t x, size_t at)
 {
-    const hr_reduce_axis *a = &j->axes[first];
-    const int32_t left = j->count - first;
+    const hr_reduce_axis *a = &j->shape->axes[first];
+    const int32_t left = j->shape->count - first;
 
     if (left == 1 && a->out_step == 0)
         columns(j, x, at, a->extent, 1);
@@ -93,15 +92,18 @@ static void take(const job *j, int32_t first, size_t x, size_t at)
             take(j, first + 1, x + i * a->in_step, at + i * a->out_step);
 }
 
-void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out, uint32_t mask,
-                     const float *mean, const float *factor, float shift)
+void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out,
+                     const hr_reduce_shape *shape, const float *mean, const float *factor,
+                     float shift)
 {
-    job j = {
-        .kernels = kernels, .in = in, .out = out, .mean = mean, .factor = factor, .shift = shift};
-    size_t volume = 0;
+    const job j = {.kernels = kernels,
+                   .in = in,
+                   .out = out,
+                   .mean = mean,
+                   .factor = factor,
+                   .shift = shift,
+                   .shape = shape};
 
-    hr_shape_volume(&in->shape, &volume);
-    j.count = hr__reduce_axes(&in->shape, mask, j.axes);
-    if (volume > 0)
+    if (shape->outputs > 0 && shape->inputs > 0)
         take(&j, 0, 0, 0);
 }

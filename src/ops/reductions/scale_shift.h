@@ -7,8 +7,9 @@
 
 #include "ops/reductions/reduce.h"
 
-/* `out` is described and has memory. The axes of `mask` are those that share a mean. */
-void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out, uint32_t mask,
-                     const float *mean, const float *factor, float shift);
+/* `out` is described and has memory. */
+void hr__scale_shift(const hr_kernels *kernels, const hr_tensor *in, hr_tensor *out,
+                     const hr_reduce_shape *shape, const float *mean, const float *factor,
+                     float shift);
 
 #endif
