@@ -151,6 +151,13 @@ typedef struct hr_batch hr_batch;
  * to hold on to). Shapes may differ; dtype and ndim may not: HR_STATUS_TYPE / HR_STATUS_ERROR. */
 HR_API hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count,
                                  bool no_copy, hr_error *error);
+/* Host memory that is used again and again; counted, any thread. */
+typedef struct hr_pool hr_pool;
+HR_API void hr_pool_unref(hr_pool *pool); /* NULL is fine; batches keep their pool alive */
+/* As hr_batch_create with a copy, in memory of the pool. HR_STATUS_STATE in a child forked after
+ * the pool was made. */
+HR_API hr_status hr_batch_copy(hr_batch **out, hr_pool *pool, const hr_tensor *tensors,
+                               int32_t count, hr_error *error);
 /* Takes memory of the caller's as a buffer: `release(context)` runs once nobody holds it. */
 HR_API hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
                                  void *context, hr_error *error);
@@ -352,6 +359,9 @@ HR_API int32_t hr_pipeline_pending(hr_pipeline *pipeline);
 /* How many more batches the source `node` (external_source) can take now; at least 1 when nothing
  * is in flight. */
 HR_API int32_t hr_pipeline_feed_room(hr_pipeline *pipeline, int32_t node);
+/* A reference to the memory that batches for hr_pipeline_feed are best copied into: pinned where a
+ * device reads it. It may outlive the pipeline, and does not count against host_memory_limit. */
+HR_API hr_pool *hr_pipeline_feed_pool(hr_pipeline *pipeline);
 /* Gives the source `node` its next batches, one an output of the node; they are referenced, not
  * copied. */
 HR_API hr_status hr_pipeline_feed(hr_pipeline *pipeline, int32_t node, hr_batch *const *batches,

@@ -164,16 +164,21 @@ typedef struct make_args {
     int32_t device; /* where to, or HR_DEVICE_HOST */
     void *stream;   /* of a device: what is done is done in its order */
     int known;      /* whether that is the stream of whoever uses the objects */
+    hr_pool *pool;  /* for copies in host memory, or NULL */
 } make_args;
 
-static int parse_make(PyObject *args, PyObject *kwargs, PyTypeObject *base, make_args *a)
+static int parse_make(PyObject *module, PyObject *args, PyObject *kwargs, PyTypeObject *base,
+                      make_args *a)
 {
-    static char *names[] = {"cls", "object", "layout", "copy", "stream", "device", NULL};
-    PyObject *stream = Py_None;
+    static char *names[] = {"cls",    "object", "layout",   "copy",
+                            "stream", "device", "pipeline", NULL};
+    core_state *state = PyModule_GetState(module);
+    PyObject *stream = Py_None, *pipeline = Py_None;
     *a = (make_args){.copy = 1, .device = HR_DEVICE_HOST};
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|zpOi:make", names, &a->type, &a->object,
-                                     &a->layout, &a->copy, &stream, &a->device) ||
-        stream_of(stream, &a->stream, &a->known) < 0)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|zpOiO:make", names, &a->type, &a->object,
+                                     &a->layout, &a->copy, &stream, &a->device, &pipeline) ||
+        stream_of(stream, &a->stream, &a->known) < 0 ||
+        pipeline_feed_pool(state, pipeline, &a->pool) < 0)
         return -1;
     if (PyType_Check(a->type) && PyType_IsSubtype((PyTypeObject *)a->type, base))
         return 0;
@@ -226,6 +231,8 @@ static hr_status batch_make(hr_batch **out, const make_args *a, const hr_tensor 
     Py_BEGIN_ALLOW_THREADS
     if (a->copy && a->device >= 0)
         status = hr_batch_copy_cuda(out, views, (int32_t)n, device, a->stream, wait, error);
+    else if (a->copy && a->pool)
+        status = hr_batch_copy(out, a->pool, views, (int32_t)n, error);
     else
         status = hr_batch_create(out, views, (int32_t)n, !a->copy, error);
     Py_END_ALLOW_THREADS
@@ -278,7 +285,7 @@ static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
     core_state *state = PyModule_GetState(module);
     PyObject *result = NULL;
     make_args a;
-    if (parse_make(args, kwargs, state->batch_type, &a) < 0)
+    if (parse_make(module, args, kwargs, state->batch_type, &a) < 0)
         return NULL;
     Py_ssize_t n = PySequence_Size(a.object);
     if (n < 0)
@@ -348,7 +355,7 @@ static PyObject *make_batch_dense(PyObject *module, PyObject *args, PyObject *kw
     core_state *state = PyModule_GetState(module);
     make_args a;
     imported item;
-    if (parse_make(args, kwargs, state->batch_type, &a) < 0 ||
+    if (parse_make(module, args, kwargs, state->batch_type, &a) < 0 ||
         import_object(state, a.object, a.stream, a.device, &item) < 0)
         return NULL;
     if (item.tensor.shape.ndim < 1 || item.tensor.shape.extent[0] > INT32_MAX) {
@@ -370,7 +377,7 @@ static PyObject *make_tensor(PyObject *module, PyObject *args, PyObject *kwargs)
     core_state *state = PyModule_GetState(module);
     make_args a;
     imported item;
-    if (parse_make(args, kwargs, state->tensor_type, &a) < 0 ||
+    if (parse_make(module, args, kwargs, state->tensor_type, &a) < 0 ||
         import_object(state, a.object, a.stream, a.device, &item) < 0)
         return NULL;
     hr_batch *batch = batch_of(state, &a, &item, 1);
@@ -383,12 +390,13 @@ static PyObject *make_tensor(PyObject *module, PyObject *args, PyObject *kwargs)
 
 PyMethodDef batch_functions[] = {
     {"make_batch", (PyCFunction)(void (*)(void))make_batch, METH_VARARGS | METH_KEYWORDS,
-     "make_batch(cls, objects, layout=None, copy=True, stream=None, device=-1): one sample an "
-     "object, in host memory (device -1) or on a CUDA device."},
+     "make_batch(cls, objects, layout=None, copy=True, stream=None, device=-1, pipeline=None): one "
+     "sample an object, in host memory (device -1) or on a CUDA device; copies in memory of the "
+     "pipeline that they are for."},
     {"make_batch_dense", (PyCFunction)(void (*)(void))make_batch_dense,
      METH_VARARGS | METH_KEYWORDS,
-     "make_batch_dense(cls, object, layout=None, copy=True, stream=None, device=-1): dimension 0 "
-     "counts the samples."},
+     "make_batch_dense(cls, object, layout=None, copy=True, stream=None, device=-1, "
+     "pipeline=None): dimension 0 counts the samples."},
     {"make_tensor", (PyCFunction)(void (*)(void))make_tensor, METH_VARARGS | METH_KEYWORDS,
      "make_tensor(cls, object, layout=None, copy=True, stream=None, device=-1)"},
     {NULL, NULL, 0, NULL}};

@@ -77,6 +77,10 @@ extern PyType_Spec pipeline_spec;
  * or -1 with an exception. */
 int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
 
+/* The memory for batches that are going to be fed, the object's; NULL for None, and in a forked
+ * child, which cannot feed. 0, or -1 with TypeError when it is no Pipeline. */
+int pipeline_feed_pool(core_state *state, PyObject *object, hr_pool **pool);
+
 /* feed.c */
 extern PyType_Spec feed_spec;
 

@@ -15,6 +15,7 @@ typedef struct pipeline_object {
     hr_pipeline *pipeline;   /* NULL once closed */
     PyThread_type_lock lock; /* one call at a time; never waited for with the GIL */
     core_state *state;
+    hr_pool *feed_pool;
     int pid;
     int waiting; /* threads that want `lock`; with the GIL */
 } pipeline_object;
@@ -185,6 +186,8 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
     if (status != HR_STATUS_OK) {
         core_raise(&error);
         Py_CLEAR(self);
+    } else {
+        self->feed_pool = hr_pipeline_feed_pool(self->pipeline);
     }
 cleanup:
     Py_XDECREF(quarantine);
@@ -239,6 +242,7 @@ static void pipeline_dealloc(PyObject *object)
         }
         if (self->lock)
             PyThread_free_lock(self->lock);
+        hr_pool_unref(self->feed_pool);
     }
     core_dispose_held(object, self->state);
 }
@@ -346,6 +350,21 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     Py_XDECREF(slots);
     hr_outputs_unref(outputs);
     return result;
+}
+
+int pipeline_feed_pool(core_state *state, PyObject *object, hr_pool **pool)
+{
+    *pool = NULL;
+    if (object == Py_None)
+        return 0;
+    if (!PyObject_TypeCheck(object, state->pipeline_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Pipeline");
+        return -1;
+    }
+    const pipeline_object *self = (pipeline_object *)object;
+    if (self->pid == getpid())
+        *pool = self->feed_pool;
+    return 0;
 }
 
 static PyObject *pipeline_feed(PyObject *object, PyObject *args)

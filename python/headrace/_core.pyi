@@ -25,6 +25,7 @@ def make_batch(
     copy: bool = True,
     stream: Any = None,
     device: int = -1,
+    pipeline: Pipeline | None = None,
 ) -> _B: ...
 def make_batch_dense(
     cls: type[_B],
@@ -33,6 +34,7 @@ def make_batch_dense(
     copy: bool = True,
     stream: Any = None,
     device: int = -1,
+    pipeline: Pipeline | None = None,
 ) -> _B: ...
 def make_tensor(
     cls: type[_T],

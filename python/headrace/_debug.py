@@ -18,7 +18,6 @@ from typing import Any
 
 from headrace import _core, _graph
 from headrace._debug_step import SOURCE, DataNodeDebug, Settings, Step, needs
-from headrace._pipeline_run import with_layout
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 
@@ -189,9 +188,8 @@ class DebugGraph(_graph.Graph):
         if source.callback is None:
             if waiting:
                 data, layout, stream = waiting.popleft()
-                if layout is not None:
-                    data = with_layout(source, data, layout, stream)
-                source.last = source.prepare([data], self.settings.batch_size, stream)
+                size = self.settings.batch_size
+                source.last = source.prepare([data], size, stream, layout=layout)
             elif not source.repeat_last or source.last is None:
                 raise IndexError(f"{source.label}: nothing was fed. Call feed_input before run.")
             return list(source.last)

@@ -141,7 +141,7 @@ class PipelineRun(PipelineFacts):
         if ended:
             raise StopIteration
         batches = [
-            source.prepare(source.columns(answer), self._max_batch_size)
+            source.prepare(source.columns(answer), self._max_batch_size, engine=self._core)
             for source, answer in zip(asked, answers, strict=True)
         ]
         for source, batch in zip(asked, batches, strict=True):
@@ -339,19 +339,9 @@ class PipelineRun(PipelineFacts):
                 f"Cannot use `feed_input` on the external source '{data_node}' with a `source` argument "
                 "specified."
             )
-        if layout is not None:
-            data = with_layout(source, data, layout, cuda_stream)
-        batches = source.prepare([data], self._max_batch_size, cuda_stream)
+        batches = source.prepare(
+            [data], self._max_batch_size, cuda_stream, engine=self._core, layout=layout
+        )
         with self._lock:
             source.queue.append(batches)
             self._flush()
-
-
-# ---- helpers ----
-
-
-def with_layout(source: Any, data: Any, layout: str, stream: Any) -> Any:
-    from headrace.external_source import make_batch
-
-    copy = not source.no_copy
-    return make_batch(data, layout, copy, source.label, source.device_id, stream)

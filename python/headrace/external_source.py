@@ -143,12 +143,14 @@ def make_batch(
     label: str = "external_source",
     device: int = -1,
     stream: Any = None,
+    engine: _core.Pipeline | None = None,
 ) -> _core.Batch:
     """A batch of what the user gave: a batch, a list of samples, or an array with the batch in dimension 0.
 
     Args:
         device: the GPU that it goes to, or -1.
         stream: that arrays in GPU memory are used on; None: their library's current one.
+        engine: whose memory copies are made in; None: memory of their own.
 
     Raises:
         RuntimeError: data that are no batch, or samples of different types or numbers of dimensions; data
@@ -162,13 +164,13 @@ def make_batch(
         if isinstance(data, _core.Batch):
             if layout is None and not copy and (data._device >= 0) == (device >= 0):
                 return data
-            return _core.make_batch(made, list(data), layout, copy, stream, device)
+            return _core.make_batch(made, list(data), layout, copy, stream, device, engine)
         if isinstance(data, (list, tuple)):
             for sample in data:
                 _check_sample(sample)
-            return _core.make_batch(made, data, layout, copy, stream, device)
+            return _core.make_batch(made, data, layout, copy, stream, device, engine)
         _check_sample(data)
-        return _core.make_batch_dense(made, data, layout, copy, stream, device)
+        return _core.make_batch_dense(made, data, layout, copy, stream, device, engine)
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         raise RuntimeError(f"{label}: {error}") from error
 
@@ -290,9 +292,17 @@ class Source:
         return list(data) if self.batch else list(map(list, zip(*data, strict=True)))
 
     def prepare(
-        self, columns: Sequence[Any], max_batch: int, stream: Any = None
+        self,
+        columns: Sequence[Any],
+        max_batch: int,
+        stream: Any = None,
+        engine: _core.Pipeline | None = None,
+        layout: str | None = None,
     ) -> list[_core.Batch]:
-        """Checked batches, one an output.
+        """Checked batches, one an output, for `engine`.
+
+        Args:
+            layout: of outputs that were declared without one.
 
         Raises:
             RuntimeError: more samples than the pipeline takes, none, or not what was declared.
@@ -301,11 +311,12 @@ class Source:
         batches = [
             make_batch(
                 data if self.workers is None else self._join(data),
-                self.layouts[k],
+                self.layouts[k] or layout,
                 not self.no_copy,
                 self.label,
                 self.device_id,
                 stream,
+                engine,
             )
             for k, data in enumerate(columns)
         ]

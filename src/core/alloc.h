@@ -39,7 +39,6 @@ hr_arena_mark hr_arena_save(const hr_arena *arena);
 void hr_arena_restore(hr_arena *arena, hr_arena_mark mark);
 
 /* ---- pool and buffers: any thread ---- */
-typedef struct hr_pool hr_pool;
 /* `limit` bytes may be lent at a time, 0 for no limit. */
 hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error);
 /* Blocks of `least` bytes and more come from `alloc` (pinned memory of `device`) from now on, where
@@ -51,7 +50,6 @@ void hr_pool_pin(hr_pool *pool, int32_t device, size_t least, hr_pin_fn alloc,
 /* Whether a device can read it where it lies, HR_PAD behind it included. */
 bool hr_buffer_pinned(const hr_buffer *buffer);
 hr_pool *hr_pool_ref(hr_pool *pool);
-void hr_pool_unref(hr_pool *pool);
 /* `size` bytes, not zeroed, count as lent. HR_STATUS_NO_MEMORY when the limit is
  * reached or the system has none. */
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);

@@ -215,11 +215,11 @@ static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_
     return HR_STATUS_OK;
 }
 
-static hr_status batch_copy_data(hr_batch *batch, const hr_tensor *tensors, size_t size, bool dense,
-                                 hr_error *error)
+static hr_status batch_copy_data(hr_batch *batch, hr_pool *pool, const hr_tensor *tensors,
+                                 size_t size, bool dense, hr_error *error)
 {
     hr_buffer *block;
-    HR_TRY(hr_buffer_create(&block, size, error));
+    HR_TRY(pool ? hr_pool_alloc(pool, size, &block, error) : hr_buffer_create(&block, size, error));
     size_t at = 0;
     for (int32_t i = 0; i < batch->count; i++) {
         size_t bytes = 0;
@@ -235,8 +235,9 @@ static hr_status batch_copy_data(hr_batch *batch, const hr_tensor *tensors, size
     return HR_STATUS_OK;
 }
 
-hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count, bool no_copy,
-                          hr_error *error)
+/* `pool`: for copies; NULL: each batch has memory of its own. */
+static hr_status batch_make(hr_batch **out, const hr_tensor *tensors, int32_t count, bool no_copy,
+                            hr_pool *pool, hr_error *error)
 {
     *out = NULL;
     bool dense;
@@ -250,7 +251,7 @@ hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t coun
     }
     hr_status status = HR_STATUS_OK;
     if (!no_copy && count > 0)
-        status = batch_copy_data(batch, tensors, data, dense, error);
+        status = batch_copy_data(batch, pool, tensors, data, dense, error);
     if (status == HR_STATUS_OK)
         status = hr_batch_own_texts(batch, error);
     if (status != HR_STATUS_OK) {
@@ -259,4 +260,16 @@ hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t coun
     }
     *out = batch;
     return HR_STATUS_OK;
+}
+
+hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count, bool no_copy,
+                          hr_error *error)
+{
+    return batch_make(out, tensors, count, no_copy, NULL, error);
+}
+
+hr_status hr_batch_copy(hr_batch **out, hr_pool *pool, const hr_tensor *tensors, int32_t count,
+                        hr_error *error)
+{
+    return batch_make(out, tensors, count, false, pool, error);
 }

@@ -148,7 +148,8 @@ struct hr_pipeline {
     uint64_t *node_seeds;
     int32_t *crossing_of; /* value -> row of iteration->crossing, or -1 */
     int32_t crossing_count;
-    hr_pool *pool;
+    hr_pool *pool;      /* of outputs and read-ahead */
+    hr_pool *feed_pool; /* of copies that are fed: whoever feeds decides how much that is */
     hr_readahead *readahead;
     hr_cache *cache; /* of indices, or NULL */
     const struct hr_kernels *kernels;

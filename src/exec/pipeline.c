@@ -124,14 +124,18 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     p->fingerprint = hr__graph_fingerprint(p->graph);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
+    HR_TRY(hr_pool_create(&p->feed_pool, 0, error));
     if (p->options.index_memory_limit > 0)
         HR_TRY(hr_cache_create(&p->cache, (size_t)p->options.index_memory_limit,
                                p->options.index_cache, error));
     HR_TRY(hr__device_open(p, error));
-    if (p->device) /* it reads files where they lie */
-        hr_device_pin(p->pool, hr_device_id(p->device), HR_BLOCK_PAGE);
-    else if (p->options.device_id >= 0) /* somebody is going to copy outputs there */
-        hr_device_pin(p->pool, p->options.device_id, HR_BLOCK_HUGE);
+    hr_pool *const pools[] = {p->pool, p->feed_pool};
+    for (int32_t k = 0; k < 2; k++) {
+        if (p->device) /* it reads files where they lie */
+            hr_device_pin(pools[k], hr_device_id(p->device), HR_BLOCK_PAGE);
+        else if (p->options.device_id >= 0) /* somebody is going to copy outputs there */
+            hr_device_pin(pools[k], p->options.device_id, HR_BLOCK_HUGE);
+    }
     HR_TRY(make_states(p, error));
     int32_t spare = HR_MIN(HR_MAX(hr__cpu_count() - p->options.num_threads, 0), READ_AHEAD_THREADS);
     HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,
@@ -221,6 +225,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
     hr_cache_destroy(p->cache);
     hr__device_close(p);
     hr_pool_unref(p->pool);
+    hr_pool_unref(p->feed_pool);
     hr_free(p->sources);
     hr_free(p->taken_position);
     hr_free(p->crossing_of);
@@ -418,6 +423,11 @@ int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
     int32_t room = p->options.prefetch_queue_depth - p->in_flight - s->fed_count;
     pthread_mutex_unlock(&p->lock);
     return HR_MAX(room, 0);
+}
+
+hr_pool *hr_pipeline_feed_pool(hr_pipeline *p)
+{
+    return hr_pool_ref(p->feed_pool);
 }
 
 static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *const *batches,

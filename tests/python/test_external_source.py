@@ -304,6 +304,25 @@ def test_no_copy_holds_the_users_memory():
     assert watch() is None
 
 
+@pytest.mark.parametrize("dense", [False, True])
+def test_copies_are_in_memory_that_is_used_again(dense):
+    """But not while somebody holds it, the pipeline gone or not."""
+    data = np.zeros((2, 3000), np.int32)
+    pipe = pipe_of(depth=1, source=lambda: data if dense else list(data))
+    places = set()
+    held = pipe.run()[0]
+    for i in range(1, 5):
+        data[:] = i
+        out = pipe.run()[0]
+        assert out.as_array().tolist() == data.tolist()
+        places.add(out.data_ptr())
+        del out
+    assert len(places) < 4 and held.data_ptr() not in places
+    del pipe
+    gc.collect()
+    assert not held.as_array().any()
+
+
 def test_unused_outputs_warn():
     with pytest.warns(Warning, match="index 1 is not used"):
         pipe = Pipeline(2, 1, None)
