@@ -232,3 +232,20 @@ void hr_convert(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type
     }
     loops[src_type][dst_type](dst, src, count);
 }
+
+void hr_convert_cut(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count)
+{
+    double part[256];
+    if (!hr_dtype_is_float(src_type) || hr_dtype_is_float(dst_type)) {
+        hr_convert(dst, dst_type, src, src_type, count);
+        return;
+    }
+    for (size_t i = 0, n; i < count; i += n) {
+        n = HR_MIN(count - i, HR_COUNT_OF(part));
+        hr_convert(part, HR_DTYPE_FLOAT64, (const char *)src + i * hr_dtype_size(src_type),
+                   src_type, n);
+        for (size_t k = 0; k < n; k++)
+            part[k] = cut_off(part[k]);
+        hr_convert((char *)dst + i * hr_dtype_size(dst_type), dst_type, part, HR_DTYPE_FLOAT64, n);
+    }
+}

@@ -20,6 +20,8 @@ uint16_t hr_half_from_float(float value); /* nearest even; overflow to inf; NaN 
 /* Converts `count` elements; src and dst must not overlap unless equal with equal sizes. DALI's
  * `cast`. */
 void hr_convert(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count);
+/* The same, but on the way from floats to integers fractions are cut off. */
+void hr_convert_cut(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count);
 double hr_element_double(const void *data, hr_dtype dtype, size_t i); /* one element, as a double */
 /* Floats truncate and saturate. */
 int64_t hr_element_int(const void *data, hr_dtype dtype, size_t i);

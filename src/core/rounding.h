@@ -110,6 +110,12 @@ HR_SHARED int32_t round_clamp_f(float v, float lo, float hi)
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
+/* Without its fraction; what no conversion can hold stays as it is. */
+HR_SHARED double cut_off(double v)
+{
+    return v > -0x1p63 && v < 0x1p63 ? (double)(int64_t)v : v;
+}
+
 /* Integer to integer: all but the upper half of uint64_t fit int64_t. */
 HR_SHARED int64_t clamp_i(int64_t v, int64_t lo, int64_t hi)
 {

@@ -57,7 +57,7 @@ static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error
     HR_TRY(hr__place_make(&r->place, p, error));
     const hr_window in = r->place.inside;
     r->kind = HR_ROWS_KIND_COPY;
-    r->nothing = in.h < 1 || in.w < 1 || r->place.total == 0;
+    r->nothing = r->place.none || r->place.total == 0;
     r->view = (hr_window){p->window.y + in.y, p->window.x + in.x, in.h, in.w};
     r->need = r->view;
     memset(&r->y, 0, sizeof(r->y));
@@ -110,7 +110,9 @@ static hr_status set_source(hr_device_program *d, const hr_image_program *p, con
     for (int32_t i = 0; i < p->outer_count; i++) {
         const hr_outer *outer = &p->outer[i];
         int64_t stride = outer->stride * (int64_t)hr_dtype_size(p->src_dtype);
-        d->src_offset += (outer->start + (outer->reverse ? outer->count - 1 : 0)) * stride;
+        int64_t first = r->place.first[i];
+        int64_t at = outer->start + (outer->reverse ? outer->count - 1 - first : first);
+        d->src_offset += at * stride;
         d->outer[i].src_stride = outer->reverse ? -stride : stride;
     }
     return HR_STATUS_OK;
@@ -137,9 +139,10 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
         if (extent > INT32_MAX)
             return too_large(error, "the number of pictures");
         d->outer[i].extent = (int32_t)extent;
-        d->outer[i].count = (int32_t)p->outer[i].count;
+        d->outer[i].first = (int32_t)place->first[i];
+        d->outer[i].count = (int32_t)place->there[i];
         d->outer[i].dst_stride = (int64_t)place->outer[i];
-        d->fill |= extent > p->outer[i].count;
+        d->fill |= extent > place->there[i];
     }
     return HR_STATUS_OK;
 }

@@ -36,10 +36,10 @@ typedef enum hr_device_store {
 } hr_device_store;
 
 typedef struct hr_device_outer {
-    int32_t extent;     /* of the output */
-    int32_t count;      /* of the source; what is beyond it is fill */
-    int64_t src_stride; /* bytes; negative when reversed */
-    int64_t dst_stride; /* elements */
+    int32_t extent;       /* of the output */
+    int32_t first, count; /* those that the source has: what is beyond them is fill */
+    int64_t src_stride;   /* bytes; negative when reversed */
+    int64_t dst_stride;   /* elements */
 } hr_device_outer;
 
 typedef struct hr_device_point {

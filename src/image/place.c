@@ -17,6 +17,13 @@ static hr_window window_inside(const hr_image_program *p)
     return (hr_window){y0 - p->window.y, x0 - p->window.x, y1 - y0, x1 - x0};
 }
 
+static void outer_inside(const hr_outer *o, int64_t *first, int64_t *there)
+{
+    int64_t end = o->start + o->count, low = HR_MAX(o->low, o->start), high = HR_MIN(o->high, end);
+    *there = HR_MAX(high - low, 0);
+    *first = *there == 0 ? 0 : o->reverse ? end - high : low - o->start;
+}
+
 hr_status hr__place_make(hr_place *place, const hr_image_program *p, hr_error *error)
 {
     size_t stride = 1;
@@ -38,9 +45,13 @@ hr_status hr__place_make(hr_place *place, const hr_image_program *p, hr_error *e
         if (!hr_size_mul(stride, (size_t)hr_program_extent(p, letter), &stride))
             return hr_fail(error, HR_STATUS_LIMIT, "the output does not fit in memory");
     }
-    for (int32_t o = 0; o < p->outer_count; o++)
+    place->none = place->inside.h < 1 || place->inside.w < 1;
+    for (int32_t o = 0; o < p->outer_count; o++) {
+        outer_inside(&p->outer[o], &place->first[o], &place->there[o]);
+        place->none |= place->there[o] == 0;
         if (p->outer[o].letter == 'C')
             place->plane_letter = o;
+    }
     place->total = stride;
     return HR_STATUS_OK;
 }

@@ -78,7 +78,11 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
     /* Of an empty tensor the product may not fit, and nothing is read. */
     int64_t stride = volume > 0 ? extent[h] * extent[h + 1] * channels : 0;
     for (int32_t i = h - 1; i >= 0; i--) {
-        p->outer[i] = (hr_outer){layout.name[i], extent[i], stride, 0, extent[i], false};
+        p->outer[i] = (hr_outer){.letter = layout.name[i],
+                                 .extent = extent[i],
+                                 .stride = stride,
+                                 .count = extent[i],
+                                 .high = extent[i]};
         stride *= extent[i];
     }
     return HR_STATUS_OK;
@@ -130,9 +134,37 @@ static bool in_range(int64_t v)
     return v >= -COORDINATE_MAX && v <= COORDINATE_MAX;
 }
 
+/* What exists of a dimension becomes what is seen of it now. */
+static void narrow(int64_t *low, int64_t *high, int64_t start, int64_t count)
+{
+    *low = HR_MAX(*low, start);
+    *high = HR_MAX(HR_MIN(*high, start + count), *low);
+}
+
+/* All beyond what is there now is fill. */
+static void fence(hr_image_program *p)
+{
+    const hr_window now = p->window;
+    int64_t bottom = p->exist.y + p->exist.h, right = p->exist.x + p->exist.w;
+    if (!p->has_fill) {
+        p->exist = now;
+    } else {
+        narrow(&p->exist.y, &bottom, now.y, now.h);
+        narrow(&p->exist.x, &right, now.x, now.w);
+        p->exist.h = bottom - p->exist.y;
+        p->exist.w = right - p->exist.x;
+    }
+    for (int32_t i = 0; i < p->outer_count; i++)
+        narrow(&p->outer[i].low, &p->outer[i].high, p->outer[i].start, p->outer[i].count);
+    p->has_fill = true;
+}
+
 static hr_status set_fill(hr_image_program *p, const float *fill, int32_t count, hr_error *error)
 {
     int64_t channels = channel_count(p);
+    float all[HR_CHANNELS_MAX];
+    if (p->pad_channels > 0)
+        return not_fusable(error, "a fill behind added channels");
     if (count != 1 && count != channels)
         return hr_fail(error, HR_STATUS_ERROR,
                        "%d fill values were given for %lld channels; give one, or one a channel",
@@ -140,10 +172,12 @@ static hr_status set_fill(hr_image_program *p, const float *fill, int32_t count,
     if (count > HR_CHANNELS_MAX)
         return not_fusable(error, "more fill values than a program holds");
     for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
-        p->fill[c] = fill[HR_MIN(c, count - 1)];
+        all[c] = fill[HR_MIN(c, count - 1)];
+    if (p->has_fill && memcmp(p->fill, all, sizeof(all)) != 0)
+        return not_fusable(error, "a second fill");
+    memcpy(p->fill, all, sizeof(all));
     p->fill_count = count;
-    p->exist = p->window;
-    p->has_fill = true;
+    fence(p);
     return HR_STATUS_OK;
 }
 
@@ -168,8 +202,6 @@ hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fi
                            "picture of %lld x %lld (height x width)",
                            (long long)window.h, (long long)window.w, (long long)window.y,
                            (long long)window.x, (long long)now.h, (long long)now.w);
-        if (p->has_fill || p->pad_channels > 0)
-            return not_fusable(error, "a second fill");
         HR_TRY(set_fill(p, fill, fill_count, error));
     }
     p->window = next;
@@ -177,18 +209,27 @@ hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fi
 }
 
 hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start, int64_t count,
-                                hr_error *error)
+                                const float *fill, int32_t fill_count, hr_error *error)
 {
     hr_outer *outer = (hr_outer *)outer_find(p, letter);
     if (outer == NULL)
         return not_fusable(error, "not an outer dimension");
-    if (count < 0 || !fits(start, count, outer->count))
+    bool inside = fits(start, count, outer->count);
+    if (count < 0 || (!inside && (fill == NULL || fill_count < 1)))
         return hr_fail(error, HR_STATUS_ERROR,
                        "%lld from %lld on of dimension %c is out of its %lld", (long long)count,
                        (long long)start, letter, (long long)outer->count);
-    if (letter == 'C' && (p->normalize || p->has_fill || p->pad_channels > 0))
-        return not_fusable(error, "a window of channels after a step that names channels");
-    outer->start += outer->reverse ? outer->count - (start + count) : start;
+    if (letter == 'C' && (p->normalize || p->has_fill || p->pad_channels > 0 || !inside))
+        return not_fusable(error, "a window of channels with a step that names channels");
+    if (!inside && (!in_range(start) || !in_range(count) || !in_range(outer->count)))
+        return hr_fail(error, HR_STATUS_ERROR, "%lld from %lld on of dimension %c is too far away",
+                       (long long)count, (long long)start, letter);
+    int64_t next = outer->start + (outer->reverse ? outer->count - (start + count) : start);
+    if (!inside && !in_range(next))
+        return hr_fail(error, HR_STATUS_ERROR, "the window lies too far outside of the volume");
+    if (!inside)
+        HR_TRY(set_fill(p, fill, fill_count, error));
+    outer->start = next;
     outer->count = count;
     return HR_STATUS_OK;
 }
@@ -231,18 +272,20 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
 
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error)
 {
-    if (step->kind == HR_POINT_KIND_CAST && step->dtype == p->dtype)
+    bool matrix = step->kind == HR_POINT_KIND_MATRIX;
+    if (!matrix && step->dtype == p->dtype)
         return HR_STATUS_OK;
     if (p->normalize || p->pad_channels > 0 || p->point_count == HR_POINT_MAX)
         return not_fusable(error, "a per-pixel step after normalisation, or one too many");
-    if (p->has_fill && step->kind != HR_POINT_KIND_CAST)
+    if (p->has_fill && matrix)
         return not_fusable(error, "a colour map after a fill");
-    if (step->kind == HR_POINT_KIND_MATRIX && (!channels_inside(p) || p->channels != 3))
+    if (matrix && (!channels_inside(p) || p->channels != 3))
         return not_fusable(error, "a colour map needs three interleaved channels");
     for (int32_t c = 0; p->has_fill && c < HR_CHANNELS_MAX; c++) {
         double rounded[2]; /* room for one element of any type */
         hr_convert(rounded, p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
-        hr_convert(rounded + 1, step->dtype, rounded, p->dtype, 1);
+        (step->kind == HR_POINT_KIND_CUT ? hr_convert_cut : hr_convert)(rounded + 1, step->dtype,
+                                                                        rounded, p->dtype, 1);
         hr_convert(&p->fill[c], HR_DTYPE_FLOAT, rounded + 1, step->dtype, 1);
     }
     p->point[p->point_count++] = *step;

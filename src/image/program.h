@@ -49,7 +49,8 @@ typedef struct hr_image_source {
 typedef struct hr_outer {
     char letter;
     int64_t extent, stride; /* of the source, stride in elements */
-    int64_t start, count;   /* what is taken of it */
+    int64_t start, count;   /* what is taken of it; may stick out only with has_fill */
+    int64_t low, high;      /* the part of the source that exists, [low, high): all else is fill */
     bool reverse;
 } hr_outer;
 
@@ -64,8 +65,9 @@ typedef struct hr_resample_axis {
 } hr_resample_axis;
 
 typedef enum hr_point_kind {
-    HR_POINT_KIND_CAST,  /* to `dtype`, DALI's cast rule */
-    HR_POINT_KIND_MATRIX /* out = m * in + add per pixel in float, rounded half away to `dtype` */
+    HR_POINT_KIND_CAST,   /* to `dtype`, DALI's cast rule */
+    HR_POINT_KIND_MATRIX, /* out = m * in + add per pixel in float, rounded half away to `dtype` */
+    HR_POINT_KIND_CUT     /* to `dtype`, but fractions are cut off: hr_convert_cut */
 } hr_point_kind;
 
 typedef struct hr_point_step {
@@ -123,15 +125,15 @@ bool hr_program_has(const hr_image_program *p, char letter);
 hr_dtype hr_program_dtype(const hr_image_program *p);
 
 /* Keeps a window of the picture as it is now. A window that sticks out needs `fill` (count 1 or
- * channels; in the picture's type), otherwise: HR_STATUS_ERROR; after it only windows inside,
- * flips, casts and the output's layout can be added. Windows and flips commute with per-pixel
- * steps, so an operator whose fill comes after its normalisation adds the normalisation first, then
- * the window. */
+ * channels; in the picture's type), otherwise: HR_STATUS_ERROR; after it only windows inside or
+ * with the same fill, flips, casts and the output's layout can be added. Windows and flips commute
+ * with per-pixel steps, so an operator whose fill comes after its normalisation adds the
+ * normalisation first, then the window. */
 hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fill,
                           int32_t fill_count, hr_error *error);
-/* Keeps start .. start + count - 1 of an outer dimension ('D'). */
+/* The same of an outer dimension ('D'): keeps start .. start + count - 1. */
 hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start, int64_t count,
-                                hr_error *error);
+                                const float *fill, int32_t fill_count, hr_error *error);
 hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, bool depthwise,
                           hr_error *error);
 /* Axes are relative to the picture now. `dtype` is the picture's or FLOAT. */

@@ -92,7 +92,8 @@ static const void *apply_points(const runner *r, const void *row, hr_dtype *dtyp
             row = point_matrix(r, step, row, *dtype);
         } else {
             char *to = other_scratch(r, row, NULL);
-            hr_convert(to, step->dtype, row, *dtype, r->rows.elements);
+            bool cut = step->kind == HR_POINT_KIND_CUT;
+            (cut ? hr_convert_cut : hr_convert)(to, step->dtype, row, *dtype, r->rows.elements);
             row = to;
         }
         *dtype = step->dtype;
@@ -236,6 +237,13 @@ static void repeat(char *to, size_t step, size_t n)
     }
 }
 
+/* Channels of a picture of the output. */
+static size_t channels_written(const runner *r)
+{
+    const hr_image_program *p = r->p;
+    return (size_t)(r->place.plane_letter < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels);
+}
+
 /* Writes the fill of channels [c0, c1) into `n` pixels; `dst` is the first one's channel 0. */
 static void fill_pixels(const runner *r, char *dst, size_t n, size_t c0, size_t c1)
 {
@@ -272,8 +280,8 @@ static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
         fill_pixels(r, dst, left, 0, channels);
         fill_pixels(r, dst + end * r->place.x * r->element, width - end, 0, channels);
     }
-    if (r->place.plane_letter < 0 && p->pad_channels > 0)
-        fill_pixels(r, dst, width, channels, (size_t)p->pad_channels);
+    if (channels_written(r) > channels)
+        fill_pixels(r, dst, width, channels, channels_written(r));
     return HR_STATUS_OK;
 }
 
@@ -283,17 +291,19 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
     const hr_image_program *p = r->p;
     size_t to = 0;
     int64_t from = 0;
-    bool added = false; /* a plane that only pads */
+    bool added = r->place.none; /* there is nothing but fill */
     for (int32_t i = 0; i < p->outer_count; i++) {
+        added |= index[i] < r->place.first[i] || index[i] - r->place.first[i] >= r->place.there[i];
+        to += (size_t)index[i] * r->place.outer[i];
+    }
+    for (int32_t i = 0; i < p->outer_count && !added; i++) {
         const hr_outer *outer = &p->outer[i];
-        added |= index[i] >= outer->count;
         from += (outer->start + (outer->reverse ? outer->count - 1 - index[i] : index[i])) *
                 outer->stride;
-        to += (size_t)index[i] * r->place.outer[i];
     }
     r->plane = r->place.plane_letter >= 0 ? (int32_t)index[r->place.plane_letter] : 0;
     char *dst = r->out + to * r->element;
-    if (!added && r->place.inside.h > 0 && r->place.inside.w > 0) {
+    if (!added) {
         const char *data = p->data;
         size_t element = hr_dtype_size(p->src_dtype);
         HR_TRY(
@@ -302,7 +312,7 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
     for (int64_t oy = 0; oy < p->window.h; oy++) {
         char *row = dst + (size_t)oy * r->place.y * r->element;
         if (added)
-            fill_pixels(r, row, (size_t)p->window.w, 0, (size_t)p->channels);
+            fill_pixels(r, row, (size_t)p->window.w, 0, channels_written(r));
         else
             HR_TRY(run_row(r, oy, row, error));
     }
@@ -326,7 +336,7 @@ static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *er
                             p->window.w};
         return p->coded.decode(p->coded.context, window, r->out, r->place.y * r->element, c, error);
     }
-    if (r->place.inside.h > 0 && r->place.inside.w > 0) {
+    if (!r->place.none) {
         hr_window view = {p->window.y + r->place.inside.y, p->window.x + r->place.inside.x,
                           r->place.inside.h, r->place.inside.w};
         HR_TRY(hr__rows_init(&r->rows, p, c, view, whole, error));

@@ -47,7 +47,12 @@ static inline void case_fill(hr_image_program *p, hr_error *error)
     for (int c = 0; c < HR_CHANNELS_MAX; c++)
         fill[c] = (float)between(-100, 300) / 3;
     hr_window window = {between(-9, h), between(-9, w), between(1, 60), between(1, 60)};
-    hr_program_crop(p, window, fill, one_in(2) ? 1 : channels, error);
+    int32_t count = one_in(2) ? 1 : channels;
+    if (one_in(2))
+        hr_program_crop_outer(p, 'D', between(-2, (int32_t)hr_program_extent(p, 'D')),
+                              between(0, 6), fill, count, error);
+    if (!p->has_fill || one_in(2))
+        hr_program_crop(p, window, fill, count, error);
 }
 
 static inline void case_resample(hr_image_program *p, hr_error *error)
@@ -63,8 +68,7 @@ static inline void case_resample(hr_image_program *p, hr_error *error)
 static inline void case_points(hr_image_program *p, hr_error *error)
 {
     for (int i = between(1, 3); i > 0; i--) {
-        hr_point_step step = {
-            one_in(2) ? HR_POINT_KIND_CAST : HR_POINT_KIND_MATRIX, any_dtype(), {{0}}};
+        hr_point_step step = {(hr_point_kind)(rnd() % (HR_POINT_KIND_CUT + 1)), any_dtype(), {{0}}};
         for (int k = 0; k < 12; k++)
             step.m[k / 4][k % 4] = (float)(unit() * 2 - 0.5);
         hr_program_point(p, &step, error);
@@ -112,7 +116,8 @@ static inline void case_steps(hr_image_program *p)
     for (int i = 0; i < p->outer_count; i++) {
         int64_t start = between(0, (int32_t)p->outer[i].count - 1);
         if (one_in(4))
-            hr_program_crop_outer(p, p->outer[i].letter, start, p->outer[i].count - start, &error);
+            hr_program_crop_outer(p, p->outer[i].letter, start, p->outer[i].count - start, NULL, 0,
+                                  &error);
     }
     if (one_in(3))
         case_crop(p, &error);

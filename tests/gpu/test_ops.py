@@ -30,11 +30,9 @@ from headrace import _schema  # noqa: E402
 pytestmark = pytest.mark.usefixtures("module")
 
 TOGETHER = 24  # cases of a pipeline
-# Cases of inputs that have no GPU version: windows that leave a volume along the depth, floats cut off to
-# integers, volumes whose depth is resampled, sizes as a second output.
+# Cases of inputs that have no GPU version: what is no picture, volumes whose depth is resampled, sizes as a second
+# output.
 WITHOUT = {
-    "crop": 5,
-    "crop_mirror_normalize": 1,
     "resize": 20,
     "slice": 106,
 }

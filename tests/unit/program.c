@@ -217,23 +217,34 @@ TEST(crop_flip_fill_by_coordinates)
         hr_window k = {between(-5, (int32_t)h), between(-5, (int32_t)w), between(0, 50),
                        between(0, 50)};
         bool fx = rnd() & 1, fy = rnd() & 1, fd = rnd() & 1;
+        int64_t d = extent_of(&in, 'D'), z = 0, count = d;
         float fill[4] = {3, 90, 0, 1};
         int32_t fills = rnd() & 1 ? 1 : (int32_t)extent_of(&in, 'C');
         hr_image_program p;
         hr_tensor out;
         CHECK_OK(hr_program_from_tensor(&p, &in, NULL, &error), error);
+        if (hr_program_has(&p, 'D')) {
+            z = between(-3, (int32_t)d + 1);
+            count = between(0, (int32_t)d + 3);
+            CHECK_OK(hr_program_flip(&p, false, false, fd, &error), error);
+            CHECK_OK(hr_program_crop_outer(&p, 'D', z, count, fill, fills, &error), error);
+            CHECK_OK(hr_program_flip(&p, false, false, fd, &error), error);
+            z = fd ? d - (z + count) : z;
+        }
         CHECK_OK(hr_program_crop(&p, k, fill, fills, &error), error);
         CHECK_OK(hr_program_flip(&p, fx, fy, fd, &error), error);
         CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error), error);
         CHECK(extent_of(&out, 'H') == k.h && extent_of(&out, 'W') == k.w);
+        CHECK(extent_of(&out, 'D') == count);
         size_t n, size = hr_dtype_size(dtype);
         CHECK(hr_shape_volume(&out.shape, &n));
         for (size_t i = 0; i < n; i++) {
             coordinates(&out, i, at);
             at['H'] = k.y + (fy ? k.h - 1 - at['H'] : at['H']);
             at['W'] = k.x + (fx ? k.w - 1 - at['W'] : at['W']);
-            at['D'] = fd ? extent_of(&in, 'D') - 1 - at['D'] : at['D'];
-            bool inside = at['H'] >= 0 && at['H'] < h && at['W'] >= 0 && at['W'] < w;
+            at['D'] = z + (fd ? count - 1 - at['D'] : at['D']);
+            bool inside = at['H'] >= 0 && at['H'] < h && at['W'] >= 0 && at['W'] < w &&
+                          at['D'] >= 0 && at['D'] < d;
             char filled[8];
             hr_convert(filled, dtype, &fill[fills == 1 ? 0 : at['C']], HR_DTYPE_FLOAT, 1);
             CHECK(memcmp((char *)out.data + i * size,
@@ -320,6 +331,27 @@ TEST(matrix_and_cast)
     free(out.data);
 }
 
+TEST(fractions_are_cut_off)
+{
+    static const hr_dtype types[] = {HR_DTYPE_FLOAT, HR_DTYPE_FLOAT64, HR_DTYPE_FLOAT16};
+    static const double values[] = {-1e9,   -0.99, -1.5, 0.5,      0.999, 1.5,
+                                    254.75, 255.5, 1e9,  INFINITY, NAN,   17.0};
+    static const uint8_t want[] = {0, 0, 0, 0, 0, 1, 254, 255, 255, 255, 0, 17};
+    hr_point_step cut = {.kind = HR_POINT_KIND_CUT, .dtype = HR_DTYPE_UINT8};
+    hr_error error;
+    for (size_t k = 0; k < HR_COUNT_OF(types); k++) {
+        hr_tensor in = picture(types[k], 3, 4, 1), out;
+        hr_convert(in.data, types[k], values, HR_DTYPE_FLOAT64, 12);
+        hr_image_program p;
+        CHECK_OK(hr_program_from_tensor(&p, &in, "HWC", &error), error);
+        CHECK_OK(hr_program_point(&p, &cut, &error), error);
+        CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error), error);
+        CHECK(out.dtype == HR_DTYPE_UINT8 && memcmp(out.data, want, sizeof(want)) == 0);
+        free(in.data);
+        free(out.data);
+    }
+}
+
 /* ---- refusals ---- */
 
 TEST(errors_say_what_is_wrong)
@@ -343,7 +375,7 @@ TEST(errors_say_what_is_wrong)
     CHECK(hr_program_output(&p, "HWX", 0, NULL, 0, &error) == HR_STATUS_VALUE);
     CHECK(hr_program_output(&p, "HHC", 0, NULL, 0, &error) == HR_STATUS_VALUE);
     CHECK(hr_program_resample(&p, &good, &good, HR_DTYPE_INT16, &error) == HR_STATUS_ERROR);
-    CHECK(hr_program_crop_outer(&p, 'D', 0, 1, &error) == HR_STATUS_NOT_FUSABLE);
+    CHECK(hr_program_crop_outer(&p, 'D', 0, 1, NULL, 0, &error) == HR_STATUS_NOT_FUSABLE);
     CHECK_OK(hr_program_resample(&p, &good, &bad, HR_DTYPE_UINT8, &error), error);
     CHECK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error) == HR_STATUS_ERROR);
     free(out.data);

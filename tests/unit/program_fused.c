@@ -59,6 +59,7 @@ TEST(rows_come_once_and_in_order)
 typedef enum step_kind {
     CROP,
     CROP_FILL,
+    CROP_OUTER,
     FLIP,
     RESAMPLE,
     CAST,
@@ -71,6 +72,7 @@ typedef enum step_kind {
 typedef struct step {
     step_kind kind;
     hr_window window;
+    int64_t depth[2]; /* start and count */
     float fill[4];
     int32_t fill_count, pad;
     bool flip[3];
@@ -111,6 +113,8 @@ static step random_step(const hr_tensor *t)
     s.window.x = between(0, w - (int32_t)s.window.w);
     if (s.kind == CROP_FILL)
         s.window = (hr_window){between(-6, h), between(-6, w), between(1, 50), between(1, 50)};
+    s.depth[0] = between(-2, (int32_t)extent_of(t, 'D'));
+    s.depth[1] = between(1, 6);
     s.fill_count = rnd() & 1 ? 1 : (int32_t)extent_of(t, 'C');
     for (int c = 0; c < 4; c++) {
         s.fill[c] = (float)between(-100, 300) / 3;
@@ -122,7 +126,9 @@ static step random_step(const hr_tensor *t)
     hr_interp interp = (hr_interp)(rnd() % HR_INTERP_COUNT);
     s.y = random_axis(h, interp);
     s.x = random_axis(w, rnd() % 4 ? interp : HR_INTERP_NN);
-    s.point.kind = s.kind == MATRIX ? HR_POINT_KIND_MATRIX : HR_POINT_KIND_CAST;
+    s.point.kind = s.kind == MATRIX ? HR_POINT_KIND_MATRIX
+                   : rnd() & 1      ? HR_POINT_KIND_CAST
+                                    : HR_POINT_KIND_CUT;
     s.point.dtype = casts[rnd() % 4];
     for (int i = 0; i < 12; i++)
         s.point.m[i / 4][i % 4] = (float)(unit() * 2 - 0.5);
@@ -138,6 +144,9 @@ static hr_status add_step(hr_image_program *p, const step *s, hr_error *error)
         return hr_program_crop(p, s->window, NULL, 0, error);
     case CROP_FILL:
         return hr_program_crop(p, s->window, s->fill, s->fill_count, error);
+    case CROP_OUTER:
+        return hr_program_crop_outer(p, 'D', s->depth[0], s->depth[1], s->fill, s->fill_count,
+                                     error);
     case FLIP:
         return hr_program_flip(p, s->flip[0], s->flip[1], s->flip[2], error);
     case RESAMPLE:

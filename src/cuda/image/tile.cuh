@@ -54,12 +54,12 @@ HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
         return out;
     for (int o = p->outer_count - 1; o >= 0; o--) {
         const hr_device_outer *outer = &p->outer[o];
-        int extent = filled ? outer->extent : outer->count;
-        int at = i % extent;
+        int extent = filled ? outer->extent : outer->count, skip = filled ? outer->first : 0;
+        int from_first = i % extent - skip, at = from_first + outer->first;
         i /= extent;
-        from += at * outer->src_stride;
+        from += from_first * outer->src_stride;
         to += at * outer->dst_stride;
-        out.added |= at >= outer->count;
+        out.added |= from_first < 0 || from_first >= outer->count;
         if (o == p->plane)
             out.plane = at;
     }
@@ -139,6 +139,9 @@ HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, ui
         const hr_device_point *step = &p->tables->point[i];
         if (step->kind == 1) // HR_POINT_KIND_MATRIX
             apply_matrix(step, v, dtype);
+        else if (step->kind == 2) // HR_POINT_KIND_CUT
+            for (int c = 0; c < n; c++)
+                v[c] = value_cut(v[c], dtype, step->dtype);
         else
             for (int c = 0; c < n; c++)
                 v[c] = value_convert(v[c], dtype, step->dtype);

@@ -281,4 +281,17 @@ HR_SHARED uint64_t value_convert(uint64_t v, int from, int to)
     }
 }
 
+HR_SHARED bool value_is_float(int dtype)
+{
+    return dtype == HR_DTYPE_FLOAT || dtype == HR_DTYPE_FLOAT16 || dtype == HR_DTYPE_FLOAT64;
+}
+
+// hr_convert_cut for a thread.
+HR_SHARED uint64_t value_cut(uint64_t v, int from, int to)
+{
+    if (!value_is_float(from) || value_is_float(to))
+        return value_convert(v, from, to);
+    return value_of_double(cut_off(value_to_double(v, from)), to);
+}
+
 #endif

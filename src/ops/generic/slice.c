@@ -165,24 +165,6 @@ static hr_status slice_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static bool cuts_off(hr_dtype in, hr_dtype out)
-{
-    return hr_dtype_is_float(in) && !hr_dtype_is_float(out);
-}
-
-/* Elements of another type: fractions are cut off on the way to integers. */
-static void convert(void *to, hr_dtype to_type, void *from, hr_dtype from_type, size_t n)
-{
-    if (cuts_off(from_type, to_type)) { /* to UINT8 only */
-        for (size_t i = 0; i < n; i++) {
-            double v = hr_element_double(from, from_type, i);
-            ((uint8_t *)to)[i] = v > 0.0 ? (uint8_t)HR_MIN(v, 255.0) : 0;
-        }
-        return;
-    }
-    hr_convert(to, to_type, from, from_type, n);
-}
-
 /* What the source has of the window, in the output's type; `start` is then relative to it. */
 static hr_status take(const hr_op_call *c, const box *b, hr_tensor *source, int64_t *start,
                       hr_error *error)
@@ -206,7 +188,7 @@ static hr_status take(const hr_op_call *c, const box *b, hr_tensor *source, int6
     if (!data)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(hr__window_copy(&same, source, from, &zero, 1, -1, error));
-    convert(data, type, same.data, same.dtype, n);
+    hr_convert_cut(data, type, same.data, same.dtype, n);
     *source = same;
     source->data = data;
     source->dtype = type;
@@ -242,40 +224,37 @@ static hr_status slice_lower(hr_op_call *c, hr_image_program *p, hr_error *error
     const slice_args *a = c->args;
     hr_image_program before = *p;
     hr_tensor in = {.dtype = hr_program_dtype(p), .layout = p->layout};
-    float fill[HR_CHANNELS_MAX] = {0};
-    int32_t fills = HR_MAX(HR_MIN(a->fill_values.n, HR_CHANNELS_MAX), 1);
+    float values[HR_CHANNELS_MAX] = {0}, *fill;
+    int32_t fills = HR_MAX(a->fill_values.n, 1);
     hr_window window = {0, 0, hr_program_extent(p, 'H'), hr_program_extent(p, 'W')};
-    hr_point_step cast = {.kind = HR_POINT_KIND_CAST};
-    hr_status status = HR_STATUS_OK;
+    hr_point_step cut = {.kind = HR_POINT_KIND_CUT};
     box b;
 
     for (const char *name = p->layout.name; *name; name++)
         in.shape.extent[in.shape.ndim++] = hr_program_extent(p, *name);
-    HR_TRY(slice_type(a, in.dtype, &cast.dtype, error));
+    HR_TRY(slice_type(a, in.dtype, &cut.dtype, error));
     HR_TRY(slice_box(c, &in, &b, error));
     HR_TRY(fill_check(a, &in, &b, error));
-    if (cuts_off(in.dtype, cast.dtype) || a->fill_values.n > HR_CHANNELS_MAX)
+    if (fills > HR_CHANNELS_MAX)
         return HR_STATUS_NOT_FUSABLE;
-    if (cast.dtype != in.dtype)
-        status = hr_program_point(p, &cast, error);
+    for (int32_t i = 0; i < a->fill_values.n; i++)
+        values[i] = hr__value_wrap(a->fill_values.v[i], cut.dtype);
+    fill = b.sticks_out ? values : NULL;
+    hr_status status = hr_program_point(p, &cut, error);
     for (int32_t d = 0; d < in.shape.ndim && status == HR_STATUS_OK; d++) {
         char name = p->layout.name[d];
         bool whole = b.start[d] == 0 && b.size[d] == in.shape.extent[d];
-        bool inside = b.start[d] >= 0 && b.start[d] + b.size[d] <= in.shape.extent[d];
         if (name == 'H')
             window = (hr_window){b.start[d], window.x, b.size[d], window.w};
         else if (name == 'W')
             window = (hr_window){window.y, b.start[d], window.h, b.size[d]};
-        else if (!whole && (name != 'D' || !inside))
+        else if (!whole && name != 'D')
             status = HR_STATUS_NOT_FUSABLE;
         else if (!whole)
-            status = hr_program_crop_outer(p, 'D', b.start[d], b.size[d], error);
+            status = hr_program_crop_outer(p, 'D', b.start[d], b.size[d], fill, fills, error);
     }
-    for (int32_t i = 0; i < a->fill_values.n; i++)
-        fill[i] = hr__value_wrap(a->fill_values.v[i], cast.dtype);
     if (status == HR_STATUS_OK)
-        status =
-            hr_program_crop(p, window, b.sticks_out ? fill : NULL, b.sticks_out ? fills : 0, error);
+        status = hr_program_crop(p, window, fill, fills, error);
     if (status != HR_STATUS_OK)
         *p = before;
     return status;

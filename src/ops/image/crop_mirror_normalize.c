@@ -3,7 +3,6 @@
 /* crop_mirror_normalize: window, mirror, (v - mean) / std * scale + shift, type and layout in one.
  */
 #include "ops/image/crop_window.h"
-#include "ops/generic/window_copy.h"
 #include "ops/wrap.h"
 
 #include <string.h>
@@ -131,7 +130,7 @@ static hr_status add_window(hr_image_program *p, const cmn_args *a, const hr_cro
         HR_TRY(hr_program_flip(p, true, false, false, error));
     }
     if (box->z.start != 0 || box->z.size != depth)
-        HR_TRY(hr_program_crop_outer(p, 'D', box->z.start, box->z.size, error));
+        HR_TRY(hr_program_crop_outer(p, 'D', box->z.start, box->z.size, fill, fill_count, error));
     if (window.y != 0 || window.x != 0 || window.h != hr_program_extent(p, 'H') ||
         window.w != width)
         HR_TRY(hr_program_crop(p, window, fill, fill_count, error));
@@ -197,70 +196,11 @@ static hr_status cmn_lower(hr_op_call *c, hr_image_program *program, hr_error *e
     hr_crop_box box;
 
     HR_TRY(cmn_box(c, program, &box, error));
-    if (box.z.start < 0 || box.z.size > hr_program_extent(program, 'D') - box.z.start)
-        return HR_STATUS_NOT_FUSABLE; /* programs fill height and width only */
     hr_image_program before = *program;
     hr_status status = add_all(a, program, &box, error);
     if (status != HR_STATUS_OK)
         *program = before;
     return status;
-}
-
-/* Volumes whose window leaves them along the depth: all slices first, then the window among them.
- */
-typedef struct cmn_memo {
-    hr_image_program program;
-    hr_crop_range z;
-} cmn_memo;
-
-static hr_status cmn_infer(hr_op_call *c, hr_error *error)
-{
-    const cmn_args *a = c->args;
-    cmn_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
-    hr_crop_box box;
-
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
-    HR_TRY(hr_program_from_tensor(&m->program, &c->in[0], LAYOUTS, error));
-    HR_TRY(cmn_box(c, &m->program, &box, error));
-    m->z = box.z;
-    box.z = (hr_crop_range){0, hr_program_extent(&m->program, 'D')};
-    HR_TRY(add_all(a, &m->program, &box, error));
-    hr_program_describe(&m->program, &c->out[0]);
-    int32_t d = hr_layout_find(&c->out[0].layout, 'D');
-    if (d >= 0)
-        c->out[0].shape.extent[d] = m->z.size;
-    c->memo = m;
-    return HR_STATUS_OK;
-}
-
-static hr_status cmn_run_one(hr_op_call *c, hr_error *error)
-{
-    const cmn_args *a = c->args;
-    const cmn_memo *m = c->memo;
-    int64_t start[HR_MAX_NDIM] = {0};
-    hr_tensor all;
-    size_t bytes;
-
-    hr_program_describe(&m->program, &all);
-    int32_t d = hr_layout_find(&all.layout, 'D');
-    if (!hr_tensor_bytes(&all, &bytes))
-        return hr_fail(error, HR_STATUS_LIMIT, "the volume is too large");
-    all.data = hr_arena_alloc(c->arena, bytes, error);
-    if (!all.data)
-        return HR_STATUS_NO_MEMORY;
-    HR_TRY(hr_program_run(&m->program, c, all.data, error));
-    if (d >= 0)
-        start[d] = m->z.start;
-    return hr__window_copy(&c->out[0], &all, start, a->fill_values.v, a->fill_values.n,
-                           hr_layout_find(&all.layout, 'C'), error);
-}
-
-static hr_status cmn_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(cmn_run_one(&calls[i], error));
-    return HR_STATUS_OK;
 }
 
 const hr_op_def hr_op_crop_mirror_normalize = {
@@ -280,8 +220,6 @@ const hr_op_def hr_op_crop_mirror_normalize = {
     .out = {{"output"}},
     .out_count = 1,
     .check = cmn_check,
-    .infer = cmn_infer,
     .lower = cmn_lower,
     .lower_rank = HR_LOWER_RANK_NORMALIZE,
-    .run_cpu = cmn_run,
 };
