@@ -19,7 +19,8 @@ static void find_beside(char *path, size_t size)
     }
     if (folder + sizeof(MODULE_NAME) > size)
         folder = 0;
-    memcpy(path, self.dli_fname, folder);
+    if (folder > 0)
+        memcpy(path, self.dli_fname, folder);
     memcpy(path + folder, MODULE_NAME, sizeof(MODULE_NAME));
 }
 
@@ -39,13 +40,14 @@ hr_status hr_module_open(const hr_cuda_module_def **out, hr_error *error)
     void *symbol = dlsym(lib, "hr_cuda_module");
     memcpy(&entry, &symbol, sizeof(entry));
     const hr_cuda_module_def *module = entry ? entry() : NULL;
-    if (!module || module->abi != HR_CUDA_ABI_VERSION || module->struct_size != sizeof(*module)) {
-        uint32_t abi = module ? module->abi : 0;
-        dlclose(lib);
+    if (!module)
+        return hr_fail(error, HR_STATUS_ERROR, "%s is no CUDA module of Headrace", path);
+    if (module->abi != HR_CUDA_ABI_VERSION || module->struct_size != sizeof(*module))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "%s does not fit this version of Headrace: its ABI is %u, expected %u", path,
-                       abi, HR_CUDA_ABI_VERSION);
-    }
+                       "%s does not fit this version of Headrace: its ABI is %u with a table of %u "
+                       "bytes, expected %u with %zu",
+                       path, module->abi, module->struct_size, HR_CUDA_ABI_VERSION,
+                       sizeof(*module));
     *out = module;
     return HR_STATUS_OK;
 }
