@@ -61,6 +61,7 @@ hr_status hr_tensor_copy(const hr_tensor *tensor, void *dst, void *stream, bool 
             memcpy(dst, tensor->data, bytes);
         return HR_STATUS_OK;
     }
+    HR_TRY(hr_device_buffer_check(tensor->buffer, error));
     HR_TRY(hr_module_open(&module, error));
     HR_TRY(copy_queue(module, tensor, dst, stream, error));
     if (wait)
@@ -101,6 +102,8 @@ hr_status hr_batch_to_host(hr_batch **out, const hr_batch *batch, hr_error *erro
     void *stream = NULL;
     if (device == HR_DEVICE_HOST)
         return hr_batch_create(out, hr_batch_tensor(batch, 0), count, false, error);
+    for (int32_t i = 0; i < count; i++)
+        HR_TRY(hr_device_buffer_check(hr_batch_tensor(batch, i)->buffer, error));
     HR_TRY(hr_module_open(&module, error));
     HR_TRY(hr_batch_alloc(&to, count, error));
     hr_status status = make_room(to, batch, error);

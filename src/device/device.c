@@ -25,6 +25,7 @@ hr_status hr_device_create(hr_device **out, int32_t id, size_t memory_limit, hr_
     d->module = module;
     d->id = id;
     d->limit = memory_limit;
+    d->chunk_size = hr__chunk_size(memory_limit);
     hr_status status = module->device_query(id, &d->info, error);
     if (status == HR_STATUS_OK)
         status = module->stream_create(id, &d->free_stream, error);
@@ -80,14 +81,17 @@ const hr_cuda_op *hr_device_op(const hr_device *d, const char *name)
 
 hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error)
 {
-    size_t used = atomic_fetch_add_explicit(&d->used, size, memory_order_relaxed);
-    if (!d->limit || (size <= d->limit && used <= d->limit - size))
-        return HR_STATUS_OK;
-    atomic_fetch_sub_explicit(&d->used, size, memory_order_relaxed);
-    return hr_fail(error, HR_STATUS_NO_MEMORY,
-                   "%zu bytes more would exceed device_memory_limit, %zu bytes (%zu are held; let "
-                   "go of outputs, or raise it)",
-                   size, d->limit, used);
+    size_t used = atomic_load_explicit(&d->used, memory_order_relaxed);
+    do {
+        if (d->limit && (size > d->limit || used > d->limit - size))
+            return hr_fail(error, HR_STATUS_NO_MEMORY,
+                           "%zu bytes more would exceed device_memory_limit, %zu bytes (%zu are "
+                           "held by outputs and batches in flight; let go of outputs, lower "
+                           "batch_size or prefetch_queue_depth, or raise it)",
+                           size, d->limit, used);
+    } while (!atomic_compare_exchange_weak_explicit(&d->used, &used, used + size,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return HR_STATUS_OK;
 }
 
 void hr__device_discharge(hr_device *d, size_t size)

@@ -29,6 +29,8 @@ hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **
 void hr_device_pin(hr_pool *pool, int32_t id, size_t least);
 /* Pinned host memory. */
 hr_status hr_device_pinned(hr_device *d, size_t size, hr_buffer **out, hr_error *error);
+/* HR_STATUS_STATE for a device's buffer in a forked child, where CUDA cannot be used. */
+hr_status hr_device_buffer_check(const hr_buffer *buffer, hr_error *error);
 /* What is queued on the stream from now on finds the buffer's bytes there, also those that another
  * stream is still writing to foreign memory (hr_buffer_adopt_cuda, hr_batch_copy_cuda). The host's
  * buffers are passed over, here and below. */

@@ -6,6 +6,7 @@
 #include "device/launch.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
+#define CHUNK_LEAST ((size_t)64 << 10)
 #define STAGE_ALIGN ((size_t)256)
 #define SCRATCH_LIMIT ((size_t)1 << 30)
 
@@ -24,6 +25,13 @@ struct hr__launch {
 };
 
 /* ---- chunks ---- */
+
+/* Small ones where memory is scarce: every iteration in flight has one at least. */
+size_t hr__chunk_size(size_t memory_limit)
+{
+    size_t size = memory_limit ? memory_limit / 32 / STAGE_ALIGN * STAGE_ALIGN : CHUNK_SIZE;
+    return HR_MIN(HR_MAX(size, CHUNK_LEAST), CHUNK_SIZE);
+}
 
 static void chunk_free(hr_device *d, hr__chunk *c)
 {
@@ -60,7 +68,7 @@ static hr_status chunk_make(hr_device *d, void *stream, size_t size, hr__chunk *
 static hr_status chunk_take(hr_device *d, void *stream, size_t size, hr__chunk **out,
                             hr_error *error)
 {
-    if (size > CHUNK_SIZE)
+    if (size > d->chunk_size)
         return chunk_make(d, stream, (size + STAGE_ALIGN - 1) & ~(STAGE_ALIGN - 1), out, error);
     pthread_mutex_lock(&d->lock);
     hr__chunk *c = d->chunks;
@@ -68,7 +76,7 @@ static hr_status chunk_take(hr_device *d, void *stream, size_t size, hr__chunk *
         d->chunks = c->next;
     pthread_mutex_unlock(&d->lock);
     if (!c)
-        return chunk_make(d, stream, CHUNK_SIZE, out, error);
+        return chunk_make(d, stream, d->chunk_size, out, error);
     c->used = c->copied = 0;
     *out = c;
     return HR_STATUS_OK;
@@ -78,7 +86,7 @@ static void chunks_give(hr_device *d, hr__chunk *c)
 {
     for (hr__chunk *next; c; c = next) {
         next = c->next;
-        if (c->size != CHUNK_SIZE) {
+        if (c->size != d->chunk_size) {
             chunk_free(d, c);
             continue;
         }

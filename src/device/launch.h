@@ -22,7 +22,7 @@ struct hr_device {
     const hr_cuda_module_def *module;
     hr_cuda_info info;
     int32_t id;
-    size_t limit;
+    size_t limit, chunk_size;
     void *free_stream;    /* memory is given back in its order */
     pthread_mutex_t lock; /* guards what follows */
     hr__chunk *chunks;    /* waiting */
@@ -32,6 +32,7 @@ struct hr_device {
 hr_device *hr__device_ref(hr_device *d);
 hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error);
 void hr__device_discharge(hr_device *d, size_t size);
+size_t hr__chunk_size(size_t memory_limit);
 void hr__launches_free(hr_device *d); /* those that wait, and the chunks */
 
 #endif

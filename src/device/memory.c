@@ -4,6 +4,7 @@
  * whatever its users have queued, and other people's. */
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/batch.h"
 #include "device/launch.h"
@@ -16,6 +17,7 @@ typedef struct memory { /* behind a buffer */
     hr_device *device; /* whose limit counts it; NULL: nobody's */
     void *data;
     size_t size;
+    pid_t pid;             /* in a forked child CUDA is not to be called */
     void *ready;           /* event behind what another stream writes to it, or NULL */
     hr_release_fn release; /* of foreign memory */
     void *context;
@@ -55,8 +57,12 @@ static hr_status users_await(const memory *m, bool here, void *stream)
 static void memory_release(void *context)
 {
     memory *m = context;
+    if (m->pid != getpid())
+        return; /* a child's copy: left to the child's end */
     void *stream = m->device ? m->device->free_stream : NULL;
     bool known = !m->lost && users_await(m, m->release != NULL, stream) == HR_STATUS_OK;
+    if (known && m->ready && !m->release) /* copies to it may not have begun */
+        known = m->module->event_await(m->id, m->ready, stream, NULL) == HR_STATUS_OK;
     if (known && m->release)
         m->release(m->context);
     else if (known)
@@ -80,6 +86,7 @@ static memory *memory_make(const hr_cuda_module_def *module, int32_t id, hr_erro
     pthread_mutex_init(&m->lock, NULL);
     m->module = module;
     m->id = id;
+    m->pid = getpid();
     m->users = m->few;
     return m;
 }
@@ -123,6 +130,17 @@ hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **
 }
 
 /* ---- users ---- */
+
+hr_status hr_device_buffer_check(const hr_buffer *buffer, hr_error *error)
+{
+    const memory *m = hr_buffer_context(buffer, memory_release);
+    if (!m || m->pid == getpid())
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_STATE,
+                   "this GPU memory belongs to process %ld and cannot be read in its child %ld; "
+                   "copy it to the host before the fork",
+                   (long)m->pid, (long)getpid());
+}
 
 void hr_device_buffer_await(hr_buffer *buffer, void *stream)
 {

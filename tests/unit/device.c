@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../gpu/fake_module.h"
@@ -40,6 +41,9 @@ TEST(module_missing)
     setenv("HEADRACE_CUDA_MODULE", "/nowhere/libheadrace_cuda.so", 1);
     CHECK(hr_module_open(&module, &error) == HR_STATUS_ERROR);
     CHECK(strstr(error.message, "/nowhere/libheadrace_cuda.so"));
+    setenv("HEADRACE_CUDA_MODULE", HR_FAKE_NVML, 1);
+    CHECK(hr_module_open(&module, &error) == HR_STATUS_ERROR);
+    CHECK(strstr(error.message, "is no CUDA module"));
     char *doctor = NULL;
     CHECK_OK(hr_doctor_json(&doctor, &error), error);
     CHECK(doctor && strstr(doctor, "\"gpu_support\": false"));
@@ -70,6 +74,56 @@ TEST(buffer_limit)
     hr_buffer_unref(a);
     hr_device_unref(d); /* the buffer holds it */
     hr_buffer_unref(b);
+    CHECK(alive() == 0);
+}
+
+/* Too much, again and again; NULL when it was always refused. */
+static void *ask_for_more(void *context)
+{
+    hr_buffer *b = NULL;
+    hr_status status = HR_STATUS_NO_MEMORY;
+    for (int i = 0; i < 20000 && status == HR_STATUS_NO_MEMORY; i++)
+        status = hr_device_buffer(context, NULL, 5000, &b, NULL);
+    return status == HR_STATUS_NO_MEMORY ? NULL : context;
+}
+
+TEST(what_is_refused_takes_nothing_from_others)
+{
+    hr_device *d;
+    pthread_t other;
+    void *given = NULL;
+    hr_error error = {0};
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, 1000, &error), error);
+    CHECK(pthread_create(&other, NULL, ask_for_more, d) == 0);
+    for (int i = 0; i < 500; i++) {
+        hr_buffer *b;
+        CHECK_OK(hr_device_buffer(d, NULL, 1000, &b, &error), error);
+        hr_buffer_unref(b);
+    }
+    CHECK(pthread_join(other, &given) == 0 && !given);
+    hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
+/* Little memory is enough for little that is staged. */
+TEST(chunks_fit_the_limit)
+{
+    hr_device *d;
+    hr_launch *launches[8];
+    hr_staged staged;
+    hr_error error = {0};
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, (size_t)1 << 20, &error), error);
+    for (int i = 0; i < 8; i++) {
+        CHECK_OK(hr_launch_create(&launches[i], d, &error), error);
+        CHECK_OK(launches[i]->staging.alloc(&launches[i]->staging, 1000, &staged, &error), error);
+    }
+    CHECK(launches[0]->staging.alloc(&launches[0]->staging, (size_t)2 << 20, &staged, &error) ==
+          HR_STATUS_NO_MEMORY);
+    for (int i = 0; i < 8; i++)
+        hr_launch_destroy(launches[i]);
+    hr_device_unref(d);
     CHECK(alive() == 0);
 }
 
@@ -395,9 +449,45 @@ TEST(copy_to_device)
     CHECK(((int32_t *)hr_batch_tensor(host, 0)->data)[2] == 9);
     hr_batch_unref(host);
     hr_batch_unref(batch);
+    /* let go of at once: its memory is taken back behind the copies, and so behind this one */
+    CHECK_OK(f.module->copy(0, f.stream, f.pinned, f.pinned + 50, sizeof(int32_t), &error), error);
+    CHECK_OK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error), error);
+    hr_batch_unref(batch);
+    (void)alive(); /* waits for the default stream, which it is given back on */
+    CHECK(f.pinned[0] == 50);
     fail_at("copy:1");
     CHECK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error) == HR_STATUS_ERROR);
     fail_at(NULL);
+    foreign_free(&f);
+    CHECK(alive() == 0);
+}
+
+/* A child can neither read the parent's memory nor give it back. */
+TEST(forked)
+{
+    foreign f = {0};
+    hr_error error = {0};
+    hr_batch *batch, *host = NULL;
+    int status = -1;
+    fake_find();
+    CHECK_OK(foreign_make(&f, &error), error);
+    hr_tensor view = {f.data, HR_DTYPE_INT32, {1, {4}}, {"X"}, NULL, NULL};
+    CHECK_OK(hr_batch_copy_cuda(&batch, &view, 1, 0, f.stream, true, &error), error);
+    pid_t child = fork();
+    if (child == 0) {
+        int32_t to[4];
+        bool refused =
+            hr_batch_to_host(&host, batch, &error) == HR_STATUS_STATE &&
+            strstr(error.message, "belongs to process") &&
+            hr_tensor_copy(hr_batch_tensor(batch, 0), to, NULL, true, NULL) == HR_STATUS_STATE;
+        hr_batch_unref(batch);
+        _exit(refused ? 0 : 1);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
+    CHECK(((int32_t *)hr_batch_tensor(host, 0)->data)[3] == 99);
+    hr_batch_unref(host);
+    hr_batch_unref(batch);
     foreign_free(&f);
     CHECK(alive() == 0);
 }
