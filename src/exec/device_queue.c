@@ -5,6 +5,7 @@
  * the work of each kind. */
 #include <string.h>
 
+#include "core/block.h"
 #include "exec/device_stage.h"
 
 #define SAMPLE_ALIGN ((size_t)256) /* between samples of different shapes */
@@ -19,7 +20,8 @@ typedef struct queueing {
     hr_piece **round; /* pieces of all samples at one place of a step */
     hr_piece **part;  /* those of one kind */
     int32_t count, part_count;
-    hr_staged status; /* a word a piece that decodes */
+    hr_staged status;    /* a word a piece that decodes */
+    const hr_node *node; /* whose work is being queued, for messages */
 } queueing;
 
 static bool alive(const hr_sample *s)
@@ -78,6 +80,17 @@ static hr_status pack(queueing *q, int32_t k, packing *out, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* Pinned host memory: of the pool, which counts it and uses it again, unless it could not pin it.
+ */
+static hr_status host_buffer(queueing *q, size_t size, hr_buffer **out, hr_error *error)
+{
+    HR_TRY(hr_pool_alloc(q->p->pool, HR_MAX(size, HR_BLOCK_PAGE), out, error));
+    if (hr_buffer_pinned(*out))
+        return HR_STATUS_OK;
+    hr_buffer_unref(*out);
+    return hr_device_pinned(q->launch->device, size, out, error);
+}
+
 /* One block for output `k`: scratch inside a chain, else a counted buffer, on the device or of
  * pinned host memory. */
 static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
@@ -92,7 +105,7 @@ static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
         HR_TRY(scratch(q, total, &memory, error));
         base = memory;
     } else {
-        HR_TRY(host ? hr_device_pinned(q->launch->device, total, &buffer, error)
+        HR_TRY(host ? host_buffer(q, total, &buffer, error)
                     : hr_device_buffer(q->launch->device, q->launch->cuda.stream, total, &buffer,
                                        error));
         base = hr_buffer_data(buffer);
@@ -279,23 +292,28 @@ static hr_status queue_downloads(queueing *q, hr_error *error)
     void *together;
     if (!pieces)
         return HR_STATUS_NO_MEMORY;
-    char *base = q->part[0]->out[0]->data;
-    size_t total = hr_buffer_size(q->part[0]->out[0]->buffer);
+    const char *base = q->part[0]->out[0]->data, *last = q->part[n - 1]->out[0]->data;
+    size_t total;
+    (void)hr_tensor_bytes(q->part[n - 1]->out[0], &total);
+    total += (size_t)(last - base);
+    if (total == 0)
+        return HR_STATUS_OK;
     HR_TRY(scratch(q, total, &together, error));
     for (int32_t i = 0; i < n; i++) {
         const hr_tensor *out = q->part[i]->out[0];
-        pieces[i] = (hr_cuda_copy){.dst = (char *)together + ((char *)out->data - base),
+        pieces[i] = (hr_cuda_copy){.dst = (char *)together + ((const char *)out->data - base),
                                    .src = q->part[i]->in[0]->data};
         (void)hr_tensor_bytes(out, &pieces[i].size);
     }
     HR_TRY(copy_pieces(q, n, pieces, error));
-    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, base, together,
-                           total, error);
+    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream,
+                           q->part[0]->out[0]->data, together, total, error);
 }
 
 static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *error)
 {
     const hr_piece *first = q->round[0];
+    q->node = first->node;
     bool host = first->kind == HR_PIECE_KIND_TO_HOST;
     for (int32_t k = 0; k < first->n_out && first->kind != HR_PIECE_KIND_VIEW; k++)
         HR_TRY(give_memory(q, k, host, error));
@@ -377,14 +395,25 @@ static void await_fed(const queueing *q)
 
 hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
+    char text[512];
+    const hr_plan_step *step = &p->plan->steps[p->plan->stages[it->stage].first];
     queueing q = {.p = p,
                   .it = it,
                   .batch = it->device,
                   .launch = it->device->launch,
                   .module = hr_device_module(p->device),
-                  .arena = it->device->arenas[p->options.num_threads]};
-    HR_TRY(q.module->use(hr_device_id(p->device), error));
-    hr_launch_rewind(q.launch);
-    await_fed(&q);
-    return queue_all(&q, error);
+                  .arena = it->device->arenas[p->options.num_threads],
+                  .node = p->graph->nodes[p->plan->order[step->first]]};
+    hr_status status = q.module->use(hr_device_id(p->device), error);
+    if (status == HR_STATUS_OK) {
+        hr_launch_rewind(q.launch);
+        await_fed(&q);
+        status = queue_all(&q, error);
+    }
+    if (status == HR_STATUS_OK)
+        status = q.module->event_record(hr_device_id(p->device), q.launch->done,
+                                        q.launch->cuda.stream, error);
+    if (status != HR_STATUS_OK)
+        hr_error_prefix(error, "%s", hr_node_text(q.node, text, sizeof(text)));
+    return status;
 }

@@ -93,22 +93,22 @@ void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
     pthread_mutex_unlock(&p->lock);
 }
 
+void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it)
+{
+    if (it->device)
+        hr_launch_abandon(it->device->launch); /* others may use its chunks on other streams */
+    hr__device_batch_give(p, it);
+}
+
 /* ---- launching ---- */
 
 void hr__device_launch(hr_pipeline *p, hr_iteration *it)
 {
     hr_error error = {0};
     hr_completion *c = p->completion;
-    const hr_cuda_module_def *module = hr_device_module(p->device);
-    hr_device_batch *b = it->device;
     hr_status status = HR_STATUS_OK;
-    if (b) { /* else every sample was skipped before anything was prepared */
+    if (it->device) /* else every sample was skipped before anything was prepared */
         status = hr__device_queue(p, it, &error);
-        hr_error *from = status == HR_STATUS_OK ? &error : NULL;
-        hr_status recorded = module->event_record(hr_device_id(p->device), b->launch->done,
-                                                  b->launch->cuda.stream, from);
-        status = status == HR_STATUS_OK ? recorded : status;
-    }
     pthread_mutex_lock(&p->lock);
     if (status != HR_STATUS_OK)
         it->status = hr_fail(&it->error, status, "%s", error.message);
@@ -165,14 +165,32 @@ static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* Waits for the launch. What fails on the device is known so late that any node of the stage may
+ * have done it. */
+static hr_status await_end(const hr_pipeline *p, const hr_iteration *it, hr_error *error)
+{
+    char first[512], last[512];
+    const hr_plan_stage *stage = &p->plan->stages[it->stage];
+    const hr_plan_step *steps = &p->plan->steps[stage->first], *end = &steps[stage->count - 1];
+    const hr_node *from = p->graph->nodes[p->plan->order[steps->first]];
+    const hr_node *to = p->graph->nodes[p->plan->order[end->first + end->count - 1]];
+    hr_status status = hr_device_module(p->device)->event_wait(hr_device_id(p->device),
+                                                               it->device->launch->done, error);
+    if (status == HR_STATUS_OK)
+        return status;
+    hr_node_text(from, first, sizeof(first));
+    if (from == to)
+        return hr_error_prefix(error, "%s", first);
+    return hr_error_prefix(error, "%s .. %s", first, hr_node_text(to, last, sizeof(last)));
+}
+
 /* True: samples have to be prepared once more. */
 static bool complete(hr_pipeline *p, hr_iteration *it)
 {
     hr_error error = {0};
     hr_device_batch *b = it->device;
     if (b && it->status == HR_STATUS_OK)
-        it->status = hr_device_module(p->device)->event_wait(hr_device_id(p->device),
-                                                             b->launch->done, &it->error);
+        it->status = await_end(p, it, &it->error);
     if (b && it->status != HR_STATUS_OK)
         hr_launch_abandon(b->launch);
     if (b && it->status == HR_STATUS_OK && mark_damaged(b)) {

@@ -77,6 +77,8 @@ void hr__device_launch(hr_pipeline *p, hr_iteration *it);
 hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error);
 /* Ends the stage: its memory is given back. Nothing may be queued any more. */
 void hr__device_batch_give(hr_pipeline *p, hr_iteration *it);
+/* The same of a stage that was not launched. */
+void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it);
 hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batch **out,
                                 hr_error *error);
 

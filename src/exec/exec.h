@@ -79,6 +79,7 @@ struct hr_iteration {
     int32_t stage, next_task, tasks, tasks_left;
     int32_t group; /* samples a task of this stage */
     bool done, retried;
+    bool starved; /* done for now: it lacked memory, and starts again when it is the oldest */
     hr_sample *samples;
     hr_sample_source *sample_sources;
     hr_fed **fed;        /* a source; NULL for readers */

@@ -28,7 +28,7 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
         hr_free(g->tensors);
         pthread_mutex_destroy(&g->lock);
     }
-    hr__device_batch_give(p, it);
+    hr__device_batch_drop(p, it);
     hr_free(it->gathers);
     hr_free(it->crossing);
     hr_free(it->inferred);
@@ -106,25 +106,11 @@ static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_p
     return whole ? HR_MAX(it->size, 1) : stage->group;
 }
 
-void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
-{
-    it->stage = stage;
-    it->next_task = 0;
-    if (stage >= p->plan->stage_count) {
-        it->done = true;
-        return;
-    }
-    it->group = group_of(p, it, &p->plan->stages[stage]);
-    it->tasks = it->tasks_left = (it->size + it->group - 1) / it->group;
-    if (it->tasks == 0)
-        it->done = true;
-}
-
 /* Whether nothing but memory failed, and running the stages again is harmless. */
 static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
 {
-    bool memory = false;
-    if (it->outputs)
+    bool memory = it->status == HR_STATUS_NO_MEMORY;
+    if (it->outputs || it->retried || (it->status != HR_STATUS_OK && !memory))
         return false;
     for (int32_t i = 0; i < it->size; i++) {
         memory = memory || it->samples[i].status == HR_STATUS_NO_MEMORY;
@@ -133,14 +119,31 @@ static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
     }
     for (int32_t k = 0; k < p->plan->stage_count; k++)
         memory = memory && !p->plan->stages[k].ordered;
-    return memory && !it->retried && it->status == HR_STATUS_OK;
+    return memory;
+}
+
+void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
+{
+    it->stage = stage;
+    it->next_task = 0;
+    if (stage >= p->plan->stage_count) {
+        it->done = true;
+        it->starved = can_retry(p, it);
+        return;
+    }
+    it->group = group_of(p, it, &p->plan->stages[stage]);
+    it->tasks = it->tasks_left = (it->size + it->group - 1) / it->group;
+    if (it->tasks == 0)
+        it->done = true;
 }
 
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
 {
-    if (!can_retry(p, it))
+    if (!it->starved)
         return false;
+    it->starved = false;
     it->retried = true;
+    it->status = HR_STATUS_OK;
     for (int32_t i = 0; i < it->size; i++) {
         hr_sample *s = &it->samples[i];
         s->status = HR_STATUS_OK;

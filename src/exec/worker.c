@@ -9,10 +9,11 @@
 #define LOOKS 50        /* and how often before it sleeps until it is woken, too */
 
 /* Oldest iteration with a task to hand out; lock held. An ordered stage waits for the iterations
- * before. */
+ * before. Where one lacked memory, those behind it take no more before it has had its second
+ * chance. */
 static hr_iteration *pick(const hr_pipeline *p)
 {
-    for (hr_iteration *it = p->first; it; it = it->next) {
+    for (hr_iteration *it = p->first; it && !it->starved; it = it->next) {
         if (it->done || it->next_task >= it->tasks)
             continue;
         bool free_to_go = true;
@@ -72,11 +73,13 @@ void hr__stage_end(hr_pipeline *p, hr_iteration *it)
 {
     bool failed = it->status != HR_STATUS_OK || any_failed(it);
     int32_t next = failed ? p->plan->stage_count : it->stage + 1;
-    if (next == p->plan->stage_count && !failed) {
+    if (next == p->plan->stage_count) {
         pthread_mutex_unlock(&p->lock);
-        hr_status status = hr__publish(p, it, &it->error);
+        if (failed)
+            hr__device_batch_drop(p, it);
+        else
+            it->status = hr__publish(p, it, &it->error);
         pthread_mutex_lock(&p->lock);
-        it->status = status;
     }
     hr__iteration_enter(p, it, next);
     pthread_cond_broadcast(&p->work);
