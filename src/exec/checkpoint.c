@@ -9,13 +9,14 @@
 
 #define CHECKPOINT_VERSION 1
 
-/* FNV-1a over the graph's text: a checkpoint fits only the pipeline that it came from. */
+/* FNV-1a over what the graph computes: a checkpoint fits only the pipeline that it came from, whose
+ * program may have been edited elsewhere. */
 uint64_t hr__graph_fingerprint(const hr_graph *graph)
 {
     char *text = NULL;
     size_t size = 0;
     uint64_t hash = 0xcbf29ce484222325u;
-    if (hr__graph_text(graph, &text, &size, NULL) != HR_STATUS_OK)
+    if (hr__graph_meaning(graph, &text, &size, NULL) != HR_STATUS_OK)
         return 0;
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;

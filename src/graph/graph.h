@@ -44,8 +44,8 @@ struct hr_graph {
 };
 
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
-/* As hr_graph_serialize, for whoever does not read it again: functions are left out. */
-hr_status hr__graph_text(const hr_graph *graph, char **text, size_t *size, hr_error *error);
+/* What the graph computes, as text to compare: without functions, lines, versions. */
+hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error);
 
 /* ---- registry (written by the build from the files in src/ops and src/readers) ---- */
 extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */

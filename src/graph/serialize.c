@@ -66,7 +66,8 @@ static void put_value(hr_text *text, const hr_value *v)
     }
 }
 
-static void put_node(hr_text *text, const hr_node *node)
+/* `bare`: without the line that it was defined in. */
+static void put_node(hr_text *text, const hr_node *node, bool bare)
 {
     hr_arg_value args[HR_NODE_ARGS_MAX];
     hr_node_desc desc = hr__node_describe(node, args);
@@ -74,7 +75,7 @@ static void put_node(hr_text *text, const hr_node *node)
     hr_text_append_quoted(text, desc.op);
     hr_text_append(text, ", \"name\": ");
     hr_text_append_quoted(text, desc.name);
-    if (desc.origin[0]) {
+    if (desc.origin[0] && !bare) {
         hr_text_append(text, ", \"origin\": ");
         hr_text_append_quoted(text, desc.origin);
     }
@@ -96,6 +97,18 @@ static void put_node(hr_text *text, const hr_node *node)
     hr_text_append(text, "}}");
 }
 
+static void put_graph(hr_text *out, const hr_graph *graph, bool bare)
+{
+    hr_text_append(out, "\"nodes\": [");
+    for (int32_t i = 0; i < graph->count; i++) {
+        hr_text_append(out, i ? ",\n" : "\n");
+        put_node(out, graph->nodes[i], bare);
+    }
+    hr_text_append(out, "],\n\"outputs\": [");
+    put_edges(out, graph->outputs, graph->output_count);
+    hr_text_append(out, "]}\n");
+}
+
 hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, hr_error *error)
 {
     char node[HR_NODE_TEXT_SIZE];
@@ -104,21 +117,18 @@ hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, h
             return hr_fail(error, HR_STATUS_ERROR,
                            "%s calls a function of this program: it cannot be serialized",
                            hr_node_text(graph->nodes[i], node, sizeof(node)));
-    return hr__graph_text(graph, text, size, error);
+    hr_text out = {0};
+    hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", ", HR_GRAPH_VERSION,
+                   HR_VERSION);
+    put_graph(&out, graph, false);
+    return hr_text_take(&out, text, size, error);
 }
 
-hr_status hr__graph_text(const hr_graph *graph, char **text, size_t *size, hr_error *error)
+hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error)
 {
     hr_text out = {0};
-    hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", \"nodes\": [",
-                   HR_GRAPH_VERSION, HR_VERSION);
-    for (int32_t i = 0; i < graph->count; i++) {
-        hr_text_append(&out, i ? ",\n" : "\n");
-        put_node(&out, graph->nodes[i]);
-    }
-    hr_text_append(&out, "],\n\"outputs\": [");
-    put_edges(&out, graph->outputs, graph->output_count);
-    hr_text_append(&out, "]}\n");
+    hr_text_append(&out, "{");
+    put_graph(&out, graph, true);
     return hr_text_take(&out, text, size, error);
 }
 

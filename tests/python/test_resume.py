@@ -124,6 +124,28 @@ def test_sources_go_on(batch: bool) -> None:
         assert [step(resumed) for _ in range(3)] == whole[after : after + 3], after
 
 
+def test_edited_programs_go_on() -> None:
+    """Lines that move change nothing; what is computed does."""
+
+    def make(text: str, checkpoint: bytes | None = None) -> Pipeline:
+        names: dict[str, Any] = {"fn": fn}
+        exec(compile(text, "program.py", "exec"), names)
+        options: dict[str, Any] = {"enable_checkpointing": True, "checkpoint": checkpoint}
+        pipe = Pipeline(4, 1, None, seed=5, **options)
+        with pipe:
+            pipe.set_outputs(names["outputs"]())
+        return pipe
+
+    text = "def outputs():\n    return fn.random.uniform(range=[0, 1])\n"
+    first = make(text)
+    first.run()
+    state = first.checkpoint()
+    second = make("import math\n\n" + text, state)
+    np.testing.assert_array_equal(second.run()[0].as_array(), first.run()[0].as_array())
+    with pytest.raises(RuntimeError, match="different pipeline"):
+        make(text.replace("1]", "2]"), state).build()
+
+
 def test_iterators_go_on(photos_root: Path) -> None:
     torch = pytest.importorskip("torch")
     from headrace.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
