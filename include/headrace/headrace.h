@@ -379,7 +379,7 @@ HR_API int32_t hr_outputs_slot(const hr_outputs *outputs, int32_t i);
 
 /* Facts about the reader `node`; HR_STATUS_KEY when it is none. */
 typedef struct hr_reader_meta {
-    int64_t epoch_size, epoch_size_padded;
+    int64_t epoch_size, epoch_size_padded; /* the same without pad_last_batch */
     int32_t number_of_shards, shard_id;
     bool pad_last_batch, stick_to_shard;
 } hr_reader_meta;

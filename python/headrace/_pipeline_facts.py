@@ -184,7 +184,12 @@ class PipelineFacts:
         return self._core.reader_meta(self._readers[name])
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """Padded number of samples in an epoch of a reader, or of all by name."""
+        """Number of samples in an epoch of a reader, all shards together, or of all readers by name; with
+        `pad_last_batch` what it is with all shards as long as the longest.
+
+        Raises:
+            RuntimeError: no such reader.
+        """
         if name is None:
             return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}
         return self.reader_meta(name)["epoch_size_padded"]

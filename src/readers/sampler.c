@@ -125,7 +125,7 @@ hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attem
 
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)
 {
-    int64_t n = s->args.num_shards;
+    int64_t n = s->args.pad_last_batch ? s->args.num_shards : 1;
     *out = (hr_reader_meta){
         .epoch_size = s->count,
         .epoch_size_padded = (s->count + n - 1) / n * n,

@@ -279,6 +279,17 @@ def test_errors_name_the_users_line(folders):
 # ---- running -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("pad", [False, True])
+def test_padded_epochs(folders, pad):
+    pipe = Pipeline(4, 1, None)
+    with pipe:
+        shards = {"num_shards": 5, "shard_id": 1, "pad_last_batch": pad}
+        pipe.set_outputs(*fn.readers.file(file_root=folders, name="Reader", **shards))
+    meta = pipe.reader_meta("Reader")
+    assert meta["epoch_size"] == 12 and meta["epoch_size_padded"] == (15 if pad else 12)
+    assert pipe.epoch_size("Reader") == meta["epoch_size_padded"]
+
+
 def test_training_pipeline_runs(folders):
     pipe = train(folders)
     outputs = pipe.run()

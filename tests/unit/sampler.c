@@ -39,6 +39,8 @@ TEST(ten_files_three_shards)
     CHECK(hr_sampler_at(&padded, 4).epoch == 1 && hr_sampler_at(&next, 5).epoch == 1);
     hr_reader_meta meta;
     hr_sampler_meta(&next, &meta);
+    CHECK(meta.epoch_size == 10 && meta.epoch_size_padded == 10);
+    hr_sampler_meta(&padded, &meta);
     CHECK(meta.epoch_size == 10 && meta.epoch_size_padded == 12);
 }
 

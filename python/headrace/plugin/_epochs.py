@@ -65,7 +65,7 @@ class ReaderEpochs:
 
     Args:
         samples: samples in the data set, all shards together.
-        padded: the same with all shards padded to equal length (``epoch_size_padded``).
+        padded: with `pad`: the same with all shards padded to equal length (``epoch_size_padded``).
         shards: number of shards.
         mine: the shard with which each pipeline of this process starts.
         batch: positions in a batch.
