@@ -88,6 +88,20 @@ def without_else(x: Any) -> Any:
 
 
 @numbers
+def class_inside(x: Any) -> Any:
+    class Step:
+        def __init__(self, by: int) -> None:
+            self.by = by
+
+        def __call__(self, value: Any) -> Any:
+            if value > self.by:
+                value = value - self.by
+            return value
+
+    return Step(1)(x) + Step(2)(x)
+
+
+@numbers
 def elif_chain(x: Any) -> Any:
     if x == 0:
         y = x + 100

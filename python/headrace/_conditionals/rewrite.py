@@ -109,6 +109,7 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.body = [self.visit(s) if isinstance(s, ast.FunctionDef) else s for s in node.body]
         return node
 
     # ---- if ----
