@@ -129,7 +129,9 @@ def _describe(error: BaseException) -> str:
 def add_cause(instances: Iterable[Any], error: BaseException) -> None:
     """Makes the exception of a function, which `error` reports, its cause."""
     for instance in instances:
-        failures = instance.function.failures if instance.function is not None else ()
+        if instance.function is None:
+            continue
+        failures = instance.function.failures
         for failure in failures:
             if failure[0][:200] in str(error):  # long ones are cut
                 error.__cause__ = failure[1]
@@ -227,10 +229,10 @@ class _FunctionOperator:
         raise NotImplementedError
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> DataNode | list[DataNode]:
-        for key in kwargs:
-            if self._args.get(key) is not None and key not in ("name", "device"):
+        for key, value in kwargs.items():
+            if value is not None and self._args.get(key) is not None and key != "device":
                 raise ValueError(f"The argument `{key}` was already specified in __init__.")
-        given = {**self._args, **kwargs}
+        given = {**self._args, **{k: v for k, v in kwargs.items() if v is not None}}
         return make_function(self._name, self._label, self.function, self._convert, inputs, given)
 
 

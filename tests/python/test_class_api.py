@@ -105,6 +105,9 @@ def test_arguments_of_class_and_call(folders):
         assert cast(node).name == "mine"
         with pytest.raises(ValueError, match="already specified in __init__"):
             cast(node, dtype=types.INT8)
+        with pytest.raises(ValueError, match="already specified in __init__"):
+            cast(node, name="other")
+        assert ops.Cast(dtype=types.FLOAT)(node, dtype=None).source.args == {"dtype": types.FLOAT}
     assert ops.decoders.Image(device="mixed").device == "mixed"
     with pytest.raises(ValueError, match="tpu"):
         ops.decoders.Image(device="tpu")

@@ -40,10 +40,10 @@ class Operator:
         return bool(self._init_args.get("preserve", False))
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        for name in kwargs:
-            if self._init_args.get(name) is not None and name not in ("name", "device"):
+        for name, value in kwargs.items():
+            if value is not None and self._init_args.get(name) is not None and name != "device":
                 raise ValueError(f"The argument `{name}` was already specified in __init__.")
-        given = {**self._init_args, **kwargs}
+        given = {**self._init_args, **{k: v for k, v in kwargs.items() if v is not None}}
         given["device"] = given.get("device") or "cpu"  # never where the inputs are
         return _graph.call(self._op, self._op.class_name, inputs, given)
 
