@@ -497,5 +497,6 @@ def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
     name = array.dtype.name
     if array.dtype.kind not in "biuf":
         raise TypeError(f"A constant cannot be made from a {type(value).__name__}.")
-    dtype = _LOSSY.get(name) or types.to_dali_type(name)
+    narrowed = isinstance(value, (list, tuple, numpy.ndarray, numpy.generic))  # as DALI does
+    dtype = (narrowed and _LOSSY.get(name)) or types.to_dali_type(name)
     return array.reshape(-1).tolist(), list(array.shape), dtype

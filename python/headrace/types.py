@@ -139,7 +139,9 @@ _NUMPY_NAMES = {
     BOOL: "bool",
 }
 _FROM_NAME = {name: dtype for dtype, name in _NUMPY_NAMES.items()}
-_FROM_NAME |= {"bool_": BOOL, "half": FLOAT16, "float": FLOAT, "double": FLOAT64, "int": INT32}
+_FROM_NAME |= {"bool_": BOOL, "boolean": BOOL, "half": FLOAT16, "float": FLOAT, "double": FLOAT64}
+_FROM_NAME |= {"sbyte": INT8, "byte": UINT8, "ubyte": UINT8, "short": INT16, "ushort": UINT16}
+_FROM_NAME |= {"int": INT32, "long": INT64, "ulong": UINT64}
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type:
@@ -331,7 +333,8 @@ def Constant(
 
     Args:
         value: number, list of numbers, or array.
-        dtype: element type; by default that of the value, where float64 becomes FLOAT, int64 INT32.
+        dtype: element type; by default that of the value, where NumPy's float64 becomes FLOAT, and its int64
+            INT32.
         shape: shape of the tensor; by default that of the value.
         layout: one letter a dimension.
         device: "cpu" or "gpu".
@@ -353,6 +356,25 @@ def Constant(
 
 
 ConstantNode = Constant
+
+
+class CUDAStream:
+    """A CUDA stream by its address, where one is asked for.
+
+    Args:
+        ptr: the address of the stream, a ``cudaStream_t``; 0: the default stream.
+    """
+
+    __slots__ = ("_ptr",)
+
+    def __init__(self, ptr: int = 0) -> None:
+        self._ptr = ptr
+
+    @property
+    def ptr(self) -> int:
+        """The address."""
+        return self._ptr
+
 
 # ---- external_source ----
 

@@ -70,7 +70,10 @@ def test_against_dali():
             ours = getattr(getattr(types, name), member)
             assert int(ours) == int(value) and str(ours) == str(value)
             assert getattr(types, member) is ours
-    public = [n for n in dir(dali) if n[0].isupper() and n not in ("Enum", "CUDAStream")]
+    public = [n for n in dir(dali) if n[0].isupper() and n != "Enum"]
     assert [n for n in public if not hasattr(types, n)] == []
+    for name in "sbyte byte ubyte short ushort long ulong half float double boolean".split():
+        assert int(types.to_dali_type(name)) == int(dali.to_dali_type(name))
+    assert types.CUDAStream(7).ptr == dali.CUDAStream(7).ptr and types.CUDAStream().ptr == 0
     for value in (3, 2.5, False):
         assert int(types.Constant(value).dtype) == int(dali.Constant(value).dtype)
