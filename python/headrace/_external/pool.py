@@ -102,7 +102,7 @@ class Pool:
         pickler: Any,
     ) -> None:
         if workers < 1:
-            raise ValueError(f"py_num_workers is {workers}; parallel sources need 1 or more.")
+            raise RuntimeError(f"py_num_workers is {workers}; parallel sources need 1 or more.")
         if method == "fork":
             _check_fork()
         count = min(workers, sum(dedicated)) if all(dedicated) else workers
@@ -119,7 +119,7 @@ class Pool:
         self.close = weakref.finalize(
             self, _end, os.getpid(), self._processes, self._own, [self._shared, self._results]
         )
-        context = multiprocessing.get_context(method)
+        context: Any = multiprocessing.get_context(method)
         dumps, loads = (None, None) if method == "fork" else pickling.functions(pickler)
         makers = [
             _Maker(dumps(source) if dumps else source, arguments, loads)

@@ -26,7 +26,10 @@ class TorchPythonFunction(_FunctionOperator):
 
     _name = "python_function"
     _label = "TorchPythonFunction"
-    _convert = staticmethod(from_dlpack)
+
+    @staticmethod
+    def _convert(tensor: Any) -> Any:
+        return from_dlpack(tensor)
 
 
 def torch_python_function(
