@@ -13,7 +13,7 @@ typedef struct window {
     hr_region part;                              /* what the source has of it */
     int64_t low[HR_MAX_NDIM], size[HR_MAX_NDIM]; /* where that begins in the window, all of it */
     int32_t channel_dim;                         /* -1: one fill value */
-    uint8_t fill[FILLS_MAX * 8];
+    _Alignas(8) uint8_t fill[FILLS_MAX * 8];
 } window;
 
 /* Elements low .. low + count - 1 of dimension `d`: where the source ended in dimensions before it,
