@@ -128,6 +128,8 @@ typedef struct hr_rng {
 typedef struct hr_arena hr_arena; /* memory until the task ends; core/alloc.h */
 typedef struct hr_image_program hr_image_program;
 
+typedef struct hr_staging hr_staging; /* memory that a device reads; core/staging.h */
+
 /* What runs with a sample: whose it is and where remarks about it go. Opaque to operators. */
 typedef struct hr_task hr_task;
 
@@ -150,6 +152,7 @@ typedef struct hr_op_call {
     int32_t count;
     const hr_rng *rngs;          /* RANDOM: of each of the `count` samples; rng is the first */
     const hr_function *function; /* the caller's, of operators with HR_OP_FUNCTION */
+    hr_staging *staging; /* the work will be a device's: infer may stage what its kernels read */
 } hr_op_call;
 
 /* run_batch: memory for output `output`, which `t` describes, of the sample that `task` is: its

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 7
+#define HR_CUDA_ABI_VERSION 8
 
 typedef struct hr_cuda_info {
     char name[256];

@@ -150,6 +150,7 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
     for (int32_t k = 0; k < c->n_in && !(c->def->flags & HR_OP_TO_DEVICE); k++)
         if (!hr_input_of(c->def, k)->host)
             ((hr_tensor *)c->in)[k].data = NULL; /* on the device: not to be touched here */
+    c->staging = &p->batch->launch->staging;
     if (c->def->infer)
         HR_TRY(c->def->infer(c, error));
     piece->call = *c;

@@ -292,6 +292,13 @@ static hr_status stage_curve(hr_taps *t, hr_interp interp, hr_staging *staging, 
     return HR_STATUS_OK;
 }
 
+hr_status hr_device_taps_make(const hr_resample_axis *axis, int64_t n, hr_staging *staging,
+                              hr_taps *out, hr_error *error)
+{
+    HR_TRY(hr__taps_make(out, axis, n, error));
+    return stage_curve(out, axis->interp, staging, error);
+}
+
 static hr_status stage_filters(hr_device_program *d, const hr_image_program *p, hr_staging *staging,
                                hr_error *error)
 {

@@ -108,6 +108,7 @@ enum {
 };
 
 struct hr_window;
+struct hr_resample_axis;
 
 /* The window of the coded picture that the program needs: what the CPU would decode. Empty when
  * all of the output is fill. */
@@ -117,6 +118,10 @@ hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *
  * tables where the program needs them; its taps are made on the device. */
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
                                  hr_device_program *out, hr_error *error);
+
+/* The taps of one axis of `n` elements; a filter's curve is staged. */
+hr_status hr_device_taps_make(const struct hr_resample_axis *axis, int64_t n, hr_staging *staging,
+                              hr_taps *out, hr_error *error);
 
 /* Says more about where a coded source's window lies: rows are `stride` bytes apart, and `size`
  * bytes from `src` on may be read, whatever is in them. Fastest with a few bytes behind the last

@@ -2,6 +2,7 @@
 // Copyright The Headrace authors
 // Operators of the fake module: the code of cuda/ops, whose kernels run on the stream's thread.
 #include "cuda/ops/op.cuh"
+#include "cuda/runtime.cuh"
 
 extern "C" {
 #include "gpu/fake_module.h"
@@ -25,4 +26,9 @@ hr_status hr_cuda_queue(hr_cuda_launch *l, std::function<void()> kernel, hr_erro
     if (status != HR_STATUS_OK)
         delete (std::function<void()> *)work.to;
     return status;
+}
+
+hr_status hr_cuda_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error)
+{
+    return fake_program_run(l, programs, count, error);
 }

@@ -30,10 +30,8 @@ from headrace import _schema  # noqa: E402
 pytestmark = pytest.mark.usefixtures("module")
 
 TOGETHER = 24  # cases of a pipeline
-# Cases of inputs that have no GPU version: what is no picture, volumes whose depth is resampled, sizes as a second
-# output.
+# Cases of inputs that have no GPU version: what is no picture.
 WITHOUT = {
-    "resize": 20,
     "slice": 106,
 }
 MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # of an operator: of more, some
@@ -73,8 +71,8 @@ def outputs(case: Any, engine: Engine) -> list[Any]:
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
-def both(cases: list[Any]) -> list[Output] | Failure:
-    """One iteration of all the cases: the CPU's outputs and the GPU's in turn."""
+def both(cases: list[Any], **options: Any) -> list[Output] | Failure:
+    """One iteration of all the cases: the CPU's outputs and the GPU's in turn. `options` are the pipeline's."""
     cpu, gpu = Engine("headrace"), Engine("headrace", "gpu")
 
     def define(_: Engine) -> list[Any]:
@@ -84,7 +82,7 @@ def both(cases: list[Any]) -> list[Output] | Failure:
             made += itertools.chain.from_iterable(pair)
         return made
 
-    return gpu.run(cases[0].batch_size(), define)
+    return gpu.run(cases[0].batch_size(), define, **options)
 
 
 def same(cpu: Output, gpu: Output) -> None:
@@ -97,11 +95,11 @@ def same(cpu: Output, gpu: Output) -> None:
             np.testing.assert_array_equal(np.signbit(b)[number], np.signbit(a)[number])
 
 
-def check(cases: list[Any]) -> int:
+def check(cases: list[Any], **options: Any) -> int:
     """Compares; the number of cases that have no GPU version."""
-    made = both(cases)
+    made = both(cases, **options)
     if isinstance(made, Failure) and len(cases) > 1:
-        return sum(check([case]) for case in cases)
+        return sum(check([case], **options) for case in cases)
     if isinstance(made, Failure) and "no GPU version" in made.message:
         return 1
     assert not isinstance(made, Failure), f"{cases[0]}: {made.kind}: {made.message}"
@@ -175,6 +173,29 @@ def test_batch_of_shapes() -> None:
     data = [pictures(shapes, "float32", ""), pictures([(5,)] * 5, "int16", "", 2)]
     case = Expression("mixed", lambda engine, x, y: (x * y - 3) / (y + 0.5), data)
     assert check([case]) == 0
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "uint16"])
+def test_axes(dtype: str) -> None:
+    """Axis by axis; some samples need fewer passes than others, some none."""
+    shapes = [(8, 20, 24, 3), (6, 9, 13, 3), (8, 20, 24, 3), (0, 9, 13, 3), (1, 30, 50, 1)]
+    data = pictures(shapes, dtype, "DHWC")
+    for args in (
+        {"sizes": [6, 9, 13, 4]},
+        {"scales": [1, 1, 1, 1], "dtype": "types.FLOAT"},
+        {"scales": [1, 0.5, 1.5, 1], "interp_type": "types.INTERP_LANCZOS3"},
+    ):
+        assert check([Case("tensor_resize", [data], args)]) == 0
+    filled = pictures([s for s in shapes if s[0]], dtype, "DHWC")
+    args = {"size": [6, 7, 30], "save_attrs": True, "interp_type": "types.INTERP_CUBIC"}
+    assert check([Case("resize", [filled], args)]) == 0
+
+
+def test_axes_in_parts() -> None:
+    """So little memory that what lies between passes is too much for all samples at once."""
+    data = pictures([(2, 10, 1000), (2, 10, 10), (2, 10, 1000), (2, 10, 1000)], "uint8", "")
+    args = {"sizes": [200, 2], "axes": [0, 1], "interp_type": "types.INTERP_LINEAR"}
+    assert check([Case("tensor_resize", [data], args)], device_memory_limit=1 << 27) == 0
 
 
 @pytest.mark.parametrize("name", chosen())

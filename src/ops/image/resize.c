@@ -5,7 +5,7 @@
 #include "ops/image/crop_window.h"
 #include "ops/image/filters.h"
 #include "ops/image/pixels.h"
-#include "ops/image/resize_nd.h"
+#include "ops/image/resample.h"
 #include "ops/image/resize_size.h"
 
 #include <math.h>
@@ -161,12 +161,6 @@ static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
                             error);
 }
 
-static bool is_identity(const hr_resample_axis *axis, int64_t extent)
-{
-    return axis->lo == 0.0 && axis->hi == (double)extent && axis->out == extent &&
-           axis->interp != HR_INTERP_GAUSSIAN;
-}
-
 static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
 {
     const resize_args *args = c->args;
@@ -180,60 +174,55 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
         return HR_STATUS_NOT_FUSABLE; /* the second output is no picture */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
     HR_TRY(solve(c, axes, extent + 3 - axes, axis, error));
-    if (axes == 3 && !is_identity(&axis[0], extent[0]))
+    if (axes == 3 && !hr__resample_is_identity(&axis[0], extent[0]))
         return HR_STATUS_NOT_FUSABLE;
     return hr_program_resample(program, &axis[axes - 2], &axis[axes - 1], dtype, error);
 }
-
-typedef struct resize_memo {
-    int32_t first, axes;
-    hr_resample_axis axis[3];
-} resize_memo;
 
 static hr_status resize_infer(hr_op_call *c, hr_error *error)
 {
     const resize_args *args = c->args;
     const hr_tensor *in = &c->in[0];
-    resize_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    hr_resize *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     hr_shape shape = in->shape;
     hr_layout layout;
     hr_dtype dtype;
 
     if (!memo)
         return HR_STATUS_NO_MEMORY;
-    *memo = (resize_memo){0};
+    *memo = (hr_resize){0};
+    hr_resampling *work = &memo->work;
     HR_TRY(hr_layout_match(LAYOUTS, &in->layout, shape.ndim, &layout, error));
     HR_TRY(hr__filter_dtype(&args->filter, in->dtype, &dtype, error));
-    memo->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
-    memo->first = hr_layout_find(&layout, 'W') - memo->axes + 1;
-    HR_TRY(solve(c, memo->axes, shape.extent + memo->first, memo->axis, error));
+    memo->axes = work->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
+    work->first = hr_layout_find(&layout, 'W') - work->axes + 1;
+    int64_t *extent = shape.extent + work->first;
+    HR_TRY(solve(c, work->axes, extent, work->axis, error));
+    work->pictures = work->axes == 2 || hr__resample_is_identity(&work->axis[0], extent[0]);
+    for (int32_t i = 0; i < memo->axes; i++) {
+        memo->extent[i] = (int32_t)extent[i];
+        extent[i] = work->axis[i].out;
+    }
+    if (work->pictures && work->axes == 3) {
+        memmove(work->axis, work->axis + 1, 2 * sizeof(*work->axis));
+        work->axes = 2;
+        work->first++;
+    }
     if (c->n_out > 1)
         hr_tensor_describe(&c->out[1], HR_DTYPE_INT32, hr_shape_make(1, &(int64_t){memo->axes}),
                            NULL);
-    for (int32_t i = 0; i < memo->axes; i++)
-        shape.extent[memo->first + i] = memo->axis[i].out;
     hr_tensor_describe(&c->out[0], dtype, shape, layout.name);
     c->memo = memo;
-    return HR_STATUS_OK;
+    return hr__resample_infer(c, work, error);
 }
 
 static hr_status run_one(hr_op_call *c, hr_error *error)
 {
-    const resize_memo *m = c->memo;
-    const hr_tensor *in = &c->in[0];
-    const hr_resample_axis *yx = m->axis + m->axes - 2;
-    hr_image_program *p;
+    const hr_resize *memo = c->memo;
 
-    for (int32_t i = 0; c->n_out > 1 && i < m->axes; i++)
-        ((int32_t *)c->out[1].data)[i] = (int32_t)in->shape.extent[m->first + i];
-    if (m->axes == 3 && !is_identity(&m->axis[0], in->shape.extent[m->first]))
-        return hr__resize_nd(c, in, &c->out[0], m->first, 3, m->axis, error);
-    p = hr_arena_alloc(c->arena, sizeof(*p), error);
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
-    HR_TRY(hr_program_from_tensor(p, in, LAYOUTS, error));
-    HR_TRY(hr_program_resample(p, &yx[0], &yx[1], c->out[0].dtype, error));
-    return hr_program_run(p, c, c->out[0].data, error);
+    if (c->n_out > 1)
+        memcpy(c->out[1].data, memo->extent, (size_t)memo->axes * sizeof(*memo->extent));
+    return hr__resample_run(c, &memo->work, error);
 }
 
 static hr_status resize_run(hr_op_call *calls, int32_t n, hr_error *error)

@@ -7,8 +7,10 @@
 #include "ops/axes.h"
 #include "ops/given.h"
 #include "ops/image/filters.h"
-#include "ops/image/resize_nd.h"
+#include "ops/image/resample.h"
 #include "ops/image/resize_size.h"
+
+enum { CHANNELS_MAX = 4 }; /* of pictures: where more lies side by side, axes go one by one */
 
 typedef struct tensor_resize_args {
     hr_filter_args filter;
@@ -60,11 +62,6 @@ static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error 
         return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` go together");
     return HR_STATUS_OK;
 }
-
-typedef struct tensor_resize_memo {
-    int32_t first, end; /* the axes that are resampled */
-    hr_resample_axis axis[HR_MAX_NDIM];
-} tensor_resize_memo;
 
 static hr_status spread(hr_floats list, const char *name, const int32_t *dims, int32_t count,
                         float *out, hr_error *error)
@@ -156,24 +153,30 @@ static bool is_kept(const hr_resize_request *q, const hr_resample_axis *axis, in
 
 /* As in DALI axes are left alone only at the two ends of the shape, first the front's, and two axes
  * always stay: GAUSSIAN, which changes something at scale 1 too, shows which are filtered. */
-static void find_block(const hr_resize_request *q, const hr_shape *shape, tensor_resize_memo *memo)
+static void find_block(const hr_resize_request *q, const hr_shape *shape,
+                       const hr_resample_axis *axis, hr_resampling *r)
 {
     const int64_t *extent = shape->extent;
     int32_t first = 0, end = shape->ndim;
+    size_t inner = 1;
 
-    while (end - first > 2 && is_kept(q, &memo->axis[first], first, extent[first]))
+    while (end - first > 2 && is_kept(q, &axis[first], first, extent[first]))
         first++;
-    while (end - first > 2 && is_kept(q, &memo->axis[end - 1], end - 1, extent[end - 1]))
+    while (end - first > 2 && is_kept(q, &axis[end - 1], end - 1, extent[end - 1])) {
         end--;
-    memo->first = first;
-    memo->end = end;
+        inner *= (size_t)extent[end];
+    }
+    *r = (hr_resampling){.first = first, .axes = end - first};
+    r->pictures = r->axes == 2 && inner <= CHANNELS_MAX;
+    memcpy(r->axis, axis + first, (size_t)r->axes * sizeof(*axis));
 }
 
 static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
 {
     const tensor_resize_args *a = c->args;
     const hr_tensor *in = &c->in[0];
-    tensor_resize_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    hr_resampling *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
+    hr_resample_axis axis[HR_MAX_NDIM] = {0};
     hr_shape shape = in->shape;
     hr_resize_request q;
     hr_dtype dtype;
@@ -185,61 +188,23 @@ static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR, "the input has no dimensions to resize");
     HR_TRY(hr__filter_dtype(&a->filter, in->dtype, &dtype, error));
     HR_TRY(request_make(c, &q, error));
-    *memo = (tensor_resize_memo){0};
-    HR_TRY(hr__resize_solve(&q, memo->axis, error));
+    HR_TRY(hr__resize_solve(&q, axis, error));
     for (int32_t d = 0; d < shape.ndim; d++) {
-        hr__filter_choose(&a->filter, &memo->axis[d]);
-        shape.extent[d] = in->shape.extent[d] > 0 ? memo->axis[d].out : 0;
+        hr__filter_choose(&a->filter, &axis[d]);
+        shape.extent[d] = in->shape.extent[d] > 0 ? axis[d].out : 0;
     }
-    find_block(&q, &in->shape, memo);
+    find_block(&q, &in->shape, axis, memo);
     if (!hr_shape_volume(&shape, &volume) || volume > (size_t)1 << 40)
         return hr_fail(error, HR_STATUS_LIMIT, "the resized tensor is too large");
     hr_tensor_describe(&c->out[0], dtype, shape, in->layout.name);
     c->memo = memo;
-    return HR_STATUS_OK;
-}
-
-/* Two neighbouring axes, with at most four elements behind them, as pictures. */
-static hr_status resize_pictures(hr_op_call *c, int32_t first, hr_error *error)
-{
-    const tensor_resize_memo *m = c->memo;
-    hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
-    hr_tensor pictures = c->in[0];
-    int64_t extent[4] = {1, pictures.shape.extent[first], pictures.shape.extent[first + 1], 1};
-
-    if (!p)
-        return HR_STATUS_NO_MEMORY;
-    for (int32_t d = 0; d < first; d++)
-        extent[0] *= pictures.shape.extent[d];
-    for (int32_t d = first + 2; d < pictures.shape.ndim; d++)
-        extent[3] *= pictures.shape.extent[d];
-    pictures.shape = hr_shape_make(4, extent);
-    HR_TRY(hr_layout_set(&pictures.layout, "FHWC", error));
-    HR_TRY(hr_program_from_tensor(p, &pictures, "FHWC", error));
-    HR_TRY(hr_program_resample(p, &m->axis[first], &m->axis[first + 1], c->out[0].dtype, error));
-    return hr_program_run(p, c, c->out[0].data, error);
-}
-
-static hr_status run_one(hr_op_call *c, hr_error *error)
-{
-    const tensor_resize_memo *m = c->memo;
-    const hr_tensor *in = &c->in[0];
-    size_t volume = 0, inner = 1;
-
-    hr_shape_volume(&in->shape, &volume);
-    if (volume == 0)
-        return HR_STATUS_OK;
-    for (int32_t d = m->end; d < in->shape.ndim; d++)
-        inner *= (size_t)in->shape.extent[d];
-    if (m->end - m->first == 2 && inner <= 4)
-        return resize_pictures(c, m->first, error);
-    return hr__resize_nd(c, in, &c->out[0], m->first, m->end - m->first, m->axis + m->first, error);
+    return hr__resample_infer(c, memo, error);
 }
 
 static hr_status tensor_resize_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++)
-        HR_TRY(run_one(&calls[i], error));
+        HR_TRY(hr__resample_run(&calls[i], calls[i].memo, error));
     return HR_STATUS_OK;
 }
 

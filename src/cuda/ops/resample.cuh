@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// Tensors resampled along any axes (ops/image/resample.h): pictures as image programs, others axis
+// by axis, a launch an axis and a thread an element. The sums are those of kernels/resample_f32.c.
+#ifndef HR_CUDA_OPS_RESAMPLE_CUH
+#define HR_CUDA_OPS_RESAMPLE_CUH
+
+#include "cuda/image/taps.cuh"
+#include "cuda/image/value.cuh"
+#include "cuda/ops/op.cuh"
+#include "cuda/runtime.cuh"
+#include "ops/image/resample.h"
+
+namespace op
+{
+
+// An axis' taps: of every output where its elements start, and a weight for each.
+struct resample_taps {
+    hr_taps taps;
+    uint32_t *to;
+    int64_t count;
+
+    HR_DEVICE void element(int64_t o) const
+    {
+        uint32_t *out = to + o * (1 + taps.taps);
+        hr_taps_walk walk;
+        taps_walk_begin(&walk, &taps, (int32_t)o);
+        out[0] = (uint32_t)taps_start(&taps, (int32_t)o);
+        make_floats((float *)(out + 1), &taps, &walk);
+    }
+};
+
+// (outer, in, inner) becomes (outer, out, inner).
+struct resample_axis {
+    const uint32_t *taps;
+    const void *src;
+    void *dst;
+    int64_t count, inner;
+    int32_t in, out, length; // length: taps of an output
+    int32_t from, to;
+
+    template <typename T>
+    HR_DEVICE float sum(const uint32_t *tap, int64_t row, int64_t column) const
+    {
+        const float *weight = (const float *)(tap + 1);
+        const T *at = (const T *)src + (row + (int32_t)tap[0]) * inner + column;
+        float v = weight[0] * (float)*at;
+        for (int32_t k = 1; k < length; k++) {
+            at += inner;
+            v += weight[k] * (float)*at;
+        }
+        return v;
+    }
+
+    template <typename Index> HR_DEVICE void make(Index i) const
+    {
+        Index rows = i / (Index)inner, outer = rows / (Index)out;
+        int64_t column = (int64_t)(i - rows * (Index)inner), row = (int64_t)outer * in;
+        const uint32_t *tap = taps + (int64_t)(rows - outer * (Index)out) * (1 + length);
+        float v = from == HR_DTYPE_FLOAT    ? sum<float>(tap, row, column)
+                  : from == HR_DTYPE_UINT8  ? sum<uint8_t>(tap, row, column)
+                  : from == HR_DTYPE_UINT16 ? sum<uint16_t>(tap, row, column)
+                                            : sum<int16_t>(tap, row, column);
+        if (to == HR_DTYPE_FLOAT)
+            ((float *)dst)[i] = v;
+        else
+            value_store((char *)dst + (int64_t)i * value_size(to), value_size(to),
+                        value_of_float(v, to));
+    }
+
+    HR_DEVICE void element(int64_t i) const
+    {
+        if (count <= UINT32_MAX) // divisions of 64 bits are dear
+            make((uint32_t)i);
+        else
+            make(i);
+    }
+};
+
+static inline const hr_resample_device *resample_of(const hr_op_call *c)
+{
+    return ((const hr_resampling *)c->memo)->device;
+}
+
+// Where tensors between two passes lie: passes write one side and the other in turn.
+struct resample_room {
+    char *side[2];
+    size_t size; // of a side
+};
+
+// What a sample needs of a side.
+static inline size_t resample_between(const hr_op_call *c)
+{
+    return ((size_t)resample_of(c)->between * sizeof(float) + 255) / 256 * 256;
+}
+
+static inline size_t resample_words(const hr_resample_pass *pass)
+{
+    return (size_t)pass->taps.out * (size_t)(1 + pass->taps.taps);
+}
+
+// Calls that the room is enough for, and their records: a row a pass, a column a call.
+struct resample_part {
+    const hr_op_call *calls;
+    int32_t n, rows;
+    hr_staged taps, axes;
+};
+
+// The records of call i. Its tensors lie at `at` in the room, its taps at `words`.
+static inline void resample_fill(const resample_part *p, int32_t i, const resample_room *room,
+                                 size_t at, uint32_t *words)
+{
+    const hr_op_call *c = &p->calls[i];
+    const hr_resample_device *d = resample_of(c);
+    const void *src = c->in[0].data;
+    int32_t from = c->in[0].dtype;
+    for (int32_t k = 0; k < p->rows; k++) {
+        resample_taps *taps = (resample_taps *)p->taps.host + k * p->n + i;
+        resample_axis *axis = (resample_axis *)p->axes.host + k * p->n + i;
+        *taps = {};
+        *axis = {};
+        if (k >= d->count)
+            continue;
+        const hr_resample_pass *pass = &d->pass[k];
+        const hr_taps *t = &pass->taps;
+        bool last = k == d->count - 1;
+        void *dst = last ? c->out[0].data : room->side[k % 2] + at;
+        int32_t to = last ? c->out[0].dtype : HR_DTYPE_FLOAT;
+        *taps = {*t, words, t->out};
+        *axis = {words, src, dst, pass->count, pass->inner, t->n, t->out, t->taps, from, to};
+        words += resample_words(pass);
+        src = dst;
+        from = to;
+    }
+}
+
+template <typename Record>
+hr_status resample_launch(hr_cuda_launch *l, hr_staged records, int32_t first, int32_t n,
+                          hr_error *error)
+{
+    return launch<Record>(l, {(Record *)records.host + first, (Record *)records.device + first}, n,
+                          error);
+}
+
+static inline hr_status resample_run_part(hr_cuda_launch *l, resample_part *p,
+                                          const resample_room *room, hr_staging *staging,
+                                          hr_error *error)
+{
+    size_t count = (size_t)p->n * (size_t)p->rows, words = 0, at = 0;
+    void *taps;
+    for (int32_t i = 0; i < p->n; i++)
+        for (int32_t k = 0; k < resample_of(&p->calls[i])->count; k++)
+            words += resample_words(&resample_of(&p->calls[i])->pass[k]);
+    HR_TRY(l->scratch(l, (words + 1) * sizeof(uint32_t), &taps, error));
+    HR_TRY(staging->alloc(staging, count * sizeof(resample_taps), &p->taps, error));
+    HR_TRY(staging->alloc(staging, count * sizeof(resample_axis), &p->axes, error));
+    uint32_t *to = (uint32_t *)taps;
+    for (int32_t i = 0; i < p->n; i++) {
+        resample_fill(p, i, room, at, to);
+        at += resample_between(&p->calls[i]);
+        for (int32_t k = 0; k < resample_of(&p->calls[i])->count; k++)
+            to += resample_words(&resample_of(&p->calls[i])->pass[k]);
+    }
+    HR_TRY(staging->flush(staging, error));
+    HR_TRY(resample_launch<resample_taps>(l, p->taps, 0, (int32_t)count, error));
+    for (int32_t k = 0; k < p->rows; k++)
+        HR_TRY(resample_launch<resample_axis>(l, p->axes, k * p->n, p->n, error));
+    return HR_STATUS_OK;
+}
+
+// Part by part, where all tensors between passes would need too much at a time.
+static inline hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
+                                          hr_staging *staging, hr_error *error)
+{
+    int32_t rows = 0;
+    size_t total = 0, largest = 0;
+    for (int32_t i = 0; i < n; i++) {
+        size_t between = resample_between(&calls[i]);
+        rows = HR_MAX(rows, resample_of(&calls[i])->count);
+        total += between;
+        largest = HR_MAX(largest, between);
+    }
+    resample_room room = {};
+    room.size = HR_MIN(total, HR_MAX(l->scratch_limit / 2, largest));
+    for (int32_t k = 0; k < HR_MIN(rows - 1, 2); k++)
+        HR_TRY(l->scratch(l, HR_MAX(room.size, 1), (void **)&room.side[k], error));
+    for (int32_t first = 0, end = 0; rows > 0 && first < n; first = end) {
+        size_t used = 0;
+        while (end < n && used + resample_between(&calls[end]) <= room.size)
+            used += resample_between(&calls[end++]);
+        resample_part part = {calls + first, end - first, rows, {}, {}};
+        HR_TRY(resample_run_part(l, &part, &room, staging, error));
+    }
+    return HR_STATUS_OK;
+}
+
+static inline hr_status resample_run_pictures(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
+                                              hr_staging *staging, hr_error *error)
+{
+    hr_staged records;
+    int32_t count = 0;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(hr_device_program), &records, error));
+    for (int32_t i = 0; i < n; i++) {
+        if (!resample_of(&calls[i])->pictures)
+            continue;
+        hr_device_program *to = (hr_device_program *)records.host + count++;
+        *to = resample_of(&calls[i])->program;
+        to->src = calls[i].in[0].data;
+        to->dst = calls[i].out[0].data;
+    }
+    if (count == 0)
+        return HR_STATUS_OK;
+    HR_TRY(staging->flush(staging, error));
+    return hr_cuda_program_run(l, records, count, error);
+}
+
+// `run` of operators whose memo begins with hr_resampling.
+static inline hr_status resample_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
+                                     hr_staging *staging, hr_error *error)
+{
+    HR_TRY(resample_run_pictures(l, calls, n, staging, error));
+    return resample_run_axes(l, calls, n, staging, error);
+}
+
+} // namespace op
+
+#endif

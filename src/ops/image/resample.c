@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Resampling of tensors. Every pass reads whole (outer, n, inner) blocks; the kernels sum over the
+ * taps in order, so that every machine gives the same bits. */
+#include "ops/image/resample.h"
+
+#include <string.h>
+
+enum { INNER_FEW = 4 }; /* so few elements lie side by side that outputs are made one by one */
+
+static hr_status too_large(hr_error *error)
+{
+    return hr_fail(error, HR_STATUS_LIMIT, "the resized tensor is too large");
+}
+
+static hr_status pass(const hr_op_call *c, float *dst, const float *src, size_t outer, size_t n,
+                      size_t inner, const hr_filter_taps *f, hr_error *error)
+{
+    const hr_filter_float along = {f->out, f->taps, f->taps, f->start, f->coef};
+    const float **rows = hr_arena_alloc(c->arena, (size_t)f->taps * sizeof(*rows), error);
+
+    if (!rows)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t o = 0; o < outer; o++, src += n * inner) {
+        if (inner <= INNER_FEW) {
+            c->kernels->hfilter_f32(dst, src, &along, (int32_t)inner);
+            dst += (size_t)f->out * inner;
+            continue;
+        }
+        for (size_t y = 0; y < (size_t)f->out; y++, dst += inner) {
+            for (int32_t k = 0; k < f->taps; k++)
+                rows[k] = src + (size_t)(f->start[y] + k) * inner;
+            c->kernels->vfilter_f32(dst, rows, f->coef + y * (size_t)f->taps, f->taps, inner);
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status resample_axis(hr_op_call *c, const float **data, hr_shape *shape, int32_t dim,
+                               const hr_resample_axis *axis, hr_error *error)
+{
+    size_t n = (size_t)shape->extent[dim], outer = 1, inner = 1, bytes;
+    hr_filter_taps f;
+
+    HR_TRY(hr_filter_make(&f, axis, shape->extent[dim], c->arena, error));
+    for (int32_t i = 0; i < dim; i++)
+        outer *= (size_t)shape->extent[i];
+    for (int32_t i = dim + 1; i < shape->ndim; i++)
+        inner *= (size_t)shape->extent[i];
+    shape->extent[dim] = axis->out;
+    if (!hr_shape_volume(shape, &bytes) || !hr_size_mul(bytes, sizeof(float), &bytes))
+        return too_large(error);
+    float *out = hr_arena_alloc(c->arena, bytes, error);
+    if (!out)
+        return HR_STATUS_NO_MEMORY;
+    if (bytes > 0)
+        HR_TRY(pass(c, out, *data, outer, n, inner, &f, error));
+    *data = out;
+    return HR_STATUS_OK;
+}
+
+bool hr__resample_is_identity(const hr_resample_axis *axis, int64_t extent)
+{
+    return axis->lo == 0.0 && axis->hi == (double)extent && axis->out == extent &&
+           axis->interp != HR_INTERP_GAUSSIAN && axis->interp != HR_INTERP_LANCZOS3;
+}
+
+static void store_u8(uint8_t *dst, const float *src, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        dst[i] = hr_round_u8(src[i]);
+}
+
+static hr_status run_axes(hr_op_call *c, const hr_resampling *r, size_t total, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0], *out = &c->out[0];
+    hr_shape shape = in->shape;
+    size_t count, bytes;
+
+    if (!hr_shape_volume(&in->shape, &count) || !hr_size_mul(count, sizeof(float), &bytes))
+        return too_large(error);
+    float *start = hr_arena_alloc(c->arena, bytes, error);
+    if (!start)
+        return HR_STATUS_NO_MEMORY;
+    hr_convert(start, HR_DTYPE_FLOAT, in->data, in->dtype, count);
+    const float *data = start;
+    for (int32_t i = 0; i < r->axes; i++)
+        if (!hr__resample_is_identity(&r->axis[i], shape.extent[r->first + i]))
+            HR_TRY(resample_axis(c, &data, &shape, r->first + i, &r->axis[i], error));
+    if (out->dtype == HR_DTYPE_UINT8)
+        store_u8(out->data, data, total);
+    else
+        hr_convert(out->data, out->dtype, data, HR_DTYPE_FLOAT, total);
+    return HR_STATUS_OK;
+}
+
+/* Whatever lies before and behind the two axes: pictures, and channels. */
+static hr_status pictures_make(const hr_op_call *c, const hr_resampling *r, hr_image_program *p,
+                               hr_error *error)
+{
+    hr_tensor pictures = c->in[0];
+    const int64_t *is = c->in[0].shape.extent;
+    int64_t extent[4] = {1, is[r->first], is[r->first + 1], 1};
+
+    for (int32_t d = 0; d < r->first; d++)
+        extent[0] *= is[d];
+    for (int32_t d = r->first + 2; d < pictures.shape.ndim; d++)
+        extent[3] *= is[d];
+    pictures.shape = hr_shape_make(4, extent);
+    HR_TRY(hr_layout_set(&pictures.layout, "FHWC", error));
+    HR_TRY(hr_program_from_tensor(p, &pictures, "FHWC", error));
+    return hr_program_resample(p, &r->axis[0], &r->axis[1], c->out[0].dtype, error);
+}
+
+hr_status hr__resample_run(hr_op_call *c, const hr_resampling *r, hr_error *error)
+{
+    size_t total;
+
+    if (!hr_shape_volume(&c->out[0].shape, &total))
+        return too_large(error);
+    if (total == 0)
+        return HR_STATUS_OK;
+    if (!r->pictures)
+        return run_axes(c, r, total, error);
+    hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
+    if (!p)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(pictures_make(c, r, p, error));
+    return hr_program_run(p, c, c->out[0].data, error);
+}
+
+/* ---- on a device ---- */
+
+static hr_status pass_add(hr_resample_device *d, const hr_resample_axis *axis, hr_shape *shape,
+                          int32_t dim, hr_staging *staging, hr_error *error)
+{
+    hr_resample_pass *pass = &d->pass[d->count];
+    size_t count;
+
+    HR_TRY(hr_device_taps_make(axis, shape->extent[dim], staging, &pass->taps, error));
+    shape->extent[dim] = axis->out;
+    if (!hr_shape_volume(shape, &count) || count > INT64_MAX / sizeof(float))
+        return too_large(error);
+    if (d->count > 0)
+        d->between = HR_MAX(d->between, d->pass[d->count - 1].count);
+    pass->count = (int64_t)count;
+    pass->inner = 1;
+    for (int32_t i = dim + 1; i < shape->ndim; i++)
+        pass->inner *= shape->extent[i];
+    d->count++;
+    return HR_STATUS_OK;
+}
+
+static hr_status passes_make(const hr_op_call *c, const hr_resampling *r, size_t total,
+                             hr_resample_device *d, hr_error *error)
+{
+    const hr_resample_axis nothing = {.hi = 1.0, .out = 1, .interp = HR_INTERP_NN};
+    hr_shape shape = c->in[0].shape;
+
+    for (int32_t i = 0; i < r->axes; i++)
+        if (!hr__resample_is_identity(&r->axis[i], shape.extent[r->first + i]))
+            HR_TRY(pass_add(d, &r->axis[i], &shape, r->first + i, c->staging, error));
+    if (d->count > 0)
+        return HR_STATUS_OK;
+    shape = hr_shape_make(2, (int64_t[]){1, (int64_t)total}); /* its type may change */
+    return pass_add(d, &nothing, &shape, 0, c->staging, error);
+}
+
+hr_status hr__resample_infer(const hr_op_call *c, hr_resampling *r, hr_error *error)
+{
+    size_t total;
+
+    if (!c->staging)
+        return HR_STATUS_OK;
+    hr_resample_device *d = hr_arena_alloc(c->arena, sizeof(*d), error);
+    hr_image_program *p = hr_arena_alloc(c->arena, sizeof(*p), error);
+    if (!d || !p)
+        return HR_STATUS_NO_MEMORY;
+    if (!hr_shape_volume(&c->out[0].shape, &total))
+        return too_large(error);
+    memset(d, 0, sizeof(*d));
+    r->device = d;
+    if (total == 0)
+        return HR_STATUS_OK;
+    if (!r->pictures)
+        return passes_make(c, r, total, d, error);
+    d->pictures = true;
+    HR_TRY(pictures_make(c, r, p, error));
+    return hr_device_program_make(p, c->staging, &d->program, error);
+}
