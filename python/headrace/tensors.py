@@ -57,8 +57,8 @@ class _OnGpu:
         )
 
 
-class _Tensor:
-    """What tensors of both devices have."""
+class _Data:
+    """What tensors and batches of both devices have."""
 
     __slots__ = ()
 
@@ -66,6 +66,43 @@ class _Tensor:
     def dtype(self: Any) -> DALIDataType:
         """Type of the elements."""
         return DALIDataType(self._dtype)
+
+    def set_layout(self: Any, layout: str | None) -> None:
+        """Names the dimensions of a sample, one letter each; None or an empty text: no names.
+
+        Raises:
+            ValueError: not as many letters as dimensions.
+        """
+        super().set_layout(layout or "")  # type: ignore[misc]
+
+    def copy_to_external(
+        self: Any,
+        ptr: Any,
+        cuda_stream: Any = None,
+        non_blocking: bool = False,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Copies the elements to an address in host memory or on their device, samples one behind the other.
+
+        Args:
+            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
+            cuda_stream: of data on a GPU, the stream that copies are queued on; None: the default stream.
+            non_blocking: of data on a GPU, do not wait for the end of the copy.
+            use_copy_kernel: of no effect.
+        """
+        address = _address(ptr)
+        for part in self._parts():
+            part._store(address, cuda_stream, not non_blocking)
+            address += part.nbytes
+
+
+class _Tensor(_Data):
+    """What tensors of both devices have."""
+
+    __slots__ = ()
+
+    def _parts(self) -> tuple[Self]:
+        return (self,)
 
     def squeeze(self: Any, dim: int | None = None) -> bool:
         """Removes axes of extent 1 in place: axis `dim`, or all of them. Returns whether there was one."""
@@ -97,31 +134,6 @@ class _Tensor:
             ) from None
         self._assign(view)
 
-    def set_layout(self: Any, layout: str | None) -> None:
-        """Names the dimensions, one letter each; None or an empty text: no names.
-
-        Raises:
-            ValueError: not as many letters as dimensions.
-        """
-        super().set_layout(layout or "")  # type: ignore[misc]
-
-    def copy_to_external(
-        self: Any,
-        ptr: Any,
-        cuda_stream: Any = None,
-        non_blocking: bool = False,
-        use_copy_kernel: bool = False,
-    ) -> None:
-        """Copies the elements to an address in host memory or on the tensor's device.
-
-        Args:
-            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
-            cuda_stream: of data on a GPU, the stream that the copy is queued on; None: the default stream.
-            non_blocking: of data on a GPU, do not wait for the end of the copy.
-            use_copy_kernel: of no effect.
-        """
-        self._store(_address(ptr), cuda_stream, not non_blocking)
-
     def get_property(self: Any, key: str) -> str | None:
         """`"layout"` or `"source_info"`; None when there is none."""
         if key == "layout":
@@ -137,11 +149,16 @@ class _Tensor:
         return format_tensor(self, show_data=True)
 
 
-class _Batch:
+class _Batch(_Data):
     """What batches of both devices have."""
 
     __slots__ = ()
     _sample: Any  # the class of its samples
+
+    def _parts(self: Any) -> Any:
+        """Tensors that together are all samples: one where they lie together."""
+        dense = self._dense()
+        return self if dense is None else (dense,)
 
     @classmethod
     def broadcast(cls: Any, tensor: Any, num_samples: int) -> Any:
@@ -153,11 +170,6 @@ class _Batch:
         if num_samples < 0:
             raise ValueError(f"A batch cannot have {num_samples} samples.")
         return cls([cls._sample(tensor)] * num_samples, contiguous=False)
-
-    @property
-    def dtype(self: Any) -> DALIDataType:
-        """Type of the elements."""
-        return DALIDataType(self._dtype)
 
     def __iter__(self: Any) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -217,35 +229,6 @@ class _Batch:
     def source_info(self: Any) -> list[str]:
         """Where each sample came from."""
         return [sample.source_info() for sample in self]
-
-    def set_layout(self: Any, layout: str | None) -> None:
-        """Names the dimensions of a sample, one letter each; None or an empty text: no names.
-
-        Raises:
-            ValueError: not as many letters as dimensions.
-        """
-        super().set_layout(layout or "")  # type: ignore[misc]
-
-    def copy_to_external(
-        self: Any,
-        ptr: Any,
-        cuda_stream: Any = None,
-        non_blocking: bool = False,
-        use_copy_kernel: bool = False,
-    ) -> None:
-        """Copies the samples to an address in host memory or on their device, one behind the other.
-
-        Args:
-            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
-            cuda_stream: of data on a GPU, the stream that the copies are queued on; None: the default stream.
-            non_blocking: of data on a GPU, do not wait for the end of the copies.
-            use_copy_kernel: of no effect.
-        """
-        address = _address(ptr)
-        dense = self._dense()
-        for sample in self if dense is None else (dense,):
-            sample._store(address, cuda_stream, not non_blocking)
-            address += sample.nbytes
 
     def asCPU(self: Any) -> Any:
         """`as_cpu` by the name that it had at first."""

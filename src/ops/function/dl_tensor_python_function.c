@@ -13,20 +13,8 @@ static const hr_arg_def dl_tensor_python_function_arg_defs[] = {
     HR_ARG_END};
 
 const hr_op_def hr_op_dl_tensor_python_function = {
-    HR_OP_ABI,
-    .name = "dl_tensor_python_function",
-    .doc = "Calls a Python function with DLPack capsules. Batches go through it one after the "
-           "other, in their order.",
-    .devices = "cpu",
-    .flags = HR_OP_ORDERED | HR_OP_FUNCTION | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
-    .args = dl_tensor_python_function_arg_defs,
-    .args_size = sizeof(function_args),
-    .in = {{.name = "input"}},
-    .in_min = 0,
-    .in_max = HR_OP_MAX_INPUTS,
-    .out = {{"output"}},
-    .out_count = -1,
-    .outputs = hr__function_outputs,
-    .check = hr__function_check,
-    .run_batch = hr__function_run,
+    FUNCTION_TABLE(
+        dl_tensor_python_function,
+        "Calls a Python function with DLPack capsules. Batches go through it one after the "
+        "other, in their order."),
 };

@@ -52,12 +52,23 @@ void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames)
                        sequence ? "F**" : "**");
 }
 
-hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_error *error)
+/* What infer leaves for the run. */
+typedef struct how {
+    hr_transform_fn make;
+} how;
+
+hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transform_fn make,
+                              hr_error *error)
 {
     const hr_transform_args *a = c->args;
+    how *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     int64_t frames = HR_FRAMES_NONE;
     int32_t of_input = 0;
 
+    if (!memo)
+        return HR_STATUS_NO_MEMORY;
+    memo->make = make;
+    c->memo = memo;
     if (c->n_in > 0) {
         HR_TRY(hr__transform_input(&c->in[0], &of_input, &frames, error));
         if (!any && ndim != of_input)
@@ -145,8 +156,9 @@ static void store(const hr_op_call *c, const hr_matrix *matrix, size_t frame, si
     }
 }
 
-static hr_status run_one(hr_op_call *c, hr_transform_fn make, hr_error *error)
+static hr_status run_one(hr_op_call *c, hr_error *error)
 {
+    const how *memo = c->memo;
     const hr_transform_args *a = c->args;
     const hr_shape *shape = &c->out[0].shape;
     const bool sequence = shape->ndim == 3;
@@ -159,15 +171,15 @@ static hr_status run_one(hr_op_call *c, hr_transform_fn make, hr_error *error)
         for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
             *list_of(&of_frame, i) = hr__frames_part(*list_of(a, i), (int64_t)f);
         identity(&matrix, ndim);
-        HR_TRY(make(&of_frame, &matrix, error));
+        HR_TRY(memo->make(&of_frame, &matrix, error));
         store(c, &matrix, f, frames * (size_t)(ndim * (ndim + 1)));
     }
     return HR_STATUS_OK;
 }
 
-hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_transform_fn make, hr_error *error)
+hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++)
-        HR_TRY(run_one(&calls[i], make, error));
+        HR_TRY(run_one(&calls[i], error));
     return HR_STATUS_OK;
 }

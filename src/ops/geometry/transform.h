@@ -38,9 +38,19 @@ typedef struct hr_matrix {
 typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_matrix *matrix,
                                      hr_error *error);
 
-/* The transform has `ndim` dimensions: as many as its input, if it has one, or if `any`. */
-hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_error *error);
-hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_transform_fn make, hr_error *error);
+/* The table of an operator that makes a matrix. `id` names its arguments and its infer. */
+#define HR_TRANSFORM_TABLE(id, text)                                                               \
+    HR_OP_ABI, .name = "transforms." #id, .doc = text, .devices = "cpu",                           \
+               .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS, .args = id##_arg_defs,       \
+               .args_size = sizeof(hr_transform_args), .in = {{.name = "matrix"}}, .in_min = 0,    \
+               .in_max = 1, .out = {{"output"}}, .out_count = 1, .infer = id##_infer,              \
+               .run_cpu = hr__transform_run
+
+/* The rest of infer: the transform has `ndim` dimensions, or as many as its input, if it has one
+ * and `any` number will do; the run is to make the matrix by `make`. */
+hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transform_fn make,
+                              hr_error *error);
+hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_error *error);
 /* Refuses a list that has neither `n` elements nor one. */
 hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error);
 /* Moves a linear transform so that `center` (which may be absent) stays where it is. */

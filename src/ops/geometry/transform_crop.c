@@ -59,28 +59,12 @@ static hr_status crop_infer(hr_op_call *c, hr_error *error)
 
     for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
         n = HR_MAX(n, hr__frames_part(lists[i], 0).n);
-    return hr__transform_infer(c, n, false, error);
-}
-
-static hr_status crop_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    return hr__transform_run(calls, n, crop_make, error);
+    return hr__transform_infer(c, n, false, crop_make, error);
 }
 
 const hr_op_def hr_op_transforms_crop = {
-    HR_OP_ABI,
-    .name = "transforms.crop",
-    .doc = "The matrix that brings the corners of one box to those of another. Chained behind the "
-           "transform that is the input, if there is one.",
-    .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = crop_arg_defs,
-    .args_size = sizeof(hr_transform_args),
-    .in = {{.name = "matrix"}},
-    .in_min = 0,
-    .in_max = 1,
-    .out = {{"output"}},
-    .out_count = 1,
-    .infer = crop_infer,
-    .run_cpu = crop_run,
+    HR_TRANSFORM_TABLE(
+        crop,
+        "The matrix that brings the corners of one box to those of another. Chained behind the "
+        "transform that is the input, if there is one."),
 };

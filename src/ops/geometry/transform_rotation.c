@@ -46,28 +46,12 @@ static hr_status rotation_infer(hr_op_call *c, hr_error *error)
 {
     const hr_transform_args *a = c->args;
 
-    return hr__transform_infer(c, a->axis.v ? 3 : 2, false, error);
-}
-
-static hr_status rotation_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    return hr__transform_run(calls, n, rotation_make, error);
+    return hr__transform_infer(c, a->axis.v ? 3 : 2, false, rotation_make, error);
 }
 
 const hr_op_def hr_op_transforms_rotation = {
-    HR_OP_ABI,
-    .name = "transforms.rotation",
-    .doc = "The matrix that turns about a point, in space about an axis through it. Chained behind "
-           "the transform that is the input, if there is one.",
-    .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = rotation_arg_defs,
-    .args_size = sizeof(hr_transform_args),
-    .in = {{.name = "matrix"}},
-    .in_min = 0,
-    .in_max = 1,
-    .out = {{"output"}},
-    .out_count = 1,
-    .infer = rotation_infer,
-    .run_cpu = rotation_run,
+    HR_TRANSFORM_TABLE(
+        rotation,
+        "The matrix that turns about a point, in space about an axis through it. Chained behind "
+        "the transform that is the input, if there is one."),
 };

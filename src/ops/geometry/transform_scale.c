@@ -25,29 +25,13 @@ static hr_status scale_infer(hr_op_call *c, hr_error *error)
     const int32_t n = hr__frames_part(a->scale, 0).n;
 
     if (n == 1)
-        return hr__transform_infer(c, a->ndim > 1 ? a->ndim : 1, true, error);
-    return hr__transform_infer(c, n, false, error);
-}
-
-static hr_status scale_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    return hr__transform_run(calls, n, scale_make, error);
+        return hr__transform_infer(c, a->ndim > 1 ? a->ndim : 1, true, scale_make, error);
+    return hr__transform_infer(c, n, false, scale_make, error);
 }
 
 const hr_op_def hr_op_transforms_scale = {
-    HR_OP_ABI,
-    .name = "transforms.scale",
-    .doc = "The matrix that scales coordinates about a point. Chained behind the transform that is "
-           "the input, if there is one.",
-    .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = scale_arg_defs,
-    .args_size = sizeof(hr_transform_args),
-    .in = {{.name = "matrix"}},
-    .in_min = 0,
-    .in_max = 1,
-    .out = {{"output"}},
-    .out_count = 1,
-    .infer = scale_infer,
-    .run_cpu = scale_run,
+    HR_TRANSFORM_TABLE(
+        scale,
+        "The matrix that scales coordinates about a point. Chained behind the transform that is "
+        "the input, if there is one."),
 };

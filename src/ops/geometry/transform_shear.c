@@ -56,29 +56,12 @@ static hr_status shear_infer(hr_op_call *c, hr_error *error)
         return hr_fail(
             error, HR_STATUS_ERROR,
             "%d factors: there must be 2, of a shear in the plane, or 6, of one in space", (int)n);
-    return hr__transform_infer(c, n == 2 ? 2 : 3, false, error);
-}
-
-static hr_status shear_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    return hr__transform_run(calls, n, shear_make, error);
+    return hr__transform_infer(c, n == 2 ? 2 : 3, false, shear_make, error);
 }
 
 const hr_op_def hr_op_transforms_shear = {
-    HR_OP_ABI,
-    .name = "transforms.shear",
-    .doc = "The matrix that moves points along an axis by multiples of the other coordinates. "
-           "Chained behind the transform that is the input, if there is one.",
-    .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = shear_arg_defs,
-    .args_size = sizeof(hr_transform_args),
-    .in = {{.name = "matrix"}},
-    .in_min = 0,
-    .in_max = 1,
-    .out = {{"output"}},
-    .out_count = 1,
+    HR_TRANSFORM_TABLE(
+        shear, "The matrix that moves points along an axis by multiples of the other coordinates. "
+               "Chained behind the transform that is the input, if there is one."),
     .check = shear_check,
-    .infer = shear_infer,
-    .run_cpu = shear_run,
 };

@@ -22,32 +22,16 @@ static hr_status translation_infer(hr_op_call *c, hr_error *error)
 {
     const hr_transform_args *a = c->args;
 
-    return hr__transform_infer(c, hr__frames_part(a->offset, 0).n, false, error);
-}
-
-static hr_status translation_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    return hr__transform_run(calls, n, translation_make, error);
+    return hr__transform_infer(c, hr__frames_part(a->offset, 0).n, false, translation_make, error);
 }
 
 static const char *const translation_aliases[] = {"transform_translation",
                                                   "ops:TransformTranslation", NULL};
 
 const hr_op_def hr_op_transforms_translation = {
-    HR_OP_ABI,
-    .name = "transforms.translation",
-    .doc = "The matrix of a translation. Chained behind the transform that is the input, if there "
-           "is one.",
+    HR_TRANSFORM_TABLE(
+        translation,
+        "The matrix of a translation. Chained behind the transform that is the input, if there "
+        "is one."),
     .aliases = translation_aliases,
-    .devices = "cpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
-    .args = translation_arg_defs,
-    .args_size = sizeof(hr_transform_args),
-    .in = {{.name = "matrix"}},
-    .in_min = 0,
-    .in_max = 1,
-    .out = {{"output"}},
-    .out_count = 1,
-    .infer = translation_infer,
-    .run_cpu = translation_run,
 };

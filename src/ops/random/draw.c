@@ -5,6 +5,15 @@
 
 #include "core/rng_inline.h"
 
+hr_status hr__draw_check_dtype(int32_t dtype, hr_error *error)
+{
+    if (dtype != HR_DTYPE_FLOAT16 && dtype != HR_DTYPE_BOOL)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`dtype` is %s: it must be an integer type, FLOAT or FLOAT64",
+                   hr_dtype_name((hr_dtype)dtype));
+}
+
 hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error)
 {
     hr_shape out = {0};

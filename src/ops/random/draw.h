@@ -12,6 +12,8 @@
     HR_ARG(S, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,                              \
            "Shape of the output; not given: that of the input, or a scalar without an input.")
 
+/* Refuses types that `dtype` may not be where numbers are drawn: FLOAT16 and BOOL. */
+hr_status hr__draw_check_dtype(int32_t dtype, hr_error *error);
 /* Describes output 0. `shape.v` may be NULL. */
 hr_status hr__draw_describe(hr_op_call *c, hr_ints shape, hr_dtype dtype, hr_error *error);
 

@@ -26,14 +26,8 @@ static const hr_arg_def uniform_arg_defs[] = {
 
 static hr_status uniform_check(const void *args, uint64_t given, hr_error *error)
 {
-    int32_t dtype = ((const uniform_args *)args)->dtype;
-
     (void)given;
-    if (dtype != HR_DTYPE_FLOAT16 && dtype != HR_DTYPE_BOOL)
-        return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR,
-                   "`dtype` is %s: it must be an integer type, FLOAT or FLOAT64",
-                   hr_dtype_name((hr_dtype)dtype));
+    return hr__draw_check_dtype(((const uniform_args *)args)->dtype, error);
 }
 
 static hr_status uniform_infer(hr_op_call *c, hr_error *error)
