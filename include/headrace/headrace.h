@@ -343,6 +343,21 @@ HR_API void hr_pipeline_options_init(hr_pipeline_options *options);
  * need feeding. */
 HR_API hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
                                     const hr_pipeline_options *options, hr_error *error);
+/* A framework's allocator of device memory: whoever trains has one pool then, which both share. */
+typedef struct hr_device_allocator {
+    void *context;
+    /* Memory that nothing uses any more, nor will but in the order of `stream`, on which nothing
+     * runs. `*block` stands for it. NULL: there is none, and the pipeline takes its own. Called
+     * from threads of the pipeline. */
+    void *(*alloc)(void *context, int32_t device, void *stream, size_t size, void **block);
+    /* Any thread; nothing uses it any more. */
+    void (*free)(void *context, void *block);
+} hr_device_allocator;
+
+/* From now on outputs in device memory are the allocator's, which stays valid for as long as there
+ * are any. Without nodes on a device it changes nothing. Any thread. */
+HR_API void hr_pipeline_set_device_allocator(hr_pipeline *pipeline,
+                                             const hr_device_allocator *allocator);
 /* Cancels what is in flight, joins the workers. NULL is fine. */
 HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
 /* Takes the next iteration, waiting at most `timeout_ms` (< 0: for ever): HR_STATUS_TIMEOUT when it

@@ -81,6 +81,10 @@ int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
  * child, which cannot feed. 0, or -1 with TypeError when it is no Pipeline. */
 int pipeline_feed_pool(core_state *state, PyObject *object, hr_pool **pool);
 
+/* torch_memory.c: outputs in PyTorch's memory; NULL where this PyTorch has no such functions, or
+ * there is none in the process. */
+const hr_device_allocator *torch_allocator(void);
+
 /* feed.c */
 extern PyType_Spec feed_spec;
 

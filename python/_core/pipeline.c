@@ -430,6 +430,20 @@ static PyObject *pipeline_pending(PyObject *object, PyObject *unused)
     return PyLong_FromLong(pending);
 }
 
+static PyObject *pipeline_use_torch_memory(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    pipeline_object *self = (pipeline_object *)object;
+    const hr_device_allocator *allocator = torch_allocator();
+    if (!allocator)
+        Py_RETURN_FALSE;
+    if (pipeline_enter(self) < 0)
+        return NULL;
+    hr_pipeline_set_device_allocator(self->pipeline, allocator);
+    pipeline_leave(self);
+    Py_RETURN_TRUE;
+}
+
 /* ---- reports ---- */
 
 static PyObject *pipeline_reader_meta(PyObject *object, PyObject *arg)
@@ -524,6 +538,8 @@ static PyMethodDef pipeline_methods[] = {
      "feed_room(node) -> int: batches the source takes now."},
     {"pending", pipeline_pending, METH_NOARGS,
      "pending() -> int: iterations started and not taken."},
+    {"use_torch_memory", pipeline_use_torch_memory, METH_NOARGS,
+     "use_torch_memory() -> bool: outputs on a device are PyTorch's memory from now on."},
     {"reader_meta", pipeline_reader_meta, METH_O, "reader_meta(node) -> dict"},
     {"checkpoint", pipeline_checkpoint, METH_NOARGS, "checkpoint() -> bytes"},
     {"stats", pipeline_stats, METH_NOARGS, "stats() -> str: JSON"},

@@ -320,11 +320,14 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
 
     def _find_device(self) -> int:
         """The GPU for the engine, -1 for none; from now on `device_id` says so, too."""
-        if self.device_id is None and any(i.device != "cpu" for i in self._graph.numbers):
+        if self.device_id is None and self._on_device():
             torch = sys.modules.get("torch")
             running = torch is not None and torch.cuda.is_initialized()
             self._device_id = torch.cuda.current_device() if torch and running else 0
         return -1 if self.device_id is None else max(self.device_id, -1)
+
+    def _on_device(self) -> bool:
+        return any(i.device != "cpu" for i in self._graph.numbers)
 
     def _require_exec_dynamic(self, message: str) -> None:
         if self._exec_dynamic:

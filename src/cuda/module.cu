@@ -52,6 +52,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         hr_cuda_event_record,
         hr_cuda_event_await,
         hr_cuda_event_wait,
+        hr_cuda_event_done,
         hr_cuda_event_elapsed,
         hr_cuda_copy_async,
         hr_cuda_zero,

@@ -138,6 +138,17 @@ hr_status hr_cuda_event_wait(int32_t device, void *event, hr_error *error)
     return HR_STATUS_OK;
 }
 
+hr_status hr_cuda_event_done(int32_t device, void *event, bool *done, hr_error *error)
+{
+    Using use(device);
+    HR_CUDA_TRY(use.code);
+    cudaError_t code = cudaEventQuery((cudaEvent_t)event);
+    *done = code == cudaSuccess;
+    if (code != cudaErrorNotReady)
+        HR_CUDA_TRY(code);
+    return HR_STATUS_OK;
+}
+
 hr_status hr_cuda_event_elapsed(void *from, void *to, float *ms, hr_error *error)
 {
     HR_CUDA_TRY(cudaEventElapsedTime(ms, (cudaEvent_t)from, (cudaEvent_t)to));

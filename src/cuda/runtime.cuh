@@ -17,6 +17,7 @@ void hr_cuda_event_destroy(int32_t device, void *event);
 hr_status hr_cuda_event_record(int32_t device, void *event, void *stream, hr_error *error);
 hr_status hr_cuda_event_await(int32_t device, void *event, void *stream, hr_error *error);
 hr_status hr_cuda_event_wait(int32_t device, void *event, hr_error *error);
+hr_status hr_cuda_event_done(int32_t device, void *event, bool *done, hr_error *error);
 hr_status hr_cuda_event_elapsed(void *from, void *to, float *ms, hr_error *error);
 hr_status hr_cuda_copy_async(int32_t device, void *stream, void *dst, const void *src, size_t size,
                              hr_error *error);

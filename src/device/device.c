@@ -48,10 +48,16 @@ void hr_device_unref(hr_device *d)
     if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
         return;
     hr__launches_free(d);
+    hr__lent_return(d, true);
     if (d->free_stream)
         d->module->stream_destroy(d->id, d->free_stream);
     pthread_mutex_destroy(&d->lock);
     hr_free(d);
+}
+
+void hr_device_set_allocator(hr_device *d, const hr_device_allocator *allocator)
+{
+    atomic_store_explicit(&d->allocator, allocator, memory_order_release);
 }
 
 const hr_cuda_module_def *hr_device_module(const hr_device *d)

@@ -21,6 +21,9 @@ int32_t hr_device_id(const hr_device *d);
 const hr_cuda_info *hr_device_info(const hr_device *d);
 const hr_cuda_op *hr_device_op(const hr_device *d, const char *name); /* NULL: has none */
 
+/* Outputs are in its memory from now on. Any thread. */
+void hr_device_set_allocator(hr_device *d, const hr_device_allocator *allocator);
+
 /* Counted memory of the device, usable in the order of `stream`. */
 hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **out,
                            hr_error *error);

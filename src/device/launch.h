@@ -16,6 +16,7 @@ typedef struct hr__chunk { /* pinned memory and its twin */
 } hr__chunk;
 
 typedef struct hr__launch hr__launch;
+typedef struct hr__memory hr__memory;
 
 struct hr_device {
     atomic_size_t refs, used;
@@ -23,16 +24,20 @@ struct hr_device {
     hr_cuda_info info;
     int32_t id;
     size_t limit, chunk_size;
-    void *free_stream;    /* memory is given back in its order */
+    void *free_stream; /* memory is given back in its order */
+    /* Whose memory outputs are in; NULL: the CUDA runtime's. */
+    const hr_device_allocator *_Atomic allocator;
     pthread_mutex_t lock; /* guards what follows */
     hr__chunk *chunks;    /* waiting */
     hr__launch *launches; /* waiting */
+    hr__memory *lent;     /* the allocator's, which streams may be using still */
 };
 
 hr_device *hr__device_ref(hr_device *d);
 hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error);
 void hr__device_discharge(hr_device *d, size_t size);
 size_t hr__chunk_size(size_t memory_limit);
-void hr__launches_free(hr_device *d); /* those that wait, and the chunks */
+void hr__launches_free(hr_device *d);          /* those that wait, and the chunks */
+void hr__lent_return(hr_device *d, bool wait); /* what is in use no more, or all of it */
 
 #endif

@@ -11,7 +11,7 @@
 
 #define USERS_MAX 4 /* streams; more are kept in allocated memory */
 
-typedef struct memory { /* behind a buffer */
+typedef struct hr__memory { /* behind a buffer */
     const hr_cuda_module_def *module;
     int32_t id;        /* the device */
     hr_device *device; /* whose limit counts it; NULL: nobody's */
@@ -21,12 +21,39 @@ typedef struct memory { /* behind a buffer */
     void *ready;           /* event behind what another stream writes to it, or NULL */
     hr_release_fn release; /* of foreign memory */
     void *context;
+    const hr_device_allocator *allocator; /* a framework's, whose `block` this is; or NULL */
+    void *block;
+    hr__memory *next;     /* of those that go back to it */
     pthread_mutex_t lock; /* guards what follows */
     void **users;         /* streams that may be using it */
     int32_t user_count;
     bool lost; /* a user could not be noted: it is never given back */
     void *few[USERS_MAX];
 } memory;
+
+static memory *memory_make(const hr_cuda_module_def *module, int32_t id, hr_error *error)
+{
+    memory *m = hr_calloc(1, sizeof(*m), error);
+    if (!m)
+        return NULL;
+    pthread_mutex_init(&m->lock, NULL);
+    m->module = module;
+    m->id = id;
+    m->pid = getpid();
+    m->users = m->few;
+    return m;
+}
+
+/* The memory itself is somebody else's by now, or was never taken. */
+static void memory_drop(memory *m)
+{
+    if (m->ready)
+        m->module->event_destroy(m->id, m->ready);
+    if (m->users != m->few)
+        hr_free(m->users);
+    pthread_mutex_destroy(&m->lock);
+    hr_free(m);
+}
 
 /* An event behind what is queued on the stream. */
 static hr_status event_behind(const memory *m, void *stream, void **out, hr_error *error)
@@ -52,43 +79,108 @@ static hr_status users_await(const memory *m, bool here, void *stream)
     return HR_STATUS_OK;
 }
 
+/* ---- a framework's memory ---- */
+
+/* Its allocator knows nothing of our users, and a stream that waited for one of them would keep
+ * others waiting. So it gets its memory back when the users are seen to be done. */
+
+/* Makes events of the users. */
+static bool users_mark(memory *m)
+{
+    for (int32_t i = 0; i < m->user_count; i++)
+        if (event_behind(m, m->users[i], &m->users[i], NULL) != HR_STATUS_OK) {
+            m->user_count = i;
+            return false;
+        }
+    return true;
+}
+
+static bool users_done(memory *m, bool wait)
+{
+    for (bool done = false; m->user_count > 0; m->user_count--) {
+        void *event = m->users[m->user_count - 1];
+        hr_status status = wait ? m->module->event_wait(m->id, event, NULL)
+                                : m->module->event_done(m->id, event, &done, NULL);
+        m->lost = m->lost || status != HR_STATUS_OK;
+        if (!wait && !done && !m->lost)
+            return false;
+        m->module->event_destroy(m->id, event);
+    }
+    return true;
+}
+
+void hr__lent_return(hr_device *d, bool wait)
+{
+    pthread_mutex_lock(&d->lock);
+    memory *list = d->lent, *keep = NULL;
+    d->lent = NULL;
+    pthread_mutex_unlock(&d->lock);
+    for (memory *m = list, *next; m; m = next) {
+        next = m->next;
+        if (!users_done(m, wait)) {
+            m->next = keep;
+            keep = m;
+            continue;
+        }
+        if (!m->lost)
+            m->allocator->free(m->allocator->context, m->block);
+        memory_drop(m);
+    }
+    pthread_mutex_lock(&d->lock);
+    for (memory *next; keep; keep = next) {
+        next = keep->next;
+        keep->next = d->lent;
+        d->lent = keep;
+    }
+    pthread_mutex_unlock(&d->lock);
+}
+
+static void lent_end(hr_device *d, memory *m)
+{
+    m->lost = !users_mark(m) || m->lost;
+    pthread_mutex_lock(&d->lock);
+    m->next = d->lent;
+    d->lent = m;
+    pthread_mutex_unlock(&d->lock);
+    hr__lent_return(d, false);
+}
+
+/* False: the framework has none, or there is no framework. */
+static bool lent_take(hr_device *d, memory *m)
+{
+    const hr_device_allocator *from = atomic_load_explicit(&d->allocator, memory_order_acquire);
+    if (!from)
+        return false;
+    hr__lent_return(d, false);
+    m->data = from->alloc(from->context, d->id, d->free_stream, m->size, &m->block);
+    m->allocator = m->data ? from : NULL;
+    return m->data;
+}
+
 /* Where the users' end cannot be known (the device has failed), memory is lost rather than given
  * to somebody else. */
 static void memory_release(void *context)
 {
     memory *m = context;
+    hr_device *d = m->device;
     if (m->pid != getpid())
         return; /* a child's copy: left to the child's end */
-    void *stream = m->device ? m->device->free_stream : NULL;
-    bool known = !m->lost && users_await(m, m->release != NULL, stream) == HR_STATUS_OK;
-    if (known && m->ready && !m->release) /* copies to it may not have begun */
-        known = m->module->event_await(m->id, m->ready, stream, NULL) == HR_STATUS_OK;
-    if (known && m->release)
-        m->release(m->context);
-    else if (known)
-        m->module->free(m->id, stream, m->data);
-    if (m->ready)
-        m->module->event_destroy(m->id, m->ready);
-    if (m->device)
-        hr__device_discharge(m->device, m->size);
-    hr_device_unref(m->device);
-    if (m->users != m->few)
-        hr_free(m->users);
-    pthread_mutex_destroy(&m->lock);
-    hr_free(m);
-}
-
-static memory *memory_make(const hr_cuda_module_def *module, int32_t id, hr_error *error)
-{
-    memory *m = hr_calloc(1, sizeof(*m), error);
-    if (!m)
-        return NULL;
-    pthread_mutex_init(&m->lock, NULL);
-    m->module = module;
-    m->id = id;
-    m->pid = getpid();
-    m->users = m->few;
-    return m;
+    void *stream = d ? d->free_stream : NULL;
+    if (d)
+        hr__device_discharge(d, m->size);
+    if (m->allocator) {
+        lent_end(d, m);
+    } else {
+        bool known = !m->lost && users_await(m, m->release != NULL, stream) == HR_STATUS_OK;
+        if (known && m->ready && !m->release) /* copies to it may not have begun */
+            known = m->module->event_await(m->id, m->ready, stream, NULL) == HR_STATUS_OK;
+        if (known && m->release)
+            m->release(m->context);
+        else if (known)
+            m->module->free(m->id, stream, m->data);
+        memory_drop(m);
+    }
+    hr_device_unref(d);
 }
 
 /* Consumes `m` also when it fails. */
@@ -101,21 +193,15 @@ static hr_status memory_wrap(memory *m, hr_buffer **out, hr_error *error)
     return status;
 }
 
-/* Nothing was taken for it yet. */
-static void memory_drop(memory *m)
-{
-    pthread_mutex_destroy(&m->lock);
-    hr_free(m);
-}
-
 hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **out,
                            hr_error *error)
 {
     memory *m = memory_make(d->module, d->id, error);
     if (!m)
         return HR_STATUS_NO_MEMORY;
+    m->size = size;
     hr_status status = hr__device_charge(d, size, error);
-    if (status == HR_STATUS_OK) {
+    if (status == HR_STATUS_OK && !lent_take(d, m)) {
         status = d->module->alloc(d->id, stream, size, &m->data, error);
         if (status != HR_STATUS_OK)
             hr__device_discharge(d, size);
@@ -124,7 +210,6 @@ hr_status hr_device_buffer(hr_device *d, void *stream, size_t size, hr_buffer **
         memory_drop(m);
         return status;
     }
-    m->size = size;
     m->device = hr__device_ref(d);
     return memory_wrap(m, out, error);
 }
@@ -198,7 +283,6 @@ hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t
     m->size = size;
     status = hr_buffer_adopt_device(out, data, size, device, memory_release, m, error);
     if (status != HR_STATUS_OK) {
-        module->event_destroy(device, m->ready);
         memory_drop(m);
         return status;
     }
@@ -252,6 +336,7 @@ static hr_status copies_make(memory *m, const hr_tensor *tensors, int32_t count,
     if (event || event_behind(m, stream, &event, NULL) == HR_STATUS_OK) {
         (void)m->module->event_wait(m->id, event, NULL);
         m->module->event_destroy(m->id, event);
+        m->ready = NULL;
     }
     m->module->free(m->id, stream, m->data);
     return status;

@@ -73,6 +73,7 @@ typedef struct hr_cuda_module_def {
     /* What is queued on the stream from now on waits for the event. */
     hr_status (*event_await)(int32_t device, void *event, void *stream, hr_error *error);
     hr_status (*event_wait)(int32_t device, void *event, hr_error *error); /* waits here, asleep */
+    hr_status (*event_done)(int32_t device, void *event, bool *done, hr_error *error);
     hr_status (*event_elapsed)(void *from, void *to, float *ms, hr_error *error);
     hr_status (*copy)(int32_t device, void *stream, void *dst, const void *src, size_t size,
                       hr_error *error); /* any direction; host memory is pinned */

@@ -379,6 +379,12 @@ static bool is_full(const hr_pipeline *p, const hr_iteration *it)
            p->carried_positions == 0;
 }
 
+void hr_pipeline_set_device_allocator(hr_pipeline *p, const hr_device_allocator *allocator)
+{
+    if (p->device)
+        hr_device_set_allocator(p->device, allocator);
+}
+
 hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
 {
     HR_TRY(hr__check_owner(p, NULL));

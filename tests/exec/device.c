@@ -3,6 +3,7 @@
 /* Stages on a device, over the fake module: data that goes there and back, and calls that fail. */
 #include <dlfcn.h>
 #include <sched.h>
+#include <stdatomic.h>
 
 #include "../gpu/fake_module.h"
 #include "exec/fixture.h"
@@ -152,6 +153,71 @@ TEST(misplaced_inputs_are_refused)
     hr_graph_destroy(g);
     fixture_remove(&f);
     CHECK(alive() == 0);
+}
+
+/* ---- a framework's allocator ---- */
+
+typedef struct framework {
+    atomic_int blocks, taken; /* alive; and ever */
+} framework;
+
+typedef struct framework_block {
+    size_t size;
+    _Alignas(64) char data[];
+} framework_block;
+
+/* Now and then there is no memory. */
+static void *framework_alloc(void *context, int32_t device, void *stream, size_t size, void **block)
+{
+    framework *f = context;
+    if (device != 0 || !stream || atomic_fetch_add(&f->taken, 1) % 4 == 3)
+        return NULL;
+    framework_block *b = malloc(sizeof(*b) + size);
+    b->size = size;
+    atomic_fetch_add(&f->blocks, 1);
+    *block = b;
+    return b->data;
+}
+
+static void framework_free(void *context, void *block)
+{
+    framework *f = context;
+    framework_block *b = block;
+    memset(b->data, 0xDD, b->size); /* whoever reads it now reads too late */
+    atomic_fetch_sub(&f->blocks, 1);
+    free(b);
+}
+
+/* Copies that are queued before the outputs are given back find them whole. */
+TEST(memory_of_a_framework)
+{
+    enum { TIMES = 40, SIZE = 4096 };
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p = NULL;
+    framework frame = {0};
+    hr_device_allocator allocator = {&frame, framework_alloc, framework_free};
+    static char got[TIMES][SIZE], wanted[TIMES][SIZE];
+    fake_find();
+    fixture_make(&f, FILES);
+    CHECK_OK(open_pipeline(&f, 2, false, &p, &error), error);
+    hr_pipeline_set_device_allocator(p, &allocator);
+    for (int i = 0; p && i < TIMES; i++) {
+        hr_outputs *o = NULL;
+        CHECK_OK(hr_pipeline_run(p, -1, &o, &error), error);
+        const hr_tensor *t = hr_batch_tensor(hr_outputs_batch(o, 2), 0);
+        size_t size;
+        CHECK(hr_tensor_bytes(t, &size) && size <= SIZE);
+        memcpy(wanted[i], hr_batch_tensor(hr_outputs_batch(o, 0), 0)->data, size);
+        CHECK_OK(hr_tensor_copy(t, got[i], NULL, i + 1 == TIMES, &error), error);
+        hr_outputs_unref(o);
+    }
+    CHECK(memcmp(got, wanted, sizeof(got)) == 0);
+    CHECK(atomic_load(&frame.taken) >= TIMES);
+    hr_pipeline_destroy(p);
+    CHECK(atomic_load(&frame.blocks) == 0);
+    CHECK(alive() == 0);
+    fixture_remove(&f);
 }
 
 /* Whichever call fails, first or later: an error that names it, and nothing is lost. */

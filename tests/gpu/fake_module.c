@@ -376,6 +376,14 @@ static hr_status event_wait(int32_t device, void *event, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status event_done(int32_t device, void *event, bool *done, hr_error *error)
+{
+    fake_event *e;
+    HR_TRY(event_of(device, event, "event_done", &e, error));
+    *done = !e->latest || atomic_load(&e->latest->done);
+    return HR_STATUS_OK;
+}
+
 static hr_status event_elapsed(void *from, void *to, float *ms, hr_error *error)
 {
     const fake_event *a = from, *b = to;
@@ -658,6 +666,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         .event_record = event_record,
         .event_await = event_await,
         .event_wait = event_wait,
+        .event_done = event_done,
         .event_elapsed = event_elapsed,
         .copy = copy,
         .zero = zero,

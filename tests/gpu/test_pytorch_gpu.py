@@ -8,6 +8,7 @@ the same capsules.
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,22 @@ def test_on_a_stream(module: Any) -> None:
         stream.synchronize()
         assert [float(s) for s in sums] == [0.0] * 20
         assert torch.equal(target, source)
+
+
+def test_memory_is_torchs(photos: Path, module: Any) -> None:
+    """PyTorch's allocator counts outputs, and has all of them back behind the last tensor."""
+    if module.fake is not None:
+        pytest.skip("needs a GPU")
+    before = torch.cuda.memory_allocated()
+    cpu = training(photos, False)
+    iterator = DALIClassificationIterator(training(photos, True, device_id=0), auto_reset=True)
+    held = [next(iterator)[0]["data"] for _ in range(12)]
+    assert torch.cuda.memory_allocated() - before >= 8 * held[0].nbytes
+    for tensor in held:
+        np.testing.assert_array_equal(tensor.cpu().numpy(), cpu.run()[0].as_array())
+    del held, iterator, tensor
+    gc.collect()
+    assert torch.cuda.memory_allocated() == before
 
 
 def test_arrays_of_torch(module: Any) -> None:

@@ -119,6 +119,12 @@ hr_status one(int32_t, void *, hr_error *)
 {
     return HR_STATUS_OK;
 }
+hr_status done(int32_t, void *, bool *out, hr_error *)
+{
+    *out = true;
+    return HR_STATUS_OK;
+}
+
 hr_status elapsed(void *, void *, float *ms, hr_error *)
 {
     *ms = 0;
@@ -191,6 +197,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
     m.event_record = two;
     m.event_await = two;
     m.event_wait = one;
+    m.event_done = done;
     m.event_elapsed = elapsed;
     m.copy = copy;
     m.zero = zero;

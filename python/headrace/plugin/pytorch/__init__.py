@@ -5,7 +5,8 @@
 A tensor lies over the memory of its batch, on the CPU or on the GPU: nothing is copied, and the
 batch lives as long as a tensor does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
 
-What lies on a GPU is complete when it is handed out, and may be used on the stream that is
+What lies on a GPU is in memory of PyTorch's own allocator (`torch.cuda.memory_allocated` counts
+it), but for the first batches of a pipeline. It is complete when it is handed out, and may be used on the stream that is
 current then; its memory is used again only behind what was queued there until the last tensor
 over it is gone. On another stream, make that one wait (`torch.cuda.Stream.wait_stream`) before
 the tensor goes.
@@ -166,6 +167,13 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
             last_batch_policy,
             prepare_first_batch,
         )
+
+    def _check_pipelines(self) -> None:
+        super()._check_pipelines()
+        for pipe in self._pipes:
+            if pipe._on_device() and torch.cuda.is_available():
+                torch.cuda.init()
+                pipe._core.use_torch_memory()
 
     def _tensor(self, batch: Any, keep: int | None) -> torch.Tensor:
         tensor = _dense(batch, keep)
