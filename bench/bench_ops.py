@@ -43,8 +43,8 @@ def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
     shape, dtype, layout, count = ops_rows.INPUTS[kind]
     if np.dtype(dtype).kind == "f":
         return [rng.random(shape).astype(dtype) * 255 for _ in range(count)], layout
-    high = 10 if kind in ("labels", "indices") else 200
-    return [rng.integers(0, high, shape).astype(dtype) for _ in range(count)], layout
+    low, high = {"labels": (0, 10), "sizes": (100, 500)}.get(kind, (0, 200))
+    return [rng.integers(low, high, shape).astype(dtype) for _ in range(count)], layout
 
 
 def photographs(data: str | None) -> list[np.ndarray]:

@@ -20,6 +20,7 @@ INPUTS: dict[str, tuple[tuple[int, ...], str, str, int]] = {
     "number": ((), "int32", "", 64),
     "vector": ((4,), "float32", "", 64),
     "labels": ((256,), "int32", "", 64),
+    "sizes": ((2,), "int64", "", 64),
     "bytes": ((10000,), "uint8", "", 16),
     "points": ((1000, 2), "float32", "", 16),
     "signal": ((16000,), "float32", "", 16),
@@ -62,6 +63,15 @@ def nodes(name: str, inputs: str, times: int, function: Callable[..., Any]) -> R
     """An expression on nodes."""
     call = lambda fn, types, i, *given: function(i, *given)  # noqa: E731
     return Row(name, "", tuple(inputs.split()), call, times)
+
+
+def math_row(name: str, function: str, *more: float) -> Row:
+    """A function of module math on numbers of 0 .. 1, which all of them take."""
+
+    def call(fn: Any, types: Any, i: int, x: Any) -> Any:
+        return getattr(module(fn).math, function)(x * (1 / 255), *more)
+
+    return Row(name, "", ("floats",), call)
 
 
 STATS = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4]}
@@ -138,7 +148,7 @@ ROWS = [
     row("lookup_table picture", "picture", keys=[1, 5, 200], values=[3.0, 4.0, 5.0]),
     row("one_hot", "labels", num_classes=10),
     row("normalize", "floats", axes=[0, 1]),
-    row("normalize given", "floats", axes=[0, 1], mean=120.0, stddev=60.0),
+    row("normalize given", "floats", op="normalize", mean=120.0, stddev=60.0),
     row("normalize UINT8", "picture", dtype="types.FLOAT"),
     # reductions
     *[row(f"reductions.{name} all", "floats")
@@ -162,7 +172,11 @@ ROWS = [
     nodes("arithmetic scalars", "scalar", 8, lambda i, x: x * (2.0 + i) + 1.0),
     Row("math.sqrt", "", ("floats",), lambda fn, t, i, x: module(fn).math.sqrt(x)),
     Row("math.exp", "", ("floats",), lambda fn, t, i, x: module(fn).math.exp(x * 0.01)),
-    Row("math.sin", "", ("floats",), lambda fn, t, i, x: module(fn).math.sin(x)),
+    *[math_row(f"math.{name}", name)
+      for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh",
+                   "log", "log2", "log10", "rsqrt", "cbrt", "floor", "ceil", "fabs")],
+    *[math_row(f"math.{name}", name, 1.7) for name in ("pow", "atan2", "min", "max")],
+    nodes("arithmetic f32 % 3", "floats", 1, lambda i, x: x % 3.0),
     Row("math.clamp", "", ("floats",), lambda fn, t, i, x: module(fn).math.clamp(x, 10, 200)),
     nodes("subscript x[10:100, 20:200]", "picture", 1, lambda i, x: x[10:100, 20:200]),
     nodes("subscript scalars x[1]", "vector", 4, lambda i, x: x[i]),
@@ -175,9 +189,12 @@ ROWS = [
     Row("random.normal 10,000", "random.normal", (), lambda fn, t, i: fn.random.normal(shape=[10000]), 1, 8),
     Row("random.beta", "random.beta", (), lambda fn, t, i: fn.random.beta(alpha=1.0 + i, beta=2.0), 8),
     Row("random.choice", "random.choice", (), lambda fn, t, i: fn.random.choice(10 + i, shape=[16]), 8),
-    row("random_crop_generator", "labels", 4, random_area=lambda i: [0.1, 0.9]),
-    row("roi_random_crop", "vector", 4, op="roi_random_crop", crop_shape=[2, 2, 2, 2], roi_start=[0, 0, 0, 0],
-        roi_end=lambda i: [9 + i, 9, 9, 9], in_shape=[10, 10, 10, 10]),
+    row("random_crop_generator", "sizes", 4, random_area=lambda i: [0.1, 0.5 + 0.1 * i]),
+    Row("roi_random_crop", "roi_random_crop", (),
+        lambda fn, t, i: fn.roi_random_crop(crop_shape=[20, 30], roi_start=[i, 5], roi_end=[60, 70],
+                                            in_shape=[100, 100]), 8),
+    row("roi_random_crop picture", "picture", 4, op="roi_random_crop", crop_shape=[224, 224, 3],
+        roi_start=lambda i: [50 + i, 50, 0], roi_end=[150, 150, 3]),
     # transforms and coordinates
     Row("transforms.translation", "transforms.translation", (),
         lambda fn, t, i: fn.transforms.translation(offset=[1.0, float(i)]), 8),

@@ -211,8 +211,9 @@ enum {
      * only one of them is there. */
     HR_OP_MERGE = 1 << 13,
     HR_OP_FUNCTION = 1 << 15, /* needs hr_node_desc.function */
-    /* infer and run_cpu take calls of several samples that differ in nothing but their elements and
-     * random numbers (hr_op_call.count); nothing that infer says may depend on those. */
+    /* infer, run_cpu and run_batch take calls of several samples that differ in nothing but their
+     * elements and random numbers (hr_op_call.count); nothing that infer says may depend on those.
+     */
     HR_OP_COLUMNS = 1 << 14
 };
 

@@ -63,7 +63,11 @@ int64_t hr_rng_scale(uint64_t bits, int64_t n)
 
 int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n)
 {
-    return hr_rng_scale((uint64_t)hr_rng_u32(rng, k) << 32 | hr_rng_u32(rng, k + 1), n);
+    uint32_t bits[8];
+    rng_block(rng, k / 4, bits);
+    if (k % 4 == 3)
+        rng_block(rng, k / 4 + 1, bits + 4);
+    return rng_scale((uint64_t)bits[k % 4] << 32 | bits[k % 4 + 1], n);
 }
 
 #define PERMUTE_ROUNDS 8

@@ -54,26 +54,35 @@ hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, in
     return HR_STATUS_OK;
 }
 
-static hr_status put_one(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
-                         const hr_tensor *t, size_t bytes, hr_error *error)
+/* Whether the sample was made in its place. */
+static bool in_place(const hr_iteration *it, int32_t output, int32_t sample, const hr_tensor *t)
+{
+    const hr_tensor *slot = &it->gathers[output].tensors[sample];
+    return slot->buffer && slot->data == t->data;
+}
+
+static void put_one(hr_iteration *it, int32_t output, int32_t sample, const hr_tensor *t)
 {
     hr_tensor *slot = &it->gathers[output].tensors[sample];
-    if (slot->buffer && slot->data == t->data) {
+    if (in_place(it, output, sample, t)) {
         slot->layout = t->layout;
         slot->source_info = t->source_info;
-        return HR_STATUS_OK;
+        return;
     }
-    if (t->buffer) { /* a view, or bytes that somebody lends: no copy */
-        hr_buffer *buffer = hr_buffer_ref(t->buffer);
-        hr_buffer_unref(slot->buffer);
-        *slot = *t;
-        slot->buffer = buffer;
-        return HR_STATUS_OK;
-    }
+    /* a view, or bytes that somebody lends: no copy */
+    hr_buffer *buffer = hr_buffer_ref(t->buffer);
+    hr_buffer_unref(slot->buffer);
+    *slot = *t;
+    slot->buffer = buffer;
+}
+
+static hr_status put_copies(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                            int32_t n, const hr_tensor *t, size_t bytes, hr_error *error)
+{
     hr_tensor copy = *t;
-    HR_TRY(hr__gather_memory(p, it, output, sample, 1, &copy, error));
+    HR_TRY(hr__gather_memory(p, it, output, sample, n, &copy, error));
     if (bytes > 0)
-        memcpy(copy.data, t->data, bytes);
+        memcpy(copy.data, t->data, bytes * (size_t)n);
     return HR_STATUS_OK;
 }
 
@@ -83,8 +92,10 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
     hr_tensor one = *t;
     size_t bytes = 0;
     hr_tensor_bytes(t, &bytes);
+    if (!t->buffer && !in_place(it, output, sample, t))
+        return put_copies(p, it, output, sample, n, t, bytes, error);
     for (int32_t k = 0; k < n; k++) {
-        HR_TRY(put_one(p, it, output, sample + k, &one, bytes, error));
+        put_one(it, output, sample + k, &one);
         one.data = (void *)((uintptr_t)one.data + bytes);
     }
     return HR_STATUS_OK;

@@ -335,11 +335,15 @@ static int32_t run_length(hr_group *g, const hr_node *node, int32_t i)
     return end - i;
 }
 
-/* One call for samples i .. i + n - 1. */
-static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32_t n)
+/* One call for samples i .. i + n - 1, the whole batch if `batch`. */
+static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool batch)
 {
     hr_op_call c;
     HR_TRY(hr__call_build(g, node, i, n, false, &c, NULL));
+    if (batch) {
+        HR_TRY(node->def->run_batch(&c, 1, NULL));
+        return outputs_put(g, &c, node, i, NULL);
+    }
     if (node->def->infer)
         HR_TRY(node->def->infer(&c, NULL));
     for (int32_t k = 0; k < c.n_out && !(node->def->flags & HR_OP_VIEW); k++)
@@ -350,10 +354,10 @@ static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32
 
 /* false: it failed for some sample, which calls of one sample will tell. */
 static bool run_columns(hr_group *g, const hr_plan_step *step, const hr_node *node, int32_t i,
-                        int32_t n)
+                        int32_t n, bool batch)
 {
     int64_t start = hr_clock_ns();
-    if (call_columns(g, node, i, n) != HR_STATUS_OK)
+    if (call_columns(g, node, i, n, batch) != HR_STATUS_OK)
         return false;
     int64_t end = hr_clock_ns();
     note_time(g, step->first, end - start, n);
@@ -389,7 +393,7 @@ static void run_step(hr_group *g, const hr_plan_step *step)
         if (!step_runs(g, step, i))
             continue;
         n = columns ? run_length(g, node, i) : 1;
-        if (n == 1 || !run_columns(g, step, node, i, n))
+        if (n == 1 || !run_columns(g, step, node, i, n, false))
             run_samples(g, step, node, i, n, &error);
     }
 }
@@ -440,6 +444,16 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
     if (step)
         note_time(g, step->first, end - start, n);
     note_span(g, node, 0, start, end);
+}
+
+/* A whole-batch node, as one column where that can be. */
+static void run_whole(hr_group *g, const hr_plan_step *step)
+{
+    const hr_node *node = plan_node(g->pipeline, step->first);
+    bool column = takes_columns(g, step, node) && runs(g, node, node, 0) &&
+                  run_length(g, node, 0) == g->count;
+    if (!column || !run_columns(g, step, node, 0, g->count, true))
+        run_batch(g, node, step);
 }
 
 /* A step on the device: what can be done here beforehand. */
@@ -494,7 +508,7 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
     for (int32_t k = 0; k < stage->count; k++) {
         const hr_plan_step *step = &g->pipeline->plan->steps[stage->first + k];
         if (stage->kind == HR_STAGE_KIND_BATCH)
-            run_batch(g, plan_node(g->pipeline, step->first), step);
+            run_whole(g, step);
         else if (stage->kind == HR_STAGE_KIND_DEVICE)
             prepare_step(g, step);
         else

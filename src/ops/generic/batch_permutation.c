@@ -47,19 +47,20 @@ static hr_status batch_permutation_run(hr_op_call *calls, int32_t n, hr_error *e
 {
     const batch_permutation_args *a = calls[0].args;
     const hr_rng *rng = &calls[0].rng;
-    int32_t *order = hr_arena_alloc(calls[0].arena, (size_t)n * sizeof(*order), error);
-    bool fixed = !a->no_fixed_points || n == 1;
+    int32_t samples = n > 1 ? n : calls[0].count;
+    int32_t *order = hr_arena_alloc(calls[0].arena, (size_t)samples * sizeof(*order), error);
+    bool fixed = !a->no_fixed_points || samples == 1;
 
     if (!order)
         return HR_STATUS_NO_MEMORY;
     if (a->allow_repetitions) {
-        draw_each(rng, order, n, fixed);
+        draw_each(rng, order, samples, fixed);
     } else {
-        bool moved = shuffle(rng, 0, order, n);
+        bool moved = shuffle(rng, 0, order, samples);
         for (uint64_t k = 1; !fixed && !moved && k < SHUFFLES; k++)
-            moved = shuffle(rng, 2 * k * (uint64_t)n, order, n);
-        for (int32_t i = 0; i < n && !fixed && !moved; i++)
-            order[i] = (i + 1) % n;
+            moved = shuffle(rng, 2 * k * (uint64_t)samples, order, samples);
+        for (int32_t i = 0; i < samples && !fixed && !moved; i++)
+            order[i] = (i + 1) % samples;
     }
     for (int32_t i = 0; i < n; i++) {
         hr_tensor_describe(&calls[i].out[0], HR_DTYPE_INT32, (hr_shape){0}, NULL);
@@ -74,7 +75,7 @@ const hr_op_def hr_op_batch_permutation = {
     .doc = "A random permutation of the numbers of the batch's samples, one number a sample: for "
            "`permute_batch`.",
     .devices = "cpu",
-    .flags = HR_OP_RANDOM,
+    .flags = HR_OP_RANDOM | HR_OP_COLUMNS,
     .args = batch_permutation_arg_defs,
     .args_size = sizeof(batch_permutation_args),
     .in_min = 0,

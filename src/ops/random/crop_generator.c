@@ -27,25 +27,33 @@ static hr_status crop_generator_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status generate(const hr_op_call *c, int32_t k, hr_error *error)
+{
+    const hr_random_window_args *args = &((const crop_generator_args *)c->args)->random;
+    const hr_tensor *in = &c->in[0];
+    size_t at = (size_t)k * (size_t)in->shape.extent[0];
+    int64_t h = hr_element_int(in->data, in->dtype, at);
+    int64_t w = hr_element_int(in->data, in->dtype, at + 1);
+    int32_t *anchor = (int32_t *)c->out[0].data + 2 * k, *shape = (int32_t *)c->out[1].data + 2 * k;
+    hr_window window = {0};
+
+    if (h > INT32_MAX || w > INT32_MAX)
+        return hr_fail(error, HR_STATUS_ERROR, "a picture of %lld x %lld pixels is too large",
+                       (long long)h, (long long)w);
+    if (h > 0 && w > 0)
+        HR_TRY(hr__random_window(args, &c->rngs[k], h, w, &window, error));
+    anchor[0] = (int32_t)window.y;
+    anchor[1] = (int32_t)window.x;
+    shape[0] = (int32_t)window.h;
+    shape[1] = (int32_t)window.w;
+    return HR_STATUS_OK;
+}
+
 static hr_status crop_generator_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
-    for (int32_t i = 0; i < n; i++) {
-        hr_op_call *c = &calls[i];
-        int64_t h = hr_element_int(c->in[0].data, c->in[0].dtype, 0);
-        int64_t w = hr_element_int(c->in[0].data, c->in[0].dtype, 1);
-        int32_t *anchor = c->out[0].data, *shape = c->out[1].data;
-        hr_window window = {0};
-        if (h > INT32_MAX || w > INT32_MAX)
-            return hr_fail(error, HR_STATUS_ERROR, "a picture of %lld x %lld pixels is too large",
-                           (long long)h, (long long)w);
-        if (h > 0 && w > 0)
-            HR_TRY(hr__random_window(&((const crop_generator_args *)c->args)->random, &c->rng, h, w,
-                                     &window, error));
-        anchor[0] = (int32_t)window.y;
-        anchor[1] = (int32_t)window.x;
-        shape[0] = (int32_t)window.h;
-        shape[1] = (int32_t)window.w;
-    }
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t k = 0; k < calls[i].count; k++)
+            HR_TRY(generate(&calls[i], k, error));
     return HR_STATUS_OK;
 }
 
@@ -55,7 +63,7 @@ const hr_op_def hr_op_random_crop_generator = {
     .doc = "Draws windows of random area and aspect ratio. The input is the shape of a picture "
            "(height, width), channels may follow; the outputs are start and size of the window.",
     .devices = "cpu",
-    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = crop_generator_arg_defs,
     .args_size = sizeof(crop_generator_args),
     .in = {{.name = "shape"}},

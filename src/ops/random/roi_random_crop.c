@@ -91,13 +91,15 @@ static hr_status range(const hr_op_call *c, int32_t d, int64_t *low, int64_t *hi
 static hr_status roi_crop_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
-        const int32_t dims = ((const roi_crop_args *)calls[i].args)->crop_shape.n;
-        int64_t *out = calls[i].out[0].data, low, high;
+        const hr_op_call *c = &calls[i];
+        const int32_t dims = ((const roi_crop_args *)c->args)->crop_shape.n;
+        int64_t *out = c->out[0].data, low, high;
         for (int32_t d = 0; d < dims; d++) {
-            HR_TRY(range(&calls[i], d, &low, &high, error));
-            out[d] = low;
-            if (high > low)
-                out[d] += hr_rng_below(&calls[i].rng, 2 * (uint64_t)d, high - low + 1);
+            HR_TRY(range(c, d, &low, &high, error));
+            for (int32_t k = 0; k < c->count; k++)
+                out[k * dims + d] = low;
+            for (int32_t k = 0; k < c->count && high > low; k++)
+                out[k * dims + d] += hr_rng_below(&c->rngs[k], 2 * (uint64_t)d, high - low + 1);
         }
     }
     return HR_STATUS_OK;
@@ -109,7 +111,7 @@ const hr_op_def hr_op_roi_random_crop = {
     .doc = "Draws where a crop starts so that it lies within a region of interest, or, in "
            "dimensions where it is larger, holds all of it.",
     .devices = "cpu",
-    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = roi_crop_arg_defs,
     .args_size = sizeof(roi_crop_args),
     .in = {{.name = "data"}},
