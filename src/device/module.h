@@ -37,8 +37,8 @@ struct hr_cuda_launch {
 };
 
 /* An operator on the device that is no image program; matched to hr_op_def by name. Inputs' and
- * outputs' data are device addresses; `state` and the arguments are the host's. One launch for all
- * samples; what kernels read of the calls is staged. */
+ * outputs' data are device addresses; `state` and the arguments are the host's. A launch or a few
+ * for all samples, which are the whole batch; what kernels read of the calls is staged. */
 typedef struct hr_cuda_op {
     const char *name;
     hr_status (*run)(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,

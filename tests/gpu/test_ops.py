@@ -198,6 +198,57 @@ def test_axes_in_parts() -> None:
     assert check([Case("tensor_resize", [data], args)], device_memory_limit=1 << 27) == 0
 
 
+def cancelling(shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
+    """Large numbers whose sums along axes are 0 but for what rounding makes of them: any other order of additions
+    shows."""
+    rng = np.random.default_rng(3)
+    order = [d for d in range(len(shape)) if d not in axes] + list(axes)
+    count = int(np.prod([shape[d] for d in axes]))
+    groups = int(np.prod(shape)) // count
+    half = rng.normal(size=(groups, count // 2))
+    half *= 10.0 ** np.minimum(rng.exponential(4, half.shape), 37)
+    values = np.concatenate([half, -half, np.ones((groups, count % 2))], 1).astype(np.float32)
+    values = rng.permuted(values, axis=1).reshape([shape[d] for d in order])
+    return np.ascontiguousarray(values.transpose(np.argsort(order)))
+
+
+ADDED = {  # passes, lanes, rows that are left over; axes before and behind others
+    "all": ((300, 211, 3), {}),
+    "few columns": ((300, 211, 3), {"axes": [0, 1]}),
+    "many columns": ((301, 211, 3), {"axes": [0]}),
+    "short rows": ((301, 40, 3), {"axes": [2]}),
+    "long rows": ((5, 5003), {"axes": [1]}),
+    "apart": ((40, 3, 300, 2), {"axes": [0, 2]}),
+    "apart, many columns": ((40, 3, 70, 65), {"axes": [0, 2]}),
+    "apart, no columns": ((40, 3, 12, 2, 70), {"axes": [0, 2, 4]}),
+}
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_order_of_additions(name: str) -> None:
+    shape, args = ADDED[name]
+    axes = tuple(args.get("axes", range(len(shape))))
+    samples = [cancelling((shape[0] - k, *shape[1:]), axes) for k in (0, 1)]
+    data = Data(samples)
+    means = Data([sample.mean(axis=axes) + np.float32(0.5) for sample in samples])
+    for op in ("sum", "mean", "mean_square", "rms", "max"):
+        assert check([Case("reductions." + op, [data], args)]) == 0
+    for op in ("std_dev", "variance"):
+        assert check([Case("reductions." + op, [data, means], args)]) == 0
+    assert check([Case("normalize", [data], args)]) == 0
+    if 0 in axes:
+        assert check([Case("normalize", [data], {"batch": True, **args})]) == 0
+
+
+def test_normalized_together() -> None:
+    """Samples that do not fit together are an error that names the node."""
+    case = Case("normalize", [pictures([(4, 5, 3), (4, 6, 3)])], {"batch": True, "axes": [0]})
+    gpu = Engine("headrace", "gpu")
+    made = gpu.run(2, lambda _: outputs(case, gpu))
+    assert isinstance(made, Failure)
+    assert made.message.startswith("normalize") and "sample 1 has 6 elements along axis 1" in made.message
+
+
 @pytest.mark.parametrize("name", chosen())
 def test_same_bytes(name: str) -> None:
     cases = [seeded(case) for case in chosen()[name]]

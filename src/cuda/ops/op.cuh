@@ -30,7 +30,7 @@ namespace op
 {
 
 constexpr int THREADS = 256;
-constexpr int EACH = 4; // elements that a thread does at least, where there are as many
+constexpr int EACH = 4;
 constexpr int64_t BLOCKS_MAX = 1024; // a sample
 constexpr int SAMPLES_MAX = 1 << 15; // of a launch's grid; its blocks go on to further ones
 
@@ -47,8 +47,9 @@ __global__ void __launch_bounds__(THREADS) each(const Record *records, int count
 }
 #endif
 
-// Does elements 0 .. count - 1 of every record.
-template <typename Record>
+// Does elements 0 .. count - 1 of every record; a thread does `per` at least, where there are as
+// many.
+template <typename Record, int per = EACH>
 hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
 {
     int64_t most = 0;
@@ -60,7 +61,7 @@ hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *erro
         return HR_STATUS_OK;
     const Record *at = (const Record *)records.device;
 #if defined(__CUDACC__)
-    int64_t blocks = (most + THREADS * EACH - 1) / (THREADS * EACH);
+    int64_t blocks = (most + THREADS * per - 1) / (THREADS * per);
     dim3 grid((unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
               (unsigned)(n < SAMPLES_MAX ? n : SAMPLES_MAX));
     each<Record><<<grid, THREADS, 0, (cudaStream_t)l->stream>>>(at, n);
@@ -89,6 +90,16 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
         HR_TRY(make((Record *)records.host + i, &calls[i], staging, error));
     HR_TRY(staging->flush(staging, error));
     return launch<Record>(l, records, n, error);
+}
+
+// Takes the last digit, of base `n`, off *i. Divisions of 64 bits are dear.
+HR_DEVICE static inline int64_t digit(int64_t *i, int64_t n)
+{
+    int64_t whole = *i;
+    if (n == 1)
+        return 0;
+    *i = (whole | n) >> 32 ? whole / n : (int64_t)((uint32_t)whole / (uint32_t)n);
+    return whole - *i * n;
 }
 
 // Elements of a tensor; its size was checked when it got its memory.

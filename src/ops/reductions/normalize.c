@@ -162,6 +162,7 @@ static hr_status normalize_infer(hr_op_call *c, hr_error *error)
                             .scale = (double)a->scale,
                             .ddof = (double)a->ddof,
                             .shift = a->shift,
+                            .mask = mask,
                             .batch = a->batch != 0};
     hr__reduce_shape(&in->shape, mask, &m->shape);
     if (!hr_size_mul(m->shape.outputs, sizeof(double), &bytes))
@@ -223,7 +224,7 @@ static hr_status measure(hr_op_call *calls, int32_t n, const float **mean, const
     hr_convert(centres, HR_DTYPE_FLOAT64, *mean, HR_DTYPE_FLOAT, groups);
     HR_TRY(sum_all(calls, n, HR_REDUCE_DISTANCES, centres, &sums, &count, error));
     for (size_t i = 0; i < groups; i++)
-        factors[i] = normalization_factor(m, sums[i], count);
+        factors[i] = normalization_factor(sums[i], count - m->ddof, m->epsilon, m->scale);
     return HR_STATUS_OK;
 }
 
@@ -248,32 +249,15 @@ static hr_status normalize_run(hr_op_call *calls, int32_t n, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Extents of axes that are not normalised must be those of the first sample. */
-static hr_status check_alike(const hr_op_call *calls, int32_t i, hr_error *error)
-{
-    const hr_tensor *first = &calls[0].in[0], *in = &calls[i].in[0];
-    uint32_t mask;
-
-    if (in->dtype != first->dtype || in->shape.ndim != first->shape.ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "sample %d differs in type or dimensions", (int)i);
-    HR_TRY(find_mask(&calls[0], &mask, error));
-    for (int32_t d = 0; d < in->shape.ndim; d++)
-        if (!(mask >> d & 1) && in->shape.extent[d] != first->shape.extent[d])
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "sample %d has %lld elements along axis %d, the first one %lld: they "
-                           "must be the same where an axis is not normalised",
-                           (int)i, (long long)in->shape.extent[d], (int)d,
-                           (long long)first->shape.extent[d]);
-    return HR_STATUS_OK;
-}
-
 static hr_status normalize_batch(hr_op_call *calls, int32_t n, hr_error *error)
 {
+    char text[256];
     size_t bytes;
 
     for (int32_t i = 0; i < n; i++) {
         HR_TRY(normalize_infer(&calls[i], error));
-        HR_TRY(check_alike(calls, i, error));
+        if (normalization_unlike(calls, i, text, sizeof(text)))
+            return hr_fail(error, HR_STATUS_ERROR, "%s", text);
         if (!hr_tensor_bytes(&calls[i].out[0], &bytes))
             return hr_fail(error, HR_STATUS_LIMIT, "the output is too large");
         calls[i].out[0].data = hr_arena_alloc(calls[i].arena, bytes, error);

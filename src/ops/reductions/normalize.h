@@ -5,7 +5,9 @@
 #define HR_OPS_REDUCTIONS_NORMALIZE_H
 
 #include <math.h>
+#include <stdio.h>
 
+#include "headrace/operator.h"
 #include "ops/reductions/reduce.h"
 
 typedef struct hr_normalization {
@@ -14,20 +16,42 @@ typedef struct hr_normalization {
     const float *mean, *factor;
     double epsilon, scale, ddof;
     float shift;
-    bool batch; /* all samples' elements are one group */
+    uint32_t mask; /* the axes */
+    bool batch;    /* groups are those of all samples together */
 } hr_normalization;
 
-/* What to multiply with, from the squared distances of `count` elements. */
-HR_SHARED float normalization_factor(const hr_normalization *m, double squares, double count)
+/* What to multiply with, from squared distances, which are divided by `by`. */
+HR_SHARED float normalization_factor(double squares, double by, double epsilon, double scale)
 {
-    const double by = count - m->ddof;
     double factor = 0.0; /* of what does not vary */
 
     if (by > 0.0) {
-        double variance = squares / by + m->epsilon;
+        double variance = squares / by + epsilon;
         factor = variance != 0.0 ? 1.0 / sqrt(variance) : 0.0;
     }
-    return (float)(factor * m->scale);
+    return (float)(factor * scale);
+}
+
+/* Why a sample cannot be normalised together with the first one, as text; false if it can. */
+static inline bool normalization_unlike(const hr_op_call *calls, int32_t i, char *text, size_t size)
+{
+    const uint32_t mask = ((const hr_normalization *)calls[0].memo)->mask;
+    const hr_tensor *first = &calls[0].in[0], *in = &calls[i].in[0];
+
+    if (in->dtype != first->dtype || in->shape.ndim != first->shape.ndim) {
+        snprintf(text, size, "sample %d differs in type or dimensions", (int)i);
+        return true;
+    }
+    for (int32_t d = 0; d < in->shape.ndim; d++) {
+        if ((mask >> d & 1) || in->shape.extent[d] == first->shape.extent[d])
+            continue;
+        snprintf(text, size,
+                 "sample %d has %lld elements along axis %d, the first one %lld: they must be the "
+                 "same where an axis is not normalised",
+                 (int)i, (long long)in->shape.extent[d], (int)d, (long long)first->shape.extent[d]);
+        return true;
+    }
+    return false;
 }
 
 #endif

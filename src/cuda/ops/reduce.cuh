@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// Reductions of a batch, in the order of additions of ops/reductions/reduce.h: a thread a pass,
+// then threads that add up passes, lanes and further axes. Three launches at most.
+#ifndef HR_CUDA_OPS_REDUCE_CUH
+#define HR_CUDA_OPS_REDUCE_CUH
+
+#include "cuda/image/value.cuh"
+#include "cuda/ops/op.cuh"
+#include "ops/reductions/normalize.h"
+#include "ops/reductions/reduction.h"
+
+namespace op
+{
+
+// normalize's end: what to multiply with (normalization_factor).
+constexpr int32_t REDUCE_END_FACTOR = HR_REDUCTION_END_DEVIATION + 1;
+
+// What becomes of an accumulator of type `type`. Its bits where `to` is the same.
+struct reduce_end {
+    int32_t what, type, to; // an hr_reduction_end or REDUCE_END_FACTOR; types
+    bool untouched;         // no axis is reduced
+    int64_t count;          // elements
+    double by, epsilon, scale;
+
+    HR_DEVICE uint64_t value(uint64_t acc) const;
+};
+
+// Accumulators out of accumulators: thread i adds up those of `lanes`, each of `rows`, and that for
+// every one of `terms`.
+struct reduce_chain {
+    const uint64_t *src;
+    char *dst;
+    uint64_t start;
+    int64_t count, inner, outer_step; // thread i begins at i / inner * outer_step + i % inner
+    int64_t terms, lanes, rows, term_step, lane_step, row_step;
+    int32_t kind;
+    bool last; // `end` says what is stored; else it is an accumulator
+    reduce_end end;
+
+    template <typename Take> HR_DEVICE uint64_t sum(const Take &take, int64_t at) const;
+    HR_DEVICE void element(int64_t i) const;
+};
+
+// Accumulators out of elements: thread i does a pass of a column, or of a column's lane.
+struct reduce_pass_record {
+    const char *src;
+    const float *mean; // of each output, or NULL for 0
+    char *dst;
+    uint64_t start;
+    int64_t count, cols, wide, pass, passes;
+    int64_t rows, left; // full rows, `wide` each; columns of the last one
+    int64_t outer[HR_MAX_NDIM], outer_step[HR_MAX_NDIM]; // further axes, kept ones behind others
+    int32_t axes, kept;
+    int32_t kind, dtype;
+    bool last;
+    reduce_end end;
+
+    template <typename T> HR_DEVICE uint64_t sum(int64_t at, int64_t n, int64_t output) const;
+    HR_DEVICE void element(int64_t i) const;
+};
+
+// Reductions of `n` samples: begin, add for each that there is, place, and, when the staging is
+// flushed, launch.
+struct reduction {
+    hr_cuda_launch *l;
+    int32_t n;
+    size_t scratch; // bytes
+    hr_staged passes, joins, ends;
+};
+
+hr_status reduce_begin(reduction *r, hr_cuda_launch *l, int32_t n, hr_staging *staging,
+                       hr_error *error);
+// Of sample i: what is at `in`, from where `out` gets an element for each output.
+void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *in,
+                const hr_reduce_shape *shape, const float *mean, const reduce_end *end, void *out);
+hr_status reduce_place(reduction *r, hr_error *error);
+hr_status reduce_launch(const reduction *r, hr_error *error);
+// Adds up doubles: `groups` of each of `n` samples, which lie one behind the other. `chain` is
+// staged; it is launched by reduce_chains.
+void reduce_samples(reduce_chain *chain, const void *sums, int64_t n, int64_t groups,
+                    const reduce_end *end, void *out);
+hr_status reduce_chains(hr_cuda_launch *l, hr_staged chains, int32_t n, hr_error *error);
+
+// `run` of the operators whose memo is hr_reduction.
+hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
+                        hr_error *error);
+
+} // namespace op
+
+#endif
