@@ -21,6 +21,7 @@ struct region_record {
     const char *from;
     int64_t count;
     int32_t unit, ndim;
+    int32_t from_type, to_type; // where they differ a unit is an element
     // outermost first; the last one is the units of an element
     int64_t extent[HR_MAX_NDIM + 1], to_step[HR_MAX_NDIM + 1], from_step[HR_MAX_NDIM + 1];
 
@@ -44,54 +45,98 @@ struct region_record {
             place((uint32_t)i, &out, &in);
         else
             place(i, &out, &in);
-        if (unit == 16)
+        if (from_type != to_type)
+            value_store(
+                to + out, value_size(to_type),
+                value_cut(value_load(from + in, value_size(from_type)), from_type, to_type));
+        else if (unit == 16)
             *(unit16 *)(to + out) = *(const unit16 *)(from + in);
         else
             value_store(to + out, unit, value_load(from + in, unit));
     }
 };
 
-static inline void region_make(region_record *r, const hr_region *region, void *to,
-                               const void *from)
+// The largest unit that `item`, addresses and steps are multiples of.
+static inline void region_units(region_record *r, size_t item, bool repeats)
 {
-    uint64_t bits = 16 | region->item | (uintptr_t)to | (uintptr_t)from;
+    uint64_t bits = 16 | item | (uintptr_t)r->to | (uintptr_t)r->from;
+    int32_t last = r->ndim++;
+    for (int32_t d = 0; d < last; d++)
+        bits |= (uint64_t)r->to_step[d] | (uint64_t)r->from_step[d];
+    r->unit = (int32_t)(bits & (~bits + 1));
+    r->extent[last] = (int64_t)item / r->unit;
+    r->to_step[last] = r->unit;
+    r->from_step[last] = repeats ? 0 : r->unit;
+}
+
+// `fill`: the device's.
+static inline void part_make(region_record *r, const hr_region_parts *parts,
+                             const hr_region_part *p, const hr_op_call *c, const void *fill)
+{
+    const hr_tensor *in = p->input < 0 ? nullptr : &c->in[p->input];
+    const hr_region *region = &p->region;
+    size_t item = region->item;
+    int32_t last = region->ndim - 1;
     *r = {};
-    r->to = (char *)to;
-    r->from = (const char *)from;
+    r->to = (char *)c->out[0].data + p->to;
+    r->from = (const char *)(in ? in->data : fill) + p->from;
+    r->ndim = region->ndim;
     r->count = 1;
     for (int32_t d = 0; d < region->ndim; d++) {
         r->extent[d] = region->extent[d];
         r->to_step[d] = region->to[d];
         r->from_step[d] = region->from[d];
-        r->count *= region->extent[d];
-        bits |= (uint64_t)region->to[d] | (uint64_t)region->from[d];
     }
-    r->unit = (int32_t)(bits & (~bits + 1));
-    r->ndim = region->ndim + 1;
-    r->extent[region->ndim] = (int64_t)region->item / r->unit;
-    r->to_step[region->ndim] = r->from_step[region->ndim] = r->unit;
-    r->count *= r->extent[region->ndim];
+    if (in && parts->convert) {
+        r->from_type = in->dtype;
+        r->to_type = c->out[0].dtype;
+    } else {
+        // a row of one fill value is one element, made of units that repeat
+        bool row = !in && last >= 0 && region->from[last] == 0 && region->to[last] == (int64_t)item;
+        r->ndim -= row;
+        region_units(r, row ? item * (size_t)region->extent[last] : item, !in);
+    }
+    for (int32_t d = 0; d < r->ndim; d++)
+        r->count *= r->extent[d];
+}
+
+// The fills of all calls, staged.
+static inline hr_status fills_stage(const hr_op_call *calls, int32_t n, hr_staging *staging,
+                                    hr_staged *fills, hr_error *error)
+{
+    size_t size = 0;
+    for (int32_t i = 0; i < n; i++)
+        size += ((const hr_region_parts *)calls[i].memo)->fill_size;
+    HR_TRY(staging->alloc(staging, size > 0 ? size : 1, fills, error));
+    char *to = (char *)fills->host;
+    for (int32_t i = 0; i < n; i++) {
+        const hr_region_parts *parts = (const hr_region_parts *)calls[i].memo;
+        if (parts->fill_size > 0)
+            memcpy(to, parts->fill, parts->fill_size);
+        to += parts->fill_size;
+    }
+    return HR_STATUS_OK;
 }
 
 // `run` of operators whose memo is hr_region_parts.
 static inline hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
                                   hr_staging *staging, hr_error *error)
 {
-    hr_staged records;
+    hr_staged records, fills;
     int32_t total = 0;
     for (int32_t i = 0; i < n; i++)
         total += ((const hr_region_parts *)calls[i].memo)->count;
     if (total == 0)
         return HR_STATUS_OK;
     HR_TRY(staging->alloc(staging, (size_t)total * sizeof(region_record), &records, error));
+    HR_TRY(fills_stage(calls, n, staging, &fills, error));
     region_record *to = (region_record *)records.host;
+    const char *fill = (const char *)fills.device;
     for (int32_t i = 0; i < n; i++) {
         const hr_region_parts *parts = (const hr_region_parts *)calls[i].memo;
-        for (int32_t k = 0; k < parts->count; k++, to++) {
-            const hr_region_part *p = &parts->part[k];
-            region_make(to, &p->region, (char *)calls[i].out[0].data + p->to,
-                        (const char *)calls[i].in[p->input].data + p->from);
-        }
+        for (int32_t k = 0; k < parts->count; k++, to++)
+            part_make(to, parts, &parts->part[k], &calls[i], fill);
+        fill += parts->fill_size;
     }
     HR_TRY(staging->flush(staging, error));
     return launch<region_record>(l, records, total, error);

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* pad: adds elements at the ends of axes, up to the largest sample of the batch or a given size. */
 #include "ops/generic/view.h"
-#include "ops/generic/window_copy.h"
+#include "ops/generic/window_parts.h"
 
 typedef struct pad_args {
     hr_ints axes, shape, align;
@@ -75,6 +75,7 @@ static hr_status pad_infer(hr_op_call *c, hr_error *error)
 {
     const pad_args *a = c->args;
     const hr_tensor *in = &c->in[0];
+    const int64_t start[HR_MAX_NDIM] = {0};
     hr_shape most = c->out[0].shape;
     int32_t axes[HR_MAX_NDIM], count;
 
@@ -90,17 +91,7 @@ static hr_status pad_infer(hr_op_call *c, hr_error *error)
         int64_t over = *extent % align;
         *extent += over ? align - over : 0;
     }
-    return HR_STATUS_OK;
-}
-
-static hr_status pad_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    const int64_t start[HR_MAX_NDIM] = {0};
-
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(hr__window_copy(&calls[i].out[0], &calls[i].in[0], start,
-                               &((const pad_args *)calls[i].args)->fill_value, 1, -1, error));
-    return HR_STATUS_OK;
+    return hr__window_parts(c, start, &a->fill_value, 1, -1, error);
 }
 
 const hr_op_def hr_op_pad = {
@@ -121,5 +112,5 @@ const hr_op_def hr_op_pad = {
     .whole_batch = pad_whole_batch,
     .infer_batch = pad_infer_batch,
     .infer = pad_infer,
-    .run_cpu = pad_run,
+    .run_cpu = hr__parts_run,
 };

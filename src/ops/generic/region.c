@@ -11,11 +11,11 @@
 
 void hr__strides(const hr_shape *shape, size_t item, int64_t *stride)
 {
-    int64_t step = (int64_t)item;
+    uint64_t step = item; /* of an empty tensor it may not fit, and means nothing */
 
     for (int32_t d = shape->ndim - 1; d >= 0; d--) {
-        stride[d] = step;
-        step *= shape->extent[d];
+        stride[d] = (int64_t)step;
+        step *= (uint64_t)shape->extent[d];
     }
 }
 
@@ -188,7 +188,7 @@ hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, 
 
     if (!p)
         return HR_STATUS_NO_MEMORY;
-    *p = (hr_region_parts){count, hr_arena_alloc(arena, HR_MAX(parts, 1), error)};
+    *p = (hr_region_parts){.count = count, .part = hr_arena_alloc(arena, HR_MAX(parts, 1), error)};
     *out = p;
     if (!p->part)
         return HR_STATUS_NO_MEMORY;
@@ -196,16 +196,47 @@ hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, 
     return HR_STATUS_OK;
 }
 
-static hr_status parts_copy(const hr_op_call *c, const hr_region_part *p, hr_error *error)
+/* The box in another type, by way of dense copies of it. */
+static hr_status copy_converted(const hr_op_call *c, void *to, const void *from, hr_dtype type,
+                                const hr_region *region, hr_error *error)
 {
-    const hr_tensor *in = &c->in[p->input];
-    size_t from, to;
+    const hr_shape box = hr_shape_make(region->ndim, region->extent);
+    hr_region get = *region, put = *region;
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    size_t n = 0;
 
-    if (!hr_tensor_bytes(in, &from) || !hr_tensor_bytes(&c->out[0], &to))
+    get.item = hr_dtype_size(type);
+    hr__strides(&box, get.item, get.to);
+    hr__strides(&box, put.item, put.from);
+    (void)hr_shape_volume(&box, &n); /* as large as what the box is of at most */
+    void *same = hr_arena_alloc(c->arena, n * get.item, error);
+    void *other = same ? hr_arena_alloc(c->arena, n * put.item, error) : NULL;
+    if (!other)
+        return HR_STATUS_NO_MEMORY;
+    hr__region_copy(same, from, &get);
+    hr_convert_cut(other, c->out[0].dtype, same, type, n);
+    hr__region_copy(to, other, &put);
+    hr_arena_restore(c->arena, mark);
+    return HR_STATUS_OK;
+}
+
+static hr_status parts_copy(const hr_op_call *c, const hr_region_parts *parts,
+                            const hr_region_part *p, hr_error *error)
+{
+    const hr_tensor *in = p->input < 0 ? NULL : &c->in[p->input];
+    const char *data = in ? in->data : parts->fill;
+    size_t from = 0, to;
+
+    if ((in && !hr_tensor_bytes(in, &from)) || !hr_tensor_bytes(&c->out[0], &to))
         return hr_fail(error, HR_STATUS_LIMIT, "the size overflows");
-    for (size_t k = 0; k < (size_t)c->count; k++)
-        hr__region_copy((char *)c->out[0].data + k * to + p->to,
-                        (const char *)in->data + k * from + p->from, &p->region);
+    for (size_t k = 0; k < (size_t)c->count; k++) {
+        char *at = (char *)c->out[0].data + k * to + p->to;
+        const char *source = data + k * from + p->from;
+        if (in && parts->convert)
+            HR_TRY(copy_converted(c, at, source, in->dtype, &p->region, error));
+        else
+            hr__region_copy(at, source, &p->region);
+    }
     return HR_STATUS_OK;
 }
 
@@ -214,7 +245,7 @@ hr_status hr__parts_run(hr_op_call *calls, int32_t n, hr_error *error)
     for (int32_t i = 0; i < n; i++) {
         const hr_region_parts *parts = calls[i].memo;
         for (int32_t k = 0; k < parts->count; k++)
-            HR_TRY(parts_copy(&calls[i], &parts->part[k], error));
+            HR_TRY(parts_copy(&calls[i], parts, &parts->part[k], error));
     }
     return HR_STATUS_OK;
 }

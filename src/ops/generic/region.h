@@ -26,11 +26,13 @@ void hr__region_simplify(hr_region *region);
 /* `to` and `from` are the first elements; they do not overlap. */
 void hr__region_copy(void *to, const void *from, const hr_region *region);
 
+#define HR_REGION_FILL 16 /* bytes of a fill value, which is repeated in them */
+
 /* A box of an input in its place in the output; `to` and `from` are bytes to the first elements. */
 typedef struct hr_region_part {
     hr_region region;
     int64_t to, from;
-    int32_t input;
+    int32_t input; /* < 0: of the fill */
 } hr_region_part;
 
 /* An output put together from boxes: what infer leaves in the memo, for the run here or on a
@@ -38,6 +40,10 @@ typedef struct hr_region_part {
 typedef struct hr_region_parts {
     int32_t count;
     hr_region_part *part;
+    const void *fill;
+    size_t fill_size; /* a multiple of HR_REGION_FILL */
+    bool convert; /* inputs' elements, which have another type than the output's: hr_convert_cut.
+                     Regions are then not simplified, and `item` is the output's. */
 } hr_region_parts;
 
 /* `count` parts, all zeros. */

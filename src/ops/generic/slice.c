@@ -2,9 +2,8 @@
  * Copyright The Headrace authors */
 /* slice: a window of a tensor. Of pictures it is a step of an image program where it can be. */
 #include "image/program.h"
-#include "ops/generic/region.h"
 #include "ops/generic/view.h"
-#include "ops/generic/window_copy.h"
+#include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"
 #include "ops/slice_range.h"
 #include "ops/wrap.h"
@@ -38,7 +37,6 @@ static const hr_arg_def slice_arg_defs[] = {
 typedef struct box {
     int64_t start[HR_MAX_NDIM], size[HR_MAX_NDIM];
     bool sticks_out; /* only with the policy "pad" */
-    bool view;
 } box;
 
 static hr_status slice_check(const void *args, uint64_t given, hr_error *error)
@@ -133,88 +131,38 @@ static hr_status fill_check(const slice_args *a, const hr_tensor *in, const box 
                    (int)a->fill_values.n);
 }
 
+/* A window in one piece, of some size, is a view. */
+static void view_it(hr_op_call *c)
+{
+    hr_region_parts *parts = c->memo;
+    const hr_region_part *part = parts->part;
+    size_t bytes;
+
+    if (parts->count != 1 || part->input < 0 || part->region.ndim > 0 || parts->convert ||
+        !c->in[0].data || !hr_tensor_bytes(&c->out[0], &bytes) || bytes < VIEW_BYTES)
+        return;
+    c->out[0].data = (char *)c->in[0].data + part->from;
+    c->out[0].buffer = c->in[0].buffer;
+    parts->count = 0;
+}
+
 static hr_status slice_infer(hr_op_call *c, hr_error *error)
 {
+    const slice_args *a = c->args;
     const hr_tensor *in = &c->in[0];
-    hr_tensor *out = &c->out[0];
+    const char *layout = usual_layout(in), *at = strchr(layout, 'C');
+    const float zero = 0.0f;
     hr_dtype dtype;
-    hr_region region;
-    int64_t offset = 0;
-    size_t bytes;
-    box *b = hr_arena_alloc(c->arena, sizeof(*b), error);
+    box b;
 
-    if (!b)
-        return HR_STATUS_NO_MEMORY;
-    HR_TRY(slice_type(c->args, in->dtype, &dtype, error));
-    HR_TRY(slice_box(c, in, b, error));
-    HR_TRY(fill_check(c->args, in, b, error));
-    hr_tensor_describe(out, dtype, hr_shape_make(in->shape.ndim, b->size), in->layout.name);
-    c->memo = b;
-    b->view = !b->sticks_out && dtype == in->dtype && in->data && hr_tensor_bytes(out, &bytes) &&
-              bytes >= VIEW_BYTES;
-    hr__region_init(&region, &out->shape, hr_dtype_size(dtype));
-    hr__strides(&in->shape, region.item, region.from);
-    for (int32_t d = 0; d < in->shape.ndim && b->view; d++)
-        offset += b->start[d] * region.from[d];
-    hr__region_simplify(&region);
-    b->view = b->view && region.ndim == 0; /* in one piece */
-    if (b->view) {
-        out->data = (char *)in->data + offset;
-        out->buffer = in->buffer;
-    }
-    return HR_STATUS_OK;
-}
-
-/* What the source has of the window, in the output's type; `start` is then relative to it. */
-static hr_status take(const hr_op_call *c, const box *b, hr_tensor *source, int64_t *start,
-                      hr_error *error)
-{
-    const float zero = 0.0f;
-    hr_tensor same = *source;
-    int64_t from[HR_MAX_NDIM];
-    size_t n;
-
-    for (int32_t d = 0; d < same.shape.ndim; d++) {
-        int64_t extent = source->shape.extent[d];
-        from[d] = HR_MIN(HR_MAX(b->start[d], 0), extent);
-        same.shape.extent[d] = HR_MAX(HR_MIN(b->start[d] + b->size[d], extent) - from[d], 0);
-        start[d] -= from[d];
-    }
-    if (!hr_shape_volume(&same.shape, &n))
-        return hr_fail(error, HR_STATUS_LIMIT, "the window is too large");
-    hr_dtype type = c->out[0].dtype;
-    same.data = hr_arena_alloc(c->arena, n * hr_dtype_size(same.dtype), error);
-    void *data = same.data ? hr_arena_alloc(c->arena, n * hr_dtype_size(type), error) : NULL;
-    if (!data)
-        return HR_STATUS_NO_MEMORY;
-    HR_TRY(hr__window_copy(&same, source, from, &zero, 1, -1, error));
-    hr_convert_cut(data, type, same.data, same.dtype, n);
-    *source = same;
-    source->data = data;
-    source->dtype = type;
-    return HR_STATUS_OK;
-}
-
-static hr_status slice_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    const float zero = 0.0f;
-
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        const hr_floats fill = ((const slice_args *)c->args)->fill_values;
-        const char *layout = usual_layout(&c->in[0]), *at = strchr(layout, 'C');
-        const box *b = c->memo;
-        hr_tensor source = c->in[0];
-        int64_t start[HR_MAX_NDIM];
-        if (b->view)
-            continue;
-        memcpy(start, b->start, sizeof(start));
-        if (source.dtype != c->out[0].dtype)
-            HR_TRY(take(c, b, &source, start, error));
-        HR_TRY(hr__window_copy(&c->out[0], &source, start, fill.n ? fill.v : &zero,
-                               b->sticks_out ? HR_MAX(fill.n, 1) : 1,
-                               at ? (int32_t)(at - layout) : -1, error));
-    }
+    HR_TRY(slice_type(a, in->dtype, &dtype, error));
+    HR_TRY(slice_box(c, in, &b, error));
+    HR_TRY(fill_check(a, in, &b, error));
+    hr_tensor_describe(&c->out[0], dtype, hr_shape_make(in->shape.ndim, b.size), in->layout.name);
+    HR_TRY(hr__window_parts(c, b.start, a->fill_values.n ? a->fill_values.v : &zero,
+                            b.sticks_out ? HR_MAX(a->fill_values.n, 1) : 1,
+                            at ? (int32_t)(at - layout) : -1, error));
+    view_it(c);
     return HR_STATUS_OK;
 }
 
@@ -279,5 +227,5 @@ const hr_op_def hr_op_slice = {
     .infer = slice_infer,
     .lower = slice_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,
-    .run_cpu = slice_run,
+    .run_cpu = hr__parts_run,
 };
