@@ -5,30 +5,63 @@
 #include "cuda/error.cuh"
 #include "cuda/runtime.cuh"
 
+#include <atomic>
+
+#include <dlfcn.h>
+
 namespace
 {
 
-// The calling thread's device, for the time of a call.
+// The driver's context of the calling thread; CUresult and CUcontext.
+struct Driver {
+    int (*get)(void **context);
+    int (*set)(void *context);
+};
+
+Driver load_driver()
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return {lib ? (int (*)(void **))dlsym(lib, "cuCtxGetCurrent") : NULL,
+            lib ? (int (*)(void *))dlsym(lib, "cuCtxSetCurrent") : NULL};
+}
+
+const Driver &driver()
+{
+    static const Driver found = load_driver();
+    return found;
+}
+
+// The calling thread's device, for the time of a call. Behind it the thread has the context that it
+// had, or none: cudaSetDevice would make one on a device that nobody may want to use, which takes
+// hundreds of megabytes there.
 class Using
 {
   public:
     explicit Using(int32_t device)
     {
-        code = cudaGetDevice(&before);
-        if (code == cudaSuccess && before != device)
-            code = cudaSetDevice(device);
+        int now;
+        code = cudaGetDevice(&now);
+        if (code != cudaSuccess || now == device)
+            return;
+        switched = driver().get && driver().set;
+        if (switched)
+            (void)driver().get(&before);
+        code = cudaSetDevice(device);
     }
     ~Using()
     {
-        int now;
-        if (before >= 0 && cudaGetDevice(&now) == cudaSuccess && now != before)
-            (void)cudaSetDevice(before);
+        if (switched)
+            (void)driver().set(before);
     }
     cudaError_t code;
 
   private:
-    int before = -1;
+    bool switched = false;
+    void *before = NULL;
 };
+
+// A device that pinned memory was allocated for: any that has a context can free it.
+std::atomic<int32_t> pinned_for{0};
 
 // The device's pool gives nothing back to the driver until it is destroyed: a batch needs
 // the memory that the one before it gave up.
@@ -57,11 +90,13 @@ hr_status hr_cuda_host_alloc(int32_t device, size_t size, void **out, hr_error *
     Using use(device);
     HR_CUDA_TRY(use.code);
     HR_CUDA_TRY(cudaHostAlloc(out, size, cudaHostAllocPortable));
+    pinned_for.store(device, std::memory_order_relaxed);
     return HR_STATUS_OK;
 }
 
 void hr_cuda_host_free(void *memory)
 {
+    Using use(pinned_for.load(std::memory_order_relaxed));
     (void)cudaFreeHost(memory);
 }
 

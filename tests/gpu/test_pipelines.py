@@ -7,6 +7,8 @@ from __future__ import annotations
 import gc
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +345,25 @@ def test_second_device(photos: Path, fake: Any) -> None:
     pipe.build()
     with pytest.raises(RuntimeError, match="data on the GPU 0; the pipeline runs on 1"):
         pipe.feed_input("in", on_gpu(ARRAY))
+
+
+def test_other_devices_are_left_alone(photos: Path, module: Any) -> None:
+    """A pipeline on the second GPU makes no context on the first one."""
+    if module.fake or len(list(Path("/proc/driver/nvidia/gpus").glob("*"))) < 2:
+        pytest.skip("there are no two GPUs")
+    code = f"""
+import ctypes, sys
+sys.path[:0] = {[str(Path(__file__).parent), *sys.path]!r}
+from test_pipelines import training
+pipe = training({str(photos)!r}, True, device_id=1)
+outputs = [pipe.run() for _ in range(3)]
+outputs[0][0].as_cpu()
+del pipe, outputs
+flags, active = ctypes.c_uint(), ctypes.c_int(-1)
+assert ctypes.CDLL("libcuda.so.1").cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active)) == 0
+assert active.value == 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize(
