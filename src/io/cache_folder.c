@@ -293,15 +293,25 @@ bool hr_cache_folder_read(const hr_cache_folder *f, const hr_hash *key, const hr
            r.check == hash_of(f, value, r.size);
 }
 
+/* An empty file gets its header. Where that fails the disk is full, for other numbers too. */
+static bool begin_file(hr_cache_folder *f, int fd)
+{
+    file_header h = {.magic = MAGIC, .tag = f->tag};
+    if (f->own_most >= (int64_t)sizeof(h) && write_at(fd, &h, sizeof(h), 0))
+        return true;
+    f->closed = true;
+    (void)!ftruncate(fd, 0);
+    return false;
+}
+
 /* Takes the file of that number to append to, if nobody else has it. */
 static void take_file(hr_cache_folder *f, int32_t number)
 {
-    file_header h = {.magic = MAGIC, .tag = f->tag};
     int fd = open_number(f, number, O_RDWR | O_CREAT);
     int64_t size = fd >= 0 ? size_of(fd) : -1;
     bool locked = size >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
     f->closed = size >= 0 && !locked && errno != EWOULDBLOCK; /* there are no locks here */
-    bool good = locked && (size == 0 ? write_at(fd, &h, sizeof(h), 0) : header_good(f, fd));
+    bool good = locked && (size == 0 ? begin_file(f, fd) : header_good(f, fd));
     if (!good || !open_file(f, number) || atomic_load(&f->file[number].fd) < 0) {
         if (fd >= 0)
             close(fd);
@@ -318,11 +328,11 @@ static void take_file(hr_cache_folder *f, int32_t number)
 static bool take_some_file(hr_cache_folder *f)
 {
     struct rlimit most;
-    for (int32_t i = 0; i < FILES && f->own < 0 && !f->closed; i++)
-        take_file(f, i);
     /* a write beyond this limit would be a signal */
     bool limited = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
     f->own_most = limited ? (int64_t)most.rlim_cur : INT64_MAX;
+    for (int32_t i = 0; i < FILES && f->own < 0 && !f->closed; i++)
+        take_file(f, i);
     f->closed = f->closed || f->own < 0;
     return !f->closed;
 }

@@ -447,6 +447,31 @@ TEST(a_full_disk)
     CHECK(fill_folder(0, MANY));
 }
 
+/* Not even the first header can be written: no file is tried after the other. */
+TEST(a_disk_full_from_the_start)
+{
+    fresh_folder();
+    pid_t child = fork();
+    if (child == 0) {
+        struct rlimit most = {8, 8};
+        hr_cache *c = make(1 << 24, folder);
+        setrlimit(RLIMIT_FSIZE, &most);
+        put(c, 0, 0);
+        bool good = count_found(c, 1) == 1 && stats(c).unwritten == 1;
+        hr_cache_destroy(c);
+        _exit(good ? 0 : 1);
+    }
+    int status = 1, files = 0;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    DIR *dir = opendir(folder);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        files += e->d_name[0] != '.';
+    if (dir)
+        closedir(dir);
+    CHECK(files > 0 && files <= 2); /* the key, and one that is empty */
+    CHECK(fill_folder(0, MANY));
+}
+
 /* ---- threads ---- */
 
 static hr_cache *shared;
