@@ -338,11 +338,13 @@ class Source:
             raise RuntimeError(f"{self.label}: {error}") from error
 
     def _check(self, batch: _core.Batch, k: int, max_batch: int) -> None:
-        if not 0 < len(batch) <= max_batch:
+        if len(batch) > max_batch:
             raise RuntimeError(
-                f"{self.label}: a batch of {len(batch)} samples; expected 1 to {max_batch} (the pipeline's "
+                f"{self.label}: a batch of {len(batch)} samples; expected at most {max_batch} (the pipeline's "
                 "batch size)."
             )
+        if not batch:  # of no type, and nowhere
+            return
         if batch._device != self.device_id:
             raise RuntimeError(
                 f"{self.label}: data on the GPU {batch._device}; the pipeline runs on {self.device_id}."

@@ -87,6 +87,7 @@ struct hr_iteration {
                             buffer */
     hr_tensor *inferred; /* plan->inferred_count x size: outputs as INFER stages describe them */
     hr_gather *gathers;
+    _Atomic uint64_t *merged; /* a graph node: the kind of what a merge gives (merged.c); 0: none */
     struct hr_device_batch *device; /* while it is in a stage on the device */
     hr_iteration *launched;         /* next in the completion thread's list */
     hr_status status;
@@ -315,6 +316,17 @@ hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, in
 /* Values are there: keeps them (references, or copies when they lie in the arena). */
 hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
                          int32_t n, const hr_tensor *t, hr_error *error);
+
+/* A failed sample, or one that does not take the branch, leaves nothing. */
+void hr__gather_none(hr_iteration *it, int32_t output, int32_t sample);
+
+/* ---- conditionals (merged.c) ---- */
+/* Whether a batch may hold both. */
+hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_tensor *b,
+                           hr_error *error);
+/* A merge gave this for a sample: the iteration fails if it gave something of another kind before.
+ */
+void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t);
 
 /* ---- errors (bad.c) ---- */
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message);

@@ -54,6 +54,13 @@ hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, in
     return HR_STATUS_OK;
 }
 
+void hr__gather_none(hr_iteration *it, int32_t output, int32_t sample)
+{
+    hr_tensor *slot = &it->gathers[output].tensors[sample];
+    hr_buffer_unref(slot->buffer);
+    *slot = (hr_tensor){0};
+}
+
 /* Whether the sample was made in its place. */
 static bool in_place(const hr_iteration *it, int32_t output, int32_t sample, const hr_tensor *t)
 {

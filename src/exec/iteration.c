@@ -30,12 +30,14 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     }
     hr__device_batch_drop(p, it);
     hr_free(it->gathers);
+    hr_free(it->merged);
     hr_free(it->crossing);
     hr_free(it->inferred);
     hr_free(it->fed);
     hr_free(it->samples);
     hr_free(it->sample_sources);
     it->gathers = NULL;
+    it->merged = NULL;
     it->crossing = NULL;
     it->inferred = NULL;
     it->fed = NULL;
@@ -68,8 +70,9 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
     it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
-    bool ok = it->samples && it->sample_sources && it->fed && it->crossing && it->inferred &&
-              it->end_position && it->gathers;
+    it->merged = hr_calloc((size_t)p->graph->count + 1, sizeof(*it->merged), error);
+    bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->crossing &&
+              it->inferred && it->end_position && it->gathers;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
         it->gathers[k].tensors = hr_calloc(n + 1, sizeof(hr_tensor), error);
@@ -133,8 +136,10 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
     }
     it->group = group_of(p, it, &p->plan->stages[stage]);
     it->tasks = it->tasks_left = (it->size + it->group - 1) / it->group;
-    if (it->tasks == 0)
+    if (it->tasks == 0) { /* an empty batch was fed */
         it->done = true;
+        pthread_cond_broadcast(&p->ready);
+    }
 }
 
 bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
@@ -144,6 +149,8 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
     it->starved = false;
     it->retried = true;
     it->status = HR_STATUS_OK;
+    for (int32_t i = 0; i < p->graph->count; i++)
+        it->merged[i] = 0;
     for (int32_t i = 0; i < it->size; i++) {
         hr_sample *s = &it->samples[i];
         s->status = HR_STATUS_OK;
@@ -273,17 +280,11 @@ static hr_status first_failure(hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* What the branches of a conditional give goes to one batch. */
-static hr_status fail_branches(const hr_node *merge, const hr_tensor *a, const hr_tensor *b,
-                               hr_error *error)
+/* Whether an output has the sample: what stands in a branch gives nothing for samples of the other.
+ */
+static bool is_there(const hr_iteration *it, const hr_gather *g, int32_t i)
 {
-    char text[512];
-    return hr_fail(error, HR_STATUS_ERROR,
-                   "%s: divergent data in different branches of a conditional: what they merge "
-                   "into one batch must have one type, number of dimensions and layout; found %s, "
-                   "%d-d, \"%s\" and %s, %d-d, \"%s\"",
-                   hr_node_text(merge, text, sizeof(text)), hr_dtype_name(a->dtype), a->shape.ndim,
-                   a->layout.name, hr_dtype_name(b->dtype), b->shape.ndim, b->layout.name);
+    return !it->samples[i].skipped && g->tensors[i].buffer;
 }
 
 static hr_status check_types(const hr_pipeline *p, const hr_iteration *it, int32_t output,
@@ -291,16 +292,14 @@ static hr_status check_types(const hr_pipeline *p, const hr_iteration *it, int32
 {
     const hr_gather *g = &it->gathers[output];
     const hr_node *node = p->graph->nodes[p->plan->values[p->plan->outputs[output]].edge.node];
-    bool merged = node->def->flags & HR_OP_MERGE;
     const hr_tensor *first = NULL;
     for (int32_t i = 0; i < it->size; i++) {
         const hr_tensor *t = &g->tensors[i];
-        if (it->samples[i].skipped)
+        if (!is_there(it, g, i))
             continue;
         first = first ? first : t;
-        if (merged && (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim ||
-                       strcmp(t->layout.name, first->layout.name) != 0))
-            return fail_branches(node, first, t, error);
+        if (node->def->flags & HR_OP_MERGE)
+            HR_TRY(hr__merged_check(node, first, t, error));
         if (t->dtype != first->dtype || t->shape.ndim != first->shape.ndim)
             return hr_fail(error, HR_STATUS_ERROR,
                            "output %d: samples differ in type or number of dimensions: %s, %d and "
@@ -375,16 +374,19 @@ static bool is_merged(const hr_pipeline *p, int32_t output)
     return p->graph->nodes[node]->def->flags & HR_OP_MERGE;
 }
 
-static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t count,
-                             hr_batch **out, hr_error *error)
+static hr_status publish_one(hr_pipeline *p, hr_iteration *it, int32_t output, hr_batch **out,
+                             hr_error *error)
 {
     hr_gather *g = &it->gathers[output];
+    int32_t count = 0;
+    for (int32_t i = 0; i < it->size; i++)
+        count += is_there(it, g, i);
     HR_TRY(check_types(p, it, output, error));
     HR_TRY(hr_batch_alloc(out, count, error));
     bool movable = count < it->size && owns_buffer(it, g);
     hr_tensor *tensors = hr_batch_tensors(*out);
     for (int32_t i = 0, to = 0; i < it->size; i++) {
-        if (it->samples[i].skipped)
+        if (!is_there(it, g, i))
             continue;
         tensors[to] = g->tensors[i];
         g->tensors[i].buffer = NULL; /* the reference moves */
@@ -406,7 +408,7 @@ static hr_status publish_all(hr_pipeline *p, hr_iteration *it, hr_outputs *o, hr
         if (first < k)
             o->batch[k] = hr_batch_ref(o->batch[first]);
         else
-            HR_TRY(publish_one(p, it, k, o->samples, &o->batch[k], error));
+            HR_TRY(publish_one(p, it, k, &o->batch[k], error));
     }
     return HR_STATUS_OK;
 }

@@ -450,10 +450,12 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
             return hr_fail(error, HR_STATUS_ERROR,
                            "%s: its outputs differ in batch size: %d and %d", text,
                            hr_batch_size(batches[0]), size);
-        if (size < 1 || size > p->options.batch_size)
+        if (size > p->options.batch_size)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: fed a batch of %d samples; allowed are 1 .. %d (batch_size)", text,
+                           "%s: fed a batch of %d samples; allowed are 0 .. %d (batch_size)", text,
                            size, p->options.batch_size);
+        if (size == 0) /* it lies nowhere and is of no type */
+            continue;
         int32_t device =
             strcmp(s->node->device, "cpu") == 0 ? HR_DEVICE_HOST : hr_device_id(p->device);
         if (hr_batch_device(batches[i]) != device)
@@ -463,7 +465,8 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
     }
     /* All samples of a batch are of one type: the first speaks for them. */
     hr_tensor sample[HR_OP_MAX_OUTPUTS];
-    if (hr__source_fed(s, batches, 0, sample, error) != HR_STATUS_OK)
+    if (hr_batch_size(batches[0]) > 0 &&
+        hr__source_fed(s, batches, 0, sample, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", text);
     return HR_STATUS_OK;
 }

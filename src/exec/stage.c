@@ -49,6 +49,8 @@ static hr_tensor *inferred(const hr_group *g, const hr_node *node, int32_t outpu
 static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *node, int32_t i,
                              hr_error *error)
 {
+    if (node->def->flags & HR_OP_MERGE)
+        hr__merged_note(g, node, &c->out[0]);
     for (int32_t k = 0; k < node->output_count; k++) {
         c->out[k].source_info = c->source_info;
         HR_TRY(hr__value_put(g, value_of(g->pipeline, node, k), i, c->count, &c->out[k], error));

@@ -115,6 +115,8 @@ hr_status hr__value_none(hr_group *g, int32_t value, int32_t i, hr_error *error)
         hr_buffer_unref(hr__crossing(g, value, i)->buffer);
         *hr__crossing(g, value, i) = none;
     }
+    if (g->pipeline->plan->values[value].output >= 0)
+        hr__gather_none(g->iteration, g->pipeline->plan->values[value].output, g->first + i);
     return HR_STATUS_OK;
 }
 

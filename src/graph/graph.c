@@ -355,11 +355,12 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
                 "pipeline output %d: node %d (%s) has %d output%s, there is no output %d", i,
                 edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
                 outputs == 1 ? "" : "s", edges[i].output);
-        if (graph->nodes[edges[i].node]->guarded)
+        const hr_node *node = graph->nodes[edges[i].node];
+        if (node->guarded && strcmp(node->device, "cpu") != 0)
             return hr_fail(error, HR_STATUS_VALUE,
-                           "pipeline output %d: %s stands in a branch of a conditional and gives "
-                           "nothing for other samples",
-                           i, hr_node_text(graph->nodes[edges[i].node], text, sizeof(text)));
+                           "pipeline output %d: %s stands in a branch of a conditional on the GPU: "
+                           "only what is on the CPU can have fewer samples than other outputs",
+                           i, hr_node_text(node, text, sizeof(text)));
     }
     hr_edge *copy = hr_calloc((size_t)count, sizeof(*copy), error);
     if (!copy)

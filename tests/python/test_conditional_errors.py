@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from headrace import fn, pipeline_def
 from headrace.pipeline import do_not_convert
-from test_conditionals import VALUES, Program, helper, if_else, outputs
+from test_conditionals import VALUES, Program, build, helper, if_else, outputs
 from twice import dali
 
 # ---- errors ----
@@ -114,6 +114,24 @@ def other_type(x: Any) -> Any:
     else:
         y = x
     return y
+
+
+@refused(RuntimeError, r"(?i)divergent data[\s\S]*(float|int32)")
+def other_type_inside(x: Any) -> Any:
+    if x > 1:
+        y = x / 2
+    else:
+        y = x
+    return (y + 1.5) * 0
+
+
+@refused(RuntimeError, r"(?i)divergent data")
+def other_dimensions_inside(x: Any) -> Any:
+    if x > 1:
+        y = x * np.array([1, 2])
+    else:
+        y = x
+    return y.shape()
 
 
 @refused(RuntimeError, r"(?i)divergent data")
@@ -255,6 +273,17 @@ def test_what_a_branch_made_is_not_used_outside() -> None:
 
     with pytest.raises(ValueError, match="branch of a conditional"):
         outputs(headrace, program)
+
+
+def test_divergent_data_are_nobodys_bad_sample() -> None:
+    def program(x: Any) -> Any:
+        return other_type_inside(x)
+
+    for threads in (1, 3):
+        pipe = build(headrace, program, on_error="skip", num_threads=threads)
+        with pytest.raises(RuntimeError, match='FLOAT, 0-d, "" and|and FLOAT, 0-d, ""'):
+            pipe.run()
+        assert pipe.errors() == []
 
 
 def test_without_the_flag() -> None:

@@ -101,6 +101,29 @@ def class_inside(x: Any) -> Any:
     return Step(1)(x) + Step(2)(x)
 
 
+def _of_a_branch(x: Any, limit: int) -> Any:
+    """What one branch makes, as an output of its own: fewer samples than the other outputs have."""
+    found = []
+    if x > limit:
+        y = x + 1
+        found.append(y)
+    else:
+        y = x - 1
+    return y, found[0], x
+
+
+@pytest.mark.parametrize("limit", [1, -100, 100])
+def test_outputs_of_a_branch(limit: int) -> None:
+    def program(x: Any) -> Any:
+        return _of_a_branch(x, limit)
+
+    taken = [v + 1 for v in VALUES if v > limit]
+    merged = [v + 1 if v > limit else v - 1 for v in VALUES]
+    assert outputs(headrace, program) == [merged, taken, VALUES]
+    assert outputs(headrace, program, fuse=False, num_threads=1) == [merged, taken, VALUES]
+    assert outputs(dali(), program) == [merged, taken, VALUES]
+
+
 @numbers
 def elif_chain(x: Any) -> Any:
     if x == 0:

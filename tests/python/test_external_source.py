@@ -187,11 +187,9 @@ def test_torch_data():
         None,
         "text",
         [[1, 2], [3]],
-        [],
         [np.zeros(2)] * 3,
         [np.zeros(2), np.zeros(2, np.int8)],
         [np.zeros(2), np.zeros((2, 2))],
-        np.zeros((0, 2)),
         np.float32(3),
         [object()],
     ],
@@ -199,6 +197,21 @@ def test_torch_data():
 def test_what_is_no_batch(data):
     pipe = pipe_of(source=lambda: data)
     with pytest.raises(RuntimeError, match="external_source"):
+        pipe.run()
+
+
+@pytest.mark.parametrize("empty", [[], np.zeros((0, 2), np.uint8)], ids=["list", "array"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_empty_batches(empty, depth):
+    """All outputs of the iteration are empty, and the next one is as ever (in DALI it fails)."""
+    batches = iter([empty, batch(1), empty, empty, batch(2, 1)])
+    pipe = Pipeline(2, 2, None, prefetch_queue_depth=depth)
+    with pipe:
+        x = fn.external_source(lambda: next(batches), dtype=types.INT32)
+        y = fn.permute_batch(x, indices=fn.batch_permutation())
+        pipe.set_outputs(x, x + 1, fn.random.uniform(range=[0, 1]), y)
+    assert [[len(out) for out in pipe.run()] for _ in range(5)] == [[n] * 4 for n in (0, 2, 0, 0, 1)]
+    with pytest.raises(StopIteration):
         pipe.run()
 
 

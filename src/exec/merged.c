@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What the branches of a conditional give to one batch has to be of one kind. Samples come from
+ * many workers: the first one leaves its kind with the iteration, in one word. */
+#include <string.h>
+
+#include "exec/exec.h"
+
+#define LETTERS 6 /* of a layout that are compared: what fits beside type and dimensions */
+
+static uint64_t pack(const hr_tensor *t)
+{
+    uint64_t kind = (uint64_t)(t->dtype + 1) << 56 | (uint64_t)t->shape.ndim << 48;
+    for (int32_t i = 0; i < LETTERS && t->layout.name[i]; i++)
+        kind |= (uint64_t)(uint8_t)t->layout.name[i] << (8 * i);
+    return kind;
+}
+
+static hr_tensor unpack(uint64_t kind)
+{
+    hr_tensor t = {.dtype = (hr_dtype)((int)(kind >> 56) - 1),
+                   .shape.ndim = (int32_t)(kind >> 48 & 0xff)};
+    for (int32_t i = 0; i < LETTERS; i++)
+        t.layout.name[i] = (char)(kind >> (8 * i) & 0xff);
+    return t;
+}
+
+hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_tensor *b,
+                           hr_error *error)
+{
+    char text[512];
+    if (a->dtype == b->dtype && a->shape.ndim == b->shape.ndim &&
+        strcmp(a->layout.name, b->layout.name) == 0)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s: divergent data in different branches of a conditional: what they merge "
+                   "into one batch must have one type, number of dimensions and layout; found %s, "
+                   "%d-d, \"%s\" and %s, %d-d, \"%s\"",
+                   hr_node_text(merge, text, sizeof(text)), hr_dtype_name(a->dtype), a->shape.ndim,
+                   a->layout.name, hr_dtype_name(b->dtype), b->shape.ndim, b->layout.name);
+}
+
+void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t)
+{
+    hr_pipeline *p = g->pipeline;
+    hr_iteration *it = g->iteration;
+    uint64_t first = 0, mine = pack(t);
+    if (atomic_compare_exchange_strong(&it->merged[merge->index], &first, mine) || first == mine)
+        return;
+    hr_tensor a = unpack(HR_MIN(first, mine)), b = unpack(HR_MAX(first, mine));
+    pthread_mutex_lock(&p->lock);
+    if (it->status == HR_STATUS_OK) /* the program is wrong, not a file: no sample is replaced */
+        it->status = hr__merged_check(merge, &a, &b, &it->error);
+    pthread_mutex_unlock(&p->lock);
+}
