@@ -50,9 +50,10 @@ hr_status step_launch(const step *s, hr_cuda_launch *l, hr_error *error)
     return op::reduce_chains(l, s->batch, 1, error);
 }
 
-op::reduce_end end_of(int32_t what, const hr_normalization *m, int64_t count)
+op::reduce_end end_of(int32_t what, const hr_normalization *m, int64_t count, const float *out)
 {
     op::reduce_end end = {};
+    end.dst = (char *)out;
     end.what = what;
     end.type = HR_DTYPE_FLOAT64;
     end.to = HR_DTYPE_FLOAT;
@@ -70,13 +71,13 @@ void step_add(step *s, const hr_op_call *c, int32_t i, const float *mean, const 
     const hr_normalization *m = memo(c);
     hr_reduce_kind kind = mean ? HR_REDUCE_DISTANCES : HR_REDUCE_TOTAL;
     int32_t what = mean ? op::REDUCE_END_FACTOR : (int32_t)HR_REDUCTION_END_MEAN;
-    op::reduce_end end = end_of(what, m, (int64_t)m->shape.inputs);
+    op::reduce_end end = end_of(what, m, (int64_t)m->shape.inputs, out);
     if (sums) {
+        end.dst = (char *)sums;
         end.what = HR_REDUCTION_END_VALUE;
         end.to = end.type;
     }
-    op::reduce_add(&s->own, i, kind, &c->in[0], &m->shape, mean, &end,
-                   sums ? (void *)sums : (void *)out);
+    op::reduce_add(&s->own, i, kind, &c->in[0], &m->shape, mean, &end);
 }
 
 // A list of floats on the device: staged, if it is given, else at `room`.
@@ -180,14 +181,14 @@ void join(work *w, const hr_op_call *calls, int32_t n)
     int64_t count = 0, groups = (int64_t)m->shape.outputs;
     for (int32_t i = 0; i < n; i++)
         count += (int64_t)memo(&calls[i])->shape.inputs;
-    op::reduce_end mean = end_of(HR_REDUCTION_END_MEAN, m, count);
-    op::reduce_end factor = end_of(op::REDUCE_END_FACTOR, m, count);
+    op::reduce_end mean = end_of(HR_REDUCTION_END_MEAN, m, count, r->mean);
+    op::reduce_end factor = end_of(op::REDUCE_END_FACTOR, m, count, r->factor);
     op::reduce_chain *means = (op::reduce_chain *)w->means.batch.host;
     op::reduce_chain *factors = (op::reduce_chain *)w->factors.batch.host;
     if (!m->mean)
-        op::reduce_samples(means, w->sums, n, groups, &mean, (void *)r->mean);
+        op::reduce_samples(means, w->sums, n, groups, &mean);
     if (!m->factor)
-        op::reduce_samples(factors, w->sums, n, groups, &factor, (void *)r->factor);
+        op::reduce_samples(factors, w->sums, n, groups, &factor);
 }
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)

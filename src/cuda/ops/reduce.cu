@@ -87,6 +87,31 @@ HR_DEVICE uint64_t take_column(const Take &take, uint64_t start, const T *x, int
     return to_bits(acc);
 }
 
+// `act` with a value of the type.
+template <typename Act> HR_DEVICE uint64_t by_type(int32_t dtype, const Act &act)
+{
+    switch (dtype) {
+    case HR_DTYPE_UINT8:
+        return act(uint8_t{});
+    case HR_DTYPE_INT8:
+        return act(int8_t{});
+    case HR_DTYPE_UINT16:
+        return act(uint16_t{});
+    case HR_DTYPE_INT16:
+        return act(int16_t{});
+    case HR_DTYPE_UINT32:
+        return act(uint32_t{});
+    case HR_DTYPE_INT32:
+        return act(int32_t{});
+    case HR_DTYPE_UINT64:
+        return act(uint64_t{});
+    case HR_DTYPE_INT64:
+        return act(int64_t{});
+    default:
+        return act(float{});
+    }
+}
+
 template <typename T>
 HR_DEVICE uint64_t reduce_pass_record::sum(int64_t at, int64_t n, int64_t output) const
 {
@@ -126,39 +151,7 @@ HR_DEVICE void reduce_pass_record::element(int64_t i) const
     }
     at += first * wide;
     output = output * cols + digit(&column, cols);
-    uint64_t acc;
-    switch (dtype) {
-    case HR_DTYPE_UINT8:
-        acc = sum<uint8_t>(at, n, output);
-        break;
-    case HR_DTYPE_INT8:
-        acc = sum<int8_t>(at, n, output);
-        break;
-    case HR_DTYPE_UINT16:
-        acc = sum<uint16_t>(at, n, output);
-        break;
-    case HR_DTYPE_INT16:
-        acc = sum<int16_t>(at, n, output);
-        break;
-    case HR_DTYPE_UINT32:
-        acc = sum<uint32_t>(at, n, output);
-        break;
-    case HR_DTYPE_INT32:
-        acc = sum<int32_t>(at, n, output);
-        break;
-    case HR_DTYPE_UINT64:
-        acc = sum<uint64_t>(at, n, output);
-        break;
-    case HR_DTYPE_INT64:
-        acc = sum<int64_t>(at, n, output);
-        break;
-    default:
-        acc = sum<float>(at, n, output);
-    }
-    if (last)
-        value_store(dst + i * value_size(end.to), value_size(end.to), end.value(acc));
-    else
-        ((uint64_t *)dst)[i] = acc;
+    end.store(i, by_type(dtype, [&](auto v) { return sum<decltype(v)>(at, n, output); }));
 }
 
 template <typename Take> HR_DEVICE uint64_t reduce_chain::sum(const Take &take, int64_t at) const
@@ -182,43 +175,18 @@ template <typename Take> HR_DEVICE uint64_t reduce_chain::sum(const Take &take, 
     return to_bits(acc);
 }
 
-template <template <typename> class Take>
-HR_DEVICE uint64_t chain_extreme(const reduce_chain *c, int64_t at)
-{
-    switch (c->end.type) {
-    case HR_DTYPE_UINT8:
-        return c->sum(Take<uint8_t>{}, at);
-    case HR_DTYPE_INT8:
-        return c->sum(Take<int8_t>{}, at);
-    case HR_DTYPE_UINT16:
-        return c->sum(Take<uint16_t>{}, at);
-    case HR_DTYPE_INT16:
-        return c->sum(Take<int16_t>{}, at);
-    case HR_DTYPE_UINT32:
-        return c->sum(Take<uint32_t>{}, at);
-    case HR_DTYPE_INT32:
-        return c->sum(Take<int32_t>{}, at);
-    case HR_DTYPE_UINT64:
-        return c->sum(Take<uint64_t>{}, at);
-    case HR_DTYPE_INT64:
-        return c->sum(Take<int64_t>{}, at);
-    default:
-        return c->sum(Take<float>{}, at);
-    }
-}
-
 HR_DEVICE void reduce_chain::element(int64_t i) const
 {
     int64_t rest = i, at = digit(&rest, inner);
     at += rest * outer_step;
-    uint64_t acc = kind == HR_REDUCE_MIN          ? chain_extreme<take_least>(this, at)
-                   : kind == HR_REDUCE_MAX        ? chain_extreme<take_most>(this, at)
-                   : end.type == HR_DTYPE_FLOAT64 ? sum(take_total<double>{}, at)
-                                                  : sum(take_sum<uint64_t>{}, at);
-    if (last)
-        value_store(dst + i * value_size(end.to), value_size(end.to), end.value(acc));
+    if (kind == HR_REDUCE_MIN)
+        end.store(i, by_type(end.type, [&](auto v) { return sum(take_least<decltype(v)>{}, at); }));
+    else if (kind == HR_REDUCE_MAX)
+        end.store(i, by_type(end.type, [&](auto v) { return sum(take_most<decltype(v)>{}, at); }));
+    else if (end.type == HR_DTYPE_FLOAT64)
+        end.store(i, sum(take_total<double>{}, at));
     else
-        ((uint64_t *)dst)[i] = acc;
+        end.store(i, sum(take_sum<uint64_t>{}, at));
 }
 
 // ---- ends ----
@@ -254,6 +222,14 @@ HR_DEVICE uint64_t reduce_end::value(uint64_t acc) const
         v = untouched ? 0.0 : v / by; // without axes an element is its own mean
         return value_of_double(what == HR_REDUCTION_END_DEVIATION ? sqrt(v) : v, to);
     }
+}
+
+HR_DEVICE void reduce_end::store(int64_t i, uint64_t acc) const
+{
+    if (what == REDUCE_END_KEPT)
+        ((uint64_t *)dst)[i] = acc;
+    else
+        value_store(dst + i * value_size(to), value_size(to), value(acc));
 }
 
 // ---- records ----
@@ -318,7 +294,7 @@ static void reduce_split(reduce_pass_record *p, const hr_reduce_shape *shape, in
 }
 
 void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *in,
-                const hr_reduce_shape *shape, const float *mean, const reduce_end *end, void *out)
+                const hr_reduce_shape *shape, const float *mean, const reduce_end *end)
 {
     constexpr int64_t FEW = 8; // passes that are added up together with the lanes
     reduce_pass_record *p = (reduce_pass_record *)r->passes.host + i;
@@ -341,15 +317,11 @@ void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *i
     p->start = e->start = reduce_start(kind, end->type);
     int64_t across = outputs * p->wide;
     p->count = terms * p->passes * across;
-    if (p->passes * terms * lanes == 1) {
-        p->last = true;
-        p->dst = (char *)out;
+    if (p->passes * terms * lanes == 1)
         return;
-    }
-    p->dst = reduce_room(r, p->count);
-    e->src = (const uint64_t *)p->dst;
-    e->dst = (char *)out;
-    e->last = true;
+    p->end.what = REDUCE_END_KEPT;
+    p->end.dst = reduce_room(r, p->count);
+    e->src = (const uint64_t *)p->end.dst;
     e->count = outputs * p->cols;
     e->inner = p->cols;
     e->outer_step = p->wide;
@@ -362,13 +334,13 @@ void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *i
     if (e->rows <= FEW)
         return;
     *join = *e;
-    join->last = false;
-    join->dst = reduce_room(r, terms * across);
+    join->end.what = REDUCE_END_KEPT;
+    join->end.dst = reduce_room(r, terms * across);
     join->count = terms * across;
     join->inner = across;
     join->outer_step = across * p->passes;
     join->terms = join->lanes = 1;
-    e->src = (const uint64_t *)join->dst;
+    e->src = (const uint64_t *)join->end.dst;
     e->rows = 1;
     e->term_step = across;
 }
@@ -384,10 +356,10 @@ hr_status reduce_place(reduction *r, hr_error *error)
         reduce_pass_record *p = (reduce_pass_record *)r->passes.host + i;
         reduce_chain *join = (reduce_chain *)r->joins.host + i;
         reduce_chain *end = (reduce_chain *)r->ends.host + i;
-        if (p->count > 0 && !p->last)
-            p->dst = (char *)((uintptr_t)p->dst + base);
+        if (p->end.what == REDUCE_END_KEPT)
+            p->end.dst = (char *)((uintptr_t)p->end.dst + base);
         join->src = (const uint64_t *)((uintptr_t)join->src + base);
-        join->dst = (char *)((uintptr_t)join->dst + base);
+        join->end.dst = (char *)((uintptr_t)join->end.dst + base);
         end->src = (const uint64_t *)((uintptr_t)end->src + base);
     }
     return HR_STATUS_OK;
@@ -401,16 +373,14 @@ hr_status reduce_launch(const reduction *r, hr_error *error)
 }
 
 void reduce_samples(reduce_chain *chain, const void *sums, int64_t n, int64_t groups,
-                    const reduce_end *end, void *out)
+                    const reduce_end *end)
 {
     *chain = {};
     chain->src = (const uint64_t *)sums;
-    chain->dst = (char *)out;
     chain->count = chain->inner = chain->row_step = groups;
     chain->terms = chain->lanes = 1;
     chain->rows = n;
     chain->kind = HR_REDUCE_TOTAL;
-    chain->last = true;
     chain->end = *end;
 }
 
@@ -428,6 +398,7 @@ hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_stag
         const hr_op_call *c = &calls[i];
         const hr_reduction *m = (const hr_reduction *)c->memo;
         reduce_end end = {};
+        end.dst = (char *)c->out[0].data;
         end.what = m->end;
         end.type = m->type;
         end.to = c->out[0].dtype;
@@ -439,8 +410,7 @@ hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_stag
         bool same = m->untouched && (m->kind == HR_REDUCE_MIN || m->kind == HR_REDUCE_MAX);
         if (same && in.dtype == HR_DTYPE_FLOAT)
             in.dtype = HR_DTYPE_UINT32; // NaN and infinities stay, too
-        reduce_add(&r, i, same ? HR_REDUCE_SUM : m->kind, &in, &m->shape, mean, &end,
-                   c->out[0].data);
+        reduce_add(&r, i, same ? HR_REDUCE_SUM : m->kind, &in, &m->shape, mean, &end);
     }
     HR_TRY(reduce_place(&r, error));
     HR_TRY(staging->flush(staging, error));

@@ -13,29 +13,30 @@
 namespace op
 {
 
-// normalize's end: what to multiply with (normalization_factor).
-constexpr int32_t REDUCE_END_FACTOR = HR_REDUCTION_END_DEVIATION + 1;
+// Further ends than hr_reduction_end.
+constexpr int32_t REDUCE_END_KEPT = -1;   // a word for the next step
+constexpr int32_t REDUCE_END_FACTOR = -2; // normalize's: what to multiply with
 
-// What becomes of an accumulator of type `type`. Its bits where `to` is the same.
+// What becomes of accumulators of type `type`, and where it goes.
 struct reduce_end {
-    int32_t what, type, to; // an hr_reduction_end or REDUCE_END_FACTOR; types
-    bool untouched;         // no axis is reduced
-    int64_t count;          // elements
+    char *dst;
+    int32_t what, type, to;
+    bool untouched; // no axis is reduced
+    int64_t count;  // elements
     double by, epsilon, scale;
 
     HR_DEVICE uint64_t value(uint64_t acc) const;
+    HR_DEVICE void store(int64_t i, uint64_t acc) const;
 };
 
 // Accumulators out of accumulators: thread i adds up those of `lanes`, each of `rows`, and that for
 // every one of `terms`.
 struct reduce_chain {
     const uint64_t *src;
-    char *dst;
     uint64_t start;
     int64_t count, inner, outer_step; // thread i begins at i / inner * outer_step + i % inner
     int64_t terms, lanes, rows, term_step, lane_step, row_step;
     int32_t kind;
-    bool last; // `end` says what is stored; else it is an accumulator
     reduce_end end;
 
     template <typename Take> HR_DEVICE uint64_t sum(const Take &take, int64_t at) const;
@@ -46,14 +47,12 @@ struct reduce_chain {
 struct reduce_pass_record {
     const char *src;
     const float *mean; // of each output, or NULL for 0
-    char *dst;
     uint64_t start;
     int64_t count, cols, wide, pass, passes;
     int64_t rows, left; // full rows, `wide` each; columns of the last one
     int64_t outer[HR_MAX_NDIM], outer_step[HR_MAX_NDIM]; // further axes, kept ones behind others
     int32_t axes, kept;
     int32_t kind, dtype;
-    bool last;
     reduce_end end;
 
     template <typename T> HR_DEVICE uint64_t sum(int64_t at, int64_t n, int64_t output) const;
@@ -71,15 +70,15 @@ struct reduction {
 
 hr_status reduce_begin(reduction *r, hr_cuda_launch *l, int32_t n, hr_staging *staging,
                        hr_error *error);
-// Of sample i: what is at `in`, from where `out` gets an element for each output.
+// Of sample i: what is at `in`.
 void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *in,
-                const hr_reduce_shape *shape, const float *mean, const reduce_end *end, void *out);
+                const hr_reduce_shape *shape, const float *mean, const reduce_end *end);
 hr_status reduce_place(reduction *r, hr_error *error);
 hr_status reduce_launch(const reduction *r, hr_error *error);
 // Adds up doubles: `groups` of each of `n` samples, which lie one behind the other. `chain` is
 // staged; it is launched by reduce_chains.
 void reduce_samples(reduce_chain *chain, const void *sums, int64_t n, int64_t groups,
-                    const reduce_end *end, void *out);
+                    const reduce_end *end);
 hr_status reduce_chains(hr_cuda_launch *l, hr_staged chains, int32_t n, hr_error *error);
 
 // `run` of the operators whose memo is hr_reduction.
