@@ -6,13 +6,12 @@
 #ifndef HR_CORE_MATHX_INLINE_H
 #define HR_CORE_MATHX_INLINE_H
 
+#include "core/bits.h"
 #include "core/mathx.h"
-#include "core/shared.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
 #if defined(__FAST_MATH__)
 #error "the pairs below need IEEE 754 arithmetic"
@@ -24,34 +23,20 @@ static const double MATHX_INV_LN2 = 0x1.71547652b82fep+0;
 static const double MATHX_PIO2_HI = 0x1.921fb54442d18p+0, MATHX_PIO2_LO = 0x1.1a62633145c07p-54;
 static const double MATHX_SQRT2 = 0x1.6a09e667f3bcdp+0;
 
-HR_SHARED uint64_t mathx_bits_of(double x)
-{
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-HR_SHARED double mathx_from_bits(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* 2^k, -1022 <= k <= 1023 */
 HR_SHARED double mathx_power_of_two(int k)
 {
-    return mathx_from_bits((uint64_t)(k + 1023) << 52);
+    return bits_as_f64((uint64_t)(k + 1023) << 52);
 }
 
 HR_SHARED double mathx_quiet_nan(void)
 {
-    return mathx_from_bits(UINT64_C(0x7ff8000000000000));
+    return bits_as_f64(UINT64_C(0x7ff8000000000000));
 }
 
 HR_SHARED double mathx_infinity(void)
 {
-    return mathx_from_bits(UINT64_C(0x7ff0000000000000));
+    return bits_as_f64(UINT64_C(0x7ff0000000000000));
 }
 
 /* ---- pairs ---- */
@@ -150,10 +135,9 @@ HR_SHARED double mathx_split_log(double x, int *k)
         x *= 0x1p54;
         *k = -54;
     }
-    uint64_t bits = mathx_bits_of(x);
+    uint64_t bits = bits_of_f64(x);
     *k += (int)(bits >> 52) - 1023;
-    double m =
-        mathx_from_bits((bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000));
+    double m = bits_as_f64((bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000));
     if (m > MATHX_SQRT2) {
         m *= 0.5;
         *k += 1;
@@ -253,7 +237,7 @@ HR_SHARED double mathx_pow(double x, double y)
     if (x != x || y != y)
         return mathx_quiet_nan();
     int kind = mathx_integer_kind(y);
-    bool negative = (mathx_bits_of(x) >> 63) && kind == 1;
+    bool negative = (bits_of_f64(x) >> 63) && kind == 1;
     double magnitude = fabs(x), result;
     if (magnitude == 0.0 || magnitude == mathx_infinity() || fabs(y) == mathx_infinity())
         return mathx_pow_special(x, y, negative);
@@ -274,10 +258,9 @@ HR_SHARED double mathx_pow(double x, double y)
 
 /* ---- sin and cos ---- */
 
-/* sin(r + lo), |r| <= pi/4 */
-HR_SHARED double mathx_sin_kernel(double r, double lo)
+/* sin(r) = r + r z (this), z = r^2 */
+HR_SHARED double mathx_sin_series(double z)
 {
-    double z = r * r;
     double p = 1.0 / 355687428096000.0; /* 1 / 17! ... */
     p = p * z - 1.0 / 1307674368000.0;
     p = p * z + 1.0 / 6227020800.0;
@@ -285,8 +268,14 @@ HR_SHARED double mathx_sin_kernel(double r, double lo)
     p = p * z + 1.0 / 362880.0;
     p = p * z - 1.0 / 5040.0;
     p = p * z + 1.0 / 120.0;
-    p = p * z - 1.0 / 6.0;
-    return r + (r * z * p + lo * (1.0 - 0.5 * z));
+    return p * z - 1.0 / 6.0;
+}
+
+/* sin(r + lo), |r| <= pi/4 */
+HR_SHARED double mathx_sin_kernel(double r, double lo)
+{
+    double z = r * r;
+    return r + (r * z * mathx_sin_series(z) + lo * (1.0 - 0.5 * z));
 }
 
 HR_SHARED double mathx_cos_kernel(double r, double lo)
@@ -330,7 +319,7 @@ HR_SHARED unsigned mathx_quarter_turns(double x, uint64_t *f0, uint64_t *f1)
         0xE88235F52EBB4484, 0xE99C7026B45F7E41, 0x3991D639835339F4, 0x9C845F8BBDF9283B,
         0x1FF897FFDE05980F, 0xEF2F118B5A0A6D1F, 0x6D367ECF27CB09B7, 0x4F463F669E5FEA2D,
         0x7527BAC7EBE5F17B, 0x3D0739F78A5292EA, 0x6BFB5FB11F8D5D08, 0x56033046FC7B6BAB};
-    uint64_t bits = mathx_bits_of(x);
+    uint64_t bits = bits_of_f64(x);
     uint64_t m = (bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x0010000000000000);
     unsigned at = (unsigned)(bits >> 52 & 0x7ff) - 1023 - 52 + 62; /* x = m * 2^(at - 62) */
     const uint64_t *t = two_over_pi + at / 64;

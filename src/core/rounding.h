@@ -5,48 +5,38 @@
 #ifndef HR_CORE_ROUNDING_H
 #define HR_CORE_ROUNDING_H
 
-#include "core/shared.h"
+#include "core/bits.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <string.h>
 
 /* ---- half precision ---- */
 
 HR_SHARED float half_read(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16, rest = half & 0x7fff, bits;
-    if (rest >= 0x7c00) {
+    if (rest >= 0x7c00)
         bits = 0x7f800000 | (rest & 0x3ff) << 13;
-    } else if (rest >= 0x400) {
+    else if (rest >= 0x400)
         bits = (rest << 13) + ((127u - 15u) << 23);
-    } else {
-        float subnormal = (float)rest * 0x1p-24f;
-        memcpy(&bits, &subnormal, sizeof bits);
-    }
-    bits |= sign;
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    else
+        bits = bits_of_f32((float)rest * 0x1p-24f);
+    return bits_as_f32(bits | sign);
 }
 
 HR_SHARED uint16_t half_of_float(float value)
 {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    uint32_t bits = bits_of_f32(value);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     bits &= 0x7fffffff;
     if (bits > 0x7f800000)
         return (uint16_t)(sign | 0x7e00);
     if (bits >= 0x477ff000) /* 65520 and more: nearer to the power of two that a half lacks */
         return (uint16_t)(sign | 0x7c00);
-    if (bits < 0x38800000) { /* below 2^-14: subnormal, a multiple of 2^-24 */
-        float magnitude, shifter = 0x1p-1f;
-        memcpy(&magnitude, &bits, sizeof magnitude);
-        magnitude += shifter; /* the last bit of [0.5, 1) is 2^-24: the adder rounds, to even */
-        memcpy(&bits, &magnitude, sizeof bits);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
+    /* Below 2^-14: subnormal, a multiple of 2^-24. The last bit of [0.5, 1) is that: the adder
+     * rounds, to even. */
+    if (bits < 0x38800000)
+        return (uint16_t)(sign | (bits_of_f32(bits_as_f32(bits) + 0x1p-1f) - 0x3f000000));
     bits += 0xfff + (bits >> 13 & 1);
     return (uint16_t)(sign | ((bits - ((127u - 15u) << 23)) >> 13));
 }
@@ -56,15 +46,12 @@ HR_SHARED uint16_t half_of_float(float value)
 HR_SHARED uint16_t half_of_double(double value)
 {
     float near = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &near, sizeof bits);
-    if ((double)near != value && (bits & 0x7f800000) != 0x7f800000) {
-        if (fabs((double)near) > fabs(value))
-            bits--;
-        bits |= 1;
-        memcpy(&near, &bits, sizeof near);
-    }
-    return half_of_float(near);
+    uint32_t bits = bits_of_f32(near);
+    if ((double)near == value || (bits & 0x7f800000) == 0x7f800000)
+        return half_of_float(near);
+    if (fabs((double)near) > fabs(value))
+        bits--;
+    return half_of_float(bits_as_f32(bits | 1));
 }
 
 /* ---- to integers ---- */

@@ -33,8 +33,8 @@ void HR_LEVELED(hr__exp_f32)(float *restrict dst, const float *restrict src, siz
     for (size_t i = 0; i < n; i++) {
         double k, y = mathx_exp_scaled((double)src[i], 0.0, &k);
         /* 2^k: in this sum k's integer lies in the lowest bits */
-        uint64_t bits = (mathx_bits_of(k + 0x1.8p52) + 1023) << 52;
-        dst[i] = (float)(y * mathx_from_bits(bits));
+        uint64_t bits = (bits_of_f64(k + 0x1.8p52) + 1023) << 52;
+        dst[i] = (float)(y * bits_as_f64(bits));
     }
 }
 
@@ -46,11 +46,11 @@ void HR_LEVELED(hr__log_f32)(float *restrict dst, const float *restrict src, siz
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        uint64_t bits = mathx_bits_of((double)src[i]);
+        uint64_t bits = bits_of_f64((double)src[i]);
         double m =
-            mathx_from_bits((bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000));
+            bits_as_f64((bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000));
         /* the exponent below 2^52's digits is a number */
-        double k = mathx_from_bits(bits >> 52 | UINT64_C(0x4330000000000000)) - 0x1p52 - 1023.0;
+        double k = bits_as_f64(bits >> 52 | UINT64_C(0x4330000000000000)) - 0x1p52 - 1023.0;
         k += m > MATHX_SQRT2 ? 1.0 : 0.0;
         m *= m > MATHX_SQRT2 ? 0.5 : 1.0;
         dst[i] = (float)(mathx_log_joined(m - 1.0, k) / base);

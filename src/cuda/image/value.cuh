@@ -72,35 +72,6 @@ HR_SHARED void value_store(void *at, int size, uint64_t v)
     }
 }
 
-HR_SHARED float value_as_f32(uint64_t v)
-{
-    uint32_t bits = (uint32_t)v;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-HR_SHARED double value_as_f64(uint64_t v)
-{
-    double f;
-    memcpy(&f, &v, sizeof f);
-    return f;
-}
-
-HR_SHARED uint64_t value_from_f32(float f)
-{
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-HR_SHARED uint64_t value_from_f64(double f)
-{
-    uint64_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
 // Integers but UINT64, and BOOL.
 HR_SHARED int64_t value_as_integer(uint64_t v, int dtype)
 {
@@ -126,9 +97,9 @@ HR_SHARED float value_to_float(uint64_t v, int dtype)
     case HR_DTYPE_FLOAT16:
         return half_read((uint16_t)v);
     case HR_DTYPE_FLOAT:
-        return value_as_f32(v);
+        return bits_as_f32((uint32_t)v);
     case HR_DTYPE_FLOAT64:
-        return (float)value_as_f64(v);
+        return (float)bits_as_f64(v);
     case HR_DTYPE_INT64:
         return (float)(int64_t)v;
     case HR_DTYPE_UINT32:
@@ -146,42 +117,11 @@ HR_SHARED double value_to_double(uint64_t v, int dtype)
     case HR_DTYPE_FLOAT16:
         return (double)half_read((uint16_t)v);
     case HR_DTYPE_FLOAT:
-        return (double)value_as_f32(v);
+        return (double)bits_as_f32((uint32_t)v);
     case HR_DTYPE_FLOAT64:
-        return value_as_f64(v);
+        return bits_as_f64(v);
     default:
         return (double)value_as_integer(v, dtype);
-    }
-}
-
-// Of types with up to 16 bits: every step is exact in float.
-HR_SHARED uint64_t value_of_float(float f, int dtype)
-{
-    switch (dtype) {
-    case HR_DTYPE_UINT8:
-        return (uint64_t)round_clamp_f(f, 0.0f, 255.0f);
-    case HR_DTYPE_UINT16:
-        return (uint64_t)round_clamp_f(f, 0.0f, 65535.0f);
-    case HR_DTYPE_INT8:
-        return (uint64_t)round_clamp_f(f, -128.0f, 127.0f);
-    case HR_DTYPE_INT16:
-        return (uint64_t)round_clamp_f(f, -32768.0f, 32767.0f);
-    case HR_DTYPE_UINT32:
-        return (uint64_t)round_clamp(f, 0, UINT32_MAX);
-    case HR_DTYPE_INT32:
-        return (uint64_t)round_clamp(f, INT32_MIN, INT32_MAX);
-    case HR_DTYPE_UINT64:
-        return round_clamp_u64(f);
-    case HR_DTYPE_INT64:
-        return (uint64_t)round_clamp_i64(f);
-    case HR_DTYPE_FLOAT16:
-        return half_of(f);
-    case HR_DTYPE_FLOAT64:
-        return value_from_f64((double)f);
-    case HR_DTYPE_BOOL:
-        return !(fabsf(f) < 0.5f); // NaN is true
-    default:
-        return value_from_f32(f);
     }
 }
 
@@ -207,11 +147,32 @@ HR_SHARED uint64_t value_of_double(double f, int dtype)
     case HR_DTYPE_FLOAT16:
         return half_of_double(f);
     case HR_DTYPE_FLOAT:
-        return value_from_f32((float)f);
+        return bits_of_f32((float)f);
     case HR_DTYPE_BOOL:
-        return !(fabs(f) < 0.5);
+        return !(fabs(f) < 0.5); // NaN is true
     default:
-        return value_from_f64(f);
+        return bits_of_f64(f);
+    }
+}
+
+// In float where that is enough: up to 16 bits every step is exact.
+HR_SHARED uint64_t value_of_float(float f, int dtype)
+{
+    switch (dtype) {
+    case HR_DTYPE_UINT8:
+        return (uint64_t)round_clamp_f(f, 0.0f, 255.0f);
+    case HR_DTYPE_UINT16:
+        return (uint64_t)round_clamp_f(f, 0.0f, 65535.0f);
+    case HR_DTYPE_INT8:
+        return (uint64_t)round_clamp_f(f, -128.0f, 127.0f);
+    case HR_DTYPE_INT16:
+        return (uint64_t)round_clamp_f(f, -32768.0f, 32767.0f);
+    case HR_DTYPE_FLOAT16:
+        return half_of(f);
+    case HR_DTYPE_FLOAT:
+        return bits_of_f32(f);
+    default:
+        return value_of_double((double)f, dtype);
     }
 }
 
@@ -235,9 +196,9 @@ HR_SHARED uint64_t value_of_integer(int64_t v, int dtype)
     case HR_DTYPE_FLOAT16:
         return half_of_float((float)v);
     case HR_DTYPE_FLOAT:
-        return value_from_f32((float)v);
+        return bits_of_f32((float)v);
     case HR_DTYPE_FLOAT64:
-        return value_from_f64((double)v);
+        return bits_of_f64((double)v);
     case HR_DTYPE_BOOL:
         return v != 0;
     default:
@@ -253,9 +214,9 @@ HR_SHARED uint64_t value_of_unsigned(uint64_t v, int dtype)
     case HR_DTYPE_FLOAT16:
         return half_of_float((float)v);
     case HR_DTYPE_FLOAT:
-        return value_from_f32((float)v);
+        return bits_of_f32((float)v);
     case HR_DTYPE_FLOAT64:
-        return value_from_f64((double)v);
+        return bits_of_f64((double)v);
     case HR_DTYPE_BOOL:
         return v != 0;
     default:
@@ -271,9 +232,9 @@ HR_SHARED uint64_t value_convert(uint64_t v, int from, int to)
     case HR_DTYPE_FLOAT16:
         return value_of_float(half_read((uint16_t)v), to);
     case HR_DTYPE_FLOAT:
-        return value_of_float(value_as_f32(v), to);
+        return value_of_float(bits_as_f32((uint32_t)v), to);
     case HR_DTYPE_FLOAT64:
-        return value_of_double(value_as_f64(v), to);
+        return value_of_double(bits_as_f64(v), to);
     case HR_DTYPE_UINT64:
         return value_of_unsigned(v, to);
     default:

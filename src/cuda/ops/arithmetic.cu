@@ -15,20 +15,20 @@ template <typename T> HR_DEVICE T value_as(uint64_t v)
 }
 template <> HR_DEVICE float value_as<float>(uint64_t v)
 {
-    return value_as_f32(v);
+    return bits_as_f32((uint32_t)v);
 }
 template <> HR_DEVICE double value_as<double>(uint64_t v)
 {
-    return value_as_f64(v);
+    return bits_as_f64(v);
 }
 
 HR_DEVICE uint64_t value_from(float v)
 {
-    return value_from_f32(v);
+    return bits_of_f32(v);
 }
 HR_DEVICE uint64_t value_from(double v)
 {
-    return value_from_f64(v);
+    return bits_of_f64(v);
 }
 
 HR_DEVICE float remainder_of(float a, float b)

@@ -16,7 +16,7 @@ struct normal {
     }
     HR_DEVICE uint64_t make(const uint32_t *bits, int to) const
     {
-        return fine ? value_from_f64(normal_fine(&m, bits))
+        return fine ? bits_of_f64(normal_fine(&m, bits))
                     : value_of_double(normal_of(&m, bits[0]), to);
     }
 };

@@ -17,7 +17,7 @@ struct uniform {
     {
         if (m.values.v)
             return value_of_float(uniform_value(&m, bits), to);
-        return to == HR_DTYPE_FLOAT ? value_from_f32(uniform_float(&m, bits[0]))
+        return to == HR_DTYPE_FLOAT ? bits_of_f32(uniform_float(&m, bits[0]))
                                     : value_of_double(uniform_double(&m, bits[0]), to);
     }
 };

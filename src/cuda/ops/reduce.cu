@@ -195,7 +195,7 @@ HR_DEVICE void reduce_chain::element(int64_t i) const
 static HR_DEVICE uint64_t reduce_mean(const reduce_end *e, uint64_t acc, bool root)
 {
     if (e->to == HR_DTYPE_FLOAT) {
-        double v = value_as_f64(value_convert(acc, e->type, HR_DTYPE_FLOAT64)) / (double)e->count;
+        double v = bits_as_f64(value_convert(acc, e->type, HR_DTYPE_FLOAT64)) / (double)e->count;
         return value_of_double(root ? sqrt(v) : v, e->to);
     }
     if (e->count > 0)
@@ -203,13 +203,13 @@ static HR_DEVICE uint64_t reduce_mean(const reduce_end *e, uint64_t acc, bool ro
                                         : acc / (uint64_t)e->count;
     if (!root)
         return value_convert(acc, e->type, e->to);
-    double v = value_as_f64(value_convert(acc, e->type, HR_DTYPE_FLOAT64));
+    double v = bits_as_f64(value_convert(acc, e->type, HR_DTYPE_FLOAT64));
     return value_of_double(floor(sqrt(v)), e->to);
 }
 
 HR_DEVICE uint64_t reduce_end::value(uint64_t acc) const
 {
-    double v = value_as_f64(acc);
+    double v = bits_as_f64(acc);
     switch (what) {
     case HR_REDUCTION_END_VALUE:
         return to == HR_DTYPE_FLOAT ? value_convert(acc, type, to) : acc;
@@ -217,7 +217,7 @@ HR_DEVICE uint64_t reduce_end::value(uint64_t acc) const
     case HR_REDUCTION_END_ROOT:
         return reduce_mean(this, acc, what == HR_REDUCTION_END_ROOT);
     case REDUCE_END_FACTOR:
-        return value_from_f32(normalization_factor(v, by, epsilon, scale));
+        return bits_of_f32(normalization_factor(v, by, epsilon, scale));
     default:
         v = untouched ? 0.0 : v / by; // without axes an element is its own mean
         return value_of_double(what == HR_REDUCTION_END_DEVIATION ? sqrt(v) : v, to);
@@ -241,7 +241,7 @@ static uint64_t reduce_start(int32_t kind, int32_t type)
         return 0;
     double far = kind == HR_REDUCE_MIN ? 1e30 : -1e30; // conversion saturates
     if (type == HR_DTYPE_FLOAT)
-        return value_from_f32(kind == HR_REDUCE_MIN ? FLT_MAX : -FLT_MAX);
+        return bits_of_f32(kind == HR_REDUCE_MIN ? FLT_MAX : -FLT_MAX);
     return value_of_double(far, type);
 }
 

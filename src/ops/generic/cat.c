@@ -4,6 +4,7 @@
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
+#include "ops/given.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ static hr_status cat_check(const void *args, uint64_t given, hr_error *error)
 {
     const cat_args *a = args;
 
-    if (a->axis_name && hr__given(cat_arg_defs, given, "axis"))
+    if (a->axis_name && hr__arg_given(cat_arg_defs, given, "axis"))
         return hr_fail(error, HR_STATUS_ERROR, "`axis` and `axis_name` exclude each other");
     if (a->axis_name && strlen(a->axis_name) != 1)
         return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",

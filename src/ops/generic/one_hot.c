@@ -5,6 +5,7 @@
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
+#include "ops/given.h"
 #include "ops/wrap.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ static hr_status one_hot_check(const void *args, uint64_t given, hr_error *error
 static bool one_hot_whole_batch(const void *args, uint64_t given)
 {
     (void)args;
-    return !hr__given(one_hot_arg_defs, given, "axis");
+    return !hr__arg_given(one_hot_arg_defs, given, "axis");
 }
 
 /* Samples of one element count as numbers, if all are. */

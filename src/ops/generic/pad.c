@@ -3,6 +3,7 @@
 /* pad: adds elements at the ends of axes, up to the largest sample of the batch or a given size. */
 #include "ops/generic/view.h"
 #include "ops/generic/window_parts.h"
+#include "ops/given.h"
 
 typedef struct pad_args {
     hr_ints axes, shape, align;
@@ -28,7 +29,8 @@ static const hr_arg_def pad_arg_defs[] = {
 static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
 {
     (void)args;
-    if (hr__given(pad_arg_defs, given, "axes") && hr__given(pad_arg_defs, given, "axis_names"))
+    if (hr__arg_given(pad_arg_defs, given, "axes") &&
+        hr__arg_given(pad_arg_defs, given, "axis_names"))
         return hr_fail(error, HR_STATUS_ERROR, "`axes` and `axis_names` exclude each other");
     return HR_STATUS_OK;
 }

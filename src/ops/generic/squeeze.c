@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* squeeze: drops dimensions of extent 1. */
 #include "ops/generic/view.h"
+#include "ops/given.h"
 
 #include <string.h>
 
@@ -21,8 +22,8 @@ static const hr_arg_def squeeze_arg_defs[] = {
 static hr_status squeeze_check(const void *args, uint64_t given, hr_error *error)
 {
     (void)args;
-    if (hr__given(squeeze_arg_defs, given, "axes") ==
-        hr__given(squeeze_arg_defs, given, "axis_names"))
+    if (hr__arg_given(squeeze_arg_defs, given, "axes") ==
+        hr__arg_given(squeeze_arg_defs, given, "axis_names"))
         return hr_fail(error, HR_STATUS_ERROR, "one of `axes` and `axis_names` must be given");
     return HR_STATUS_OK;
 }

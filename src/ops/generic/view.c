@@ -78,11 +78,3 @@ hr_status hr__axes_resolve(const hr_tensor *t, hr_ints axes, const char *names, 
     *count = n;
     return HR_STATUS_OK;
 }
-
-bool hr__given(const hr_arg_def *args, uint64_t given, const char *name)
-{
-    for (int32_t i = 0; args[i].type != HR_ARG_TYPE_END; i++)
-        if (strcmp(args[i].name, name) == 0)
-            return given >> i & 1;
-    return false;
-}

@@ -20,7 +20,5 @@ hr_status hr__ndim_check(int32_t ndim, hr_error *error);
  * twice. */
 hr_status hr__axes_resolve(const hr_tensor *t, hr_ints axes, const char *names, int32_t *out,
                            int32_t *count, hr_error *error);
-/* Whether the argument called `name` was given: for `check`. */
-bool hr__given(const hr_arg_def *args, uint64_t given, const char *name);
 
 #endif

@@ -169,15 +169,8 @@ HR_SHARED double math_up(double x)
 /* For results of type FLOAT; |r| <= pi/2, good to 2^-44. */
 HR_SHARED double math_short_sine_kernel(double r)
 {
-    double z = r * r, p = 1.0 / 355687428096000.0; /* 1 / 17! ... */
-    p = p * z - 1.0 / 1307674368000.0;
-    p = p * z + 1.0 / 6227020800.0;
-    p = p * z - 1.0 / 39916800.0;
-    p = p * z + 1.0 / 362880.0;
-    p = p * z - 1.0 / 5040.0;
-    p = p * z + 1.0 / 120.0;
-    p = p * z - 1.0 / 6.0;
-    return r + r * z * p;
+    double z = r * r;
+    return r + r * z * mathx_sin_series(z);
 }
 
 /* x = n pi + r; pi in parts of 33 and 53 bits, so that the first product is exact. */
