@@ -62,8 +62,10 @@ class Headrace:
             )
             return images, labels.gpu()
 
+        # PARTIAL counts every image once; it may leave a process an empty last batch, whose loss is no number
+        policy = LastBatchPolicy.FILL if training else LastBatchPolicy.PARTIAL
         self.loader = DALIClassificationIterator(
-            define(), reader_name="Reader", auto_reset=True, last_batch_policy=LastBatchPolicy.PARTIAL
+            define(), reader_name="Reader", auto_reset=True, last_batch_policy=policy
         )
 
     def __iter__(self) -> Iterator[Batch]:

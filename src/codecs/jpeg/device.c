@@ -100,7 +100,8 @@ static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t
 {
     hr_jpeg_device_image *out = s->out;
     uint32_t size = to > from ? (uint32_t)(to - from) : 0, bits = 8 * size;
-    if (size == 0 || segment.block_end - segment.block > bits / BLOCK_BITS)
+    if (size == 0 || segment.block_end - segment.block > bits / BLOCK_BITS ||
+        out->scan_size > UINT32_MAX / 32) /* bits are counted in 32 bits */
         return false;
     segment.raw = (uint32_t)(from - s->bytes);
     segment.raw_end = (uint32_t)(to - s->bytes);
