@@ -324,7 +324,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             torch = sys.modules.get("torch")
             running = torch is not None and torch.cuda.is_initialized()
             self._device_id = torch.cuda.current_device() if torch and running else 0
-        return -1 if self.device_id is None else max(self.device_id, -1)
+        return -1 if self.device_id is None else self.device_id
 
     def _on_device(self) -> bool:
         return any(i.device != "cpu" for i in self._graph.numbers)

@@ -282,8 +282,8 @@ hr_status hr__device_open(hr_pipeline *p, hr_error *error)
     }
     if (!first)
         return HR_STATUS_OK;
-    if (hr_device_create(&p->device, HR_MAX(p->options.device_id, 0),
-                         p->options.device_memory_limit, error) != HR_STATUS_OK)
+    int32_t id = p->options.device_id == HR_DEVICE_HOST ? 0 : p->options.device_id;
+    if (hr_device_create(&p->device, id, p->options.device_memory_limit, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s: device=\"%s\"", hr_node_text(first, text, sizeof(text)),
                                first->device);
     for (int32_t k = 0; k < p->plan->order_count; k++)

@@ -289,10 +289,11 @@ def test_made_without_inputs() -> None:
 # ---- devices that fail, and several ----
 
 
-def test_missing_device() -> None:
-    with Pipeline(2, 1, 99) as pipe:
+@pytest.mark.parametrize("device", [99, -5])
+def test_missing_device(device: int) -> None:
+    with Pipeline(2, 1, device) as pipe:
         pipe.set_outputs(types.Constant([1], device="gpu"))
-    with pytest.raises(RuntimeError, match=r"test_pipelines.py:\d+.*device_id is 99"):
+    with pytest.raises(RuntimeError, match=rf"test_pipelines.py:\d+.*device_id is {device}"):
         pipe.build()
 
 
