@@ -403,12 +403,11 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     results = []
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
-        # without inputs the same numbers are made on the CPU, and there are few of them; so are facts
-        lone = device == "gpu" and device in op.devices and (not row or "anywhere" in op.flags)
-        place = "cpu" if lone else device
+        facts = device == "gpu" and device in op.devices and "anywhere" in op.flags  # the CPU's
+        place = "cpu" if facts else device
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, place)
         made = instance.nodes()
-        results.append([node.gpu() for node in made] if lone else made)
+        results.append([node.gpu() for node in made] if facts else made)
     if len(results) == 1:  # a list of one, too
         return _unwrap(results[0])
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):
@@ -470,8 +469,8 @@ def constant(
     if layout:
         args["layout"] = str(layout)
     name = kwargs.pop("name", None)
-    node = Instance("constant", [], args | kwargs, {}, name, False, "Constant").nodes()[0]
-    return node.gpu() if device == "gpu" else node
+    place = "gpu" if device == "gpu" else "cpu"
+    return Instance("constant", [], args | kwargs, {}, name, False, "Constant", place).nodes()[0]
 
 
 def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:

@@ -59,6 +59,15 @@ static void set_input(hr_op_call *c, const hr_tensor *t)
     ((hr_tensor *)c->in)[0] = *t;
 }
 
+/* No program can do it, and a program is all that the operator has. */
+static hr_status unsupported(hr_error *error)
+{
+    if (!error || error->status != HR_STATUS_NOT_FUSABLE)
+        return hr_fail(error, HR_STATUS_ERROR, "this input is not supported");
+    error->status = HR_STATUS_ERROR;
+    return hr_error_prefix(error, "this input is not supported");
+}
+
 hr_status hr__chain_lower(hr_chain *chain, int32_t i, hr_image_program *p, int32_t *end,
                           hr_error *error)
 {
@@ -69,14 +78,18 @@ hr_status hr__chain_lower(hr_chain *chain, int32_t i, hr_image_program *p, int32
     if (def->lower_rank != HR_LOWER_RANK_SOURCE) {
         hr_status status =
             hr_program_from_tensor(p, &chain->calls[i].in[0], def->in[0].layouts, error);
+        if (status != HR_STATUS_OK && def->run_cpu)
+            return HR_STATUS_OK;
         if (status != HR_STATUS_OK)
-            return def->run_cpu ? HR_STATUS_OK : status;
+            return status == HR_STATUS_NOT_FUSABLE ? unsupported(error) : status;
     }
     for (int32_t k = i; k < chain->count && chain->nodes[k]->def->lower; k++) {
         if (k > i && chain->nodes[k]->def->lower_rank == HR_LOWER_RANK_SOURCE)
             break;
         chain->failed = k;
         hr_status status = chain->nodes[k]->def->lower(&chain->calls[k], p, error);
+        if (status == HR_STATUS_NOT_FUSABLE && k == i && !def->run_cpu)
+            return unsupported(error);
         if (status == HR_STATUS_NOT_FUSABLE)
             break;
         HR_TRY(status);

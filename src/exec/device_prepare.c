@@ -141,7 +141,7 @@ static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece,
     return HR_STATUS_OK;
 }
 
-/* A node that is no part of a program. */
+/* A node that is no part of a program; of an operator, the module has it (hr__device_open). */
 static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piece *piece,
                                hr_error *error)
 {
@@ -162,8 +162,6 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
     piece->kind = c->def->flags & HR_OP_TO_HOST ? HR_PIECE_KIND_TO_HOST
                   : c->def->flags & HR_OP_VIEW  ? HR_PIECE_KIND_VIEW
                                                 : HR_PIECE_KIND_OP;
-    if (piece->kind == HR_PIECE_KIND_OP && !hr_device_op(p->g->pipeline->device, c->def->name))
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "it has no GPU version for this input");
     return HR_STATUS_OK;
 }
 

@@ -244,15 +244,15 @@ static void *completion_main(void *context)
 
 /* ---- opening ---- */
 
-/* What the device cannot do is said when the pipeline is built. */
+/* What the device cannot do is said when the pipeline is built. Image programs are enough for an
+ * operator that has nothing else on the CPU either. */
 static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error *error)
 {
     char text[512];
     const hr_op_def *def = node->def;
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_SOURCE);
-    bool view = def->flags & HR_OP_VIEW;
-    if (!hr_node_on_device(node) || moves || view || def->lower ||
-        hr_device_op(p->device, def->name))
+    bool view = def->flags & HR_OP_VIEW, program = def->lower && !def->run_cpu;
+    if (!hr_node_on_device(node) || moves || view || program || hr_device_op(p->device, def->name))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                    "%s: it has no GPU version yet; use .cpu() before it and .gpu() behind it",

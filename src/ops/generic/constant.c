@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* constant: the same tensor for every sample. */
-#include "core/core.h"
+#include "ops/generic/constant.h"
 #include "headrace/operator.h"
 
 #include <string.h>
@@ -61,27 +61,41 @@ static hr_status constant_check(const void *args, uint64_t given, hr_error *erro
     return constant_shape(a, &shape, error);
 }
 
-static hr_status constant_infer(hr_op_call *c, hr_error *error)
+static hr_status constant_create(const void *args, void **state, hr_error *error)
 {
-    const constant_args *a = c->args;
-    int32_t dtype = a->dtype != HR_DTYPE_NONE ? a->dtype
-                    : a->fdata.v              ? HR_DTYPE_FLOAT
-                                              : HR_DTYPE_INT32;
-    hr_shape shape;
+    const constant_args *a = args;
+    const void *values = a->fdata.v ? (const void *)a->fdata.v : a->idata.v;
+    hr_dtype from = a->fdata.v ? HR_DTYPE_FLOAT : HR_DTYPE_INT64;
+    hr_dtype usual = a->fdata.v ? HR_DTYPE_FLOAT : HR_DTYPE_INT32;
+    hr_constant made = {.count = (size_t)(a->fdata.v ? a->fdata.n : a->idata.n)};
 
-    HR_TRY(constant_shape(a, &shape, error));
-    hr_tensor_describe(&c->out[0], (hr_dtype)dtype, shape, a->layout);
+    made.dtype = a->dtype != HR_DTYPE_NONE ? (hr_dtype)a->dtype : usual;
+    HR_TRY(constant_shape(a, &made.shape, error));
+    hr_constant *s = hr_calloc(1, sizeof(*s) + made.count * hr_dtype_size(made.dtype), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    *s = made;
+    s->values = s + 1;
+    hr_convert(s->values, s->dtype, values, from, s->count);
+    *state = s;
     return HR_STATUS_OK;
 }
 
-/* Elements 0 .. n - 1 at `to`, from as many values or from one. */
-static void fill(const constant_args *a, uint8_t *to, hr_dtype type, size_t n)
+static hr_status constant_infer(hr_op_call *c, hr_error *error)
 {
-    const void *values = a->fdata.v ? (const void *)a->fdata.v : a->idata.v;
-    hr_dtype from = a->fdata.v ? HR_DTYPE_FLOAT : HR_DTYPE_INT64;
-    size_t size = hr_dtype_size(type), have = (size_t)(a->fdata.v ? a->fdata.n : a->idata.n);
+    const hr_constant *s = c->state;
 
-    hr_convert(to, type, values, from, HR_MIN(have, n));
+    (void)error;
+    hr_tensor_describe(&c->out[0], s->dtype, s->shape, ((const constant_args *)c->args)->layout);
+    return HR_STATUS_OK;
+}
+
+/* Elements 0 .. n - 1 at `to`, over and over the same. */
+static void fill(const hr_constant *s, uint8_t *to, size_t n)
+{
+    size_t size = hr_dtype_size(s->dtype), have = HR_MIN(s->count, n);
+
+    memcpy(to, s->values, have * size);
     for (; have < n; have *= 2)
         memcpy(to + have * size, to, HR_MIN(have, n - have) * size);
 }
@@ -93,7 +107,7 @@ static hr_status constant_run(hr_op_call *calls, int32_t n, hr_error *error)
         const hr_op_call *c = &calls[i];
         size_t count = 0;
         hr_shape_volume(&c->out[0].shape, &count);
-        fill(c->args, c->out[0].data, c->out[0].dtype, count * (size_t)c->count);
+        fill(c->state, c->out[0].data, count * (size_t)c->count);
     }
     return HR_STATUS_OK;
 }
@@ -111,6 +125,8 @@ const hr_op_def hr_op_constant = {
     .out = {{"output"}},
     .out_count = 1,
     .check = constant_check,
+    .create = constant_create,
+    .destroy = hr_free,
     .infer = constant_infer,
     .run_cpu = constant_run,
 };
