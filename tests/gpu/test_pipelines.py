@@ -302,7 +302,9 @@ def test_missing_operator() -> None:
     with Pipeline(2, 1, 0) as pipe:
         data = fn.external_source(name="in", device="gpu")
         pipe.set_outputs(fn.dump_image(data))
-    with pytest.raises(NotImplementedError, match=r"dump_image.*test_pipelines.py.*no GPU version yet"):
+    with pytest.raises(
+        NotImplementedError, match=r"dump_image.*test_pipelines.py.*no GPU version yet"
+    ):
         pipe.build()
 
 
@@ -405,16 +407,30 @@ def branches(root: Any, gpu: bool, kind: int) -> Any:
             images = fn.resize(images, size=(40, 30))
             if fn.random.coin_flip():
                 images = fn.flip(images, vertical=1)
-    elif fn.random.coin_flip():
-        images = fn.resize(images, size=(32, 32))
+    elif kind == 2:
+        if fn.random.coin_flip():
+            images = fn.resize(images, size=(32, 32))
+        else:
+            images = fn.constant(
+                idata=[7],
+                shape=[32, 32, 3],
+                dtype=types.UINT8,
+                layout="HWC",
+                device="gpu" if gpu else "cpu",
+            )
     else:
-        images = fn.constant(idata=[7], shape=[32, 32, 3], dtype=types.UINT8, layout="HWC")
-        images = images.gpu() if gpu else images
+        if fn.random.coin_flip():  # to the largest of those that come here
+            images = fn.pad(images, fill_value=9, axis_names="HW")
+        else:
+            images = fn.slice(
+                images[:, :, ::-1], start=[-3, 2], shape=[30, 30], out_of_bounds_policy="pad"
+            )
+        images = fn.permute_batch(images, indices=list(range(9, -1, -1)))
     return fn.resize(images, size=(24, 24))
 
 
 @pytest.mark.parametrize("fuse", [True, False])
-@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("kind", range(4))
 def test_branches(photos: Path, kind: int, fuse: bool) -> None:
     """Operators in a branch get the part of the batch that takes it."""
     cpu, gpu = branches(photos, False, kind), branches(photos, True, kind, device_id=0, fuse=fuse)
@@ -423,6 +439,27 @@ def test_branches(photos: Path, kind: int, fuse: bool) -> None:
         assert type(got[0]) is TensorListGPU
         assert_equal(expected, got)
     assert gpu.describe().count(" if #") >= 1
+
+
+def test_branches_of_two_devices() -> None:
+    """What a branch is taken by lies on the CPU, and both branches give what is on one device."""
+
+    @pipeline_def(batch_size=2, num_threads=1, device_id=0, enable_conditionals=True)
+    def on(gpu_predicate: bool) -> Any:
+        x = fn.random.uniform(shape=[3], device="gpu")
+        yes = fn.random.coin_flip(device="gpu" if gpu_predicate else "cpu")
+        if yes:
+            y = x
+        else:
+            y = x.cpu()
+        return y
+
+    with pytest.raises(
+        RuntimeError, match=r"`if` statement takes scalars .* on the CPU only.*use .cpu\(\)"
+    ):
+        on(True).build()
+    with pytest.raises(RuntimeError, match=r"merge.*test_pipelines.py.*incompatible device"):
+        on(False).build()
 
 
 def test_pipelines_leak_nothing(photos: Path, module: Any) -> None:
