@@ -127,6 +127,9 @@ def odd_cases() -> list[Case]:
     zero = Data([np.float32(0)])
     for name in VARIANCES:
         cases.append(Case("reductions." + name, [no_bytes, zero], {}))
+        number = Data([np.float32(10)])
+        for args in ({}, {"axes": []}):
+            cases.append(Case("reductions." + name, [number, Data([np.float32(4)])], args, summed))
         scalar = Data([np.array([[1, 5], [7, 8]], np.uint8)])
         for shape in ((), (1,), (1, 1), (1, 1, 1)):
             mean = Data([np.full(shape, 4.5, np.float32)])

@@ -93,10 +93,13 @@ hr_reduce_kind hr__reduction_squares(const hr_op_call *c)
 hr_status hr__reduction_about_mean(hr_op_call *c, hr_reduction_end end, hr_error *error)
 {
     const hr_dtype allowed = HR_DTYPE_FLOAT;
+    const hr_reduction_args *a = c->args;
     const hr_tensor *mean = &c->in[1];
     size_t n = 0, m = 0;
 
     HR_TRY(hr__reduction_describe(c, HR_DTYPE_NONE, &allowed, 1, error));
+    if (c->in[0].shape.ndim == 0 && !a->axes.v) /* the one element along all axes that there are */
+        ((hr_reduction *)c->memo)->untouched = false;
     hr_shape_volume(&c->out[0].shape, &n);
     hr_shape_volume(&mean->shape, &m);
     if (mean->dtype != HR_DTYPE_FLOAT || m != n)
