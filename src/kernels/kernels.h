@@ -113,6 +113,9 @@ typedef struct hr_kernels {
     void (*exp_f32)(float *dst, const float *src, size_t n);
     /* Natural logarithms divided by `base`, which is the logarithm of another base, or 1. */
     void (*log_f32)(float *dst, const float *src, size_t n, double base);
+    /* A function of core/mathx_short.h, a mathx_short, of n numbers, or pairs; false: some are not
+     * for it. dst overlaps neither. */
+    bool (*short_f32)(int function, float *dst, const float *x, const float *y, size_t n);
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;

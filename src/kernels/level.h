@@ -53,6 +53,7 @@ void HR_LEVELED(hr__norm_u8_hwc_f32)(float *dst, int32_t out_channels, const uin
 void HR_LEVELED(hr__sqrt_f32)(float *dst, const float *src, size_t n);
 void HR_LEVELED(hr__exp_f32)(float *dst, const float *src, size_t n);
 void HR_LEVELED(hr__log_f32)(float *dst, const float *src, size_t n, double base);
+bool HR_LEVELED(hr__short_f32)(int function, float *dst, const float *x, const float *y, size_t n);
 
 /* reduce.c */
 extern const hr_reduce_table HR_LEVELED(hr__reduce);

@@ -35,6 +35,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .sqrt_f32 = HR_LEVELED(hr__sqrt_f32),
     .exp_f32 = HR_LEVELED(hr__exp_f32),
     .log_f32 = HR_LEVELED(hr__log_f32),
+    .short_f32 = HR_LEVELED(hr__short_f32),
     .reduce = &HR_LEVELED(hr__reduce),
     .hash = HR_LEVELED(hr__hash),
     .jpeg_mcus = HR_LEVELED(hr__jpeg_mcus),

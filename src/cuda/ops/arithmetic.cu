@@ -31,15 +31,6 @@ HR_DEVICE uint64_t value_from(double v)
     return bits_of_f64(v);
 }
 
-HR_DEVICE float remainder_of(float a, float b)
-{
-    return fmodf(a, b);
-}
-HR_DEVICE double remainder_of(double a, double b)
-{
-    return fmod(a, b);
-}
-
 #define TRUTH(op, expression)                                                                      \
     case op:                                                                                       \
         return (expression);
@@ -85,13 +76,14 @@ template <typename T> HR_DEVICE uint64_t dear_floats(int op, uint64_t left, uint
     const T a = value_as<T>(left), b = value_as<T>(right);
     if (sizeof(T) == 4) {
         switch (op) {
+            HR_MATH_FLOATS_DEAR(FLOAT, T, math_short_mod, math_short_pow, math_short_atan2)
             HR_MATH_FUNCTIONS_SHORT(FUNCTION)
         default:
             break;
         }
     }
     switch (op) {
-        HR_MATH_FLOATS_DEAR(FLOAT, T, remainder_of)
+        HR_MATH_FLOATS_DEAR(FLOAT, T, fmod, mathx_pow, math_atan2)
         HR_MATH_FUNCTIONS(FUNCTION)
     default:
         return 0;

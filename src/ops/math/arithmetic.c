@@ -131,13 +131,21 @@ static hr_status arithmetic_create(const void *data, void **state, hr_error *err
     return HR_STATUS_OK;
 }
 
+/* An integer that a FLOAT cannot hold. */
+static bool is_long(hr_dtype type)
+{
+    return hr_dtype_is_integer(type) && hr_dtype_size(type) >= 4;
+}
+
 /* The type that elements are computed in, where it is not the one that both operands become. */
 static hr_dtype computing_type(const hr_arithmetic *o)
 {
-    bool exact = (o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW) && o->a->dtype != o->b->dtype;
+    bool exact = o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW;
 
     /* Integers keep all their digits there. */
-    return exact && o->common == HR_DTYPE_FLOAT ? HR_DTYPE_FLOAT64 : o->common;
+    return exact && o->common == HR_DTYPE_FLOAT && (is_long(o->a->dtype) || is_long(o->b->dtype))
+               ? HR_DTYPE_FLOAT64
+               : o->common;
 }
 
 static hr_status operands_get(const hr_op_call *c, hr_arithmetic *o, hr_error *error)
@@ -313,11 +321,19 @@ static void run_mixed(const hr_arithmetic *o, uint8_t *out, const void *a, const
         hr__math_compare_mixed(math_turned(o->op), out, b, a, n);
 }
 
-/* The functions that have loops a CPU level; false for the others. */
-static bool run_kernel(const hr_arithmetic *o, void *out, const void *x, size_t n)
+#define SHORT(name, ...) [HR_MATH_OP_##name] = MATHX_SHORT_##name,
+
+/* The functions that have loops a CPU level; false for the others, and for numbers that need the
+ * longer way. */
+static bool run_kernel(const hr_arithmetic *o, void *out, const void *x, const void *y, size_t n)
 {
+    static const uint8_t short_of[HR_MATH_OP_COUNT] = {
+        MATHX_SHORT_ONE(SHORT) MATHX_SHORT_TWO(SHORT)[HR_MATH_OP_FPOW] = MATHX_SHORT_POW};
+
     if (o->type != HR_DTYPE_FLOAT || !o->kernels)
         return false;
+    if (short_of[o->op])
+        return o->kernels->short_f32(short_of[o->op], out, x, y, n);
     if (o->op == HR_MATH_OP_SQRT)
         o->kernels->sqrt_f32(out, x, n);
     else if (o->op == HR_MATH_OP_EXP)
@@ -338,7 +354,7 @@ static hr_status run_elements(const hr_arithmetic *o, uint8_t *out, const void *
 {
     _Alignas(8) uint8_t wide[HR_MATH_RUN * 8];
 
-    if (run_kernel(o, out, x, n))
+    if (run_kernel(o, out, x, y, n))
         return HR_STATUS_OK;
     if (o->mixed) {
         run_mixed(o, out, x, y, n);

@@ -114,11 +114,11 @@ HR_SHARED hr_math_op math_turned(hr_math_op op)
     X(HR_MATH_OP_POS, a) \
     X(HR_MATH_OP_ABS, absolute(a))
 /* A GPU's version has them apart: they need many registers. */
-#define HR_MATH_FLOATS_DEAR(X, T, remainder) \
-    X(HR_MATH_OP_MOD, remainder(a, b)) \
-    X(HR_MATH_OP_POW, (T)mathx_pow((double)a, (double)b)) \
-    X(HR_MATH_OP_FPOW, (T)mathx_pow((double)a, (double)b)) \
-    X(HR_MATH_OP_ATAN2, (T)math_atan2((double)a, (double)b))
+#define HR_MATH_FLOATS_DEAR(X, T, remainder, power, angle) \
+    X(HR_MATH_OP_MOD, (T)remainder((double)a, (double)b)) \
+    X(HR_MATH_OP_POW, (T)power((double)a, (double)b)) \
+    X(HR_MATH_OP_FPOW, (T)power((double)a, (double)b)) \
+    X(HR_MATH_OP_ATAN2, (T)angle((double)a, (double)b))
 /* clang-format on */
 
 #endif

@@ -59,7 +59,7 @@
         }                                                                                          \
     }
 
-#define FLOATS(name, T, remainder, absolute)                                                       \
+#define FLOATS(name, T, absolute, remainder, power, angle)                                         \
     static bool name(hr_math_op op, void *out, const T *x, const T *y, size_t n)                   \
     {                                                                                              \
         typedef T element;                                                                         \
@@ -68,7 +68,7 @@
         switch (op) {                                                                              \
             HR_MATH_COMPARISONS(TRUTH)                                                             \
             HR_MATH_FLOATS_TWO(TWO)                                                                \
-            HR_MATH_FLOATS_DEAR(TWO, T, remainder)                                                 \
+            HR_MATH_FLOATS_DEAR(TWO, T, remainder, power, angle)                                   \
             HR_MATH_FLOATS_ONE(ONE, absolute)                                                      \
         default:                                                                                   \
             break;                                                                                 \
@@ -89,8 +89,8 @@ INTEGERS(apply_i8, int8_t, uint32_t, float, true)
 INTEGERS(apply_i16, int16_t, uint32_t, float, true)
 INTEGERS(apply_i32, int32_t, uint32_t, double, true)
 INTEGERS(apply_i64, int64_t, uint64_t, int64_t, true)
-FLOATS(apply_f32, float, fmodf, fabsf)
-FLOATS(apply_f64, double, fmod, fabs)
+FLOATS(apply_f32, float, fabsf, math_short_mod, math_short_pow, math_short_atan2)
+FLOATS(apply_f64, double, fabs, fmod, mathx_pow, math_atan2)
 
 #define HAS_ZERO(T)                                                                                \
     for (size_t i = 0; i < n; i++)                                                                 \

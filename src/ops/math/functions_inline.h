@@ -5,7 +5,7 @@
 #ifndef HR_OPS_MATH_FUNCTIONS_INLINE_H
 #define HR_OPS_MATH_FUNCTIONS_INLINE_H
 
-#include "core/mathx_inline.h"
+#include "core/mathx_short.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -166,41 +166,41 @@ HR_SHARED double math_up(double x)
     return -floor(-x);
 }
 
-/* For results of type FLOAT; |r| <= pi/2, good to 2^-44. */
-HR_SHARED double math_short_sine_kernel(double r)
-{
-    double z = r * r;
-    return r + r * z * mathx_sin_series(z);
-}
-
-/* x = n pi + r; pi in parts of 33 and 53 bits, so that the first product is exact. */
-HR_SHARED double math_short_reduce(double x, double n)
-{
-    return (x - n * 0x1.921fb544p+1) - n * 0x1.0b4611a626331p-33;
-}
-
-HR_SHARED double math_short_sine(double x)
-{
-    if (!(fabs(x) < 0x1p19))
-        return mathx_sin(x);
-    double n = floor(x * 0x1.45f306dc9c883p-2 + 0.5);
-    double y = math_short_sine_kernel(math_short_reduce(x, n));
-    return (int32_t)n & 1 ? -y : y;
-}
-
-HR_SHARED double math_short_cosine(double x)
-{
-    if (!(fabs(x) < 0x1p19))
-        return mathx_cos(x);
-    double n = floor(x * 0x1.45f306dc9c883p-2);
-    double y = math_short_sine_kernel(math_short_reduce(x, n + 0.5));
-    return (int32_t)n & 1 ? y : -y;
-}
+/* For results of type FLOAT. */
+#define MATH_SHORT(function, full)                                                                 \
+    HR_SHARED double math_short_##function(double x)                                               \
+    {                                                                                              \
+        return mathx_short_##function##_takes(x) ? mathx_short_##function(x) : full(x);            \
+    }
+#define MATH_SHORT_TWO(function, full)                                                             \
+    HR_SHARED double math_short_##function(double x, double y)                                     \
+    {                                                                                              \
+        return mathx_short_##function##_takes(x, y) ? mathx_short_##function(x, y) : full(x, y);   \
+    }
+MATH_SHORT(sin, mathx_sin)
+MATH_SHORT(cos, mathx_cos)
+MATH_SHORT(tan, math_tangent)
+MATH_SHORT(asin, math_arc_sine)
+MATH_SHORT(acos, math_arc_cosine)
+MATH_SHORT(atan, math_arc_tangent)
+MATH_SHORT(sinh, math_sinh)
+MATH_SHORT(cosh, math_cosh)
+MATH_SHORT(tanh, math_tanh)
+MATH_SHORT(rsqrt, math_reciprocal_root)
+MATH_SHORT(cbrt, math_cube_root)
+MATH_SHORT_TWO(atan2, math_atan2)
+MATH_SHORT_TWO(pow, mathx_pow)
+MATH_SHORT_TWO(mod, fmod)
 
 /* clang-format off */
 /* Those that are faster where the result is a FLOAT. */
 #define HR_MATH_FUNCTIONS_SHORT(X) \
-    X(HR_MATH_OP_SIN, math_short_sine) X(HR_MATH_OP_COS, math_short_cosine)
+    X(HR_MATH_OP_SIN, math_short_sin) X(HR_MATH_OP_COS, math_short_cos) \
+    X(HR_MATH_OP_TAN, math_short_tan) X(HR_MATH_OP_ASIN, math_short_asin) \
+    X(HR_MATH_OP_ACOS, math_short_acos) X(HR_MATH_OP_ATAN, math_short_atan) \
+    X(HR_MATH_OP_SINH, math_short_sinh) X(HR_MATH_OP_COSH, math_short_cosh) \
+    X(HR_MATH_OP_TANH, math_short_tanh) X(HR_MATH_OP_RSQRT, math_short_rsqrt) \
+    X(HR_MATH_OP_CBRT, math_short_cbrt)
 /* Every operator that is a function of one number. */
 #define HR_MATH_FUNCTIONS(X) \
     X(HR_MATH_OP_SQRT, math_square_root) X(HR_MATH_OP_RSQRT, math_reciprocal_root) \
