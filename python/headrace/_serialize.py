@@ -92,7 +92,7 @@ class Definition:
 
 
 def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
-    from headrace.external_source import Source
+    from headrace._external.feeding import Source
 
     outputs = pipeline._graph.core.node_outputs(node)
     if outputs < 1:

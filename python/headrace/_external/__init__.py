@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Processes that run the callbacks of ``external_source(parallel=True)``."""
+"""Sources in Python: what they are, how they are fed, and the processes of ``external_source(parallel=True)``."""

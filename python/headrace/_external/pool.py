@@ -66,7 +66,7 @@ class _Maker:
         self._loads = loads
 
     def __call__(self) -> Any:
-        from headrace.external_source import Source
+        from headrace._external.feeding import Source
 
         source = self._loads(self._source) if self._loads is not None else self._source
         return Source(source, **self._arguments)

@@ -84,14 +84,14 @@ class _Runner:
 
 
 def _samples(data: Any) -> list[Any]:
-    from headrace.external_source import _check_sample
+    from headrace._external.feeding import check_sample
 
     if not isinstance(data, (list, tuple)):
         if not isinstance(data, _core.Batch):
-            _check_sample(data)
+            check_sample(data)
         return list(data)
     for sample in data:
-        _check_sample(sample)
+        check_sample(sample)
     return list(data)
 
 

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Feeding an external source: asking its callback, and batches of what it gives."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace import _core, types
+from headrace._external.callback import callback_of
+from headrace.tensors import TensorListCPU, TensorListGPU
+
+_NOT_DATA = (bool, int, float, complex, str)
+
+
+def check_sample(sample: Any) -> None:
+    if isinstance(sample, (*_NOT_DATA, list, tuple, dict)) or sample is None:
+        raise RuntimeError(
+            f"a sample cannot be a {type(sample).__name__}: give a NumPy array or another "
+            "object with the buffer protocol, __array_interface__ or DLPack."
+        )
+
+
+def _current_stream(data: Any) -> Any:
+    """The stream that an array in GPU memory is used on, None where its library does not tell."""
+    array = data[0] if isinstance(data, (list, tuple)) and data else data
+    library = type(array).__module__.partition(".")[0]
+    if library == "torch" and array.is_cuda:
+        import torch
+
+        return torch.cuda.current_stream(array.device)
+    if library == "cupy":
+        import cupy
+
+        return cupy.cuda.get_current_stream()
+    return None
+
+
+def make_batch(
+    data: Any,
+    layout: str | None,
+    copy: bool,
+    label: str = "external_source",
+    device: int = -1,
+    stream: Any = None,
+    engine: _core.Pipeline | None = None,
+) -> _core.Batch:
+    """A batch of what the user gave: a batch, a list of samples, or an array with the batch in dimension 0.
+
+    Args:
+        device: the GPU that it goes to, or -1.
+        stream: that arrays in GPU memory are used on; None: their library's current one.
+        engine: whose memory copies are made in; None: memory of their own.
+
+    Raises:
+        RuntimeError: data that are no batch, or samples of different types or numbers of dimensions; data
+            on another device.
+    """
+    layout = layout or None
+    made: type[_core.Batch] = TensorListCPU if device < 0 else TensorListGPU
+    if stream is None and device >= 0:
+        stream = _current_stream(data)
+    try:
+        if isinstance(data, _core.Batch):
+            if layout is None and not copy and (data._device >= 0) == (device >= 0):
+                return data
+            return _core.make_batch(made, list(data), layout, copy, stream, device, engine)
+        if isinstance(data, (list, tuple)):
+            for sample in data:
+                check_sample(sample)
+            return _core.make_batch(made, data, layout, copy, stream, device, engine)
+        check_sample(data)
+        return _core.make_batch_dense(made, data, layout, copy, stream, device, engine)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise RuntimeError(f"{label}: {error}") from error
+
+
+class Source:
+    """What feeds one external_source node: the callback and its place in it, and the batches that wait.
+
+    Args:
+        source: callable, iterable, generator function or None (fed by hand).
+        outputs: number of outputs of the node; the callback gives a tuple where `several`.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        cycle: Any,
+        several: bool,
+        outputs: int,
+        batch: bool,
+        batch_info: bool,
+        layout: Any,
+        dtype: Any,
+        ndim: Any,
+        no_copy: bool,
+        repeat_last: bool,
+        device: str = "cpu",
+        cuda_stream: Any = None,
+    ) -> None:
+        self.callback: Callable[..., Any] | None = None
+        self.takes_argument = False
+        self.resumable = True  # its place is a number: a callable with an argument, or fed by hand
+        if source is not None:
+            self.callback, self.takes_argument, plain = callback_of(source, cycle)
+            self.resumable = plain and self.takes_argument
+        self.several = several
+        self.outputs = outputs
+        self.batch = batch
+        self.batch_info = batch_info
+        self.layouts = _each(layout, outputs, "layout")
+        self.dtypes = _each(dtype, outputs, "dtype")
+        self.ndims = _each(ndim, outputs, "ndim")
+        self.no_copy = no_copy
+        self.repeat_last = repeat_last
+        self.device = device
+        self.device_id = -1  # of the pipeline, where `device` is "gpu"
+        self.cuda_stream = cuda_stream
+        self.node = -1
+        self.label = "external_source"
+        self.iteration = 0
+        self.sample = 0
+        self.queue: deque[list[_core.Batch]] = deque()
+        self.last: list[_core.Batch] | None = None
+        self.fed = 0
+        self.parallel = False
+        self.depth = 1  # batches that workers are asked for ahead
+        self.hint = 0  # bytes of a sample, 0 where nobody told
+        self.given: tuple[Any, dict[str, Any]] | None = None  # what workers make theirs from
+        self.workers: Any = None  # a ParallelSource, once they are started
+        self.answer: tuple[Any] | None = None  # of the callback, not a batch yet
+
+    def rewind(self) -> None:
+        """The next batch is the first of an epoch."""
+        self.iteration = 0
+        self.sample = 0
+        if self.workers is not None:
+            self.workers.forget()
+
+    def _call(self, max_batch: int, epoch: int) -> Any:
+        assert self.callback is not None
+        if self.batch:
+            if not self.takes_argument:
+                return self.callback()
+            if self.batch_info:
+                return self.callback(types.BatchInfo(self.iteration, epoch))
+            return self.callback(self.iteration)
+        if not self.takes_argument:
+            return [self.callback() for _ in range(max_batch)]
+        return [
+            self.callback(types.SampleInfo(self.sample + i, i, self.iteration, epoch))
+            for i in range(max_batch)
+        ]
+
+    def ask(self, max_batch: int, epoch: int) -> None:
+        """Asks the callback, unless its last answer waits; what it raises passes through. StopIteration rewinds."""
+        if self.answer is not None:
+            return
+        get = self._call if self.workers is None else self.workers.take
+        try:
+            self.answer = (get(max_batch, epoch),)
+        except StopIteration:
+            self.rewind()
+            raise
+        self.iteration += 1
+        self.sample += max_batch
+        if self.workers is not None:
+            self.workers.fill(max_batch, epoch)
+
+    def take_answer(self) -> Any:
+        """What `ask` got, None where the source ended."""
+        answer, self.answer = self.answer, None
+        return None if answer is None else answer[0]
+
+    def columns(self, data: Any) -> list[Any]:
+        """The data of each output in an answer of the callback.
+
+        Raises:
+            RuntimeError: not as many outputs as there are.
+        """
+        if self.workers is not None:
+            return data  # a worker did it
+        if not self.several:
+            return [data]
+        for outputs in (data,) if self.batch else data:
+            count = len(outputs) if hasattr(outputs, "__len__") else 1
+            if count != self.outputs:
+                raise RuntimeError(
+                    f"{self.label}: the source gave {count} outputs, expected {self.outputs}."
+                )
+        return list(data) if self.batch else list(map(list, zip(*data, strict=True)))
+
+    def prepare(
+        self,
+        columns: Sequence[Any],
+        max_batch: int,
+        stream: Any = None,
+        engine: _core.Pipeline | None = None,
+        layout: str | None = None,
+    ) -> list[_core.Batch]:
+        """Checked batches, one an output, for `engine`.
+
+        Args:
+            layout: of outputs that were declared without one.
+
+        Raises:
+            RuntimeError: more samples than the pipeline takes, none, or not what was declared.
+        """
+        stream = self.cuda_stream if stream is None else stream
+        batches = [
+            make_batch(
+                data if self.workers is None else self._join(data),
+                self.layouts[k] or layout,
+                not self.no_copy,
+                self.label,
+                self.device_id,
+                stream,
+                engine,
+            )
+            for k, data in enumerate(columns)
+        ]
+        for k, batch in enumerate(batches):
+            self._check(batch, k, max_batch)
+        if len({len(batch) for batch in batches}) > 1:
+            raise RuntimeError(
+                f"{self.label}: the outputs have batches of different sizes: "
+                f"{[len(batch) for batch in batches]}."
+            )
+        return batches
+
+    def _join(self, parts: list[Any]) -> _core.Batch:
+        """The batch that workers wrote, over their memory."""
+        pieces = [(part.memory, part.lease, part.start) for part in parts]
+        try:
+            return _core.unpack(TensorListCPU, pieces, None)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise RuntimeError(f"{self.label}: {error}") from error
+
+    def _check(self, batch: _core.Batch, k: int, max_batch: int) -> None:
+        if len(batch) > max_batch:
+            raise RuntimeError(
+                f"{self.label}: a batch of {len(batch)} samples; expected at most {max_batch} (the pipeline's "
+                "batch size)."
+            )
+        if not batch:  # of no type, and nowhere
+            return
+        if batch._device != self.device_id:
+            raise RuntimeError(
+                f"{self.label}: data on the GPU {batch._device}; the pipeline runs on {self.device_id}."
+            )
+        dtype, ndim = self.dtypes[k], self.ndims[k]
+        if dtype is not None and batch._dtype != int(dtype):
+            raise RuntimeError(
+                f"{self.label}: data of type {types.DALIDataType(batch._dtype)}, but dtype="
+                f"{types.DALIDataType(dtype)} was declared."
+            )
+        if ndim is not None and batch.ndim() != ndim:
+            raise RuntimeError(
+                f"{self.label}: data of {batch.ndim()} dimensions, but ndim={ndim} was declared."
+            )
+
+
+def _each(value: Any, count: int, what: str) -> list[Any]:
+    """One value an output."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) > count:
+        raise ValueError(f"`{what}` has {len(value)} entries for {count} outputs.")
+    return [*value, *[None] * (count - len(value))]
