@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -349,6 +353,57 @@ def test_second_device(photos: Path, fake: Any) -> None:
     pipe.build()
     with pytest.raises(RuntimeError, match="data on the GPU 0; the pipeline runs on 1"):
         pipe.feed_input("in", on_gpu(ARRAY))
+
+
+def test_threads(photos: Path) -> None:
+    """Several pipelines on one device, each used by a thread of its own."""
+    cpu = training(photos, False)
+    expected = [cpu.run() for _ in range(12)]
+    pipes = [training(photos, True) for _ in range(4)]
+
+    def take(pipe: Any) -> list[Any]:
+        return [pipe.run() for _ in expected]
+
+    with ThreadPoolExecutor(len(pipes)) as pool:
+        for results in pool.map(take, pipes):
+            for left, right in zip(expected, results, strict=True):
+                assert_equal(left, right)
+
+
+def test_forked(photos: Path) -> None:
+    """A child can use neither pipeline nor memory of the GPU, and says so; the parent goes on."""
+    pipe = training(photos, True)
+    held = pipe.run()
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for use, text in ((pipe.run, "before the process forked"), (held[0].as_cpu, "before the fork")):
+            try:
+                use()
+            except RuntimeError as error:
+                refused += text in str(error)
+        del use, held, pipe
+        gc.collect()
+        os._exit(0 if refused == 2 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    expected = training(photos, False)
+    assert_equal(expected.run(), held)
+    assert_equal(expected.run(), pipe.run())
+
+
+def test_interrupted(photos: Path) -> None:
+    """Ctrl-C in the middle of an epoch: the pipeline goes on, and ends, as ever."""
+    pipe = training(photos, True)
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    taken = 0
+    with pytest.raises(KeyboardInterrupt):
+        while True:
+            pipe.run()
+            taken += 1
+    timer.join()
+    assert taken
+    pipe.run()
 
 
 def test_other_devices_are_left_alone(photos: Path, module: Any) -> None:
