@@ -436,7 +436,6 @@ NO_BATCH = {
     "big endian": TWO.astype(">f4"),
     "long double": TWO.astype(np.longdouble),
     "scalar": np.array(5),
-    "no samples": np.zeros((0, 4)),
     "too many samples": [np.zeros(3)] * 4,
     "too many dimensions": np.zeros((2,) + (1,) * 9),
     "two types": [np.zeros(3), np.zeros(3, np.int32)],

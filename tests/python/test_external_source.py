@@ -45,6 +45,17 @@ def test_callable_with_the_iteration():
     assert firsts(pipe, 4) == [0, 1, 2, 3]
 
 
+def test_what_iterates_is_not_called():
+    class Source:
+        def __call__(self, i):
+            raise AssertionError
+
+        def __iter__(self):
+            return iter([batch(3), batch(4)])
+
+    assert firsts(pipe_of(source=Source(), cycle="raise"), 3) == [3, 4, "S"]
+
+
 def test_batch_info_and_epochs():
     seen = []
 
@@ -219,6 +230,8 @@ def test_empty_batches(empty, depth):
     "declared", [{"dtype": types.UINT8}, {"ndim": 2}, {"layout": "HW"}, {"layout": "HWC"}]
 )
 def test_declarations_are_checked(declared):
+    with pytest.raises(RuntimeError, match="but `ndim` is 2"):
+        pipe_of(source=lambda: batch(1), layout="HWC", ndim=2)
     pipe = pipe_of(source=lambda: batch(1), **declared)
     with pytest.raises(RuntimeError):
         pipe.run()

@@ -84,7 +84,9 @@ def callback_of(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool
                 "function, pass that function instead."
             )
         return Items(lambda: source, mode), False, False
-    if callable(source):
+    kind = type(source)
+    iterable = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")  # before being called, as in DALI
+    if callable(source) and not iterable:
         if cycle is not None:
             raise ValueError("`cycle` argument is only valid for iterable `source`")
         return source, _takes_argument(source), True

@@ -43,7 +43,7 @@ static hr_status external_source_check(const void *args, uint64_t given, hr_erro
     (void)given;
     HR_TRY(hr_layout_set(&layout, a->layout, error));
     if (a->layout && *a->layout && a->ndim >= 0 && strlen(layout.name) != (size_t)a->ndim)
-        return hr_fail(error, HR_STATUS_VALUE, "`layout` is \"%s\" but `ndim` is %d", a->layout,
+        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" but `ndim` is %d", a->layout,
                        (int)a->ndim);
     return HR_STATUS_OK;
 }
