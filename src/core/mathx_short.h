@@ -166,6 +166,23 @@ HR_SHARED double mathx_short_pow(double x, double y)
     return mathx_short_exp(t > -700.0 ? t : -700.0);
 }
 
+/* ---- magnitudes and whole numbers ---- */
+
+HR_SHARED double mathx_short_fabs(double x) /* any number, as the next two */
+{
+    return fabs(x);
+}
+
+HR_SHARED double mathx_short_floor(double x)
+{
+    return floor(x);
+}
+
+HR_SHARED double mathx_short_ceil(double x)
+{
+    return -floor(-x);
+}
+
 /* ---- roots and remainders ---- */
 
 HR_SHARED double mathx_short_rsqrt(double x) /* any number */
@@ -205,7 +222,8 @@ HR_SHARED double mathx_short_mod(double x, double y)
     X(SIN, sin, -0x1p19, 0x1p19) X(COS, cos, -0x1p19, 0x1p19) X(TAN, tan, -0x1p19, 0x1p19) \
     X(ASIN, asin, -1.0, 1.0) X(ACOS, acos, -1.0, 1.0) X(ATAN, atan, -INFINITY, INFINITY) \
     X(SINH, sinh, -700.0, 700.0) X(COSH, cosh, -700.0, 700.0) X(TANH, tanh, -700.0, 700.0) \
-    X(RSQRT, rsqrt, -INFINITY, INFINITY) X(CBRT, cbrt, -0x1p128, 0x1p128)
+    X(FABS, fabs, -INFINITY, INFINITY) X(FLOOR, floor, -INFINITY, INFINITY) \
+    X(CEIL, ceil, -INFINITY, INFINITY) X(RSQRT, rsqrt, -INFINITY, INFINITY) X(CBRT, cbrt, -0x1p128, 0x1p128)
 /* X(name, function) */
 #define MATHX_SHORT_TWO(X) X(ATAN2, atan2) X(POW, pow) X(MOD, mod)
 /* clang-format on */
