@@ -223,7 +223,8 @@ HR_SHARED double mathx_short_mod(double x, double y)
     X(ASIN, asin, -1.0, 1.0) X(ACOS, acos, -1.0, 1.0) X(ATAN, atan, -INFINITY, INFINITY) \
     X(SINH, sinh, -700.0, 700.0) X(COSH, cosh, -700.0, 700.0) X(TANH, tanh, -700.0, 700.0) \
     X(FABS, fabs, -INFINITY, INFINITY) X(FLOOR, floor, -INFINITY, INFINITY) \
-    X(CEIL, ceil, -INFINITY, INFINITY) X(RSQRT, rsqrt, -INFINITY, INFINITY) X(CBRT, cbrt, -0x1p128, 0x1p128)
+    X(CEIL, ceil, -INFINITY, INFINITY) X(RSQRT, rsqrt, -INFINITY, INFINITY) \
+    X(CBRT, cbrt, -0x1p128, 0x1p128)
 /* X(name, function) */
 #define MATHX_SHORT_TWO(X) X(ATAN2, atan2) X(POW, pow) X(MOD, mod)
 /* clang-format on */

@@ -157,10 +157,21 @@ static inline void reverse(char *dst, const char *row, size_t n, size_t size)
         memcpy(dst + i * size, row + (n - 1 - i) * size, size);
 }
 
+/* Three floats a pixel: 16 bytes move at once, and the next pixel overwrites what was too much. */
+static void reverse_12(char *dst, const char *row, size_t n)
+{
+    if (n == 0)
+        return;
+    memcpy(dst, row + (n - 1) * 12, 12);
+    for (size_t i = 1; i + 1 < n; i++)
+        memcpy(dst + i * 12, row + (n - 1 - i) * 12, 16);
+    memcpy(dst + (n - 1) * 12, row, 12);
+}
+
 static void mirror_pixels(char *dst, const char *row, size_t n, size_t size)
 {
-    if (size == 12) /* three floats */
-        reverse(dst, row, n, 12);
+    if (size == 12)
+        reverse_12(dst, row, n);
     else if (size == 6)
         reverse(dst, row, n, 6);
     else if (size == 4)
