@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import importlib
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -74,9 +76,18 @@ def python_function(name: str) -> Any:
     return None if _schema.missing_function(name) else target
 
 
+@functools.cache
+def cuda_operators() -> frozenset[str]:
+    """The operators that the CUDA module has beside image programs, from their files."""
+    text = "".join(path.read_text() for path in (ROOT / "src/cuda/ops").glob("*.cu"))
+    return frozenset(re.findall(r'^HR_CUDA_OP\(\w+, "([\w.]+)"', text, re.MULTILINE))
+
+
 def devices_here(op: _schema.Operator | None) -> list[str]:
     """The devices that an operator of a table runs on."""
-    return ["cpu"] if op is None else op.runs_on
+    if op is None:
+        return ["cpu"]
+    return op.runs_on + ["gpu"] * (op.name in cuda_operators() and "gpu" not in op.runs_on)
 
 
 @dataclasses.dataclass

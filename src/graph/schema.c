@@ -68,7 +68,8 @@ static void put_split(hr_text *text, const char *key, const char *joined)
     }
 }
 
-/* Devices that the operator runs on here; `devices` are DALI's. */
+/* Devices that the operator runs on here without one of the module's operators; `devices` are
+ * DALI's. */
 static void put_runs_on(hr_text *text, const hr_op_def *def)
 {
     const uint32_t moves = HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE;
@@ -76,7 +77,8 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     put_key(text, "runs_on", false);
     hr_text_append(text, "[\"cpu\"");
     bool view = def->flags & HR_OP_VIEW;
-    if (def->lower || view || (def->flags & moves))
+    bool fed = (def->flags & HR_OP_SOURCE) && !def->reader;
+    if (def->lower || view || fed || (def->flags & moves))
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
 }
