@@ -65,18 +65,51 @@ static hr_status chunk_make(hr_device *d, void *stream, size_t size, hr__chunk *
     return HR_STATUS_OK;
 }
 
+static hr__chunk *list_pop(hr_device *d, hr__chunk **list)
+{
+    pthread_mutex_lock(&d->lock);
+    hr__chunk *c = *list;
+    if (c)
+        *list = c->next;
+    pthread_mutex_unlock(&d->lock);
+    return c;
+}
+
+static void list_push(hr_device *d, hr__chunk **list, hr__chunk *c)
+{
+    pthread_mutex_lock(&d->lock);
+    c->next = *list;
+    *list = c;
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* For what does not fit a chunk of the usual size. One that waits and does not serve goes, so that
+ * there are never more than were in use at a time. */
+static hr_status large_take(hr_device *d, void *stream, size_t size, hr__chunk **out,
+                            hr_error *error)
+{
+    size_t round;
+    hr__chunk *c = list_pop(d, &d->large);
+    if (c && c->size >= size && c->size / 2 <= size) {
+        *out = c;
+        return HR_STATUS_OK;
+    }
+    if (c)
+        chunk_free(d, c);
+    if (!hr_size_add(size, d->chunk_size - 1, &round))
+        return hr_fail_memory(error, size);
+    round = d->limit ? size : round / d->chunk_size * d->chunk_size;
+    return chunk_make(d, stream, round, out, error);
+}
+
 static hr_status chunk_take(hr_device *d, void *stream, size_t size, hr__chunk **out,
                             hr_error *error)
 {
+    hr__chunk *c = size > d->chunk_size ? NULL : list_pop(d, &d->chunks);
     if (size > d->chunk_size)
-        return chunk_make(d, stream, (size + STAGE_ALIGN - 1) & ~(STAGE_ALIGN - 1), out, error);
-    pthread_mutex_lock(&d->lock);
-    hr__chunk *c = d->chunks;
-    if (c)
-        d->chunks = c->next;
-    pthread_mutex_unlock(&d->lock);
-    if (!c)
-        return chunk_make(d, stream, d->chunk_size, out, error);
+        HR_TRY(large_take(d, stream, size, &c, error));
+    else if (!c)
+        HR_TRY(chunk_make(d, stream, d->chunk_size, &c, error));
     c->used = c->copied = 0;
     *out = c;
     return HR_STATUS_OK;
@@ -86,14 +119,12 @@ static void chunks_give(hr_device *d, hr__chunk *c)
 {
     for (hr__chunk *next; c; c = next) {
         next = c->next;
-        if (c->size != d->chunk_size) {
+        if (c->size == d->chunk_size)
+            list_push(d, &d->chunks, c);
+        else if (!d->limit)
+            list_push(d, &d->large, c);
+        else
             chunk_free(d, c);
-            continue;
-        }
-        pthread_mutex_lock(&d->lock);
-        c->next = d->chunks;
-        d->chunks = c;
-        pthread_mutex_unlock(&d->lock);
     }
 }
 
@@ -257,8 +288,6 @@ void hr__launches_free(hr_device *d)
         next = l->next;
         launch_free(d, l);
     }
-    for (hr__chunk *c = d->chunks, *next; c; c = next) {
-        next = c->next;
+    for (hr__chunk *c; (c = list_pop(d, &d->chunks)) || (c = list_pop(d, &d->large));)
         chunk_free(d, c);
-    }
 }

@@ -28,7 +28,8 @@ struct hr_device {
     /* Whose memory outputs are in; NULL: the CUDA runtime's. */
     const hr_device_allocator *_Atomic allocator;
     pthread_mutex_t lock; /* guards what follows */
-    hr__chunk *chunks;    /* waiting */
+    hr__chunk *chunks;    /* waiting, of chunk_size ... */
+    hr__chunk *large;     /* ... and larger ones, where there is no limit */
     hr__launch *launches; /* waiting */
     hr__memory *lent;     /* the allocator's, which streams may be using still */
 };

@@ -127,6 +127,33 @@ TEST(chunks_fit_the_limit)
     CHECK(alive() == 0);
 }
 
+/* Pinned memory is slow to make: large pieces are used again too, and not many are kept. */
+TEST(large_chunks_wait)
+{
+    static const size_t sizes[] = {20000000, 19000000, 90000000, 80000000, 20000000};
+    static const bool again[] = {false, true, false, true, false};
+    hr_device *d;
+    hr_launch *l;
+    hr_staged staged;
+    void *before = NULL;
+    hr_error error = {0};
+    fake_counts counts;
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, 0, &error), error);
+    for (size_t i = 0; i < HR_COUNT_OF(sizes); i++) {
+        CHECK_OK(hr_launch_create(&l, d, &error), error);
+        CHECK_OK(l->staging.alloc(&l->staging, sizes[i], &staged, &error), error);
+        memset(staged.host, 1, sizes[i]);
+        CHECK((staged.host == before) == again[i] || !again[i]);
+        before = staged.host;
+        hr_launch_destroy(l);
+        counts_of(&counts);
+        CHECK(counts.pinned == 1);
+    }
+    hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
 /* ---- a launch ---- */
 
 enum { PIECES = 200, PIECE = 3000, STAGERS = 3 };
