@@ -172,7 +172,9 @@ static void *framework_alloc(void *context, int32_t device, void *stream, size_t
     framework *f = context;
     if (device != 0 || !stream || atomic_fetch_add(&f->taken, 1) % 4 == 3)
         return NULL;
-    framework_block *b = malloc(sizeof(*b) + size);
+    framework_block *b = aligned_alloc(64, sizeof(*b) + (size + 63) / 64 * 64);
+    if (!b)
+        return NULL;
     b->size = size;
     atomic_fetch_add(&f->blocks, 1);
     *block = b;
