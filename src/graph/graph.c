@@ -341,7 +341,6 @@ hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *
 hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t count,
                                hr_error *error)
 {
-    char text[HR_NODE_TEXT_SIZE];
     if (count <= 0)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "a pipeline without outputs");
     for (int32_t i = 0; i < count; i++) {
@@ -355,12 +354,6 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
                 "pipeline output %d: node %d (%s) has %d output%s, there is no output %d", i,
                 edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
                 outputs == 1 ? "" : "s", edges[i].output);
-        const hr_node *node = graph->nodes[edges[i].node];
-        if (node->guarded && strcmp(node->device, "cpu") != 0)
-            return hr_fail(error, HR_STATUS_VALUE,
-                           "pipeline output %d: %s stands in a branch of a conditional on the GPU: "
-                           "only what is on the CPU can have fewer samples than other outputs",
-                           i, hr_node_text(node, text, sizeof(text)));
     }
     hr_edge *copy = hr_calloc((size_t)count, sizeof(*copy), error);
     if (!copy)

@@ -517,6 +517,31 @@ def test_branches_of_two_devices() -> None:
         on(False).build()
 
 
+def test_outputs_of_a_branch() -> None:
+    """They have as many samples as take the branch, on both devices; batches without samples pass."""
+    fed = iter([[1, 2, 3, 0], [], [0, 0], [5]])
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=0, enable_conditionals=True)
+    def define() -> Any:
+        x = fn.external_source(lambda: [np.int32(v) for v in next(fed)])
+        found = []
+        if x > 1:
+            y = x.gpu() + 1
+            found += [y, y.cpu() * 2]
+        else:
+            y = x.gpu()
+        return y, *found
+
+    pipe = define()
+    runs = [[[int(np.array(t)) for t in out.as_cpu()] for out in pipe.run()] for _ in range(4)]
+    assert runs == [
+        [[1, 3, 4, 0], [3, 4], [6, 8]],
+        [[], [], []],
+        [[0, 0], [], []],
+        [[6], [6], [12]],
+    ]
+
+
 def test_pipelines_leak_nothing(photos: Path, module: Any) -> None:
     """1,000 pipelines on a GPU; fewer over the fake module, whose fixture also wants every allocation back. What the
     process has resident says little: malloc keeps what the fake's threads free."""

@@ -66,9 +66,6 @@ TEST(what_a_branch_makes_stays_in_it)
                   "node 4: copy: what copy gives is not there"));
     CHECK(refused(HEAD COPY("0", IF("1")) COPY("3", IF("2")) "{\"op\": \"copy\"}" TAIL("0"),
                   "node 5: copy: takes 1 input; got 0")); /* an inner branch sees the outer one */
-    CHECK(refused(HEAD "{\"op\": \"_to_gpu\", \"device\": \"gpu\", \"inputs\": [[0, 0]], "
-                       "\"guard\": [1, 0, true]}" TAIL("3"),
-                  "pipeline output 0: _to_gpu stands in a branch"));
     CHECK(refused(
         HEAD "{\"op\": \"random.coin_flip\", \"args\": {\"probability\": " P("2") "}}" TAIL("3"),
         "node 3: random.coin_flip: what _conditional.validate_logical gives"));
