@@ -54,6 +54,8 @@ extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
 int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
+/* The source whose batches come from outside. */
+const hr_op_def *hr_registry_fed(void);
 /* Checks a table: sizes against types, defaults that parse, offsets in range. For unit tests and
  * plug-ins. */
 hr_status hr_op_def_check(const hr_op_def *def, hr_error *error);

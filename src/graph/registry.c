@@ -72,6 +72,14 @@ const hr_op_def *hr_registry_find(const char *name, bool *deprecated)
     return slot ? hr_builtin_ops[(slot - 1) >> 8] : NULL;
 }
 
+const hr_op_def *hr_registry_fed(void)
+{
+    for (const hr_op_def *const *op = hr_builtin_ops; *op; op++)
+        if (((*op)->flags & HR_OP_SOURCE) && !(*op)->reader)
+            return *op;
+    return NULL;
+}
+
 int32_t hr_registry_count(void)
 {
     int32_t n = 0;
