@@ -153,7 +153,7 @@ def train_epoch(
             rate = seen * world / (time.perf_counter() - start)
             if int(os.environ.get("RANK", "0")) == 0:
                 print(
-                    f"epoch {epoch} step {step}: loss {float(loss):.3f}, {rate:,.0f} img/s, "
+                    f"epoch {epoch} step {step}: loss {float(loss.detach()):.3f}, {rate:,.0f} img/s, "
                     f"{share:.1%} of a step waiting for data",
                     flush=True,
                 )

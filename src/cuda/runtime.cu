@@ -40,12 +40,12 @@ class Using
     explicit Using(int32_t device)
     {
         int now;
+        bool known = driver().get && driver().set && driver().get(&before) == 0;
         code = cudaGetDevice(&now);
-        if (code != cudaSuccess || now == device)
+        // without a context the runtime may remember a device that calls do not go to
+        if (code != cudaSuccess || (now == device && (before || !known)))
             return;
-        switched = driver().get && driver().set;
-        if (switched)
-            (void)driver().get(&before);
+        switched = known;
         code = cudaSetDevice(device);
     }
     ~Using()
