@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* cast: elements in another type. On pictures a step of an image program. */
+#include "ops/generic/cast.h"
 #include "image/program.h"
 
 typedef struct cast_args {
@@ -34,7 +35,7 @@ static hr_status cast_lower(hr_op_call *c, hr_image_program *program, hr_error *
     return hr_program_point(program, &step, error);
 }
 
-static hr_status cast_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__cast_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
         hr_op_call *c = &calls[i];
@@ -66,5 +67,5 @@ const hr_op_def hr_op_cast = {
     .infer = cast_infer,
     .lower = cast_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
-    .run_cpu = cast_run,
+    .run_cpu = hr__cast_run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* cast_like: elements in the type of another tensor. On pictures a step of an image program. */
+#include "ops/generic/cast.h"
 #include "image/program.h"
 
 static const hr_arg_def cast_like_arg_defs[] = {HR_ARG_END};
@@ -19,19 +20,6 @@ static hr_status cast_like_lower(hr_op_call *c, hr_image_program *program, hr_er
     return hr_program_point(program, &step, error);
 }
 
-static hr_status cast_like_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++) {
-        const hr_op_call *c = &calls[i];
-        size_t count;
-        if (!hr_shape_volume(&c->in[0].shape, &count))
-            return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype,
-                   count * (size_t)c->count);
-    }
-    return HR_STATUS_OK;
-}
-
 const hr_op_def hr_op_cast_like = {
     HR_OP_ABI,
     .name = "cast_like",
@@ -48,5 +36,5 @@ const hr_op_def hr_op_cast_like = {
     .infer = cast_like_infer,
     .lower = cast_like_lower,
     .lower_rank = HR_LOWER_RANK_POINT,
-    .run_cpu = cast_like_run,
+    .run_cpu = hr__cast_run,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* element_extract: frames of a sequence, an output each. */
+#include "ops/generic/sequence.h"
 #include "ops/generic/view.h"
 
 typedef struct element_extract_args {
@@ -24,14 +25,7 @@ static hr_status element_extract_infer(hr_op_call *c, hr_error *error)
     const element_extract_args *a = c->args;
     const hr_tensor *in = &c->in[0];
 
-    if (in->shape.ndim < 2)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "a sequence has at least two dimensions; the input has %d",
-                       (int)in->shape.ndim);
-    if (in->layout.name[0] && in->layout.name[0] != 'F')
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the layout of a sequence starts with F; the input's is \"%s\"",
-                       in->layout.name);
+    HR_TRY(hr__sequence_check(in, error));
     hr_shape frame = hr_shape_make(in->shape.ndim - 1, in->shape.extent + 1);
     for (int32_t i = 0; i < c->n_out; i++) {
         if (a->element_map.v[i] >= in->shape.extent[0])

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* sequence_rearrange: frames of a sequence in another order, or some of them. */
+#include "ops/generic/sequence.h"
 #include "ops/generic/region.h"
 
 typedef struct sequence_rearrange_args {
@@ -36,14 +37,7 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
     const hr_ints order = ((const sequence_rearrange_args *)c->args)->new_order;
     const hr_tensor *in = &c->in[0];
 
-    if (in->shape.ndim < 2)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "a sequence has at least two dimensions; the input has %d",
-                       (int)in->shape.ndim);
-    if (in->layout.name[0] && in->layout.name[0] != 'F')
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the layout of a sequence starts with F; the input's is \"%s\"",
-                       in->layout.name);
+    HR_TRY(hr__sequence_check(in, error));
     for (int32_t i = 0; i < order.n; i++)
         if (order.v[i] >= in->shape.extent[0])
             return hr_fail(error, HR_STATUS_ERROR,

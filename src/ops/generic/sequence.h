@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Inputs that are sequences of frames. */
+#ifndef HR_OPS_GENERIC_SEQUENCE_H
+#define HR_OPS_GENERIC_SEQUENCE_H
+
+#include "core/error.h"
+#include "headrace/operator.h"
+
+static inline hr_status hr__sequence_check(const hr_tensor *in, hr_error *error)
+{
+    if (in->shape.ndim < 2)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a sequence has at least two dimensions; the input has %d",
+                       (int)in->shape.ndim);
+    if (in->layout.name[0] && in->layout.name[0] != 'F')
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the layout of a sequence starts with F; the input's is \"%s\"",
+                       in->layout.name);
+    return HR_STATUS_OK;
+}
+
+#endif
