@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Runs scripts written for `nvidia.dali` on Headrace, without touching them.
+"""Runs scripts written for `nvidia.dali` on Headrace, unchanged.
 
     python -m headrace.as_dali script.py arguments...
     python -m headrace.as_dali -m module arguments...
@@ -10,8 +10,8 @@ packages are installed, in this process and in the Python processes that it star
 DataLoader workers, subprocess). Processes started with `python -I`, `-E` or `-S` are not reached.
 In a notebook, call `headrace.as_dali.install()` before the first import of `nvidia.dali`.
 
-This file is also loaded by path, at the start of child processes: at its top it must import nothing
-of Headrace, and little else.
+This file is also loaded by path at the start of child processes. At module level it imports nothing
+of Headrace and little else, so that starting a process stays cheap.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ DALI_VERSION = "2.4.0"
 
 _PREFIX = "nvidia.dali"
 
-# Modules of DALI 2.4: asking for one that is missing here is no typing error.
+# The attribute that tells our finder and our `nvidia.dali` from others of the same class name. This
+# file may be loaded more than once in a process (as `headrace.as_dali`, as `__main__`, by path), so
+# `isinstance` would not recognise what another copy made.
+_MARK = "_made_by_headrace_as_dali"
+
+# Modules of DALI 2.4. Importing one that Headrace does not have gives a message that says so.
 _DALI_MODULES = frozenset(
     "auto_aug backend data_node experimental external_source fn math ops pickling pipeline "
     "plugin_manager reducers sysconfig tensors tfrecord types plugin.base_iterator plugin.jax "
@@ -40,6 +45,7 @@ class _Dali(ModuleType):
     """`nvidia.dali`: the contents of `headrace` with DALI's version."""
 
     __version__ = DALI_VERSION
+    _made_by_headrace_as_dali = True
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -76,6 +82,10 @@ class _AliasLoader(Loader):
 
 
 class _Finder(MetaPathFinder):
+    """Resolves `nvidia.dali` and everything below it: first on the meta path."""
+
+    _made_by_headrace_as_dali = True
+
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         if fullname == _PREFIX:
             return ModuleSpec(fullname, _TopLoader(), is_package=True)
@@ -87,7 +97,7 @@ class _Finder(MetaPathFinder):
             module = importlib.import_module(name)
         except ModuleNotFoundError as error:
             if not f"{name}.".startswith(f"{error.name}."):
-                raise  # the module is there and misses another one
+                raise  # the module exists, and one that it imports does not
         else:
             return ModuleSpec(
                 fullname, _AliasLoader(module), is_package=hasattr(module, "__path__")
@@ -101,7 +111,7 @@ class _Finder(MetaPathFinder):
 
 
 class _NamespaceFinder(MetaPathFinder):
-    """`nvidia` as an empty package where none is installed: last on the meta path."""
+    """Makes `nvidia` an empty package if none is installed: last on the meta path."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, None, is_package=True) if fullname == "nvidia" else None
@@ -112,12 +122,17 @@ def _is_dalis(relative: str) -> bool:
     return any(".".join(parts[: i + 1]) in _DALI_MODULES for i in range(len(parts)))
 
 
+def _is_ours(thing: object) -> bool:
+    """Whether a copy of this file made it. Asks the class: instances may answer to any name."""
+    return any(_MARK in vars(kind) for kind in type(thing).__mro__)
+
+
 def _site_folder() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "_as_dali_site")
 
 
 def install(children: bool = True) -> None:
-    """Makes `nvidia.dali` resolve to Headrace from now on.
+    """Makes `nvidia.dali` resolve to Headrace in this process.
 
     Args:
         children: also in Python processes started from this one (through PYTHONPATH).
@@ -126,11 +141,11 @@ def install(children: bool = True) -> None:
         RuntimeError: the real `nvidia.dali` was imported before.
     """
     loaded = sys.modules.get(_PREFIX)
-    if loaded is not None and type(loaded).__name__ != _Dali.__name__:
+    if loaded is not None and not _is_ours(loaded):
         raise RuntimeError(
             "nvidia.dali is imported already: call headrace.as_dali.install() before"
         )
-    if not any(type(finder).__name__ == _Finder.__name__ for finder in sys.meta_path):
+    if not any(_is_ours(finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
         sys.meta_path.append(_NamespaceFinder())
     if children:
@@ -140,7 +155,7 @@ def install(children: bool = True) -> None:
 
 
 def _run_file(path: str) -> None:
-    """Runs a script the way the interpreter does: it stays `__main__` until the process ends."""
+    """Runs a script the way the interpreter does: it is `__main__` until the process ends."""
     import io
 
     sys.path[0] = os.path.dirname(os.path.realpath(path))
@@ -163,8 +178,8 @@ def main(argv: list[str] | None = None) -> int:
     if not args or args[0] in ("-h", "--help") or (args[0] in ("-m", "-c") and len(args) < 2):
         print(
             "usage: python -m headrace.as_dali [-m MODULE | -c CODE | SCRIPT] [ARGUMENTS...]\n\n"
-            "Runs a program written for nvidia.dali on Headrace, without touching it.\n"
-            "Processes that it starts (torchrun, DataLoader workers) run on Headrace too."
+            "Runs a program written for nvidia.dali on Headrace, unchanged.\n"
+            "Processes that it starts (torchrun, DataLoader workers) run on Headrace, too."
         )
         return 0 if args and args[0] in ("-h", "--help") else 2
     install()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`python -m headrace.as_dali`: scripts for nvidia.dali run untouched, their children too."""
+"""`python -m headrace.as_dali`: scripts for nvidia.dali run unchanged, their children too."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import venv
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,10 @@ if __name__ == "__main__":
 """
 
 
-def run(*args: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "headrace.as_dali", *args]
+def run(
+    *args: str, cwd: Path, python: str = sys.executable, **env: str
+) -> subprocess.CompletedProcess[str]:
+    command = [python, "-m", "headrace.as_dali", *args]
     paths = [p for p in (env.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")) if p]
     # The package under test comes first, wherever this run takes it from.
     import headrace
@@ -103,6 +106,99 @@ def test_missing_modules_say_so(tmp_path: Path, statement: str) -> None:
     code = f"try:\n    {statement}\nexcept ImportError as e:\n    print(e)"
     done = run("-c", code, cwd=tmp_path)
     assert "Headrace does not have" in done.stdout, done.stdout + done.stderr
+
+
+# What virtualenv before 21 and uv before 0.13 put on the meta path of every process of their
+# environments, by way of a .pth file: a finder that happens to be called `_Finder`.
+FOREIGN_FINDER = """
+import sys
+
+class _Finder:
+    def find_spec(self, fullname, path, target=None):
+        return None
+
+class _Dali(type(sys)):
+    pass
+
+sys.meta_path.insert(0, _Finder())
+"""
+
+
+@pytest.fixture(scope="module")
+def foreign_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The interpreter of an environment with such a finder."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=False, symlinks=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    (packages / "_virtualenv.py").write_text(FOREIGN_FINDER)
+    (packages / "_virtualenv.pth").write_text("import _virtualenv\n")
+    return str(folder / "bin" / "python")
+
+
+@pytest.mark.parametrize("spelling", ["module", "script", "child", "call"])
+def test_beside_a_finder_of_the_same_name(
+    tmp_path: Path, foreign_python: str, spelling: str
+) -> None:
+    check = """
+import sys
+names = [type(f).__name__ for f in sys.meta_path]
+assert names.count("_Finder") == 2, names
+import nvidia.dali as d
+print(d.__version__, d.fn.__name__)
+"""
+    (tmp_path / "check.py").write_text(check)
+    spawn = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {check!r}], check=True)"
+    arguments = {
+        "module": ["-m", "check"],
+        "script": ["check.py"],
+        "child": ["-c", spawn],
+        "call": ["-c", "import headrace.as_dali as a; a.install(); a.install()\n" + check],
+    }[spelling]
+    done = run(*arguments, cwd=tmp_path, python=foreign_python)
+    assert done.stdout == "2.4.0 headrace.fn\n", done.stderr
+
+
+def test_install_with_foreign_names_around() -> None:
+    """In a process that was not started by `as_dali`; the marker is what counts, not the name."""
+    code = FOREIGN_FINDER + (
+        "import headrace.as_dali as a\n"
+        "assert not any(map(a._is_ours, sys.meta_path))\n"
+        "sys.modules['nvidia.dali'] = _Dali('nvidia.dali')\n"
+        "try:\n    a.install()\nexcept RuntimeError as e:\n    print(e)\n"
+        "del sys.modules['nvidia.dali']\n"
+        "a.install(); a.install()\n"
+        "assert sum(map(a._is_ours, sys.meta_path)) == 1\n"
+        "import nvidia.dali; a.install(); print(nvidia.dali.__version__)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == [
+        "nvidia.dali is imported already: call headrace.as_dali.install() before",
+        "2.4.0",
+    ], done.stderr
+
+
+@pytest.mark.parametrize("kind", ["namespace", "regular"])
+@pytest.mark.parametrize("first", ["nvidia.other", "nvidia.dali"])
+def test_beside_installed_dali(tmp_path: Path, kind: str, first: str) -> None:
+    """`nvidia` is on disk with other packages and with DALI itself, which must not be touched."""
+    nvidia = tmp_path / "site" / "nvidia"
+    for name in ("other", "dali", "dali/fn", "dali/ops"):
+        (nvidia / name).mkdir(parents=True, exist_ok=True)
+        (nvidia / name / "__init__.py").write_text("x = 5\n" if name == "other" else "1 / 0\n")
+    (nvidia / "dali" / "only_there.py").write_text("1 / 0\n")
+    if kind == "regular":
+        (nvidia / "__init__.py").write_text("")
+    code = f"""
+    import {first}
+    import nvidia.other, nvidia.dali.fn, nvidia.dali.ops
+    from nvidia.dali.plugin.base_iterator import LastBatchPolicy
+    try:
+        import nvidia.dali.only_there
+    except ModuleNotFoundError:
+        print(nvidia.other.x, nvidia.dali.__version__, nvidia.dali.fn.__name__)
+    """
+    done = run("-c", textwrap.dedent(code), cwd=tmp_path, PYTHONPATH=str(tmp_path / "site"))
+    assert done.stdout == "5 2.4.0 headrace.fn\n", done.stderr
 
 
 def test_other_nvidia_packages_stay(tmp_path: Path) -> None:
