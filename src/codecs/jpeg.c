@@ -6,6 +6,7 @@
 
 #include "codecs/bytes.h"
 #include "codecs/exif.h"
+#include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/decoder.h"
 #include "io/cache.h"
 #include "codecs/jpeg/device.h"
@@ -18,17 +19,6 @@
 #include <jerror.h>
 
 enum {
-    MARKER_TEM = 0x01,
-    MARKER_SOF0 = 0xC0,
-    MARKER_DHT = 0xC4,
-    MARKER_JPG = 0xC8,
-    MARKER_DAC = 0xCC,
-    MARKER_SOF15 = 0xCF,
-    MARKER_RST0 = 0xD0,
-    MARKER_SOI = 0xD8,
-    MARKER_EOI = 0xD9,
-    MARKER_SOS = 0xDA,
-    MARKER_APP1 = 0xE1,
     MAX_SCANS = 256, /* a progressive picture has about ten; a hostile one as many as fit */
     ROWS = 4,        /* rows asked for in a call; libjpeg gives one row group, at most four rows */
     MIN_COLUMNS = 32 /* narrower than three chroma samples libjpeg upsamples in another way */

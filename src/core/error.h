@@ -27,5 +27,6 @@ hr_status hr_error_prefix(hr_error *error, const char *fmt, ...) HR_PRINTF(2, 3)
 #define HR_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HR_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define HR_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define HR_DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
 #endif

@@ -149,11 +149,6 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
 
 /* ---- tiles ---- */
 
-static int32_t ceil_div(int64_t a, int64_t b)
-{
-    return (int32_t)((a + b - 1) / b);
-}
-
 /* Source columns that `width` neighbouring outputs read, at most. Positions are floats: the larger
  * they are, the less exact. */
 static int64_t span_of(const hr_device_program *d, int32_t width)
@@ -176,15 +171,15 @@ static void cut_fixed(hr_device_program *d)
     int32_t most = X_TAPS_BYTES / (4 * x_words);
     most = HR_MIN(most, HR_DEVICE_COLUMNS);
     for (;; most = (most + 1) / 2) {
-        t->columns = ceil_div(d->view_w, most);
-        t->width = ceil_div(d->view_w, t->columns);
+        t->columns = HR_DIVIDE_UP(d->view_w, most);
+        t->width = HR_DIVIDE_UP(d->view_w, t->columns);
         t->span = (int32_t)(span_of(d, t->width) + 3) / 4 * 4;
         t->height = (int32_t)HR_MIN(ROWS_BYTES / ((int64_t)t->span * pixel), TILE_ROWS);
         if (t->height >= 4 || most <= 16)
             break;
     }
-    t->rows = ceil_div(d->view_h, t->height);
-    t->height = ceil_div(d->view_h, t->rows);
+    t->rows = HR_DIVIDE_UP(d->view_h, t->height);
+    t->height = HR_DIVIDE_UP(d->view_h, t->rows);
     t->shared = t->height * t->span * pixel + 32 + 4 * (t->width * x_words + t->height * y_words);
 }
 
@@ -195,8 +190,8 @@ static void cut_float(hr_device_program *d)
     t->width = HR_MIN(d->view_w, HR_DEVICE_THREADS / 4);
     t->lines = HR_MIN(HR_MIN(HR_DEVICE_THREADS / t->width, d->view_h), TILE_ROWS);
     t->height = 8 * t->lines;
-    t->rows = ceil_div(d->view_h, t->height);
-    t->columns = ceil_div(d->view_w, t->width);
+    t->rows = HR_DIVIDE_UP(d->view_h, t->height);
+    t->columns = HR_DIVIDE_UP(d->view_w, t->width);
     t->span = (int32_t)HR_MIN(span_of(d, t->width), FLOATS / (group * t->lines));
     t->shared = 4 * group * t->lines * t->span;
 }
@@ -206,7 +201,7 @@ static void cut_pixels(hr_device_program *d)
     hr_device_tiles *t = &d->tiles;
     int64_t pixels = (int64_t)d->view_h * d->view_w;
     t->columns = 1;
-    t->rows = (int32_t)HR_MIN((pixels + HR_DEVICE_PIXELS - 1) / HR_DEVICE_PIXELS, INT32_MAX);
+    t->rows = (int32_t)HR_MIN(HR_DIVIDE_UP(pixels, HR_DEVICE_PIXELS), INT32_MAX);
 }
 
 static hr_status cut_tiles(hr_device_program *d, hr_error *error)
@@ -227,7 +222,7 @@ static hr_status cut_tiles(hr_device_program *d, hr_error *error)
     }
     int64_t tiles = none ? 0 : (int64_t)d->tiles.rows * d->tiles.columns;
     int64_t window = (int64_t)d->window_h * d->window_w;
-    int64_t fills = d->fill ? (window + HR_DEVICE_PIXELS - 1) / HR_DEVICE_PIXELS : 0;
+    int64_t fills = d->fill ? HR_DIVIDE_UP(window, HR_DEVICE_PIXELS) : 0;
     if ((all > 0 && tiles > INT32_MAX / all) || (filled > 0 && fills > INT32_MAX / filled))
         return too_large(error, "the output");
     d->tiles.count = (int32_t)(tiles * all);

@@ -5,6 +5,7 @@
 #define HR_KERNELS_JPEG_BITS_H
 
 #include "kernels/jpeg.h"
+#include "kernels/jpeg_shared.h"
 
 #include <string.h>
 
@@ -14,19 +15,12 @@
 
 /* From zigzag order; runs that lead out of the block end at its last place, what is no coefficient
  * falls behind it. */
-static const uint8_t place[256] = {
-    Z(0),       Z(1),       Z(8),       Z(16),      Z(9),    Z(2),    Z(3),    Z(10),
-    Z(17),      Z(24),      Z(32),      Z(25),      Z(18),   Z(11),   Z(4),    Z(5),
-    Z(12),      Z(19),      Z(26),      Z(33),      Z(40),   Z(48),   Z(41),   Z(34),
-    Z(27),      Z(20),      Z(13),      Z(6),       Z(7),    Z(14),   Z(21),   Z(28),
-    Z(35),      Z(42),      Z(49),      Z(56),      Z(57),   Z(50),   Z(43),   Z(36),
-    Z(29),      Z(22),      Z(15),      Z(23),      Z(30),   Z(37),   Z(44),   Z(51),
-    Z(58),      Z(59),      Z(52),      Z(45),      Z(38),   Z(31),   Z(39),   Z(46),
-    Z(53),      Z(60),      Z(61),      Z(54),      Z(47),   Z(55),   Z(62),   Z(63),
+static const uint8_t place[256] = {HR_JPEG_ZIGZAG(Z),
 #define X4(v) v, v, v, v
 #define X16(v) X4(v), X4(v), X4(v), X4(v)
-    X16(Z(63)), X16(Z(63)), X16(Z(63)), X16(Z(63)), X16(64), X16(64), X16(64), X16(64),
-    X16(64),    X16(64),    X16(64),    X16(64)};
+                                   X16(Z(63)),        X16(Z(63)), X16(Z(63)), X16(Z(63)),
+                                   X16(64),           X16(64),    X16(64),    X16(64),
+                                   X16(64),           X16(64),    X16(64),    X16(64)};
 
 enum { FAST_SHIFT = 64 - HR_JPEG_FAST_BITS };
 

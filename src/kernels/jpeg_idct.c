@@ -4,6 +4,7 @@
  * and sums of two inputs wrap at 16 bits, what a pass gives saturates to 16 bits, unless only the
  * first row is there: then it wraps. Real pictures never come near these limits. */
 #include "kernels/jpeg.h"
+#include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
 
 #include <string.h>
@@ -11,73 +12,6 @@
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
-
-enum { CONST_BITS = 13, PASS1_BITS = 2, CENTER = 128 };
-
-/* 13 bits of fraction; sums of two constants where both factors meet the same input. */
-enum {
-    F_0_298 = 2446,
-    F_0_390 = 3196,
-    F_0_541 = 4433,
-    F_0_765 = 6270,
-    F_0_899 = 7373,
-    F_1_175 = 9633,
-    F_1_501 = 12299,
-    F_1_847 = 15137,
-    F_1_961 = 16069,
-    F_2_053 = 16819,
-    F_2_562 = 20995,
-    F_3_072 = 25172,
-    EVEN_2_2 = F_0_541,
-    EVEN_2_6 = F_0_541 - F_1_847,
-    EVEN_3_2 = F_0_541 + F_0_765,
-    EVEN_3_6 = F_0_541,
-    ODD_3_3 = F_1_175 - F_1_961,
-    ODD_3_4 = F_1_175,
-    ODD_4_3 = F_1_175,
-    ODD_4_4 = F_1_175 - F_0_390,
-    ODD_0_7 = F_0_298 - F_0_899,
-    ODD_0_1 = -F_0_899,
-    ODD_1_5 = F_2_053 - F_2_562,
-    ODD_1_3 = -F_2_562,
-    ODD_2_3 = F_3_072 - F_2_562,
-    ODD_2_5 = -F_2_562,
-    ODD_3_1 = F_1_501 - F_0_899,
-    ODD_3_7 = -F_0_899
-};
-
-static inline int16_t saturate(int32_t v)
-{
-    return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
-}
-
-static inline uint32_t mul(int16_t a, int32_t b)
-{
-    return (uint32_t)(a * b);
-}
-
-/* One dimension: out[i * step] = in's inverse DCT, rounded off by `shift` bits. */
-static inline void idct_1d(int16_t *out, int step, const int16_t in[8], int shift)
-{
-    int16_t sum = (int16_t)(in[0] + in[4]), difference = (int16_t)(in[0] - in[4]);
-    uint32_t round = 1u << (shift - 1);
-    uint32_t even0 = ((uint32_t)sum << CONST_BITS) + round;
-    uint32_t even1 = ((uint32_t)difference << CONST_BITS) + round;
-    uint32_t even2 = mul(in[2], EVEN_2_2) + mul(in[6], EVEN_2_6);
-    uint32_t even3 = mul(in[2], EVEN_3_2) + mul(in[6], EVEN_3_6);
-    int16_t z3 = (int16_t)(in[7] + in[3]), z4 = (int16_t)(in[5] + in[1]);
-    uint32_t odd3 = mul(z3, ODD_3_3) + mul(z4, ODD_3_4);
-    uint32_t odd4 = mul(z3, ODD_4_3) + mul(z4, ODD_4_4);
-    const uint32_t even[4] = {even0 + even3, even1 + even2, even1 - even2, even0 - even3};
-    const uint32_t odd[4] = {mul(in[1], ODD_3_1) + mul(in[7], ODD_3_7) + odd4,
-                             mul(in[5], ODD_2_5) + mul(in[3], ODD_2_3) + odd3,
-                             mul(in[5], ODD_1_5) + mul(in[3], ODD_1_3) + odd4,
-                             mul(in[1], ODD_0_1) + mul(in[7], ODD_0_7) + odd3};
-    for (int i = 0; i < 4; i++) {
-        out[i * step] = saturate((int32_t)(even[i] + odd[i]) >> shift);
-        out[(7 - i) * step] = saturate((int32_t)(even[i] - odd[i]) >> shift);
-    }
-}
 
 static inline uint8_t sample(int16_t v)
 {
@@ -94,12 +28,12 @@ static inline int16_t first_row(const int16_t *coef, const int16_t *quant, int c
     return (int16_t)((uint32_t)scaled(coef[c], quant[c]) << PASS1_BITS);
 }
 
-static inline void idct_row(uint8_t *dst, const int16_t in[8])
+static inline void idct_row(uint8_t *dst, int32_t v[8])
 {
-    int16_t out[8];
-    idct_1d(out, 1, in, CONST_BITS + PASS1_BITS + 3);
+    hr_jpeg_idct_1d(v, v + 1, v + 2, v + 3, v + 4, v + 5, v + 6, v + 7,
+                    CONST_BITS + PASS1_BITS + 3);
     for (int i = 0; i < 8; i++)
-        dst[i] = sample(out[i]);
+        dst[i] = sample((int16_t)v[i]);
 }
 
 /* Only DC: every sample is the same. */
@@ -114,10 +48,10 @@ static inline void idct_dc(uint8_t *dst, size_t stride, const int16_t *coef, con
 /* Only the first row of coefficients: all rows of samples are the same. */
 static inline void idct_flat(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant)
 {
-    int16_t in[8];
+    int32_t row[8];
     for (int c = 0; c < 8; c++)
-        in[c] = first_row(coef, quant, c);
-    idct_row(dst, in);
+        row[c] = first_row(coef, quant, c);
+    idct_row(dst, row);
     for (int y = 1; y < 8; y++)
         memcpy(dst + (size_t)y * stride, dst, 8);
 }
@@ -334,8 +268,7 @@ static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const 
 static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
                         int32_t last)
 {
-    int16_t rows[64];
-    int32_t below = 0;
+    int32_t v[64], below = 0;
     if (last == 0) {
         idct_dc(dst, stride, coef, quant);
         return;
@@ -347,13 +280,13 @@ static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const 
         return;
     }
     for (int c = 0; c < 8; c++) {
-        int16_t in[8];
         for (int r = 0; r < 8; r++)
-            in[r] = scaled(coef[HR_JPEG_PLACE(r, c)], quant[HR_JPEG_PLACE(r, c)]);
-        idct_1d(rows + c, 8, in, CONST_BITS - PASS1_BITS);
+            v[8 * r + c] = scaled(coef[HR_JPEG_PLACE(r, c)], quant[HR_JPEG_PLACE(r, c)]);
+        hr_jpeg_idct_1d(v + c, v + c + 8, v + c + 16, v + c + 24, v + c + 32, v + c + 40,
+                        v + c + 48, v + c + 56, CONST_BITS - PASS1_BITS);
     }
     for (int r = 0; r < 8; r++)
-        idct_row(dst + (size_t)r * stride, rows + 8 * r);
+        idct_row(dst + (size_t)r * stride, v + 8 * r);
 }
 
 #endif

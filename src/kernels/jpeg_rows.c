@@ -3,6 +3,7 @@
 /* Rows of JPEG samples: triangle upsampling with libjpeg's rounding, and colours. Rows in between
  * are padded, so that vectors may run over their ends; pixels are written exactly. */
 #include "kernels/jpeg.h"
+#include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
 
 #include <string.h>
@@ -10,9 +11,6 @@
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
-
-/* 16 bits of fraction. */
-enum { R_CR = 91881, B_CB = 116130, G_CB = 22554, G_CR = 46802, ONE = 1 << 16, HALF = 1 << 15 };
 
 void HR_LEVELED(hr__jpeg_h4v1)(uint8_t *dst, const uint8_t *src, size_t n)
 {

@@ -44,11 +44,6 @@ typedef hr_jpeg_reader decoder;
 
 /* ---- geometry ---- */
 
-static int32_t divide_up(int32_t a, int32_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Which MCUs the window needs. */
 static void choose_mcus(decoder *d, const hr_window *w)
 {
@@ -75,8 +70,8 @@ static hr_status make_planes(decoder *d, hr_arena *arena, hr_error *error)
         p->h = d->m.component[i].h;
         p->v = d->m.component[i].v;
         p->left = d->left * 8 * p->h;
-        p->width = divide_up(d->m.width * p->h, d->h);
-        p->height = divide_up(d->m.height * p->v, d->v);
+        p->width = HR_DIVIDE_UP(d->m.width * p->h, d->h);
+        p->height = HR_DIVIDE_UP(d->m.height * p->v, d->v);
         p->ring = 8 * p->v * (d->v == 2 ? 2 : 1);
         size_t samples = (size_t)(d->right - d->left) * 8 * (size_t)p->h;
         widest = HR_MAX(widest, samples);

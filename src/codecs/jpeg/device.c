@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* The same files as the decoder here takes, and the same idea of damage; what needs bytes or
  * symbols to be looked at is left to the kernels. */
+#include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/device.h"
 
 #include "codecs/codec.h"
@@ -14,7 +15,6 @@
 #include <string.h>
 
 enum {
-    MARKER_RST0 = 0xD0,
     ALIGN = 16,     /* bytes: of segments in the scan */
     BLOCK_BITS = 2, /* that a block has at least */
     WHOLE_BITS = 3 * HR_JPEG_DEVICE_SUB
@@ -109,8 +109,8 @@ static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t
     segment.first = out->subs;
     segment.strip = out->strips;
     /* one that is not much longer than a subsequence is not worth synchronising */
-    out->subs += bits <= WHOLE_BITS ? 1 : (bits + HR_JPEG_DEVICE_SUB - 1) / HR_JPEG_DEVICE_SUB;
-    out->strips += (size + HR_JPEG_DEVICE_STRIP - 1) / HR_JPEG_DEVICE_STRIP;
+    out->subs += bits <= WHOLE_BITS ? 1 : HR_DIVIDE_UP(bits, HR_JPEG_DEVICE_SUB);
+    out->strips += HR_DIVIDE_UP(size, HR_JPEG_DEVICE_STRIP);
     out->scan_size += (size + 2 * ALIGN + HR_JPEG_DEVICE_PAD) / ALIGN * ALIGN;
     *s->segment++ = segment;
     return true;

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Takes stuffed zeros out before the scan is decoded, which is cheaper than looking for them at
  * every refill: there is one in three hundred bytes. With an index only of what is needed. */
+#include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/input.h"
 
 #include <string.h>
@@ -10,12 +11,7 @@
 #include <emmintrin.h>
 #endif
 
-enum {
-    MARKER_RST0 = 0xD0,
-    READ_AHEAD = HR_JPEG_READ_AHEAD,
-    DISGUISED = HR_JPEG_DISGUISED,
-    CUT = HR_JPEG_CUT
-};
+enum { READ_AHEAD = HR_JPEG_READ_AHEAD, DISGUISED = HR_JPEG_DISGUISED, CUT = HR_JPEG_CUT };
 
 /* Copies bytes up to the next FF, which it returns, or the end. May write 15 bytes beyond. */
 static const uint8_t *copy_plain(uint8_t **out, const uint8_t *p, const uint8_t *end)

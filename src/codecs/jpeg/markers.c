@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Strict on purpose: what is unusual or wrong goes to libjpeg-turbo, which knows what to make of
  * it. */
+#include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
@@ -9,18 +10,6 @@
 #include <string.h>
 
 enum {
-    MARKER_SOF0 = 0xC0,
-    MARKER_SOF1 = 0xC1,
-    MARKER_SOF2 = 0xC2,
-    MARKER_DHT = 0xC4,
-    MARKER_EOI = 0xD9,
-    MARKER_SOS = 0xDA,
-    MARKER_DQT = 0xDB,
-    MARKER_DRI = 0xDD,
-    MARKER_APP0 = 0xE0,
-    MARKER_APP14 = 0xEE,
-    MARKER_APP15 = 0xEF,
-    MARKER_COM = 0xFE,
     SIDE_MAX = 65500 /* of libjpeg */
 };
 
@@ -262,20 +251,15 @@ bool hr_jpeg_passes_next(hr_jpeg_markers *m, const uint8_t *bytes, size_t size, 
     return good;
 }
 
-static int32_t divide_up(int32_t a, int32_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Fancy upsampling looks one chroma sample further. */
 hr_jpeg_area hr_jpeg_area_of(const hr_jpeg_markers *m, int32_t planes, int32_t y0, int32_t x0,
                              int32_t y1, int32_t x1)
 {
     int32_t h = m->component[0].h, v = m->component[0].v;
     int32_t beside = h == 2 && planes > 1, above = v == 2 && planes > 1;
-    int32_t wide = divide_up(m->width, h), high = divide_up(m->height, v);
-    return (hr_jpeg_area){.across = divide_up(m->width, 8 * h),
-                          .down = divide_up(m->height, 8 * v),
+    int32_t wide = HR_DIVIDE_UP(m->width, h), high = HR_DIVIDE_UP(m->height, v);
+    return (hr_jpeg_area){.across = HR_DIVIDE_UP(m->width, 8 * h),
+                          .down = HR_DIVIDE_UP(m->height, 8 * v),
                           .left = HR_MAX(x0 / h - beside, 0) / 8,
                           .right = HR_MIN((x1 - 1) / h + beside, wide - 1) / 8 + 1,
                           .top = HR_MAX(y0 / v - above, 0) / 8,

@@ -22,11 +22,6 @@ typedef struct progress {
     hr_jpeg_pass pass;
 } progress;
 
-static int32_t divide_up(int32_t a, int32_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static hr_status make_coefs(progress *p, hr_arena *arena, hr_error *error)
 {
     const hr_jpeg_markers *m = p->m;
@@ -34,10 +29,10 @@ static hr_status make_coefs(progress *p, hr_arena *arena, hr_error *error)
     for (int32_t i = 0; i < m->components; i++) {
         const hr_jpeg_component *c = &m->component[i];
         hr_jpeg_component_coefs *to = &p->coefs[i];
-        to->across = divide_up(m->width, 8 * h) * c->h;
-        to->width = divide_up(divide_up(m->width * c->h, h), 8);
-        to->height = divide_up(divide_up(m->height * c->v, v), 8);
-        size_t blocks = (size_t)to->across * (size_t)(divide_up(m->height, 8 * v) * c->v), bytes;
+        to->across = HR_DIVIDE_UP(m->width, 8 * h) * c->h;
+        to->width = HR_DIVIDE_UP(HR_DIVIDE_UP(m->width * c->h, h), 8);
+        to->height = HR_DIVIDE_UP(HR_DIVIDE_UP(m->height * c->v, v), 8);
+        size_t blocks = (size_t)to->across * (size_t)(HR_DIVIDE_UP(m->height, 8 * v) * c->v), bytes;
         if (!hr_size_mul(blocks, 64 * sizeof *to->coef, &bytes))
             return hr_fail_memory(error, SIZE_MAX);
         to->coef = hr_arena_alloc(arena, bytes, error);
@@ -157,7 +152,7 @@ static hr_status read_pass(progress *p, const uint8_t *bytes, size_t size, size_
     const hr_jpeg_component_coefs *c = &p->coefs[s->component];
     bool one = s->components == 1;
     int32_t mcus = one ? c->width : p->coefs[0].across / m->component[0].h;
-    int32_t rows = one ? c->height : divide_up(m->height, 8 * m->component[0].v);
+    int32_t rows = one ? c->height : HR_DIVIDE_UP(m->height, 8 * m->component[0].v);
     if (!note_progress(p) || !make_tables(p))
         return HR_STATUS_NOT_FUSABLE;
     p->pass =

@@ -5,13 +5,11 @@
 #include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
+#include "kernels/jpeg_shared.h"
 
 #include <string.h>
 
-static const uint8_t zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-                                   12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-                                   35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-                                   58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+static const uint8_t zigzag[64] = {HR_JPEG_ZIGZAG(HR_JPEG_NATURAL)};
 
 typedef enum table_kind { TABLE_KIND_DC, TABLE_KIND_AC, TABLE_KIND_PASS } table_kind;
 

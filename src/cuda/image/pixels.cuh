@@ -153,7 +153,7 @@ HR_SHARED void fill_pixel(const hr_device_program *p, const picture *to, int oy,
 HR_SHARED void fill_tile(const hr_device_program *p, int tile, int thread, int threads)
 {
     int64_t end = (int64_t)p->window_h * p->window_w;
-    int tiles = (int)((end + HR_DEVICE_PIXELS - 1) / HR_DEVICE_PIXELS), which = tile / tiles;
+    int tiles = (int)(HR_DIVIDE_UP(end, HR_DEVICE_PIXELS)), which = tile / tiles;
     picture to = picture_at(p, which, true);
     int64_t first = (int64_t)(tile - which * tiles) * HR_DEVICE_PIXELS;
     for (int i = thread; i < HR_DEVICE_PIXELS && first + i < end; i += threads) {

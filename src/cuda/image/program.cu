@@ -184,7 +184,7 @@ void widen(Launch *launch, const Work *work, const hr_device_program *p, int i)
         return;
     launch->shared = HR_MAX(launch->shared, (size_t)p->tiles.shared);
     launch->share.taps_at[i] = (uint32_t)launch->taps;
-    launch->taps += (size_t)(taps_size(p) + TAPS_UNIT - 1) / TAPS_UNIT;
+    launch->taps += (size_t)HR_DIVIDE_UP(taps_size(p), TAPS_UNIT);
 }
 
 // As many of the programs as fit one launch; returns how many.
@@ -234,7 +234,7 @@ hr_status start_taps(hr_cuda_launch *l, Launch *launch, const Work *work,
     Share share = launch->share;
     for (int i = 0; i < share.count; i++) {
         int64_t outputs = (int64_t)programs[i].view_w + programs[i].view_h;
-        uint32_t blocks = (uint32_t)((outputs + HR_DEVICE_THREADS - 1) / HR_DEVICE_THREADS);
+        uint32_t blocks = (uint32_t)HR_DIVIDE_UP(outputs, HR_DEVICE_THREADS);
         share.first[i + 1] = share.first[i] + (is_for(work, programs + i) ? blocks : 0);
     }
     return start(l, run_taps, &share, HR_DEVICE_THREADS, 0, error);

@@ -2,15 +2,13 @@
 // Copyright The Headrace authors
 // Pixels of the window from planes of samples: chroma upsampled as in kernels/jpeg_rows.c, colours.
 #include "cuda/jpeg/decode.cuh"
+#include "kernels/jpeg_shared.h"
 
 namespace
 {
 
 constexpr int THREADS = 128, PIXELS = HR_JPEG_COLOR_PIXELS;
 constexpr uint32_t GROUPS = HR_JPEG_COLOR_GROUPS;
-
-// 16 bits of fraction.
-constexpr int R_CR = 91881, B_CB = 116130, G_CB = 22554, G_CR = 46802, HALF = 1 << 15;
 
 // One component: samples of the window's MCUs.
 struct plane {
@@ -35,8 +33,8 @@ __device__ __forceinline__ plane find_plane(const hr_jpeg_device_image *image,
     p.stride = hr_jpeg_across(image, component) * 8;
     p.samples = planes + (size_t)before * 64 - (int64_t)image->top * 8 * (image->v / v) * p.stride -
                 (int64_t)image->left * 8 * (image->h / h);
-    p.width = (image->width + h - 1) / h;
-    p.height = (image->height + v - 1) / v;
+    p.width = HR_DIVIDE_UP(image->width, h);
+    p.height = HR_DIVIDE_UP(image->height, v);
     return p;
 }
 

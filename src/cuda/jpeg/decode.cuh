@@ -72,11 +72,6 @@ typedef struct hr_jpeg_batch {
 
 #define HR_JPEG_HD static __host__ __device__ __forceinline__
 
-HR_JPEG_HD uint32_t hr_jpeg_divide_up(uint32_t a, uint32_t b)
-{
-    return (a + b - 1) / b;
-}
-
 HR_JPEG_HD uint32_t hr_jpeg_blocks_in_mcu(const hr_jpeg_device_image *image)
 {
     return (uint32_t)(image->h * image->v + (image->components > 1 ? 2 : 0));
@@ -103,8 +98,8 @@ HR_JPEG_HD uint32_t hr_jpeg_window_blocks(const hr_jpeg_device_image *image)
 // Groups of pixels in a row, which need not begin with one.
 HR_JPEG_HD uint32_t hr_jpeg_color_groups(const hr_jpeg_device_image *image)
 {
-    return hr_jpeg_divide_up((uint32_t)image->window_width + HR_JPEG_COLOR_PIXELS - 1,
-                             HR_JPEG_COLOR_PIXELS);
+    return HR_DIVIDE_UP((uint32_t)image->window_width + HR_JPEG_COLOR_PIXELS - 1,
+                        HR_JPEG_COLOR_PIXELS);
 }
 
 // An image's own work.
@@ -113,12 +108,12 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
     hr_jpeg_work w;
     w.sub = image->subs;
     w.strip = image->strips;
-    w.decode = hr_jpeg_divide_up(image->subs, HR_JPEG_DECODE);
-    w.sync = image->subs > image->segment_count ? hr_jpeg_divide_up(image->subs, HR_JPEG_GROUP) : 0;
+    w.decode = HR_DIVIDE_UP(image->subs, HR_JPEG_DECODE);
+    w.sync = image->subs > image->segment_count ? HR_DIVIDE_UP(image->subs, HR_JPEG_GROUP) : 0;
     w.block = hr_jpeg_window_blocks(image);
-    w.transform = hr_jpeg_divide_up(w.block, HR_JPEG_BLOCKS_A_CTA);
-    w.color = hr_jpeg_divide_up(hr_jpeg_color_groups(image) * (uint32_t)image->window_height,
-                                HR_JPEG_COLOR_GROUPS);
+    w.transform = HR_DIVIDE_UP(w.block, HR_JPEG_BLOCKS_A_CTA);
+    w.color = HR_DIVIDE_UP(hr_jpeg_color_groups(image) * (uint32_t)image->window_height,
+                           HR_JPEG_COLOR_GROUPS);
     return w;
 }
 

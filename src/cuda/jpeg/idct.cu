@@ -3,61 +3,21 @@
 // The inverse DCT of kernels/jpeg_idct.c, a block a thread: the same wrapping and saturation at 16
 // bits, so the same bytes also where no picture goes.
 #include "cuda/jpeg/decode.cuh"
+#include "kernels/jpeg_shared.h"
 
 namespace
 {
 
 constexpr int THREADS = HR_JPEG_BLOCKS_A_CTA;
-constexpr int CONST_BITS = 13, PASS1_BITS = 2;
-
-// 13 bits of fraction.
-constexpr int F_0_298 = 2446, F_0_390 = 3196, F_0_541 = 4433, F_0_765 = 6270, F_0_899 = 7373,
-              F_1_175 = 9633, F_1_501 = 12299, F_1_847 = 15137, F_1_961 = 16069, F_2_053 = 16819,
-              F_2_562 = 20995, F_3_072 = 25172;
 
 __device__ __forceinline__ int wrap(int v)
 {
     return (int16_t)v;
 }
 
-// One dimension of eight inputs of 16 bits. Outputs are about CENTER; those that are not samples
-// yet saturate to 16 bits. Sums stay so far below 32 bits that the center does no harm in them.
-template <int SHIFT, int CENTER>
-__device__ __forceinline__ void idct_1d(int &x0, int &x1, int &x2, int &x3, int &x4, int &x5,
-                                        int &x6, int &x7)
-{
-    int round = (1 << (SHIFT - 1)) + (CENTER << SHIFT);
-    int even0 = (int)((uint32_t)wrap(x0 + x4) << CONST_BITS) + round;
-    int even1 = (int)((uint32_t)wrap(x0 - x4) << CONST_BITS) + round;
-    int even2 = x2 * F_0_541 + x6 * (F_0_541 - F_1_847);
-    int even3 = x2 * (F_0_541 + F_0_765) + x6 * F_0_541;
-    int z3 = wrap(x7 + x3), z4 = wrap(x5 + x1);
-    int odd3 = z3 * (F_1_175 - F_1_961) + z4 * F_1_175;
-    int odd4 = z3 * F_1_175 + z4 * (F_1_175 - F_0_390);
-    int a0 = even0 + even3, a1 = even1 + even2, a2 = even1 - even2, a3 = even0 - even3;
-    int b0 = x1 * (F_1_501 - F_0_899) + x7 * -F_0_899 + odd4;
-    int b1 = x5 * -F_2_562 + x3 * (F_3_072 - F_2_562) + odd3;
-    int b2 = x5 * (F_2_053 - F_2_562) + x3 * -F_2_562 + odd4;
-    int b3 = x1 * -F_0_899 + x7 * (F_0_298 - F_0_899) + odd3;
-    auto out = [](int v) {
-        return CENTER > 0 ? v >> SHIFT : max(min(v >> SHIFT, INT16_MAX), INT16_MIN);
-    };
-    x0 = out(a0 + b0);
-    x7 = out(a0 - b0);
-    x1 = out(a1 + b1);
-    x6 = out(a1 - b1);
-    x2 = out(a2 + b2);
-    x5 = out(a2 - b2);
-    x3 = out(a3 + b3);
-    x4 = out(a3 - b3);
-}
-
 __host__ __device__ constexpr int natural(int k)
 {
-    constexpr uint8_t zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-                                    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-                                    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-                                    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+    constexpr uint8_t zigzag[64] = {HR_JPEG_ZIGZAG(HR_JPEG_NATURAL)};
     return zigzag[k];
 }
 
@@ -97,18 +57,19 @@ __device__ __forceinline__ void spread_first_row(int v[64])
     }
 }
 
-// Four samples, saturated.
+// Four samples about zero, saturated to 8 bits; then about CENTER.
 __device__ __forceinline__ uint32_t pack_samples(int a, int b, int c, int d)
 {
+    uint32_t all;
 #ifdef __CUDA_ARCH__
-    uint32_t high, all;
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
-    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
-    return all;
+    uint32_t high;
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(d), "r"(c), "r"(0));
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(b), "r"(a), "r"(high));
 #else
-    auto sample = [](int v) { return (uint32_t)max(min(v, 255), 0); };
-    return sample(a) | sample(b) << 8 | sample(c) << 16 | sample(d) << 24;
+    auto sample = [](int v) { return (uint32_t)(uint8_t)max(min(v, CENTER - 1), -CENTER); };
+    all = sample(a) | sample(b) << 8 | sample(c) << 16 | sample(d) << 24;
 #endif
+    return all ^ 0x01010101u * CENTER;
 }
 
 __device__ __forceinline__ void transform_block(uint8_t *dst, uint32_t stride, int v[64], bool flat)
@@ -118,13 +79,14 @@ __device__ __forceinline__ void transform_block(uint8_t *dst, uint32_t stride, i
     } else {
 #pragma unroll
         for (int c = 0; c < 8; c++)
-            idct_1d<CONST_BITS - PASS1_BITS, 0>(v[c], v[8 + c], v[16 + c], v[24 + c], v[32 + c],
-                                                v[40 + c], v[48 + c], v[56 + c]);
+            hr_jpeg_idct_1d(v + c, v + 8 + c, v + 16 + c, v + 24 + c, v + 32 + c, v + 40 + c,
+                            v + 48 + c, v + 56 + c, CONST_BITS - PASS1_BITS);
     }
 #pragma unroll
     for (int r = 0; r < 8; r++) {
         int *w = v + 8 * r;
-        idct_1d<CONST_BITS + PASS1_BITS + 3, 128>(w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]);
+        hr_jpeg_idct_1d(w, w + 1, w + 2, w + 3, w + 4, w + 5, w + 6, w + 7,
+                        CONST_BITS + PASS1_BITS + 3);
         uint2 row = {pack_samples(w[0], w[1], w[2], w[3]), pack_samples(w[4], w[5], w[6], w[7])};
         *(uint2 *)(dst + (size_t)r * stride) = row;
     }

@@ -13,7 +13,7 @@ constexpr int THREADS = 128;
 template <uint32_t hr_jpeg_work::*field>
 __device__ void lay_out(const hr_jpeg_batch *b, uint32_t *sums)
 {
-    uint32_t share = hr_jpeg_divide_up(b->count, THREADS), sum = 0, all;
+    uint32_t share = HR_DIVIDE_UP(b->count, THREADS), sum = 0, all;
     uint32_t from = min(threadIdx.x * share, b->count), to = min(from + share, b->count);
     for (uint32_t i = from; i < to; i++)
         sum += b->work[i].*field;
@@ -30,7 +30,7 @@ __device__ void lay_out(const hr_jpeg_batch *b, uint32_t *sums)
 __device__ void lay_out_all(const hr_jpeg_batch *b)
 {
     __shared__ uint32_t sums[THREADS];
-    uint32_t share = hr_jpeg_divide_up(b->count, THREADS);
+    uint32_t share = HR_DIVIDE_UP(b->count, THREADS);
     uint32_t from = min(threadIdx.x * share, b->count), to = min(from + share, b->count);
     for (uint32_t i = from; i < to; i++) {
         b->work[i] = hr_jpeg_work_of(&b->images[i]);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The numbers and the arithmetic of JPEG that the CPU's kernels and the GPU's share. */
+#ifndef HR_KERNELS_JPEG_SHARED_H
+#define HR_KERNELS_JPEG_SHARED_H
+
+#include "core/shared.h"
+
+#include <stdint.h>
+
+/* X(natural) for each coefficient in zigzag order; natural = 8 * row + column. */
+#define HR_JPEG_ZIGZAG(X)                                                                          \
+    X(0), X(1), X(8), X(16), X(9), X(2), X(3), X(10), X(17), X(24), X(32), X(25), X(18), X(11),    \
+        X(4), X(5), X(12), X(19), X(26), X(33), X(40), X(48), X(41), X(34), X(27), X(20), X(13),   \
+        X(6), X(7), X(14), X(21), X(28), X(35), X(42), X(49), X(56), X(57), X(50), X(43), X(36),   \
+        X(29), X(22), X(15), X(23), X(30), X(37), X(44), X(51), X(58), X(59), X(52), X(45), X(38), \
+        X(31), X(39), X(46), X(53), X(60), X(61), X(54), X(47), X(55), X(62), X(63)
+#define HR_JPEG_NATURAL(natural) (natural)
+
+/* ---- colours: factors with 16 bits of fraction ---- */
+
+enum { R_CR = 91881, B_CB = 116130, G_CB = 22554, G_CR = 46802, ONE = 1 << 16, HALF = 1 << 15 };
+
+/* ---- the inverse DCT ---- */
+
+enum { CONST_BITS = 13, PASS1_BITS = 2, CENTER = 128 };
+
+/* 13 bits of fraction; sums of two constants where both factors meet the same input. */
+enum {
+    F_0_298 = 2446,
+    F_0_390 = 3196,
+    F_0_541 = 4433,
+    F_0_765 = 6270,
+    F_0_899 = 7373,
+    F_1_175 = 9633,
+    F_1_501 = 12299,
+    F_1_847 = 15137,
+    F_1_961 = 16069,
+    F_2_053 = 16819,
+    F_2_562 = 20995,
+    F_3_072 = 25172,
+    EVEN_2_2 = F_0_541,
+    EVEN_2_6 = F_0_541 - F_1_847,
+    EVEN_3_2 = F_0_541 + F_0_765,
+    EVEN_3_6 = F_0_541,
+    ODD_3_3 = F_1_175 - F_1_961,
+    ODD_3_4 = F_1_175,
+    ODD_4_3 = F_1_175,
+    ODD_4_4 = F_1_175 - F_0_390,
+    ODD_0_7 = F_0_298 - F_0_899,
+    ODD_0_1 = -F_0_899,
+    ODD_1_5 = F_2_053 - F_2_562,
+    ODD_1_3 = -F_2_562,
+    ODD_2_3 = F_3_072 - F_2_562,
+    ODD_2_5 = -F_2_562,
+    ODD_3_1 = F_1_501 - F_0_899,
+    ODD_3_7 = -F_0_899
+};
+
+/* a is of 16 bits, so the product fits. */
+HR_SHARED uint32_t hr_jpeg_mul(int32_t a, int32_t b)
+{
+    return (uint32_t)(a * b);
+}
+
+HR_SHARED int32_t hr_jpeg_saturate(int32_t v)
+{
+    return v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v;
+}
+
+/* One dimension of eight inputs of 16 bits, in place; rounded off by `shift` bits and saturated to
+ * 16. Sums of two inputs wrap at 16 bits, sums of products at 32, as libjpeg-turbo's vectors do. */
+HR_SHARED void hr_jpeg_idct_1d(int32_t *x0, int32_t *x1, int32_t *x2, int32_t *x3, int32_t *x4,
+                               int32_t *x5, int32_t *x6, int32_t *x7, int shift)
+{
+    uint32_t round = 1u << (shift - 1);
+    uint32_t even0 = ((uint32_t)(int16_t)(*x0 + *x4) << CONST_BITS) + round;
+    uint32_t even1 = ((uint32_t)(int16_t)(*x0 - *x4) << CONST_BITS) + round;
+    uint32_t even2 = hr_jpeg_mul(*x2, EVEN_2_2) + hr_jpeg_mul(*x6, EVEN_2_6);
+    uint32_t even3 = hr_jpeg_mul(*x2, EVEN_3_2) + hr_jpeg_mul(*x6, EVEN_3_6);
+    int32_t z3 = (int16_t)(*x7 + *x3), z4 = (int16_t)(*x5 + *x1);
+    uint32_t odd3 = hr_jpeg_mul(z3, ODD_3_3) + hr_jpeg_mul(z4, ODD_3_4);
+    uint32_t odd4 = hr_jpeg_mul(z3, ODD_4_3) + hr_jpeg_mul(z4, ODD_4_4);
+    uint32_t a0 = even0 + even3, a1 = even1 + even2, a2 = even1 - even2, a3 = even0 - even3;
+    uint32_t b0 = hr_jpeg_mul(*x1, ODD_3_1) + hr_jpeg_mul(*x7, ODD_3_7) + odd4;
+    uint32_t b1 = hr_jpeg_mul(*x5, ODD_2_5) + hr_jpeg_mul(*x3, ODD_2_3) + odd3;
+    uint32_t b2 = hr_jpeg_mul(*x5, ODD_1_5) + hr_jpeg_mul(*x3, ODD_1_3) + odd4;
+    uint32_t b3 = hr_jpeg_mul(*x1, ODD_0_1) + hr_jpeg_mul(*x7, ODD_0_7) + odd3;
+    *x0 = hr_jpeg_saturate((int32_t)(a0 + b0) >> shift);
+    *x7 = hr_jpeg_saturate((int32_t)(a0 - b0) >> shift);
+    *x1 = hr_jpeg_saturate((int32_t)(a1 + b1) >> shift);
+    *x6 = hr_jpeg_saturate((int32_t)(a1 - b1) >> shift);
+    *x2 = hr_jpeg_saturate((int32_t)(a2 + b2) >> shift);
+    *x5 = hr_jpeg_saturate((int32_t)(a2 - b2) >> shift);
+    *x3 = hr_jpeg_saturate((int32_t)(a3 + b3) >> shift);
+    *x4 = hr_jpeg_saturate((int32_t)(a3 - b3) >> shift);
+}
+
+#endif
