@@ -19,7 +19,7 @@ typedef enum hr_cpu_level {
     HR_CPU_LEVEL_V4    /* AVX-512 F, BW, CD, DQ, VL */
 } hr_cpu_level;
 
-/* Fixed point of the u8 resampler (docs/architecture.md, "Resampling"). */
+/* Fixed point of the u8 resampler (docs/architecture/sample.md, "Resampling"). */
 #define HR_FIX_COEF_BITS 14 /* of a coefficient's fraction, in int16; a filter sums to 1 << 14 */
 #define HR_FIX_ROW_BITS 6   /* the intermediate row is int16 with this many fraction bits */
 
