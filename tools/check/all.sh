@@ -4,7 +4,7 @@
 # All static checks, a line each; all of them run, the exit status says whether one failed.
 cd "$(dirname "$0")" || exit 1
 failed=0
-for check in ./format.sh ./spdx.sh ./headers.sh ./includes.py ./style.py; do
+for check in ./format.sh ./spdx.sh ./headers.sh ./includes.py ./style.py ./markdown.py; do
     "$check" || {
         echo "failed: tools/check/${check#./}" >&2
         failed=1
