@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from headrace import types
+from headrace import _missing, types
 from headrace._core import version as _version
 from headrace.data_node import newaxis
 from headrace.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
@@ -39,7 +39,11 @@ __all__ = [
     "types",
 ]
 
-_LAZY = frozenset("backend data_node external_source fn math ops pickling pipeline plugin tensors".split())
+_LAZY = frozenset(
+    "backend backend_impl data_node external_source fn math ops pickling pipeline plugin "
+    "plugin_manager sysconfig tensors tfrecord".split()
+)
+_missing.register()
 
 
 def __getattr__(name: str) -> Any:
@@ -49,6 +53,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(
-        set(__all__) | set(globals()) - {"Any", "TYPE_CHECKING", "annotations", "importlib"}
-    )
+    internal = {"Any", "TYPE_CHECKING", "annotations", "importlib"}
+    return sorted({*__all__, *_LAZY, *globals()} - internal)

@@ -99,3 +99,81 @@ RENAMED = {
     "experimental.decoders.image_slice": "decoders.image_slice",
     "experimental.decoders.video": "decoders.video",
 }
+
+# Modules of DALI 2.4 that are missing here, with the public names that scripts import from them.
+# Where a real module has the name of an entry, the real one is imported.
+MODULES = {
+    module: tuple(names.split())
+    for module, names in {
+        "auto_aug": "",
+        "auto_aug.augmentations": "augmentation auto_contrast brightness color contrast equalize identity invert "
+        "posterize rotate sharpness sharpness_kernel shear_x shear_y solarize solarize_add translate_x "
+        "translate_x_no_shape translate_y translate_y_no_shape",
+        "auto_aug.auto_augment": "apply_auto_augment auto_augment auto_augment_image_net get_image_net_policy "
+        "get_reduced_cifar10_policy get_reduced_image_net_policy get_svhn_policy",
+        "auto_aug.core": "Policy augmentation select signed_bin",
+        "auto_aug.rand_augment": "apply_rand_augment get_rand_augment_non_monotonic_suite get_rand_augment_suite "
+        "rand_augment",
+        "auto_aug.trivial_augment": "apply_trivial_augment get_trivial_augment_wide_suite trivial_augment_wide",
+        "experimental": "",
+        "experimental.dynamic": "Batch DType Device DeviceLike EvalContext EvalMode ExternalSource ImageType "
+        "InterpType Stream Tensor ThreadPool as_batch as_tensor batch bfloat16 bool device dtype float16 float32 "
+        "float64 get_current_stream get_default_stream get_num_threads imread int16 int32 int64 int8 "
+        "set_current_stream set_default_stream set_num_threads stream tensor uint16 uint32 uint64 uint8",
+        "experimental.dynamic.capture": "invariant",
+        "experimental.dynamic.checkpoint": "Checkpoint current",
+        "experimental.dynamic.math": "abs acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh exp fabs "
+        "floor fpow log log10 log2 max min pow rsqrt sin sinh sqrt tan tanh",
+        "experimental.dynamic.pytorch": "",
+        "experimental.dynamic.random": "RNG get_default_rng set_seed",
+        "experimental.torchvision": "CenterCrop ColorJitter Compose GaussianBlur Grayscale InterpolationMode "
+        "Normalize PILToTensor Pad RandomApply RandomCrop RandomGrayscale RandomHorizontalFlip RandomResizedCrop "
+        "RandomVerticalFlip Resize ToPILImage ToPureTensor",
+        "experimental.torchvision.v2": "",
+        "experimental.torchvision.v2.functional": "center_crop crop gaussian_blur get_dimensions get_image_size "
+        "get_size horizontal_flip normalize pad pil_to_tensor resize resized_crop rgb_to_grayscale to_grayscale "
+        "to_pil_image to_tensor vertical_flip",
+        "plugin.jax": "DALIGenericIterator data_iterator",
+        "plugin.jax.clu": "DALIGenericPeekableIterator peekable_data_iterator",
+        "plugin.jax.fn": "jax_function",
+        "plugin.jax.iterator": "DALIGenericIterator data_iterator",
+        "plugin.numba": "NumbaFunction",
+        "plugin.numba.experimental": "NumbaFunction",
+        "plugin.numba.fn": "numba_function",
+        "plugin.numba.fn.experimental": "numba_function",
+        "plugin.paddle": "DALIClassificationIterator DALIGenericIterator LastBatchPolicy feed_ndarray",
+        "plugin.pytorch.experimental": "",
+        "plugin.pytorch.experimental.proxy": "DALIOutputBatchRef DALIOutputSampleRef DALIPipelineRunRef DALIServer "
+        "DataLoader",
+        "plugin.pytorch.loader_evaluator": "LoaderEvaluator",
+        "plugin.pytorch.loader_evaluator.loader": "LoaderEvaluator",
+        "plugin.tf": "DALIDataset DALIIterator DALIIteratorWrapper DALIRawIterator dataset_compatible_tensorflow "
+        "dataset_distributed_compatible_tensorflow dataset_inputs_compatible_tensorflow serialize_pipeline",
+        "plugin.tf.experimental": "DALIDatasetWithInputs Input",
+        "plugin.triton": "autoserialize",
+        "tfrecord": "Feature FixedLenFeature VarLenFeature float32 int64 string",
+    }.items()
+}
+
+_DYNAMIC = "experimental.dynamic"
+_NOT_DYNAMIC = frozenset(
+    "constant dl_tensor_python_function experimental.inputs.video external_source python_function "
+    "readers.sequence shapes".split()
+)
+
+
+def _dynamic_operators() -> None:
+    """In the dynamic mode each operator has the name that it has under `fn`; readers are classes."""
+    for name in sorted(NAMES - RENAMED.keys() - _NOT_DYNAMIC):
+        group, _, leaf = name.rpartition(".")
+        if group.split(".")[-1] == "readers":
+            leaf = CLASSES.get(name) or "".join(part.title() for part in leaf.split("_"))
+        module = f"{_DYNAMIC}.{group}".rstrip(".")
+        MODULES[module] = (*MODULES.get(module, ()), leaf)
+
+
+_dynamic_operators()
+for _module in [*MODULES]:  # and the packages above those
+    while _module := _module.rpartition(".")[0]:
+        if _module not in ("plugin", "plugin.pytorch"):
+            MODULES.setdefault(_module, ())

@@ -33,13 +33,6 @@ _PREFIX = "nvidia.dali"
 # `isinstance` would not recognise what another copy made.
 _MARK = "_made_by_headrace_as_dali"
 
-# Modules of DALI 2.4. Importing one that Headrace does not have gives a message that says so.
-_DALI_MODULES = frozenset(
-    "auto_aug backend data_node experimental external_source fn math ops pickling pipeline "
-    "plugin_manager reducers sysconfig tensors tfrecord types plugin.base_iterator plugin.jax "
-    "plugin.numba plugin.paddle plugin.pytorch plugin.tf plugin.triton".split()
-)
-
 
 class _Dali(ModuleType):
     """`nvidia.dali`: the contents of `headrace` with DALI's version."""
@@ -102,11 +95,6 @@ class _Finder(MetaPathFinder):
             return ModuleSpec(
                 fullname, _AliasLoader(module), is_package=hasattr(module, "__path__")
             )
-        if _is_dalis(relative):
-            # A name other than `fullname`, so that `from nvidia.dali import x` shows this message.
-            raise ModuleNotFoundError(
-                f"Headrace does not have DALI's module {fullname} yet", name=name
-            )
         return None
 
 
@@ -115,11 +103,6 @@ class _NamespaceFinder(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:
         return ModuleSpec(fullname, None, is_package=True) if fullname == "nvidia" else None
-
-
-def _is_dalis(relative: str) -> bool:
-    parts = relative.split(".")
-    return any(".".join(parts[: i + 1]) in _DALI_MODULES for i in range(len(parts)))
 
 
 def _is_ours(thing: object) -> bool:

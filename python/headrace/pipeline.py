@@ -23,6 +23,8 @@ __all__ = [
 
 Pipeline.__module__ = __name__
 
+__path__: list[str] = []  # so that `import headrace.pipeline.experimental` works
+
 experimental = python_types.ModuleType(f"{__name__}.experimental", "Variants of pipeline_def.")
 experimental.pipeline_def = experimental_pipeline_def  # type: ignore[attr-defined]
 sys.modules[experimental.__name__] = experimental

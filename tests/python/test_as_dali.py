@@ -94,18 +94,35 @@ def test_module_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "use"),
     [
-        "import nvidia.dali.plugin.tf",
-        "from nvidia.dali.plugin import jax",
-        "from nvidia.dali.auto_aug import rand_augment",
-        "import nvidia.dali.experimental.dynamic",
+        ("import nvidia.dali.plugin.tf as m", "m.DALIDataset()"),
+        ("from nvidia.dali.plugin import jax", "jax.DALIGenericIterator"),
+        ("from nvidia.dali.auto_aug import rand_augment", "rand_augment.rand_augment(0, 1, 2)"),
+        ("import nvidia.dali.experimental.dynamic as ndd", "ndd.readers.File()"),
+        ("import nvidia.dali as dali", "dali.tfrecord.FixedLenFeature([], dali.tfrecord.int64, 0)"),
     ],
 )
-def test_missing_modules_say_so(tmp_path: Path, statement: str) -> None:
-    code = f"try:\n    {statement}\nexcept ImportError as e:\n    print(e)"
+def test_missing_modules_say_so_on_use(tmp_path: Path, statement: str, use: str) -> None:
+    code = f"{statement}\nprint('imported')\ntry:\n    {use}.x\nexcept NotImplementedError as e:\n    print(e)"
     done = run("-c", code, cwd=tmp_path)
-    assert "Headrace does not have" in done.stdout, done.stdout + done.stderr
+    assert done.stdout.startswith("imported\n"), done.stderr
+    assert "is not part of this version of Headrace" in done.stdout, done.stdout + done.stderr
+
+
+def test_names_that_dali_has_for_modules(tmp_path: Path) -> None:
+    code = """
+    import nvidia.dali.backend_impl as b
+    import nvidia.dali.plugin_manager, nvidia.dali.sysconfig
+    import nvidia.dali.pipeline.experimental
+    import nvidia.dali as dali
+    from nvidia.dali.backend_impl import TensorCPU
+    from nvidia.dali.pipeline.experimental import pipeline_def
+    assert b is dali.backend is dali.backend_impl
+    assert pipeline_def is dali.pipeline.experimental.pipeline_def
+    """
+    done = run("-c", textwrap.dedent(code), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
 
 
 # What virtualenv before 21 and uv before 0.13 put on the meta path of every process of their

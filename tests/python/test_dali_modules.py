@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""DALI's modules: those that are here under all their names, those that are missing as stand-ins."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+import headrace
+import pytest
+from headrace import _dali_names, plugin_manager, sysconfig
+
+NEEDS_TORCH = {
+    name
+    for name in _dali_names.MODULES
+    if name.startswith("plugin.pytorch") and importlib.util.find_spec("torch") is None
+}
+MISSING = sorted(_dali_names.MODULES.keys() - NEEDS_TORCH)
+
+
+@pytest.mark.parametrize("path", MISSING)
+def test_missing_modules_import_and_refuse_use(path):
+    module = importlib.import_module(f"headrace.{path}")
+    if getattr(module, "__file__", None):
+        pytest.skip("it is no longer missing: take it out of the list")
+    scope: dict[str, object] = {}
+    exec(f"from headrace.{path} import *", scope)
+    for name in _dali_names.MODULES[path]:
+        if f"{path}.{name}" in _dali_names.MODULES:
+            continue
+        thing = scope[name]
+        with pytest.raises(NotImplementedError, match=f"`{path}.{name}` of DALI is not part"):
+            thing()
+        with pytest.raises(NotImplementedError, match="not part of this version"):
+            _ = thing.something
+        with pytest.raises(NotImplementedError, match="not part of this version"):
+            exec("class Derived(thing): pass", {"thing": thing})
+        assert not isinstance(3, thing)
+        assert name in repr(thing)
+    with pytest.raises(AttributeError):
+        _ = module.no_such_name
+    with pytest.raises(ImportError):
+        exec(f"from headrace.{path} import no_such_name")
+
+
+def test_a_module_that_dali_does_not_have():
+    with pytest.raises(ModuleNotFoundError, match="No module named 'headrace.auto_aug.nothing'"):
+        importlib.import_module("headrace.auto_aug.nothing")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("headrace.nothing")
+    assert importlib.util.find_spec("headrace.plugin.nothing") is None
+
+
+def test_names_are_those_of_dali():
+    pytest.importorskip("nvidia.dali")
+    looked_at = 0
+    for path, names in _dali_names.MODULES.items():
+        try:
+            module = importlib.import_module(f"nvidia.dali.{path}")
+        except ImportError:
+            continue  # DALI's module needs a framework that is not installed
+        assert [n for n in names if not hasattr(module, n)] == [], path
+        looked_at += len(names)
+    assert looked_at > 250
+
+
+def test_top_level_modules():
+    pytest.importorskip("nvidia.dali")
+    import nvidia.dali as dali
+
+    if dali is headrace:
+        pytest.skip("nvidia.dali is Headrace here")
+    internal = {"internal", "reducers", "python_function_plugin"}
+    ours = set(dir(headrace))
+    for name in dir(dali):
+        if name.startswith("_") or name in internal:
+            continue
+        assert hasattr(headrace, name) and name in ours, name
+
+
+def test_backend_impl_is_backend():
+    import headrace.backend_impl as again
+    from headrace import backend, backend_impl
+    from headrace.backend_impl import TensorListCPU, types
+
+    assert again is backend is backend_impl is sys.modules["headrace.backend_impl"]
+    assert TensorListCPU is headrace.tensors.TensorListCPU and types is headrace.types
+
+
+def test_experimental_pipeline_def():
+    import headrace.pipeline.experimental as experimental
+    from headrace.pipeline.experimental import pipeline_def
+
+    assert pipeline_def is experimental.pipeline_def is headrace.pipeline.experimental.pipeline_def
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipe():
+        return headrace.types.Constant([3], device="cpu")
+
+    assert pipe().run()[0].at(0).tolist() == [3]
+
+
+def test_plugin_manager(tmp_path: Path):
+    with pytest.raises(RuntimeError, match="Failed to load library"):
+        plugin_manager.load_library("no_such_library.so")
+    library = tmp_path / "x" / "libdali_x.so"
+    library.parent.mkdir()
+    library.write_bytes(b"text")
+    with pytest.raises(RuntimeError, match="Failed to load library: .*libdali_x.so"):
+        plugin_manager.load_library(str(library))
+    with pytest.raises(RuntimeError, match="libdali_x.so"):
+        plugin_manager.load_directory(str(tmp_path))
+    plugin_manager.load_directory(str(tmp_path / "x"))  # no libraries one folder below
+
+
+def test_sysconfig():
+    package = Path(headrace.__file__).parent
+    assert Path(sysconfig.get_lib_dir()) == package.resolve()
+    assert sysconfig.get_include_flags() == [f"-I{sysconfig.get_include_dir()}"]
+    assert sysconfig.get_include_flags()[0] in sysconfig.get_compile_flags()
+    assert sysconfig.get_link_flags() == [f"-L{sysconfig.get_lib_dir()}"]
