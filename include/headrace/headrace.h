@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The public C API: describe a graph of operators, run it as a pipeline, take batches.
- * Whatever can fail returns an hr_status and describes the failure in the hr_error given last
- * (which may be NULL). Nothing here prints, exits or keeps global state. A graph belongs to one
- * thread; a pipeline may be used from any thread, one call at a time; batches and tensors may
- * outlive their pipeline. */
+ * A function that can fail returns an hr_status and describes the failure in its last parameter,
+ * an hr_error (which may be NULL). Nothing here prints, exits or keeps global state. A graph
+ * belongs to one thread. A pipeline may be used from any thread, one call at a time. Batches and
+ * tensors may outlive their pipeline. */
 #ifndef HEADRACE_HEADRACE_H
 #define HEADRACE_HEADRACE_H
 
@@ -33,7 +33,7 @@ HR_API const char *hr_version(void);
 
 /* ---- errors ---- */
 
-/* What kind of failure; Python raises the exception named behind it. */
+/* The kind of a failure, and the exception that Python raises for it. */
 typedef enum hr_status {
     HR_STATUS_OK = 0,
     HR_STATUS_ERROR,           /* RuntimeError: a check inside an operator, the usual kind */
@@ -43,13 +43,13 @@ typedef enum hr_status {
     HR_STATUS_INDEX,           /* IndexError */
     HR_STATUS_NOT_IMPLEMENTED, /* NotImplementedError */
     HR_STATUS_IO,              /* RuntimeError: the system refused a file */
-    HR_STATUS_CORRUPT,         /* RuntimeError: bytes that are not what they claim to be */
+    HR_STATUS_CORRUPT,         /* RuntimeError: damaged or malformed data */
     HR_STATUS_LIMIT,           /* RuntimeError: a limit on sizes, pixels, scans, ... */
-    HR_STATUS_NO_MEMORY,       /* MemoryError: the system's, or what host_memory_limit allows */
-    HR_STATUS_END,             /* StopIteration: a source has no more data */
-    HR_STATUS_TIMEOUT,         /* the wait ended before the result came; call again */
-    HR_STATUS_STATE,           /* RuntimeError: the call does not fit the object's state */
-    HR_STATUS_NOT_FUSABLE,     /* internal to planning: this step starts a new image program */
+    HR_STATUS_NO_MEMORY,   /* MemoryError: the system's memory or host_memory_limit is used up */
+    HR_STATUS_END,         /* StopIteration: a source has no more data */
+    HR_STATUS_TIMEOUT,     /* the result was not ready in time; call again */
+    HR_STATUS_STATE,       /* RuntimeError: the call does not fit the object's state */
+    HR_STATUS_NOT_FUSABLE, /* internal to planning: this step starts a new image program */
     HR_STATUS_COUNT
 } hr_status;
 
@@ -102,7 +102,7 @@ typedef enum hr_interp {
     HR_INTERP_COUNT
 } hr_interp;
 
-HR_API size_t hr_dtype_size(hr_dtype dtype); /* bytes an element; 0 for what is no element type */
+HR_API size_t hr_dtype_size(hr_dtype dtype);      /* bytes per element; 0 if it is not a type */
 HR_API const char *hr_dtype_name(hr_dtype dtype); /* "UINT8", ... */
 
 /* ---- tensors ---- */
@@ -114,62 +114,65 @@ typedef struct hr_shape {
     int64_t extent[HR_MAX_NDIM];
 } hr_shape;
 
-/* One letter a dimension ("HWC"), or empty: no layout. */
+/* One letter per dimension ("HWC"), or empty: no layout. */
 typedef struct hr_layout {
     char name[HR_MAX_NDIM + 1];
 } hr_layout;
 
-typedef struct hr_buffer hr_buffer; /* a counted block of memory */
+typedef struct hr_buffer hr_buffer; /* a reference-counted block of memory */
 #define HR_DEVICE_HOST (-1)
 
-/* A view: dense, row-major elements. `data` is aligned to the element; only buffers are aligned to
- * 64 bytes. The view borrows `buffer` and `source_info`; what lends them says for how long. */
+/* A view of contiguous, row-major elements. `data` is aligned to the element; only buffers are
+ * aligned to 64 bytes. The view borrows `buffer` and `source_info`; the function that returns a
+ * view says for how long. */
 typedef struct hr_tensor {
     void *data;
     hr_dtype dtype;
     hr_shape shape;
     hr_layout layout;
-    hr_buffer *buffer;       /* the block that `data` lies in, or NULL */
-    const char *source_info; /* where the sample came from (a path), or NULL */
+    hr_buffer *buffer;       /* the block that contains `data`, or NULL */
+    const char *source_info; /* where the sample comes from (a path), or NULL */
 } hr_tensor;
 
-/* Destroys caller's memory lent to the library. */
+/* Frees memory that the caller lent to the library. */
 typedef void (*hr_release_fn)(void *context);
 
 HR_API hr_buffer *hr_buffer_ref(hr_buffer *buffer); /* any thread */
 HR_API void hr_buffer_unref(hr_buffer *buffer);     /* any thread; NULL is fine */
 HR_API void *hr_buffer_data(const hr_buffer *buffer);
 HR_API size_t hr_buffer_size(const hr_buffer *buffer);
-/* The CUDA device whose memory it is, HR_DEVICE_HOST for the host's. */
+/* The CUDA device of the memory; HR_DEVICE_HOST for host memory. */
 HR_API int32_t hr_buffer_device(const hr_buffer *buffer);
 
-/* A batch: a list of samples of one type and number of dimensions; counted, immutable but for its
- * layout. */
+/* A batch: a list of samples of one type and number of dimensions. Reference-counted; immutable
+ * except for its layout. */
 typedef struct hr_batch hr_batch;
 
-/* Copies `tensors` (their elements too unless `no_copy`, which needs every tensor to have a buffer
- * to hold on to). Shapes may differ; dtype and ndim may not: HR_STATUS_TYPE / HR_STATUS_ERROR. */
+/* Makes a batch of `tensors` and copies their elements. With `no_copy` it refers to the elements
+ * instead, and every tensor needs a buffer. Shapes may differ; a different dtype is
+ * HR_STATUS_TYPE, a different ndim HR_STATUS_ERROR. */
 HR_API hr_status hr_batch_create(hr_batch **out, const hr_tensor *tensors, int32_t count,
                                  bool no_copy, hr_error *error);
-/* Host memory that is used again and again; counted, any thread. */
+/* A pool of host memory that is used again; reference-counted, any thread. */
 typedef struct hr_pool hr_pool;
 HR_API void hr_pool_unref(hr_pool *pool); /* NULL is fine; batches keep their pool alive */
-/* As hr_batch_create with a copy, in memory of the pool. HR_STATUS_STATE in a child forked after
- * the pool was made. */
+/* Like hr_batch_create with a copy, in memory of the pool. HR_STATUS_STATE in a child that was
+ * forked after the pool was made. */
 HR_API hr_status hr_batch_copy(hr_batch **out, hr_pool *pool, const hr_tensor *tensors,
                                int32_t count, hr_error *error);
-/* Takes memory of the caller's as a buffer: `release(context)` runs once nobody holds it. */
+/* Makes a buffer of the caller's memory. `release(context)` runs when the last reference is gone.
+ */
 HR_API hr_status hr_buffer_adopt(hr_buffer **out, void *data, size_t size, hr_release_fn release,
                                  void *context, hr_error *error);
-/* The same of a CUDA device's memory: what is queued on `stream` (a cudaStream_t) by now comes
- * before whatever is done with it, and `release` comes after that. */
+/* The same for memory of a CUDA device. Work that is already queued on `stream` (a cudaStream_t) is
+ * done before the library uses the memory, and `release` runs after that use. */
 HR_API hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t device,
                                       void *stream, hr_release_fn release, void *context,
                                       hr_error *error);
-/* As hr_batch_create with a copy, into the memory of a CUDA device: copied in the order of
- * `stream`, so that what is queued there from now on may overwrite or free the originals, which lie
- * on the device or in pinned memory; with `wait` they are the caller's again at once, and may lie
- * in any memory of the host. */
+/* Like hr_batch_create with a copy, into the memory of a CUDA device. The copy is queued on
+ * `stream`: work queued there later may overwrite or free the originals, which are on the device
+ * or in pinned memory. With `wait` the call returns when the copy is done, and the originals may be
+ * in any host memory. */
 HR_API hr_status hr_batch_copy_cuda(hr_batch **out, const hr_tensor *tensors, int32_t count,
                                     int32_t device, void *stream, bool wait, hr_error *error);
 HR_API hr_batch *hr_batch_ref(hr_batch *batch);
@@ -177,31 +180,33 @@ HR_API void hr_batch_unref(hr_batch *batch);
 HR_API int32_t hr_batch_size(const hr_batch *batch);
 /* The i-th sample; valid while the batch is held. NULL when out of range. */
 HR_API const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i);
-/* The whole batch as one tensor with the batch in dimension 0 (zero-copy). false when shapes differ
- * or the samples do not lie one behind the other. */
+/* The whole batch as one tensor with the batch in dimension 0, without a copy. false when shapes
+ * differ or the samples are not contiguous. */
 HR_API bool hr_batch_dense(const hr_batch *batch, hr_tensor *out);
 HR_API hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *error);
-/* The CUDA device that the samples lie on, HR_DEVICE_HOST for host memory (and for no samples). */
+/* The CUDA device of the samples; HR_DEVICE_HOST for host memory and for an empty batch. */
 HR_API int32_t hr_batch_device(const hr_batch *batch);
-/* A batch in host memory with the same samples; a device's are copied, which is waited for. */
+/* A batch in host memory with the same samples. Samples on a device are copied; the call waits. */
 HR_API hr_status hr_batch_to_host(hr_batch **out, const hr_batch *batch, hr_error *error);
-/* Copies a tensor's elements to `dst`, memory of the host or of the tensor's device, behind what is
- * queued on `stream` (a cudaStream_t; NULL: the default one); waits for it when `wait`. */
+/* Copies the elements of a tensor to `dst`, memory of the host or of the tensor's device, after the
+ * work queued on `stream` (a cudaStream_t; NULL: the default stream). With `wait` the call returns
+ * when the copy is done. */
 HR_API hr_status hr_tensor_copy(const hr_tensor *tensor, void *dst, void *stream, bool wait,
                                 hr_error *error);
-/* The samples' memory is used on this stream (a cudaStream_t): it is reused only when what has been
- * queued there until the batch is let go is done. No effect on host memory. */
+/* Announces that the caller uses the samples on this stream (a cudaStream_t). Their memory is
+ * reused only after the work that is queued there when the batch is released. No effect on host
+ * memory. */
 HR_API void hr_batch_used(const hr_batch *batch, void *stream);
 
-/* ---- functions of the caller's ---- */
+/* ---- functions of the caller ---- */
 
-/* What the operator python_function calls; counted. A pipeline calls it on its workers, once an
- * iteration with all samples, one iteration after the other in their order. */
+/* What the operator python_function calls; reference-counted. A pipeline calls it on a worker, once
+ * per iteration with all samples, in the order of the iterations. */
 typedef struct hr_function hr_function;
 typedef struct hr_function_call hr_function_call; /* valid until the function returns */
 typedef hr_status (*hr_function_fn)(void *context, hr_function_call *call, hr_error *error);
 
-/* `release(context)` runs once nobody holds the function, on any thread. */
+/* `release(context)` runs on any thread when the last reference is gone. */
 HR_API hr_status hr_function_create(hr_function **out, hr_function_fn fn, void *context,
                                     hr_release_fn release, hr_error *error);
 HR_API hr_function *hr_function_ref(hr_function *function);
@@ -209,10 +214,10 @@ HR_API void hr_function_unref(hr_function *function); /* NULL is fine */
 HR_API int32_t hr_function_samples(const hr_function_call *call);
 HR_API int32_t hr_function_inputs(const hr_function_call *call);
 HR_API int32_t hr_function_outputs(const hr_function_call *call);
-/* Borrowed like the call; a reference to its buffer keeps it longer. NULL when out of range. */
+/* Valid as long as the call; a reference to its buffer keeps it longer. NULL when out of range. */
 HR_API const hr_tensor *hr_function_input(const hr_function_call *call, int32_t input,
                                           int32_t sample);
-/* Copies a result into its place in the batch. Every output of every sample needs one. */
+/* Copies a result into its output slot. Every output of every sample needs one. */
 HR_API hr_status hr_function_output(hr_function_call *call, int32_t output, int32_t sample,
                                     const hr_tensor *value, hr_error *error);
 
@@ -224,7 +229,7 @@ typedef struct hr_edge { /* output `output` of node `node` */
     int32_t node, output;
 } hr_edge;
 
-/* A value for an argument. Numbers convert where nothing is lost (1 -> 1.0, 2.0 -> 2 for sizes). */
+/* A value for an argument. Numbers convert if nothing is lost (1 -> 1.0, 2.0 -> 2 for sizes). */
 typedef enum hr_value_kind {
     HR_VALUE_BOOL,
     HR_VALUE_INT,
@@ -233,12 +238,12 @@ typedef enum hr_value_kind {
     HR_VALUE_INTS,
     HR_VALUE_FLOATS,
     HR_VALUE_STRINGS,
-    HR_VALUE_EDGE /* a tensor a sample: the argument is an input */
+    HR_VALUE_EDGE /* one tensor per sample: the argument is an input */
 } hr_value_kind;
 
 typedef struct hr_value {
     hr_value_kind kind;
-    int32_t count; /* elements of the three lists */
+    int32_t count; /* of the lists: number of elements */
     union {
         int64_t i; /* BOOL, INT; enumerations are INT */
         double f;
@@ -255,9 +260,9 @@ typedef struct hr_arg_value {
     hr_value value;
 } hr_arg_value;
 
-/* A node in a branch of a conditional runs only for samples whose `predicate` is `when`: a BOOL
- * scalar on the CPU. Where the predicate's own node did not run, no branch of it runs either: inner
- * branches guard with predicates that the outer one guards. */
+/* A node in a branch of a conditional runs only for samples whose `predicate`, a BOOL scalar on the
+ * CPU, equals `when`. Where the node of the predicate did not run, none of its branches runs: the
+ * predicates of inner branches are themselves guarded by the outer branch. */
 typedef struct hr_guard {
     hr_edge predicate;
     bool when;
@@ -267,19 +272,19 @@ typedef struct hr_node_desc {
     const char *op;     /* "decoders.image"; aliases and old names resolve */
     const char *name;   /* unique in the graph, or NULL */
     const char *device; /* "cpu", "gpu", "mixed"; NULL is "cpu" */
-    const char *origin; /* "train.py:31", the user's line, for messages; or NULL */
+    const char *origin; /* the user's line for messages, "train.py:31"; or NULL */
     const hr_edge *inputs;
     int32_t input_count;
     const hr_arg_value *args;
     int32_t arg_count;
     bool preserve;         /* keep the node though nothing uses it */
     const hr_guard *guard; /* NULL: it runs for every sample */
-    hr_function *function; /* of python_function and its kin; referenced. NULL for all others */
+    hr_function *function; /* of operators that call one; referenced. NULL for others */
 } hr_node_desc;
 
 HR_API hr_status hr_graph_create(hr_graph **out, hr_error *error);
 HR_API void hr_graph_destroy(hr_graph *graph);
-/* Checks and copies all of `desc`; `*node` is the new node's number, in definition order. */
+/* Checks and copies `desc`. `*node` is the number of the new node, in the order of definition. */
 HR_API hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *node,
                                    hr_error *error);
 HR_API hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t count,
@@ -288,20 +293,20 @@ HR_API hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int
 HR_API int32_t hr_graph_node_outputs(const hr_graph *graph, int32_t node);
 /* The node of that name; -1 when there is none. */
 HR_API int32_t hr_graph_find_node(const hr_graph *graph, const char *name);
-/* A portable text of the graph; `*text` is freed with hr_string_free. HR_STATUS_ERROR: a node calls
- * a function of the caller's. */
+/* A portable text of the graph; free `*text` with hr_string_free. HR_STATUS_ERROR when a node calls
+ * a function of the caller. */
 HR_API hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size,
                                     hr_error *error);
-/* The text is hostile: any bytes give a graph or an error. */
+/* The text need not be trusted: any bytes give a graph or an error. */
 HR_API hr_status hr_graph_parse(hr_graph **out, const char *text, size_t size, hr_error *error);
 HR_API void hr_string_free(char *text);
 
 /* ---- pipelines ---- */
 
-/* In a child forked after hr_pipeline_create every call on the pipeline fails with HR_STATUS_STATE;
- * outputs that were taken before stay usable. */
+/* In a child that was forked after hr_pipeline_create, every call on the pipeline fails with
+ * HR_STATUS_STATE. Outputs that were taken before remain usable. */
 typedef struct hr_pipeline hr_pipeline;
-typedef struct hr_outputs hr_outputs; /* one iteration's batches; counted */
+typedef struct hr_outputs hr_outputs; /* the batches of one iteration; counted */
 
 typedef enum hr_on_error {
     HR_ON_ERROR_RAISE = 0,
@@ -316,68 +321,69 @@ typedef struct hr_pipeline_options {
     int32_t prefetch_queue_depth; /* iterations in flight */
     int64_t seed;                 /* < 0: the checkpoint's, or a random one */
     hr_on_error on_error;
-    bool fuse;   /* false: one operator after the other, same bytes */
-    bool strict; /* warnings about damaged data are errors */
+    bool fuse;   /* false: run operators one by one; same bytes */
+    bool strict; /* treat warnings about damaged data as errors */
     bool set_affinity;
-    size_t host_memory_limit; /* bytes in outputs and read-ahead; 0: three quarters of memory */
+    size_t host_memory_limit; /* bytes of outputs and read-ahead; 0: 3/4 of memory */
     size_t read_ahead_limit;  /* bytes of files read before they are needed; 0: 64 MiB */
     int64_t max_image_pixels; /* 0: 2^28 */
-    /* Bytes for indices of JPEG files, which make decoding a window of the same file faster the
-     * next time; 0: none; < 0: 4 GB or a fiftieth of memory, the lesser. */
+    /* Bytes for indices of JPEG files, with which the next decode of a window of the same file is
+     * faster. 0: none; < 0: 4 GB or 2 % of memory, whichever is less. */
     int64_t index_memory_limit;
-    const char *index_cache; /* keep them in this folder, for other processes too; or NULL */
-    const char *quarantine;  /* append bad files to this file, one a line; or NULL */
+    const char *index_cache; /* keep indices in this folder, shared by processes; or NULL */
+    const char *quarantine;  /* append the names of bad files to this file; or NULL */
     const char *trace;       /* write a Chrome trace here; NULL: HEADRACE_TRACE decides */
     const void *checkpoint;  /* state to resume from, or NULL */
     size_t checkpoint_size;
-    int32_t cpu_level; /* 0: the best this CPU has; 1 base, 3 v3, 4 v4 (also HEADRACE_CPU_LEVEL) */
-    /* CUDA device for nodes with device "gpu" or "mixed"; < 0: device 0. Where one is named, large
+    int32_t cpu_level; /* 0: the best of this CPU; 1 base, 3 v3, 4 v4 (or HEADRACE_CPU_LEVEL) */
+    /* CUDA device for nodes with device "gpu" or "mixed"; < 0: device 0. If it is given, large
      * outputs on the host are pinned. */
     int32_t device_id;
-    size_t device_memory_limit; /* bytes of outputs, scratch and staging there; 0: none */
+    size_t device_memory_limit; /* bytes of outputs, scratch and staging; 0: no limit */
 } hr_pipeline_options;
 
 HR_API void hr_pipeline_options_init(hr_pipeline_options *options);
 
-/* Compiles the graph (which is copied and may be destroyed). Work starts at once unless sources
- * need feeding. */
+/* Compiles the graph, which is copied and may be destroyed. Work starts at once unless a source
+ * has to be fed. */
 HR_API hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
                                     const hr_pipeline_options *options, hr_error *error);
-/* A framework's allocator of device memory: whoever trains has one pool then, which both share. */
+/* A framework's allocator of device memory, so that framework and pipeline share one pool. */
 typedef struct hr_device_allocator {
     void *context;
-    /* Memory that nothing uses any more, nor will but in the order of `stream`, on which nothing
-     * runs. `*block` stands for it. NULL: there is none, and the pipeline takes its own. Called
-     * from threads of the pipeline. */
+    /* Returns memory that nothing uses any more; it will be used in the order of `stream`, which is
+     * idle. `*block` identifies it. NULL: there is none, and the pipeline uses its own. Called from
+     * threads of the pipeline. */
     void *(*alloc)(void *context, int32_t device, void *stream, size_t size, void **block);
-    /* Any thread; nothing uses it any more. */
+    /* Nothing uses the block any more. Any thread. */
     void (*free)(void *context, void *block);
 } hr_device_allocator;
 
-/* From now on outputs in device memory are the allocator's, which stays valid for as long as there
- * are any. Without nodes on a device it changes nothing. Any thread. */
+/* From now on, outputs in device memory come from the allocator, which must stay valid as long as
+ * any of them exists. No effect without nodes on a device. Any thread. */
 HR_API void hr_pipeline_set_device_allocator(hr_pipeline *pipeline,
                                              const hr_device_allocator *allocator);
-/* Cancels what is in flight, joins the workers. NULL is fine. */
+/* Cancels the iterations in flight and joins the workers. NULL is fine. */
 HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
-/* Takes the next iteration, waiting at most `timeout_ms` (< 0: for ever): HR_STATUS_TIMEOUT when it
- * has not come. HR_STATUS_INDEX when a source must be fed first. HR_STATUS_NO_MEMORY when held
- * outputs leave none. */
+/* Takes the next iteration. Waits at most `timeout_ms` (< 0: forever), then returns
+ * HR_STATUS_TIMEOUT. HR_STATUS_INDEX: a source must be fed first. HR_STATUS_NO_MEMORY: the outputs
+ * that the caller holds use all memory. */
 HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_outputs **out,
                                  hr_error *error);
-/* Waits at most `timeout_ms` for the next iteration, which stays where it is. HR_STATUS_OK: the
- * next run takes a full batch, at once. HR_STATUS_TIMEOUT: it has not come. HR_STATUS_STATE: the
- * next run has more to say (a failure, samples left out, nothing to do). */
+/* Waits at most `timeout_ms` for the next iteration without taking it. HR_STATUS_OK: the next run
+ * takes a full batch and does not wait. HR_STATUS_TIMEOUT: it is not ready. HR_STATUS_STATE: the
+ * next run reports something else (a failure, samples left out, nothing to do). */
 HR_API hr_status hr_pipeline_wait(hr_pipeline *pipeline, int32_t timeout_ms);
-/* Iterations that were fed or started and not taken yet. */
+/* Iterations that were fed or started and have not been taken yet. */
 HR_API int32_t hr_pipeline_pending(hr_pipeline *pipeline);
 /* How many more batches the source `node` (external_source) can take now; at least 1 when nothing
  * is in flight. */
 HR_API int32_t hr_pipeline_feed_room(hr_pipeline *pipeline, int32_t node);
-/* A reference to the memory that batches for hr_pipeline_feed are best copied into: pinned where a
- * device reads it. It may outlive the pipeline, and does not count against host_memory_limit. */
+/* A reference to a pool for copies of the batches that hr_pipeline_feed gets. Its memory is pinned
+ * where a device reads it. The pool may outlive the pipeline and does not count against
+ * host_memory_limit. */
 HR_API hr_pool *hr_pipeline_feed_pool(hr_pipeline *pipeline);
-/* Gives the source `node` its next batches, one an output of the node; they are referenced, not
+/* Gives the source `node` its next batches, one per output of the node. They are referenced, not
  * copied. */
 HR_API hr_status hr_pipeline_feed(hr_pipeline *pipeline, int32_t node, hr_batch *const *batches,
                                   int32_t count, hr_error *error);
@@ -386,13 +392,13 @@ HR_API void hr_outputs_unref(hr_outputs *outputs);
 HR_API int32_t hr_outputs_count(const hr_outputs *outputs);
 HR_API hr_batch *hr_outputs_batch(const hr_outputs *outputs, int32_t i); /* borrowed */
 HR_API int64_t hr_outputs_iteration(const hr_outputs *outputs);
-/* Positions of the primary source that this iteration took (skipped samples included). */
+/* How many positions of the primary source this iteration took, skipped samples included. */
 HR_API int32_t hr_outputs_positions(const hr_outputs *outputs);
-/* At which of the batch's positions (0, 1, ...) the i-th sample stands: i unless a sample before it
- * was skipped; -1 when out of range. */
+/* The number of the i-th sample in the batch before samples were skipped (0, 1, ...): i unless an
+ * earlier sample was skipped; -1 when out of range. */
 HR_API int32_t hr_outputs_slot(const hr_outputs *outputs, int32_t i);
 
-/* Facts about the reader `node`; HR_STATUS_KEY when it is none. */
+/* Facts about the reader `node`; HR_STATUS_KEY when the node is not a reader. */
 typedef struct hr_reader_meta {
     int64_t epoch_size, epoch_size_padded; /* the same without pad_last_batch */
     int32_t number_of_shards, shard_id;
@@ -401,25 +407,25 @@ typedef struct hr_reader_meta {
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
                                          hr_error *error);
 
-/* State after the last iteration taken: pass it as `checkpoint` to continue exactly there. Texts
- * are freed with hr_string_free. */
+/* The state after the last iteration taken: pass it as `checkpoint` to continue exactly there. Free
+ * this text and those below with hr_string_free. */
 HR_API hr_status hr_pipeline_checkpoint(hr_pipeline *pipeline, char **text, size_t *size,
                                         hr_error *error);
-/* JSON: counters since the start (see docs/statistics.md). */
+/* JSON: counters since the pipeline was made (docs/statistics.md). */
 HR_API hr_status hr_pipeline_stats(hr_pipeline *pipeline, char **json, hr_error *error);
-/* What holds this pipeline back, in words. */
+/* What limits the speed of this pipeline, in words. */
 HR_API hr_status hr_pipeline_explain(hr_pipeline *pipeline, char **text, hr_error *error);
-/* JSON list of bad samples with the keys iteration, index, epoch, source, operator, message and
+/* JSON: a list of bad samples with the keys iteration, index, epoch, source, operator, message and
  * action. */
 HR_API hr_status hr_pipeline_errors(hr_pipeline *pipeline, char **json, hr_error *error);
 /* The compiled plan in words: stages, nodes, fused chains. */
 HR_API hr_status hr_pipeline_describe(hr_pipeline *pipeline, char **text, hr_error *error);
 
-/* ---- what there is ---- */
+/* ---- capabilities ---- */
 
-/* JSON description of the operators: names, arguments, types, defaults, docs. */
+/* JSON: the operators with names, arguments, types, defaults and docs. */
 HR_API hr_status hr_schema_json(char **json, hr_error *error);
-/* JSON: CPU, levels, codecs, libraries and their versions, limits of this process. */
+/* JSON: CPU, levels, codecs, libraries and their versions, limits of the process. */
 HR_API hr_status hr_doctor_json(char **json, hr_error *error);
 
 #ifdef __cplusplus
