@@ -298,6 +298,14 @@ static void try_generated(queue *q)
     }
     flush(q);
     say("wild coefficients");
+    for (int i = 0; i < rounds(600); i++) {
+        int width, height;
+        size_t size;
+        uint8_t *file = files_hostile(&width, &height, &size);
+        add_file(q, file, size, 1);
+    }
+    flush(q);
+    say("extreme coefficients");
 }
 
 /* Cuts, flipped bits, and bytes of any kind behind the header. */

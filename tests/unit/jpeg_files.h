@@ -111,20 +111,38 @@ static inline void files_coefficients(j_compress_ptr out, jvirt_barray_ptr *arra
         }
 }
 
+/* First rows whose products are close to the largest that 16 bits hold, so that sums of them are
+ * close to 32 bits; then any extremes in any places. */
+static inline void files_extremes(j_compress_ptr out, jvirt_barray_ptr *arrays, int most)
+{
+    for (int c = 0; c < out->num_components; c++)
+        for (JDIMENSION y = 0; y < out->comp_info[c].height_in_blocks; y++) {
+            JBLOCKARRAY rows =
+                out->mem->access_virt_barray((j_common_ptr)out, arrays[c], y, 1, TRUE);
+            for (JDIMENSION x = 0; x < out->comp_info[c].width_in_blocks; x++) {
+                int count = help_random() % 2 ? 8 : 64;
+                memset(rows[0][x], 0, sizeof(JBLOCK));
+                for (int i = 0; i < count; i++)
+                    rows[0][x][i] = (JCOEF)(help_random() % 2 ? most : -most);
+            }
+        }
+}
+
 static inline void files_say_nothing(j_common_ptr cinfo, int level)
 {
     (void)cinfo;
     (void)level;
 }
 
-/* Products beyond 16 bits included: there libjpeg-turbo's vectors wrap and saturate. */
-static inline uint8_t *files_wild(int *width, int *height, size_t *size)
+/* A picture of these quantisers (of luma; those of chroma are cut to 8 bits) and coefficients. */
+static inline uint8_t *files_of_coefficients(const unsigned *quant, bool wide, int most,
+                                             void (*fill)(j_compress_ptr, jvirt_barray_ptr *, int),
+                                             int *width, int *height, size_t *size)
 {
     struct jpeg_compress_struct out;
     struct jpeg_error_mgr errors;
     unsigned char *bytes = NULL;
     unsigned long n = 0;
-    unsigned quant[64];
     out.err = jpeg_std_error(&errors);
     errors.emit_message = files_say_nothing;
     jpeg_create_compress(&out);
@@ -139,9 +157,6 @@ static inline uint8_t *files_wild(int *width, int *height, size_t *size)
     out.jpeg_height = out.image_height;
     out.min_DCT_h_scaled_size = out.min_DCT_v_scaled_size = DCTSIZE;
 #endif
-    bool wide = help_random() % 4 == 0;
-    for (int i = 0; i < 64; i++)
-        quant[i] = 1 + help_random() % (wide ? 65535u : 255u);
     jpeg_add_quant_table(&out, 0, quant, 100, !wide);
     jpeg_add_quant_table(&out, 1, quant, 50, TRUE);
     out.optimize_coding = TRUE;
@@ -152,12 +167,37 @@ static inline uint8_t *files_wild(int *width, int *height, size_t *size)
         arrays[c] = out.mem->request_virt_barray((j_common_ptr)&out, JPOOL_IMAGE, TRUE, 16, 16, 2);
     }
     jpeg_write_coefficients(&out, arrays);
-    static const int most[] = {1, 20, 1023};
-    files_coefficients(&out, arrays, most[help_random() % 3]);
+    fill(&out, arrays, most);
     jpeg_finish_compress(&out);
     jpeg_destroy_compress(&out);
     *size = n;
     return bytes;
+}
+
+/* Products beyond 16 bits included: there libjpeg-turbo's vectors wrap and saturate. */
+static inline uint8_t *files_wild(int *width, int *height, size_t *size)
+{
+    static const int most[] = {1, 20, 1023};
+    unsigned quant[64];
+    bool wide = help_random() % 4 == 0;
+    for (int i = 0; i < 64; i++)
+        quant[i] = 1 + help_random() % (wide ? 65535u : 255u);
+    return files_of_coefficients(quant, wide, most[help_random() % 3], files_coefficients, width,
+                                 height, size);
+}
+
+/* What overflows wherever an inverse DCT may overflow. */
+static inline uint8_t *files_hostile(int *width, int *height, size_t *size)
+{
+    /* the first row wraps at 16 bits after two more bits: its sums are as large as they can be */
+    static const unsigned row[8] = {8191, 2, 8191, 8191, 1, 8191, 8191, 1};
+    static const unsigned extreme[] = {1, 255, 4096, 8191, 8192, 16383, 16384, 32767, 32768, 65535};
+    unsigned quant[64];
+    bool directed = help_random() % 2;
+    for (int i = 0; i < 64; i++)
+        quant[i] = directed && i < 8 ? row[i] : extreme[help_random() % 10];
+    return files_of_coefficients(quant, true, directed || help_random() % 2 ? 1 : 1023,
+                                 files_extremes, width, height, size);
 }
 
 #endif

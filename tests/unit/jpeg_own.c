@@ -47,6 +47,17 @@ TEST(coefficients_that_no_picture_has)
     }
 }
 
+TEST(extreme_quantisers_and_coefficients)
+{
+    for (int i = 0; i < 400; i++) {
+        size_t size;
+        int width, height;
+        uint8_t *file = files_hostile(&width, &height, &size);
+        CHECK(matches(file, size, height, width, 3, 1));
+        free(file);
+    }
+}
+
 /* ---- what is left to libjpeg-turbo ---- */
 
 TEST(others_are_left)
