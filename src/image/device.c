@@ -149,6 +149,11 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
 
 /* ---- tiles ---- */
 
+static int32_t divide_up(int64_t a, int32_t b)
+{
+    return (int32_t)HR_DIVIDE_UP(a, b);
+}
+
 /* Source columns that `width` neighbouring outputs read, at most. Positions are floats: the larger
  * they are, the less exact. */
 static int64_t span_of(const hr_device_program *d, int32_t width)
@@ -161,26 +166,40 @@ static int64_t span_of(const hr_device_program *d, int32_t width)
 
 enum { TILE_ROWS = 16, ROWS_BYTES = 34 * 1024, X_TAPS_BYTES = 10 * 1024, FLOATS = 8 * 1024 };
 
-/* Shared memory: rows between the passes, and the taps, a word for the start and one for two
- * weights. */
-static void cut_fixed(hr_device_program *d)
+/* Shared memory of a fixed-point tile: rows between the passes, and the taps, a word for the start
+ * and one for two weights. */
+static int64_t fixed_bytes(const hr_device_program *d, int64_t height)
+{
+    const hr_device_tiles *t = &d->tiles;
+    int32_t pixel = d->channels == 1 ? 2 : d->channels == 2 ? 4 : 8;
+    int32_t x_words = (d->x.taps + 3) / 2, y_words = (d->y.taps + 3) / 2;
+    return height * t->span * pixel + 32 + 4 * (t->width * x_words + height * y_words);
+}
+
+/* Tiles of at least 4 rows, unless that makes them narrower than 16 columns. Where outputs lie so
+ * far apart that not even one row of 16 fits, tiles get as narrow as it takes. */
+static hr_status cut_fixed(hr_device_program *d, hr_error *error)
 {
     hr_device_tiles *t = &d->tiles;
     int32_t pixel = d->channels == 1 ? 2 : d->channels == 2 ? 4 : 8;
-    int32_t x_words = (d->x.taps + 3) / 2, y_words = (d->y.taps + 3) / 2;
-    int32_t most = X_TAPS_BYTES / (4 * x_words);
-    most = HR_MIN(most, HR_DEVICE_COLUMNS);
+    int32_t most = X_TAPS_BYTES / (4 * ((d->x.taps + 3) / 2));
+    most = HR_MAX(HR_MIN(most, HR_DEVICE_COLUMNS), 1);
     for (;; most = (most + 1) / 2) {
-        t->columns = HR_DIVIDE_UP(d->view_w, most);
-        t->width = HR_DIVIDE_UP(d->view_w, t->columns);
-        t->span = (int32_t)(span_of(d, t->width) + 3) / 4 * 4;
+        t->columns = divide_up(d->view_w, most);
+        t->width = divide_up(d->view_w, t->columns);
+        t->span = divide_up(span_of(d, t->width), 4) * 4;
         t->height = (int32_t)HR_MIN(ROWS_BYTES / ((int64_t)t->span * pixel), TILE_ROWS);
-        if (t->height >= 4 || most <= 16)
+        if (t->height >= 4 || (t->height >= 1 && most <= 16) || most == 1)
             break;
     }
-    t->rows = HR_DIVIDE_UP(d->view_h, t->height);
-    t->height = HR_DIVIDE_UP(d->view_h, t->rows);
-    t->shared = t->height * t->span * pixel + 32 + 4 * (t->width * x_words + t->height * y_words);
+    while (t->height > 1 && fixed_bytes(d, t->height) > HR_DEVICE_SHARED)
+        t->height--;
+    if (t->height < 1 || fixed_bytes(d, t->height) > HR_DEVICE_SHARED)
+        return too_large(error, "a filter");
+    t->rows = divide_up(d->view_h, t->height);
+    t->height = divide_up(d->view_h, t->rows);
+    t->shared = (int32_t)fixed_bytes(d, t->height);
+    return HR_STATUS_OK;
 }
 
 static void cut_float(hr_device_program *d)
@@ -190,8 +209,8 @@ static void cut_float(hr_device_program *d)
     t->width = HR_MIN(d->view_w, HR_DEVICE_THREADS / 4);
     t->lines = HR_MIN(HR_MIN(HR_DEVICE_THREADS / t->width, d->view_h), TILE_ROWS);
     t->height = 8 * t->lines;
-    t->rows = HR_DIVIDE_UP(d->view_h, t->height);
-    t->columns = HR_DIVIDE_UP(d->view_w, t->width);
+    t->rows = divide_up(d->view_h, t->height);
+    t->columns = divide_up(d->view_w, t->width);
     t->span = (int32_t)HR_MIN(span_of(d, t->width), FLOATS / (group * t->lines));
     t->shared = 4 * group * t->lines * t->span;
 }
@@ -209,7 +228,7 @@ static hr_status cut_tiles(hr_device_program *d, hr_error *error)
     int64_t all = 1, filled = 1;
     bool none = d->kind == HR_DEVICE_KIND_NONE;
     if (d->kind == HR_DEVICE_KIND_FIXED)
-        cut_fixed(d);
+        HR_TRY(cut_fixed(d, error));
     else if (d->kind == HR_DEVICE_KIND_FLOAT)
         cut_float(d);
     else if (!none)

@@ -101,10 +101,11 @@ typedef struct hr_device_program {
 } hr_device_program;
 
 enum {
-    HR_DEVICE_PIXELS = 4096, /* outputs of a tile of PICK and of fill */
-    HR_DEVICE_THREADS = 256, /* of a block */
-    HR_DEVICE_COLUMNS = 224, /* FIXED: of a tile, and threads of a block, at most */
-    HR_DEVICE_GROUP = 4      /* FLOAT: channels at a time */
+    HR_DEVICE_PIXELS = 4096,      /* outputs of a tile of PICK and of fill */
+    HR_DEVICE_THREADS = 256,      /* of a block */
+    HR_DEVICE_SHARED = 48 * 1024, /* bytes of shared memory of a block, at most */
+    HR_DEVICE_COLUMNS = 224,      /* FIXED: of a tile, and threads of a block, at most */
+    HR_DEVICE_GROUP = 4           /* FLOAT: channels at a time */
 };
 
 struct hr_window;

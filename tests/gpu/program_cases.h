@@ -17,9 +17,21 @@ static inline hr_dtype any_dtype(void)
     return (hr_dtype)(rnd() % HR_DTYPE_COUNT);
 }
 
+/* Very long, very wide, or nearly nothing. */
+static inline hr_tensor case_extreme(void)
+{
+    static const int32_t sides[][2] = {{1, 200000}, {200000, 1}, {2, 8000}, {8000, 3},
+                                       {1, 8000},   {60000, 1},  {1, 1},    {700, 1}};
+    const int32_t *side = sides[rnd() % HR_COUNT_OF(sides)];
+    hr_dtype dtype = rnd() % 8 ? HR_DTYPE_UINT8 : HR_DTYPE_FLOAT;
+    return picture(dtype, side[0], side[1], between(1, 4));
+}
+
 /* Mostly u8. */
 static inline hr_tensor case_source(bool coded)
 {
+    if (one_in(40))
+        return case_extreme();
     static const int32_t channels[] = {1, 2, 3, 3, 3, 4, 5, 9, 64};
     hr_dtype dtype = rnd() % 4 ? HR_DTYPE_UINT8 : any_dtype();
     if (coded || rnd() % 2) {

@@ -85,6 +85,8 @@ static hr_status run_record(const hr_image_program *p, uint8_t *out, counts *n, 
             return HR_STATUS_ERROR;
     }
     d.dst = out;
+    if (d.tiles.shared > HR_DEVICE_SHARED)
+        return hr_fail(error, HR_STATUS_ERROR, "a tile of %d bytes", d.tiles.shared);
     hr_serial_program_run(&d, between(1, 7) * 32);
     n->run++;
     n->kind[d.kind]++;
@@ -180,6 +182,33 @@ TEST(long_filters)
         CHECK(same_both_ways(&p, &n));
         free(in.data);
     }
+}
+
+/* Outputs far apart in the source: what neighbours read does not fit a tile of 16 columns. */
+TEST(large_downscale_without_antialias)
+{
+    static const struct {
+        int32_t height, width, out_h, out_w;
+    } cases[] = {{1, 200000, 224, 224}, {200000, 1, 224, 224}, {6, 8000, 5, 14},
+                 {3, 60000, 3, 2},      {2, 200000, 1, 1},     {1, 100000, 1, 99999},
+                 {300, 9000, 224, 20}};
+    counts n = {0};
+    for (size_t i = 0; i < HR_INTERP_COUNT * HR_COUNT_OF(cases); i++) {
+        size_t k = i % HR_COUNT_OF(cases);
+        hr_error error;
+        hr_interp interp = (hr_interp)(i / HR_COUNT_OF(cases) % HR_INTERP_COUNT);
+        hr_tensor in = picture(HR_DTYPE_UINT8, cases[k].height, cases[k].width, 1 + (int)i % 4);
+        hr_resample_axis y = {0, cases[k].height, cases[k].out_h, interp, false, false};
+        hr_resample_axis x = {0, cases[k].width, cases[k].out_w, interp, false, false};
+        if (one_in(3))
+            x = (hr_resample_axis){x.hi, x.lo, x.out, interp, false, false};
+        hr_image_program p;
+        CHECK_OK(hr_program_from_tensor(&p, &in, NULL, &error), error);
+        CHECK_OK(hr_program_resample(&p, &y, &x, in.dtype, &error), error);
+        CHECK(same_both_ways(&p, &n));
+        free(in.data);
+    }
+    CHECK(n.kind[HR_DEVICE_KIND_FIXED] > 20);
 }
 
 TEST_MAIN

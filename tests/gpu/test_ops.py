@@ -217,6 +217,17 @@ def test_axes(dtype: str) -> None:
     check([Case("resize", [filled], args)])
 
 
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("dtype", ["uint8", "int16"])
+def test_extreme_shapes(dtype: str, antialias: bool) -> None:
+    """Very wide, very high, nearly nothing: outputs lie so far apart that no tile holds many of them."""
+    shapes = [(1, 200000, 1), (200000, 1, 3), (2, 8000, 3), (8000, 3, 4), (1, 1, 1)]
+    data = pictures(shapes, dtype, "HWC")
+    for size in ([24, 224], [224, 1], [1, 14]):
+        for op, args in (("resize", {"size": size}), ("tensor_resize", {"sizes": size, "axes": [0, 1]})):
+            check([Case(op, [data], {**args, "antialias": antialias})])
+
+
 def test_axes_in_parts() -> None:
     """So little memory that what lies between passes is too much for all samples at once."""
     data = pictures([(2, 10, 1000), (2, 10, 10), (2, 10, 1000), (2, 10, 1000)], "uint8", "")
