@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the GPU JPEG decoder costs: CPU time to make a file ready, GPU time an image, and images a
- * second with several batches in flight, the copy to the device included.
- * bench_gpu_jpeg MODULE FOLDER [batch] [once: one batch of each kind, for a profiler]. */
+/* The cost of the GPU JPEG decoder: CPU time to prepare a file, GPU time per image, and images per
+ * second with several batches in flight, including the copy to the device.
+ * bench_gpu_jpeg MODULE FOLDER [batch] [once]; "once": one batch of each kind, for a profiler. */
 #include "gpu/jpeg_batch.h"
 
 #include <dirent.h>
@@ -123,7 +123,7 @@ typedef struct flight {
 
 static int next_file;
 
-/* A batch of the next files, made ready; `whole`: no window. */
+/* Prepares a batch of the next files; `whole`: without a window. */
 static void fill(flight *f, int n, bool whole, bool indexed)
 {
     batch_reset(f->b);
@@ -164,7 +164,7 @@ static void launch(flight *f)
     BATCH_TRY(module->jpeg_decode(&f->b->launch, f->records, f->taken, error));
 }
 
-/* GPU microseconds an image of one batch alone: the median of some. */
+/* GPU microseconds per image of one batch alone: the median of some runs. */
 static double alone(flight *f)
 {
     float ms[15];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* JPEG decoding against libjpeg-turbo over a folder: `bench_jpeg FOLDER [rounds [files]]`. Rounds
- * are interleaved file by file; CPU time; each file's best round counts. One JSON line a case; what
- * was not measured alone has the difference that it is in its name. Pixels are compared on the way.
- */
+/* JPEG decoding compared with libjpeg-turbo over a folder: `bench_jpeg FOLDER [rounds [files]]`.
+ * Rounds are interleaved file by file. Times are CPU time; the best round of each file counts.
+ * Prints one JSON line per case. A field that is a difference of two measurements says so in its
+ * name. Pixels are compared. */
 #include "codecs/codec.h"
 #include "codecs/jpeg/decoder.h"
 #include "codecs/jpeg/input.h"
@@ -25,7 +25,7 @@ typedef struct file {
     uint8_t *bytes;
     size_t size;
     hr_image_info info;
-    hr_window window; /* a random crop as training takes it */
+    hr_window window; /* a random crop, as in training */
 } file;
 
 static file *files;
@@ -108,7 +108,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- libjpeg-turbo, as headrace calls it for what its own decoder leaves ---- */
+/* ---- libjpeg-turbo, called as Headrace calls it ---- */
 
 typedef struct libjpeg {
     struct jpeg_decompress_struct cinfo;
@@ -119,9 +119,9 @@ typedef struct libjpeg {
 
 static libjpeg lib;
 
-/* Seconds of what its interface can separate. `start` makes the Huffman tables, but allocates the
- * picture's rows too; `symbols` is a whole decode that skips all rows but one; `planar` ends before
- * upsampling. */
+/* Seconds of the stages that its interface separates. `start` builds the Huffman tables and also
+ * allocates the rows of the picture. `symbols` is a whole decode that skips all rows but one.
+ * `planar` ends before upsampling. */
 typedef struct libjpeg_times {
     double full, crop, header, start, symbols, planar;
 } libjpeg_times;
@@ -165,7 +165,7 @@ static void libjpeg_window(const file *f, hr_window w, uint8_t *dst)
     jpeg_destroy_decompress(cinfo);
 }
 
-/* All rows but one are skipped: it does not read what only the last rows would need. */
+/* Skips all rows but one: it does not read what only the last rows would need. */
 static void libjpeg_symbols(const file *f, libjpeg_times *t)
 {
     JSAMPROW rows[1] = {lib.row};
@@ -208,8 +208,8 @@ static bool our_decode(const file *f, hr_window w, uint8_t *dst, const hr_kernel
     return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, NULL, &c, &error) == HR_STATUS_OK;
 }
 
-/* The same with an index from the cache, or one that is made and put there; as the codec does it.
- * Keys with another `salt` find nothing. */
+/* The same with an index from the cache, or one that is made and stored, as the codec does it. Keys
+ * with another `salt` find nothing. */
 static bool our_indexed(const file *f, hr_window w, uint8_t *dst, uint64_t salt,
                         const hr_kernels *kernels)
 {
@@ -232,15 +232,15 @@ static bool our_indexed(const file *f, hr_window w, uint8_t *dst, uint64_t salt,
     return good;
 }
 
-/* Seconds of the stages: markers, tables, taking stuffing out, symbols alone, symbols with the
- * inverse DCT into the same few samples again and again. */
+/* Seconds of the stages: markers, tables, removing stuffed bytes, symbols alone, and symbols with
+ * the inverse DCT into the same few samples again and again. */
 typedef struct stages {
     double parse, tables, unstuff, entropy, blocks;
 } stages;
 
 typedef bool (*mcu_kernel)(hr_jpeg_scan *scan, int32_t mcus);
 
-/* The whole scan through one kernel; the time without opening it. 0 when it fails. */
+/* The time of one kernel over the whole scan, without opening it. 0 when it fails. */
 static double run_scan(const file *f, const hr_jpeg_markers *m, hr_jpeg_scan *scan,
                        mcu_kernel kernel, double *open)
 {
@@ -321,7 +321,7 @@ static hr_status coded_decode(void *context, hr_window w, void *dst, size_t stri
     return hr_jpeg_decode(f->bytes, f->size, &f->info, &q, NULL, c, e);
 }
 
-/* The window to 224 x 224, triangular; with `normal` also mirrored, normalised, FLOAT, CHW. */
+/* Resizes the window to 224 x 224, triangular; `normal`: also mirrors, normalises, FLOAT, CHW. */
 static bool finish_program(hr_image_program *p, hr_window w, bool normal)
 {
     static const float mean[] = {123.675f, 116.28f, 103.53f};
@@ -352,7 +352,7 @@ static bool run_decoded(const file *f, uint8_t *pixels, bool normal, void *batch
            hr_program_run(&p, &c, batch, &error) == HR_STATUS_OK;
 }
 
-/* The file, its rows streaming from our decoder. */
+/* The file, with rows streaming from our decoder. */
 static bool run_coded(const file *f, void *batch, const hr_kernels *kernels)
 {
     hr_op_call c = {.arena = arena, .kernels = kernels};
@@ -369,13 +369,12 @@ static bool run_coded(const file *f, void *batch, const hr_kernels *kernels)
 
 /* ---- rounds ---- */
 
-/* Seconds, the least of all rounds. */
+/* Seconds, the minimum over all rounds. */
 typedef struct times {
     libjpeg_times lib;
     double full, crop, indexing, indexed;
     stages stages;
-    double resample, normalize,
-        batch; /* each with all before it; of one that is decoded, the window */
+    double resample, normalize, batch; /* each includes all stages before it; for the window */
 } times;
 
 static double since(double *start)
@@ -385,7 +384,7 @@ static double since(double *start)
     return seconds;
 }
 
-/* One file once. False when pixels differ. */
+/* Measures one file once. False when pixels differ. */
 static bool measure(const file *f, uint64_t round, times *t, uint8_t *const pixels[2],
                     void *const batch[2], const hr_kernels *kernels)
 {
@@ -405,7 +404,7 @@ static bool measure(const file *f, uint64_t round, times *t, uint8_t *const pixe
     libjpeg_window(f, f->window, pixels[0]);
     t->lib.crop = since(&start);
     bytes = (size_t)f->window.h * (size_t)f->window.w * 3;
-    /* the first of two finds less in the cache: they take turns */
+    /* the first of two finds less in the cache, so they take turns */
     for (int i = 0; i < 2; i++) {
         start = now();
         if ((round + (uint64_t)i) % 2 == 0) {
@@ -431,7 +430,7 @@ static bool measure(const file *f, uint64_t round, times *t, uint8_t *const pixe
     return good && memcmp(batch[0], batch[1], BATCH) == 0;
 }
 
-/* Fields that are no part of a case are NULL. Progressive files have no stages here: 0. */
+/* Names of fields that a case does not have are NULL. Progressive files have no stages: 0. */
 static void report(const char *what, const char *their_name, double theirs, const char *our_name,
                    double ours)
 {
@@ -445,7 +444,7 @@ static void report(const char *what, const char *their_name, double theirs, cons
     printf("}\n");
 }
 
-/* `t`: means. */
+/* `t`: means over the files. */
 static void report_all(const times *t)
 {
     const libjpeg_times *l = &t->lib;
@@ -494,7 +493,7 @@ int main(int argc, char **argv)
         largest = HR_MAX(largest, (size_t)files[i].info.width * (size_t)files[i].info.height);
     uint8_t *pixels[2] = {malloc(3 * largest + 1), malloc(3 * largest + 1)};
     void *batch[2] = {malloc(BATCH), malloc(BATCH)};
-    for (size_t i = 0; i < file_count; i++) /* all of the scan is in these indices */
+    for (size_t i = 0; i < file_count; i++) /* these indices cover the whole scan */
         our_indexed(&files[i], (hr_window){0, 0, files[i].info.height, files[i].info.width},
                     pixels[0], 0, kernels);
     times *least = calloc(file_count + 1, sizeof *least), mean = {0};

@@ -3,14 +3,14 @@
 # Copyright The Headrace authors
 """Every operator on typical input, in Headrace and in DALI's CPU back end, one thread each, in one process.
 
-A row is a pipeline that is fed the same batch over and over. Rounds are interleaved: each engine in turn runs the pipeline
-and one that only feeds, and what is counted is the CPU time of the process until it is idle again. `net` is the median of
-the pipeline without that of feeding; where it is too small to be told from noise the ratio is left out and `total` is what says
-something. A ratio is DALI's time over Headrace's: above 1 Headrace is faster.
+A row is a pipeline that is fed the same batch again and again. Rounds are interleaved: each engine in turn runs the
+pipeline, and a second one that only feeds. Counted is the CPU time of the process until it is idle again. `net` is the
+median of the pipeline minus that of feeding; where the difference is lost in noise, no ratio is given, and only `total`
+is meaningful. A ratio is DALI's time over Headrace's: above 1, Headrace is faster.
 
     bench_ops.py                  all rows
     bench_ops.py resize reduc     rows whose names contain one of these
-    bench_ops.py --json FILE      also a JSON object a row
+    bench_ops.py --json FILE      also writes one JSON object per row
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ENGINES = ("headrace", "nvidia.dali")
 
 @functools.cache
 def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
-    """A batch of a kind of input, and its layout."""
+    """A batch of the given kind of input, and its layout."""
     rng = np.random.default_rng(5)
     if kind == "jpeg":
         return photographs(data), ""
@@ -48,7 +48,7 @@ def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
 
 
 def photographs(data: str | None) -> list[np.ndarray]:
-    """Eight JPEG files of a folder, none of them small, or made ones."""
+    """Eight JPEG files of a folder, none of them small, or generated ones."""
     from PIL import Image
 
     if data:
@@ -67,7 +67,7 @@ def photographs(data: str | None) -> list[np.ndarray]:
 
 
 def settle() -> float:
-    """CPU time of the process when nothing of it runs any more."""
+    """CPU time of the process when it is idle."""
     last = time.process_time()
     for _ in range(200):
         time.sleep(0.002)
@@ -79,12 +79,12 @@ def settle() -> float:
 
 
 def feed(fn: Any, batch: list[np.ndarray], layout: str) -> Any:
-    """A node that gives the same batch over and over."""
+    """A node that returns the same batch again and again."""
     return fn.external_source(source=lambda: batch, **({"layout": layout} if layout else {}))
 
 
 class Loop:
-    """A pipeline of one engine; `row` None: it only feeds."""
+    """A pipeline of one engine. If `row` is None, it only feeds."""
 
     def __init__(self, engine: str, row: ops_rows.Row, feeds_only: bool, data: str | None) -> None:
         root = importlib.import_module(engine)
@@ -112,11 +112,11 @@ class Loop:
         self.iterations = 1
 
     def calibrate(self, seconds: float) -> None:
-        """As many iterations a round as fill about `seconds`."""
+        """Choose the number of iterations per round so that it takes about `seconds`."""
         self.iterations = max(2, min(2000, round(seconds / max(self.round(), 1e-6))))
 
     def round(self) -> float:
-        """CPU seconds of an iteration."""
+        """CPU seconds per iteration."""
         before = settle()
         for _ in range(self.iterations):
             self.pipe.run()
@@ -124,7 +124,7 @@ class Loop:
 
 
 def measure(row: ops_rows.Row, args: argparse.Namespace) -> dict[str, Any]:
-    """Medians of interleaved rounds, µs a sample and call."""
+    """Medians of interleaved rounds, in µs per sample and call."""
     loops = {
         (engine, only): Loop(engine, row, only, args.data)
         for engine in ENGINES
@@ -163,9 +163,9 @@ def text(record: dict[str, Any]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("rows", nargs="*", help="parts of names of rows")
+    parser.add_argument("rows", nargs="*", help="parts of the names of rows")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--seconds", type=float, default=0.03, help="CPU time of a round")
+    parser.add_argument("--seconds", type=float, default=0.03, help="CPU time per round")
     parser.add_argument("--data", default=os.environ.get("HEADRACE_TEST_DATA"))
     parser.add_argument("--json", metavar="FILE")
     args = parser.parse_args()
@@ -177,7 +177,7 @@ def main() -> int:
             continue
         try:
             record = measure(row, args)
-        except Exception as error:  # one row that fails is no reason to lose the others
+        except Exception as error:  # a row that fails must not stop the others
             print(f"{row.name}: {type(error).__name__}: {str(error)[-200:]}", file=sys.stderr)
             continue
         print(text(record), flush=True)

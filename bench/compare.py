@@ -3,9 +3,9 @@
 # Copyright The Headrace authors
 """Measure Headrace, DALI's CPU back end and a torchvision DataLoader side by side.
 
-Every contender runs in a process of its own. Speed is measured in interleaved rounds: each contender in turn takes
-batches for a while, the others have full queues and sleep. CPU time is that of the process and its children, from full
-queues to full queues, so that work done ahead counts. Memory and the time to the first batch come from fresh processes.
+Every contender runs in its own process. Speed is measured in interleaved rounds: one contender takes batches for a
+while, and the others sleep with full queues. CPU time is that of the process and its children, from full queues to full
+queues, so that work done ahead counts. Memory and the time to the first batch are measured in fresh processes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def serve_rounds(args: argparse.Namespace) -> None:
     take()
     answer(args, {})
     for line in sys.stdin:
-        for _ in range(pipelines.PREFETCH + 1):  # what lies ready is no measure of speed
+        for _ in range(pipelines.PREFETCH + 1):  # batches that were ready do not count
             take()
         start = time.perf_counter()
         for _ in range(int(line)):
@@ -52,7 +52,7 @@ def serve_rounds(args: argparse.Namespace) -> None:
 
 
 def serve_start(args: argparse.Namespace) -> None:
-    """From nothing to the first batch, then some more batches for the memory they need."""
+    """Measure the start up to the first batch, then take more batches to find the peak memory."""
     start = time.perf_counter()
     importlib.import_module(pipelines.CONTENDERS[args.serve] + pipelines_suffix(args.serve))
     imported = time.perf_counter()
@@ -66,17 +66,17 @@ def serve_start(args: argparse.Namespace) -> None:
 
 
 def pipelines_suffix(contender: str) -> str:
-    """The submodule whose import brings all that the pipeline needs."""
+    """The submodule whose import loads everything that the pipeline needs."""
     return ".transforms" if contender == "torchvision" else ".fn"
 
 
 def serve_python(args: argparse.Namespace) -> None:
-    """CPU time of the consuming thread for a batch through the PyTorch iterator, queues full."""
+    """CPU time of the consuming thread per batch from the PyTorch iterator, with full queues."""
     loader = pipelines.open_iterator(args.serve, args.pipeline, args.data, args.batch, args.threads)
     next(loader)
     times = []
     for _ in range(args.batches):
-        time.sleep(0.08)  # the queues are full again: nothing of it is waiting
+        time.sleep(0.08)  # the queues are full again: no time for waiting
         before = time.thread_time()
         next(loader)
         times.append(time.thread_time() - before)
@@ -112,7 +112,7 @@ class Contender:
         self.child.stdin.flush()
 
     def hear(self) -> Record:
-        """The next answer; a process that ended instead is an error with its last words."""
+        """The next answer. If the process ended instead, exit with the end of its error output."""
         line = self.answers.readline()
         if not line:
             words = self.child.communicate()[1]
@@ -138,7 +138,7 @@ class Contender:
 
 
 def measure_speed(args: argparse.Namespace, kind: str) -> list[Record]:
-    """Interleaved rounds of one pipeline; one record a contender, number of threads and round."""
+    """Interleaved rounds of one pipeline; one record per contender, thread count and round."""
     running = [
         Contender(args, "rounds", name, kind, threads)
         for threads in args.thread_counts
@@ -148,7 +148,7 @@ def measure_speed(args: argparse.Namespace, kind: str) -> list[Record]:
     try:
         for contender in running:
             contender.hear()
-        for number in range(-1, args.rounds):  # the first one warms up and finds the batch counts
+        for number in range(-1, args.rounds):  # the first one warms up and finds the number of batches
             for contender in running:
                 figures = contender.measure(args.seconds)
                 if number >= 0:
@@ -182,7 +182,7 @@ def measure_start(args: argparse.Namespace, name: str, kind: str) -> Record:
 
 
 def measure_python(args: argparse.Namespace, name: str, kind: str) -> Record:
-    """CPU time in the consumer's thread for one batch."""
+    """CPU time of the consumer's thread per batch."""
     contender = Contender(args, "python", name, kind, 2)
     figures = contender.hear()
     contender.close()
@@ -193,7 +193,7 @@ def measure_python(args: argparse.Namespace, name: str, kind: str) -> Record:
 
 
 def pick(records: Iterable[Record], **wanted: Any) -> list[Record]:
-    """The records that have all of `wanted`."""
+    """The records whose fields equal `wanted`."""
     return [r for r in records if all(r.get(k) == v for k, v in wanted.items())]
 
 
@@ -204,17 +204,17 @@ def ratios(over: list[Record], under: list[Record], figure: str) -> list[float]:
 
 
 def spread(values: list[float]) -> str:
-    """Median, and least to most."""
+    """Median, minimum and maximum, as text."""
     return f"{statistics.median(values):.2f}  ({values[0]:.2f} to {values[-1]:.2f})"
 
 
 def median_text(records: list[Record], figure: str) -> str:
-    """The median over the rounds, as a whole number."""
+    """The median over the rounds, rounded."""
     return f"{statistics.median(r[figure] for r in records):.0f}"
 
 
 def table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; the first column is words, the others are figures."""
+    """Print a table. The first column is text, the others are numbers."""
     from rich.console import Console
     from rich.table import Table
 
@@ -246,7 +246,7 @@ def report_speed(records: list[Record], kind: str, threads: int, names: list[str
 
 
 def report_scaling(records: list[Record], kind: str, names: list[str], threads: list[int]) -> None:
-    """CPU time an image and wall speed with more threads, against the least number."""
+    """CPU time per image and speed with more threads, relative to the smallest thread count."""
     rows = []
     for name in names:
         runs = {
@@ -258,11 +258,11 @@ def report_scaling(records: list[Record], kind: str, names: list[str], threads: 
             wall = ratios(runs[n], runs[threads[0]], "per_second")
             rows.append([name, str(n), spread(cpu), spread(wall)])
     table(f"{kind}: more threads against {threads[0]}",
-          ["", "threads", "CPU-s an image", "images / s"], rows)  # fmt: skip
+          ["", "threads", "CPU-s per image", "images / s"], rows)  # fmt: skip
 
 
 def report_start(records: list[Record], kind: str, names: list[str]) -> None:
-    """Start, memory and Python's share."""
+    """Start-up time, memory, and the CPU time of the consumer."""
     rows = []
     for name in names:
         start = pick(records, measure="start", pipeline=kind, contender=name)[0]
@@ -270,14 +270,14 @@ def report_start(records: list[Record], kind: str, names: list[str]) -> None:
         rows.append([name, f"{start['import'] * 1e3:.0f} ms", f"{start['first'] * 1e3:.0f} ms",
                      f"{start['memory'] / 1e6:.0f} MB", f"{python['python'] * 1e6:.0f} µs"])  # fmt: skip
     table(f"{kind}, 2 threads",
-          ["", "import", "first batch", "peak memory", "consumer's CPU a batch"], rows)  # fmt: skip
+          ["", "import", "first batch", "peak memory", "consumer's CPU per batch"], rows)  # fmt: skip
 
 
 # ---- the command line -------------------------------------------------------------------------------
 
 
 def find_data() -> str:
-    """HEADRACE_TEST_DATA, the shared sample set, or the demo's folder."""
+    """The folder HEADRACE_TEST_DATA, a shared sample set, or the demo's data."""
     places = [os.environ.get("HEADRACE_TEST_DATA", ""),
               str(REPOSITORY.parent / "shared" / "data" / "imagenet-250")]  # fmt: skip
     for place in places:
@@ -304,17 +304,17 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", help="folder of class folders")
     parser.add_argument("--contenders", default="headrace,headrace-index,dali,torchvision")
     parser.add_argument(
-        "--pipelines", default="train,eval", help="of " + ",".join(pipelines.PIPELINES)
+        "--pipelines", default="train,eval", help="some of " + ",".join(pipelines.PIPELINES)
     )
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each round (default: 2)")
-    parser.add_argument("--batches", type=int, default=20, help="for memory and Python time")
+    parser.add_argument("--batches", type=int, default=20, help="batches for memory and consumer time")
     parser.add_argument(
-        "--json", default="build/bench.jsonl", help="file for the figures, one a line"
+        "--json", default="build/bench.jsonl", help="file for the results, one record per line"
     )
-    parser.add_argument("--no-speed", action="store_true", help="only start, memory, Python time")
+    parser.add_argument("--no-speed", action="store_true", help="only start, memory, consumer time")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--mode", help=argparse.SUPPRESS)
     parser.add_argument("--pipeline", help=argparse.SUPPRESS)
@@ -323,19 +323,19 @@ def parse() -> argparse.Namespace:
 
 
 def prepare(args: argparse.Namespace) -> None:
-    """Turn lists into lists and leave out contenders that are not there."""
+    """Split lists and drop contenders that are not installed."""
     args.data = args.data or find_data()
     names = args.contenders.split(",")
     for name in names:
         if not installed(name):
-            print(f"left out, not installed: {name}")
+            print(f"skipped, because it is not installed: {name}")
     args.contenders = [name for name in names if installed(name)]
     args.pipelines = args.pipelines.split(",")
     args.thread_counts = [int(n) for n in args.threads.split(",")]
 
 
 def machine(args: argparse.Namespace) -> Record:
-    """What was measured where."""
+    """The machine and the settings of the run."""
     model = "unknown CPU"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):

@@ -5,10 +5,11 @@ iterators, from files to fp16 batches in device memory.
 
     python bench/gpu_train.py FOLDER [--files 10000] [--seconds 2] [--rounds 3] [--quick]
 
-FOLDER holds class folders of JPEG files; copies that differ in bytes are made (in --scratch) until there are --files, so
-that reads come from memory and not from the processor's cache. Batch 256 with 16 threads is measured in full, then one
-axis at a time. All contenders of a case run in one process, rounds interleaved. Prints a table and one JSON line a
-case: images a second, kernel time and host CPU time an image, ratios to DALI.
+FOLDER contains class folders of JPEG files. Copies with different bytes are made in --scratch until there are --files
+files, so that reads come from memory and not from the CPU's cache. Batch 256 with 16 threads is measured for both
+pipelines, then other batch sizes and thread counts one by one. All contenders of a case run in one process, rounds
+interleaved. Prints a table and one JSON line per case: images per second, kernel time and host CPU time per image,
+ratios to DALI.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CONTENDERS = {
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
-# The first epoch without end: indices are made, and there is no room to keep them; and what comes after it.
+# headrace: a first epoch without end, where indices are made and there is no room to keep them.
 OPTIONS: dict[str, dict[str, Any]] = {"headrace": {"index_memory_limit": 1}}
 
 
@@ -43,8 +44,8 @@ OPTIONS: dict[str, dict[str, Any]] = {"headrace": {"index_memory_limit": 1}}
 
 
 def spread(source: pathlib.Path, target: pathlib.Path, count: int) -> None:
-    """`count` files in class folders of `target`, made from those of `source`; each copy carries a comment segment of
-    its own behind the first marker."""
+    """`count` files in class folders of `target`, made from those of `source`; each copy has a different comment
+    segment after the first marker."""
     files = sorted(p for p in source.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
     if not files:
         raise SystemExit(f"no JPEG files in {source}")
@@ -61,7 +62,7 @@ def spread(source: pathlib.Path, target: pathlib.Path, count: int) -> None:
 
 
 def dali_like(name: str, kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
-    """The README's pipeline with device="mixed", by the API of the contender's module: endless (images, labels)."""
+    """The README's pipeline with device="mixed" and the API of the contender's module: endless (images, labels)."""
     module = CONTENDERS[name]
     package = importlib.import_module(module)
     fn = importlib.import_module(module + ".fn")
@@ -142,7 +143,7 @@ def cpu_seconds() -> float:
 
 
 def run_for(seconds: float, stream: Iterator[Any]) -> tuple[float, float]:
-    """Images a second and CPU seconds an image, taking batches for `seconds`."""
+    """Takes batches for `seconds`; returns images per second and CPU seconds per image."""
     torch.cuda.synchronize()
     count, cpu, start = 0, cpu_seconds(), time.perf_counter()
     while time.perf_counter() - start < seconds:
@@ -160,7 +161,7 @@ def is_there(module: str) -> bool:
 
 
 def settle(limit: float = 10.0) -> None:
-    """Waits until what the last turn's contender does ahead is done: others must not pay for it."""
+    """Waits until the last contender has finished its work ahead, which must not count for the next one."""
     end = time.perf_counter() + limit
     while time.perf_counter() < end:
         before, start = cpu_seconds(), time.perf_counter()
@@ -170,8 +171,8 @@ def settle(limit: float = 10.0) -> None:
 
 
 def kernel_seconds(stream: Iterator[Any], batches: int) -> tuple[float, float] | None:
-    """Device time an image: kernels of the process added up, and the time in which any of them ran (those of several
-    batches overlap); None where they cannot be seen."""
+    """Device time per image: the sum of the process's kernels, and the time during which any of them ran (kernels of
+    several batches overlap). None where the profiler sees no kernels."""
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
@@ -195,7 +196,7 @@ def kernel_seconds(stream: Iterator[Any], batches: int) -> tuple[float, float] |
 
 
 def first_batch(name: str, kind: str, root: str, threads: int) -> float:
-    """Seconds from the first request to a batch of 32 that is there, queue empty."""
+    """Seconds from the first request to a complete batch of 32, with an empty queue."""
     stream = open_contender(name, kind, root, 32, threads)
     start = time.perf_counter()
     next(stream)
@@ -213,7 +214,7 @@ def measure(case: dict[str, Any], names: list[str], root: str, rounds: int, seco
     for _ in range(rounds):
         for name, stream in streams.items():
             settle()
-            # a DataLoader's batches come in bursts: all its processes begin at once
+            # the batches of a DataLoader come in bursts: all its processes start at the same time
             window = seconds * (8 if name == "torchvision" else 1)
             run_for(window / 4, stream)
             rate, host = run_for(window, stream)
@@ -271,7 +272,7 @@ def main() -> None:
     if not any(scratch.glob("class*")):
         spread(args.folder, scratch, args.files)
     for i, case in enumerate(cases(args.quick)):
-        # a DataLoader's processes take long to start, and their figures hardly move
+        # the processes of a DataLoader take long to start, and batch size hardly changes their speed
         some = [n for n in names if i < 2 or n != "torchvision"]
         show(measure(case, some, str(scratch), args.rounds, args.seconds), some)
     for name in names:

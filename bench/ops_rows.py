@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What bench_ops.py measures: an operator, its inputs and typical arguments a row."""
+"""What bench_ops.py measures. A row is an operator with inputs and typical arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-# kind: shape, type, layout, samples a batch. "jpeg" is a kind of its own.
+# kind: shape, type, layout, samples per batch. "jpeg" is handled separately.
 INPUTS: dict[str, tuple[tuple[int, ...], str, str, int]] = {
     "picture": ((375, 500, 3), "uint8", "HWC", 8),
     "floats": ((375, 500, 3), "float32", "HWC", 8),
@@ -30,18 +30,18 @@ INPUTS: dict[str, tuple[tuple[int, ...], str, str, int]] = {
 
 @dataclasses.dataclass
 class Row:
-    """`call` gets the modules fn and types, the number of the call and the inputs, and gives a node or some."""
+    """`call` gets the modules fn and types, the number of the call and the inputs, and returns one or more nodes."""
 
     name: str
     op: str
     inputs: tuple[str, ...]
     call: Callable[..., Any]
-    times: int = 1  # calls in the pipeline, where one is too cheap to be seen
-    batch: int = 64  # without inputs
+    times: int = 1  # calls in the pipeline, where a single one is too cheap to measure
+    batch: int = 64  # if there are no inputs
 
 
 def row(name: str, inputs: str, times: int = 1, op: str | None = None, **args: Any) -> Row:
-    """A plain call of the operator that the name begins with; "types.X" is looked up."""
+    """A plain call of the operator with which the name begins; "types.X" is looked up."""
 
     def value(types: Any, given: Any) -> Any:
         known = isinstance(given, str) and given.startswith("types.")
@@ -66,7 +66,7 @@ def nodes(name: str, inputs: str, times: int, function: Callable[..., Any]) -> R
 
 
 def math_row(name: str, function: str, *more: float) -> Row:
-    """A function of module math on numbers of 0 .. 1, which all of them take."""
+    """A function of the module math on numbers from 0 to 1, which all of them accept."""
 
     def call(fn: Any, types: Any, i: int, x: Any) -> Any:
         return getattr(module(fn).math, function)(x * (1 / 255), *more)
@@ -223,7 +223,7 @@ def module(fn: Any) -> Any:
 
 
 def np_row() -> Any:
-    """Three numbers, one a channel."""
+    """Three numbers, one per channel."""
     import numpy as np
 
     return np.array([1.0, 2.0, 3.0], np.float32)

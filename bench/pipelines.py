@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The pipelines that bench/compare.py measures, once a contender: endless batch sources.
+"""The pipelines that bench/compare.py measures, for each contender: endless sources of batches.
 
-`open_loop(contender, ...)` returns a function that takes the next batch and forgets it. Headrace and DALI run
-the same definition, written once; torchvision gets its usual transforms in a DataLoader with Pillow.
+`open_loop(contender, ...)` returns a function that takes the next batch and drops it. Headrace and DALI share one
+definition; torchvision uses its usual transforms in a DataLoader with Pillow.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ CONTENDERS = {
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
-# arguments of the pipeline: no indices; as it is from the second epoch on, where all files have one; as in the
-# first epoch, for ever: they are made and there is no room to keep them
+# Arguments of the pipeline. headrace: no indices. headrace-indexing: a first epoch without end, where indices are made
+# and there is no room to keep them. headrace-index has defaults: an index of every file, as from the second epoch on.
 OPTIONS: dict[str, dict[str, Any]] = {
     "headrace": {"index_memory_limit": 0},
     "headrace-indexing": {"index_memory_limit": 1},
 }
-EPOCHS_BEFORE = {"headrace-index": 3}  # to be taken before it is measured
+EPOCHS_BEFORE = {"headrace-index": 3}  # epochs to run before it is measured
 PIPELINES = ("train", "eval", "resized")
 PREFETCH = 2
 MEAN = (123.675, 116.28, 103.53)
@@ -36,7 +36,7 @@ STD = (58.395, 57.12, 57.375)
 
 
 def dali_pipeline(contender: str, kind: str, root: str, batch: int, threads: int) -> Any:
-    """The pipeline `kind` of PIPELINES, made with the API of the contender's module and built."""
+    """The pipeline `kind` (of PIPELINES), built with the API of the contender's module."""
     module = CONTENDERS[contender]
     if contender.endswith("-v3"):  # AVX2, no AVX-512
         os.environ["HEADRACE_CPU_LEVEL"] = "v3"
@@ -88,7 +88,7 @@ def endless(length: int, shuffle: bool) -> Iterator[int]:
 
 
 def torchvision_loader(kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
-    """The same work by torchvision's transforms on Pillow images, in `threads` worker processes."""
+    """The same work with torchvision's transforms on Pillow images, in `threads` worker processes."""
     from torch.utils import data
     from torchvision import datasets
     from torchvision import transforms as t

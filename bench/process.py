@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What the kernel says about a process and its descendants: CPU time and memory (Linux)."""
+"""CPU time and memory of a process and its descendants, from /proc (Linux)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system seconds of the tree, children that were waited for included."""
+    """User and system seconds of the tree, including children that were waited for."""
     ticks = 0
     for member in tree(pid):
         try:
@@ -38,7 +38,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def settled_cpu_seconds(pid: int, still: float = 0.15, limit: float = 10.0) -> float:
-    """`cpu_seconds` once the tree has done nothing for `still` seconds: queues are full again."""
+    """`cpu_seconds` when the tree has been idle for `still` seconds: its queues are full again."""
     deadline = time.monotonic() + limit
     before = cpu_seconds(pid)
     while time.monotonic() < deadline:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What a graph of many cheap nodes costs: CPU time of the process an iteration, Headrace and DALI in turns.
+"""The cost of a graph of many cheap nodes: CPU time of the process per iteration, Headrace and DALI in turns.
 
     PYTHONPATH=build/dev/python python bench/scalars.py [--nodes 40] [--batch 64] [--rounds 9]
 
-Nodes are random.uniform, arithmetic of two nodes and of a node and a constant, comparisons; one output. All of the
-process counts, Python's part of `run` and both threads, from full queues to full queues.
+Nodes are random.uniform, arithmetic of two nodes and of a node and a constant, and comparisons; there is one output.
+The whole process counts, including Python's part of `run` and all threads, from full queues to full queues.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def build(module: str, nodes: int, batch: int, threads: int) -> Any:
 
 
 def measure(pipe: Any, iterations: int) -> float:
-    """Microseconds of CPU time an iteration."""
+    """Microseconds of CPU time per iteration."""
     time.sleep(SETTLE)
     start = time.process_time()
     for _ in range(iterations):

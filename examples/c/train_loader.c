@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The training pipeline in C: read -> random crop decode -> resize -> mirror, normalise -> batches
- * of float CHW. train_loader DIR [iterations] [threads]: prints images a second and a checksum. */
+ * of float CHW. train_loader DIR [iterations] [threads] prints images per second and a checksum. */
 #include <headrace/headrace.h>
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static hr_arg_value arg_node(const char *name, int32_t node)
     return (hr_arg_value){name, {.kind = HR_VALUE_EDGE, .u.edge = {node, 0}}};
 }
 
-/* One node; `input` < 0: none. */
+/* Adds a node with one input, or without one if `input` < 0. */
 static hr_status add(hr_graph *g, const char *op, int32_t input, const hr_arg_value *args,
                      int32_t count, int32_t *node, hr_error *error)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The class style of the first articles about DALI: a subclass of `Pipeline` with `define_graph`.
+"""The class style of the first articles on DALI: a subclass of `Pipeline` with `define_graph`.
 
 python class_api.py FOLDER_OF_CLASS_FOLDERS
 """
@@ -12,7 +12,7 @@ from headrace.pipeline import Pipeline
 
 
 class RotatingPipeline(Pipeline):
-    """Decodes images and rotates each by an angle of its own."""
+    """Decodes images and rotates each of them by its own random angle."""
 
     def __init__(self, root: str, batch_size: int, num_threads: int) -> None:
         super().__init__(batch_size, num_threads, device_id=None, seed=12)
@@ -29,7 +29,7 @@ class RotatingPipeline(Pipeline):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="A pipeline in the class style.")
-    parser.add_argument("folder", help="folder with one folder of images a class")
+    parser.add_argument("folder", help="folder with one folder of images per class")
     args = parser.parse_args()
     pipe = RotatingPipeline(args.folder, batch_size=8, num_threads=2)
     pipe.build()

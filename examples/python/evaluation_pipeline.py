@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The usual evaluation pipeline: shorter edge to 256, centre crop of 224 x 224, normalise.
+"""The usual evaluation pipeline: resize the shorter edge to 256, crop 224 x 224, normalise.
 
 python evaluation_pipeline.py FOLDER_OF_CLASS_FOLDERS
 """
@@ -29,7 +29,7 @@ def evaluate(root: str):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The evaluation pipeline over a folder.")
-    parser.add_argument("folder", help="folder with one folder of images a class")
+    parser.add_argument("folder", help="folder with one folder of images per class")
     args = parser.parse_args()
     pipe = evaluate(args.folder, on_error="replace")
     count = pipe.epoch_size("Reader")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Feeding a pipeline from Python: a callable that gives one sample at a time.
+"""Feeds a pipeline from Python, by a callable that returns one sample at a time.
 
 python external_source.py FOLDER_OF_CLASS_FOLDERS
 """
@@ -13,7 +13,7 @@ from headrace import fn, pipeline_def, types
 
 
 class Files:
-    """The files of a folder in a fixed order, one a call; a batch that stays short is left out."""
+    """The files of a folder in a fixed order, one per call. A partial last batch is left out."""
 
     def __init__(self, root: str) -> None:
         self.paths = sorted(p for p in Path(root).glob("*/*") if p.is_file())
@@ -32,8 +32,8 @@ def thumbnails(source: Files):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A pipeline that Python feeds.")
-    parser.add_argument("folder", help="folder with one folder of images a class")
+    parser = argparse.ArgumentParser(description="A pipeline that is fed from Python.")
+    parser.add_argument("folder", help="folder with one folder of images per class")
     args = parser.parse_args()
     pipe = thumbnails(Files(args.folder))
     batches, samples = 0, 0

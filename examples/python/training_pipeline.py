@@ -38,7 +38,7 @@ def train(root: str, shard_id: int = 0, num_shards: int = 1):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="The training pipeline over a folder.")
-    parser.add_argument("folder", help="folder with one folder of images a class")
+    parser.add_argument("folder", help="folder with one folder of images per class")
     args = parser.parse_args()
     pipe = train(args.folder)
     samples, start = 0, time.perf_counter()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Trains a ResNet-50 on GPUs from two folders of class folders, train/ and val/, as ImageNet has them.
+"""Trains a ResNet-50 on GPUs from a folder with train/ and val/, each with one folder per class, as in ImageNet.
 
     python imagenet_train.py /data/imagenet
     torchrun --nproc_per_node 8 imagenet_train.py /data/imagenet --epochs 90
     python imagenet_train.py /data/imagenet --loader torchvision     # for comparison
 
-Files are decoded and augmented on the GPU that trains; every process reads a shard of its own. Prints images a second
-and the share of each step that the GPU stood still between two steps, waiting for data.
+Files are decoded and augmented on the GPU that trains; every process reads its own shard. Prints images per second
+and the share of each step that the GPU was idle between two steps, waiting for data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Batch = tuple[torch.Tensor, torch.Tensor]
 
 
 class Headrace:
-    """Batches of half-precision CHW images and labels on the GPU; one pass an `iter`."""
+    """Batches of half-precision CHW images and labels on the GPU; one epoch per `iter`."""
 
     def __init__(self, args: argparse.Namespace, folder: Path, training: bool, rank: int, world: int, gpu: int) -> None:
         from headrace import fn, pipeline_def, types
@@ -62,7 +62,7 @@ class Headrace:
             )
             return images, labels.gpu()
 
-        # PARTIAL counts every image once; it may leave a process an empty last batch, whose loss is no number
+        # PARTIAL counts every image once. It may give a process an empty last batch, whose loss is NaN.
         policy = LastBatchPolicy.FILL if training else LastBatchPolicy.PARTIAL
         self.loader = DALIClassificationIterator(
             define(), reader_name="Reader", auto_reset=True, last_batch_policy=policy
@@ -74,7 +74,7 @@ class Headrace:
 
 
 class Torchvision:
-    """The same by torchvision's transforms in the worker processes of a DataLoader."""
+    """The same with torchvision's transforms, in the worker processes of a DataLoader."""
 
     def __init__(self, args: argparse.Namespace, folder: Path, training: bool, rank: int, world: int, gpu: int) -> None:
         from torchvision import datasets
@@ -107,8 +107,8 @@ LOADERS = {"headrace": Headrace, "torchvision": Torchvision}
 
 
 class Gaps:
-    """Time on the GPU between the end of a step and the start of the next one, measured with events, a window of
-    steps at a time."""
+    """GPU time between the end of a step and the start of the next one, measured with events over a window of
+    steps."""
 
     def __init__(self) -> None:
         self.events: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
@@ -124,7 +124,7 @@ class Gaps:
         self.events.append((self.begin, event))
 
     def share(self) -> float:
-        """Of the time since the first step of the window; starts a new window."""
+        """The idle share of the time since the first step of the window. Starts a new window."""
         torch.cuda.synchronize()
         pairs = list(zip(self.events, self.events[1:]))
         idle = sum(before[1].elapsed_time(after[0]) for before, after in pairs)
@@ -164,7 +164,7 @@ def train_epoch(
 
 @torch.no_grad()
 def evaluate(loader: Any, model: nn.Module, world: int) -> float:
-    """Share of images whose class is right."""
+    """The share of images whose class is predicted correctly."""
     model.eval()
     counts = torch.zeros(2, device="cuda")
     for images, labels in loader:
@@ -178,13 +178,13 @@ def evaluate(loader: Any, model: nn.Module, world: int) -> float:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Trains a ResNet-50 on GPUs.")
-    parser.add_argument("folder", type=Path, help="holds train/ and, unless --no-eval, val/")
+    parser.add_argument("folder", type=Path, help="contains train/ and, unless --no-eval, val/")
     parser.add_argument("--loader", choices=sorted(LOADERS), default="headrace")
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--steps", type=int, help="of an epoch, at most")
-    parser.add_argument("--batch-size", type=int, default=256, help="samples a process")
-    parser.add_argument("--threads", type=int, default=8, help="threads or workers that load, a process")
-    parser.add_argument("--lr", type=float, default=0.1, help="for 256 samples a step")
+    parser.add_argument("--steps", type=int, help="steps per epoch, at most")
+    parser.add_argument("--batch-size", type=int, default=256, help="samples per process")
+    parser.add_argument("--threads", type=int, default=8, help="loader threads or worker processes, per process")
+    parser.add_argument("--lr", type=float, default=0.1, help="learning rate for 256 samples per step")
     parser.add_argument("--print-every", type=int, default=20)
     parser.add_argument("--no-eval", action="store_true")
     return parser.parse_args()
@@ -219,7 +219,7 @@ def main() -> None:
         if validation:
             right = evaluate(validation, model, world)
             if rank == 0:
-                print(f"epoch {epoch}: {right:.2%} right", flush=True)
+                print(f"epoch {epoch}: {right:.2%} correct", flush=True)
     if world > 1:
         dist.destroy_process_group()
 

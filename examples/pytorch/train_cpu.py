@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Trains a small network on a folder of class folders, on the CPU, in one process or several.
+"""Trains a small network on a folder of class folders, on the CPU, in one or more processes.
 
     python train_cpu.py FOLDER --epochs 3
     torchrun --nproc_per_node 2 train_cpu.py FOLDER --epochs 3 --checkpoint state.pt
     torchrun --nproc_per_node 2 train_cpu.py FOLDER --epochs 3 --checkpoint state.pt --resume
 
-Every process reads a shard of its own; in each epoch the shards are disjoint and together complete.
-A checkpoint holds model, optimiser and the position of the loader, and continues exactly there.
+Every process reads its own shard. In each epoch the shards are disjoint and together complete.
+A checkpoint contains model, optimiser and the state of the loader; training resumes exactly there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 
 @pipeline_def
 def training_pipeline(files: list[str], size: int, shard_id: int, num_shards: int):
-    # Without labels the reader numbers the files; a table turns numbers into classes.
+    # Without labels, the reader numbers the files; a table maps the numbers to classes.
     encoded, numbers = fn.readers.file(
         files=files,
         random_shuffle=True,
@@ -53,7 +53,7 @@ def training_pipeline(files: list[str], size: int, shard_id: int, num_shards: in
 
 
 class Network(nn.Module):
-    """A residual network small enough for a demonstration on a CPU."""
+    """A residual network, small enough for a demonstration on a CPU."""
 
     def __init__(self, classes: int, width: int = 32) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def list_files(folder: str) -> tuple[list[str], list[int], int]:
 
 
 def save(path: str, rank: int, model: nn.Module, optimizer: Any, loader: Any, epoch: int) -> None:
-    """Writes a checkpoint of this process; the old one stays whole until the new one is."""
+    """Writes a checkpoint of this process. The old one is replaced when the new one is complete."""
     state = {
         "model": model.state_dict(),
         "optimizer": optimizer.state_dict(),
@@ -104,17 +104,17 @@ def save(path: str, rank: int, model: nn.Module, optimizer: Any, loader: Any, ep
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Trains a small network on the CPU.")
-    parser.add_argument("folder", help="folder with one folder of images a class")
+    parser.add_argument("folder", help="folder with one folder of images per class")
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--batch-size", type=int, default=32, help="samples a process")
-    parser.add_argument("--threads", type=int, default=1, help="threads that load, a process")
+    parser.add_argument("--batch-size", type=int, default=32, help="samples per process")
+    parser.add_argument("--threads", type=int, default=1, help="loader threads per process")
     parser.add_argument("--size", type=int, default=64, help="edge of the images in pixels")
     parser.add_argument("--lr", type=float, default=0.02)
-    parser.add_argument("--checkpoint", help="where to save after every epoch; a file a process")
-    parser.add_argument("--resume", action="store_true", help="go on from --checkpoint")
-    parser.add_argument("--stop-after", type=int, help="batches to run, then save and stop")
+    parser.add_argument("--checkpoint", help="save after every epoch to FILE.rankN")
+    parser.add_argument("--resume", action="store_true", help="resume from --checkpoint")
+    parser.add_argument("--stop-after", type=int, help="stop and save after this many batches")
     parser.add_argument(
-        "--dump", help="write 'epoch number class' of every sample; a file a process"
+        "--dump", help="write 'epoch number class' of every sample; one file per process"
     )
     return parser.parse_args()
 
@@ -144,7 +144,7 @@ def make_loader(
 
 
 class Epoch:
-    """Trains until the epoch ends, or for `limit` batches, and keeps count."""
+    """Trains until the epoch ends or --stop-after batches are done, and keeps count."""
 
     def __init__(self, args: argparse.Namespace, class_of: torch.Tensor, dump: IO[str] | None):
         self.args, self.class_of, self.dump = args, class_of, dump
@@ -153,7 +153,7 @@ class Epoch:
     def run(
         self, number: int, loader: DALIGenericIterator, model: nn.Module, optimizer: Any
     ) -> bool:
-        """Whether the epoch was finished."""
+        """Returns whether the epoch was finished."""
         self.loss, seen = 0.0, 0
         while self.batches != self.args.stop_after:
             asked = time.perf_counter()
@@ -175,7 +175,7 @@ class Epoch:
         if self.dump:
             for index, label in zip(indices.tolist(), labels.tolist(), strict=True):
                 print(number, index, label, file=self.dump)
-        # A sum: on ranks whose shard is smaller the last batch may be short, or empty.
+        # A sum: on ranks with a smaller shard, the last batch may be partial or empty.
         loss = F.cross_entropy(model(batch["images"]), labels, reduction="sum")
         optimizer.zero_grad()
         (loss / self.args.batch_size).backward()
