@@ -195,9 +195,12 @@ typedef struct hr_sampler_args {
 /* ---- the table ---- */
 
 enum {
-    HR_OP_SOURCE = 1 << 0,     /* has no inputs in the graph: a reader, or fed */
-    HR_OP_RANDOM = 1 << 1,     /* has `seed`; equal nodes are merged only if it is given */
-    HR_OP_VIEW = 1 << 2,       /* outputs share the memory of input 0: run sets data and buffer */
+    HR_OP_SOURCE = 1 << 0, /* has no inputs in the graph: a reader, or fed */
+    HR_OP_RANDOM = 1 << 1, /* has `seed`; equal nodes are merged only if it is given */
+    HR_OP_VIEW = 1 << 2,   /* outputs share the memory of input 0: run sets data and buffer */
+    /* To users the result is a copy; that an output may share memory of input 0 is for speed
+     * alone. As a pipeline output it is copied. */
+    HR_OP_BORROWS = 1 << 3,
     HR_OP_SEQUENCE = 1 << 4,   /* documented as accepting frames (layouts that begin with F) */
     HR_OP_VOLUMETRIC = 1 << 5, /* documented as accepting a depth axis */
     HR_OP_ORDERED = 1 << 6,    /* gets iterations one at a time, in order */

@@ -159,8 +159,10 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
         piece->kind = HR_PIECE_KIND_TO_DEVICE;
         return stage_tensor(p, &c->in[0], piece, error);
     }
+    bool view = c->def->flags & HR_OP_VIEW, borrows = c->def->flags & HR_OP_BORROWS;
     piece->kind = c->def->flags & HR_OP_TO_HOST ? HR_PIECE_KIND_TO_HOST
-                  : c->def->flags & HR_OP_VIEW  ? HR_PIECE_KIND_VIEW
+                  : view && borrows             ? HR_PIECE_KIND_COPY
+                  : view                        ? HR_PIECE_KIND_VIEW
                                                 : HR_PIECE_KIND_OP;
     return HR_STATUS_OK;
 }

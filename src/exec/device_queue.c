@@ -266,6 +266,29 @@ static hr_status copy_pieces(queueing *q, int32_t n, const hr_cuda_copy *pieces,
     return q->module->copy_all(&q->launch->cuda, records, n, error);
 }
 
+static hr_status queue_copies(queueing *q, hr_error *error)
+{
+    int32_t n = select_kind(q, HR_PIECE_KIND_COPY, NULL);
+    if (n == 0)
+        return HR_STATUS_OK;
+    size_t most = (size_t)n * (size_t)q->part[0]->n_out;
+    hr_cuda_copy *pieces = hr_arena_alloc(q->arena, most * sizeof(*pieces), error);
+    if (!pieces)
+        return HR_STATUS_NO_MEMORY;
+    int32_t count = 0;
+    for (int32_t i = 0; i < n; i++) {
+        hr_op_call c;
+        fill_call(q->part[i], &c);
+        HR_TRY(c.def->run_cpu(&c, 1, error)); /* moves pointers only */
+        for (int32_t k = 0; k < c.n_out; k++, count++) {
+            const hr_tensor *out = q->part[i]->out[k];
+            pieces[count] = (hr_cuda_copy){.dst = out->data, .src = c.out[k].data};
+            (void)hr_tensor_bytes(out, &pieces[count].size);
+        }
+    }
+    return copy_pieces(q, count, pieces, error);
+}
+
 static hr_status queue_uploads(queueing *q, hr_error *error)
 {
     int32_t n = select_kind(q, HR_PIECE_KIND_TO_DEVICE, NULL);
@@ -323,6 +346,7 @@ static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *er
     for (int32_t k = 0; k < step->count; k++)
         HR_TRY(queue_ops(q, q->p->graph->nodes[q->p->plan->order[step->first + k]], error));
     HR_TRY(queue_views(q, error));
+    HR_TRY(queue_copies(q, error));
     return queue_downloads(q, error);
 }
 

@@ -16,6 +16,7 @@ typedef enum hr_piece_kind {
     HR_PIECE_KIND_PIXELS,  /* ... or over pixels decoded here and staged */
     HR_PIECE_KIND_OP,      /* an operator of the module */
     HR_PIECE_KIND_VIEW,    /* only metadata */
+    HR_PIECE_KIND_COPY,    /* of what its operator would refer to on the CPU (HR_OP_BORROWS) */
     HR_PIECE_KIND_TO_DEVICE,
     HR_PIECE_KIND_TO_HOST
 } hr_piece_kind;

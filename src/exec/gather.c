@@ -83,6 +83,14 @@ static void put_one(hr_iteration *it, int32_t output, int32_t sample, const hr_t
     slot->buffer = buffer;
 }
 
+/* What a task's arena holds, and what may be another value's memory: users write into outputs. On a
+ * device such values have memory of their own (exec/device_prepare.c). */
+static bool must_copy(const hr_pipeline *p, int32_t output, const hr_tensor *t)
+{
+    const hr_plan_value *value = &p->plan->values[p->plan->outputs[output]];
+    return !t->buffer || (value->borrows && hr_buffer_device(t->buffer) == HR_DEVICE_HOST);
+}
+
 static hr_status put_copies(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
                             int32_t n, const hr_tensor *t, size_t bytes, hr_error *error)
 {
@@ -99,7 +107,7 @@ hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32
     hr_tensor one = *t;
     size_t bytes = 0;
     hr_tensor_bytes(t, &bytes);
-    if (!t->buffer && !in_place(it, output, sample, t))
+    if (!in_place(it, output, sample, t) && must_copy(p, output, t))
         return put_copies(p, it, output, sample, n, t, bytes, error);
     for (int32_t k = 0; k < n; k++) {
         put_one(it, output, sample + k, &one);

@@ -2,17 +2,34 @@
  * Copyright The Headrace authors */
 /* Runs equal nodes once: same operator, same arguments, same inputs. Random operators are equal
  * only under the same explicit seed; sources and operators that see iterations in order never are.
- */
+ * Two pipeline outputs stay two: users may write into them. */
 #include "graph/value.h"
 #include "plan/pass.h"
 
+#include <string.h>
+
 #define BUCKETS 256
+
+/* Names that were not given begin with "__". A named node stays, as in DALI. */
+static bool named(const hr_node *node)
+{
+    return strncmp(node->name, "__", 2) != 0;
+}
 
 static bool mergeable(const hr_node *node)
 {
-    if (node->def->flags & (HR_OP_SOURCE | HR_OP_ORDERED))
+    if (named(node) || (node->def->flags & (HR_OP_SOURCE | HR_OP_ORDERED)))
         return false;
     return !(node->def->flags & HR_OP_RANDOM) || node->seed >= 0;
+}
+
+static bool is_output(const hr_graph *graph, int32_t node)
+{
+    for (int32_t i = 0; i < graph->output_count; i++) {
+        if (graph->outputs[i].node == node)
+            return true;
+    }
+    return false;
 }
 
 static bool per_sample(const hr_node *node, int32_t arg)
@@ -90,7 +107,7 @@ hr_status hr__plan_merge(hr__planning *p, hr_error *error)
                 break;
             k = before[k];
         }
-        if (k >= 0) {
+        if (k >= 0 && !(is_output(graph, k) && is_output(graph, i))) {
             plan->replaced[i] = k;
         } else {
             before[i] = last[b];

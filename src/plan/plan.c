@@ -50,6 +50,18 @@ static hr_status values_reserve(hr_plan *plan, hr_error *error)
     return plan->outputs ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
+/* Whether the outputs of a node may share memory without being documented as views: its own, or as
+ * views of such memory. Inputs come first, so their values are known. */
+static bool node_borrows(const hr_plan *plan, const hr_node *node)
+{
+    if (node->def->flags & HR_OP_BORROWS)
+        return true;
+    if (!(node->def->flags & HR_OP_VIEW))
+        return false;
+    hr_edge edge = hr__plan_edge(plan, node, 0);
+    return plan->values[plan->value_of[edge.node] + edge.output].borrows;
+}
+
 static void values_make(hr__planning *p)
 {
     hr_plan *plan = p->plan;
@@ -59,6 +71,7 @@ static void values_make(hr__planning *p)
         bool internal = p->next[node] >= 0;
         /* What a device makes is not there before its launch, when the preparing task is over. */
         bool outlives = plan->stages[stage].kind == HR_STAGE_KIND_DEVICE && !internal;
+        bool borrows = node_borrows(plan, plan->graph->nodes[node]);
         plan->value_of[node] = plan->value_count;
         for (int32_t k = 0; k < plan->graph->nodes[node]->output_count; k++) {
             plan->values[plan->value_count++] = (hr_plan_value){.edge = {node, k},
@@ -66,6 +79,7 @@ static void values_make(hr__planning *p)
                                                                 .place = -1,
                                                                 .stage = stage,
                                                                 .crosses = outlives,
+                                                                .borrows = borrows,
                                                                 .internal = internal};
         }
     }

@@ -43,7 +43,8 @@ typedef struct hr_plan_value {
     int32_t uses;   /* consumers in the plan, outputs counted */
     int32_t stage;  /* made in this stage */
     bool crosses;   /* also used in a later stage: must outlive its task */
-    bool internal;  /* inside a fused chain: exists only if the chain is cut there */
+    bool borrows;  /* may share memory that is another value's; as a pipeline output it is copied */
+    bool internal; /* inside a fused chain: exists only if the chain is cut there */
 } hr_plan_value;
 
 typedef struct hr_plan {

@@ -21,6 +21,7 @@ sys.path.append(str(OPS))
 pytest.register_assert_rewrite("harness")
 pytest.importorskip("headrace")
 
+from aliases import LARGE, aliased  # noqa: E402
 from cases_generic import Expression  # noqa: E402
 from collection import CASES  # noqa: E402
 from harness import Case, Data, Engine, Failure, Output, pictures  # noqa: E402
@@ -296,3 +297,8 @@ def test_same_bytes(name: str) -> None:
         of_size = [case for case in cases if case.batch_size() == size]
         for k in range(0, len(of_size), TOGETHER):
             check(of_size[k : k + TOGETHER])
+
+
+@pytest.mark.parametrize("case", [c for c in LARGE if c.op in chosen()], ids=str)
+def test_outputs_have_their_own_memory(case: Case) -> None:
+    assert aliased(case, Engine("headrace", "gpu")) == []

@@ -82,9 +82,17 @@ class Engine:
         return value
 
     def run(
-        self, batch_size: int, define: Callable[[Engine], Any], iterations: int = 1, **options: Any
+        self,
+        batch_size: int,
+        define: Callable[[Engine], Any],
+        iterations: int = 1,
+        taken: Callable[[Any], None] = lambda batches: None,
+        **options: Any,
     ) -> list[Output] | Failure:
-        """The pipeline that `define` describes: the samples of all iterations, one after the other."""
+        """The pipeline that `define` describes: the samples of all iterations, one after the other.
+
+        `taken` is called with the batches of every iteration, which it may keep.
+        """
         defaults = {"num_threads": 1, "seed": 7, "prefetch_queue_depth": 1}
         defaults["device_id"] = None if self.device == "cpu" else 0
 
@@ -98,7 +106,9 @@ class Engine:
             pipe = pipeline()
             pipe.build()
             for _ in range(iterations):
-                extend(outputs, pipe.run())
+                batches = pipe.run()
+                taken(batches)
+                extend(outputs, batches)
         except Unreadable as error:
             return Failure("Unreadable", str(error))
         except Exception as error:  # whatever it is, the two engines must agree on it

@@ -448,7 +448,7 @@ TEST(values)
     int32_t a = add(g, &slow, in, -1, -1), same = add(g, &slow, in, -1, -1);
     int32_t w = add(g, &whole, a, -1, -1), z = add(g, &slow, w, same, -1);
     int32_t gone = add(g, &slow, w, -1, -1);
-    hr_edge outputs[] = {{z, 0}, {same, 0}, {a, 0}};
+    hr_edge outputs[] = {{z, 0}, {same, 0}, {same, 0}};
     CHECK_OK(hr_graph_set_outputs(g, outputs, 3, &error), error);
     CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
     CHECK(plan_sound(plan) && plan->stage_count == 3 && plan->order_count == 4);
@@ -462,6 +462,45 @@ TEST(values)
     CHECK(hr_plan_value_find(plan, (hr_edge){gone, 0}) == -1);
     CHECK(hr_plan_value_find(plan, (hr_edge){in, 1}) == -1);
     CHECK(hr_plan_value_find(plan, (hr_edge){99, 0}) == -1);
+    hr_plan_destroy(plan);
+    hr_graph_destroy(g);
+}
+
+SMALL(part, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_BORROWS);
+SMALL(view, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_VIEW);
+
+TEST(what_borrows_memory_is_known)
+{
+    hr_plan *plan = NULL;
+    hr_graph *g = start();
+    int32_t in = add(g, &source, -1, -1, -1), p = add(g, &part, in, -1, -1);
+    int32_t views[] = {add(g, &view, in, -1, -1), add(g, &view, p, -1, -1)};
+    int32_t own = add(g, &slow, views[1], -1, -1);
+    hr_edge outputs[] = {{in, 0}, {views[0], 0}, {p, 0}, {views[1], 0}, {own, 0}};
+    bool borrows[] = {false, false, true, true, false};
+    CHECK_OK(hr_graph_set_outputs(g, outputs, 5, &error), error);
+    CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
+    for (int32_t i = 0; i < 5; i++)
+        CHECK(plan->values[plan->outputs[i]].borrows == borrows[i]);
+    hr_plan_destroy(plan);
+    hr_graph_destroy(g);
+}
+
+TEST(named_nodes_and_outputs_are_not_merged)
+{
+    hr_plan *plan = NULL;
+    hr_graph *g = start();
+    int32_t in = add(g, &source, -1, -1, -1), named = -1;
+    hr_node_desc desc = {.name = "named", .inputs = &(hr_edge){in, 0}, .input_count = 1};
+    int32_t first = add(g, &slow, in, -1, -1);
+    CHECK_OK(hr__graph_add(g, &slow, &desc, &named, &error), error);
+    int32_t second = add(g, &slow, in, -1, -1), hidden = add(g, &slow, in, -1, -1);
+    int32_t user = add(g, &point, hidden, -1, -1);
+    hr_edge outputs[] = {{first, 0}, {named, 0}, {second, 0}, {user, 0}};
+    CHECK_OK(hr_graph_set_outputs(g, outputs, 4, &error), error);
+    CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
+    CHECK(plan->replaced[first] == first && plan->replaced[named] == named);
+    CHECK(plan->replaced[second] == second && plan->replaced[hidden] == second);
     hr_plan_destroy(plan);
     hr_graph_destroy(g);
 }

@@ -42,7 +42,7 @@ const hr_op_def hr_op_merge = {
     .name = "_conditional.merge",
     .doc = "The first input for samples whose predicate is true, the second one for the others.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_VIEW | HR_OP_MERGE,
+    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_MERGE,
     .args = merge_arg_defs,
     .args_size = sizeof(merge_args),
     .in = {{.name = "if_true"}, {.name = "if_false"}},

@@ -59,7 +59,7 @@ const hr_op_def hr_op_element_extract = {
     .name = "element_extract",
     .doc = "Frames of a sequence by their numbers, an output each.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_CHEAP,
     .args = element_extract_arg_defs,
     .args_size = sizeof(element_extract_args),
     .in = {{.name = "data"}},

@@ -71,7 +71,10 @@ hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *err
 {
     char wide[128], narrow[128];
     bool fits = true;
+    size_t count;
 
+    if (to->ndim == 0 && hr_shape_volume(from, &count) && count > 0)
+        return HR_STATUS_OK; /* the first element */
     for (int32_t i = 1; i <= from->ndim; i++) {
         int64_t extent = from->extent[from->ndim - i];
         fits = fits && (extent == 1 || (i <= to->ndim && extent == to->extent[to->ndim - i]));

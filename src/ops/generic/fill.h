@@ -31,7 +31,8 @@ typedef struct hr_fill_args {
 hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *args, int32_t dtype, hr_error *error);
 /* Output 0, of the samples that the call has, becomes `value` everywhere. */
 void hr__fill_number(const hr_op_call *c, double value);
-/* Whether `from` can be broadcast to `to`: extents from the last on are equal or 1. */
+/* Whether `from` can be broadcast to `to`: extents from the last on are equal or 1. One number is
+ * filled with the first element, whatever the shape of `from` is. */
 hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error);
 /* Output 0 becomes `from`, in the output's type, repeated. */
 hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error);

@@ -41,7 +41,7 @@ const hr_op_def hr_op_permute_batch = {
     .doc = "The samples of the batch in another order; samples may be left out or come several "
            "times.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW,
+    .flags = HR_OP_VIEW | HR_OP_BORROWS,
     .args = permute_batch_arg_defs,
     .args_size = sizeof(permute_batch_args),
     .in = {{.name = "data"}},

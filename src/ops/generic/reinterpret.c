@@ -4,6 +4,8 @@
 #include "ops/generic/new_shape.h"
 #include "ops/generic/view.h"
 
+#include <string.h>
+
 typedef struct reinterpret_args {
     hr_new_shape_args to;
     int32_t dtype;
@@ -35,6 +37,32 @@ static hr_status reinterpret_infer(hr_op_call *c, hr_error *error)
     return hr__new_shape(c, &a->to, same ? c->in[0].dtype : (hr_dtype)a->dtype, error);
 }
 
+/* A window of smaller elements may begin at any address. Where elements of the new type would not
+ * be aligned, they are copied. */
+static hr_status reinterpret_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    HR_TRY(hr__view_run(calls, n, error));
+    for (int32_t i = 0; i < n; i++) {
+        hr_tensor *out = &calls[i].out[0];
+        size_t bytes, total;
+        if ((uintptr_t)out->data % hr_dtype_size(out->dtype) == 0)
+            continue;
+        if (calls[i].staging || (out->buffer && hr_buffer_device(out->buffer) != HR_DEVICE_HOST))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the input begins at an address that no element of type %s can have; "
+                           "copy it first (fn.copy)",
+                           hr_dtype_name(out->dtype));
+        if (!hr_tensor_bytes(out, &bytes) || !hr_size_mul(bytes, (size_t)calls[i].count, &total))
+            return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
+        out->data = hr_arena_alloc(calls[i].arena, total, error);
+        out->buffer = NULL;
+        if (!out->data)
+            return HR_STATUS_NO_MEMORY;
+        memcpy(out->data, calls[i].in[0].data, total);
+    }
+    return HR_STATUS_OK;
+}
+
 const hr_op_def hr_op_reinterpret = {
     HR_OP_ABI,
     .name = "reinterpret",
@@ -51,5 +79,5 @@ const hr_op_def hr_op_reinterpret = {
     .out_count = 1,
     .check = reinterpret_check,
     .infer = reinterpret_infer,
-    .run_cpu = hr__view_run,
+    .run_cpu = reinterpret_run,
 };

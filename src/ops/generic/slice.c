@@ -101,9 +101,8 @@ static hr_status slice_box(const hr_op_call *c, const hr_tensor *in, box *b, hr_
         return hr_fail(error, HR_STATUS_ERROR, "a number without dimensions cannot be sliced");
     memset(&named.layout, 0, sizeof(named.layout));
     memcpy(named.layout.name, usual_layout(in), strlen(usual_layout(in)));
-    if (!w->axes.v || w->axes.n > 0)
-        HR_TRY(hr__axes_resolve(&named, w->axes, w->axis_names ? w->axis_names : "WH", axes, &count,
-                                error));
+    HR_TRY(hr__axes_resolve(&named, w->axes, w->axis_names ? w->axis_names : "WH", axes, &count,
+                            error));
     b->sticks_out = false;
     for (int32_t d = 0; d < in->shape.ndim; d++) {
         b->start[d] = 0;
@@ -215,7 +214,7 @@ const hr_op_def hr_op_slice = {
            "fractions of the extent; x before y unless `axes` or `axis_names` say otherwise. The "
            "window's anchor and shape may also come as inputs. The layout stays.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .flags = HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = slice_arg_defs,
     .args_size = sizeof(slice_args),
     .in = {{.name = "data"}, {.name = "anchor", .host = true}, {.name = "shape", .host = true}},

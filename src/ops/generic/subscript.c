@@ -155,7 +155,7 @@ const hr_op_def hr_op__subscript = {
            "clipped to the extent; a dimension with none of them stays whole. The layout loses the "
            "letters of the dimensions that go.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags = HR_OP_BORROWS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = subscript_arg_defs,
     .args_size = sizeof(subscript_args),
     .in = {{.name = "data"}},

@@ -48,7 +48,8 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
 {
     const crop_args *a = c->args;
     hr_bounds bounds = hr__bounds_parse(a->out_of_bounds_policy);
-    int64_t d = hr_program_extent(p, 'D'), h = hr_program_extent(p, 'H');
+    char depth = hr__crop_depth_axis(p);
+    int64_t d = depth ? hr_program_extent(p, depth) : 1, h = hr_program_extent(p, 'H');
     int64_t w = hr_program_extent(p, 'W');
     float values[HR_CHANNELS_MAX], *fill = bounds == HR_BOUNDS_PAD ? values : NULL;
     hr_point_step cut = {.kind = HR_POINT_KIND_CUT};
@@ -56,7 +57,7 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
     hr_crop_box box;
 
     HR_TRY(output_type(a, hr_program_dtype(p), &cut.dtype, error));
-    HR_TRY(hr__crop_box(&a->crop, hr_program_has(p, 'D'), d, h, w, &box, error));
+    HR_TRY(hr__crop_box(&a->crop, depth != 0, d, h, w, &box, error));
     HR_TRY(hr__crop_bound(c, &box, bounds, d, h, w, error));
     if (a->fill_values.n > HR_CHANNELS_MAX)
         return hr_fail(error, HR_STATUS_ERROR, "`fill_values` has %d elements: at most %d work",
@@ -67,7 +68,7 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
     hr_status status = hr_program_point(p, &cut, error);
     if (status == HR_STATUS_OK && (box.z.start != 0 || box.z.size != d))
         status =
-            hr_program_crop_outer(p, 'D', box.z.start, box.z.size, fill, a->fill_values.n, error);
+            hr_program_crop_outer(p, depth, box.z.start, box.z.size, fill, a->fill_values.n, error);
     if (status == HR_STATUS_OK)
         status = hr_program_crop(p, window, fill, a->fill_values.n, error);
     if (status != HR_STATUS_OK)
@@ -78,7 +79,8 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
 const hr_op_def hr_op_crop = {
     HR_OP_ABI,
     .name = "crop",
-    .doc = "Takes a window of the height and width (and depth, for volumes) of every frame. The "
+    .doc = "Takes a window of the height and width, and of the depth of volumes or the frames of "
+           "sequences where one is asked for. The "
            "layout stays.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,

@@ -122,7 +122,8 @@ static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t
 static hr_status add_window(hr_image_program *p, const cmn_args *a, const hr_crop_box *box,
                             const float *fill, int32_t fill_count, hr_error *error)
 {
-    int64_t depth = hr_program_extent(p, 'D'), width = hr_program_extent(p, 'W');
+    char axis = hr__crop_depth_axis(p);
+    int64_t depth = axis ? hr_program_extent(p, axis) : 1, width = hr_program_extent(p, 'W');
     hr_window window = {box->y.start, box->x.start, box->y.size, box->x.size};
 
     if (a->mirror) {
@@ -130,7 +131,7 @@ static hr_status add_window(hr_image_program *p, const cmn_args *a, const hr_cro
         HR_TRY(hr_program_flip(p, true, false, false, error));
     }
     if (box->z.start != 0 || box->z.size != depth)
-        HR_TRY(hr_program_crop_outer(p, 'D', box->z.start, box->z.size, fill, fill_count, error));
+        HR_TRY(hr_program_crop_outer(p, axis, box->z.start, box->z.size, fill, fill_count, error));
     if (window.y != 0 || window.x != 0 || window.h != hr_program_extent(p, 'H') ||
         window.w != width)
         HR_TRY(hr_program_crop(p, window, fill, fill_count, error));
@@ -159,10 +160,11 @@ static hr_status cmn_box(const hr_op_call *c, const hr_image_program *p, hr_crop
                          hr_error *error)
 {
     const cmn_args *a = c->args;
-    int64_t d = hr_program_extent(p, 'D'), h = hr_program_extent(p, 'H');
+    char depth = hr__crop_depth_axis(p);
+    int64_t d = depth ? hr_program_extent(p, depth) : 1, h = hr_program_extent(p, 'H');
     int64_t w = hr_program_extent(p, 'W');
 
-    HR_TRY(hr__crop_box(&a->crop, hr_program_has(p, 'D'), d, h, w, box, error));
+    HR_TRY(hr__crop_box(&a->crop, depth != 0, d, h, w, box, error));
     return hr__crop_bound(c, box, hr__bounds_parse(a->out_of_bounds_policy), d, h, w, error);
 }
 

@@ -41,6 +41,13 @@ static hr_status place(float wanted, float pos, char axis, bool truncate, int64_
     return HR_STATUS_OK;
 }
 
+char hr__crop_depth_axis(const hr_image_program *p)
+{
+    if (hr_program_has(p, 'D'))
+        return 'D';
+    return hr_program_has(p, 'F') ? 'F' : 0;
+}
+
 hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, int64_t height,
                        int64_t width, hr_crop_box *box, hr_error *error)
 {

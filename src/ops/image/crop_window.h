@@ -22,7 +22,8 @@ typedef struct hr_crop_args {
                 "are cut off. 0 or less keeps the whole extent. Not together with `crop_h`, "      \
                 "`crop_w`, `crop_d`."),                                                            \
         HR_CROP_ARG(S, field, crop_d, FLOAT, HR_ARG_OPTIONAL, "0.0",                               \
-                    "Depth of the window in slices, for volumes; 0 keeps all."),                   \
+                    "Depth of the window in slices, or its frames in sequences of pictures; 0 "    \
+                    "keeps all."),                                                                 \
         HR_CROP_ARG(S, field, crop_h, FLOAT, HR_ARG_OPTIONAL, "0.0",                               \
                     "Height of the window in pixels; 0 keeps all. Needs `crop_w`."),               \
         HR_CROP_ARG(S, field, crop_w, FLOAT, HR_ARG_OPTIONAL, "0.0",                               \
@@ -60,7 +61,10 @@ typedef struct hr_crop_range {
     int64_t start, size;
 } hr_crop_range;
 
-/* The window in a picture of depth x height x width; without depth (a picture, a sequence) `depth`
+/* The dimension that is cropped as depth: D, or F in sequences of pictures, as in DALI. 0: none. */
+char hr__crop_depth_axis(const hr_image_program *p);
+
+/* The window in a picture of depth x height x width; without depth (a picture) `depth`
  * is 1 and `has_depth` false: z is then the whole extent. */
 typedef struct hr_crop_box {
     hr_crop_range z, y, x;

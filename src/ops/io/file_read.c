@@ -42,6 +42,8 @@ static hr_status file_read_infer(hr_op_call *c, hr_error *error)
         return status;
     }
     hr_file_close(&file);
+    if (file.size == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "the file \"%s\" is empty", path);
     memo->span.size = (int64_t)file.size;
     hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &memo->span.size), NULL);
     c->memo = memo;

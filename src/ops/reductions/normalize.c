@@ -28,8 +28,8 @@ static const hr_arg_def normalize_arg_defs[] = {
     HR_ARG(normalize_args, dtype, DTYPE, 0, "FLOAT",
            "Type of the output: FLOAT or integers of up to 32 bits, to which results are rounded."),
     HR_ARG(normalize_args, epsilon, FLOAT, 0, "0.0", "Added to the variance."),
-    GIVEN(mean, "Means to subtract instead of those of the data: one number, or a tensor a sample "
-                "with the extents of the input, 1 in the axes that are normalised."),
+    GIVEN(mean, "Means to subtract instead of those of the data: one number, or a tensor "
+                "with the extents of the input, 1 in the axes that are normalized."),
     HR_ARG(normalize_args, scale, FLOAT, 0, "1.0", "The results' standard deviation."),
     HR_ARG(normalize_args, shift, FLOAT, 0, "0.0", "The results' mean."),
     GIVEN(stddev, "Standard deviations to divide by instead of those of the data, as `mean`."),
@@ -40,20 +40,23 @@ static hr_status normalize_check(const void *args, uint64_t given, hr_error *err
     const normalize_args *a = args;
     const hr_arg_def *d = normalize_arg_defs;
     const bool mean = hr__arg_given(d, given, "mean"), stddev = hr__arg_given(d, given, "stddev");
-    const bool tensors = (mean && !a->mean.v) || (stddev && !a->stddev.v);
+    /* A list of several numbers is a tensor that is the same for all samples. */
+    const bool tensors =
+        (mean && !(a->mean.v && a->mean.n == 1)) || (stddev && !(a->stddev.v && a->stddev.n == 1));
 
     HR_TRY(hr__axes_check(a->axes, a->axis_names, error));
     if (a->axes.v && a->axes.n == 0)
         return hr_fail(error, HR_STATUS_ERROR, "`axes` is empty: there must be one at least");
     if (mean && stddev && !tensors && (a->axes.v || a->axis_names))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`mean` and `stddev` are numbers: axes then mean nothing");
-    if ((a->mean.v && a->mean.n != 1) || (a->stddev.v && a->stddev.n != 1))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`mean` and `stddev` must be one number each, or tensors");
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "`axes` and `axis_names` cannot be given when `mean` and `stddev` are single "
+            "numbers");
+    if ((a->mean.v && a->mean.n == 0) || (a->stddev.v && a->stddev.n == 0))
+        return hr_fail(error, HR_STATUS_ERROR, "`mean` or `stddev` has no elements");
     if (a->batch && tensors)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`mean` and `stddev` must be constants where `batch` is True");
+                       "`mean` and `stddev` must be one number each where `batch` is True");
     return HR_STATUS_OK;
 }
 

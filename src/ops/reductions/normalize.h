@@ -20,16 +20,13 @@ typedef struct hr_normalization {
     bool batch;    /* groups are those of all samples together */
 } hr_normalization;
 
-/* What to multiply with, from squared distances, which are divided by `by`. */
+/* What to multiply with, from squared distances, which are divided by `by`. Where there is nothing
+ * to divide by, the variance is 0, as in DALI. */
 HR_SHARED float normalization_factor(double squares, double by, double epsilon, double scale)
 {
-    double factor = 0.0; /* of what does not vary */
+    double variance = (by > 0.0 ? squares / by : 0.0) + epsilon;
 
-    if (by > 0.0) {
-        double variance = squares / by + epsilon;
-        factor = variance != 0.0 ? 1.0 / sqrt(variance) : 0.0;
-    }
-    return (float)(factor * scale);
+    return (float)(variance != 0.0 ? 1.0 / sqrt(variance) * scale : 0.0);
 }
 
 /* Why a sample cannot be normalised together with the first one, as text; false if it can. */

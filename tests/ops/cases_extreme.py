@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Cases at the edges of what operators accept: empty and tiny extents, arguments that mean "all", unusual layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cases_normalize import normal
+from harness import Case, Data, pictures, vectors
+
+SEQUENCES = {
+    "FHWC": pictures([(4, 6, 8, 3), (5, 7, 9, 3)], layout="FHWC"),
+    "FCHW": pictures([(4, 3, 6, 8), (5, 3, 7, 9)], layout="FCHW"),
+    "CFHW": pictures([(3, 4, 6, 8), (3, 5, 7, 9)], layout="CFHW"),
+    "DHWC": pictures([(4, 6, 8, 3), (5, 7, 9, 3)], layout="DHWC"),
+}
+FLOATS = pictures([(2, 4, 3), (4, 5, 3)], np.float32)
+CHANNELS = np.array([[[1.0, 2.0, 3.0]]], np.float32)
+
+
+def depth_cases() -> list[Case]:
+    """Frames are cropped as depth."""
+    windows: list[dict[str, Any]] = [
+        {"crop": (2, 3, 4)},
+        {"crop": (3, 4), "crop_pos_z": 0.1},
+        {"crop_d": 2.0, "crop_h": 3.0, "crop_w": 4.0, "crop_pos_z": 0.0},
+        {"crop": (9, 3, 4), "out_of_bounds_policy": "pad", "fill_values": 7.0},
+        {"crop": (9, 3, 4), "out_of_bounds_policy": "trim_to_shape"},
+        {"crop": vectors([2, 3, 4], [3, 2, 5])},
+    ]
+    cases = []
+    for layout, data in SEQUENCES.items():
+        for window in windows:
+            cases.append(Case("crop", [data], window))
+            args = {**window, "output_layout": layout, "mirror": 1}
+            cases.append(Case("crop_mirror_normalize", [data], args))
+    return cases
+
+
+def normalize_cases() -> list[Case]:
+    """Given tensors that are the same for all samples, and nothing to divide by."""
+    args: list[dict[str, Any]] = [
+        {"mean": CHANNELS, "axes": [0, 1]},
+        {"mean": CHANNELS, "stddev": CHANNELS, "axes": [0, 1]},
+        {"mean": CHANNELS, "stddev": CHANNELS},
+        {"mean": 1.0, "stddev": CHANNELS, "axes": [0, 1]},
+        {"mean": CHANNELS, "stddev": 2.0, "epsilon": 1.0},
+    ]
+    for ddof in (1, 2, 3, 24, 100):
+        args += [
+            {"ddof": ddof, "epsilon": 1.0},
+            {"ddof": ddof, "epsilon": 1.0, "mean": 1.0},
+            {"ddof": ddof, "epsilon": 0.5, "axes": [0]},
+            {"ddof": ddof, "axes": [0]},
+        ]
+    cases = [Case("normalize", [FLOATS], a, normal) for a in args]
+    batch = {"batch": True, "ddof": 1000, "epsilon": 1.0, "axes": [0, 1]}
+    return [*cases, Case("normalize", [FLOATS], batch, normal)]
+
+
+def slice_cases() -> list[Case]:
+    """`axes=[]` is all axes."""
+    return [
+        Case("slice", [FLOATS], {"start": [0, 1, 0], "end": [1, 2, 3], "axes": []}),
+        Case("slice", [FLOATS], {"rel_start": [0.0, 0.5, 0.0], "rel_end": [0.5, 1.0, 1.0], "axes": []}),
+        Case("slice", [FLOATS, vectors([0, 1, 1], [1, 0, 0]), vectors([1, 1, 1], [2, 2, 2])],
+             {"axes": [], "normalized_anchor": False, "normalized_shape": False}),
+    ]  # fmt: skip
+
+
+def fill_cases() -> list[Case]:
+    """Without a shape the output is one number: the first element."""
+    values = Data([np.array([1, 2], np.int64), np.array([3, 4], np.int64)])
+    numbers = Data([np.array(5.5, np.float32), np.array(6.5, np.float32)])
+    return [
+        Case("full", [values], {}),
+        Case("full", [pictures([(2, 3), (2, 3)], layout="")], {}),
+        Case("full_like", [numbers, values], {}),
+    ]
+
+
+def empty(*shapes: Sequence[int], dtype: Any = np.uint8, layout: str = "") -> Data:
+    return Data([np.zeros(shape, dtype) for shape in shapes], layout)
+
+
+CASES: list[Any] = [*depth_cases(), *normalize_cases(), *slice_cases(), *fill_cases()]
+
+ERRORS: list[Any] = [
+    Case("crop", [SEQUENCES["FHWC"]], {"crop": (9, 3, 4)}),
+    Case("crop_mirror_normalize", [SEQUENCES["FHWC"]], {"crop": (9, 3, 4), "output_layout": "FHWC"}),
+    Case("normalize", [FLOATS], {"mean": CHANNELS, "axes": [0]}),
+    Case("normalize", [FLOATS], {"mean": CHANNELS, "batch": True, "axes": [0, 1]}),
+    Case("normalize", [FLOATS], {"mean": 1.0, "stddev": 2.0, "axes": [0, 1]}),
+    Case("slice", [FLOATS], {"start": [0, 0], "shape": [1, 2], "axes": []}),
+]  # fmt: skip
