@@ -6,8 +6,7 @@
 hr_status hr__axes_check(hr_ints axes, const char *axis_names, hr_error *error)
 {
     if (axes.v && axis_names)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`axes` and `axis_names` say the same thing: give one of them");
+        return hr_fail(error, HR_STATUS_ERROR, "give either `axes` or `axis_names`, not both");
     return HR_STATUS_OK;
 }
 
@@ -29,7 +28,7 @@ hr_status hr__axes_mask(hr_ints axes, const char *axis_names, const hr_tensor *i
         int32_t axis = axes.v[i] + (axes.v[i] < 0 ? ndim : 0);
         if (axis < 0 || axis >= ndim)
             return hr_fail(error, HR_STATUS_INDEX,
-                           "`axes` names axis %d of an input with %d dimensions", (int)axes.v[i],
+                           "`axes` has axis %d, but the input has %d dimensions", (int)axes.v[i],
                            (int)ndim);
         HR_TRY(take(axis, mask, error));
     }
@@ -37,8 +36,8 @@ hr_status hr__axes_mask(hr_ints axes, const char *axis_names, const hr_tensor *i
         int32_t axis = hr_layout_find(&in->layout, *letter);
         if (axis < 0)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`axis_names` has '%c', which the input's layout \"%s\" lacks", *letter,
-                           in->layout.name);
+                           "`axis_names` has '%c', which is not in the layout \"%s\" of the input",
+                           *letter, in->layout.name);
         HR_TRY(take(axis, mask, error));
     }
     return HR_STATUS_OK;

@@ -15,7 +15,7 @@ hr_status hr__extents_check(int32_t dtype, hr_error *error)
         return HR_STATUS_OK;
     default:
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`dtype` is %s: it must be INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64",
+                       "`dtype` is %s; it must be INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64",
                        hr_dtype_name((hr_dtype)dtype));
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Extents as an output: what operators that tell shapes share. */
+/* Common code of operators whose output is a shape. */
 #ifndef HR_OPS_EXTENTS_H
 #define HR_OPS_EXTENTS_H
 
@@ -11,11 +11,11 @@
     HR_ARG(S, dtype, DTYPE, 0, "INT64",                                                            \
            "Type of the output: INT32, UINT32, INT64, UINT64, FLOAT or FLOAT64.")
 
-/* Refuses a `dtype` that does not hold extents. */
+/* Fails for a `dtype` that cannot represent extents. */
 hr_status hr__extents_check(int32_t dtype, hr_error *error);
-/* Output 0 becomes a tensor of shape (count,). */
+/* Describes output 0: a tensor of shape (count,). */
 void hr__extents_describe(hr_op_call *c, int32_t dtype, int32_t count);
-/* Writes output 0. */
+/* Writes the extents to output 0. */
 void hr__extents_store(hr_op_call *c, const int64_t *extent);
 
 #endif

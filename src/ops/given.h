@@ -6,7 +6,7 @@
 
 #include "headrace/operator.h"
 
-/* Whether argument `name` is among the `given` ones, as `check` gets them. */
+/* Whether argument `name` is given; `given` is the bit set that `check` gets. */
 bool hr__arg_given(const hr_arg_def *defs, uint64_t given, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Starts and ends. */
+/* Computes starts and ends of windows. */
 #include "ops/slice_range.h"
 
 #include <string.h>
@@ -38,11 +38,11 @@ hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *a, hr_error 
     if (named != (c->n_in == 3) && c->n_in != 2)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "the window comes either from the inputs `anchor` and `shape` or from "
-                   "arguments (`start`, `end`, `shape`, `rel_...`)");
+                   "give the window either by the inputs `anchor` and `shape` or by arguments "
+                   "(`start`, `end`, `shape`, `rel_...`)");
 }
 
-/* One element of a list that has one an axis, or one for all. */
+/* One element of a list with one element per axis, or one for all. */
 static hr_status element(const char *name, int32_t n, int32_t count, int32_t i, int32_t *at,
                          hr_error *error)
 {
@@ -65,14 +65,14 @@ static hr_status pick(const char *name, hr_ints ints, const char *rel_name, hr_f
         *value = (double)ints.v[at];
     } else if (floats.v) {
         HR_TRY(element(rel_name, floats.n, count, i, &at, error));
-        *value = (double)(floats.v[at] * (float)extent); /* DALI: in single precision */
+        *value = (double)(floats.v[at] * (float)extent); /* in single precision, as in DALI */
     } else {
         *given = false;
     }
     return HR_STATUS_OK;
 }
 
-/* Named arguments; ends are rounded once, after the sum. */
+/* The window from arguments. Ends are rounded once, after the sum. */
 static hr_status range_named(const hr_slice_args *a, int32_t count, int32_t i, double extent,
                              double *start, double *end, hr_error *error)
 {
@@ -100,7 +100,8 @@ static bool on_host(const hr_tensor *t)
     return t->data && (!t->buffer || hr_buffer_device(t->buffer) == HR_DEVICE_HOST);
 }
 
-/* The inputs `anchor` and `shape`: integers are pixels whatever `normalized_*` say. */
+/* The window from the inputs `anchor` and `shape`. Integers are elements, whatever `normalized_*`
+ * are. */
 static hr_status range_inputs(const hr_op_call *c, const hr_slice_args *a, int32_t count, int32_t i,
                               double extent, double *start, double *end, hr_error *error)
 {
@@ -109,8 +110,7 @@ static hr_status range_inputs(const hr_op_call *c, const hr_slice_args *a, int32
     size_t volume, other;
 
     if (!on_host(anchor) || !on_host(shape))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`anchor` and `shape` must lie in the memory of the host");
+        return hr_fail(error, HR_STATUS_ERROR, "`anchor` and `shape` must be in host memory");
     if (anchor->dtype != shape->dtype)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`anchor` is %s and `shape` is %s: they must have the same type",
@@ -132,7 +132,8 @@ static hr_status range_inputs(const hr_op_call *c, const hr_slice_args *a, int32
 static hr_status whole(double v, const char *what, int64_t *out, hr_error *error)
 {
     if (!(v > -0x1p60 && v < 0x1p60))
-        return hr_fail(error, HR_STATUS_ERROR, "the window's %s is %g: too far away", what, v);
+        return hr_fail(error, HR_STATUS_ERROR, "the %s of the window is %g, which is out of range",
+                       what, v);
     *out = (int64_t)hr_round(v);
     return HR_STATUS_OK;
 }
@@ -147,7 +148,7 @@ hr_status hr__slice_range(const hr_op_call *c, const hr_slice_args *a, int32_t c
     else
         HR_TRY(range_named(a, count, i, (double)extent, &from, &to, error));
     if (to < from)
-        return hr_fail(error, HR_STATUS_ERROR, "the window's end, %g, lies before its start, %g",
+        return hr_fail(error, HR_STATUS_ERROR, "the end of the window, %g, is before its start, %g",
                        to, from);
     HR_TRY(whole(from, "start", start, error));
     return whole(to, "end", end, error);

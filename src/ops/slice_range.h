@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Windows given by start and end: the arguments that `slice` and `decoders.image_slice` share, and
- * what they mean along an axis. */
+/* Windows given by start and end: the common arguments of `slice` and `decoders.image_slice`. */
 #ifndef HR_OPS_SLICE_RANGE_H
 #define HR_OPS_SLICE_RANGE_H
 
@@ -25,11 +24,10 @@ typedef struct hr_slice_args {
 #define HR_SLICE_ARG_DEFS(S, field)                                                                \
     HR_SLICE_ARG(                                                                                  \
         S, field, axes, INTS, HR_SLICE_WHEN_GIVEN, "[1, 0]",                                       \
-        "Which axis each element of the window's arguments means; negative numbers count "         \
-        "from the end. Other axes are taken whole. Not together with `axis_names`."),              \
+        "The axes to which the elements of the window's arguments refer; negative numbers count "  \
+        "from the end. Other axes are not sliced. Not together with `axis_names`."),               \
         HR_SLICE_ARG(S, field, axis_names, LAYOUT, HR_ARG_OPTIONAL, "\"WH\"",                      \
-                     "The axes as letters of the layout. Axes that are not named are taken "       \
-                     "whole."),                                                                    \
+                     "The axes as letters of the layout. Other axes are not sliced."),             \
         HR_SLICE_ARG(S, field, start, INTS, HR_SLICE_WHEN_GIVEN, NULL,                             \
                      "Start of the window in elements."),                                          \
         HR_SLICE_ARG(S, field, rel_start, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
@@ -43,16 +41,16 @@ typedef struct hr_slice_args {
         HR_SLICE_ARG(S, field, rel_shape, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
                      "Size of the window as a fraction of the extent."),                           \
         HR_SLICE_ARG(S, field, normalized_anchor, BOOL, 0, "True",                                 \
-                     "The input `anchor` is a fraction of the extent, if it is a float."),         \
+                     "If the input `anchor` is a float, it is a fraction of the extent."),         \
         HR_SLICE_ARG(S, field, normalized_shape, BOOL, 0, "True",                                  \
-                     "The input `shape` is a fraction of the extent, if it is a float.")
+                     "If the input `shape` is a float, it is a fraction of the extent.")
 
-/* Arguments that exclude each other: HR_STATUS_ERROR. For `check`. */
+/* For `check`: HR_STATUS_ERROR for arguments that exclude each other. */
 hr_status hr__slice_check(const hr_arg_def *args, uint64_t given, hr_error *error);
-/* The window comes from inputs 1 and 2, or from arguments, one and only one of both. */
+/* Fails unless the window is given either by inputs 1 and 2 or by arguments. */
 hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *args, hr_error *error);
-/* The window, in whole elements, along the i-th of `count` axes that are sliced. It may lie
- * anywhere; start <= end. */
+/* The window in elements along the i-th of `count` sliced axes. It may be anywhere; start <= end.
+ */
 hr_status hr__slice_range(const hr_op_call *c, const hr_slice_args *args, int32_t count, int32_t i,
                           int64_t extent, int64_t *start, int64_t *end, hr_error *error);
 

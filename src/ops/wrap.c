@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Cutting off and wrapping. */
+/* Truncating and wrapping of numbers. */
 #include "ops/wrap.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* batch_permutation: a random order of the batch's samples. */
+/* batch_permutation: a random order of the samples of the batch. */
 #include "core/core.h"
 
 typedef struct batch_permutation_args {
@@ -8,13 +8,14 @@ typedef struct batch_permutation_args {
 } batch_permutation_args;
 
 static const hr_arg_def batch_permutation_arg_defs[] = {
-    HR_ARG(batch_permutation_args, allow_repetitions, BOOL, 0, "False",
-           "Every number is drawn by itself, so that some may come several times and others not."),
+    HR_ARG(
+        batch_permutation_args, allow_repetitions, BOOL, 0, "False",
+        "Draw every number independently, so that numbers may occur several times or not at all."),
     HR_ARG(batch_permutation_args, no_fixed_points, BOOL, 0, "False",
-           "No number stands at its own place (unless the batch has one sample)."),
+           "Number i is never at position i (unless the batch has only one sample)."),
     HR_ARG_END};
 
-#define SHUFFLES 64 /* one in e has no fixed point: all of these fail once in 10^13 */
+#define SHUFFLES 64 /* one in e has no fixed point: all of them fail once in 10^13 */
 
 static void draw_each(const hr_rng *rng, int32_t *order, int32_t n, bool fixed)
 {
@@ -26,7 +27,7 @@ static void draw_each(const hr_rng *rng, int32_t *order, int32_t n, bool fixed)
     }
 }
 
-/* Fisher and Yates. Returns whether no number stands at its own place. */
+/* Fisher-Yates shuffle. Returns whether no number i is at position i. */
 static bool shuffle(const hr_rng *rng, uint64_t draw, int32_t *order, int32_t n)
 {
     bool moved = true;
@@ -72,7 +73,7 @@ static hr_status batch_permutation_run(hr_op_call *calls, int32_t n, hr_error *e
 const hr_op_def hr_op_batch_permutation = {
     HR_OP_ABI,
     .name = "batch_permutation",
-    .doc = "A random permutation of the numbers of the batch's samples, one number a sample: for "
+    .doc = "A random permutation of the numbers 0 .. batch size - 1, one number per sample, for "
            "`permute_batch`.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_COLUMNS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* cast: elements in another type. On pictures a step of an image program. */
+/* cast: converts elements to another type. On pictures it is a step of an image program. */
 #include "ops/generic/cast.h"
 #include "image/program.h"
 
@@ -51,9 +51,9 @@ hr_status hr__cast_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_cast = {
     HR_OP_ABI,
     .name = "cast",
-    .doc = "Converts elements to another type: floats round halves away from zero, values outside "
-           "of the type's range saturate, NaN becomes 0; BOOL is whether the rounded value is not "
-           "0. Shape and layout stay.",
+    .doc = "Converts elements to another type. Floats are rounded (halves away from zero), values "
+           "outside the range of the type saturate, and NaN becomes 0. BOOL is True where the "
+           "rounded value is not 0. Shape and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_arg_defs,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* cast_like: elements in the type of another tensor. On pictures a step of an image program. */
+/* cast_like: converts elements to the type of another tensor. On pictures it is a step of an image
+ * program. */
 #include "ops/generic/cast.h"
 #include "image/program.h"
 
@@ -23,8 +24,8 @@ static hr_status cast_like_lower(hr_op_call *c, hr_image_program *program, hr_er
 const hr_op_def hr_op_cast_like = {
     HR_OP_ABI,
     .name = "cast_like",
-    .doc =
-        "Converts elements to the type of the second input, as `cast` does. Shape and layout stay.",
+    .doc = "Converts elements to the type of the second input, as `cast` does. Shape and layout do "
+           "not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_like_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* cat: tensors one behind the other along an axis that they have. */
+/* cat: joins tensors along an existing axis. */
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
@@ -41,7 +41,7 @@ static hr_status cat_axis(const hr_op_call *c, int32_t *axis, hr_error *error)
     *axis = at ? (int32_t)(at - layout) : a->axis;
     if (a->axis_name && !at)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axis_name` is \"%s\", which the layout \"%s\" lacks", a->axis_name,
+                       "`axis_name` is \"%s\", which is not in the layout \"%s\"", a->axis_name,
                        layout);
     return hr__join_axis(axis, c->in[0].shape.ndim, error);
 }
@@ -62,8 +62,8 @@ static hr_status cat_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_cat = {
     HR_OP_ABI,
     .name = "cat",
-    .doc = "Joins the inputs along an axis. They have one type and equal extents along all other "
-           "axes; the layout is the first one's.",
+    .doc = "Joins the inputs along an axis. They must have the same type and equal extents along "
+           "all other axes. The layout is that of the first input.",
     .devices = "cpu|gpu",
     .args = cat_arg_defs,
     .args_size = sizeof(cat_args),

@@ -16,15 +16,15 @@ typedef struct constant_args {
 
 static const hr_arg_def constant_arg_defs[] = {
     HR_ARG(constant_args, fdata, FLOATS, HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
-           "The elements as floats; one stands for all. Not together with `idata`."),
+           "The elements as floats; a single one is repeated. Not together with `idata`."),
     HR_ARG(constant_args, idata, INT64S, HR_ARG_OPTIONAL, NULL,
-           "The elements as integers; one stands for all."),
+           "The elements as integers; a single one is repeated. Not together with `fdata`."),
     HR_ARG(constant_args, shape, INTS, HR_ARG_OPTIONAL, NULL,
-           "Shape of the tensor; not given: 1-D with as many elements as there are values."),
+           "Shape of the tensor. Default: 1-D, with as many elements as there are values."),
     HR_ARG(constant_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the elements; not given: FLOAT for `fdata`, INT32 for `idata`. Values round "
-           "and saturate."),
-    HR_ARG(constant_args, layout, LAYOUT, 0, "\"\"", "Layout, one letter a dimension, or empty."),
+           "Type of the elements. Default: FLOAT for `fdata`, INT32 for `idata`. Values are "
+           "rounded and saturate."),
+    HR_ARG(constant_args, layout, LAYOUT, 0, "\"\"", "Layout, one letter per dimension, or empty."),
     HR_ARG_END};
 
 static hr_status constant_shape(const constant_args *a, hr_shape *shape, hr_error *error)
@@ -35,8 +35,9 @@ static hr_status constant_shape(const constant_args *a, hr_shape *shape, hr_erro
     *shape = hr_shape_make(1, &values);
     if (a->shape.v) {
         if (a->shape.n > HR_MAX_NDIM)
-            return hr_fail(error, HR_STATUS_ERROR, "`shape` has %d dimensions: at most %d work",
-                           (int)a->shape.n, HR_MAX_NDIM);
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`shape` has %d dimensions; at most %d are supported", (int)a->shape.n,
+                           HR_MAX_NDIM);
         shape->ndim = a->shape.n;
         for (int32_t i = 0; i < a->shape.n; i++)
             shape->extent[i] = a->shape.v[i];
@@ -90,7 +91,7 @@ static hr_status constant_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Elements 0 .. n - 1 at `to`, over and over the same. */
+/* Writes the same element n times to `to`. */
 static void fill(const hr_constant *s, uint8_t *to, size_t n)
 {
     size_t size = hr_dtype_size(s->dtype), have = HR_MIN(s->count, n);
@@ -115,7 +116,7 @@ static hr_status constant_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_constant = {
     HR_OP_ABI,
     .name = "constant",
-    .doc = "Gives the same tensor for every sample.",
+    .doc = "Returns the same tensor for every sample.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = constant_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A constant node's state, which the run here or on a device reads. */
+/* The state of a constant node, shared with the GPU version. */
 #ifndef HR_OPS_GENERIC_CONSTANT_H
 #define HR_OPS_GENERIC_CONSTANT_H
 
@@ -9,8 +9,8 @@
 typedef struct hr_constant {
     hr_dtype dtype;
     hr_shape shape;
-    size_t count; /* of the values: as many as the shape has elements, or one that stands for all */
-    void *values; /* of `dtype`; behind this struct */
+    size_t count; /* of the values: one for each element of the shape, or one for all */
+    void *values; /* of `dtype`; they follow this struct */
 } hr_constant;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* expand_dims: new dimensions of extent 1. */
+/* expand_dims: inserts dimensions of extent 1. */
 #include "ops/generic/view.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct expand_dims_args {
 
 static const hr_arg_def expand_dims_arg_defs[] = {
     HR_ARG(expand_dims_args, axes, INTS, HR_ARG_REQUIRED, NULL,
-           "Where the new dimensions stand in the output: 0 is the first.", .min = 0,
+           "The positions of the new dimensions in the output; 0 is the first dimension.", .min = 0,
            .max = INT32_MAX),
     HR_ARG(expand_dims_args, new_axis_names, LAYOUT, 0, "\"\"",
            "Letters of the new dimensions, in the order of `axes`. Without them the output has no "
@@ -26,9 +26,10 @@ static hr_status expand_dims_check(const void *args, uint64_t given, hr_error *e
 
     (void)given;
     if (names != 0 && names != (size_t)a->axes.n)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`new_axis_names` is \"%s\" for %d new dimensions: each needs a letter",
-                       a->new_axis_names, (int)a->axes.n);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "`new_axis_names` is \"%s\" for %d new dimensions: it must have one letter for each",
+            a->new_axis_names, (int)a->axes.n);
     for (int32_t i = 0; i < a->axes.n; i++)
         for (int32_t k = 0; k < i; k++)
             if (a->axes.v[i] == a->axes.v[k])
@@ -47,7 +48,7 @@ static hr_status expand_dims_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__ndim_check(ndim, error));
     if (names[0] && in->shape.ndim > 0 && !in->layout.name[0])
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`new_axis_names` needs an input with a layout; it has none");
+                       "`new_axis_names` needs an input with a layout, but the input has none");
     hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
     for (int32_t d = 0; d < ndim; d++) {
         int32_t k = 0;
@@ -70,7 +71,7 @@ static hr_status expand_dims_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_expand_dims = {
     HR_OP_ABI,
     .name = "expand_dims",
-    .doc = "Puts dimensions of extent 1 into the shape; the elements stay.",
+    .doc = "Inserts dimensions of extent 1 into the shape. The elements do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = expand_dims_arg_defs,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* external_source: a source that is fed from outside, by hr_pipeline_feed. It has no work of its
- * own. */
+/* external_source: a source that is fed by hr_pipeline_feed. It does no work itself. */
 #include "core/core.h"
 #include "headrace/operator.h"
 
@@ -13,20 +12,22 @@ typedef struct external_source_args {
 } external_source_args;
 
 static const hr_arg_def external_source_arg_defs[] = {
-    HR_ARG(external_source_args, num_outputs, INT, 0, "1", "Number of outputs, each fed a batch.",
-           .min = 1, .max = HR_OP_MAX_OUTPUTS),
+    HR_ARG(external_source_args, num_outputs, INT, 0, "1",
+           "Number of outputs. Each of them is fed one batch per iteration.", .min = 1,
+           .max = HR_OP_MAX_OUTPUTS),
     HR_ARG(external_source_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type that the data must have; not given: any."),
+           "Type that the data must have. Default: any."),
     HR_ARG(external_source_args, ndim, INT, HR_ARG_OPTIONAL, NULL,
-           "Number of dimensions that samples must have; not given: any, or that of `layout`.",
+           "Number of dimensions that samples must have. Default: that of `layout`, or any.",
            .min = 0, .max = HR_MAX_NDIM),
     HR_ARG(external_source_args, layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "Layout of the samples, one letter a dimension."),
-    HR_ARG_ACCEPT(blocking, BOOL, "False", "Sources are asked when data is needed. No effect."),
+           "Layout of the samples, one letter per dimension."),
+    HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: sources are called when data is needed."),
     HR_ARG_ACCEPT(no_copy, BOOL, "False",
-                  "Batches are referenced, never copied again, once they were made. No effect."),
-    HR_ARG_ACCEPT(repeat_last, BOOL, "False",
-                  "Feed the last batch again when there is none; done by whoever feeds."),
+                  "No effect: batches are referenced and never copied a second time."),
+    HR_ARG_ACCEPT(
+        repeat_last, BOOL, "False",
+        "Feed the last batch again when there is no new one. The caller that feeds does this."),
     HR_ARG_END};
 
 static int32_t external_source_outputs(const void *args, int32_t n_in)
@@ -48,7 +49,7 @@ static hr_status external_source_check(const void *args, uint64_t given, hr_erro
     return HR_STATUS_OK;
 }
 
-/* What was fed, checked against what was declared, in the declared layout. */
+/* Checks the data against its declaration and sets the declared layout. */
 static hr_status external_source_infer(hr_op_call *c, hr_error *error)
 {
     const external_source_args *a = c->args;
@@ -57,16 +58,16 @@ static hr_status external_source_infer(hr_op_call *c, hr_error *error)
         hr_tensor *t = &c->out[i];
         *t = c->in[i];
         if (a->dtype != HR_DTYPE_NONE && t->dtype != (hr_dtype)a->dtype)
-            return hr_fail(error, HR_STATUS_ERROR, "fed data of type %s, but `dtype` is %s",
+            return hr_fail(error, HR_STATUS_ERROR, "the data has type %s, but `dtype` is %s",
                            hr_dtype_name(t->dtype), hr_dtype_name((hr_dtype)a->dtype));
         if (a->ndim >= 0 && t->shape.ndim != a->ndim)
-            return hr_fail(error, HR_STATUS_ERROR, "fed data of %d dimensions, but `ndim` is %d",
+            return hr_fail(error, HR_STATUS_ERROR, "the data has %d dimensions, but `ndim` is %d",
                            (int)t->shape.ndim, (int)a->ndim);
         if (!a->layout || !*a->layout)
             continue;
         if (strlen(a->layout) != (size_t)t->shape.ndim)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "fed data of %d dimensions, but `layout` is \"%s\"", (int)t->shape.ndim,
+                           "the data has %d dimensions, but `layout` is \"%s\"", (int)t->shape.ndim,
                            a->layout);
         HR_TRY(hr_layout_set(&t->layout, a->layout, error));
     }
@@ -76,7 +77,8 @@ static hr_status external_source_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_external_source = {
     HR_OP_ABI,
     .name = "external_source",
-    .doc = "A source whose batches come from outside: a callable, an iterable or explicit feeding.",
+    .doc =
+        "A source of batches that come from a callable or an iterable, or that the program feeds.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SOURCE,
     .args = external_source_arg_defs,

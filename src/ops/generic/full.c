@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* full: a value, or a tensor repeated, in a given shape. */
+/* full: a value or a tensor, broadcast to a given shape. */
 #include "ops/generic/fill.h"
 
 typedef struct full_args {
@@ -27,7 +27,7 @@ static hr_status full_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_full = {
     HR_OP_ABI,
     .name = "full",
-    .doc = "The input, a value or a tensor that is broadcast, in the given shape.",
+    .doc = "Broadcasts the input, a value or a tensor, to the given shape.",
     .devices = "cpu",
     .flags = HR_OP_CHEAP,
     .args = full_arg_defs,

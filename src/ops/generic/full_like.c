@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* full_like: a value, or a tensor repeated, in the shape of another tensor. */
+/* full_like: a value or a tensor, broadcast to the shape of another tensor. */
 #include "ops/generic/fill.h"
 
 static const hr_arg_def full_like_arg_defs[] = {HR_ARG_END};
@@ -21,9 +21,8 @@ static hr_status full_like_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_full_like = {
     HR_OP_ABI,
     .name = "full_like",
-    .doc =
-        "The second input, a value or a tensor that is broadcast, in the shape, type and layout of "
-        "the first.",
+    .doc = "Broadcasts the second input, a value or a tensor, to the shape of the first input, "
+           "whose type and layout the output has.",
     .devices = "cpu",
     .flags = HR_OP_CHEAP,
     .args = full_like_arg_defs,

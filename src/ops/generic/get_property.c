@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* get_property: what is known of a tensor beside its elements. */
+/* get_property: facts about a tensor other than its elements. */
 #include "core/core.h"
 #include "headrace/operator.h"
 
@@ -12,8 +12,8 @@ typedef struct get_property_args {
 
 static const hr_arg_def get_property_arg_defs[] = {
     HR_ARG(get_property_args, key, STRING, HR_ARG_REQUIRED, NULL,
-           "\"source_info\": where the sample came from (a file's name, mostly); \"layout\": its "
-           "layout.",
+           "\"source_info\": where the sample comes from, usually the name of a file; \"layout\": "
+           "its layout.",
            .choices = "source_info|layout"),
     HR_ARG_END};
 
@@ -45,7 +45,7 @@ static hr_status get_property_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_get_property = {
     HR_OP_ABI,
     .name = "get_property",
-    .doc = "A property of the input as text: a 1-D tensor of UINT8.",
+    .doc = "Returns a property of the input as text: a 1-D tensor of UINT8.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP | HR_OP_ANYWHERE,
     .args = get_property_arg_defs,

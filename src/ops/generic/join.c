@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Joining. */
+/* Joining tensors. */
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 
@@ -14,16 +14,16 @@ hr_status hr__join_check(const hr_op_call *c, int32_t axis, hr_error *error)
         bool same = t->shape.ndim == first->shape.ndim;
         if (t->dtype != first->dtype)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "input %d is %s and input 0 is %s: all must have one type", (int)i,
-                           hr_dtype_name(t->dtype), hr_dtype_name(first->dtype));
+                           "input %d is %s and input 0 is %s; all inputs must have the same type",
+                           (int)i, hr_dtype_name(t->dtype), hr_dtype_name(first->dtype));
         for (int32_t d = 0; d < first->shape.ndim && same; d++)
             same = d == axis || t->shape.extent[d] == first->shape.extent[d];
         if (!same)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "input %d of shape %s does not fit to input 0 of shape %s%s", (int)i,
+                           "input %d of shape %s does not fit input 0 of shape %s%s", (int)i,
                            hr_shape_text(&t->shape, other, sizeof(other)),
                            hr_shape_text(&first->shape, one, sizeof(one)),
-                           axis < 0 ? "" : ": extents may differ along the axis alone");
+                           axis < 0 ? "" : ": extents may differ only along the axis");
     }
     return HR_STATUS_OK;
 }
@@ -35,7 +35,7 @@ hr_status hr__join_axis(int32_t *axis, int32_t ndim, hr_error *error)
     *axis += given < 0 ? ndim : 0;
     if (*axis >= 0 && *axis < ndim)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d: with %d dimensions it is %d .. %d",
+    return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d; with %d dimensions it must be %d .. %d",
                    (int)given, (int)ndim, -(int)ndim, (int)ndim - 1);
 }
 
@@ -51,7 +51,7 @@ hr_status hr__join_parts(hr_op_call *c, int32_t axis, hr_error *error)
     HR_TRY(hr__parts_make(c->arena, rows > 0 ? c->n_in : 0, &parts, error));
     for (int32_t i = 0; i < parts->count; i++) {
         size_t run;
-        (void)hr_tensor_bytes(&c->in[i], &run); /* not more than the output has */
+        (void)hr_tensor_bytes(&c->in[i], &run); /* fits, because the output does */
         run /= rows;
         parts->part[i] = (hr_region_part){
             .region = {1, run, {(int64_t)rows}, {(int64_t)(pitch / rows)}, {(int64_t)run}},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* lookup_table: integers as keys of a table. */
+/* lookup_table: maps integers by a table. */
 #include "ops/generic/lookup_table.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ typedef struct lookup_table_args {
 static const hr_arg_def lookup_table_arg_defs[] = {
     HR_ARG(lookup_table_args, keys, INTS, 0, "[]", "Keys of the table.", .min = 0, .max = KEY_MAX),
     HR_ARG(lookup_table_args, values, FLOATS, HR_ARG_NONFINITE, "[]",
-           "The values that stand for the keys, as many."),
+           "The values for the keys, one per key."),
     HR_ARG(lookup_table_args, default_value, FLOAT, HR_ARG_NONFINITE, "0.0",
-           "What stands for every other element."),
+           "The value for all other elements."),
     HR_ARG(lookup_table_args, dtype, DTYPE, 0, "FLOAT",
            "Type of the output; values are rounded and saturate."),
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
@@ -33,16 +33,16 @@ static hr_status lookup_table_check(const void *args, uint64_t given, hr_error *
     if (a->dtype == HR_DTYPE_NONE)
         return hr_fail(error, HR_STATUS_ERROR, "`dtype` must be an element type");
     if (a->keys.n != a->values.n)
-        return hr_fail(error, HR_STATUS_ERROR, "%d `keys` for %d `values`: they must be as many",
-                       (int)a->keys.n, (int)a->values.n);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%d `keys` for %d `values`; their numbers must be equal", (int)a->keys.n,
+                       (int)a->values.n);
     return HR_STATUS_OK;
 }
 
 static hr_status lookup_table_create(const void *args, void **state, hr_error *error)
 {
     const lookup_table_args *a = args;
-    size_t item = hr_dtype_size((hr_dtype)a->dtype),
-           count = UINT8_MAX + 1; /* of bytes none is outside */
+    size_t item = hr_dtype_size((hr_dtype)a->dtype), count = UINT8_MAX + 1; /* no byte is outside */
 
     for (int32_t i = 0; i < a->keys.n; i++)
         count = HR_MAX(count, (size_t)a->keys.v[i] + 1);
@@ -134,7 +134,7 @@ static hr_status lookup_table_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_lookup_table = {
     HR_OP_ABI,
     .name = "lookup_table",
-    .doc = "Replaces integers by the values that a table has for them. Shape and layout stay.",
+    .doc = "Maps integers to values by a table of keys and values. Shape and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_COLUMNS,
     .args = lookup_table_arg_defs,

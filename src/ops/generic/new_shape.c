@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Shapes over the same bytes. */
+/* New shapes for the same bytes. */
 #include "ops/generic/new_shape.h"
 #include "ops/generic/view.h"
 #include "ops/given.h"
@@ -14,7 +14,8 @@ hr_status hr__new_shape_check(const hr_arg_def *args, uint64_t given, hr_error *
     return HR_STATUS_OK;
 }
 
-/* The wildcard, at `at`, takes what is left of `bytes`; without one there is nothing to do. */
+/* Computes the extent of the wildcard, at position `at`, from `bytes`. Without one there is nothing
+ * to do. */
 static hr_status fill_rest(hr_shape *shape, int32_t at, size_t item, size_t bytes, hr_error *error)
 {
     size_t others;
@@ -25,8 +26,8 @@ static hr_status fill_rest(hr_shape *shape, int32_t at, size_t item, size_t byte
     if (!hr_shape_volume(shape, &others) || others == 0 || !hr_size_mul(others, item, &others) ||
         bytes % others != 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the negative extent at place %d cannot be found: the other extents do not "
-                       "divide the %zu bytes of the input",
+                       "the negative extent at position %d cannot be computed: the other extents "
+                       "do not divide the %zu bytes of the input",
                        (int)at, bytes);
     shape->extent[at] = (int64_t)(bytes / others);
     return HR_STATUS_OK;
@@ -35,10 +36,10 @@ static hr_status fill_rest(hr_shape *shape, int32_t at, size_t item, size_t byte
 static hr_status one_wildcard(int32_t *wildcard, int32_t i, hr_error *error)
 {
     if (*wildcard >= 0)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the new shape has negative extents at places %d and %d: one may be left "
-                       "open",
-                       (int)*wildcard, (int)i);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the new shape has negative extents at positions %d and %d; at most one is allowed",
+            (int)*wildcard, (int)i);
     *wildcard = i;
     return HR_STATUS_OK;
 }
@@ -56,22 +57,23 @@ static hr_status from_list(const int64_t *extent, int32_t n, hr_shape *shape, in
     return HR_STATUS_OK;
 }
 
-/* From the second input. */
+/* The shape from the second input. */
 static hr_status from_input(const hr_op_call *c, hr_shape *shape, int32_t *wildcard,
                             hr_error *error)
 {
     const hr_tensor *t = &c->in[1];
     int64_t extent[HR_MAX_NDIM];
 
-    if (c->count != 1) /* another shape a sample */
+    if (c->count != 1) /* each sample has a shape of its own */
         return hr_fail(error, HR_STATUS_NOT_FUSABLE, "one sample after the other");
     if (!t->data || (t->buffer && hr_buffer_device(t->buffer) != HR_DEVICE_HOST))
-        return hr_fail(error, HR_STATUS_ERROR, "the new shape must lie in the memory of the host");
+        return hr_fail(error, HR_STATUS_ERROR, "the new shape must be in host memory");
 
     if (t->shape.ndim != 1 || hr_dtype_is_float(t->dtype))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the second input must be a list of integers; it is %s of %d dimensions",
-                       hr_dtype_name(t->dtype), (int)t->shape.ndim);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the second input must be a list of integers; it has type %s and %d dimensions",
+            hr_dtype_name(t->dtype), (int)t->shape.ndim);
     int32_t n = (int32_t)HR_MIN(t->shape.extent[0], HR_MAX_NDIM + 1);
     HR_TRY(hr__ndim_check(n, error));
     for (int32_t i = 0; i < n; i++)
@@ -87,25 +89,26 @@ static hr_status source_extent(const hr_new_shape_args *a, const hr_shape *in, i
     if (d < -1 || d >= in->ndim)
         return hr_fail(error, HR_STATUS_ERROR,
                        a->src_dims.v
-                           ? "`src_dims` has %d at place %d: it must be -1 or a dimension "
-                             "of the input, which has %d"
-                           : "`rel_shape` needs dimension %d (at place %d) of the input, "
-                             "which has %d; `src_dims` can add dimensions",
+                           ? "`src_dims` has %d at position %d; it must be -1 or a dimension of "
+                             "the input, which has %d dimensions"
+                           : "`rel_shape` needs dimension %d (at position %d) of the input, which "
+                             "has %d dimensions; `src_dims` can add dimensions",
                        (int)d, (int)i, (int)in->ndim);
     *extent = d < 0 ? 1 : in->extent[d];
     return HR_STATUS_OK;
 }
 
-/* From `rel_shape` and `src_dims`. */
+/* The shape from `rel_shape` and `src_dims`. */
 static hr_status from_source(const hr_new_shape_args *a, const hr_shape *in, hr_shape *shape,
                              int32_t *wildcard, hr_error *error)
 {
     int32_t n = a->src_dims.v ? a->src_dims.n : a->rel_shape.n;
 
     if (a->src_dims.v && a->rel_shape.v && a->src_dims.n != a->rel_shape.n)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`src_dims` has %d elements, `rel_shape` %d: they must be as many",
-                       (int)a->src_dims.n, (int)a->rel_shape.n);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "`src_dims` has %d elements and `rel_shape` has %d; the numbers must be equal",
+            (int)a->src_dims.n, (int)a->rel_shape.n);
     HR_TRY(hr__ndim_check(n, error));
     shape->ndim = n;
     for (int32_t i = 0; i < n; i++) {
@@ -117,14 +120,15 @@ static hr_status from_source(const hr_new_shape_args *a, const hr_shape *in, hr_
         HR_TRY(source_extent(a, in, i, &shape->extent[i], error));
         double extent = (double)shape->extent[i] * (a->rel_shape.v ? (double)a->rel_shape.v[i] : 1);
         if (!(extent < 0x1p62))
-            return hr_fail(error, HR_STATUS_ERROR, "`rel_shape` has %g at place %d: too much",
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`rel_shape` has %g at position %d, which is too large",
                            (double)a->rel_shape.v[i], (int)i);
         shape->extent[i] = (int64_t)(extent + 0.5);
     }
     return HR_STATUS_OK;
 }
 
-/* Elements of another size change the last extent. */
+/* The last extent changes when elements have another size. */
 static hr_status rescale(hr_shape *shape, size_t from, size_t to, hr_error *error)
 {
     int32_t last = shape->ndim - 1;
@@ -134,7 +138,8 @@ static hr_status rescale(hr_shape *shape, size_t from, size_t to, hr_error *erro
         return HR_STATUS_OK;
     if (last < 0 || !hr_size_mul((size_t)shape->extent[last], from, &bytes) || bytes % to != 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "elements of %zu bytes do not fill elements of %zu along the last dimension",
+                       "elements of %zu bytes cannot be combined to elements of %zu bytes along "
+                       "the last dimension",
                        from, to);
     shape->extent[last] = (int64_t)(bytes / to);
     return HR_STATUS_OK;
@@ -149,7 +154,7 @@ static hr_status check_bytes(const hr_tensor *out, const hr_tensor *in, size_t b
     if (hr_tensor_bytes(out, &needed) && needed == bytes)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "%s elements of shape %s do not fill %s elements of shape %s",
+                   "%s elements of shape %s do not have as many bytes as %s elements of shape %s",
                    hr_dtype_name(in->dtype), hr_shape_text(&in->shape, from, sizeof(from)),
                    hr_dtype_name(out->dtype), hr_shape_text(&out->shape, to, sizeof(to)));
 }
@@ -166,7 +171,7 @@ hr_status hr__new_shape(hr_op_call *c, const hr_new_shape_args *a, hr_dtype dtyp
         return hr_fail(error, HR_STATUS_LIMIT, "the input's size overflows");
     if (c->n_in > 1 && listed)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the new shape comes either from a second input or from an argument");
+                       "give the new shape either as a second input or as an argument, not both");
     if (c->n_in > 1) {
         HR_TRY(from_input(c, &shape, &wildcard, error));
     } else if (a->shape.v) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The shape that `reshape` and `reinterpret` give a tensor: their arguments, and what they mean. */
+/* The arguments with which `reshape` and `reinterpret` describe the new shape. */
 #ifndef HR_OPS_GENERIC_NEW_SHAPE_H
 #define HR_OPS_GENERIC_NEW_SHAPE_H
 
@@ -20,25 +20,25 @@ typedef struct hr_new_shape_args {
 /* Describes the hr_new_shape_args called `field` in the args struct S. */
 #define HR_NEW_SHAPE_ARG_DEFS(S, field)                                                            \
     HR_NEW_SHAPE_ARG(S, field, shape, INTS,                                                        \
-                     "The new extents; one of them may be negative and is what is left. Not "      \
-                     "together with `rel_shape` or a second input."),                              \
+                     "The new extents. One of them may be negative; it is computed from the "      \
+                     "number of elements. Not together with `rel_shape` or a second input."),      \
         HR_NEW_SHAPE_ARG(S, field, rel_shape, FLOATS,                                              \
-                         "The new extents as factors of the input's, rounded; one of them may be " \
-                         "negative and is what is left."),                                         \
+                         "The new extents as factors of those of the input, rounded. One of them " \
+                         "may be negative; it is computed from the number of elements."),          \
         HR_NEW_SHAPE_ARG(S, field, src_dims, INTS,                                                 \
-                         "Which extent of the input stands at each place of the new shape, times " \
-                         "`rel_shape` if that is given; -1 is an extent of 1. Extents alone are "  \
-                         "reordered, elements stay where they are."),                              \
+                         "For each dimension of the new shape, the dimension of the input whose "  \
+                         "extent it has, multiplied by `rel_shape` if that is given. -1 is an "    \
+                         "extent of 1. Only the shape changes; elements are not moved."),          \
     {                                                                                              \
         .name = "layout", .type = HR_ARG_TYPE_LAYOUT, .flags = HR_ARG_OPTIONAL,                    \
         .offset = offsetof(S, field.layout), .size = sizeof(const char *),                         \
-        .doc = "The new layout, or \"\" for none. Not given: the input's, if the number of "       \
-               "dimensions stays, or none."                                                        \
+        .doc = "The new layout; \"\" for none. Default: that of the input if the number of "       \
+               "dimensions does not change, otherwise none."                                       \
     }
 
-/* More than one way to give a shape: HR_STATUS_ERROR. For `check`. */
+/* For `check`: HR_STATUS_ERROR if the shape is given in more than one way. */
 hr_status hr__new_shape_check(const hr_arg_def *args, uint64_t given, hr_error *error);
-/* Describes output 0: input 0's bytes as elements of `dtype`. */
+/* Describes output 0: the bytes of input 0 as elements of `dtype`. */
 hr_status hr__new_shape(hr_op_call *c, const hr_new_shape_args *args, hr_dtype dtype,
                         hr_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* one_hot: class numbers as vectors with one element on. */
+/* one_hot: class numbers as vectors in which one element is set. */
 #include "ops/generic/one_hot.h"
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
@@ -18,16 +18,16 @@ typedef struct one_hot_args {
 
 static const hr_arg_def one_hot_arg_defs[] = {
     HR_ARG(one_hot_args, axis, INT, 0, "-1",
-           "Where the axis of the classes stands in the output; -1: it is the last. Not given, and "
-           "every sample of the batch has one element: it is the only one.",
+           "Position of the class axis in the output; -1: last. If it is not given and every "
+           "sample of the batch has one element, the class axis is the only axis.",
            .min = -1, .max = HR_MAX_NDIM),
     HR_ARG(one_hot_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
            "Letter of the new axis. Without it the output has no layout."),
     HR_ARG(one_hot_args, num_classes, INT, 0, "0", "Number of classes.", .min = 0,
            .max = INT32_MAX),
-    HR_ARG(one_hot_args, on_value, FLOAT, 0, "1.0", "The element of the class."),
+    HR_ARG(one_hot_args, on_value, FLOAT, 0, "1.0", "Value of the element of the class."),
     HR_ARG(one_hot_args, off_value, FLOAT, 0, "0.0",
-           "All other elements, and all of a number that is no class."),
+           "Value of all other elements, and of all elements for a number that is not a class."),
     HR_ARG(one_hot_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
     HR_ARG_END};
 
@@ -50,7 +50,7 @@ static bool one_hot_whole_batch(const void *args, uint64_t given)
     return !hr__arg_given(one_hot_arg_defs, given, "axis");
 }
 
-/* Samples of one element count as numbers, if all are. */
+/* If all samples have one element, they count as numbers without dimensions. */
 static hr_status one_hot_infer_batch(hr_op_call *calls, int32_t n, hr_error *error)
 {
     bool numbers = true;
@@ -119,8 +119,8 @@ static hr_status one_hot_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_one_hot = {
     HR_OP_ABI,
     .name = "one_hot",
-    .doc = "Numbers of classes as vectors: `on_value` at the class, `off_value` elsewhere. "
-           "Fractions are cut off.",
+    .doc = "Converts class numbers to vectors: `on_value` at the class, `off_value` elsewhere. "
+           "Fractions of class numbers are truncated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_CHEAP,
     .args = one_hot_arg_defs,

@@ -9,7 +9,7 @@ typedef struct ones_like_args {
 
 static const hr_arg_def ones_like_arg_defs[] = {
     HR_ARG(ones_like_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output; not given: the input's."),
+           "Type of the output. Default: that of the input."),
     HR_ARG_END};
 
 static hr_status ones_like_infer(hr_op_call *c, hr_error *error)

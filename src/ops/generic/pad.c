@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* pad: adds elements at the ends of axes, up to the largest sample of the batch or a given size. */
+/* pad: adds elements at the ends of axes, up to the largest extent in the batch or a given size. */
 #include "ops/generic/view.h"
 #include "ops/generic/window_parts.h"
 #include "ops/given.h"
@@ -13,17 +13,17 @@ typedef struct pad_args {
 
 static const hr_arg_def pad_arg_defs[] = {
     HR_ARG(pad_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Axes to pad, negative numbers count from the end; not given: all."),
+           "Axes to pad; negative numbers count from the end. Default: all."),
     HR_ARG(pad_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
            "The axes as letters of the layout. Not together with `axes`."),
     HR_ARG(pad_args, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Extents to reach, one an axis, or one for all; a sample that is larger stays so. 0 or "
+           "Extents to reach, one per axis or one for all. Larger samples do not change. 0 or "
            "less, or not given: the largest extent in the batch."),
     HR_ARG(pad_args, align, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Extents become multiples of these, one an axis, or one for all.", .min = 1,
+           "Extents become multiples of these numbers, one per axis or one for all.", .min = 1,
            .max = INT32_MAX),
     HR_ARG(pad_args, fill_value, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.0",
-           "What the new elements are; for integers its fraction is cut off."),
+           "Value of the new elements; for integer types it is truncated."),
     HR_ARG_END};
 
 static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
@@ -35,7 +35,7 @@ static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Sizes that come a sample may ask for the batch's. */
+/* Sizes given per sample may refer to the batch. */
 static bool pad_whole_batch(const void *args, uint64_t given)
 {
     const pad_args *a = args;
@@ -47,7 +47,7 @@ static bool pad_whole_batch(const void *args, uint64_t given)
     return whole;
 }
 
-/* The largest extents of all samples, for `infer` to choose from. */
+/* Writes the largest extents of all samples, from which `infer` chooses. */
 static hr_status pad_infer_batch(hr_op_call *calls, int32_t n, hr_error *error)
 {
     hr_shape most = calls[0].in[0].shape;
@@ -99,9 +99,8 @@ static hr_status pad_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_pad = {
     HR_OP_ABI,
     .name = "pad",
-    .doc =
-        "Adds elements at the ends of axes, so that all samples have the extent of the largest one "
-        "of the batch, or one that is given.",
+    .doc = "Adds elements at the ends of axes, so that all samples reach the largest extent in the "
+           "batch, or a given extent.",
     .devices = "cpu|gpu",
     .args = pad_arg_defs,
     .args_size = sizeof(pad_args),

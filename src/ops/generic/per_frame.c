@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* per_frame: marks the first dimension as that of frames. */
+/* per_frame: marks the first dimension as frames. */
 #include "ops/generic/view.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ typedef struct per_frame_args {
 
 static const hr_arg_def per_frame_arg_defs[] = {
     HR_ARG(per_frame_args, replace, BOOL, 0, "False",
-           "The first letter of the layout may be another than F, and becomes F."),
+           "Replace the first letter of the layout by F if it is a different one."),
     HR_ARG_END};
 
 static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
@@ -26,7 +26,7 @@ static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
         memset(out->layout.name, '*', (size_t)in->shape.ndim);
     else if (in->layout.name[0] != 'F' && !((const per_frame_args *)c->args)->replace)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the layout \"%s\" does not start with F; `replace` lets it be changed",
+                       "the layout \"%s\" does not begin with F; set `replace` to change it",
                        in->layout.name);
     out->layout.name[0] = 'F';
     return HR_STATUS_OK;
@@ -35,9 +35,8 @@ static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_per_frame = {
     HR_OP_ABI,
     .name = "per_frame",
-    .doc =
-        "Marks the input as a sequence of values, one a frame, so that it can be an argument of an "
-        "operator on sequences: the layout's first letter is F then.",
+    .doc = "Marks the input as a sequence with one value per frame, so that it can be an argument "
+           "of an operator on sequences. The first letter of the layout becomes F.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = per_frame_arg_defs,

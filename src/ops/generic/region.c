@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Boxes of elements: dimensions are merged, runs are copied whole, and where rows become columns
- * the copy goes tile by tile, so that both sides stay in the cache. */
+/* Copies boxes of elements. Dimensions are merged and contiguous runs are copied at once. Where
+ * rows become columns, the copy proceeds in tiles, so that both sides stay in the cache. */
 #include "ops/generic/region.h"
 
 #include <string.h>
 
-#define TILE 16       /* elements a side */
+#define TILE 16       /* elements per side */
 #define FILL_RUN 4096 /* bytes */
 
 void hr__strides(const hr_shape *shape, size_t item, int64_t *stride)
 {
-    uint64_t step = item; /* of an empty tensor it may not fit, and means nothing */
+    uint64_t step = item; /* may overflow for an empty tensor, where it is not used */
 
     for (int32_t d = shape->ndim - 1; d >= 0; d--) {
         stride[d] = (int64_t)step;
@@ -66,7 +66,7 @@ void hr__region_simplify(hr_region *region)
     region->ndim = n;
 }
 
-/* `n` > 0 times the same element, one behind the other. */
+/* Writes the same element `n` > 0 times. */
 static void fill_row(char *to, const char *from, int64_t n, size_t item)
 {
     size_t total = (size_t)n * item;
@@ -76,14 +76,14 @@ static void fill_row(char *to, const char *from, int64_t n, size_t item)
         return;
     }
     memcpy(to, from, item);
-    for (size_t done = item; done < total;) { /* doubles, while that is in the cache */
+    for (size_t done = item; done < total;) { /* doubles while it fits the cache */
         size_t more = HR_MIN(HR_MIN(done, FILL_RUN / item * item + item), total - done);
         memcpy(to + done, to, more);
         done += more;
     }
 }
 
-/* One row of elements, `n` of them. */
+/* Copies one row of `n` elements. */
 static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t n,
                      size_t item)
 {
@@ -123,7 +123,7 @@ static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_s
 #undef ROW
 }
 
-/* Dimension `a` by dimension `b`. */
+/* Copies dimensions `a` and `b` in tiles. */
 static void copy_plane(char *to, const char *from, const hr_region *r, int32_t a, int32_t b)
 {
     bool tiled = r->item <= 16 && HR_MIN(r->extent[a], r->extent[b]) > TILE;
@@ -140,7 +140,7 @@ static void copy_plane(char *to, const char *from, const hr_region *r, int32_t a
     }
 }
 
-/* The dimension whose elements lie closest together in the source, beside the last one. */
+/* The dimension other than the last one whose elements are closest together in the source. */
 static int32_t nearest(const hr_region *r)
 {
     int32_t best = r->ndim - 2;
@@ -196,7 +196,7 @@ hr_status hr__parts_make(hr_arena *arena, int32_t count, hr_region_parts **out, 
     return HR_STATUS_OK;
 }
 
-/* The box in another type, by way of dense copies of it. */
+/* Converts the box to another type, by way of contiguous copies. */
 static hr_status copy_converted(const hr_op_call *c, void *to, const void *from, hr_dtype type,
                                 const hr_region *region, hr_error *error)
 {
@@ -208,7 +208,7 @@ static hr_status copy_converted(const hr_op_call *c, void *to, const void *from,
     get.item = hr_dtype_size(type);
     hr__strides(&box, get.item, get.to);
     hr__strides(&box, put.item, put.from);
-    (void)hr_shape_volume(&box, &n); /* as large as what the box is of at most */
+    (void)hr_shape_volume(&box, &n); /* not larger than the tensor that contains the box */
     void *same = hr_arena_alloc(c->arena, n * get.item, error);
     void *other = same ? hr_arena_alloc(c->arena, n * put.item, error) : NULL;
     if (!other)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* reshape: the same elements under another shape or layout. */
+/* reshape: the same elements with another shape or layout. */
 #include "ops/generic/new_shape.h"
 #include "ops/generic/view.h"
 
@@ -21,18 +21,17 @@ static hr_status reshape_infer(hr_op_call *c, hr_error *error)
     const reshape_args *a = c->args;
 
     if (c->n_in == 1 && !a->to.shape.v && !a->to.rel_shape.v && !a->to.src_dims.v && !a->to.layout)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "there is nothing to do: a new shape (`shape`, `rel_shape`, `src_dims`, a "
-                       "second input) or `layout` must be given");
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "give a new shape (`shape`, `rel_shape`, `src_dims` or a second input) or `layout`");
     return hr__new_shape(c, &a->to, c->in[0].dtype, error);
 }
 
 const hr_op_def hr_op_reshape = {
     HR_OP_ABI,
     .name = "reshape",
-    .doc =
-        "The same elements under another shape, another layout, or both. The second input is the "
-        "new shape, if there is one.",
+    .doc = "Returns the same elements with another shape or layout, or both. An optional second "
+           "input is the new shape.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reshape_arg_defs,

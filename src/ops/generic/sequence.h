@@ -11,12 +11,13 @@ static inline hr_status hr__sequence_check(const hr_tensor *in, hr_error *error)
 {
     if (in->shape.ndim < 2)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "a sequence has at least two dimensions; the input has %d",
+                       "a sequence must have at least two dimensions; the input has %d",
                        (int)in->shape.ndim);
     if (in->layout.name[0] && in->layout.name[0] != 'F')
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the layout of a sequence starts with F; the input's is \"%s\"",
-                       in->layout.name);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the layout of a sequence must begin with F; the layout of the input is \"%s\"",
+            in->layout.name);
     return HR_STATUS_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* sequence_rearrange: frames of a sequence in another order, or some of them. */
+/* sequence_rearrange: all or some frames of a sequence in another order. */
 #include "ops/generic/sequence.h"
 #include "ops/generic/region.h"
 
@@ -10,8 +10,8 @@ typedef struct sequence_rearrange_args {
 
 static const hr_arg_def sequence_rearrange_arg_defs[] = {
     HR_ARG(sequence_rearrange_args, new_order, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
-           "Numbers of the input's frames, one a frame of the output; they may repeat.", .min = 0,
-           .max = INT32_MAX, .count_min = 1),
+           "For each frame of the output, the number of the input frame. Numbers may repeat.",
+           .min = 0, .max = INT32_MAX, .count_min = 1),
     HR_ARG_END};
 
 static hr_status frames_make(hr_op_call *c, hr_ints order, hr_error *error)
@@ -41,7 +41,7 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
     for (int32_t i = 0; i < order.n; i++)
         if (order.v[i] >= in->shape.extent[0])
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`new_order` has %d at place %d: the sequence has %lld frames",
+                           "`new_order` has %d at position %d, but the sequence has %lld frames",
                            (int)order.v[i], (int)i, (long long)in->shape.extent[0]);
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
     c->out[0].shape.extent[0] = order.n;
@@ -51,7 +51,7 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_sequence_rearrange = {
     HR_OP_ABI,
     .name = "sequence_rearrange",
-    .doc = "Frames of a sequence in another order; frames may be left out or come several times.",
+    .doc = "Puts the frames of a sequence into another order. Frames may be left out or repeated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
     .args = sequence_rearrange_arg_defs,

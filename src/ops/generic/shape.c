@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _shape: the extents of a tensor; behind a data node's shape(). And its old name. */
+/* _shape: the extents of a tensor; DataNode.shape() makes it. Its old name is `shapes`. */
 #include "ops/extents.h"
 
 typedef struct shape_args {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* squeeze: drops dimensions of extent 1. */
+/* squeeze: removes dimensions of extent 1. */
 #include "ops/generic/view.h"
 #include "ops/given.h"
 
@@ -13,8 +13,7 @@ typedef struct squeeze_args {
 
 static const hr_arg_def squeeze_arg_defs[] = {
     HR_ARG(squeeze_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Dimensions to drop, each of extent 1. Numbers of dimensions that are not there do "
-           "nothing."),
+           "Dimensions to remove, each of extent 1. Dimensions that do not exist are ignored."),
     HR_ARG(squeeze_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
            "The dimensions as letters of the layout. Not together with `axes`."),
     HR_ARG_END};
@@ -28,7 +27,7 @@ static hr_status squeeze_check(const void *args, uint64_t given, hr_error *error
     return HR_STATUS_OK;
 }
 
-/* A bit a dimension to drop. */
+/* One bit for each dimension to remove. */
 static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32_t *dropped,
                               hr_error *error)
 {
@@ -38,15 +37,15 @@ static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32
         int32_t d = a->axes.v ? a->axes.v[i] : hr_layout_find(&in->layout, a->axis_names[i]);
         if (!a->axes.v && d < 0)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`axis_names` has '%c', which the layout \"%s\" lacks", a->axis_names[i],
-                           in->layout.name);
+                           "`axis_names` has '%c', which is not in the layout \"%s\"",
+                           a->axis_names[i], in->layout.name);
         if (d < 0 || d >= in->shape.ndim)
             continue;
         if (*dropped >> d & 1)
             return hr_fail(error, HR_STATUS_ERROR, "`axes` has %d twice", (int)d);
         if (in->shape.extent[d] != 1)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "dimension %d cannot be dropped: its extent is %lld, not 1", (int)d,
+                           "dimension %d cannot be removed: its extent is %lld, not 1", (int)d,
                            (long long)in->shape.extent[d]);
         *dropped |= 1u << d;
     }
@@ -70,7 +69,7 @@ static hr_status squeeze_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_squeeze = {
     HR_OP_ABI,
     .name = "squeeze",
-    .doc = "Drops dimensions of extent 1 from shape and layout; the elements stay.",
+    .doc = "Removes dimensions of extent 1 from shape and layout. The elements do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = squeeze_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* stack: tensors of one shape one behind the other along a new axis. */
+/* stack: joins tensors of one shape along a new axis. */
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
@@ -14,7 +14,7 @@ typedef struct stack_args {
 
 static const hr_arg_def stack_arg_defs[] = {
     HR_ARG(stack_args, axis, INT, 0, "0",
-           "Where the new axis stands in the output; negative numbers count from the end."),
+           "Position of the new axis in the output; negative numbers count from the end."),
     HR_ARG(stack_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
            "Letter of the new axis. Without it the output has no layout."),
     HR_ARG_END};
@@ -41,7 +41,7 @@ static hr_status stack_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__join_check(c, -1, error));
     if (a->axis_name && ndim > 0 && !layout[0])
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axis_name` needs a first input with a layout; it has none");
+                       "`axis_name` needs a layout on the first input, which has none");
     hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, a->axis_name ? layout : NULL);
     hr__dim_insert(&c->out[0], axis, c->n_in, a->axis_name ? a->axis_name[0] : '\0');
     return hr__join_parts(c, axis, error);
@@ -50,7 +50,7 @@ static hr_status stack_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_stack = {
     HR_OP_ABI,
     .name = "stack",
-    .doc = "Joins inputs of one type and shape along a new axis.",
+    .doc = "Joins inputs of the same type and shape along a new axis.",
     .devices = "cpu|gpu",
     .args = stack_arg_defs,
     .args_size = sizeof(stack_args),

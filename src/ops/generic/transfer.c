@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* DataNode.gpu() and DataNode.cpu(): the executor moves the data, these only say so. */
+/* DataNode.gpu() and DataNode.cpu(): these tables only mark the move; the executor moves the data.
+ */
 #include "core/core.h"
 #include "headrace/operator.h"
 
@@ -16,7 +17,7 @@ static const hr_arg_def transfer_arg_defs[] = {HR_ARG_END};
 const hr_op_def hr_op__to_gpu = {
     HR_OP_ABI,
     .name = "_to_gpu",
-    .doc = "Its input in the memory of the GPU.",
+    .doc = "Copies its input to GPU memory.",
     .devices = "gpu",
     .flags = HR_OP_HIDDEN | HR_OP_TO_DEVICE | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = transfer_arg_defs,
@@ -31,7 +32,7 @@ const hr_op_def hr_op__to_gpu = {
 const hr_op_def hr_op__to_cpu = {
     HR_OP_ABI,
     .name = "_to_cpu",
-    .doc = "Its input in the memory of the host.",
+    .doc = "Copies its input to host memory.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_TO_HOST | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = transfer_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* transpose: dimensions in another order. */
+/* transpose: changes the order of dimensions. */
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
 
@@ -13,13 +13,14 @@ typedef struct transpose_args {
 } transpose_args;
 
 static const hr_arg_def transpose_arg_defs[] = {
-    HR_ARG(transpose_args, perm, INTS, HR_ARG_OPTIONAL, NULL,
-           "Which dimension of the input stands at each place of the output; not given: all in "
-           "reversed order."),
+    HR_ARG(
+        transpose_args, perm, INTS, HR_ARG_OPTIONAL, NULL,
+        "For each dimension of the output, the dimension of the input. Default: reversed order."),
     HR_ARG(transpose_args, transpose_layout, BOOL, 0, "True",
-           "The letters of the layout move with their dimensions; otherwise the layout stays."),
+           "Move the letters of the layout with their dimensions; otherwise the layout does not "
+           "change."),
     HR_ARG(transpose_args, output_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "Layout of the output, whatever `transpose_layout` says."),
+           "Layout of the output; overrides `transpose_layout`."),
     HR_ARG_END};
 
 static hr_status transpose_check(const void *args, uint64_t given, hr_error *error)
@@ -31,9 +32,10 @@ static hr_status transpose_check(const void *args, uint64_t given, hr_error *err
     for (int32_t i = 0; i < a->perm.n; i++) {
         int32_t d = a->perm.v[i];
         if (d < 0 || d >= HR_MIN(a->perm.n, 64) || (seen >> d & 1))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`perm` has %d at place %d: it must have each of 0 .. %d once", (int)d,
-                           (int)i, (int)a->perm.n - 1);
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "`perm` has %d at position %d; it must have each of 0 .. %d exactly once", (int)d,
+                (int)i, (int)a->perm.n - 1);
         seen |= UINT64_C(1) << d;
     }
     return HR_STATUS_OK;
@@ -88,7 +90,7 @@ static hr_status transpose_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_transpose = {
     HR_OP_ABI,
     .name = "transpose",
-    .doc = "Puts the dimensions into another order.",
+    .doc = "Changes the order of the dimensions.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = transpose_arg_defs,

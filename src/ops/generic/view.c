@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Views and axes. */
+/* Views, and axes by number or by letter. */
 #include "ops/generic/view.h"
 
 #include <string.h>
@@ -32,8 +32,9 @@ hr_status hr__ndim_check(int32_t ndim, hr_error *error)
 {
     if (ndim <= HR_MAX_NDIM)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_LIMIT, "the output would have %d dimensions: at most %d work",
-                   (int)ndim, HR_MAX_NDIM);
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "the output would have %d dimensions; at most %d are supported", (int)ndim,
+                   HR_MAX_NDIM);
 }
 
 static hr_status axis_at(const hr_tensor *t, hr_ints axes, const char *names, int32_t i,
@@ -46,14 +47,15 @@ static hr_status axis_at(const hr_tensor *t, hr_ints axes, const char *names, in
         if (*axis >= 0 && *axis < ndim)
             return HR_STATUS_OK;
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axes` has %d: axes of a tensor of %d dimensions are %d .. %d",
+                       "`axes` has %d; the axes of a tensor with %d dimensions are %d .. %d",
                        (int)axes.v[i], (int)ndim, -(int)ndim, (int)ndim - 1);
     }
     *axis = hr_layout_find(&t->layout, names[i]);
     if (*axis >= 0)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`axis_names` has '%c', which the layout \"%s\" lacks",
-                   names[i], t->layout.name);
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`axis_names` has '%c', which is not in the layout \"%s\"", names[i],
+                   t->layout.name);
 }
 
 hr_status hr__axes_resolve(const hr_tensor *t, hr_ints axes, const char *names, int32_t *out,
@@ -64,7 +66,7 @@ hr_status hr__axes_resolve(const hr_tensor *t, hr_ints axes, const char *names, 
     uint32_t seen = 0;
 
     if (n > t->shape.ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "%d axes for a tensor of %d dimensions", (int)n,
+        return hr_fail(error, HR_STATUS_ERROR, "%d axes for a tensor with %d dimensions", (int)n,
                        (int)t->shape.ndim);
     for (int32_t i = 0; i < n; i++) {
         out[i] = i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Windows with a filled border: the box that the source has, and up to two boxes of fill a
- * dimension. */
+/* Windows with a filled border: one box of the source, and up to two boxes of fill per dimension.
+ */
 #include "ops/generic/window_parts.h"
 #include "ops/wrap.h"
 
@@ -9,9 +9,10 @@
 
 typedef struct window {
     hr_region_parts *parts;
-    hr_region part;                              /* what the source has of it */
-    int64_t low[HR_MAX_NDIM], size[HR_MAX_NDIM]; /* where that begins in the window, all of it */
-    int32_t channel_dim;                         /* -1: one fill value */
+    hr_region part; /* the part inside the source */
+    int64_t low[HR_MAX_NDIM],
+        size[HR_MAX_NDIM]; /* where that part begins in the window, and its size */
+    int32_t channel_dim;   /* -1: one fill value */
 } window;
 
 static void part_add(window *w, const hr_region *region, int64_t to, int64_t from, int32_t input)
