@@ -62,6 +62,11 @@ typedef struct batch {
     int scratch_count;
 } batch;
 
+/* Of the emulator; NULL with a GPU's module. */
+static void (*batch_seed)(uint32_t seed); /* order of threads and blocks; 0: as they are numbered */
+static uint32_t (*batch_rounds)(
+    void); /* most rounds of a synchronising block since the last call */
+
 static inline const hr_cuda_module_def *batch_module(const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -71,6 +76,8 @@ static inline const hr_cuda_module_def *batch_module(const char *path)
     }
     hr_cuda_module_fn entry;
     *(void **)(void *)&entry = dlsym(library, "hr_cuda_module");
+    *(void **)(void *)&batch_seed = dlsym(library, "hr_emulator_seed");
+    *(void **)(void *)&batch_rounds = dlsym(library, "hr_emulator_rounds");
     const hr_cuda_module_def *m = entry ? entry() : NULL;
     if (!m || m->abi != HR_CUDA_ABI_VERSION || m->struct_size != sizeof *m) {
         printf("%s is no module for this program\n", path);

@@ -15,6 +15,7 @@ enum { GUARD = 16, JOBS = 48, WINDOWS = 2, OWNED = 3 * JOBS };
 
 static const hr_cuda_module_def *module;
 static int seen, left_, doubted, failures;
+static uint32_t order; /* of the emulator's threads: another one for every batch */
 
 /* ---- one batch ---- */
 
@@ -103,10 +104,10 @@ static void judge(const batch_job *j, bool damaged, hr_arena *arena)
     }
     if (!good && failures++ < 20)
         printf("FAILED: %dx%d of %dx%d at %d,%d, %d channels, %zu bytes, here %d, taken %d, "
-               "status %u, index %d\n",
+               "status %u, index %d, order %u\n",
                (int)j->window.w, (int)j->window.h, j->info.width, j->info.height, (int)j->window.x,
                (int)j->window.y, j->channels, j->size, (int)status, j->taken, j->status,
-               j->index != NULL);
+               j->index != NULL, order);
     free(want);
 }
 
@@ -150,6 +151,8 @@ static void run_jobs(batch_job *jobs, int n, bool damaged)
     hr_staged records = {0}, pixels = {0}, status = {0};
     hr_arena *arena;
     int taken;
+    if (batch_seed)
+        batch_seed(++order);
     batch_open(b, module, 0, 0, limits[help_random() % 3]);
     stage_jobs(b, jobs, n, &records, &pixels, &status, &taken);
     batch_copy(b);

@@ -95,16 +95,21 @@ static inline int __popc(uint32_t v)
 {
     return __builtin_popcount(v);
 }
+void hr_emulate_elsewhere(); // other threads may have their turn
 static inline uint32_t atomicMin(uint32_t *p, uint32_t v)
 {
+    hr_emulate_elsewhere();
     uint32_t old = *p;
     *p = v < old ? v : old;
+    hr_emulate_elsewhere();
     return old;
 }
 static inline uint32_t atomicAdd(uint32_t *p, uint32_t v)
 {
+    hr_emulate_elsewhere();
     uint32_t old = *p;
     *p += v;
+    hr_emulate_elsewhere();
     return old;
 }
 

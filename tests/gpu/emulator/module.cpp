@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // A module like libheadrace_cuda.so whose device is this processor: every allocation is one of its
-// own, so that a sanitizer sees what goes beyond it.
+// own, so that a sanitizer sees what goes beyond it. Threads run one at a time and are switched at
+// barriers and around atomic operations. Their order, and that of blocks, is drawn from a seed:
+// where a barrier is missing, some order gives other results.
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -18,9 +20,11 @@ namespace
 
 constexpr size_t STACK = 1 << 16;
 
+enum state { READY, WAITING, ENDED };
+
 struct fiber {
     ucontext_t context;
-    bool alive;
+    state now;
 };
 
 ucontext_t scheduler;
@@ -29,10 +33,32 @@ std::vector<char> stacks;
 const std::function<void()> *body;
 unsigned current;
 
+// 0: threads and blocks run in the order of their numbers.
+uint32_t seed, drawn;
+uint32_t rounds_now, rounds_most;
+
+uint32_t draw(uint32_t below)
+{
+    drawn = drawn * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)drawn * below >> 32);
+}
+
+// The numbers below `count`, each once.
+std::vector<unsigned> order_of(unsigned count)
+{
+    std::vector<unsigned> order(count);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned k = seed ? draw(i + 1) : i;
+        order[i] = order[k];
+        order[k] = i;
+    }
+    return order;
+}
+
 void run_fiber()
 {
     (*body)();
-    fibers[current].alive = false;
+    fibers[current].now = ENDED;
 }
 
 void start(unsigned thread)
@@ -42,24 +68,46 @@ void start(unsigned thread)
     f->context.uc_stack.ss_sp = &stacks[thread * STACK];
     f->context.uc_stack.ss_size = STACK;
     f->context.uc_link = &scheduler;
-    f->alive = true;
+    f->now = READY;
     makecontext(&f->context, run_fiber, 0);
+}
+
+void leave(state now)
+{
+    fibers[current].now = now;
+    swapcontext(&fibers[current].context, &scheduler);
+}
+
+// All threads that are ready, until each of them waits at a barrier or has ended.
+void run_to_barrier(unsigned threads)
+{
+    for (bool ready = true; ready;) {
+        ready = false;
+        for (unsigned t : order_of(threads))
+            if (fibers[t].now == READY) {
+                current = t;
+                threadIdx = dim3(t);
+                swapcontext(&scheduler, &fibers[t].context);
+                ready |= fibers[t].now == READY;
+            }
+    }
 }
 
 void run_block(unsigned threads)
 {
+    rounds_now = 0;
     for (unsigned t = 0; t < threads; t++)
         start(t);
     for (bool alive = true; alive;) {
+        run_to_barrier(threads);
         alive = false;
         for (unsigned t = 0; t < threads; t++)
-            if (fibers[t].alive) {
-                current = t;
-                threadIdx = dim3(t);
-                swapcontext(&scheduler, &fibers[t].context);
-                alive |= fibers[t].alive;
+            if (fibers[t].now == WAITING) {
+                fibers[t].now = READY;
+                alive = true;
             }
     }
+    rounds_most = std::max(rounds_most, rounds_now);
 }
 
 hr_status alloc_memory(size_t size, void **out)
@@ -149,19 +197,26 @@ hr_status use(int32_t, hr_error *)
 
 void __syncthreads()
 {
-    swapcontext(&fibers[current].context, &scheduler);
+    leave(WAITING);
 }
 
 int __syncthreads_count(int predicate)
 {
-    static int sum;
+    static int sum, asked;
     sum += predicate != 0;
+    rounds_now += asked++ == 0;
     __syncthreads();
     int all = sum;
     __syncthreads();
-    sum = 0;
+    sum = asked = 0;
     __syncthreads();
     return all;
+}
+
+void hr_emulate_elsewhere()
+{
+    if (seed && draw(4) == 0)
+        leave(READY);
 }
 
 void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel)
@@ -172,10 +227,22 @@ void hr_emulate(dim3 grid, unsigned threads, const std::function<void()> &kernel
     }
     body = &kernel;
     gridDim = grid;
-    for (unsigned x = 0; x < grid.x; x++) {
+    for (unsigned x : order_of(grid.x)) {
         blockIdx = dim3(x);
         run_block(threads);
     }
+}
+
+extern "C" void hr_emulator_seed(uint32_t to)
+{
+    seed = drawn = to;
+}
+
+extern "C" uint32_t hr_emulator_rounds(void)
+{
+    uint32_t most = rounds_most;
+    rounds_most = 0;
+    return most;
 }
 
 const hr_cuda_module_def *hr_cuda_module(void)
