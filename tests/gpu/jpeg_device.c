@@ -382,6 +382,70 @@ static void try_cuts(queue *q)
     q->damaged = false;
 }
 
+/* A pattern of 8 x 8 that repeats, the same in three components without a transform: equal blocks
+ * all over. A decoder that begins with the wrong component never finds out. */
+static uint8_t *equal_blocks(int side, size_t *size)
+{
+    uint8_t block[64], *pixels = malloc((size_t)side * (size_t)side * 3);
+    for (int i = 0; i < 64; i++)
+        block[i] = (uint8_t)help_random();
+    for (int y = 0; y < side; y++)
+        for (int x = 0; x < side; x++)
+            memset(pixels + 3 * (y * side + x), block[y % 8 * 8 + x % 8], 3);
+    help_jpeg j = {
+        .w = side, .h = side, .channels = 3, .quality = 95, .sampling = {1, 1}, .rgb = 1};
+    uint8_t *file = help_encode_jpeg(&j, pixels, size);
+    free(pixels);
+    return file;
+}
+
+/* Following it takes a round for every 1,024 bits behind the first 65,536 bytes. */
+static void try_equal_blocks(queue *q)
+{
+    enum { ROUNDS = 1024 };
+    static const int sides[] = {200, 240, 320};
+    for (size_t i = 0; i < HR_COUNT_OF(sides); i++) {
+        size_t size;
+        uint8_t *file = equal_blocks(sides[i], &size);
+        bool many = (size - 65536) / 128 > ROUNDS && size > 65536;
+        q->damaged = many;
+        q->owned[q->owned_count++] = file;
+        add_job(q, file, size, (hr_window){.h = 0}, 3, NULL);
+        if (batch_rounds)
+            batch_rounds();
+        flush(q);
+        uint32_t most = batch_rounds ? batch_rounds() : 0;
+        if (batch_rounds)
+            printf("equal blocks             %6zu bytes: %u rounds\n", size, most);
+        CHECK(doubted == many && most <= ROUNDS);
+        doubted = 0;
+    }
+    q->damaged = false;
+}
+
+/* Fill bytes before the last marker: some are legal, and a thread looks through them alone. */
+static void try_fill_bytes(queue *q)
+{
+    static const size_t counts[] = {1, 200, 300, 100000};
+    for (size_t i = 0; i < HR_COUNT_OF(counts); i++) {
+        uint8_t pixels[60 * 50 * 3];
+        size_t size;
+        help_jpeg j = {.w = 60, .h = 50, .channels = 3, .quality = 80, .sampling = {2, 1}};
+        help_paint(pixels, 60, 50, 3);
+        uint8_t *file = help_encode_jpeg(&j, pixels, &size);
+        file = realloc(file, size + counts[i]);
+        memset(file + size - 2, 0xFF, counts[i]);
+        memcpy(file + size - 2 + counts[i], "\xFF\xD9", 2);
+        q->damaged = counts[i] > 256;
+        q->owned[q->owned_count++] = file;
+        add_job(q, file, size + counts[i], (hr_window){.h = 0}, 3, NULL);
+        flush(q);
+        CHECK(doubted == (counts[i] > 256));
+        doubted = 0;
+    }
+    q->damaged = false;
+}
+
 static uint8_t *read_file(const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
@@ -464,6 +528,15 @@ TEST(generated_files)
     if (!open_module())
         return;
     try_generated(&all);
+    CHECK(failures == 0);
+}
+
+TEST(serial_work_is_bounded)
+{
+    if (!open_module())
+        return;
+    try_equal_blocks(&all);
+    try_fill_bytes(&all);
     CHECK(failures == 0);
 }
 

@@ -24,6 +24,9 @@ enum {
     HR_JPEG_FAST_BYTES = 4 * HR_JPEG_FAST_SIZE,
     HR_JPEG_STEP = 1024, // bits between two entries of the trace
     HR_JPEG_STEPS = HR_JPEG_DEVICE_SUB / HR_JPEG_STEP,
+    // that synchronising may follow an image's scan from thread block to thread block; photographs
+    // take up to about a hundred
+    HR_JPEG_ROUNDS = 1024,
     HR_JPEG_GROUP = 256,        // threads of a block that synchronises, a subsequence each
     HR_JPEG_DECODE = 128,       // ... that decodes: blocks are put together in shared memory
     HR_JPEG_BLOCKS_A_CTA = 128, // transformed

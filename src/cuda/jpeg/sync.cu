@@ -158,24 +158,25 @@ struct walk {
     }
 };
 
-// All tasks of the list to their ends. When half of those at work are done, the others move
-// together; until then a task stays with its thread.
-__device__ void follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
-                           uint32_t limit, uint32_t *trace, tasks *q)
+// All tasks of the list to their ends, in at most `rounds` steps of each. When half of those at
+// work are done, the others move together; until then a task stays with its thread. Returns the
+// rounds that are left; 0 when there were too few.
+__device__ uint32_t follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
+                               uint32_t limit, uint32_t *trace, tasks *q, uint32_t rounds)
 {
     __syncthreads(); // the list and the trace are written
     uint32_t at_work = q->count;
-    while (at_work > 0) {
+    while (at_work > 0 && rounds > 0) {
         bool alive = threadIdx.x < at_work;
         task t = q->list[alive ? threadIdx.x : 0];
         walk w(lookup, image, limit, t);
         uint32_t left = at_work;
-        __syncthreads(); // the list is read
         do {
             if (alive)
                 alive = w.advance(trace, &t.entry);
-            left = (uint32_t)__syncthreads_count(alive);
-        } while (left > 0 && (at_work <= WARP || left > at_work / 2));
+            left = (uint32_t)__syncthreads_count(alive); // and the list is read
+            rounds--;
+        } while (left > 0 && rounds > 0 && (at_work <= WARP || left > at_work / 2));
         if (threadIdx.x == 0)
             q->count = 0;
         __syncthreads();
@@ -185,6 +186,7 @@ __device__ void follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_device_im
         __syncthreads();
         at_work = left;
     }
+    return rounds;
 }
 
 // Into the list: the beginning of a subsequence, from what the trace says now.
@@ -219,10 +221,12 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_
     __syncthreads();
     if (mine && !r.known && threadIdx.x > 0)
         add_task(&q, sub, trace);
-    follow_all(lookup, image, min(group + THREADS, image->subs), trace, &q);
+    // a round for each step of the group: it cannot need more
+    follow_all(lookup, image, min(group + THREADS, image->subs), trace, &q, UINT32_MAX);
 }
 
-// The same between groups.
+// The same between groups. Equal blocks decode alike from any of them, so that followers never meet
+// the trace: then the image is left to the host.
 template <int TABLES>
 __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups, uint32_t *trace)
 {
@@ -232,15 +236,18 @@ __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups,
     const hr_jpeg_table *tables = b->tables + (size_t)i * HR_JPEG_TABLES_MAX;
     hr_jpeg_share<THREADS>(&shared, image, tables);
     hr_jpeg_lookup lookup = hr_jpeg_lookup_of(&shared, tables);
-    for (uint32_t first = 1; first < groups; first += THREADS) {
+    uint32_t rounds = HR_JPEG_ROUNDS;
+    for (uint32_t first = 1; first < groups && rounds > 0; first += THREADS) {
         if (threadIdx.x == 0)
             q.count = 0;
         __syncthreads();
         uint32_t group = first + threadIdx.x, sub = group * THREADS;
         if (group < groups && !hr_jpeg_range_of(image, sub).known)
             add_task(&q, sub, trace);
-        follow_all(lookup, image, image->subs, trace, &q);
+        rounds = follow_all(lookup, image, image->subs, trace, &q, rounds);
     }
+    if (rounds == 0 && threadIdx.x == 0)
+        *image->status = 1;
 }
 
 // Blocks that end before each subsequence; differences within a segment are of use, those of lone

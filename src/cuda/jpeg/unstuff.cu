@@ -14,6 +14,7 @@ constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND and what
 constexpr uint32_t AT_ONCE = 9; // ... that a thread loads
 constexpr uint32_t ROW = 73;    // words; odd, so that threads use different banks
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
+constexpr uint32_t FILL_BYTES = 256; // before a marker; a file with more is left to the host
 constexpr uint32_t NONE = UINT32_MAX;
 
 struct strip {
@@ -157,10 +158,11 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
         return stop == NONE;
     }
     uint32_t next = stop == NONE ? segment->raw_end : stop;
-    while (next < segment->raw_end && image->raw[next] == 0xFF)
+    uint32_t limit = min(segment->raw_end, next + FILL_BYTES); // a file has less than 2^29 bytes
+    while (next < limit && image->raw[next] == 0xFF)
         next++;
     if (next < segment->raw_end) { // a marker, unless it is data that looks like padding
-        if (image->raw[next] == 0)
+        if (image->raw[next] == 0 || image->raw[next] == 0xFF)
             return false;
         ahead = 0;
     }
