@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 namespace
 {
@@ -63,17 +64,68 @@ class Using
 // A device that pinned memory was allocated for: any that has a context can free it.
 std::atomic<int32_t> pinned_for{0};
 
-// The device's pool gives nothing back to the driver until it is destroyed: a batch needs
-// the memory that the one before it gave up.
-cudaError_t keep_memory(int32_t device)
+// Each device has a pool of our own as long as it has one of our streams: the default pool is the
+// process's, and its settings are other people's. Memory that outlives the pool keeps its own part
+// of it. Nothing is left to the end of the process, where CUDA may be gone and a forked child may
+// not call it.
+struct Pool {
+    cudaMemPool_t handle;
+    int64_t streams;
+};
+constexpr int32_t POOLS_MAX = 64; // devices; those above use their default pool as it is
+Pool pools[POOLS_MAX];
+pthread_rwlock_t pools_lock = PTHREAD_RWLOCK_INITIALIZER;
+
+// It gives nothing back to the driver while it lives: a batch needs the memory that the one before
+// it gave up.
+cudaError_t make_pool(int32_t device, cudaMemPool_t *out)
 {
-    cudaMemPool_t pool;
-    cudaError_t code = cudaDeviceGetDefaultMemPool(&pool, device);
-    uint64_t keep = UINT64_MAX, now = 0;
+    cudaMemPoolProps properties = {};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.handleTypes = cudaMemHandleTypeNone;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device;
+    uint64_t keep = UINT64_MAX;
+    cudaError_t code = cudaMemPoolCreate(out, &properties);
+    if (code != cudaSuccess)
+        return code;
+    code = cudaMemPoolSetAttribute(*out, cudaMemPoolAttrReleaseThreshold, &keep);
+    if (code != cudaSuccess)
+        (void)cudaMemPoolDestroy(*out);
+    return code;
+}
+
+cudaError_t take_pool(int32_t device)
+{
+    if (device >= POOLS_MAX)
+        return cudaSuccess;
+    cudaError_t code = cudaSuccess;
+    pthread_rwlock_wrlock(&pools_lock);
+    if (pools[device].streams == 0)
+        code = make_pool(device, &pools[device].handle);
     if (code == cudaSuccess)
-        code = cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &now);
-    if (code == cudaSuccess && now != keep)
-        code = cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep);
+        pools[device].streams++;
+    pthread_rwlock_unlock(&pools_lock);
+    return code;
+}
+
+void drop_pool(int32_t device)
+{
+    if (device >= POOLS_MAX)
+        return;
+    pthread_rwlock_wrlock(&pools_lock);
+    if (--pools[device].streams == 0)
+        (void)cudaMemPoolDestroy(pools[device].handle);
+    pthread_rwlock_unlock(&pools_lock);
+}
+
+cudaError_t alloc_memory(int32_t device, cudaStream_t stream, size_t size, void **out)
+{
+    pthread_rwlock_rdlock(&pools_lock);
+    bool ours = device < POOLS_MAX && pools[device].streams > 0;
+    cudaError_t code = ours ? cudaMallocFromPoolAsync(out, size, pools[device].handle, stream)
+                            : cudaMallocAsync(out, size, stream);
+    pthread_rwlock_unlock(&pools_lock);
     return code;
 }
 
@@ -104,7 +156,7 @@ hr_status hr_cuda_alloc(int32_t device, void *stream, size_t size, void **out, h
 {
     Using use(device);
     HR_CUDA_TRY(use.code);
-    HR_CUDA_TRY(cudaMallocAsync(out, size ? size : 1, (cudaStream_t)stream));
+    HR_CUDA_TRY(alloc_memory(device, (cudaStream_t)stream, size ? size : 1, out));
     return HR_STATUS_OK;
 }
 
@@ -119,8 +171,11 @@ hr_status hr_cuda_stream_create(int32_t device, void **out, hr_error *error)
     Using use(device);
     cudaStream_t stream;
     HR_CUDA_TRY(use.code);
-    HR_CUDA_TRY(keep_memory(device));
-    HR_CUDA_TRY(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    HR_CUDA_TRY(take_pool(device));
+    cudaError_t code = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    if (code != cudaSuccess)
+        drop_pool(device);
+    HR_CUDA_TRY(code);
     *out = stream;
     return HR_STATUS_OK;
 }
@@ -130,6 +185,7 @@ void hr_cuda_stream_destroy(int32_t device, void *stream)
     Using use(device);
     (void)cudaStreamSynchronize((cudaStream_t)stream);
     (void)cudaStreamDestroy((cudaStream_t)stream);
+    drop_pool(device);
 }
 
 hr_status hr_cuda_event_create(int32_t device, bool timed, void **out, hr_error *error)
