@@ -21,7 +21,7 @@ from headrace._debug_step import SOURCE, DataNodeDebug, Settings, Step, needs
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 
-_MERGE = "_conditional.merge"
+_MERGE = _graph.MERGE
 
 
 class DebugGraph(_graph.Graph):

@@ -21,6 +21,8 @@ from headrace import _core, types
 from headrace._schema import COMMON, Operator
 from headrace.data_node import DataNode
 
+MERGE = "_conditional.merge"
+
 _serials = itertools.count()
 _current = threading.local()
 
@@ -44,6 +46,12 @@ def push_pipeline(pipeline: Any) -> Any:
 def pop_pipeline() -> None:
     """Undoes the last `push_pipeline`."""
     _current.pipeline = _current.stack.pop()
+
+
+def package() -> str:
+    """How the user's script calls this package: "nvidia.dali" under `headrace.as_dali`."""
+    dali = type(sys.modules.get("nvidia.dali"))
+    return "nvidia.dali" if hasattr(dali, "_made_by_headrace_as_dali") else "headrace"
 
 
 def user_line() -> str:
@@ -94,6 +102,8 @@ class Instance:
         "outputs",
         "given_name",
         "guard",
+        "splits",
+        "__weakref__",
         "function",
     )
 
@@ -122,12 +132,27 @@ class Instance:
         self.source: Any = None  # what feeds an external_source
         self.function = function  # a `Function`, to which the engine keeps a weak reference
         graph = _current_graph()
-        self.guard = None if is_source(op) else graph.branch
+        self.splits = False  # its guard is that of a `_conditional.split`, which consumers inherit
+        self.guard = None if is_source(op) else self._innermost(graph.branch)
         self.outputs = graph.outputs_of(self)
 
     @property
     def id(self) -> int:
         return self.serial
+
+    def _innermost(self, branch: tuple[DataNode, bool] | None) -> tuple[DataNode, bool] | None:
+        """The guard of the branch of `if`, or of the split inside it whose outputs the call takes."""
+        taken = [*self.inputs, *self.arg_nodes.values()]
+        if self.op == MERGE:
+            taken = [self.arg_nodes["predicate"]] if self.arg_nodes else []
+        guards = [n.source.guard for n in taken if getattr(n.source, "splits", False)]
+        if not guards:
+            return branch
+        guard: tuple[DataNode, bool] = max(guards, key=_depth_of)
+        if _depth_of(guard) <= _depth_of(branch):
+            return branch
+        self.splits = True
+        return guard
 
     def nodes(self) -> list[DataNode]:
         """One DataNode an output."""
@@ -138,6 +163,14 @@ class Instance:
         if self.outputs == 1:
             return [self.name]
         return [f"{self.name}[{i}]" for i in range(self.outputs)]
+
+
+def _depth_of(guard: tuple[DataNode, bool] | None) -> int:
+    """How many branches a guard is inside of."""
+    depth = 0
+    while guard is not None:
+        guard, depth = guard[0].source.guard, depth + 1
+    return depth
 
 
 def _current_graph() -> Graph:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from headrace import types
@@ -12,7 +11,7 @@ from headrace import types
 _NO_BOOL = (
     '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` '
     "statement, logical expression or cast to a boolean. To use conditional execution via `if` statements "
-    "you need to specify `enable_conditionals=True` in `@headrace.pipeline_def` decorator. Bool conversion "
+    "you need to specify `enable_conditionals=True` in `@{package}.pipeline_def` decorator. Bool conversion "
     "can be achieved with the `cast` operator."
 )
 
@@ -138,13 +137,12 @@ class DataNode:
     # ---- what a node is not ----
 
     def __bool__(self) -> bool:
-        raise TypeError(_NO_BOOL)
+        from headrace import _graph
 
-    def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"The objects of type `{type(self).__name__}` are not iterable.")
+        raise TypeError(_NO_BOOL.format(package=_graph.package()))
 
-    def __len__(self) -> int:
-        raise TypeError(f"The objects of type `{type(self).__name__}` have no length.")
+    # Without this, iter() would try __getitem__. Not an Iterable: code asks that to tell one output from several.
+    __iter__ = None
 
     # ---- arithmetic ----
 

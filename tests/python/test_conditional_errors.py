@@ -31,7 +31,7 @@ def refused(error: type[Exception], words: str) -> Callable[[Program], Program]:
     return note
 
 
-@refused(RuntimeError, r"Variable 'y' must also be initialized in the `else` branch")
+@refused(RuntimeError, r"in every code path \(both `if` branches\). Variable 'y' must also be initialized in the `else` branch")
 def missing_in_else(x: Any) -> Any:
     if x > 1:
         y = x
@@ -62,7 +62,11 @@ def missing_return(x: Any) -> Any:
     y = x  # noqa: F841
 
 
-@refused(ValueError, r"(?i)divergent data[\s\S]*\(\*, \*\)[\s\S]*\(\*, \*, \*\)")
+@refused(
+    ValueError,
+    r"Divergent data found in different branches of `if/else` control flow statement[\s\S]*"
+    r"same nesting structure in every code path \(both `if` branches\)[\s\S]*\(\*, \*\)[\s\S]*\(\*, \*, \*\)",
+)
 def other_length(x: Any) -> Any:
     if x > 1:
         y = (x, x)
@@ -143,7 +147,11 @@ def other_numbers(x: Any) -> Any:
     return y
 
 
-@refused(RuntimeError, r"1-d input")
+@refused(
+    RuntimeError,
+    r"Conditions inside `if` statements are restricted to scalar \(0-d tensors\) inputs, that are placed on CPU. "
+    r"Got a 1-d input as a condition of the `if` statement.",
+)
 def condition_of_one_dimension(x: Any) -> Any:
     y = x
     if x * np.array([1, 2]):
@@ -151,7 +159,11 @@ def condition_of_one_dimension(x: Any) -> Any:
     return y
 
 
-@refused(RuntimeError, r"`and`[\s\S]*(?i:int32)[\s\S]*left")
+@refused(
+    RuntimeError,
+    r"Logical expression `and` is restricted to scalar \(0-d tensors\) inputs of `bool` type, that are placed on CPU. "
+    r"Got an input of type `int32` as the left argument in logical expression.",
+)
 def and_of_numbers(x: Any) -> Any:
     return x and x > 1
 
@@ -166,7 +178,11 @@ def and_of_a_python_number(x: Any) -> Any:
     return (x > 1) and 1
 
 
-@refused(RuntimeError, r"`not`[\s\S]*1-d input")
+@refused(
+    RuntimeError,
+    r"Logical expression `not` is restricted to scalar \(0-d tensors\) inputs, that are placed on CPU. "
+    r"Got a 1-d input in logical expression.",
+)
 def not_of_one_dimension(x: Any) -> Any:
     return not (x * np.array([1, 2]))
 
@@ -213,6 +229,16 @@ def raising(x: Any) -> Any:
     return x
 
 
+SAME_TEXT = {
+    missing_in_else,
+    missing_in_if,
+    missing_return,
+    condition_of_one_dimension,
+    and_of_numbers,
+    not_of_one_dimension,
+}
+
+
 @pytest.mark.parametrize(
     ("program", "error", "words"), ERRORS, ids=lambda p: getattr(p, "__name__", "")
 )
@@ -227,9 +253,37 @@ def test_errors(program: Program, error: type[Exception], words: str) -> None:
 )
 def test_errors_of_dali(program: Program, error: type[Exception], words: str) -> None:
     package = dali()
-    with pytest.raises(error) as caught:
+    match = words if program in SAME_TEXT else None
+    with pytest.raises(error, match=match) as caught:
         outputs(package, program)
     assert caught.type is error
+
+
+@pytest.mark.parametrize("expression", ["if", "and", "or", "not"])
+def test_conditions_on_the_gpu(expression: str) -> None:
+    def condition(x: Any) -> Any:
+        return if_else(x.gpu())
+
+    def left(x: Any) -> Any:
+        return (x > 1).gpu() and x > 2
+
+    def right(x: Any) -> Any:
+        return x > 1 or (x > 2).gpu()
+
+    def negated(x: Any) -> Any:
+        return not x.gpu()
+
+    programs = {"if": condition, "and": left, "or": right, "not": negated}
+    sides = {"and": "as the left argument ", "or": "as the right argument ", "not": ""}
+    kind = ValueError if expression == "if" else RuntimeError
+    with pytest.raises(kind) as caught:
+        build(headrace, programs[expression])
+    if expression == "if":
+        operator = "headrace.fn._conditional.split"
+        wanted = f"Invalid device \"gpu\" for argument 'predicate' of operator '{operator}'."
+    else:
+        wanted = f"that are placed on CPU. Got a GPU input {sides[expression]}in logical expression"
+    assert wanted in str(caught.value)
 
 
 def line_of(program: Program, text: str) -> str:

@@ -2,6 +2,7 @@
 # Copyright The Headrace authors
 """DataNode: arithmetic, constants, multiple input sets, and what a node is not."""
 
+import collections.abc
 import operator
 
 import headrace
@@ -131,8 +132,12 @@ def test_what_a_node_is_not():
     assert isinstance(node, DataNode) and node.cpu() is node
     with pytest.raises(TypeError, match="enable_conditionals"):
         bool(node)
+    assert not isinstance(node, (collections.abc.Iterable, collections.abc.Sized))
+    for use in (iter, list, len, reversed, lambda n: fn.copy(*n), lambda n: 3 in n):
+        with pytest.raises(TypeError):
+            use(node)
     with pytest.raises(TypeError, match="not iterable"):
-        iter(node)
+        first, second = node
     with pytest.raises(TypeError):
         node + "a"
     with pytest.raises(TypeError):

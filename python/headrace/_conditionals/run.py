@@ -39,13 +39,16 @@ class _Marker:
 MISSING = _Marker("<not assigned>")
 NO_RETURN = _Marker("<no return>")
 
+# Scripts match these messages, which are those of DALI.
 _ABSENT = (
-    "Inconsistent outputs of the branches of an `if` statement: what is used behind it must be there whichever "
-    "branch is taken."
+    "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be "
+    "initialized in every code path (both `if` branches)."
 )
 _DIVERGENT = (
-    "Divergent data in the branches of an `if` statement: {what} must have the same structure in both: tuples and "
-    "lists of the same length, dictionaries with the same keys.\n  in the `if` branch: {a}\n  in the `else` branch: {b}"
+    "Divergent data found in different branches of `if/else` control flow statement. Variables in all code paths "
+    "are merged into common output batches. The values assigned to a given variable need to have the same nesting "
+    "structure in every code path (both `if` branches). This is not so for {what}:\n"
+    "  in the `if` branch: {a}\n  in the `else` branch: {b}"
 )
 
 
@@ -55,19 +58,24 @@ def _operator(name: str, *inputs: DataNode, **kwargs: Any) -> DataNode:
 
 
 def _truth(value: DataNode, expression: str, side: str = "") -> DataNode:
-    """The condition as a guard can ask for it."""
-    bool_only = "" if expression == "if" else " of type `bool`"
-    what = (
-        "condition of the `if` statement"
-        if expression == "if"
-        else f"logical expression `{expression}`"
-    )
+    """The condition as the BOOL scalar that guards need."""
     if value.device != "cpu":
-        raise RuntimeError(
-            f"The {what} takes scalars (0-d tensors){bool_only} on the CPU only; got a GPU input"
-            f"{f' as its {side} operand' if side else ''}: use .cpu()."
-        )
+        if expression == "if":
+            raise ValueError(
+                "Invalid device \"gpu\" for argument 'predicate' of operator "
+                f"'{_graph.package()}.fn._conditional.split'. The condition of an `if` statement must be on "
+                "the CPU: use .cpu()."
+            )
+        raise _gpu_operand(expression, f"as the {side} argument ")
     return _operator("validate_logical", value, expression_name=expression, expression_side=side)
+
+
+def _gpu_operand(expression: str, side: str = "") -> RuntimeError:
+    kind = "" if expression == "not" else " of `bool` type"
+    return RuntimeError(
+        f"Logical expression `{expression}` is restricted to scalar (0-d tensors) inputs{kind}, that are placed on "
+        f"CPU. Got a GPU input {side}in logical expression: use .cpu()."
+    )
 
 
 def _graph_now(condition: DataNode) -> _graph.Graph:
@@ -252,9 +260,7 @@ def not_(value: Any) -> Any:
         return not value
     _graph_now(value)
     if value.device != "cpu":
-        raise RuntimeError(
-            "The logical expression `not` takes scalars (0-d tensors) on the CPU only: use .cpu()."
-        )
+        raise _gpu_operand("not")
     return _operator("not_", value)
 
 

@@ -21,6 +21,10 @@ def _make(name: str) -> Callable[..., Any] | None:
         from headrace.external_source import external_source
 
         return external_source
+    if name in ("_conditional.split", "_conditional.merge"):
+        from headrace._conditionals import split
+
+        return getattr(split, name.rpartition(".")[2])
     if name in _FUNCTIONS:
         return _calling(name)
     found = _schema.find_function(name)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`fn._conditional.split` and `merge`: branches of a conditional without `if`."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from headrace import _graph, _schema
+from headrace.data_node import DataNode
+
+# The truth value that was made of a predicate, by the predicate's operator and output: guards and merges are
+# matched by it.
+_truths: weakref.WeakKeyDictionary[Any, dict[int, DataNode]] = weakref.WeakKeyDictionary()
+
+
+def _truth(predicate: Any, name: str) -> DataNode:
+    label = f"{_graph.package()}.fn._conditional.{name}"
+    if not isinstance(predicate, DataNode):
+        raise TypeError(
+            f"The predicate of `{label}` must be a DataNode, not a {type(predicate).__name__}."
+        )
+    if predicate.device != "cpu":
+        raise ValueError(
+            f"Invalid device \"gpu\" for argument 'predicate' of operator '{label}'. "
+            "It must be on the CPU: use .cpu()."
+        )
+    known = _truths.setdefault(predicate.source, {})
+    if predicate.index not in known:
+        op = _schema.operators()["_conditional.validate_logical"]
+        known[predicate.index] = _graph.call(
+            op, op.class_name, [predicate], {"expression_name": "if"}
+        )
+    return known[predicate.index]
+
+
+def split(input: Any, *, predicate: Any, **kwargs: Any) -> list[DataNode]:
+    """Splits a batch into the samples whose `predicate` is true and the others.
+
+    What is computed from one of the two outputs is computed for its samples only, until `merge`
+    puts the batch together again.
+
+    Args:
+        input: the batch.
+        predicate: a node with one scalar per sample, on the CPU.
+
+    Returns:
+        The samples for which the predicate holds, and those for which it does not.
+
+    Raises:
+        TypeError: the predicate is not a node.
+        ValueError: it is on the GPU.
+    """
+    truth = _truth(predicate, "split")
+    kwargs.pop("_if_stmt", None)
+    copy = _schema.operators()["copy"]
+    graph = _graph._current_graph()
+    outer = graph.branch
+    outputs = []
+    for when in (True, False):
+        graph.branch = (truth, when)
+        try:
+            outputs.append(_graph.call(copy, "Split", [input], kwargs))
+        finally:
+            graph.branch = outer
+        outputs[-1].source.splits = True
+    return outputs
+
+
+def merge(if_true: Any, if_false: Any, *, predicate: Any, **kwargs: Any) -> DataNode:
+    """Puts together what was computed from the outputs of `split`.
+
+    Args:
+        if_true: what was computed from the first output.
+        if_false: what was computed from the second output.
+        predicate: that of `split`.
+
+    Raises:
+        ValueError: an input that was not made from the outputs of such a split.
+    """
+    op = _schema.operators()[_graph.MERGE]
+    kwargs["predicate"] = _truth(predicate, "merge")
+    node: DataNode = _graph.call(op, op.class_name, [if_true, if_false], kwargs)
+    return node
