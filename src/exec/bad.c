@@ -50,7 +50,7 @@ static void append_escaped(hr_text *t, const char *text)
     }
 }
 
-/* One line a bad sample, in one write: other processes may add to the same file. 0 or an errno. */
+/* In one write: other processes may add to the same file. Returns 0 or an errno. */
 static int write_line(int fd, const char *source, const char *message)
 {
     hr_text t = {0};
@@ -72,21 +72,31 @@ static int write_line(int fd, const char *source, const char *message)
     return code;
 }
 
-/* Lock held. A file that cannot be written any more is listed itself, once. */
-static void quarantine(hr_pipeline *p, const char *source, const char *message)
+/* One line per bad sample. Returns 0 or an errno; then the file is closed. No other lock is held: a
+ * slow disk must not stop the workers. */
+static int quarantine(hr_pipeline *p, const char *source, const char *message)
 {
+    pthread_mutex_lock(&p->quarantine_lock);
     int code = p->quarantine >= 0 ? write_line(p->quarantine, source, message) : 0;
-    if (code == 0)
+    if (code != 0) {
+        close(p->quarantine);
+        p->quarantine = -1;
+    }
+    pthread_mutex_unlock(&p->quarantine_lock);
+    return code;
+}
+
+/* Lock held. Without memory only the counter knows. */
+static void keep(hr_pipeline *p, const hr_bad *bad, const char *source, const char *op,
+                 const char *message)
+{
+    hr_bad *slot = bad_slot(p);
+    if (!slot)
         return;
-    close(p->quarantine);
-    p->quarantine = -1;
-    hr_error error;
-    hr_fail_errno(&error, code, "the quarantine file cannot be written: it ends here");
-    hr_bad *bad = bad_slot(p);
-    if (bad)
-        *bad = (hr_bad){.iteration = p->taken_iteration,
-                        .action = "warning",
-                        .message = hr_strdup(error.message, NULL)};
+    *slot = *bad;
+    slot->source = hr_strdup(source, NULL);
+    slot->op = hr_strdup(op, NULL);
+    slot->message = hr_strdup(message, NULL);
 }
 
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
@@ -95,18 +105,20 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
     const char *source = task->info ? task->info : s->info ? s->info : "";
     hr_place place = s->sources ? s->sources[0].place
                                 : (hr_place){task->iteration->first_sample + s->index, 0, 0};
+    hr_bad bad = {.iteration = task->iteration->number,
+                  .index = place.index,
+                  .epoch = place.epoch,
+                  .action = action};
+    int code = quarantine(p, source, message);
     pthread_mutex_lock(&p->lock);
     p->bad_total++;
-    hr_bad *bad = bad_slot(p);
-    if (bad)
-        *bad = (hr_bad){.iteration = task->iteration->number,
-                        .index = place.index,
-                        .epoch = place.epoch,
-                        .action = action,
-                        .source = hr_strdup(source, NULL),
-                        .op = hr_strdup(task->node ? task->node->def->name : "", NULL),
-                        .message = hr_strdup(message, NULL)};
-    quarantine(p, source, message);
+    keep(p, &bad, source, task->node ? task->node->def->name : "", message);
+    if (code != 0) {
+        hr_error error;
+        hr_fail_errno(&error, code, "the quarantine file cannot be written: it ends here");
+        bad = (hr_bad){.iteration = p->taken_iteration, .action = "warning"};
+        keep(p, &bad, "", "", error.message);
+    }
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -172,14 +172,18 @@ struct hr_pipeline {
     hr_iteration *first, *last; /* in flight, oldest first */
     int32_t in_flight;
     int64_t next_iteration, next_sample;
+    int64_t
+        ordered_end; /* ordered stages take iterations below this: the consumer asked for them */
     int32_t
         carried_positions; /* of iterations that were dropped because every sample was skipped */
     hr_bad *bad;
     int32_t bad_count, bad_capacity;
     int64_t bad_total;
-    int quarantine;   /* descriptor of the file for bad samples, or -1 */
     hr_status broken; /* scheduling failed: a run says so, and the next one tries again */
     hr_error broken_error;
+
+    pthread_mutex_t quarantine_lock;
+    int quarantine; /* descriptor of the file for bad samples, or -1 */
 
     hr_worker *workers;
     int32_t worker_count, started;

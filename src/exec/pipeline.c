@@ -167,6 +167,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
     p->pid = getpid();
     p->quarantine = -1;
     pthread_mutex_init(&p->lock, NULL);
+    pthread_mutex_init(&p->quarantine_lock, NULL);
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_cond_init(&p->work, &clock);
@@ -231,6 +232,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
     hr_free(p->crossing_of);
     pthread_cond_destroy(&p->ready);
     pthread_cond_destroy(&p->work);
+    pthread_mutex_destroy(&p->quarantine_lock);
     pthread_mutex_destroy(&p->lock);
     hr_free(p);
 }
@@ -251,10 +253,28 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
     return hr_fail(error, HR_STATUS_STATE, "nothing is scheduled");
 }
 
-/* Waits until the oldest iteration is done; lock held. HR_STATUS_TIMEOUT: it is not;
- * HR_STATUS_STATE: there is none. */
-static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms)
+/* The consumer wants the next `count` iterations. Ordered stages call functions of the user's, who
+ * counts on prefetch_queue_depth: they run for what was asked for and for what the queue holds
+ * beyond it, not for all that is in flight. Lock held. */
+static void ask(hr_pipeline *p, int32_t count)
 {
+    int64_t end = p->taken_iteration + count + p->options.prefetch_queue_depth - 1;
+    if (end <= p->ordered_end)
+        return;
+    p->ordered_end = end;
+    for (int32_t k = 0; k < p->plan->stage_count; k++) {
+        if (p->plan->stages[k].ordered) {
+            pthread_cond_signal(&p->work);
+            return;
+        }
+    }
+}
+
+/* Waits until the oldest iteration is done, of `asked` that the consumer wants; lock held.
+ * HR_STATUS_TIMEOUT: it is not done; HR_STATUS_STATE: there is none. */
+static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms, int32_t asked)
+{
+    ask(p, asked);
     int64_t end_ns = start_ns + (int64_t)HR_MAX(timeout_ms, 0) * 1000000;
     struct timespec until = {end_ns / 1000000000, end_ns % 1000000000};
     for (int code = 0;;) {
@@ -337,7 +357,7 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         hr__iteration_free(p, *out);
         *out = NULL;
         pthread_mutex_lock(&p->lock);
-        status = wait_first(p, start, timeout_ms);
+        status = wait_first(p, start, timeout_ms, 1);
         if (status == HR_STATUS_OK) {
             *out = take_first(p);
             status = count_positions(p, *out, &empty, error);
@@ -390,7 +410,7 @@ hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
     HR_TRY(hr__check_owner(p, NULL));
     int64_t start = timeout_ms != 0 ? hr_clock_ns() : 0;
     pthread_mutex_lock(&p->lock);
-    hr_status status = wait_first(p, start, timeout_ms);
+    hr_status status = wait_first(p, start, timeout_ms, 2);
     if (status == HR_STATUS_OK && !is_full(p, p->first))
         status = HR_STATUS_STATE;
     if (timeout_ms != 0)

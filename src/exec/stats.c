@@ -15,6 +15,12 @@ typedef struct snapshot {
     bool fed;
 } snapshot;
 
+static void free_snapshot(snapshot *s)
+{
+    hr_free(s->sum.node_ns);
+    hr_free(s->sum.node_count);
+}
+
 static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
 {
     size_t n = (size_t)p->plan->order_count + 1;
@@ -23,7 +29,7 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->sum.node_ns = hr_calloc(n, sizeof(int64_t), error);
     s->sum.node_count = hr_calloc(n, sizeof(int64_t), error);
     if (!s->sum.node_ns || !s->sum.node_count) {
-        hr_free(s->sum.node_ns);
+        free_snapshot(s);
         return HR_STATUS_NO_MEMORY;
     }
     pthread_mutex_lock(&p->lock);
@@ -58,12 +64,6 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->lent = hr_pool_lent(p->pool);
     s->peak = hr_pool_peak(p->pool);
     return HR_STATUS_OK;
-}
-
-static void free_snapshot(snapshot *s)
-{
-    hr_free(s->sum.node_ns);
-    hr_free(s->sum.node_count);
 }
 
 static void append_seconds(hr_text *t, const char *key, int64_t ns)

@@ -8,19 +8,26 @@
 #define LOOK_NS 2000000 /* how often the lookout looks, */
 #define LOOKS 50        /* and how often before it sleeps until it is woken, too */
 
-/* Oldest iteration with a task to hand out; lock held. An ordered stage waits for the iterations
- * before. Where one lacked memory, those behind it take no more before it has had its second
- * chance. */
+/* Whether an iteration may begin its ordered stage: the consumer has asked for it, and the
+ * iterations before it are through that stage. */
+static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
+{
+    if (it->number >= p->ordered_end)
+        return false;
+    for (const hr_iteration *before = p->first; before != it; before = before->next)
+        if (!before->done && before->stage <= it->stage)
+            return false;
+    return true;
+}
+
+/* Oldest iteration with a task to hand out; lock held. After an iteration that ran out of memory,
+ * later ones get no tasks until it has had its second chance. */
 static hr_iteration *pick(const hr_pipeline *p)
 {
     for (hr_iteration *it = p->first; it && !it->starved; it = it->next) {
         if (it->done || it->next_task >= it->tasks)
             continue;
-        bool free_to_go = true;
-        if (p->plan->stages[it->stage].ordered)
-            for (const hr_iteration *before = p->first; before != it; before = before->next)
-                free_to_go = free_to_go && (before->done || before->stage > it->stage);
-        if (free_to_go)
+        if (!p->plan->stages[it->stage].ordered || in_turn(p, it))
             return it;
     }
     return NULL;

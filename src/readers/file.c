@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* readers.file: whole files and their labels, from class folders, a list file or a given list. */
+#include <string.h>
+
 #include "readers/list.h"
 #include "readers/sampler.h"
 
@@ -13,17 +15,18 @@ typedef struct file_args {
 } file_args;
 
 typedef struct file_state {
-    const char *root;
+    const char *root; /* that relative paths start from, or NULL */
+    char *list_folder;
     hr_file_list list;
 } file_state;
 
 static const hr_arg_def file_arg_defs[] = {
     HR_ARG(file_args, file_root, STRING, HR_ARG_OPTIONAL, NULL,
            "Folder whose sub-folders are the classes (labels 0, 1, ... in byte order of their "
-           "names); with "
-           "file_list or files: the folder that relative paths start from."),
+           "names). With file_list or files, the folder that relative paths start from."),
     HR_ARG(file_args, file_list, STRING, HR_ARG_OPTIONAL, NULL,
-           "Text file with a line 'path label' for every file."),
+           "Text file with one line 'path label' per file. Without file_root, relative paths "
+           "start from the folder of this file."),
     HR_ARG(file_args, files, STRINGS, HR_ARG_OPTIONAL, NULL, "Paths of the files."),
     HR_ARG(file_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
            "Labels of `files`, as many; without them the files are numbered."),
@@ -73,7 +76,24 @@ static void file_destroy(void *state)
 {
     file_state *s = state;
     hr_file_list_fini(&s->list);
+    hr_free(s->list_folder);
     hr_free(s);
+}
+
+static hr_status find_root(file_state *s, const file_args *a, hr_error *error)
+{
+    s->root = a->file_root;
+    if (!a->file_list || (s->root && s->root[0]))
+        return HR_STATUS_OK;
+    const char *slash = strrchr(a->file_list, '/');
+    if (!slash)
+        return HR_STATUS_OK;
+    size_t size = slash == a->file_list ? 1 : (size_t)(slash - a->file_list);
+    s->root = s->list_folder = hr_calloc(size + 1, 1, error);
+    if (!s->list_folder)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(s->list_folder, a->file_list, size);
+    return HR_STATUS_OK;
 }
 
 static hr_status file_create(const void *args, void **state, hr_error *error)
@@ -82,8 +102,9 @@ static hr_status file_create(const void *args, void **state, hr_error *error)
     file_state *s = hr_calloc(1, sizeof(*s), error);
     if (!s)
         return HR_STATUS_NO_MEMORY;
-    s->root = a->file_root;
-    hr_status status = fill_list(s, a, error);
+    hr_status status = find_root(s, a, error);
+    if (status == HR_STATUS_OK)
+        status = fill_list(s, a, error);
     if (status == HR_STATUS_OK && s->list.count == 0)
         status = hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
                          a->files.v     ? "files"

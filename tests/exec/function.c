@@ -202,4 +202,70 @@ TEST(only_where_it_belongs)
     CHECK(atomic_load(&c.released) == 1);
 }
 
+static hr_status count_call(void *context, hr_function_call *call, hr_error *error)
+{
+    atomic_fetch_add((atomic_int *)context, 1);
+    for (int32_t i = 0; i < hr_function_samples(call); i++)
+        HR_TRY(hr_function_output(call, 0, i, hr_function_input(call, 0, i), error));
+    return HR_STATUS_OK;
+}
+
+/* A source that needs no feeding -> python_function. */
+static hr_status endless_make(hr_pipeline **out, atomic_int *calls, int32_t depth, hr_error *error)
+{
+    hr_graph *graph;
+    hr_function *function;
+    int32_t coin, made;
+    hr_pipeline_options options;
+    hr_pipeline_options_init(&options);
+    options.batch_size = BATCH;
+    options.num_threads = 2;
+    options.prefetch_queue_depth = depth;
+    HR_TRY(hr_function_create(&function, count_call, calls, NULL, error));
+    hr_node_desc desc = {.op = "random.coin_flip"};
+    HR_TRY(hr_graph_create(&graph, error));
+    HR_TRY(hr_graph_add_node(graph, &desc, &coin, error));
+    hr_edge in = {coin, 0};
+    desc = (hr_node_desc){
+        .op = "python_function", .inputs = &in, .input_count = 1, .function = function};
+    HR_TRY(hr_graph_add_node(graph, &desc, &made, error));
+    hr_function_unref(function);
+    hr_edge output = {made, 0};
+    HR_TRY(hr_graph_set_outputs(graph, &output, 1, error));
+    hr_status status = hr_pipeline_create(out, graph, &options, error);
+    hr_graph_destroy(graph);
+    return status;
+}
+
+/* Waits until there were so many calls, and then whether there are more. */
+static int settled(atomic_int *calls, int expected)
+{
+    for (int i = 0; i < 2000 && atomic_load(calls) < expected; i++)
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+    nanosleep(&(struct timespec){0, 10000000}, NULL);
+    return atomic_load(calls);
+}
+
+/* As in DALI: `depth` calls when the first batch is asked for, and one more for each further one.
+ * Iterators ask for the batch after the one that they take. */
+TEST(as_far_ahead_as_asked)
+{
+    for (int32_t depth = 1; depth <= 3; depth++) {
+        atomic_int calls = 0;
+        hr_pipeline *p = NULL;
+        hr_error error = {0};
+        hr_outputs *outputs;
+        CHECK_OK(endless_make(&p, &calls, depth, &error), error);
+        CHECK(settled(&calls, 0) == 0);
+        for (int32_t k = 0; k < 4; k++) {
+            CHECK_OK(hr_pipeline_run(p, -1, &outputs, &error), error);
+            hr_outputs_unref(outputs);
+            CHECK(settled(&calls, depth + k) == depth + k);
+        }
+        CHECK_OK(hr_pipeline_wait(p, -1), error);
+        CHECK(settled(&calls, depth + 4) == depth + 4);
+        hr_pipeline_destroy(p);
+    }
+}
+
 TEST_MAIN

@@ -14,6 +14,12 @@ pytest.register_assert_rewrite("harness")
 from harness import Engine  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators that write files (dump_image) write them to the current folder."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def dali() -> Engine:
     """Live DALI, the oracle; without it the comparison is skipped."""

@@ -36,3 +36,34 @@ def test_files(
     assert sorted(written[0]) == ["0-x-0.ppm", "1-x-0.ppm"]
     values = np.array(written[0]["0-x-0.ppm"][4:], int)
     np.testing.assert_array_equal(values, data.samples[0].ravel())
+
+
+def test_iterations_in_flight(
+    headrace: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All batches write the same files: each is written whole, and the later batch's remains."""
+    monkeypatch.chdir(tmp_path)
+    count, size = 12, (120, 90, 3)
+    folder = tmp_path / "input"
+    folder.mkdir()
+    header = f"P6\n{size[1]} {size[0]}\n255\n".encode()
+    for i in range(count):
+        # the earlier the batch, the more digits there are to write
+        (folder / f"{i:02}.ppm").write_bytes(header + bytes([240 - 20 * i]) * int(np.prod(size)))
+
+    @headrace.root.pipeline_def(batch_size=1, num_threads=4, device_id=None, prefetch_queue_depth=4)
+    def pipeline() -> object:
+        files = sorted(str(p) for p in folder.iterdir())
+        data, _ = headrace.fn.readers.file(files=files)
+        return headrace.fn.dump_image(headrace.fn.decoders.image(data))
+
+    for _ in range(5):
+        pipe = pipeline()
+        pipe.build()
+        for _ in range(count):
+            pipe.run()
+        del pipe  # waits for what it is writing
+        values = np.array((tmp_path / "0--0.ppm").read_text().split()[4:], int)
+        assert len(values) == np.prod(size)
+        assert set(values.tolist()) < {20, 240, 220, 200}  # of the last batch or those ahead of it
+        assert len(set(values.tolist())) == 1

@@ -48,12 +48,14 @@ def child_environment(**more: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def start() -> Callable[..., subprocess.Popen[str]]:
-    """Starts a Python program: start(source, *arguments, **environment)."""
+def start(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.Popen[str]]:
+    """Starts a Python program in a temporary folder: start(source, *arguments, **environment)."""
+    folder = tmp_path_factory.mktemp("children")
 
     def run(source: str, *arguments: Any, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             child_command(source, *arguments),
+            cwd=folder,
             env=child_environment(**environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -246,6 +246,33 @@ def test_wrong_file_lists(text: bytes, word: str, tmp_path: Path) -> None:
         resized(tmp_path, file_list=tmp_path / "list").build()
 
 
+@pytest.mark.parametrize("where", ["absolute", "relative", "beside", "root"])
+def test_relative_paths_in_a_file_list(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They start from file_root, and without it from the folder of the list."""
+    for folder in ("lists", "images", "cwd"):
+        (tmp_path / folder / "class").mkdir(parents=True)
+    (tmp_path / "lists" / "class" / "a.jpg").write_bytes(encoded(1, size=(60, 40)))
+    (tmp_path / "images" / "class" / "a.jpg").write_bytes(encoded(1, size=(50, 30)))
+    other = tmp_path / "images" / "b.jpg"
+    other.write_bytes(encoded(2, size=(30, 20)))
+    (tmp_path / "lists" / "list.txt").write_text(f"class/a.jpg 3\n{other} 4\n")
+    monkeypatch.chdir(tmp_path / ("lists" if where == "beside" else "cwd"))
+    listed = {"relative": Path("../lists/list.txt"), "beside": Path("list.txt")}.get(
+        where, tmp_path / "lists" / "list.txt"
+    )
+    more = {"file_root": tmp_path / "images"} if where == "root" else {}
+    pipe = Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        data, labels = fn.readers.file(file_list=listed, **more)
+        pipe.set_outputs(fn.decoders.image(data), labels)
+    pictures, labels = pipe.run()
+    first = (30, 50, 3) if where == "root" else (40, 60, 3)
+    assert [tuple(p.shape()) for p in pictures] == [first, (20, 30, 3)]
+    assert labels.as_array().ravel().tolist() == [3, 4]
+
+
 def test_paths(tmp_path: Path) -> None:
     (tmp_path / "a b").mkdir()
     (tmp_path / "a b" / "c d.jpg").write_bytes(encoded(1))

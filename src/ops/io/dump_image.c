@@ -86,8 +86,10 @@ static hr_status dump_image_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_dump_image = {
     HR_OP_ABI,
     .name = "dump_image",
-    .doc = "Writes pictures to files in the current folder, as PPM or PGM text, and hands them on.",
+    .doc = "Writes pictures to files in the current folder, as PPM or PGM text, and returns them "
+           "unchanged. Every batch writes the same files: those of the last one remain.",
     .devices = "cpu|gpu",
+    .flags = HR_OP_ORDERED, /* a later iteration writes the same files */
     .args = dump_image_arg_defs,
     .args_size = sizeof(dump_image_args),
     .in = {{.name = "data"}},
