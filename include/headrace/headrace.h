@@ -372,8 +372,13 @@ HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_o
                                  hr_error *error);
 /* Waits at most `timeout_ms` for the next iteration without taking it. HR_STATUS_OK: the next run
  * takes a full batch and does not wait. HR_STATUS_TIMEOUT: it is not ready. HR_STATUS_STATE: the
- * next run reports something else (a failure, samples left out, nothing to do). */
+ * next run reports something else (a failure, samples left out, nothing to do). For iterators, which
+ * want the next batch as soon as they have taken this one: schedules prefetch_queue_depth + 1
+ * iterations. */
 HR_API hr_status hr_pipeline_wait(hr_pipeline *pipeline, int32_t timeout_ms);
+/* Lets functions run for the next `count` iterations that were not taken yet. All other work starts
+ * by itself. hr_pipeline_run schedules prefetch_queue_depth iterations. */
+HR_API void hr_pipeline_schedule(hr_pipeline *pipeline, int32_t count);
 /* Iterations that were fed or started and have not been taken yet. */
 HR_API int32_t hr_pipeline_pending(hr_pipeline *pipeline);
 /* How many more batches the source `node` (external_source) can take now; at least 1 when nothing

@@ -416,6 +416,19 @@ static PyObject *pipeline_feed_room(PyObject *object, PyObject *arg)
     return PyLong_FromLong(room);
 }
 
+static PyObject *pipeline_schedule(PyObject *object, PyObject *arg)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long count = PyLong_AsLong(arg);
+    if ((count == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    hr_pipeline_schedule(self->pipeline, (int32_t)count);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
+    Py_RETURN_NONE;
+}
+
 static PyObject *pipeline_pending(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -536,6 +549,8 @@ static PyMethodDef pipeline_methods[] = {
      "feed(node, batches): the next batch of each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,
      "feed_room(node) -> int: batches the source takes now."},
+    {"schedule", pipeline_schedule, METH_O,
+     "schedule(count): functions may run for the next iterations."},
     {"pending", pipeline_pending, METH_NOARGS,
      "pending() -> int: iterations started and not taken."},
     {"use_torch_memory", pipeline_use_torch_memory, METH_NOARGS,

@@ -221,6 +221,7 @@ class PipelineRun(PipelineFacts):
         self._scheduled()
         with self._lock:
             self._schedule()
+            self._core.schedule(self._batches_to_consume)
 
     def share_outputs(self, cuda_stream: Any = None) -> Any:
         """The next batch of every output, of what `schedule_run` started.

@@ -253,12 +253,11 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
     return hr_fail(error, HR_STATUS_STATE, "nothing is scheduled");
 }
 
-/* The consumer wants the next `count` iterations. Ordered stages call functions of the user's, who
- * counts on prefetch_queue_depth: they run for what was asked for and for what the queue holds
- * beyond it, not for all that is in flight. Lock held. */
-static void ask(hr_pipeline *p, int32_t count)
+/* Ordered stages may run for the next `count` iterations: they call functions of the user's, who
+ * counts on prefetch_queue_depth. Other stages run for all that is in flight. Lock held. */
+static void schedule_ordered(hr_pipeline *p, int32_t count)
 {
-    int64_t end = p->taken_iteration + count + p->options.prefetch_queue_depth - 1;
+    int64_t end = p->taken_iteration + count;
     if (end <= p->ordered_end)
         return;
     p->ordered_end = end;
@@ -270,11 +269,11 @@ static void ask(hr_pipeline *p, int32_t count)
     }
 }
 
-/* Waits until the oldest iteration is done, of `asked` that the consumer wants; lock held.
- * HR_STATUS_TIMEOUT: it is not done; HR_STATUS_STATE: there is none. */
-static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms, int32_t asked)
+/* Waits until the oldest iteration is done; lock held. HR_STATUS_TIMEOUT: it is not done;
+ * HR_STATUS_STATE: there is none. `more`: iterations that the consumer wants after this one. */
+static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms, int32_t more)
 {
-    ask(p, asked);
+    schedule_ordered(p, p->options.prefetch_queue_depth + more);
     int64_t end_ns = start_ns + (int64_t)HR_MAX(timeout_ms, 0) * 1000000;
     struct timespec until = {end_ns / 1000000000, end_ns % 1000000000};
     for (int code = 0;;) {
@@ -357,7 +356,7 @@ static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **ou
         hr__iteration_free(p, *out);
         *out = NULL;
         pthread_mutex_lock(&p->lock);
-        status = wait_first(p, start, timeout_ms, 1);
+        status = wait_first(p, start, timeout_ms, 0);
         if (status == HR_STATUS_OK) {
             *out = take_first(p);
             status = count_positions(p, *out, &empty, error);
@@ -410,13 +409,22 @@ hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
     HR_TRY(hr__check_owner(p, NULL));
     int64_t start = timeout_ms != 0 ? hr_clock_ns() : 0;
     pthread_mutex_lock(&p->lock);
-    hr_status status = wait_first(p, start, timeout_ms, 2);
+    hr_status status = wait_first(p, start, timeout_ms, 1);
     if (status == HR_STATUS_OK && !is_full(p, p->first))
         status = HR_STATUS_STATE;
     if (timeout_ms != 0)
         note_run(p, start, hr_clock_ns(), -1);
     pthread_mutex_unlock(&p->lock);
     return status;
+}
+
+void hr_pipeline_schedule(hr_pipeline *p, int32_t count)
+{
+    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
+        return;
+    pthread_mutex_lock(&p->lock);
+    schedule_ordered(p, count);
+    pthread_mutex_unlock(&p->lock);
 }
 
 int32_t hr_pipeline_pending(hr_pipeline *p)

@@ -246,7 +246,7 @@ static int settled(atomic_int *calls, int expected)
     return atomic_load(calls);
 }
 
-/* As in DALI: `depth` calls when the first batch is asked for, and one more for each further one.
+/* As in DALI: `depth` calls when the first batch is asked for, and one more for each later one.
  * Iterators ask for the batch after the one that they take. */
 TEST(as_far_ahead_as_asked)
 {

@@ -351,6 +351,7 @@ def test_the_last_reference_goes_in_the_function(child: Any) -> None:
             pipe.set_outputs(fn.python_function(function=function))
         box.append(pipe)
         pipe.build()
+        pipe.schedule_run()
         del pipe
         go.set()
         time.sleep(0.3)
