@@ -372,8 +372,8 @@ HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_o
                                  hr_error *error);
 /* Waits at most `timeout_ms` for the next iteration without taking it. HR_STATUS_OK: the next run
  * takes a full batch and does not wait. HR_STATUS_TIMEOUT: it is not ready. HR_STATUS_STATE: the
- * next run reports something else (a failure, samples left out, nothing to do). For iterators, which
- * want the next batch as soon as they have taken this one: schedules prefetch_queue_depth + 1
+ * next run reports something else (a failure, samples left out, nothing to do). For iterators,
+ * which want the next batch as soon as they have taken this one: schedules prefetch_queue_depth + 1
  * iterations. */
 HR_API hr_status hr_pipeline_wait(hr_pipeline *pipeline, int32_t timeout_ms);
 /* Lets functions run for the next `count` iterations that were not taken yet. All other work starts
