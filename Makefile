@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Every target does its own set-up (tools/setup.sh) and is quick when there is nothing to do.
+# Every target does its own set-up (tools/setup.sh), which takes no time when nothing has changed.
 # Variables: DATA=folder of class folders (demo, bench), PYTHON=interpreter, ARGS=more arguments for
-# demo, test (pytest) and bench.
+# demo, bench and, in test and test-dali, pytest.
 
 SETUP = tools/setup.sh
 PY = .venv/bin/python
 BUILD = build/dev
 
-.PHONY: help all build demo test wheel bench check clean distclean
+.PHONY: help all build demo test test-dali wheel bench check clean distclean
 
 help:
-	@echo "make demo    train-pipeline demo on sample photographs (DATA=folder for yours)"
-	@echo "make test    all C and Python tests"
-	@echo "make build   build and install into .venv"
-	@echo "make wheel   self-contained wheel in dist/"
-	@echo "make bench   Headrace, DALI and torchvision side by side (DATA=folder for yours)"
-	@echo "make check   format, include direction, licence headers, types"
-	@echo "make clean   remove builds (distclean: .venv and caches too)"
+	@echo "make demo        run the training pipeline on sample photographs (DATA=folder for yours)"
+	@echo "make test        all C and Python tests; compares with recorded results of DALI"
+	@echo "make test-dali   install DALI and compare with it directly"
+	@echo "make build       build and install into .venv"
+	@echo "make wheel       self-contained wheel in dist/"
+	@echo "make bench       Headrace, DALI and torchvision side by side (DATA=folder for yours)"
+	@echo "make check       formatting, include direction, licence headers"
+	@echo "make clean       remove builds (distclean: .venv and caches, too)"
 
 all: build
 
@@ -36,6 +37,11 @@ test:
 	ctest --test-dir $(BUILD) --output-on-failure || status=1; \
 	$(PY) -m pytest tests $(ARGS) || status=1; \
 	exit $$status
+
+test-dali:
+	@$(SETUP) system venv torch peers install
+	@$(PY) tests/ops/record.py --check
+	@$(PY) -m pytest tests --dali $(ARGS)
 
 wheel:
 	@$(SETUP) system venv wheel

@@ -4,9 +4,61 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
-# Whoever runs the tests in the background may have SIGINT ignored, and children would inherit that:
-# the tests of Ctrl-C send it to them.
+import pytest
+
+# A shell that starts the tests in the background makes them ignore SIGINT, and children inherit that:
+# the tests of Ctrl-C need it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--dali", action="store_true", help="run only the tests that compare with DALI, and ask DALI itself"
+    )
+    parser.addoption(
+        "--record", action="store_true", help="--dali, and keep the results of tests/python (twice.py)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "dali: compares with DALI, or with its recorded results")
+    config.addinivalue_line("markers", "live_dali: needs DALI itself: run with --dali only")
+    if config.getoption("--record"):
+        config.option.dali = True
+    if config.getoption("--dali"):
+        os.environ["HEADRACE_TEST_DALI"] = "live"  # for worker processes
+
+
+def _has(item: pytest.Item, name: str) -> bool:
+    """Whether a test has the marker or the fixture `name`."""
+    return item.get_closest_marker(name) is not None or name in getattr(item, "fixturenames", ())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With --dali, the tests that have to do with DALI; without it, all that do not need DALI itself."""
+    live = config.getoption("--dali")
+    kept, left = [], []
+    for item in items:
+        needs = _has(item, "live_dali")
+        (kept if (needs or _has(item, "dali") if live else not needs) else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+    config.stash[_LEFT] = 0 if live else len(left)
+
+
+_LEFT = pytest.StashKey[int]()
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    left = config.stash.get(_LEFT, 0)
+    if left:
+        terminalreporter.write_line(
+            f"{left} tests ask DALI itself and were left out: `make test-dali` runs them"
+        )

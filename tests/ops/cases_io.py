@@ -16,11 +16,12 @@ def names(*paths: str | pathlib.Path, dtype: str = "uint8") -> Data:
 
 
 HERE = pathlib.Path(__file__).resolve()
-TWO = names(HERE, HERE.parent / "harness.py")
+ROOT = HERE.parents[2]
+TWO = names(ROOT / "LICENSE", ROOT / "tests/fuzz/corpus/json/values")
 
 CASES = [
     Case("io.file.read", [TWO], {}),
-    Case("io.file.read", [names(HERE, dtype="int8")], {}),
+    Case("io.file.read", [names(ROOT / "LICENSE", dtype="int8")], {}),
     Case("io.file.read", [TWO], {"dont_use_mmap": True}),
     Case("io.file.read", [TWO], {"use_o_direct": True}),
 ]

@@ -91,12 +91,12 @@ def dtype_cases() -> list[Case]:
             wide = "types." + ("U" if "u" in dtype else "") + wide
             for name in ("mean", "rms", "mean_square"):
                 own = wide if name == "mean_square" else enum(dtype)
-                for target in {own, "types.FLOAT"}:
+                for target in sorted({own, "types.FLOAT"}):
                     for axes in ({"axes": [0]}, {"axes": [1]}):
                         args = {"dtype": target, **axes}
                         cases.append(Case("reductions." + name, [values], args, summed))
             some = {enum(dtype), "types.FLOAT"} if dtype in TYPES and "64" not in dtype else set()
-            for target in {wide, *some}:
+            for target in sorted({wide, *some}):
                 cases.append(Case("reductions.sum", [values], {"dtype": target}, summed))
     wraps = Data([np.array([200, 100, 250], np.uint8)])
     cases.append(Case("reductions.sum", [wraps], {"dtype": "types.UINT8"}))

@@ -69,12 +69,12 @@ def record(name: str, written: Any, wrong: Any, same: Any, swept: list[sweep.Res
         "cases": [sum(not said for _, said in written), len(written)],
         "errors": [sum(not said for _, said in wrong), len(wrong)],
         "sweep": [sum(not r.failed for r in swept), len(swept)],
-        "known": sum(bool(r.said) and r.excused for r in swept),
+        "known": sum(r.excused and not r.agrees for r in swept),
         "wider": sum(r.said.startswith("wider") and not r.excused for r in swept),
         "bytes": [sum(not said for _, said in same), len(same)],
         "elsewhere": ELSEWHERE.get(name, ""),
         "said": [f"{case}: {said}" for case, said in [*written, *wrong, *same] if said]
-        + [f"{r.case}: {'known: ' * r.excused}{r.said}" for r in swept if r.said],
+        + [f"{r.case}: {'known: ' * r.excused}{r.said}" for r in swept if r.said not in ("", sweep.BOTH_REFUSE)],
     }
 
 

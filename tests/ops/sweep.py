@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Cases made from the operators' tables: what every operator gets without anybody writing it.
+"""Cases made from the operators' tables.
 
-The operator's first case is where they start from. One thing at a time is changed in it: an argument takes its
-values (defaults, choices, ends of its range, enumerations, lists of several lengths), constant and a sample; the
-inputs take every element type, every layout of the table, and others. Both engines must give the same, or both refuse with
-the same type of exception. Where they may differ a family's cases say so:
+They start from the operator's first written case and change one thing in it: an argument takes its values (defaults,
+choices, ends of its range, enumerations, lists of several lengths), as a constant and per sample; the inputs take every
+element type, every layout of the table, and others. Both engines must give the same, or both refuse with the same type
+of exception. Known differences are listed in the families' cases:
 
 * `DIFFERENT`: a regular expression that the text of the case ("operator: argument=value") contains -> why;
 * `BASES`: an operator -> the case to start from, where its first one does not do.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +26,7 @@ import pool
 from collection import CASES, MODULES
 from harness import Case, Compare, Data, Engine, Failure, Interps, Output, agree
 from headrace import _schema
+from recorded import Recorded, Unrecorded, oracle
 
 DTYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]
 DTYPES += ["float16", "float32", "float64", "bool"]
@@ -168,11 +170,11 @@ def nothing(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def base_of(name: str) -> Case | None:
-    """The case that an operator's others are made from: its first one."""
+    """The case that an operator's others are made from: its first one that is plain."""
     for module in MODULES:
         if name in getattr(module, "BASES", {}):
             return module.BASES[name]
-    return next((case for case in CASES if isinstance(case, Case) and case.op == name), None)
+    return next((case for case in CASES if type(case) is Case and case.op == name), None)
 
 
 @functools.cache
@@ -187,16 +189,20 @@ def cases() -> list[Swept]:
 
 
 @functools.cache
-def engines() -> tuple[Engine, Engine]:
-    return Engine("headrace"), Engine("nvidia.dali")
+def engines() -> tuple[Engine, Engine | Recorded]:
+    """Headrace and DALI: live in the workers of a run with --dali, otherwise what it gave."""
+    return Engine("headrace"), oracle(os.environ.get("HEADRACE_TEST_DALI") == "live")
+
+
+BOTH_REFUSE = "both refuse"
 
 
 def verdict(
     ours: list[Output] | Failure, theirs: list[Output] | Failure, compare: Compare, random: bool
 ) -> str:
-    """Nothing, or a word and in what they differ: "values", "stricter", "wider", "exception"."""
+    """Nothing if the results agree, BOTH_REFUSE, or in what they differ: "values", "stricter", "wider", "exception"."""
     if isinstance(theirs, Failure) and theirs.kind == "Unreadable":
-        return ""
+        return BOTH_REFUSE
     if isinstance(ours, Failure) or isinstance(theirs, Failure):
         said = [x.message.splitlines() for x in (ours, theirs) if isinstance(x, Failure)]
         text = " / ".join(lines[0][:200] for lines in said if lines)
@@ -204,7 +210,9 @@ def verdict(
             return f"wider: {text}"
         if not isinstance(theirs, Failure):
             return f"stricter: {ours.kind}: {text}"
-        return "" if ours.kind == theirs.kind else f"exception: {ours.kind}, {theirs.kind}: {text}"
+        if ours.kind == theirs.kind:
+            return BOTH_REFUSE
+        return f"exception: {ours.kind}, {theirs.kind}: {text}"
     if random:
         named = [[(x.layout, x.dtype) for x in result] for result in (ours, theirs)]
         return "" if named[0] == named[1] else f"values: {named[0]}, in DALI {named[1]}"
@@ -213,18 +221,21 @@ def verdict(
         agree(ours, theirs, compare)
     except AssertionError as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        shapes = [[(x.layout, x.dtype, *(s.shape for s in x.samples)) for x in r] for r in results]
+        shapes = [[(x.layout, x.dtype, *x.all_shapes()) for x in r] for r in results]
         return "values: " + " ".join(lines[:6])[:300] + f" {shapes[0]} {shapes[1]}"[:300]
     return ""
 
 
-def run(number: int) -> str:
-    """A job: case `number` in both engines."""
+def run(number: int) -> str | None:
+    """A job: case `number` in both engines. None: DALI's result is not recorded."""
     case = cases()[number]
     results = []
     for engine in engines():
         pool.stage(engine.name)
-        results.append(engine.run(case.batch_size(), case.define))
+        try:
+            results.append(engine.result(case))
+        except Unrecorded:
+            return None
     random = _schema.operators()[case.op].has_seed
     return verdict(results[0], results[1], case.compare, random)
 
@@ -252,19 +263,26 @@ class Result:
     excused: bool  # a known difference
 
     @property
+    def agrees(self) -> bool:
+        """Both engines give the same values."""
+        return not self.said
+
+    @property
     def failed(self) -> bool:
-        """It differs, and nobody said that it does. To accept more than DALI is no failure."""
-        return bool(self.said) and not self.excused and not self.said.startswith("wider")
+        """The engines differ, and it is not a known difference. Accepting more than DALI is not a failure."""
+        return not self.excused and not self.said.startswith(("wider", BOTH_REFUSE)) and not self.agrees
 
 
 def results(names: list[str] | None = None) -> dict[str, list[Result]]:
-    """The cases by operator; those that end DALI's process are left out."""
+    """The cases by operator; those that end DALI's process, or are not recorded, are left out."""
     numbers = [i for i, case in enumerate(cases()) if names is None or case.op in names]
     answers = pool.run("sweep:run", numbers, limit_s=60)
     out: dict[str, list[Result]] = {}
     patterns = [re.compile(pattern) for pattern in known()]
     for number in numbers:
         case, answer = cases()[number], answers[number]
+        if answer is None:
+            continue
         if isinstance(answer, dict):
             if answer["stage"] == "nvidia.dali":
                 continue

@@ -45,12 +45,12 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
     ],
     ids=str,
 )
-def test_uniform(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+def test_uniform(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
     def define(engine: Engine) -> Any:
         known = {key: engine.value(value) for key, value in args.items()}
         return engine.fn.random.uniform(shape=[DRAWS], **known)
 
-    ours, theirs = one(headrace.run(1, define)), one(dali.run(1, define))
+    ours, theirs = one(headrace.run(1, define)), one(live_dali.run(1, define))
     assert ours.dtype == theirs.dtype
     assert distance(ours.astype(float), theirs.astype(float)) < 0.02
 
@@ -99,7 +99,7 @@ AREAS = [
 
 
 @pytest.mark.parametrize("args", AREAS, ids=str)
-def test_random_windows(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+def test_random_windows(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
     """Sizes of windows of `decoders.image_random_crop` on a file of 60 x 100 pixels."""
     count = 1500
     content = files(coded("PNG", 60, 100, mode="L"))
@@ -109,7 +109,7 @@ def test_random_windows(args: dict[str, Any], headrace: Engine, dali: Engine) ->
         return engine.fn.decoders.image_random_crop(data, output_type=engine.types.GRAY, **args)
 
     shapes = []
-    for engine in (headrace, dali):
+    for engine in (headrace, live_dali):
         result = engine.run(count, define)
         assert not isinstance(result, Failure), result
         shapes.append(np.array([s.shape[:2] for s in result[0].samples], float))
@@ -152,12 +152,12 @@ def test_random_places(headrace: Engine) -> None:
     ],
     ids=str,
 )
-def test_normal(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+def test_normal(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
     def define(engine: Engine) -> Any:
         known = {key: engine.value(value) for key, value in args.items()}
         return engine.fn.random.normal(shape=[DRAWS], **known)
 
-    ours, theirs = one(headrace.run(1, define)), one(dali.run(1, define))
+    ours, theirs = one(headrace.run(1, define)), one(live_dali.run(1, define))
     assert ours.dtype == theirs.dtype
     assert distance(ours.astype(float), theirs.astype(float)) < 0.02
 
@@ -175,11 +175,11 @@ def test_normal_is_normal(headrace: Engine) -> None:
 @pytest.mark.parametrize(
     "alpha, beta", [(1, 1), (0.5, 0.5), (2, 5), (8, 0.3), (30, 40), (0.01, 0.02), (1e4, 1e3)]
 )
-def test_beta(alpha: float, beta: float, headrace: Engine, dali: Engine) -> None:
+def test_beta(alpha: float, beta: float, headrace: Engine, live_dali: Engine) -> None:
     def define(engine: Engine) -> Any:
         return engine.fn.random.beta(alpha=alpha, beta=beta, shape=[DRAWS])
 
-    ours, theirs = one(headrace.run(1, define)), one(dali.run(1, define))
+    ours, theirs = one(headrace.run(1, define)), one(live_dali.run(1, define))
     assert ours.min() >= 0 and ours.max() <= 1
     assert distance(ours, theirs) < 0.02
     mean = alpha / (alpha + beta)
@@ -215,7 +215,7 @@ def test_choice_of_numbers(headrace: Engine) -> None:
 
 
 @pytest.mark.parametrize("args", AREAS, ids=str)
-def test_crop_generator(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+def test_crop_generator(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
     """Sizes and places of windows of 300 x 500 pixels."""
     count = 3000
 
@@ -224,7 +224,7 @@ def test_crop_generator(args: dict[str, Any], headrace: Engine, dali: Engine) ->
         return tuple(engine.fn.random_crop_generator(shapes, **args))
 
     columns = []
-    for engine in (headrace, dali):
+    for engine in (headrace, live_dali):
         result = engine.run(count, define)
         assert not isinstance(result, Failure), result
         anchors, sizes = (np.array(out.samples, float) for out in result)
@@ -243,12 +243,12 @@ def test_crop_generator(args: dict[str, Any], headrace: Engine, dali: Engine) ->
     ],
     ids=str,
 )
-def test_roi_crop(args: dict[str, Any], headrace: Engine, dali: Engine) -> None:
+def test_roi_crop(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
     count = 3000
     ours, theirs = (
         np.array(result[0].samples, float)
         for result in (
-            engine.run(count, lambda e: e.fn.roi_random_crop(**args)) for engine in (headrace, dali)
+            engine.run(count, lambda e: e.fn.roi_random_crop(**args)) for engine in (headrace, live_dali)
         )
         if not isinstance(result, Failure)
     )

@@ -60,21 +60,24 @@ def run(engine: Engine, case: Any, way: Way, whole_batch: bool) -> list[Output] 
     return result
 
 
-def difference(one: list[Output] | Failure, other: list[Output] | Failure) -> str:
+def difference(one: list[Output], other: list[Output] | Failure) -> str:
     """What differs, or nothing."""
-    if isinstance(one, Failure) or isinstance(other, Failure):
-        kinds = [x.kind if isinstance(x, Failure) else "a result" for x in (one, other)]
-        return "" if kinds[0] == kinds[1] else f"{kinds[0]} became {kinds[1]}: {one}, {other}"
+    if isinstance(other, Failure):
+        return f"a result became {other.kind}: {other.message}"
+    if len(one) != len(other):
+        return f"{len(one)} outputs became {len(other)}"
     for k, (a, b) in enumerate(zip(one, other, strict=True)):
         if (a.layout, a.dtype) != (b.layout, b.dtype):
             return f"output {k}: {a.layout} {a.dtype} became {b.layout} {b.dtype}"
+        if len(a.samples) != len(b.samples):
+            return f"output {k}: {len(a.samples)} samples became {len(b.samples)}"
         for i, (x, y) in enumerate(zip(a.samples, b.samples, strict=True)):
             if x.shape != y.shape:
                 return f"output {k}, sample {i}: shape {x.shape} became {y.shape}"
             if x.tobytes() != y.tobytes():
                 where = np.flatnonzero(x.ravel().view(np.uint8) != y.ravel().view(np.uint8))
-                place = int(where[0]) // max(x.itemsize, 1)
-                return f"output {k}, sample {i}: {where.size} bytes, element {place} first"
+                element = int(where[0]) // max(x.itemsize, 1)
+                return f"output {k}, sample {i}: {where.size} bytes, the first in element {element}"
     return ""
 
 
@@ -83,11 +86,14 @@ def operator_of(case: Any) -> str:
 
 
 def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
-    """A line for every case and way that gives other bytes than the plain one."""
+    """A line for every case that does not run, and for every way that gives other bytes than the plain one."""
     for case in cases:
         op = schema.operators().get(operator_of(case))
         whole_batch = op is not None and op.whole_batch
         plain = run(engine, case, Way(), whole_batch)
+        if isinstance(plain, Failure):
+            yield f"{case} does not run: {plain.kind}: {plain.message}"
+            continue
         for name, way in WAYS.items():
             what = difference(plain, run(engine, case, way, whole_batch))
             if what:
@@ -103,3 +109,29 @@ def test_same_bytes(name: str, headrace: Engine) -> None:
     cases = cases[:: 1 + len(cases) // 1000]  # of thousands of expressions, some
     found = list(itertools.islice(differences(headrace, cases), 20))
     assert not found, "\n".join(found)
+
+
+class Broken:
+    """An engine that refuses everything, or gives nothing."""
+
+    def __init__(self, result: list[Output] | Failure) -> None:
+        self.result = result
+
+    def run(self, *_args: Any, **_options: Any) -> list[Output] | Failure:
+        return self.result
+
+
+def test_same_bytes_can_fail() -> None:
+    case = next(case for case in CASES if operator_of(case) == "copy")
+    assert "does not run" in next(differences(Broken(Failure("ValueError", "always")), [case]))
+    whole = Output("HW", "UINT8", [np.zeros((2, 3), np.uint8)])
+    for other in (
+        Failure("ValueError", "here"),
+        [],
+        [Output("HW", "UINT8", [])],
+        [Output("WH", "UINT8", whole.samples)],
+        [Output("HW", "UINT8", [np.zeros((3, 2), np.uint8)])],
+        [Output("HW", "UINT8", [np.eye(2, 3).astype(np.uint8)])],
+    ):
+        assert difference([whole], other), other
+    assert not difference([whole], [whole])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The cases that are made from the operators' tables, against live DALI (see sweep.py)."""
+"""The cases that are made from the operators' tables, against DALI (see sweep.py)."""
 
 from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("nvidia.dali")
+import sweep
 
-import sweep  # noqa: E402
+pytestmark = pytest.mark.dali
 
 NAMES = sorted({case.op for case in sweep.cases()})
 
@@ -24,5 +24,4 @@ def results(request: pytest.FixtureRequest) -> dict[str, list[sweep.Result]]:
 def test_sweep(name: str, results: dict[str, list[sweep.Result]]) -> None:
     failed = [f"{r.case}\n    {r.said}" for r in results[name] if r.failed]
     assert not failed, f"{len(failed)} of {len(results[name])} cases:\n" + "\n".join(failed[:20])
-    ran = [r for r in results[name] if not r.said]
-    assert ran, "no case agrees"
+    assert any(r.agrees for r in results[name]), "in no case do both engines give the same values"

@@ -10,9 +10,11 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+import twice
 
 HERE = Path(__file__).resolve().parent
 
@@ -23,6 +25,17 @@ def photos_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from photos import fill
 
     return fill(tmp_path_factory.mktemp("photos") / "root")
+
+
+@pytest.fixture(scope="session")
+def live_dali() -> ModuleType:
+    """DALI itself. Tests that ask for it are run with --dali only."""
+    return twice.dali()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if session.config.getoption("--record"):
+        twice.save()
 
 
 @pytest.fixture(scope="session")

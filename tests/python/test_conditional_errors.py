@@ -251,6 +251,7 @@ def test_errors(program: Program, error: type[Exception], words: str) -> None:
 @pytest.mark.parametrize(
     ("program", "error", "words"), ERRORS, ids=lambda p: getattr(p, "__name__", "")
 )
+@pytest.mark.live_dali
 def test_errors_of_dali(program: Program, error: type[Exception], words: str) -> None:
     package = dali()
     match = words if program in SAME_TEXT else None

@@ -103,8 +103,8 @@ def test_arrays_are_operands():
     assert wide.dtype == np.int64 and real.dtype == np.float32
 
 
-def test_against_dali():
-    dali = pytest.importorskip("nvidia.dali")
+def test_against_dali(live_dali):
+    dali = live_dali
 
     def define(x, y, z):
         return (

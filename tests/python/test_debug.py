@@ -330,6 +330,7 @@ def test_dropped_pipelines_end():
     pipe.close()
 
 
+@pytest.mark.live_dali
 def test_same_kinds_of_pipelines_as_dali():
     theirs = dali().pipeline.experimental.pipeline_def(
         lambda: 1, batch_size=2, num_threads=1, device_id=None

@@ -24,11 +24,6 @@ from headrace import Pipeline, fn
 METHODS = ["fork", "spawn"]
 
 
-@pytest.fixture(scope="session")
-def dali() -> Any:
-    return pytest.importorskip("nvidia.dali")
-
-
 def batch(value: int, n: int = 2) -> list[np.ndarray]:
     return [np.full(3, value, np.int32)] * n
 
@@ -157,15 +152,15 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.filterwarnings("ignore:There will be run only")
 @pytest.mark.parametrize("name", CASES)
-def test_as_in_dali(name: str, dali: Any) -> None:
+def test_as_in_dali(name: str, live_dali: Any) -> None:
     source, kwargs = CASES[name]
-    theirs = outcome(dali, source, **kwargs)
+    theirs = outcome(live_dali, source, **kwargs)
     ours = outcome(headrace, source, **kwargs)
     assert ours == theirs
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_spawned_workers_need(method: str, dali: Any) -> None:
+def test_what_spawned_workers_need(method: str, live_dali: Any) -> None:
     """Lambdas and local functions with what they use, in both engines."""
     offset = 5
 
@@ -177,14 +172,14 @@ def test_what_spawned_workers_need(method: str, dali: Any) -> None:
 
     for source in (local, lambda info: np.array([info.idx_in_epoch * offset])):
         got = []
-        for package in (headrace, dali):
+        for package in (headrace, live_dali):
             options = {"py_start_method": method}
             pipe = build(package, source, batch=False, options=options)
             got.append([np.array(pipe.run()[0].as_array()).tolist() for _ in range(3)])
         assert got[0] == got[1]
 
 
-def test_own_picklers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dali: Any) -> None:
+def test_own_picklers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, live_dali: Any) -> None:
     (tmp_path / "own_pickler.py").write_text(
         "import pickle\n"
         "def dumps(value, prefix=b''):\n    return prefix + pickle.dumps(value)\n"
@@ -196,7 +191,7 @@ def test_own_picklers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dali: Any
 
     from test_external_parallel import by_index as source
 
-    for package in (headrace, dali):
+    for package in (headrace, live_dali):
         for pickler in (own_pickler, (own_pickler, {"prefix": b"ab"}, {"skip": 2})):
             options = {"py_start_method": "spawn", "py_callback_pickler": pickler}
             assert build(package, source, options=options).run()[0].at(0)[0] == 0

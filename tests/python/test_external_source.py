@@ -372,8 +372,8 @@ def test_unused_sources_are_not_called():
 
 @pytest.mark.parametrize("cycle", [None, True, "raise"])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_epochs_as_in_dali(cycle, depth):
-    dali = pytest.importorskip("nvidia.dali")
+def test_epochs_as_in_dali(cycle, depth, live_dali):
+    dali = live_dali
 
     def sequence(package):
         pipe = package.Pipeline(2, 1, None, prefetch_queue_depth=depth)

@@ -131,10 +131,12 @@ def test_stick_to_shard(folder: Path) -> None:
     assert [compact(epoch) for epoch in epochs] == ["12 3", "23 1"]
 
 
+@pytest.mark.live_dali
 def test_like_dali(folder: Path) -> None:
     """Every combination of a grid sample, four epochs, against DALI's iterator over DALI."""
-    dali = pytest.importorskip("nvidia.dali")
-    theirs = pytest.importorskip("nvidia.dali.plugin.pytorch")
+    import nvidia.dali as dali
+    import nvidia.dali.plugin.pytorch as theirs
+
     grid = list(
         itertools.product(
             (3, 5, 7, 9, 10), (1, 2, 3), (1, 2, 3, 4), POLICIES, (False, True), (False, True)

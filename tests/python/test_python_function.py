@@ -18,11 +18,6 @@ from headrace import Pipeline, fn, ops
 BATCH = 3
 
 
-@pytest.fixture(scope="session")
-def dali() -> Any:
-    return pytest.importorskip("nvidia.dali")
-
-
 def build(package: Any, function: Any, options: Any = None, inputs: int = 1, **kwargs: Any) -> Any:
     pipe = package.Pipeline(BATCH, 2, None, **(options or {}))
 
@@ -98,12 +93,12 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_as_in_dali(name: str, dali: Any) -> None:
+def test_as_in_dali(name: str, live_dali: Any) -> None:
     function, kwargs = CASES[name]
-    assert outcome(headrace, function, **kwargs) == outcome(dali, function, **kwargs)
+    assert outcome(headrace, function, **kwargs) == outcome(live_dali, function, **kwargs)
 
 
-def test_what_the_function_sees(dali: Any) -> None:
+def test_what_the_function_sees(live_dali: Any) -> None:
     def look(package: Any) -> Any:
         seen: list[Any] = []
 
@@ -114,10 +109,10 @@ def test_what_the_function_sees(dali: Any) -> None:
         build(package, function).run()
         return seen[:BATCH]
 
-    assert look(headrace) == look(dali)
+    assert look(headrace) == look(live_dali)
 
 
-def test_no_inputs_no_outputs_and_unused(dali: Any) -> None:
+def test_no_inputs_no_outputs_and_unused(live_dali: Any) -> None:
     def look(package: Any) -> Any:
         seen: list[Any] = []
         numbers = iter(range(100))
@@ -132,10 +127,10 @@ def test_no_inputs_no_outputs_and_unused(dali: Any) -> None:
         got = [np.array(pipe.run()[0].as_array()).tolist() for _ in range(2)]
         return got, sorted(seen[:8])
 
-    assert look(headrace) == look(dali)
+    assert look(headrace) == look(live_dali)
 
 
-def test_capsules(dali: Any) -> None:
+def test_capsules(live_dali: Any) -> None:
     def look(package: Any, batch: bool) -> Any:
         seen = []
 
@@ -153,11 +148,11 @@ def test_capsules(dali: Any) -> None:
             )
         return [pipe.run()[0].as_array().tolist() for _ in range(3)], set(seen)
 
-    assert look(headrace, True) == look(dali, True)
-    assert look(headrace, False) == look(dali, False)
+    assert look(headrace, True) == look(live_dali, True)
+    assert look(headrace, False) == look(live_dali, False)
 
 
-def test_classes(dali: Any) -> None:
+def test_classes(live_dali: Any) -> None:
     def look(package: Any) -> Any:
         pipe = package.Pipeline(2, 1, None)
         op = package.ops.PythonFunction(lambda a, b: (a + b, a - b), 2)
@@ -168,7 +163,7 @@ def test_classes(dali: Any) -> None:
             pipe.set_outputs(a, b, capsules(a))
         return [out.as_array().tolist() for out in pipe.run()], op.num_outputs, op.device
 
-    assert look(headrace) == look(dali)
+    assert look(headrace) == look(live_dali)
 
 
 @pytest.mark.parametrize(
@@ -179,23 +174,23 @@ def test_classes(dali: Any) -> None:
         (lambda p: p.fn.python_function(function=min, nonsense=1), (KeyError, TypeError)),
     ],
 )
-def test_wrong_calls(call: Any, error: Any, dali: Any) -> None:
-    for package in (headrace, dali):
+def test_wrong_calls(call: Any, error: Any, live_dali: Any) -> None:
+    for package in (headrace, live_dali):
         pipe = package.Pipeline(1, 1, None)
         with pytest.raises(error), pipe:
             call(package)
 
 
-def test_outside_of_a_pipeline(dali: Any) -> None:
-    for package in (headrace, dali):
+def test_outside_of_a_pipeline(live_dali: Any) -> None:
+    for package in (headrace, live_dali):
         with pytest.raises(RuntimeError, match="Current Pipeline not set"):
             package.fn.python_function(package.types.Constant(1), function=min)
     with Pipeline(1, 1, None), pytest.raises(TypeError, match="callable"):
         fn.python_function(function=3)
 
 
-def test_serialize(dali: Any) -> None:
-    for package in (headrace, dali):
+def test_serialize(live_dali: Any) -> None:
+    for package in (headrace, live_dali):
         with pytest.raises(RuntimeError, match="python_function"):
             build(package, lambda a: a).serialize()
 

@@ -15,11 +15,10 @@ importlib.import_module("headrace.plugin.pytorch")
 
 
 @pytest.fixture(scope="session")
-def packages() -> tuple[Any, Any]:
+def packages(live_dali: Any) -> tuple[Any, Any]:
     """Both packages with their PyTorch plugins."""
-    dali = pytest.importorskip("nvidia.dali")
     importlib.import_module("nvidia.dali.plugin.pytorch")
-    return importlib.import_module("headrace"), dali
+    return importlib.import_module("headrace"), live_dali
 
 
 def build(package: Any, size: int = 3, extent: tuple[int, ...] = (2,)) -> Any:

@@ -274,8 +274,8 @@ def test_torch_reads_without_a_copy():
     assert np.asarray(back).tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
-def test_as_dali_prints():
-    tensors = pytest.importorskip("nvidia.dali.tensors")
+def test_as_dali_prints(live_dali):
+    tensors = live_dali.tensors
     data = numbers("int16", (2, 3, 4))
     assert str(TensorCPU(data, "HWC")) == str(tensors.TensorCPU(data, "HWC"))
     assert repr(TensorCPU(data, "HWC")) == repr(tensors.TensorCPU(data, "HWC"))

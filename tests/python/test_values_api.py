@@ -9,7 +9,7 @@ import pickle
 import headrace
 import numpy as np
 import pytest
-from twice import attempts, evaluate, same
+from twice import attempts, check_same, evaluate, same
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 TYPES = "uint8 uint16 uint32 uint64 int8 int16 int32 int64 float32 float64 bool".split()
@@ -174,11 +174,11 @@ def test_batches_that_are_made(d):
 # ---- arithmetic ----------------------------------------------------------------------------------
 
 
+@pytest.mark.dali
 @pytest.mark.parametrize("name", "add sub mul truediv mod eq lt ge".split())
 def test_types_of_two_operands(name):
     function = getattr(operator, name)
 
-    @same
     def program(d):
         def define(d, *nodes):
             pairs = [(a, b) for a in nodes for b in nodes]
@@ -187,7 +187,7 @@ def test_types_of_two_operands(name):
 
         return tuple(evaluate(d, define, *[np.array([[1, 1, 1]], t) for t in TYPES]))
 
-    program()
+    check_same(f"test_values_api.test_types_of_two_operands.{name}", program)
 
 
 @same
