@@ -106,7 +106,7 @@ static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_er
         bool there = gpu && !hr_input_of(node->def, i)->host;
         if (on_gpu(graph, node->inputs[i]) != there)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "%s: input %d for %s operator is on the incompatible device \"%s\"; "
+                           "%s: input %d for %s operator is stored on incompatible device \"%s\"; "
                            "valid device is \"%s\": use .%s()",
                            hr_node_text(node, text, sizeof(text)), i, node->device,
                            there ? "cpu" : "gpu", there ? "gpu" : "cpu", there ? "gpu" : "cpu");
@@ -115,8 +115,8 @@ static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_er
         if (on_gpu(graph, node->arg_inputs[i].edge))
             return hr_fail(
                 error, HR_STATUS_VALUE,
-                "%s: argument \"%s\" is on the invalid device \"gpu\": arguments must be "
-                "on the CPU",
+                "%s: Invalid device \"gpu\" for argument '%s'. Named arguments must be on the "
+                "CPU: use .cpu()",
                 hr_node_text(node, text, sizeof(text)),
                 node->def->args[node->arg_inputs[i].arg].name);
     return HR_STATUS_OK;

@@ -6,7 +6,8 @@
 hr_status hr__axes_check(hr_ints axes, const char *axis_names, hr_error *error)
 {
     if (axes.v && axis_names)
-        return hr_fail(error, HR_STATUS_ERROR, "give either `axes` or `axis_names`, not both");
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Arguments `axes` and `axis_names` are mutually exclusive");
     return HR_STATUS_OK;
 }
 
@@ -28,15 +29,16 @@ hr_status hr__axes_mask(hr_ints axes, const char *axis_names, const hr_tensor *i
         int32_t axis = axes.v[i] + (axes.v[i] < 0 ? ndim : 0);
         if (axis < 0 || axis >= ndim)
             return hr_fail(error, HR_STATUS_INDEX,
-                           "`axes` has axis %d, but the input has %d dimensions", (int)axes.v[i],
-                           (int)ndim);
+                           "`axes`: Axis %d out of range. Expected range is [%d, %d] for a %dD "
+                           "input",
+                           (int)axes.v[i], -(int)ndim, (int)ndim - 1, (int)ndim);
         HR_TRY(take(axis, mask, error));
     }
     for (const char *letter = axis_names; letter && *letter; letter++) {
         int32_t axis = hr_layout_find(&in->layout, *letter);
         if (axis < 0)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`axis_names` has '%c', which is not in the layout \"%s\" of the input",
+                           "`axis_names`: axis '%c' is not present in the input layout \"%s\"",
                            *letter, in->layout.name);
         HR_TRY(take(axis, mask, error));
     }

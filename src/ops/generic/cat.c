@@ -25,9 +25,9 @@ static hr_status cat_check(const void *args, uint64_t given, hr_error *error)
     const cat_args *a = args;
 
     if (a->axis_name && hr__arg_given(cat_arg_defs, given, "axis"))
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` and `axis_name` exclude each other");
+        return hr_fail(error, HR_STATUS_ERROR, "`axis` and `axis_name` are mutually exclusive");
     if (a->axis_name && strlen(a->axis_name) != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",
+        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` must be a single character; got \"%s\"",
                        a->axis_name);
     return HR_STATUS_OK;
 }
@@ -41,8 +41,8 @@ static hr_status cat_axis(const hr_op_call *c, int32_t *axis, hr_error *error)
     *axis = at ? (int32_t)(at - layout) : a->axis;
     if (a->axis_name && !at)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axis_name` is \"%s\", which is not in the layout \"%s\"", a->axis_name,
-                       layout);
+                       "`axis_name` specifies an undefined axis '%s' for layout \"%s\"",
+                       a->axis_name, layout);
     return hr__join_axis(axis, c->in[0].shape.ndim, error);
 }
 

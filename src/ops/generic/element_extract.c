@@ -30,7 +30,8 @@ static hr_status element_extract_infer(hr_op_call *c, hr_error *error)
     for (int32_t i = 0; i < c->n_out; i++) {
         if (a->element_map.v[i] >= in->shape.extent[0])
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`element_map` has %d for a sequence of %lld frames",
+                           "Index `%d` from `element_map` is out of bounds for a sequence of %lld "
+                           "frames",
                            (int)a->element_map.v[i], (long long)in->shape.extent[0]);
         const char *layout = in->layout.name[0] ? in->layout.name + 1 : "";
         hr_tensor_describe(&c->out[i], in->dtype, frame, layout);

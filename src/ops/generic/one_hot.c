@@ -39,7 +39,8 @@ static hr_status one_hot_check(const void *args, uint64_t given, hr_error *error
     if (a->dtype == HR_DTYPE_NONE)
         return hr_fail(error, HR_STATUS_ERROR, "`dtype` must be an element type");
     if (a->axis_name && strlen(a->axis_name) != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Unsupported axis_name value. It must be a single character, got \"%s\"",
                        a->axis_name);
     return HR_STATUS_OK;
 }
@@ -79,7 +80,7 @@ static hr_status one_hot_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__join_axis(&axis, ndim + 1, error));
     if (a->axis_name && ndim > 0 && !in->layout.name[0])
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axis_name` needs an input with a layout; it has none");
+                       "Input layout mismatch: `axis_name` needs an input with a layout");
     hr_tensor_describe(out, (hr_dtype)a->dtype, hr_shape_make(ndim, in->shape.extent),
                        a->axis_name && !number ? in->layout.name : NULL);
     hr__dim_insert(out, axis, a->num_classes, a->axis_name ? a->axis_name[0] : '\0');

@@ -31,7 +31,7 @@ static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
     (void)args;
     if (hr__arg_given(pad_arg_defs, given, "axes") &&
         hr__arg_given(pad_arg_defs, given, "axis_names"))
-        return hr_fail(error, HR_STATUS_ERROR, "`axes` and `axis_names` exclude each other");
+        return hr_fail(error, HR_STATUS_ERROR, "`axes` and `axis_names` are mutually exclusive");
     return HR_STATUS_OK;
 }
 

@@ -22,13 +22,18 @@ static hr_status permute_batch_run(hr_op_call *calls, int32_t n, hr_error *error
     for (int32_t i = 0; i < n; i++) {
         const hr_ints indices = ((const permute_batch_args *)calls[i].args)->indices;
         if (indices.n != (each ? 1 : n))
-            return hr_fail(error, HR_STATUS_ERROR, "`indices` has %d elements for a batch of %d",
-                           (int)indices.n, (int)n);
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "The number of sample indices (%d) does not match the current batch size "
+                "(%d)",
+                (int)indices.n, (int)n);
         int32_t from = indices.v[each ? 0 : i];
         if (from < 0 || from >= n)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`indices` has %d at place %d: samples of the batch are 0 .. %d",
-                           (int)from, (int)i, (int)n - 1);
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "Sample index out of range. indices[%d] = %d is not a valid index for an "
+                "input batch of %d tensors.",
+                (int)i, (int)from, (int)n);
         calls[i].out[0] = calls[from].in[0];
         calls[i].source_info = calls[from].in[0].source_info;
     }

@@ -10,9 +10,35 @@ typedef struct sequence_rearrange_args {
 
 static const hr_arg_def sequence_rearrange_arg_defs[] = {
     HR_ARG(sequence_rearrange_args, new_order, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
-           "For each frame of the output, the number of the input frame. Numbers may repeat.",
-           .min = 0, .max = INT32_MAX, .count_min = 1),
+           "For each frame of the output, the number of the input frame. Numbers may repeat."),
     HR_ARG_END};
+
+static hr_status sequence_rearrange_check(const void *args, uint64_t given, hr_error *error)
+{
+    const hr_ints order = ((const sequence_rearrange_args *)args)->new_order;
+
+    (void)given;
+    if (order.v && order.n == 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Empty result sequences are not allowed: `new_order` is empty");
+    return HR_STATUS_OK;
+}
+
+static hr_status order_check(const hr_op_call *c, hr_ints order, int64_t length, hr_error *error)
+{
+    int32_t sample = hr_task_index(c->task);
+
+    if (order.n == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "Empty `new_order` for sample %d is not allowed.",
+                       (int)sample);
+    for (int32_t i = 0; i < order.n; i++)
+        if (order.v[i] < 0 || order.v[i] >= length)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "new_order[%d] must be between 0 and input_sequence_length = %lld for "
+                           "sample %d, but it is: %d.",
+                           (int)i, (long long)length, (int)sample, (int)order.v[i]);
+    return HR_STATUS_OK;
+}
 
 static hr_status frames_make(hr_op_call *c, hr_ints order, hr_error *error)
 {
@@ -38,11 +64,7 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
     const hr_tensor *in = &c->in[0];
 
     HR_TRY(hr__sequence_check(in, error));
-    for (int32_t i = 0; i < order.n; i++)
-        if (order.v[i] >= in->shape.extent[0])
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`new_order` has %d at position %d, but the sequence has %lld frames",
-                           (int)order.v[i], (int)i, (long long)in->shape.extent[0]);
+    HR_TRY(order_check(c, order, in->shape.extent[0], error));
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
     c->out[0].shape.extent[0] = order.n;
     return frames_make(c, order, error);
@@ -61,6 +83,7 @@ const hr_op_def hr_op_sequence_rearrange = {
     .in_max = 1,
     .out = {{"output"}},
     .out_count = 1,
+    .check = sequence_rearrange_check,
     .infer = sequence_rearrange_infer,
     .run_cpu = hr__parts_run,
 };

@@ -82,8 +82,9 @@ static hr_status bound(const slice_args *a, const hr_tensor *in, int32_t d, box 
     default:
         return hr_fail(
             error, HR_STATUS_ERROR,
-            "the window reaches from %lld to %lld along dimension %d, which has %lld elements; "
-            "`out_of_bounds_policy` \"pad\" or \"trim_to_shape\" would allow it",
+            "Slice can't be placed out of bounds with current policy. Got: %lld to %lld along "
+            "dimension %d, which has %lld elements. Give `out_of_bounds_policy` \"pad\" or "
+            "\"trim_to_shape\" to allow it",
             (long long)start, (long long)end, (int)d, (long long)extent);
     }
 }

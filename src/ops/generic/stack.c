@@ -25,7 +25,7 @@ static hr_status stack_check(const void *args, uint64_t given, hr_error *error)
 
     (void)given;
     if (name && strlen(name) != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` is \"%s\": it must be one letter",
+        return hr_fail(error, HR_STATUS_ERROR, "`axis_name` must be a single character; got \"%s\"",
                        name);
     return HR_STATUS_OK;
 }
@@ -41,7 +41,7 @@ static hr_status stack_infer(hr_op_call *c, hr_error *error)
     HR_TRY(hr__join_check(c, -1, error));
     if (a->axis_name && ndim > 0 && !layout[0])
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axis_name` needs a layout on the first input, which has none");
+                       "`axis_name` requires a non-empty input layout: give the first input one");
     hr_tensor_describe(&c->out[0], c->in[0].dtype, c->in[0].shape, a->axis_name ? layout : NULL);
     hr__dim_insert(&c->out[0], axis, c->n_in, a->axis_name ? a->axis_name[0] : '\0');
     return hr__join_parts(c, axis, error);

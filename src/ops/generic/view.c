@@ -47,14 +47,14 @@ static hr_status axis_at(const hr_tensor *t, hr_ints axes, const char *names, in
         if (*axis >= 0 && *axis < ndim)
             return HR_STATUS_OK;
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axes` has %d; the axes of a tensor with %d dimensions are %d .. %d",
-                       (int)axes.v[i], (int)ndim, -(int)ndim, (int)ndim - 1);
+                       "`axes`: Axis %d out of range. Expected range is [%d, %d] for a %dD input",
+                       (int)axes.v[i], -(int)ndim, (int)ndim - 1, (int)ndim);
     }
     *axis = hr_layout_find(&t->layout, names[i]);
     if (*axis >= 0)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "`axis_names` has '%c', which is not in the layout \"%s\"", names[i],
+                   "`axis_names`: axis '%c' is not present in the input layout \"%s\"", names[i],
                    t->layout.name);
 }
 

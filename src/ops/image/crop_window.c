@@ -87,8 +87,9 @@ static hr_status bound(hr_crop_range *r, hr_bounds bounds, const char *axis, int
     if (bounds == HR_BOUNDS_ERROR)
         return hr_fail(
             error, HR_STATUS_ERROR,
-            "the window reaches from %lld to %lld along the %s, which has %lld "
-            "elements; `out_of_bounds_policy` \"pad\" or \"trim_to_shape\" would allow it",
+            "Slice can't be placed out of bounds with current policy. Got: %lld to %lld along "
+            "the %s, which has %lld elements. Give `out_of_bounds_policy` \"pad\" or "
+            "\"trim_to_shape\" to allow it",
             (long long)r->start, (long long)(r->start + r->size), axis, (long long)extent);
     int64_t end = HR_MIN(r->start + r->size, extent);
     r->start = HR_MIN(HR_MAX(r->start, 0), extent);

@@ -24,23 +24,27 @@ static int64_t choice_count(const hr_tensor *a)
     return a->shape.ndim ? a->shape.extent[0] : hr_element_int(a->data, a->dtype, 0);
 }
 
-static hr_status check_p(hr_floats p, int64_t n, hr_error *error)
+static hr_status check_p(hr_floats p, int64_t n, int32_t sample, hr_error *error)
 {
     double sum = 0.0;
 
     if (p.n != n)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`p` has %d elements: it must have %lld, one for each "
-                       "that can be chosen",
-                       (int)p.n, (long long)n);
+                       "Unexpected shape for argument \"p\". Expected {%lld}, but got {%d}: one "
+                       "probability for each element",
+                       (long long)n, (int)p.n);
     for (int32_t i = 0; i < p.n; i++) {
         if (!(p.v[i] >= 0.0f && p.v[i] <= 1.0f))
-            return hr_fail(error, HR_STATUS_ERROR, "`p` has %g: probabilities are in [0, 1]",
-                           (double)p.v[i]);
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "Probabilities must be in range [0, 1], but got: %g for sample: %d at "
+                           "index %d.",
+                           (double)p.v[i], (int)sample, (int)i);
         sum += (double)p.v[i];
     }
     if (!(sum > 1.0 - 1e-4 && sum < 1.0 + 1e-4))
-        return hr_fail(error, HR_STATUS_ERROR, "`p` adds up to %g: it must be 1", sum);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Sum of probabilities must be 1.0, but got %g for sample: %d.", sum,
+                       (int)sample);
     return HR_STATUS_OK;
 }
 
@@ -53,13 +57,16 @@ static hr_status choice_infer(hr_op_call *c, hr_error *error)
 
     if (a->shape.ndim == 0 && !hr_dtype_is_integer(a->dtype))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the first input is one number of %s: it must be an integer or a list",
+                       "Data type %s is not supported for 0D inputs: a number of elements is an "
+                       "integer",
                        hr_dtype_name(a->dtype));
     if (choice_count(a) < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "there is nothing to choose from: %lld elements",
-                       (long long)choice_count(a));
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Expected positive number of elements for sampling, got: %lld for sample: "
+                       "%d.",
+                       (long long)choice_count(a), (int)hr_task_index(c->task));
     if (args->p.v)
-        HR_TRY(check_p(args->p, choice_count(a), error));
+        HR_TRY(check_p(args->p, choice_count(a), hr_task_index(c->task), error));
     like.in = c->in + 1;
     like.n_in = c->n_in - 1;
     HR_TRY(hr__draw_describe(&like, args->shape, a->dtype, error));

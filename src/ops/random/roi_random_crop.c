@@ -30,7 +30,8 @@ static hr_status roi_crop_check(const void *args, uint64_t given, hr_error *erro
     if (hr__arg_given(roi_crop_arg_defs, given, "roi_end") ==
         hr__arg_given(roi_crop_arg_defs, given, "roi_shape"))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "exactly one of `roi_end` and `roi_shape` must be given");
+                       "Either ROI end or ROI shape should be defined, but not both: give one of "
+                       "`roi_end` and `roi_shape`");
     return HR_STATUS_OK;
 }
 
@@ -53,7 +54,7 @@ static hr_status roi_crop_infer(hr_op_call *c, hr_error *error)
     HR_TRY(check_length(a->in_shape, "in_shape", a->crop_shape.n, error));
     if (a->in_shape.v && c->n_in > 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`in_shape` and an input say the same thing: give one of them");
+                       "`in_shape` argument is incompatible with providing an input.");
     if (c->n_in > 0 && c->in[0].shape.ndim < n)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`crop_shape` has %d elements for an input with %d dimensions", (int)n,
@@ -75,14 +76,19 @@ static hr_status range(const hr_op_call *c, int32_t d, int64_t *low, int64_t *hi
     if (!a->in_shape.v && c->n_in == 0)
         return HR_STATUS_OK;
     const int64_t extent = a->in_shape.v ? a->in_shape.v[d] : c->in[0].shape.extent[d];
+    if (extent < 0)
+        return hr_fail(error, HR_STATUS_ERROR, "Input shape can't be negative. Got %lld for d=%d",
+                       (long long)extent, (int)d);
     if (crop > extent)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`crop_shape` is %lld in dimension %d, where the input has %lld",
-                       (long long)crop, (int)d, (long long)extent);
+                       "Cropping shape can't be bigger than the input shape. Got: "
+                       "crop_shape[%lld] and sample_shape[%lld] for d=%d",
+                       (long long)crop, (long long)extent, (int)d);
     if (start < 0 || end > extent)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the region is %lld .. %lld in dimension %d, where the input has %lld",
-                       (long long)start, (long long)end, (int)d, (long long)extent);
+                       "ROI can't be out of bounds. Got roi_start[%lld], roi_end[%lld], "
+                       "sample_shape[%lld], for d=%d",
+                       (long long)start, (long long)end, (long long)extent, (int)d);
     *low = HR_MAX(*low, 0);
     *high = HR_MIN(*high, extent - crop);
     return HR_STATUS_OK;

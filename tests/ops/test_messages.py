@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Phrases in error messages that scripts written for DALI match on: here, and in a live DALI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness import Engine
+
+OUT_OF_BOUNDS = "Slice can't be placed out of bounds with current policy. Got: "
+LENGTH = "must be between 0 and input_sequence_length = 4 for sample 0, but it is: "
+MISSING_AXIS = "xis 'Q' is not present in the input layout"
+
+
+def constant(e: Engine, value: Any, layout: str | None = None) -> Any:
+    batch = [np.asarray(value)] * 2
+    return e.fn.external_source(source=lambda: batch, batch=True, layout=layout)
+
+
+def frames(e: Engine) -> Any:
+    return constant(e, np.zeros((4, 6, 8, 3), np.uint8), "FHWC")
+
+
+def vector(e: Engine) -> Any:
+    return constant(e, np.zeros(3, np.float32))
+
+
+def roi(**args: Any) -> Any:
+    given = {"crop_shape": [2], "roi_start": [1], "roi_end": [3], "in_shape": [4], **args}
+    return lambda e: e.fn.roi_random_crop(**given)
+
+
+def choice(n: Any, **args: Any) -> Any:
+    return lambda e: e.fn.random.choice(n, **args)
+
+
+CASES = {
+    "slice, axis": (
+        lambda e: e.fn.slice(frames(e), start=[0], end=[1], axes=[7]),
+        "Axis 7 out of range. Expected range is [-4, 3] for a 4D input",
+    ),
+    "pad, axis": (
+        lambda e: e.fn.pad(frames(e), axes=[-5]),
+        "Axis -5 out of range. Expected range is [-4, 3] for a 4D input",
+    ),
+    "slice, axis_names": (
+        lambda e: e.fn.slice(frames(e), start=[0], end=[1], axis_names="Q"),
+        MISSING_AXIS,
+    ),
+    "pad, axis_names": (lambda e: e.fn.pad(frames(e), axis_names="Q"), MISSING_AXIS),
+    "slice, window": (
+        lambda e: e.fn.slice(frames(e), start=[0], end=[9], axes=[0]),
+        OUT_OF_BOUNDS,
+    ),
+    "slice, end and shape": (
+        lambda e: e.fn.slice(frames(e), start=[0], end=[1], shape=[1], axes=[0]),
+        "arguments are mutually exclusive",
+    ),
+    "crop, window": (lambda e: e.fn.crop(frames(e), crop=(10, 10)), OUT_OF_BOUNDS),
+    "normalize, axes": (
+        lambda e: e.fn.normalize(frames(e), axes=[0], axis_names="F"),
+        "Arguments `axes` and `axis_names` are mutually exclusive",
+    ),
+    "sequence_rearrange, layout": (
+        lambda e: e.fn.sequence_rearrange(
+            constant(e, np.zeros((4, 6), np.uint8), "HW"), new_order=[0]
+        ),
+        "Expected sequence as the input, where outermost dimension represents frames dimension "
+        '`F`, got data with layout = "HW"',
+    ),
+    "sequence_rearrange, too large": (
+        lambda e: e.fn.sequence_rearrange(frames(e), new_order=[9]),
+        f"new_order[0] {LENGTH}9",
+    ),
+    "sequence_rearrange, negative": (
+        lambda e: e.fn.sequence_rearrange(frames(e), new_order=[0, -1]),
+        f"new_order[1] {LENGTH}-1",
+    ),
+    "sequence_rearrange, negative per sample": (
+        lambda e: e.fn.sequence_rearrange(
+            frames(e), new_order=constant(e, np.array([-1], np.int32))
+        ),
+        f"new_order[0] {LENGTH}-1",
+    ),
+    "sequence_rearrange, empty": (
+        lambda e: e.fn.sequence_rearrange(frames(e), new_order=[]),
+        "Empty result sequences are not allowed",
+    ),
+    "sequence_rearrange, empty per sample": (
+        lambda e: e.fn.sequence_rearrange(frames(e), new_order=constant(e, np.zeros(0, np.int32))),
+        "Empty `new_order` for sample 0 is not allowed",
+    ),
+    "element_extract, dimensions": (
+        lambda e: e.fn.element_extract(vector(e), element_map=[0]),
+        "Input must have at least two dimensions - outermost for sequence and at least one for "
+        "data elements",
+    ),
+    "element_extract, index": (
+        lambda e: e.fn.element_extract(frames(e), element_map=[9]),
+        "Index `9` from `element_map` is out of bounds",
+    ),
+    "one_hot, axis_name": (
+        lambda e: e.fn.one_hot(frames(e), axis_name="AB"),
+        'Unsupported axis_name value. It must be a single character, got "AB"',
+    ),
+    "one_hot, no layout": (
+        lambda e: e.fn.one_hot(constant(e, np.zeros((2, 3))), axis_name="Q"),
+        "Input layout mismatch",
+    ),
+    "stack, axis_name": (
+        lambda e: e.fn.stack(frames(e), frames(e), axis_name="AB"),
+        "must be a single character; got",
+    ),
+    "cat, axis_name": (
+        lambda e: e.fn.cat(frames(e), frames(e), axis_name="Q"),
+        "specifies an undefined axis 'Q' for layout \"FHWC\"",
+    ),
+    "permute_batch, index": (
+        lambda e: e.fn.permute_batch(frames(e), indices=[0, 7]),
+        "Sample index out of range. indices[1] = 7 is not a valid index for an input batch of "
+        "2 tensors.",
+    ),
+    "random.choice, probability": (
+        choice(2, p=[-0.5, 1.5]),
+        "Probabilities must be in range [0, 1], but got: -0.5 for sample: 0 at index 0.",
+    ),
+    "random.choice, sum": (
+        choice(2, p=[0.25, 0.25]),
+        "Sum of probabilities must be 1.0, but got 0.5 for sample: 0.",
+    ),
+    "random.choice, nothing": (
+        choice(-5),
+        "Expected positive number of elements for sampling, got: -5 for sample: 0.",
+    ),
+    "roi_random_crop, region twice": (
+        roi(roi_shape=[2]),
+        "Either ROI end or ROI shape should be defined, but not both",
+    ),
+    "roi_random_crop, crop": (
+        roi(crop_shape=[10]),
+        "Cropping shape can't be bigger than the input shape. Got: crop_shape[10] and "
+        "sample_shape[4] for d=0",
+    ),
+    "roi_random_crop, region": (
+        roi(roi_end=[5]),
+        "ROI can't be out of bounds. Got roi_start[1], roi_end[5], sample_shape[4], for d=0",
+    ),
+    "roi_random_crop, input": (roi(in_shape=[-4]), "Input shape can't be negative. Got -4 for d=0"),
+    "roi_random_crop, input twice": (
+        lambda e: e.fn.roi_random_crop(
+            vector(e), crop_shape=[2], roi_start=[0], roi_end=[2], in_shape=[3]
+        ),
+        "argument is incompatible with providing an input.",
+    ),
+    "argument on a device": (
+        lambda e: e.fn.random.coin_flip(probability=constant(e, np.float32(0)).gpu()),
+        "Invalid device \"gpu\" for argument 'probability'",
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=["headrace", "nvidia.dali"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    if request.param != "headrace":
+        pytest.importorskip(request.param)
+    return Engine(request.param)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_phrase(engine: Engine, name: str) -> None:
+    call, phrase = CASES[name]
+    pipe = engine.root.Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pytest.raises((RuntimeError, ValueError)) as caught:
+        with pipe:
+            out = call(engine)
+            pipe.set_outputs(*(out if isinstance(out, list) else [out]))
+        pipe.build()
+        pipe.run()
+    assert phrase in str(caught.value)
