@@ -361,6 +361,18 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return decode_plain(bytes, size, &h, request, c->arena, error);
 }
 
+/* Run lengths may leave out any number of pixels. */
+static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       int64_t *pixels, hr_error *error)
+{
+    (void)info;
+    bmp_header h;
+    HR_TRY(read_header(bytes, size, &h, error));
+    if (h.compression != COMPRESSION_RLE8 && h.compression != COMPRESSION_RLE4)
+        *pixels = (int64_t)(8 * (size - h.data) / h.bits);
+    return HR_STATUS_OK;
+}
+
 static const char *version(void)
 {
     return HR_VERSION;
@@ -372,6 +384,7 @@ const hr_codec hr_codec_bmp = {
     .version = version,
     .match = match,
     .header = header,
+    .check = check,
     .decode = decode,
     .luma_bits = 14,
 };

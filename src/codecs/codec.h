@@ -12,6 +12,10 @@
 
 typedef struct hr_codec hr_codec;
 
+/* Pixels that a picture may lack without being refused before it is decoded: damaged files of usual
+ * sizes are left to the decoders. */
+#define HR_IMAGE_SLACK ((int64_t)1 << 24)
+
 /* What the header says. */
 typedef struct hr_image_info {
     const hr_codec *codec;
@@ -20,6 +24,7 @@ typedef struct hr_image_info {
                               counts as 3) */
     int32_t bits;          /* 8 or 16 an element */
     int32_t orientation;   /* EXIF, 1 .. 8 */
+    bool refused;          /* `open` or `read` gave the file up: `decode` need not try the same */
 } hr_image_info;
 
 /* What a codec is asked for: a window of the stored picture. */
@@ -38,6 +43,9 @@ struct hr_codec {
     const char *(*version)(void);
     bool (*match)(const uint8_t *bytes, size_t size);
     hr_status (*header)(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error);
+    /* Optional: fails for what cannot be decoded. *pixels: the most that the file can hold. */
+    hr_status (*check)(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       int64_t *pixels, hr_error *error);
     hr_status (*decode)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                         const hr_codec_request *request, hr_op_call *c, hr_error *error);
     /* Optional: the same rows a few at a time, top to bottom; `request`'s dst and stride mean
@@ -60,7 +68,11 @@ struct hr_codec {
 /* NULL-terminated; written by the build from the files in src/codecs. */
 extern const hr_codec *const hr_codecs[];
 
-/* Header only, limits checked (`max_pixels`). */
+/* The header only, which may be that of a file that cannot be decoded. Checks `max_pixels`. */
+hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
+                        hr_error *error);
+/* Also fails where the file cannot be decoded, or is too short for its picture by more than
+ * HR_IMAGE_SLACK: before memory is taken for it. */
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
 /* Height and width as delivered: turned when `adjust_orientation`. */
@@ -88,7 +100,7 @@ hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info
  * right; else HR_STATUS_NOT_FUSABLE, which hr_image_read may answer too. The reader lives in
  * c->arena. */
 typedef struct hr_image_reader hr_image_reader;
-hr_status hr_image_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+hr_status hr_image_open(const uint8_t *bytes, size_t size, hr_image_info *info,
                         const hr_decode_request *request, hr_op_call *c, hr_image_reader **out,
                         hr_error *error);
 hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32_t rows,

@@ -9,8 +9,8 @@
 
 /* ---- header ---- */
 
-hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
-                         hr_error *error)
+hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
+                        hr_error *error)
 {
     memset(info, 0, sizeof *info);
     if (size == 0)
@@ -29,6 +29,20 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
     }
     return hr_fail(error, HR_STATUS_CORRUPT,
                    "not an image format that this build reads (JPEG, PNG, BMP, PNM, WebP)");
+}
+
+hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
+                         hr_error *error)
+{
+    HR_TRY(hr_image_peek(bytes, size, max_pixels, info, error));
+    int64_t pixels = (int64_t)info->height * info->width, there = pixels;
+    if (info->codec->check)
+        HR_TRY(info->codec->check(bytes, size, info, &there, error));
+    if (there >= pixels - HR_IMAGE_SLACK)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_CORRUPT,
+                   "a %s file of %zu bytes cannot hold a picture of %dx%d pixels (width x height)",
+                   info->codec->name, size, info->width, info->height);
 }
 
 /* Where a pixel of the delivered picture lies in the stored one: EXIF's eight cases are a
@@ -368,6 +382,12 @@ static delivery plan_delivery(const hr_image_info *info, const hr_decode_request
     return d;
 }
 
+/* Memory that no limit allows is the file's fault (HR_STATUS_LIMIT), not the moment's. */
+static hr_status memory_status(hr_status status, const hr_error *error)
+{
+    return status == HR_STATUS_NO_MEMORY && error ? error->status : status;
+}
+
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                           const hr_decode_request *request, hr_op_call *c, hr_error *error)
 {
@@ -387,11 +407,11 @@ hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info
         status = decode_indirect(bytes, size, info, request, &d.v, d.t, c, error);
     }
     hr_arena_restore(c->arena, mark);
-    return status;
+    return memory_status(status, error);
 }
 
 struct hr_image_reader {
-    const hr_codec *codec;
+    hr_image_info *info;
     void *inner;
     delivery d;
     size_t width, pixel;
@@ -399,7 +419,14 @@ struct hr_image_reader {
     void *grey;
 };
 
-hr_status hr_image_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
+/* Remembers that the codec gave the file up. */
+static hr_status note_refusal(hr_image_info *info, hr_status status)
+{
+    info->refused |= status == HR_STATUS_NOT_FUSABLE;
+    return status;
+}
+
+hr_status hr_image_open(const uint8_t *bytes, size_t size, hr_image_info *info,
                         const hr_decode_request *request, hr_op_call *c, hr_image_reader **out,
                         hr_error *error)
 {
@@ -408,10 +435,11 @@ hr_status hr_image_open(const uint8_t *bytes, size_t size, const hr_image_info *
     if (!info->codec->open || d.t.swap || d.t.flip_y || request->window.h == 0 ||
         request->window.w == 0)
         return HR_STATUS_NOT_FUSABLE;
+    hr_arena_mark mark = hr_arena_save(c->arena);
     hr_image_reader *r = hr_arena_alloc(c->arena, sizeof *r, error);
     if (!r)
         return HR_STATUS_NO_MEMORY;
-    *r = (hr_image_reader){.codec = info->codec, .d = d, .width = (size_t)request->window.w};
+    *r = (hr_image_reader){.info = info, .d = d, .width = (size_t)request->window.w};
     r->pixel = (size_t)d.v.decoded * (size_t)(d.v.bits / 8);
     if (!d.direct) {
         r->stored = hr_arena_alloc(c->arena, r->width * r->pixel, error);
@@ -422,17 +450,19 @@ hr_status hr_image_open(const uint8_t *bytes, size_t size, const hr_image_info *
     }
     hr_codec_request stored = {.window = stored_window(info, d.t, request->window),
                                .channels = d.v.decoded};
-    HR_TRY(info->codec->open(bytes, size, info, &stored, c, &r->inner, error));
     *out = r;
-    return HR_STATUS_OK;
+    hr_status status = info->codec->open(bytes, size, info, &stored, c, &r->inner, error);
+    if (status != HR_STATUS_OK)
+        hr_arena_restore(c->arena, mark);
+    return memory_status(note_refusal(info, status), error);
 }
 
 hr_status hr_image_read(hr_image_reader *r, void *dst, size_t stride, int32_t rows, hr_error *error)
 {
     if (r->d.direct)
-        return r->codec->read(r->inner, dst, stride, rows, error);
+        return note_refusal(r->info, r->info->codec->read(r->inner, dst, stride, rows, error));
     for (int32_t y = 0; y < rows; y++) {
-        HR_TRY(r->codec->read(r->inner, r->stored, 0, 1, error));
+        HR_TRY(note_refusal(r->info, r->info->codec->read(r->inner, r->stored, 0, 1, error)));
         turn_row(r->row, r->stored, r->d.t, 1, (int64_t)r->width, 0, r->pixel);
         deliver_row(&r->d.v, (uint8_t *)dst + (size_t)y * stride, r->row, r->grey, r->width);
     }

@@ -9,7 +9,9 @@
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/decoder.h"
 #include "io/cache.h"
+#include "codecs/jpeg/check.h"
 #include "codecs/jpeg/device.h"
+#include "codecs/jpeg/segment.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -21,6 +23,7 @@
 enum {
     MAX_SCANS = 256, /* a progressive picture has about ten; a hostile one as many as fit */
     ROWS = 4,        /* rows asked for in a call; libjpeg gives one row group, at most four rows */
+    LIBJPEG_MEMORY = 64 << 20, /* bytes, beside coefficients */
     MIN_COLUMNS = 32 /* narrower than three chroma samples libjpeg upsamples in another way */
 };
 
@@ -31,46 +34,13 @@ static bool match(const uint8_t *bytes, size_t size)
     return size >= 3 && bytes[0] == 0xFF && bytes[1] == MARKER_SOI && bytes[2] == 0xFF;
 }
 
-static bool is_frame(int marker)
+static hr_status read_frame(const hr_jpeg_segment *s, hr_image_info *info, hr_error *error)
 {
-    return marker >= MARKER_SOF0 && marker <= MARKER_SOF15 && marker != MARKER_DHT &&
-           marker != MARKER_JPG && marker != MARKER_DAC;
-}
-
-static bool has_length(int marker)
-{
-    return marker != MARKER_TEM && !(marker >= MARKER_RST0 && marker <= MARKER_SOI);
-}
-
-/* The next marker at or after *at, which is left behind it; -1 at the end. */
-static int next_marker(const uint8_t *bytes, size_t size, size_t *at)
-{
-    size_t i = *at;
-    while (i + 1 < size) {
-        if (bytes[i] == 0xFF && bytes[i + 1] != 0 && bytes[i + 1] != 0xFF) {
-            *at = i + 2;
-            return bytes[i + 1];
-        }
-        i++;
-    }
-    return -1;
-}
-
-static hr_status read_frame(const uint8_t *segment, size_t length, int marker, hr_image_info *info,
-                            hr_error *error)
-{
-    if (length < 6)
+    if (s->size < 6)
         return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the frame header is too short");
-    if (marker != 0xC0 && marker != 0xC1 && marker != 0xC2 && marker != 0xC9 && marker != 0xCA)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "JPEG: lossless and hierarchical files (SOF%d) are not supported",
-                       marker - MARKER_SOF0);
-    if (segment[0] != 8)
-        return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: %d bits a sample are not supported, only 8",
-                       segment[0]);
-    info->height = (int32_t)hr_get_be16(segment + 1);
-    info->width = (int32_t)hr_get_be16(segment + 3);
-    int components = segment[5];
+    info->height = (int32_t)hr_get_be16(s->data + 1);
+    info->width = (int32_t)hr_get_be16(s->data + 3);
+    int components = s->data[5];
     if (info->height == 0 || info->width == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: the picture is %dx%d pixels", info->width,
                        info->height);
@@ -88,28 +58,17 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
     size_t at = 2;
     info->orientation = 1;
     for (;;) {
-        int marker = next_marker(bytes, size, &at);
-        if (marker < 0 || marker == MARKER_SOS || marker == MARKER_EOI)
+        hr_jpeg_segment s = hr_jpeg_segment_next(bytes, size, &at);
+        if (s.marker == HR_JPEG_SEGMENT_BAD)
+            return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: a segment has a bad length");
+        if (s.marker < 0 || s.marker == MARKER_SOS || s.marker == MARKER_EOI)
             break;
-        if (!has_length(marker))
-            continue;
-        if (size - at < 2)
-            break;
-        size_t length = hr_get_be16(bytes + at);
-        if (length < 2)
-            return hr_fail(error, HR_STATUS_CORRUPT, "JPEG: marker 0x%02x has a bad length",
-                           (unsigned)marker);
-        if (length > size - at)
-            break;
-        const uint8_t *segment = bytes + at + 2;
-        at += length;
-        length -= 2;
-        if (is_frame(marker) && !frame) {
-            HR_TRY(read_frame(segment, length, marker, info, error));
+        if (hr_jpeg_segment_is_frame(s.marker) && !frame) {
+            HR_TRY(read_frame(&s, info, error));
             frame = true;
-        } else if (marker == MARKER_APP1 && !exif && length >= 6 &&
-                   memcmp(segment, "Exif\0\0", 6) == 0) {
-            info->orientation = hr_exif_orientation(segment, length);
+        } else if (s.marker == MARKER_APP1 && !exif && s.size >= 6 &&
+                   memcmp(s.data, "Exif\0\0", 6) == 0) {
+            info->orientation = hr_exif_orientation(s.data, s.size);
             exif = true;
         }
     }
@@ -132,6 +91,7 @@ typedef struct jpeg_reader {
     JSAMPLE *rows[ROWS]; /* scratch where rows do not go straight to the destination */
     const hr_codec_request *request;
     hr_arena *arena;
+    size_t counted; /* bytes of coefficients, in the arena */
     hr_error *error;
 } jpeg_reader;
 
@@ -268,15 +228,30 @@ static void read_rows(jpeg_reader *r)
     }
 }
 
+/* libjpeg keeps the coefficients of files with several scans. */
+static void count_coefficients(jpeg_reader *r)
+{
+    struct jpeg_decompress_struct *cinfo = &r->cinfo;
+    size_t blocks = 0;
+    for (int i = 0; i < cinfo->num_components && jpeg_has_multiple_scans(cinfo); i++) {
+        const jpeg_component_info *c = &cinfo->comp_info[i];
+        size_t across = HR_DIVIDE_UP(c->width_in_blocks, (size_t)c->h_samp_factor);
+        size_t down = HR_DIVIDE_UP(c->height_in_blocks, (size_t)c->v_samp_factor);
+        blocks += across * down * (size_t)(c->h_samp_factor * c->v_samp_factor);
+    }
+    hr_status status = hr_arena_count(r->arena, blocks * sizeof(JBLOCK), r->error);
+    if (status != HR_STATUS_OK)
+        fail(r, status, r->error ? r->error->message : "no memory for coefficients");
+    r->counted = blocks * sizeof(JBLOCK);
+    cinfo->mem->max_memory_to_use = (long)(r->counted + LIBJPEG_MEMORY);
+}
+
 static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
-                         const hr_image_info *info, int64_t max_pixels)
+                         const hr_image_info *info)
 {
     struct jpeg_decompress_struct *cinfo = &r->cinfo;
     jpeg_create_decompress(cinfo);
     cinfo->progress = &r->progress;
-    /* Coefficients of progressive files are kept whole: two bytes, three components, some slack. */
-    cinfo->mem->max_memory_to_use =
-        (long)(8 * HR_MIN(max_pixels, (int64_t)1 << 40) + ((int64_t)1 << 26));
     jpeg_mem_src(cinfo, bytes, size);
     jpeg_read_header(cinfo, TRUE);
     if (cinfo->image_width != (JDIMENSION)info->width ||
@@ -288,6 +263,7 @@ static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
         cinfo->out_color_space = r->request->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     cinfo->dct_method = JDCT_ISLOW;
     cinfo->do_fancy_upsampling = TRUE;
+    count_coefficients(r);
     jpeg_start_decompress(cinfo);
     choose_columns(r);
     if (r->request->window.y > 0)
@@ -297,11 +273,10 @@ static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
 
 /* The only frame that longjmp comes back to; everything that lives across it is in the caller's
  * `r`. */
-static void guard(jpeg_reader *r, const uint8_t *bytes, size_t size, const hr_image_info *info,
-                  int64_t max_pixels)
+static void guard(jpeg_reader *r, const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
     if (setjmp(r->escape) == 0)
-        read_picture(r, bytes, size, info, max_pixels);
+        read_picture(r, bytes, size, info);
 }
 
 static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_image_info *info,
@@ -313,14 +288,16 @@ static hr_status decode_by_libjpeg(const uint8_t *bytes, size_t size, const hr_i
     r.failure[0] = r.warning[0] = 0;
     r.request = request;
     r.arena = c->arena;
+    r.counted = 0;
     r.error = error;
     r.cinfo.err = jpeg_std_error(&r.errors);
     r.cinfo.client_data = &r;
     r.errors.error_exit = on_error;
     r.errors.emit_message = on_message;
     r.progress.progress_monitor = on_progress;
-    guard(&r, bytes, size, info, hr_task_max_pixels(c->task));
+    guard(&r, bytes, size, info);
     jpeg_destroy_decompress(&r.cinfo);
+    hr_arena_uncount(r.arena, r.counted);
     if (r.status != HR_STATUS_OK)
         return hr_fail(error, r.status, "JPEG: %s", r.failure);
     if (r.errors.num_warnings > 0)
@@ -388,10 +365,8 @@ static hr_status read_rows_of(void *reader, void *dst, size_t stride, int32_t ro
     return HR_STATUS_OK;
 }
 
-/* Ours first. What it leaves, unusual files and damaged ones, libjpeg-turbo decodes from the start:
- * so damage shows the same pixels, warnings and errors as ever. */
-static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                        const hr_codec_request *request, hr_op_call *c, hr_error *error)
+static hr_status decode_by_ours(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                                const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {
     hr_arena_mark mark = hr_arena_save(c->arena);
     void *reader;
@@ -400,9 +375,28 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
         status =
             read_rows_of(reader, request->dst, request->stride, (int32_t)request->window.h, error);
     hr_arena_restore(c->arena, mark);
+    return status;
+}
+
+/* Ours first. What it leaves, unusual files and damaged ones, libjpeg-turbo decodes from the start:
+ * so damage shows the same pixels, warnings and errors as ever. */
+static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                        const hr_codec_request *request, hr_op_call *c, hr_error *error)
+{
+    hr_status status = HR_STATUS_NOT_FUSABLE;
+    if (!info->refused)
+        status = decode_by_ours(bytes, size, info, request, c, error);
     if (status != HR_STATUS_NOT_FUSABLE)
         return status;
+    hr_arena_trim(c->arena);
     return decode_by_libjpeg(bytes, size, info, request, c, error);
+}
+
+static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       int64_t *pixels, hr_error *error)
+{
+    (void)info;
+    return hr_jpeg_check(bytes, size, pixels, error);
 }
 
 static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
@@ -438,6 +432,7 @@ const hr_codec hr_codec_jpeg = {
     .version = version,
     .match = match,
     .header = header,
+    .check = check,
     .decode = decode,
     .open = open_rows,
     .read = read_rows_of,

@@ -13,7 +13,13 @@
 
 #include <png.h>
 
-enum { SIGNATURE = 8, CHUNK_OVERHEAD = 12, CHUNK_MEMORY = 8 << 20, INTERLACED = 1 };
+enum {
+    SIGNATURE = 8,
+    CHUNK_OVERHEAD = 12,
+    CHUNK_MEMORY = 8 << 20,
+    INTERLACED = 1,
+    INFLATION = 1032
+};
 
 static bool match(const uint8_t *bytes, size_t size)
 {
@@ -67,6 +73,28 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
     info->width = (int32_t)width;
     info->height = (int32_t)height;
     info->orientation = find_orientation(bytes, size);
+    return HR_STATUS_OK;
+}
+
+/* Deflate makes at most 1032 bytes of one. */
+static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       int64_t *pixels, hr_error *error)
+{
+    static const int channels[7] = {1, 0, 3, 1, 2, 0, 4};
+    const uint8_t *ihdr = bytes + SIGNATURE;
+    int64_t data = 0, depth = ihdr[16], type = ihdr[17];
+    (void)info;
+    (void)error;
+    for (size_t at = SIGNATURE; size - at >= CHUNK_OVERHEAD;) {
+        size_t length = hr_get_be32(bytes + at), left = size - at - CHUNK_OVERHEAD;
+        if (memcmp(bytes + at + 4, "IDAT", 4) == 0)
+            data += (int64_t)HR_MIN(length, left + 4);
+        if (length > left)
+            break;
+        at += length + CHUNK_OVERHEAD;
+    }
+    if (depth > 0)
+        *pixels = data * INFLATION * 8 / (depth * channels[type]);
     return HR_STATUS_OK;
 }
 
@@ -261,6 +289,7 @@ const hr_codec hr_codec_png = {
     .version = version,
     .match = match,
     .header = header,
+    .check = check,
     .decode = decode,
     .grey = true,
 };

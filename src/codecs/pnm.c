@@ -213,6 +213,24 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return is_plain(&r.h) ? read_plain(&r, error) : read_binary(&r, error);
 }
 
+/* In text, values are digits with white space between them, which bitmaps need not have. */
+static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       int64_t *pixels, hr_error *error)
+{
+    pnm_header h = {0};
+    HR_TRY(read_header(bytes, size, &h, error));
+    int64_t left = (int64_t)(size - h.data);
+    if (h.kind == 4)
+        *pixels = 8 * left;
+    else if (h.kind == 1)
+        *pixels = left;
+    else if (is_plain(&h))
+        *pixels = (left + 1) / 2 / channels_of(&h);
+    else
+        *pixels = left / (channels_of(&h) * (info->bits / 8));
+    return HR_STATUS_OK;
+}
+
 static const char *version(void)
 {
     return HR_VERSION;
@@ -224,6 +242,7 @@ const hr_codec hr_codec_pnm = {
     .version = version,
     .match = match,
     .header = header,
+    .check = check,
     .decode = decode,
     .luma_bits = 14,
 };

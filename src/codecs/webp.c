@@ -12,7 +12,13 @@
 
 #include <webp/decode.h>
 
-enum { RIFF_HEADER = 12, CHUNK_HEADER = 8, MARGIN = 4 };
+enum {
+    RIFF_HEADER = 12,
+    CHUNK_HEADER = 8,
+    MARGIN = 4,
+    LOSSLESS = 2,             /* WebPBitstreamFeatures.format */
+    LOSSLESS_PIXELS = 1 << 15 /* per byte */
+};
 
 static bool match(const uint8_t *bytes, size_t size)
 {
@@ -78,6 +84,19 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
     return HR_STATUS_OK;
 }
 
+/* Pixels of one colour cost a lossless file nothing, and libwebp four bytes each: how little we
+ * believe is our choice. */
+static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
+                       int64_t *pixels, hr_error *error)
+{
+    WebPBitstreamFeatures features;
+    (void)info;
+    (void)error;
+    if (WebPGetFeatures(bytes, size, &features) == VP8_STATUS_OK && features.format == LOSSLESS)
+        *pixels = (int64_t)HR_MIN(size, UINT32_MAX) * LOSSLESS_PIXELS;
+    return HR_STATUS_OK;
+}
+
 /* The window with a margin, from even positions, because chroma has half the resolution. */
 static hr_window with_margin(const hr_image_info *info, hr_window w)
 {
@@ -88,9 +107,20 @@ static hr_window with_margin(const hr_image_info *info, hr_window w)
     return wide;
 }
 
+/* What libwebp keeps of the whole picture: four bytes per pixel of a lossless file, the alpha of a
+ * lossy one. */
+static size_t memory_of(const uint8_t *bytes, size_t size, const hr_image_info *info)
+{
+    WebPBitstreamFeatures features;
+    size_t pixels = (size_t)info->height * (size_t)info->width;
+    if (WebPGetFeatures(bytes, size, &features) != VP8_STATUS_OK)
+        return 0;
+    return features.format == LOSSLESS ? 4 * pixels : features.has_alpha ? pixels : 0;
+}
+
 static hr_status decode_into(const uint8_t *bytes, size_t size, const hr_image_info *info,
                              hr_window w, int32_t channels, uint8_t *dst, size_t stride,
-                             hr_error *error)
+                             hr_arena *arena, hr_error *error)
 {
     WebPDecoderConfig config;
     if (!WebPInitDecoderConfig(&config) || stride > INT32_MAX)
@@ -105,8 +135,11 @@ static hr_status decode_into(const uint8_t *bytes, size_t size, const hr_image_i
     config.output.u.RGBA.rgba = dst;
     config.output.u.RGBA.stride = (int)stride;
     config.output.u.RGBA.size = stride * (size_t)(w.h - 1) + (size_t)w.w * (size_t)channels;
+    size_t counted = memory_of(bytes, size, info);
+    HR_TRY(hr_arena_count(arena, counted, error));
     VP8StatusCode code = WebPDecode(bytes, size, &config);
     WebPFreeDecBuffer(&config.output);
+    hr_arena_uncount(arena, counted);
     return code == VP8_STATUS_OK ? HR_STATUS_OK : fail(error, code);
 }
 
@@ -116,14 +149,15 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     hr_window w = request->window, wide = with_margin(info, w);
     int32_t channels = request->channels;
     if (wide.h == w.h && wide.w == w.w)
-        return decode_into(bytes, size, info, w, channels, request->dst, request->stride, error);
+        return decode_into(bytes, size, info, w, channels, request->dst, request->stride, c->arena,
+                           error);
     size_t pixel = (size_t)channels, stride = (size_t)wide.w * pixel, needed;
     if (!hr_size_mul(stride, (size_t)wide.h, &needed))
         return hr_fail_memory(error, SIZE_MAX);
     uint8_t *rows = hr_arena_alloc(c->arena, needed, error);
     if (!rows)
         return HR_STATUS_NO_MEMORY;
-    HR_TRY(decode_into(bytes, size, info, wide, channels, rows, stride, error));
+    HR_TRY(decode_into(bytes, size, info, wide, channels, rows, stride, c->arena, error));
     rows += (size_t)(w.y - wide.y) * stride + (size_t)(w.x - wide.x) * pixel;
     for (int64_t y = 0; y < w.h; y++)
         memcpy((uint8_t *)request->dst + (size_t)y * request->stride, rows + (size_t)y * stride,
@@ -146,6 +180,7 @@ const hr_codec hr_codec_webp = {
     .version = version,
     .match = match,
     .header = header,
+    .check = check,
     .decode = decode,
     .luma_bits = 15,
 };

@@ -28,6 +28,12 @@ void hr_alloc_fail_after(int64_t n);
 
 /* ---- arena: one thread ---- */
 hr_status hr_arena_create(hr_arena **out, hr_error *error);
+/* From now on, memory beyond what the arena keeps between tasks counts against the pool's limit.
+ * The error has HR_STATUS_LIMIT where the limit would not allow it to the arena alone. */
+void hr_arena_limit(hr_arena *arena, hr_pool *pool);
+/* Counts memory that a library allocates for itself in the same way, until hr_arena_uncount. */
+hr_status hr_arena_count(hr_arena *arena, size_t bytes, hr_error *error);
+void hr_arena_uncount(hr_arena *arena, size_t bytes);
 void hr_arena_destroy(hr_arena *arena);
 /* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when memory is out. */
 void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error);
@@ -37,6 +43,8 @@ typedef struct hr_arena_mark {
 } hr_arena_mark;
 hr_arena_mark hr_arena_save(const hr_arena *arena);
 void hr_arena_restore(hr_arena *arena, hr_arena_mark mark);
+/* Frees memory above the current mark that hr_arena_reset would not keep. */
+void hr_arena_trim(hr_arena *arena);
 
 /* ---- pool and buffers: any thread ---- */
 /* `limit` bytes may be lent at a time, 0 for no limit. */
@@ -53,6 +61,10 @@ hr_pool *hr_pool_ref(hr_pool *pool);
 /* `size` bytes, not zeroed, count as lent. HR_STATUS_NO_MEMORY when the limit is
  * reached or the system has none. */
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);
+/* Counts memory that is not the pool's against its limit; HR_STATUS_NO_MEMORY when it is reached.
+ */
+hr_status hr_pool_count(hr_pool *pool, size_t size, hr_error *error);
+void hr_pool_uncount(hr_pool *pool, size_t size);
 /* A buffer that belongs to no pool. */
 hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);
 /* As hr_buffer_adopt, of a device's memory. */

@@ -20,6 +20,9 @@ struct hr_arena {
     arena_block *blocks;
     size_t count, capacity;
     size_t current;
+    size_t bytes;            /* of all blocks */
+    hr_pool *pool;           /* NULL: nothing is counted */
+    size_t outside, counted; /* libraries' memory; what the pool was told of */
 };
 
 hr_status hr_arena_create(hr_arena **out, hr_error *error)
@@ -34,8 +37,50 @@ void hr_arena_destroy(hr_arena *arena)
         return;
     for (size_t i = 0; i < arena->count; i++)
         hr_block_free(arena->blocks[i].data, arena->blocks[i].size);
+    if (arena->pool)
+        hr_pool_uncount(arena->pool, arena->counted);
+    hr_pool_unref(arena->pool);
     hr_free(arena->blocks);
     hr_free(arena);
+}
+
+void hr_arena_limit(hr_arena *arena, hr_pool *pool)
+{
+    arena->pool = hr_pool_ref(pool);
+}
+
+/* Tells the pool what is held beyond ARENA_KEEP, `more` bytes that are about to come included. */
+static hr_status arena_settle(hr_arena *arena, size_t more, hr_error *error)
+{
+    size_t total;
+    if (!arena->pool)
+        return HR_STATUS_OK;
+    if (!hr_size_add(arena->bytes + arena->outside, more, &total))
+        return hr_fail_memory(error, more);
+    size_t wanted = total > ARENA_KEEP ? total - ARENA_KEEP : 0, limit = hr_pool_limit(arena->pool);
+    if (limit && wanted > limit) /* it will never fit */
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "needs %zu bytes of scratch, more than host_memory_limit, %zu bytes", wanted,
+                       limit);
+    if (wanted > arena->counted)
+        HR_TRY(hr_pool_count(arena->pool, wanted - arena->counted, error));
+    else if (wanted < arena->counted)
+        hr_pool_uncount(arena->pool, arena->counted - wanted);
+    arena->counted = wanted;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_arena_count(hr_arena *arena, size_t bytes, hr_error *error)
+{
+    HR_TRY(arena_settle(arena, bytes, error));
+    arena->outside += bytes;
+    return HR_STATUS_OK;
+}
+
+void hr_arena_uncount(hr_arena *arena, size_t bytes)
+{
+    arena->outside -= bytes;
+    arena_settle(arena, 0, NULL); /* counts less, which does not fail */
 }
 
 /* Puts a new block of at least `need` bytes behind the current one. */
@@ -51,9 +96,17 @@ static bool arena_grow(hr_arena *arena, size_t need, hr_error *error)
     }
     size_t size = arena->count ? arena->blocks[arena->current].size * 2 : ARENA_FIRST;
     size = hr_block_round(HR_MAX(HR_MIN(size, ARENA_GROWTH_MAX), need));
+    if (arena_settle(arena, size, NULL) != HR_STATUS_OK) {
+        size = hr_block_round(need);
+        if (arena_settle(arena, size, error) != HR_STATUS_OK)
+            return false;
+    }
     void *data = hr_block_alloc(size, error);
-    if (!data)
+    if (!data) {
+        arena_settle(arena, 0, NULL);
         return false;
+    }
+    arena->bytes += size;
     HR_POISON(data, size);
     size_t at = arena->count ? arena->current + 1 : 0;
     memmove(arena->blocks + at + 1, arena->blocks + at,
@@ -116,18 +169,34 @@ void hr_arena_restore(hr_arena *arena, hr_arena_mark mark)
     arena->current = mark.block;
 }
 
-void hr_arena_reset(hr_arena *arena)
+/* Frees blocks from `first` on, as many as are too much; these are empty. */
+static void free_blocks(hr_arena *arena, size_t first)
 {
-    hr_arena_restore(arena, (hr_arena_mark){0, 0});
-    size_t kept = 0, bytes = 0;
+    size_t kept = first, bytes = 0;
     for (size_t i = 0; i < arena->count; i++) {
         arena_block block = arena->blocks[i];
-        if (bytes + block.size <= ARENA_KEEP) {
+        if (i < first || bytes + block.size <= ARENA_KEEP) {
             bytes += block.size;
-            arena->blocks[kept++] = block;
+            if (i >= first)
+                arena->blocks[kept++] = block;
         } else {
             hr_block_free(block.data, block.size);
+            arena->bytes -= block.size;
         }
     }
     arena->count = kept;
+    arena_settle(arena, 0, NULL);
+}
+
+void hr_arena_trim(hr_arena *arena)
+{
+    if (arena->bytes > ARENA_KEEP)
+        free_blocks(arena, arena->current + 1);
+}
+
+void hr_arena_reset(hr_arena *arena)
+{
+    hr_arena_restore(arena, (hr_arena_mark){0, 0});
+    if (arena->bytes > ARENA_KEEP)
+        free_blocks(arena, 0);
 }

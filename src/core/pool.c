@@ -34,6 +34,7 @@ struct hr_buffer {
 struct hr_pool {
     atomic_size_t refs; /* owners and lent buffers */
     atomic_size_t lent, peak;
+    size_t counted; /* bytes elsewhere that count against the limit; guarded by `lock` */
     size_t limit;
     hr_pin_fn pin; /* or NULL */
     void (*unpin)(void *memory);
@@ -346,11 +347,26 @@ static hr_buffer *pool_pop(hr_pool *pool, size_t class_index)
     return NULL;
 }
 
+/* Whether the limit allows `size` bytes more. Under the lock. */
+static bool pool_allows(const hr_pool *pool, size_t size)
+{
+    size_t used = hr_pool_lent(pool) + pool->counted;
+    return !pool->limit || (size <= pool->limit && used <= pool->limit - size);
+}
+
+static hr_status fail_limit(const hr_pool *pool, size_t size, hr_error *error)
+{
+    return hr_fail(error, HR_STATUS_NO_MEMORY,
+                   "%zu bytes more would exceed host_memory_limit, %zu bytes (%zu are held by "
+                   "outputs and files read ahead; let go of outputs, or raise it)",
+                   size, pool->limit, hr_pool_lent(pool));
+}
+
 /* Counts `size` bytes as lent; false when the limit forbids it. Under the lock. */
 static bool pool_charge(hr_pool *pool, size_t size)
 {
-    size_t lent = atomic_load_explicit(&pool->lent, memory_order_relaxed);
-    if (pool->limit && (size > pool->limit || lent > pool->limit - size))
+    size_t lent = hr_pool_lent(pool);
+    if (!pool_allows(pool, size))
         return false;
     lent += size;
     atomic_store_explicit(&pool->lent, lent, memory_order_relaxed);
@@ -386,10 +402,7 @@ hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *e
     pthread_mutex_unlock(&pool->lock);
     free_list(freed);
     if (!allowed)
-        return hr_fail(error, HR_STATUS_NO_MEMORY,
-                       "%zu bytes more would exceed host_memory_limit, %zu bytes (%zu are held by "
-                       "outputs and files read ahead; let go of outputs, or raise it)",
-                       size, pool->limit, hr_pool_lent(pool));
+        return fail_limit(pool, size, error);
     if (!buffer && !(buffer = buffer_new(pool, block, error))) {
         pthread_mutex_lock(&pool->lock);
         pool_discharge(pool, size);
@@ -419,6 +432,24 @@ static void pool_take_back(hr_pool *pool, hr_buffer *buffer)
     pthread_mutex_unlock(&pool->lock);
     free_list(freed);
     hr_pool_unref(pool);
+}
+
+hr_status hr_pool_count(hr_pool *pool, size_t size, hr_error *error)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool allowed = pool_allows(pool, size);
+    pool->counted += allowed ? size : 0;
+    pthread_mutex_unlock(&pool->lock);
+    return allowed ? HR_STATUS_OK : fail_limit(pool, size, error);
+}
+
+void hr_pool_uncount(hr_pool *pool, size_t size)
+{
+    if (pool->pid != getpid())
+        return; /* a child's copy, whose lock may be held by a thread that is not there */
+    pthread_mutex_lock(&pool->lock);
+    pool->counted -= size;
+    pthread_mutex_unlock(&pool->lock);
 }
 
 size_t hr_pool_lent(const hr_pool *pool)

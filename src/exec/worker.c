@@ -190,6 +190,7 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
         HR_TRY(make_stats(p, &w->stats, error));
         HR_TRY(make_stats(p, &w->total, error));
         HR_TRY(hr_arena_create(&w->arena, error));
+        hr_arena_limit(w->arena, p->pool);
     }
     if (p->options.set_affinity)
         HR_TRY(pin_workers(p, error));

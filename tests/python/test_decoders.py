@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -219,6 +220,71 @@ def test_damage_is_survived_and_listed() -> None:
     assert "Premature end of JPEG" in first[0]["message"]
     with pytest.raises(RuntimeError, match="Premature end of JPEG"):
         pipe(strict=True).run()
+
+
+def claimed(data: bytes, side: int) -> bytes:
+    """The JPEG file with another height and width in its frame header."""
+    frame = max(data.find(b"\xff\xc0"), data.find(b"\xff\xc2"))
+    return data[: frame + 5] + side.to_bytes(2, "big") * 2 + data[frame + 9 :]
+
+
+@pytest.mark.parametrize("progressive", [False, True])
+def test_claims_are_refused_before_memory_is_taken(progressive: bool) -> None:
+    """A file that cannot hold its picture is bad; the batch that it is in has memory and goes on."""
+    good = encoded(picture("RGB", 40, 30), "JPEG", progressive=progressive)
+    files = [np.frombuffer(f, np.uint8) for f in (claimed(good, 16384), good, good, good)]
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, on_error="skip")
+    def pipe() -> Any:
+        return fn.decoders.image(fn.external_source(source=lambda: files))
+
+    built = pipe(prefetch_queue_depth=1, host_memory_limit=8 << 20)
+    (out,) = built.run()
+    assert [out[i].shape() for i in range(len(out))] == [[30, 40, 3]] * 3
+    assert re.search("(cannot hold|scans of).* 16384x16384", built.errors()[0]["message"])
+
+
+def test_a_file_cut_behind_its_scan_header_is_an_error() -> None:
+    """There is no picture in it."""
+    data = encoded(picture("RGB", 40, 30), "JPEG")
+    scan = data.index(b"\xff\xda")
+    cut = data[: scan + 2 + int.from_bytes(data[scan + 2 : scan + 4], "big")]
+    for tail in (b"", b"\xff\xd9"):
+        with pytest.raises(RuntimeError, match="no entropy-coded data"):
+            ours(cut + tail)
+
+
+def test_coefficients_count_under_the_limit() -> None:
+    """A progressive file that is damaged near its end, so that both decoders keep coefficients."""
+    rng = np.random.default_rng(1)
+    pixels = rng.integers(0, 256, (3000, 5000, 3), dtype=np.uint8)
+    data = encoded(Image.fromarray(pixels), "JPEG", progressive=True, quality=5, subsampling=0)
+    files = [np.frombuffer(data[:-3000], np.uint8)]
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None, prefetch_queue_depth=1)
+    def pipe() -> Any:
+        return fn.decoders.image_crop(fn.external_source(source=lambda: files), crop=[8, 9])
+
+    assert pipe(host_memory_limit=100 << 20).run()[0].at(0).shape == (8, 9, 3)
+    with pytest.raises(RuntimeError, match="needs .* bytes of scratch, more than host_memory_limit"):
+        pipe(host_memory_limit=10 << 20).run()
+
+
+@pytest.mark.parametrize(("sof", "bits"), [(0xC0, 12), (0xC3, 8), (0xC5, 8), (0xCB, 8), (0xCF, 16)])
+def test_shapes_of_files_that_are_not_decoded(sof: int, bits: int) -> None:
+    """Lossless, hierarchical and 12-bit JPEG: `peek_image_shape` reads the frame header, as in DALI."""
+    data = bytearray(encoded(picture("RGB", 40, 30), "JPEG"))
+    frame = data.index(b"\xff\xc0")
+    data[frame + 1], data[frame + 4] = sof, bits
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipe() -> Any:
+        source = fn.external_source(source=lambda: [np.frombuffer(bytes(data), np.uint8)])
+        return fn.peek_image_shape(source)
+
+    np.testing.assert_array_equal(pipe().run()[0].at(0), [30, 40, 3])
+    with pytest.raises(RuntimeError, match="are not supported"):
+        ours(bytes(data))
 
 
 def photographs() -> list[Path]:

@@ -128,6 +128,43 @@ TEST(arena_reuses_memory)
     hr_arena_destroy(arena);
 }
 
+/* What an arena holds beyond what it keeps anyway, and what libraries take, count as outputs do. */
+TEST(arena_counts_under_the_limit)
+{
+    const size_t mib = (size_t)1 << 20, kept = 64 * mib;
+    hr_error error;
+    hr_arena *arena;
+    hr_pool *pool;
+    hr_buffer *buffer;
+    CHECK_OK(hr_pool_create(&pool, 100 * mib, &error), error);
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    hr_arena_limit(arena, pool);
+    CHECK(hr_arena_alloc(arena, kept - mib, &error));
+    CHECK_OK(hr_pool_alloc(pool, 90 * mib, &buffer, &error), error); /* nothing counts yet */
+    hr_buffer_unref(buffer);
+    hr_arena_mark mark = hr_arena_save(arena);
+    CHECK(hr_arena_alloc(arena, 40 * mib, &error));
+    CHECK(hr_pool_alloc(pool, 90 * mib, &buffer, &error) == HR_STATUS_NO_MEMORY);
+    CHECK(strstr(error.message, "host_memory_limit"));
+    CHECK_OK(hr_pool_alloc(pool, 50 * mib, &buffer, &error), error);
+    CHECK(!hr_arena_alloc(arena, 40 * mib, &error) && error.status == HR_STATUS_NO_MEMORY);
+    hr_buffer_unref(buffer);
+    CHECK(!hr_arena_alloc(arena, 170 * mib, &error) && error.status == HR_STATUS_LIMIT);
+    hr_arena_restore(arena, mark);
+    hr_arena_trim(arena);
+    CHECK_OK(hr_pool_alloc(pool, 90 * mib, &buffer, &error), error);
+    CHECK(hr_arena_count(arena, 20 * mib, &error) == HR_STATUS_NO_MEMORY);
+    CHECK_OK(hr_arena_count(arena, 8 * mib, &error), error);
+    CHECK(!hr_arena_alloc(arena, 3 * mib, &error));
+    hr_arena_uncount(arena, 8 * mib);
+    CHECK(hr_arena_alloc(arena, 3 * mib, &error));
+    hr_buffer_unref(buffer);
+    hr_arena_destroy(arena);
+    CHECK_OK(hr_pool_alloc(pool, 100 * mib, &buffer, &error), error);
+    hr_buffer_unref(buffer);
+    hr_pool_unref(pool);
+}
+
 TEST(arena_save_and_restore)
 {
     hr_error error;

@@ -43,6 +43,37 @@ TEST(truncated_scans_show_what_is_there)
     free(file);
 }
 
+/* There is no picture in a file that is cut right behind its scan header, with or without EOI; with
+ * some data behind it, there is a beginning of one. Neither a device nor we are asked to decode. */
+TEST(scans_without_data_are_refused)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        size_t size, scan = 0;
+        help_jpeg j = {.w = W, .h = H, .channels = 3, .quality = 80, .sampling = {2, 2}};
+        j.progressive = kind == 1;
+        j.interleave_off = kind == 2;
+        j.restart = kind == 3 ? 2 : 0;
+        uint8_t *file = make_file(j, &size);
+        while (!(file[scan] == 0xFF && file[scan + 1] == 0xDA))
+            scan++;
+        scan += 2 + (size_t)(file[scan + 2] << 8 | file[scan + 3]);
+        for (int end = 0; end < 2; end++) {
+            help_result r;
+            uint8_t *cut = malloc(size);
+            memcpy(cut, file, size);
+            memcpy(cut + scan, "\xFF\xD9", 2);
+            CHECK(!decode_copy(&r, cut, scan + (end ? 2 : 0)));
+            CHECK(r.error.status == HR_STATUS_CORRUPT);
+            CHECK(strstr(r.error.message, "no entropy-coded data"));
+            free(cut);
+        }
+        help_result r;
+        CHECK(decode_copy(&r, file, scan + 40));
+        free(r.data);
+        free(file);
+    }
+}
+
 TEST(windows_before_the_damage_are_whole)
 {
     size_t size;
@@ -151,6 +182,10 @@ TEST(headers_that_are_refused)
         uint8_t *at = file + frame + changes[i].offset, old = *at;
         *at = changes[i].value;
         help_result r;
+        hr_image_info info;
+        bool shape = i != 2 && i != 3 && i != 4; /* peeking needs no more than a shape */
+        hr_status peeked = hr_image_peek(file, size, MAX_PIXELS, &info, &r.error);
+        CHECK((peeked == HR_STATUS_OK) == shape);
         bool good = decode_copy(&r, file, size);
         CHECK(good == !changes[i].words); /* the last one is only a taller picture */
         CHECK(good ||

@@ -11,6 +11,8 @@ enum {
     MARKER_SOF2 = 0xC2,
     MARKER_DHT = 0xC4,
     MARKER_JPG = 0xC8,
+    MARKER_SOF9 = 0xC9,
+    MARKER_SOF10 = 0xCA,
     MARKER_DAC = 0xCC,
     MARKER_SOF15 = 0xCF,
     MARKER_RST0 = 0xD0,

@@ -57,8 +57,11 @@ static hr_status check_types(const hr_decode_args *args, hr_error *error)
                    hr_dtype_name((hr_dtype)args->dtype));
 }
 
-hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
-                          hr_error *error)
+typedef hr_status (*probe_fn)(const uint8_t *bytes, size_t size, int64_t max_pixels,
+                              hr_image_info *info, hr_error *error);
+
+static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_fn probe,
+                              hr_decode_picture **out, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
 
@@ -75,11 +78,23 @@ hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_p
                                    .type = (hr_image_type)args->output_type,
                                    .dtype = (hr_dtype)args->dtype,
                                    .adjust_orientation = args->adjust_orientation != 0};
-    HR_TRY(hr_image_probe(picture->bytes, picture->size, hr_task_max_pixels(c->task),
-                          &picture->info, error));
+    HR_TRY(
+        probe(picture->bytes, picture->size, hr_task_max_pixels(c->task), &picture->info, error));
     hr_image_extent(&picture->info, picture->adjust_orientation, &picture->height, &picture->width);
     *out = picture;
     return HR_STATUS_OK;
+}
+
+hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+                          hr_error *error)
+{
+    return open_picture(c, args, hr_image_peek, out, error);
+}
+
+hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+                          hr_error *error)
+{
+    return open_picture(c, args, hr_image_probe, out, error);
 }
 
 hr_status hr__decode_program(hr_image_program *program, hr_decode_picture *picture,

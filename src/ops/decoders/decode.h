@@ -68,6 +68,9 @@ typedef struct hr_decode_picture {
 } hr_decode_picture;
 
 /* Checks the input, which is the whole file as a 1-D UINT8 tensor, and reads the header. */
+hr_status hr__decode_peek(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
+                          hr_error *error);
+/* Also fails where the file cannot be decoded. */
 hr_status hr__decode_open(hr_op_call *c, const hr_decode_args *args, hr_decode_picture **out,
                           hr_error *error);
 /* Starts a program with a window of the picture. */

@@ -36,7 +36,7 @@ static hr_status peek_one(hr_op_call *c, hr_error *error)
     const hr_decode_args decode = {args->image_type, HR_DTYPE_UINT8, args->adjust_orientation};
     hr_decode_picture *picture;
 
-    HR_TRY(hr__decode_open(c, &decode, &picture, error));
+    HR_TRY(hr__decode_peek(c, &decode, &picture, error));
     const int64_t shape[3] = {picture->height, picture->width,
                               hr_image_type_channels(&picture->info, picture->type)};
     hr__extents_store(c, shape);
