@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What may be a condition, and whether it holds. */
+/* Checks and evaluates conditions. */
 #ifndef HR_OPS_CONDITIONAL_CONDITION_H
 #define HR_OPS_CONDITIONAL_CONDITION_H
 
 #include "core/core.h"
 #include "headrace/operator.h"
 
-/* The outputs of `not`, `and`, `or` and of a condition of `if`: BOOL scalars. */
+/* Describes the output of `not`, `and`, `or` and of a condition of `if`: a BOOL scalar. */
 hr_status hr_condition_infer(hr_op_call *c, hr_error *error);
-/* The truth of a scalar: not 0, which a NaN is not either. `side` names the operand ("left"), or is
- * empty. With `strict` only BOOL is taken. */
+/* The truth value of a scalar: whether it is not 0 (NaN is true). `side` names the operand ("left")
+ * or is empty. With `strict`, only BOOL is accepted. */
 hr_status hr_condition_get(const hr_tensor *t, const char *expression, const char *side,
                            bool strict, bool *out, hr_error *error);
 

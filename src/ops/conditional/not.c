@@ -18,7 +18,7 @@ static const hr_arg_def not_arg_defs[] = {HR_ARG_END};
 const hr_op_def hr_op_not = {
     HR_OP_ABI,
     .name = "_conditional.not_",
-    .doc = "Whether a scalar is 0.",
+    .doc = "Returns whether a scalar is 0.",
     .devices = "cpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP,
     .args = not_arg_defs,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _conditional.validate_logical: a condition of `if`, or an operand of `and` or `or`, as a truth
- * value that guards can ask. */
+/* _conditional.validate_logical: converts a condition of `if`, or an operand of `and` or `or`, to a
+ * truth value for guards. */
 #include "ops/conditional/condition.h"
 
 #include <string.h>
@@ -12,8 +12,9 @@ typedef struct validate_args {
 
 static const hr_arg_def validate_arg_defs[] = {
     HR_ARG(validate_args, expression_name, STRING, HR_ARG_REQUIRED, NULL,
-           "What asks: `if` takes all numbers, the others BOOL only.", .choices = "if|and|or"),
-    HR_ARG(validate_args, expression_side, STRING, 0, "\"\"", "Which operand of it, for messages."),
+           "The expression: `if` accepts all numbers, the others only BOOL.",
+           .choices = "if|and|or"),
+    HR_ARG(validate_args, expression_side, STRING, 0, "\"\"", "The operand, for messages."),
     HR_ARG_END};
 
 static hr_status validate_run(hr_op_call *calls, int32_t n, hr_error *error)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Calling a function of the caller's with a batch, and bringing its results to where they belong.
- */
+/* Calls a function of the caller with a batch and stores its results. */
 #include "ops/function/call.h"
 
 #include <string.h>
@@ -28,8 +27,7 @@ hr_status hr__function_check(const void *args, uint64_t given, hr_error *error)
     (void)given;
     if (a->output_layouts.n > HR_MAX(a->num_outputs, 1))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`output_layouts` has %d entries for %d outputs: allowed are at most as "
-                       "many",
+                       "`output_layouts` has %d entries, but there are only %d outputs",
                        (int)a->output_layouts.n, (int)a->num_outputs);
     for (int32_t i = 0; i < a->output_layouts.n; i++)
         HR_TRY(hr_layout_set(&layout, a->output_layouts.v[i], error));
@@ -72,7 +70,7 @@ static hr_status set_layout(const hr_op_call *c, int32_t output, hr_tensor *t, h
     return hr_layout_set(&t->layout, layout, error);
 }
 
-/* The samples of an output are of one type: they are compared with the first one that is there. */
+/* The samples of an output must have the same type: each is compared with the first one present. */
 static hr_status check_kind(const hr_function_call *call, int32_t output, const hr_tensor *value,
                             hr_error *error)
 {
@@ -84,11 +82,12 @@ static hr_status check_kind(const hr_function_call *call, int32_t output, const 
         return HR_STATUS_OK;
     const hr_tensor *first = &call->calls[i].out[output];
     if (value->dtype != first->dtype)
-        return hr_fail(error, HR_STATUS_ERROR, "output %d: the samples differ in type: %s and %s",
-                       (int)output, hr_dtype_name(first->dtype), hr_dtype_name(value->dtype));
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "output %d: the samples have different types: %s and %s", (int)output,
+                       hr_dtype_name(first->dtype), hr_dtype_name(value->dtype));
     if (value->shape.ndim != first->shape.ndim)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "output %d: the samples differ in their number of dimensions: %d and %d",
+                       "output %d: the samples have different numbers of dimensions: %d and %d",
                        (int)output, (int)first->shape.ndim, (int)value->shape.ndim);
     return HR_STATUS_OK;
 }
@@ -101,12 +100,12 @@ hr_status hr_function_output(hr_function_call *call, int32_t output, int32_t sam
 
     if (output < 0 || output >= n_out || sample < 0 || sample >= call->samples)
         return hr_fail(error, HR_STATUS_INDEX,
-                       "there is no output %d of sample %d: %d outputs, %d samples", (int)output,
-                       (int)sample, (int)n_out, (int)call->samples);
+                       "output %d of sample %d does not exist: there are %d outputs and %d samples",
+                       (int)output, (int)sample, (int)n_out, (int)call->samples);
     bool *given = &call->given[sample * n_out + output];
     if (*given)
-        return hr_fail(error, HR_STATUS_STATE, "output %d of sample %d was given twice",
-                       (int)output, (int)sample);
+        return hr_fail(error, HR_STATUS_STATE, "output %d of sample %d was set twice", (int)output,
+                       (int)sample);
     HR_TRY(check_kind(call, output, value, error));
     hr_op_call *c = &call->calls[sample];
     hr_tensor *t = &c->out[output];
@@ -133,7 +132,8 @@ hr_status hr__function_run(hr_op_call *calls, int32_t n, hr_error *error)
     HR_TRY(hr_function_call_run(calls[0].function, &call, error));
     for (size_t i = 0; i < cells; i++)
         if (!call.given[i])
-            return hr_fail(error, HR_STATUS_ERROR, "the function gave no output %d of sample %d",
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the function returned no output %d of sample %d",
                            (int)(i % (size_t)calls[0].n_out), (int)(i / (size_t)calls[0].n_out));
     return HR_STATUS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Operators that call a function of the caller's: what they share. */
+/* Common code of operators that call a function of the caller. */
 #ifndef HR_OPS_FUNCTION_CALL_H
 #define HR_OPS_FUNCTION_CALL_H
 
@@ -13,11 +13,11 @@ typedef struct function_args {
 } function_args;
 
 #define FUNCTION_ARG_DEFS                                                                          \
-    HR_ARG(function_args, num_outputs, INT, 0, "1", "Number of outputs that the function gives.",  \
-           .min = 0, .max = HR_OP_MAX_OUTPUTS),                                                    \
+    HR_ARG(function_args, num_outputs, INT, 0, "1",                                                \
+           "Number of outputs that the function returns.", .min = 0, .max = HR_OP_MAX_OUTPUTS),    \
         HR_ARG(function_args, output_layouts, STRINGS, HR_ARG_OPTIONAL, NULL,                      \
-               "Layouts of the outputs, one letter a dimension: a list, which may be shorter "     \
-               "than there are outputs, or in Python a string for all of them.")
+               "Layouts of the outputs, one letter per dimension. A list with at most one layout " \
+               "per output, or in Python a string for all outputs.")
 
 /* The table of an operator. `id` names its arguments. */
 #define FUNCTION_TABLE(id, text)                                                                   \

@@ -6,13 +6,11 @@
 static const hr_arg_def python_function_arg_defs[] = {
     FUNCTION_ARG_DEFS,
     HR_ARG_ACCEPT(batch_processing, BOOL, "False",
-                  "The function takes and gives lists with an array a sample; otherwise arrays of "
-                  "one sample."),
+                  "The function takes and returns lists with one array per sample; otherwise it is "
+                  "called with the arrays of one sample at a time."),
     HR_ARG_END};
 
 const hr_op_def hr_op_python_function = {
-    FUNCTION_TABLE(
-        python_function,
-        "Calls a Python function with NumPy arrays. Batches go through it one after the other, "
-        "in their order."),
+    FUNCTION_TABLE(python_function, "Calls a Python function with NumPy arrays. It is called for "
+                                    "one batch after the other, in order."),
 };

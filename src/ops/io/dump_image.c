@@ -14,7 +14,7 @@ typedef struct dump_image_args {
 
 static const hr_arg_def dump_image_arg_defs[] = {
     HR_ARG(dump_image_args, input_layout, LAYOUT, 0, "\"HWC\"",
-           "Layout of the pictures: \"HWC\" is the only one."),
+           "Layout of the pictures; only \"HWC\" is supported."),
     HR_ARG(dump_image_args, suffix, STRING, 0, "\"\"",
            "Part of the files' names: sample i of a batch goes to `i-SUFFIX-0.ppm` in the current "
            "folder."),
@@ -26,7 +26,7 @@ static hr_status dump_image_check(const void *args, uint64_t given, hr_error *er
 
     (void)given;
     if (strcmp(a->input_layout, "HWC") != 0)
-        return hr_fail(error, HR_STATUS_ERROR, "`input_layout` is \"%s\": it must be \"HWC\"",
+        return hr_fail(error, HR_STATUS_ERROR, "`input_layout` is \"%s\"; it must be \"HWC\"",
                        a->input_layout);
     return HR_STATUS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* io.file.read: the bytes of files whose names are data. */
+/* io.file.read: reads files whose names are data. */
 #include <string.h>
 
 #include "headrace/operator.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _arithmetic: one operator of an expression on data nodes. Promotion of types as DALI's,
- * broadcasting as NumPy's. */
+/* _arithmetic: one operator of an expression on data nodes. Types are promoted as in DALI, shapes
+ * are broadcast as in NumPy. */
 #include "ops/math/arithmetic.h"
 #include "kernels/kernels.h"
 #include "ops/math/elementwise.h"
@@ -23,10 +23,10 @@ static const hr_arg_def arithmetic_arg_defs[] = {
     HR_ARG(arithmetic_args, op, STRING, HR_ARG_REQUIRED, NULL, "The operator.",
            .choices = &HR_MATH_OPS(CHOICE)[1]),
     HR_ARG(arithmetic_args, const_side, INT, 0, "-1",
-           "Which operand is a constant: 0 the left one, 1 the right one, -1 none.", .min = -1,
+           "Which operand is a constant: 0 the left one, 1 the right one, -1 neither.", .min = -1,
            .max = 1),
     HR_ARG(arithmetic_args, const_type, DTYPE, 0, "INT32", "Type of the constant."),
-    HR_ARG(arithmetic_args, ivalue, INT64, 0, "0", "The constant, if its type is no float."),
+    HR_ARG(arithmetic_args, ivalue, INT64, 0, "0", "The constant, if its type is not a float."),
     HR_ARG(arithmetic_args, fvalue, FLOAT, HR_ARG_NONFINITE, "0.0",
            "The constant, if its type is a float."),
     HR_ARG_END};
@@ -50,7 +50,7 @@ static bool is_comparison(hr_math_op op)
     return op >= HR_MATH_OP_EQ && op <= HR_MATH_OP_GE;
 }
 
-/* Integers become FLOAT before these. */
+/* Integers are converted to FLOAT for these. */
 static bool is_function(hr_math_op op)
 {
     return op >= HR_MATH_OP_SQRT || op == HR_MATH_OP_DIV || op == HR_MATH_OP_FPOW ||
@@ -62,7 +62,7 @@ static bool is_bitwise(hr_math_op op)
     return (op >= HR_MATH_OP_AND && op <= HR_MATH_OP_RSHIFT) || op == HR_MATH_OP_INVERT;
 }
 
-/* The type that both operands become. */
+/* The type to which both operands are converted. */
 static hr_dtype promote(hr_dtype a, hr_dtype b)
 {
     static const hr_dtype signed_of[] = {
@@ -101,7 +101,7 @@ static hr_status check_types(hr_math_op op, hr_dtype a, hr_dtype b, hr_error *er
     return HR_STATUS_OK;
 }
 
-/* Of a node: the operator, and the constant as a tensor without dimensions. */
+/* The state of a node: the operator, and the constant as a tensor without dimensions. */
 typedef struct arithmetic_state {
     hr_math_op op;
     int32_t const_side, inputs;
@@ -137,12 +137,12 @@ static bool is_long(hr_dtype type)
     return hr_dtype_is_integer(type) && hr_dtype_size(type) >= 4;
 }
 
-/* The type that elements are computed in, where it is not the one that both operands become. */
+/* The type in which elements are computed, if it is not the common type of the operands. */
 static hr_dtype computing_type(const hr_arithmetic *o)
 {
     bool exact = o->op == HR_MATH_OP_MOD || o->op == HR_MATH_OP_POW;
 
-    /* Integers keep all their digits there. */
+    /* Integers keep all their digits in this case. */
     return exact && o->common == HR_DTYPE_FLOAT && (is_long(o->a->dtype) || is_long(o->b->dtype))
                ? HR_DTYPE_FLOAT64
                : o->common;
@@ -155,7 +155,7 @@ static hr_status operands_get(const hr_op_call *c, hr_arithmetic *o, hr_error *e
 
     o->op = s->op;
     if (c->n_in != s->inputs || (is_unary(o->op) && side >= 0))
-        return hr_fail(error, HR_STATUS_VALUE, "\"%s\" takes %d inputs, %d were given",
+        return hr_fail(error, HR_STATUS_VALUE, "\"%s\" takes %d inputs, but %d were given",
                        op_names[o->op], (int)s->inputs, (int)c->n_in);
     o->a = side == 0 ? &s->constant : &c->in[0];
     o->b = is_unary(o->op) ? o->a : side == 1 ? &s->constant : &c->in[side == 0 ? 0 : 1];
@@ -180,7 +180,7 @@ static hr_status broadcast(const hr_shape *a, const hr_shape *b, hr_shape *out, 
         int64_t y = d < b->ndim ? b->extent[b->ndim - 1 - d] : 1;
         if (x != y && x != 1 && y != 1)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "shapes %s and %s do not go together: extents must be equal or 1",
+                           "shapes %s and %s cannot be broadcast: extents must be equal or 1",
                            hr_shape_text(a, left, sizeof(left)),
                            hr_shape_text(b, right, sizeof(right)));
         out->extent[out->ndim - 1 - d] = x == 1 ? y : x;
@@ -199,8 +199,8 @@ static hr_status join_layouts(const hr_tensor *a, const hr_tensor *b, const char
     if (strcmp(nx >= ny ? x + nx - ny : y + ny - nx, nx >= ny ? y : x) == 0)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "layouts \"%s\" and \"%s\" do not go together: one must be the end of the other",
-                   x, y);
+                   "layouts \"%s\" and \"%s\" do not match: one must be the end of the other", x,
+                   y);
 }
 
 static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
@@ -221,8 +221,8 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* The call as loops over all its samples: `rows` rows of `columns` elements, inside of `count`
- * outer loops. Strides in bytes, 0 where an operand is repeated. */
+/* A call as loops over all its samples: `rows` rows of `columns` elements inside `count` outer
+ * loops. Strides are in bytes; 0 where an operand is repeated. */
 typedef struct loop {
     size_t extent, a, b;
 } loop;
@@ -236,7 +236,7 @@ typedef struct walk {
 typedef struct side {
     hr_dtype from, to;
     size_t row, column; /* strides */
-    const void *ready;  /* converted already: it is the same for all rows */
+    const void *ready;  /* already converted, because it is the same for all rows */
     _Alignas(8) uint8_t space[HR_MATH_RUN * 8];
 } side;
 
@@ -246,7 +246,7 @@ static void side_init(side *s, hr_dtype from, hr_dtype to, size_t row, size_t co
     s->to = to;
     s->row = row;
     s->column = column;
-    s->ready = NULL; /* the space is not worth zeroing */
+    s->ready = NULL; /* `space` is left uninitialised */
 }
 
 static bool same_bits(hr_dtype a, hr_dtype b) /* UINT64 as INT64 wraps */
@@ -263,7 +263,7 @@ static void convert(void *to, hr_dtype type, const void *src, hr_dtype from, siz
         hr_convert(to, type, src, from, n);
 }
 
-/* The first `have` elements of `size` bytes again and again, up to n. */
+/* Repeats the first `have` elements of `size` bytes up to n elements. */
 static void repeat(uint8_t *space, size_t size, size_t have, size_t n)
 {
     for (; have < n; have *= 2)
@@ -275,7 +275,7 @@ static void repeat(uint8_t *space, size_t size, size_t have, size_t n)
         for (size_t k = 0; k < n; k++)                                                             \
     ((T *)space)[r * n + k] = ((const T *)from)[r]
 
-/* Each of `rows` elements n times. */
+/* Repeats each of `rows` elements n times. */
 static void spread(void *space, size_t size, const void *from, size_t rows, size_t n)
 {
     if (size == 1)
@@ -288,7 +288,8 @@ static void spread(void *space, size_t size, const void *from, size_t rows, size
         SPREAD(uint64_t);
 }
 
-/* `rows` rows of n elements at `src`, converted: where they lie, or in the side's space. */
+/* `rows` rows of n elements at `src`, converted if necessary: either in place or in the space of
+ * the operand. */
 static const void *side_load(side *s, const uint8_t *src, size_t rows, size_t n)
 {
     size_t size = hr_dtype_size(s->to);
@@ -323,8 +324,8 @@ static void run_mixed(const hr_arithmetic *o, uint8_t *out, const void *a, const
 
 #define SHORT(name, ...) [HR_MATH_OP_##name] = MATHX_SHORT_##name,
 
-/* The functions that have loops a CPU level; false for the others, and for numbers that need the
- * longer way. */
+/* Runs functions that have loops per CPU level. false for other functions, and for numbers that
+ * these loops do not handle. */
 static bool run_kernel(const hr_arithmetic *o, void *out, const void *x, const void *y, size_t n)
 {
     static const uint8_t short_of[HR_MATH_OP_COUNT] = {
@@ -369,7 +370,7 @@ static hr_status run_elements(const hr_arithmetic *o, uint8_t *out, const void *
     return HR_STATUS_OK;
 }
 
-/* The innermost two loops: short rows several at a time, long ones in pieces. */
+/* The innermost two loops: several short rows at a time, long rows in pieces. */
 static hr_status run_rows(const hr_arithmetic *o, const walk *w, uint8_t **out, const uint8_t *a,
                           const uint8_t *b, hr_error *error)
 {
@@ -404,7 +405,7 @@ static hr_status run_outer(const hr_arithmetic *o, const walk *w, int32_t d, uin
     return HR_STATUS_OK;
 }
 
-/* Bytes from an element to the next along dimension d of the output; 0 where it is repeated. */
+/* Stride in bytes along dimension d of the output; 0 where the operand is repeated. */
 static size_t stride(const hr_tensor *t, const hr_shape *out, int32_t d)
 {
     int32_t own = d - (out->ndim - t->shape.ndim);
@@ -417,20 +418,21 @@ static size_t stride(const hr_tensor *t, const hr_shape *out, int32_t d)
     return bytes;
 }
 
-/* One more loop inside the others, or a longer innermost one. */
+/* Adds a loop inside the others, or extends the innermost one. */
 static void walk_add(walk *w, size_t extent, size_t a, size_t b)
 {
     if (extent == 1)
         return;
     const loop *outer = w->count > 0 ? &w->dim[w->count - 1] : NULL;
-    if (outer && outer->a == a * extent && outer->b == b * extent) { /* both go on, or repeat */
+    if (outer && outer->a == a * extent &&
+        outer->b == b * extent) { /* both are contiguous or repeated */
         extent *= outer->extent;
         w->count--;
     }
     w->dim[w->count++] = (loop){extent, a, b};
 }
 
-/* Bytes from a sample to the next; a constant is there once. */
+/* Bytes between samples; 0 for a constant. */
 static size_t sample_bytes(const hr_op_call *c, const hr_tensor *t)
 {
     size_t bytes = 0;
@@ -451,7 +453,7 @@ static hr_status arithmetic_call(hr_op_call *c, hr_error *error)
     walk_add(&w, (size_t)c->count, sample_bytes(c, o->a), sample_bytes(c, o->b));
     for (int32_t d = 0; d < shape->ndim; d++)
         walk_add(&w, (size_t)shape->extent[d], stride(o->a, shape, d), stride(o->b, shape, d));
-    for (; w.count < 2; w.count++) { /* one row, or even one element */
+    for (; w.count < 2; w.count++) { /* a single row or element */
         w.dim[1] = w.count == 1 ? w.dim[0] : (loop){1, 0, 0};
         w.dim[0] = (loop){1, 0, 0};
     }
@@ -469,9 +471,9 @@ static hr_status arithmetic_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_arithmetic = {
     HR_OP_ABI,
     .name = "_arithmetic",
-    .doc = "One operator or function on the elements of one or two tensors, or of a tensor and a "
-           "constant. Integers wrap; integer division truncates towards zero; `/` and functions on "
-           "integers give FLOAT; comparisons give BOOL and compare by value.",
+    .doc = "Applies one operator or function to the elements of one or two tensors, or of a tensor "
+           "and a constant. Integers wrap. Integer division truncates towards zero. `/` and "
+           "functions of integers return FLOAT. Comparisons return BOOL and compare by value.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = arithmetic_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What _arithmetic's infer finds out, for the run here or on a device: the call's memo. */
+/* The memo that infer of _arithmetic leaves for the run, on the CPU or on a device. */
 #ifndef HR_OPS_MATH_ARITHMETIC_H
 #define HR_OPS_MATH_ARITHMETIC_H
 
@@ -9,12 +9,12 @@
 
 typedef struct hr_arithmetic {
     hr_math_op op;
-    /* The call's inputs, or the node's constant, which has no dimensions and lies on the host; the
-     * same one twice where the operator has one operand. */
+    /* The inputs of the call, or the constant of the node, which has no dimensions and is in host
+     * memory. Both are the same if the operator has one operand. */
     const hr_tensor *a, *b;
     int32_t const_side; /* 0: a is the constant, 1: b, -1: none */
-    hr_dtype common;    /* that both operands become, */
-    hr_dtype type;      /* that elements are computed in, */
+    hr_dtype common;    /* to which both operands are converted */
+    hr_dtype type;      /* in which elements are computed */
     hr_dtype result;
     bool mixed; /* compares INT64 with UINT64 */
     const struct hr_kernels *kernels;

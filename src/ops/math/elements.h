@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The operators of arithmetic, and what each computes from an element `a`, or two, `a` and `b`: for
- * loops on the CPU and for threads of a GPU. C's operators are the semantic: integer division
- * truncates, % has the sign of the dividend; what could overflow is done without sign. */
+/* The operators of arithmetic, and what each computes from an element `a`, or from `a` and `b`, for
+ * loops on the CPU and for threads of a GPU. They behave like C's operators: integer division
+ * truncates, and % has the sign of the dividend. Where an overflow is possible, unsigned types are
+ * used. */
 #ifndef HR_OPS_MATH_ELEMENTS_H
 #define HR_OPS_MATH_ELEMENTS_H
 
 #include "ops/math/functions_inline.h"
 
 /* clang-format off */
-/* First what has two operands, then what has one; behind INVERT functions in floats. The order
- * counts: what is a comparison, a function, ... is told by ranges. */
+/* Operators with two operands, then those with one, and after INVERT functions on floats. The
+ * order matters: ranges define what is a comparison, a function and so on. */
 #define HR_MATH_OPS(X) \
     X(HR_MATH_OP_ADD, "add") X(HR_MATH_OP_SUB, "sub") X(HR_MATH_OP_MUL, "mul") \
     X(HR_MATH_OP_DIV, "div") X(HR_MATH_OP_FLOORDIV, "floordiv") X(HR_MATH_OP_MOD, "mod") \
@@ -34,7 +35,7 @@
 #define HR_MATH_OP_ENUM(id, text) id,
 typedef enum hr_math_op { HR_MATH_OPS(HR_MATH_OP_ENUM) HR_MATH_OP_COUNT } hr_math_op;
 
-/* x to the power of y, wrapping; negative exponents give 0. */
+/* x to the power of y, wrapping; 0 for negative exponents. */
 HR_SHARED uint64_t math_power_wrap(uint64_t x, uint64_t y, bool negative)
 {
     uint64_t r = 1;
@@ -46,7 +47,7 @@ HR_SHARED uint64_t math_power_wrap(uint64_t x, uint64_t y, bool negative)
     return r;
 }
 
-/* INT64 and UINT64 by value; `op` is a comparison. */
+/* Compares INT64 and UINT64 by value; `op` is a comparison. */
 HR_SHARED bool math_compare_mixed(hr_math_op op, int64_t a, uint64_t b)
 {
     bool negative = a < 0, equal = !negative && (uint64_t)a == b;
@@ -60,7 +61,7 @@ HR_SHARED bool math_compare_mixed(hr_math_op op, int64_t a, uint64_t b)
                                  : !less;
 }
 
-/* The comparison of b and a that says the same. */
+/* The comparison that gives the same result for swapped operands. */
 HR_SHARED hr_math_op math_turned(hr_math_op op)
 {
     return op == HR_MATH_OP_LT   ? HR_MATH_OP_GT
@@ -76,9 +77,9 @@ HR_SHARED hr_math_op math_turned(hr_math_op op)
     X(HR_MATH_OP_EQ, a == b) X(HR_MATH_OP_NE, a != b) X(HR_MATH_OP_LT, a < b) \
     X(HR_MATH_OP_LE, a <= b) X(HR_MATH_OP_GT, a > b) X(HR_MATH_OP_GE, a >= b)
 
-/* Integers of type T. U: the type without sign that holds what T's values are promoted to. Shifts
- * count as the machine does, modulo the width of that type; INT64_MIN / -1 has no value, so -1
- * stands apart. */
+/* Integers of type T. U: the unsigned type to which T is promoted. Shift counts are modulo the
+ * width of that type, as on x86. INT64_MIN / -1 is undefined, so division by -1 is a case of its
+ * own. */
 #define HR_MATH_INTEGERS_TWO(X, T, U, is_signed) \
     X(HR_MATH_OP_ADD, (T)((U)a + (U)b)) \
     X(HR_MATH_OP_SUB, (T)((U)a - (U)b)) \
@@ -100,7 +101,7 @@ HR_SHARED hr_math_op math_turned(hr_math_op op)
     X(HR_MATH_OP_ABS, is_signed && a < (T)1 ? (T)(0 - (U)a) : a) \
     X(HR_MATH_OP_INVERT, (T)~a)
 
-/* fmod is exact by its definition, so the same everywhere, as fabs is. */
+/* fmod and fabs are exact by definition, so they are the same everywhere. */
 #define HR_MATH_FLOATS_TWO(X) \
     X(HR_MATH_OP_ADD, a + b) \
     X(HR_MATH_OP_SUB, a - b) \
@@ -113,7 +114,7 @@ HR_SHARED hr_math_op math_turned(hr_math_op op)
     X(HR_MATH_OP_NEG, -a) \
     X(HR_MATH_OP_POS, a) \
     X(HR_MATH_OP_ABS, absolute(a))
-/* A GPU's version has them apart: they need many registers. */
+/* Separate for the GPU: these need many registers. */
 #define HR_MATH_FLOATS_DEAR(X, T, remainder, power, angle) \
     X(HR_MATH_OP_MOD, (T)remainder((double)a, (double)b)) \
     X(HR_MATH_OP_POW, (T)power((double)a, (double)b)) \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Loops of arithmetic, one set a type, which the compiler vectorises. */
+/* Loops of arithmetic, one set per type, which the compiler vectorises. */
 #include "ops/math/elementwise.h"
 #include "ops/math/functions.h"
 
@@ -28,8 +28,9 @@
         }                                                                                          \
         return true;
 
-/* Quotients in F, whose divisions come several at once: q + r / b differs from q + 1 by 1 / b at
- * least, which F's rounding cannot hide where it has twice the digits of T. INT_MIN / -1 wraps. */
+/* Quotients in floating-point type F, whose divisions can be vectorised. q + r / b differs from q +
+ * 1 by at least 1 / b, which rounding in F cannot hide if F has twice the digits of T. INT_MIN / -1
+ * wraps. */
 #define DIVIDE(T, U, F, is_signed)                                                                 \
     if (sizeof(T) < 8 && (op == HR_MATH_OP_FLOORDIV || op == HR_MATH_OP_MOD)) {                    \
         const U whole = op == HR_MATH_OP_MOD;                                                      \

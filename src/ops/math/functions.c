@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions by operator. */
+/* Looks up the function of an operator. */
 #include "ops/math/functions.h"
 #include "ops/math/functions_inline.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Roots, logarithms, trigonometry and hyperbolas, for the CPU and the GPU. Near zero, where
- * differences of exponentials cancel, series. */
+/* Roots, logarithms, trigonometric and hyperbolic functions, for the CPU and the GPU. Series are
+ * used near zero, where differences of exponentials cancel. */
 #ifndef HR_OPS_MATH_FUNCTIONS_INLINE_H
 #define HR_OPS_MATH_FUNCTIONS_INLINE_H
 
@@ -39,7 +39,7 @@ HR_SHARED double math_cube_root(double x)
         return x;
     double y = copysign(mathx_pow(fabs(x), 1.0 / 3.0), x);
     return y -
-           (y * y * y - x) / (3.0 * y * y); /* one step of Newton's: whole roots come out whole */
+           (y * y * y - x) / (3.0 * y * y); /* one Newton step, so that integer roots are exact */
 }
 
 HR_SHARED double math_log_2(double x)
@@ -57,7 +57,7 @@ HR_SHARED double math_tangent(double x)
     return mathx_sin(x) / mathx_cos(x);
 }
 
-/* For x >= 0: the angle is halved until it is small, then a series. */
+/* For x >= 0: halves the angle until it is small, then uses a series. */
 HR_SHARED double math_atan_positive(double x)
 {
     static const double a[] = {-1.0 / 3, 1.0 / 5,   -1.0 / 7, 1.0 / 9,  -1.0 / 11,
@@ -86,7 +86,7 @@ HR_SHARED double math_atan2(double y, double x)
     else if (isinf(ax) && isinf(ay))
         angle = HR_PI / 4;
     else
-        angle = math_atan_positive(ay / ax); /* a division by zero is a right angle */
+        angle = math_atan_positive(ay / ax); /* a division by zero gives a right angle */
     return copysign(signbit(x) ? HR_PI - angle : angle, y);
 }
 
@@ -107,8 +107,8 @@ HR_SHARED double math_sinh(double x)
 
     if (fabs(x) < 0.5)
         return math_odd_series(x, a, (int)(sizeof a / sizeof *a));
-    double half =
-        mathx_exp(fabs(x) * 0.5); /* in halves: the square may be infinite, the root not */
+    double half = mathx_exp(
+        fabs(x) * 0.5); /* of half the argument: the square may be infinite where the root is not */
     double large = 0.5 * half * half, small = 0.5 / half / half;
     return copysign(large - small, x);
 }
@@ -141,7 +141,7 @@ HR_SHARED double math_asinh(double x)
 
     if (size < 0.15)
         return math_atanh(x / sqrt(1.0 + x * x));
-    if (size > 1e8) /* the square must not overflow, nor does it matter */
+    if (size > 1e8) /* the square might overflow, and adding 1 has no effect */
         return copysign(mathx_log(size) + MATH_LN2, x);
     return copysign(mathx_log(size + sqrt(x * x + 1.0)), x);
 }
@@ -193,7 +193,7 @@ MATH_SHORT_TWO(pow, mathx_pow)
 MATH_SHORT_TWO(mod, fmod)
 
 /* clang-format off */
-/* Those that are faster where the result is a FLOAT. */
+/* Functions that are faster if the result is a FLOAT. */
 #define HR_MATH_FUNCTIONS_SHORT(X) \
     X(HR_MATH_OP_SIN, math_short_sin) X(HR_MATH_OP_COS, math_short_cos) \
     X(HR_MATH_OP_TAN, math_short_tan) X(HR_MATH_OP_ASIN, math_short_asin) \
@@ -201,7 +201,7 @@ MATH_SHORT_TWO(mod, fmod)
     X(HR_MATH_OP_SINH, math_short_sinh) X(HR_MATH_OP_COSH, math_short_cosh) \
     X(HR_MATH_OP_TANH, math_short_tanh) X(HR_MATH_OP_RSQRT, math_short_rsqrt) \
     X(HR_MATH_OP_CBRT, math_short_cbrt)
-/* Every operator that is a function of one number. */
+/* All operators that are functions of one number. */
 #define HR_MATH_FUNCTIONS(X) \
     X(HR_MATH_OP_SQRT, math_square_root) X(HR_MATH_OP_RSQRT, math_reciprocal_root) \
     X(HR_MATH_OP_CBRT, math_cube_root) X(HR_MATH_OP_EXP, mathx_exp) \

@@ -13,7 +13,7 @@ static hr_status max_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_reductions_max = {
-    HR_REDUCTION_TABLE(max, "The largest element along axes. NaN does not count; where there are "
-                            "no elements the result is the type's smallest finite value."),
+    HR_REDUCTION_TABLE(max, "The largest element along axes. NaN is ignored. If there are no "
+                            "elements, the result is the smallest finite value of the type."),
     HR_REDUCTION_DATA,
 };

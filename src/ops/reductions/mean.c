@@ -5,8 +5,8 @@
 
 static const hr_arg_def mean_arg_defs[] = {
     HR_REDUCTION_ARG_DEFS,
-    HR_REDUCTION_DTYPE_ARG("Type of the output: FLOAT, also if not given, or the input's, which is "
-                           "cut off towards 0."),
+    HR_REDUCTION_DTYPE_ARG("Type of the output: FLOAT (default) or that of the input, to which "
+                           "results are truncated towards 0."),
     HR_ARG_END};
 
 static hr_status mean_infer(hr_op_call *c, hr_error *error)
@@ -22,6 +22,6 @@ static hr_status mean_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_reductions_mean = {
-    HR_REDUCTION_TABLE(mean, "Mean of the elements along axes; NaN where there are none."),
+    HR_REDUCTION_TABLE(mean, "Mean of the elements along axes. NaN if there are no elements."),
     HR_REDUCTION_DATA,
 };

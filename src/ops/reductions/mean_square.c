@@ -5,8 +5,8 @@
 
 static const hr_arg_def mean_square_arg_defs[] = {
     HR_REDUCTION_ARG_DEFS,
-    HR_REDUCTION_DTYPE_ARG("Type of the output: FLOAT, also if not given, or for integers UINT64 "
-                           "or INT64, which is cut off towards 0."),
+    HR_REDUCTION_DTYPE_ARG("Type of the output: FLOAT (default), or for integers UINT64 or INT64, "
+                           "to which results are truncated towards 0."),
     HR_ARG_END};
 
 static hr_status mean_square_infer(hr_op_call *c, hr_error *error)

@@ -13,7 +13,7 @@ static hr_status min_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_reductions_min = {
-    HR_REDUCTION_TABLE(min, "The smallest element along axes. NaN does not count; where there are "
-                            "no elements the result is the type's largest finite value."),
+    HR_REDUCTION_TABLE(min, "The smallest element along axes. NaN is ignored. If there are no "
+                            "elements, the result is the largest finite value of the type."),
     HR_REDUCTION_DATA,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Any axes come down to rows of columns: neighbouring axes that are both reduced, or both kept, are
- * one, and what is left of the last two goes to the kernel whole. Lanes are there to fill vectors.
+/* Reduces all axes to rows of columns. Neighbouring axes that are both reduced or both kept are
+ * merged, and the kernel processes the last two of the remaining axes at once. Lanes fill vectors.
  */
 #include "ops/reductions/reduce.h"
 
@@ -10,10 +10,10 @@
 
 typedef struct job {
     hr_reduce_fn take, join;
-    size_t size, acc_size; /* of an element, of an accumulator */
+    size_t size, acc_size; /* of an element and of an accumulator */
     hr_reduce_kind kind;
     hr_dtype dtype;
-    bool rounds; /* the order of additions shows */
+    bool rounds; /* the result depends on the order of additions */
     const double *mean;
     uint8_t *acc;
     const hr_reduce_shape *shape;
@@ -36,7 +36,7 @@ hr_dtype hr__reduce_type(hr_reduce_kind kind, hr_dtype dtype)
     }
 }
 
-/* Sets `n` accumulators to what adding nothing gives. */
+/* Sets `n` accumulators to the result for no elements. */
 static void start(hr_reduce_kind kind, hr_dtype dtype, void *acc, size_t n)
 {
     size_t size = hr_dtype_size(hr__reduce_type(kind, dtype));
@@ -53,7 +53,7 @@ static void start(hr_reduce_kind kind, hr_dtype dtype, void *acc, size_t n)
             first.f = (float)(sign * (double)FLT_MAX);
         else if (dtype == HR_DTYPE_FLOAT64)
             first.d = sign * DBL_MAX;
-        else /* beyond the range of every integer type: conversion saturates */
+        else /* outside the range of every integer type, so conversion saturates */
             hr_convert(&first, dtype, &(double){sign * 1e30}, HR_DTYPE_FLOAT64, 1);
     }
     for (size_t i = 0; i < n; i++)
@@ -65,7 +65,7 @@ static const double *mean_at(const job *j, size_t at)
     return j->mean ? j->mean + at : NULL;
 }
 
-/* Rows one behind the other. */
+/* Accumulates consecutive rows. */
 static void take_passes(const job *j, void *acc, const uint8_t *x, const double *mean, size_t rows,
                         size_t cols)
 {
@@ -75,7 +75,7 @@ static void take_passes(const job *j, void *acc, const uint8_t *x, const double 
         j->take(acc, x + r * cols * j->size, mean, HR_MIN(pass, rows - r), cols, cols, 1);
 }
 
-/* The same, into the accumulators from `at` on. */
+/* The same, into the accumulators from `at`. */
 static void take_rows(const job *j, const uint8_t *x, size_t at, size_t rows, size_t cols)
 {
     uint8_t *acc = j->acc + at * j->acc_size;
@@ -126,7 +126,7 @@ void hr__reduce_shape(const hr_shape *shape, uint32_t mask, hr_reduce_shape *out
     for (int32_t d = shape->ndim - 1; d >= 0; d--) {
         const bool reduced = mask >> d & 1;
         const size_t extent = (size_t)shape->extent[d];
-        if (extent == 1) /* says nothing */
+        if (extent == 1) /* has no effect */
             continue;
         if (n > 0 && (found[n - 1].out_step == 0) == reduced)
             found[n - 1].extent *= extent;

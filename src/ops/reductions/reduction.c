@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the operators of this folder share. */
+/* Common code of the reductions. */
 #include "ops/reductions/reduction.h"
 
 #include <math.h>
@@ -57,9 +57,10 @@ hr_status hr__reduction_describe(hr_op_call *c, int32_t wanted, const hr_dtype *
     size_t used = 0;
 
     if (in == HR_DTYPE_FLOAT16 || in == HR_DTYPE_FLOAT64 || in == HR_DTYPE_BOOL)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the input is %s: integers and FLOAT can be reduced; cast first",
-                       hr_dtype_name(in));
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the input has type %s; only integers and FLOAT can be reduced: cast it first",
+            hr_dtype_name(in));
     if (wanted == HR_DTYPE_NONE)
         wanted = allowed[0];
     for (int32_t i = 0; i < count; i++)
@@ -68,7 +69,7 @@ hr_status hr__reduction_describe(hr_op_call *c, int32_t wanted, const hr_dtype *
     for (int32_t i = 0; i < count; i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " or " : "",
                                  hr_dtype_name(allowed[i]));
-    return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s: of an input of %s the output is %s",
+    return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s; for an input of type %s it must be %s",
                    hr_dtype_name((hr_dtype)wanted), hr_dtype_name(in), names);
 }
 
@@ -98,14 +99,14 @@ hr_status hr__reduction_about_mean(hr_op_call *c, hr_reduction_end end, hr_error
     size_t n = 0, m = 0;
 
     HR_TRY(hr__reduction_describe(c, HR_DTYPE_NONE, &allowed, 1, error));
-    if (c->in[0].shape.ndim == 0 && !a->axes.v) /* the one element along all axes that there are */
+    if (c->in[0].shape.ndim == 0 && !a->axes.v) /* the only element, along all axes */
         ((hr_reduction *)c->memo)->untouched = false;
     hr_shape_volume(&c->out[0].shape, &n);
     hr_shape_volume(&mean->shape, &m);
     if (mean->dtype != HR_DTYPE_FLOAT || m != n)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the mean has %zu elements of %s: it must have %zu of FLOAT, one for each "
-                       "of the output's",
+                       "the mean has %zu elements of type %s; it must have %zu elements of type "
+                       "FLOAT, one for each element of the output",
                        m, hr_dtype_name(mean->dtype), n);
     hr__reduction_how(c, HR_REDUCE_DISTANCES, end);
     return HR_STATUS_OK;
@@ -113,7 +114,7 @@ hr_status hr__reduction_about_mean(hr_op_call *c, hr_reduction_end end, hr_error
 
 /* ---- running ---- */
 
-/* The means of a call's DISTANCES, NULL for other reductions. */
+/* The means for DISTANCES; NULL for other reductions. */
 static hr_status find_mean(hr_op_call *c, size_t bytes, double **mean, hr_error *error)
 {
     const hr_reduction *m = c->memo;
@@ -131,7 +132,7 @@ static hr_status find_mean(hr_op_call *c, size_t bytes, double **mean, hr_error 
     return HR_STATUS_OK;
 }
 
-/* What fits of each number, as C converts. */
+/* Converts each number as C does; only the low bits remain. */
 static void store_wrapped(hr_tensor *out, const uint64_t *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -151,8 +152,8 @@ static void store_wrapped(hr_tensor *out, const uint64_t *v, size_t n)
     }
 }
 
-/* Divided by the number of elements: doubles where the output is FLOAT, else integers. Their type.
- */
+/* Divides by the number of elements: doubles if the output is FLOAT, otherwise integers. Returns
+ * their type. */
 static hr_dtype divide(const hr_reduction *m, hr_dtype out, void *acc)
 {
     const size_t n = m->shape.outputs, count = m->shape.inputs;
@@ -193,7 +194,7 @@ static void store_about_mean(const hr_reduction *m, hr_tensor *out, double *v)
     const double by = (double)m->shape.inputs - (double)m->ddof;
 
     for (size_t i = 0; i < n; i++)
-        v[i] = m->untouched ? 0.0 : v[i] / by; /* without axes an element is its own mean */
+        v[i] = m->untouched ? 0.0 : v[i] / by; /* without axes, an element is its own mean */
     for (size_t i = 0; i < n && m->end == HR_REDUCTION_END_DEVIATION; i++)
         v[i] = sqrt(v[i]);
     hr_convert(out->data, out->dtype, v, HR_DTYPE_FLOAT64, n);
@@ -229,7 +230,7 @@ hr_status hr__reduction_run(hr_op_call *calls, int32_t n, hr_error *error)
         size_t bytes;
         double *mean;
 
-        if (extreme && m->untouched) { /* NaN and infinities stay too */
+        if (extreme && m->untouched) { /* NaN and infinities are kept */
             hr_convert(c->out[0].data, m->type, in->data, m->type, m->shape.outputs);
             continue;
         }

@@ -5,8 +5,8 @@
 
 static const hr_arg_def rms_arg_defs[] = {
     HR_REDUCTION_ARG_DEFS,
-    HR_REDUCTION_DTYPE_ARG("Type of the output: FLOAT, also if not given, or the input's, which is "
-                           "cut off towards 0."),
+    HR_REDUCTION_DTYPE_ARG("Type of the output: FLOAT (default) or that of the input, to which "
+                           "results are truncated towards 0."),
     HR_ARG_END};
 
 static hr_status rms_infer(hr_op_call *c, hr_error *error)

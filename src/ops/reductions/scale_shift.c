@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Runs of elements, beside runs of the means and factors that belong to them. */
+/* Processes runs of elements with the runs of means and factors that belong to them. */
 #include "ops/reductions/scale_shift.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static void run(const job *j, size_t at, size_t n, const float *mean, const floa
         hr_convert(y, j->out->dtype, result, HR_DTYPE_FLOAT, n);
 }
 
-/* rows * cols elements: column c has mean `at` + c. */
+/* rows * cols elements; column c has mean `at` + c. */
 static void columns(const job *j, size_t x, size_t at, size_t rows, size_t cols)
 {
     float mean[RUN], factor[RUN];
@@ -57,7 +57,7 @@ static void columns(const job *j, size_t x, size_t at, size_t rows, size_t cols)
         run(j, x + i, HR_MIN(n, total - i), mean, factor);
 }
 
-/* rows * cols elements, cols few: row r has mean `at` + r. */
+/* rows * cols elements with few columns; row r has mean `at` + r. */
 static void short_rows(const job *j, size_t x, size_t at, size_t rows, size_t cols)
 {
     float mean[RUN], factor[RUN];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* (x - mean) * factor + shift, with a mean and a factor for all elements that reducing would take
- * together. */
+/* (x - mean) * factor + shift. Elements that a reduction would combine share a mean and a factor.
+ */
 #ifndef HR_OPS_REDUCTIONS_SCALE_SHIFT_H
 #define HR_OPS_REDUCTIONS_SCALE_SHIFT_H
 

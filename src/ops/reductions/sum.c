@@ -5,8 +5,9 @@
 
 static const hr_arg_def sum_arg_defs[] = {
     HR_REDUCTION_ARG_DEFS,
-    HR_REDUCTION_DTYPE_ARG("Type of the output. Not given: UINT64 or INT64 for integers. Of "
-                           "integers of up to 32 bits also the input's type or FLOAT."),
+    HR_REDUCTION_DTYPE_ARG(
+        "Type of the output. Default: UINT64 or INT64 for integers, FLOAT for FLOAT. For integers "
+        "of up to 32 bits, the type of the input and FLOAT are also allowed."),
     HR_ARG_END};
 
 static hr_status sum_infer(hr_op_call *c, hr_error *error)
@@ -22,7 +23,7 @@ static hr_status sum_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_reductions_sum = {
-    HR_REDUCTION_TABLE(sum, "Adds elements along axes. Sums of integers are exact, and wrap where "
-                            "`dtype` does not hold them."),
+    HR_REDUCTION_TABLE(sum, "Sum of the elements along axes. Sums of integers are exact; they wrap "
+                            "if `dtype` cannot represent them."),
     HR_REDUCTION_DATA,
 };

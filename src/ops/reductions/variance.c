@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* reductions.variance: variances along axes about given means. */
+/* reductions.variance: variances along axes, with given means. */
 #include "ops/reductions/reduction.h"
 
 static const hr_arg_def variance_arg_defs[] = {HR_REDUCTION_ARG_DEFS, HR_REDUCTION_DDOF_ARG,
@@ -14,7 +14,7 @@ static hr_status variance_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_reductions_variance = {
     HR_REDUCTION_TABLE(
         variance,
-        "Mean squared distance of the elements along axes to the means given as second input, "
-        "which has an element for each of the output's; its shape does not matter."),
+        "Mean squared distance of the elements along axes from the means given as second input. "
+        "The second input must have as many elements as the output, in any shape."),
     HR_REDUCTION_DATA_AND_MEAN,
 };
