@@ -12,10 +12,11 @@ from typing import Any
 from headrace._pipeline import Pipeline
 
 
-@functools.cache
 def _constructor_arguments() -> frozenset[str]:
-    code = Pipeline.__init__.__code__
-    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+    """Names of the constructor's arguments, also where a tool has wrapped the constructor."""
+    import inspect
+
+    return frozenset(list(inspect.signature(Pipeline.__init__).parameters)[1:])
 
 
 def _split_kwargs(
@@ -31,15 +32,16 @@ def _split_kwargs(
             "allowed."
         )
     own, constructor = {}, {}
+    known = _constructor_arguments()
     for name, value in kwargs.items():
         if name in parameters:
             own[name] = value
-            if name in _constructor_arguments():
+            if name in known:
                 print(
                     f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same "
                     "name."
                 )
-        elif name in _constructor_arguments():
+        elif name in known:
             constructor[name] = value
         else:
             raise TypeError(f"{function.__name__} got an unexpected keyword argument `{name}`")

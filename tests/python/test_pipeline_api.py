@@ -2,11 +2,12 @@
 # Copyright The Headrace authors
 """Methods of Pipeline, one program each in Headrace and in live DALI."""
 
+import functools
 import operator
 
 import numpy as np
 import pytest
-from headrace import Pipeline, fn, types
+from headrace import Pipeline, fn, pipeline_def, types
 from twice import attempts, evaluate, normal, pipeline, quietly, same, same_error
 
 X = np.arange(6, dtype=np.int32).reshape(3, 2)
@@ -581,3 +582,22 @@ def test_checkpoint_of_every_random_operator(call):
     again = make(state)
     assert [take(again) for _ in range(3)] == batches[2:]
     assert any(batch != batches[0] for batch in batches[1:])
+
+
+def test_a_wrapped_constructor(monkeypatch):
+    """Tools wrap `Pipeline.__init__` to change defaults; pipeline_def still knows its arguments."""
+    original = Pipeline.__init__
+
+    @functools.wraps(original)
+    def without_device(self, *args, **kwargs):
+        original(self, *args, **{**kwargs, "device_id": None})
+
+    monkeypatch.setattr(Pipeline, "__init__", without_device)
+
+    @pipeline_def
+    def define(value):
+        return types.Constant(value)
+
+    pipe = define(7, batch_size=2, num_threads=1, device_id=0)
+    assert (pipe.max_batch_size, pipe.device_id) == (2, None)
+    assert pipe.run()[0].at(0) == 7
