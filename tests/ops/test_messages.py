@@ -163,15 +163,7 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=["headrace", "nvidia.dali"])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    if request.param != "headrace":
-        pytest.importorskip(request.param)
-    return Engine(request.param)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_phrase(engine: Engine, name: str) -> None:
+def check(engine: Engine, name: str) -> None:
     call, phrase = CASES[name]
     pipe = engine.root.Pipeline(batch_size=2, num_threads=1, device_id=None)
     with pytest.raises((RuntimeError, ValueError)) as caught:
@@ -181,3 +173,13 @@ def test_phrase(engine: Engine, name: str) -> None:
         pipe.build()
         pipe.run()
     assert phrase in str(caught.value)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_phrase(headrace: Engine, name: str) -> None:
+    check(headrace, name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_phrase_of_dali(live_dali: Engine, name: str) -> None:
+    check(live_dali, name)
