@@ -3,8 +3,8 @@
 """Writes the seeds of the codecs' fuzz targets: corpus/<target>/<name>, a few hundred bytes each.
 
 An input is eight bytes (output type, element type, orientation, unused, window) and the file; see
-codec_fuzz.h. Needs NumPy and Pillow. Run it again only to add seeds: names are kept, contents may
-differ from one version of the libraries to the next.
+codec_fuzz.h. Needs NumPy and Pillow. Seeds that exist stay as they are: the libraries' versions
+would change them.
 """
 
 from __future__ import annotations
@@ -46,6 +46,18 @@ def exif(orientation: int) -> bytes:
     return block.tobytes()
 
 
+def claimed(data: bytes, side: int = 16384) -> bytes:
+    """The JPEG file with another height and width in its frame header."""
+    frame = max(data.find(b"\xff\xc0"), data.find(b"\xff\xc2"))
+    return data[: frame + 5] + side.to_bytes(2, "big") * 2 + data[frame + 9 :]
+
+
+def repeated(data: bytes, times: int) -> bytes:
+    """The JPEG file with its last scan so many times."""
+    scan = data.rindex(b"\xff\xda")
+    return data[:-2] + data[scan:-2] * times + data[-2:]
+
+
 def jpeg() -> dict[str, bytes]:
     files = {
         f"q{q}_s{s}": encoded(picture("RGB"), "JPEG", quality=q, subsampling=s)
@@ -64,6 +76,14 @@ def jpeg() -> dict[str, bytes]:
     files["restart"] = encoded(picture("RGB"), "JPEG", restart_marker_blocks=1)
     files["turned"] = encoded(picture("RGB"), "JPEG", exif=exif(6))
     files["cut"] = files["q70_s1"][:-60]
+    grey = encoded(picture("L", 8, 8), "JPEG", progressive=True)
+    files["claimed"] = claimed(files["q30_s0"])
+    files["claimed_progressive"] = claimed(grey)
+    files["claimed_arithmetic"] = claimed(grey).replace(b"\xff\xc2", b"\xff\xca")
+    files["claimed_scans"] = claimed(repeated(grey, 200), 8192)
+    files["scans"] = repeated(grey, 200)
+    files["no_data"] = files["q70_s1"][: files["q70_s1"].index(b"\xff\xda") + 14]
+    files["lossless"] = files["q70_s1"].replace(b"\xff\xc0", b"\xff\xc3")
     return files
 
 
@@ -90,6 +110,10 @@ def png() -> dict[str, bytes]:
     for depth, colour in ((16, 2), (16, 6), (2, 0), (8, 4)):
         files[f"interlaced_{depth}_{colour}"] = raw_png(depth, colour, True)
         files[f"plain_{depth}_{colour}"] = raw_png(depth, colour, False)
+    head = files["L"].index(b"IHDR")
+    sides = struct.pack(">II", 16384, 16384) + files["L"][head + 12 : head + 17]
+    check = struct.pack(">I", zlib.crc32(b"IHDR" + sides))
+    files["claimed"] = files["L"][: head + 4] + sides + check + files["L"][head + 21 :]
     return files
 
 
@@ -104,6 +128,9 @@ def bmp() -> dict[str, bytes]:
     files["fields"] = b"BM" + struct.pack("<III", 0, 0, 14 + len(head)) + head + bytes(range(16))
     core = struct.pack("<IHHHH", 12, 3, 2, 1, 24)
     files["core"] = b"BM" + struct.pack("<III", 0, 0, 14 + len(core)) + core + bytes(range(24))
+    side = struct.pack("<I", 16384)
+    files["claimed"] = files["RGB"][:18] + side * 2 + files["RGB"][26:]
+    files["claimed_rle8"] = files["rle8"][:18] + side * 2 + files["rle8"][26:]
     return files
 
 
@@ -116,11 +143,17 @@ def pnm() -> dict[str, bytes]:
         "p5": b"P5 3 2 255\n" + bytes(range(6)),
         "p5_16": b"P5 3 1 1000\n" + struct.pack(">3H", 0, 500, 1000),
         "p6": b"P6 3 2 255\n" + bytes(range(18)),
+        "claimed_p3": b"P3 16384 16384 255 1 2 3",
+        "claimed_p4": b"P4 16384 16384\n" + bytes(9),
+        "claimed_p6": b"P6 16384 16384 255\n" + bytes(9),
     }
 
 
 def webp() -> dict[str, bytes]:
+    flat = encoded(Image.new("RGB", (64, 64), "red"), "WEBP", lossless=True)
+    sides = (16382 | 16382 << 14).to_bytes(4, "little")
     return {
+        "claimed": flat[:21] + sides + flat[25:],
         "lossy": encoded(picture("RGB"), "WEBP", quality=50),
         "lossy_alpha": encoded(picture("RGBA"), "WEBP", quality=50),
         "lossless": encoded(picture("RGB", 12, 9), "WEBP", lossless=True),
@@ -141,7 +174,8 @@ def main() -> None:
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, data) in enumerate(make().items()):
-            (folder / name).write_bytes(windows[i % len(windows)] + data)
+            if not (folder / name).exists():
+                (folder / name).write_bytes(windows[i % len(windows)] + data)
 
 
 if __name__ == "__main__":

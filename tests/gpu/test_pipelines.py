@@ -194,6 +194,10 @@ def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
     broken.write_bytes(b"not a picture at all")
     cut = root / "class1/03.jpg"
     cut.write_bytes(cut.read_bytes()[:700])
+    bare = root / "class1/05.jpg"  # ends behind its scan header
+    data = bare.read_bytes()
+    scan = data.index(b"\xff\xda") + 2
+    bare.write_bytes(data[: scan + int.from_bytes(data[scan : scan + 2], "big")])
     pipes = [training(root, gpu, on_error=policy) for gpu in (False, True)]
     failures = 0
     for _ in range(6):
@@ -212,6 +216,7 @@ def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
     seen = [{e["message"] for e in pipe.errors() if e["iteration"] < 6} for pipe in pipes]
     assert seen[0] and seen[0] <= seen[1]  # a failed batch need not look at all of its files
     assert policy == "raise" or seen[0] == seen[1]
+    assert policy == "raise" or any("no entropy-coded data" in message for message in seen[1])
 
 
 # ---- sources ----
