@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Coded pictures as sources of image programs. */
+/* Encoded pictures as sources of image programs. */
 #include "ops/decoders/decode.h"
 
 static hr_decode_request make_request(const hr_decode_picture *picture, hr_window window)
@@ -53,7 +53,7 @@ static hr_status check_types(const hr_decode_args *args, hr_error *error)
     if (hr_image_dtype_ok((hr_dtype)args->dtype))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "`dtype` is %s: it must be UINT8, INT8, UINT16, INT16, INT32 or FLOAT",
+                   "`dtype` is %s; it must be UINT8, INT8, UINT16, INT16, INT32 or FLOAT",
                    hr_dtype_name((hr_dtype)args->dtype));
 }
 
@@ -67,9 +67,10 @@ static hr_status open_picture(hr_op_call *c, const hr_decode_args *args, probe_f
 
     HR_TRY(check_types(args, error));
     if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the input must be the bytes of a file, a 1-D UINT8 tensor; it is %d-D %s",
-                       (int)in->shape.ndim, hr_dtype_name(in->dtype));
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
+            (int)in->shape.ndim, hr_dtype_name(in->dtype));
     hr_decode_picture *picture = hr_arena_alloc(c->arena, sizeof(*picture), error);
     if (!picture)
         return HR_STATUS_NO_MEMORY;

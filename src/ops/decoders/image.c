@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image: a coded picture, whole. */
+/* decoders.image: decodes whole pictures. */
 #include "ops/decoders/decode.h"
 
 typedef struct image_args {
@@ -9,12 +9,11 @@ typedef struct image_args {
 
 static const hr_arg_def image_arg_defs[] = {
     HR_DECODE_ARG_DEFS(image_args, decode),
-    HR_ARG_ACCEPT(cache_size, INT, "0",
-                  "Megabytes of device memory for decoded pictures; no effect."),
-    HR_ARG_ACCEPT(cache_threshold, INT, "0", "Bytes from which pictures are cached; no effect."),
-    HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "Kind of the device cache; no effect."),
-    HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "How cached pictures are copied; no effect."),
-    HR_ARG_ACCEPT(cache_debug, BOOL, "False", "Reports of the device cache; no effect."),
+    HR_ARG_ACCEPT(cache_size, INT, "0", "No effect: decoded pictures are not cached."),
+    HR_ARG_ACCEPT(cache_threshold, INT, "0", "No effect: decoded pictures are not cached."),
+    HR_ARG_ACCEPT(cache_type, STRING, "\"\"", "No effect: decoded pictures are not cached."),
+    HR_ARG_ACCEPT(cache_batch_copy, BOOL, "True", "No effect: decoded pictures are not cached."),
+    HR_ARG_ACCEPT(cache_debug, BOOL, "False", "No effect: decoded pictures are not cached."),
     HR_ARG_END};
 
 static hr_status image_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -37,9 +36,9 @@ static const char *const image_aliases[] = {"image_decoder",
 const hr_op_def hr_op_decoders_image = {
     HR_OP_ABI,
     .name = "decoders.image",
-    .doc = "Decodes pictures. The input is the bytes of one file a sample (1-D, UINT8): JPEG, PNG, "
-           "BMP, PNM or WebP, told apart by content. The output is HWC. Damaged files are an "
-           "error, or are replaced or skipped as the pipeline's `on_error` says.",
+    .doc = "Decodes pictures. The input is the bytes of one file per sample (1-D, UINT8): JPEG, "
+           "PNG, BMP, PNM or WebP, recognised by content. The output is HWC. Damaged files are an "
+           "error, or they are replaced or skipped, as the pipeline argument `on_error` says.",
     .aliases = image_aliases,
     .devices = "cpu|mixed",
     .args = image_arg_defs,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image_crop: a window of a coded picture, placed as in `crop`; only the window is
- * decoded. */
+/* decoders.image_crop: decodes a window of a picture, positioned as in `crop`, and nothing else. */
 #include "ops/decoders/decode.h"
 #include "ops/image/crop_window.h"
 
@@ -29,10 +28,11 @@ static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_e
     HR_TRY(hr__decode_open(c, &args->decode, &picture, error));
     HR_TRY(hr__crop_box(&args->crop, false, 1, picture->height, picture->width, &box, error));
     if (box.y.size > picture->height || box.x.size > picture->width)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "a crop of %lldx%lld does not fit the picture of %lldx%lld (height x width)",
-                       (long long)box.y.size, (long long)box.x.size, (long long)picture->height,
-                       (long long)picture->width);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "a crop of %lldx%lld does not fit into a picture of %lldx%lld (height x width)",
+            (long long)box.y.size, (long long)box.x.size, (long long)picture->height,
+            (long long)picture->width);
     hr_window window = {box.y.start, box.x.start, box.y.size, box.x.size};
     return hr__decode_program(program, picture, window, error);
 }
@@ -47,9 +47,10 @@ static const char *const image_crop_aliases[] = {"image_decoder_crop",
 const hr_op_def hr_op_decoders_image_crop = {
     HR_OP_ABI,
     .name = "decoders.image_crop",
-    .doc = "Decodes a window of a picture, the same pixels as `decoders.image` followed by `crop`, "
-           "reading only what the window needs. The input is the bytes of one file a sample (1-D, "
-           "UINT8); the output is HWC. A window larger than the picture is an error.",
+    .doc =
+        "Decodes a window of a picture. The pixels are those of `decoders.image` followed by "
+        "`crop`, but only what the window needs is decoded. The input is the bytes of one file per "
+        "sample (1-D, UINT8), the output is HWC. A window larger than the picture is an error.",
     .aliases = image_crop_aliases,
     .devices = "cpu|mixed",
     .args = image_crop_arg_defs,

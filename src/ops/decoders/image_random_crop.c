@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image_random_crop: a random window of a coded picture; only the window is decoded. */
+/* decoders.image_random_crop: decodes a random window of a picture, and nothing else. */
 #include "ops/decoders/decode.h"
 #include "ops/image/random_window.h"
 
@@ -35,9 +35,9 @@ static const char *const image_random_crop_aliases[] = {"image_decoder_random_cr
 const hr_op_def hr_op_decoders_image_random_crop = {
     HR_OP_ABI,
     .name = "decoders.image_random_crop",
-    .doc = "Decodes a random window of a picture: its area and its aspect ratio are drawn from "
-           "ranges, its place uniformly. Only what the window needs is decoded. The input is the "
-           "bytes of one file a sample (1-D, UINT8); the output is HWC.",
+    .doc = "Decodes a random window of a picture. Its area and aspect ratio are drawn from ranges, "
+           "its position uniformly. Only what the window needs is decoded. The input is the bytes "
+           "of one file per sample (1-D, UINT8), the output is HWC.",
     .aliases = image_random_crop_aliases,
     .devices = "cpu|mixed",
     .flags = HR_OP_RANDOM,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* decoders.image_slice: a window of a coded picture by start and end; only the window is decoded.
- */
+/* decoders.image_slice: decodes a window of a picture, given by start and end, and nothing else. */
 #include "ops/decoders/decode.h"
 #include "ops/slice_range.h"
 
@@ -20,7 +19,7 @@ static hr_status image_slice_check(const void *args, uint64_t given, hr_error *e
     return hr__slice_check(image_slice_arg_defs, given, error);
 }
 
-/* The axes (0 height, 1 width) that elements of the window's arguments mean. */
+/* The axes (0 height, 1 width) to which the elements of the window's arguments refer. */
 static hr_status slice_axes(const hr_slice_args *a, int32_t *axes, int32_t *count, hr_error *error)
 {
     const char *names = a->axis_names ? a->axis_names : "WH";
@@ -30,12 +29,12 @@ static hr_status slice_axes(const hr_slice_args *a, int32_t *axes, int32_t *coun
         int32_t axis = a->axes.v ? a->axes.v[i] : names[i] == 'H' ? 0 : names[i] == 'W' ? 1 : 9;
         axis += axis < 0 ? 2 : 0;
         if (axis < 0 || axis > 1)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "%s names an axis that cannot be sliced: height (0, H) and width (1, W) "
-                           "can",
-                           a->axes.v ? "`axes`" : "`axis_names`");
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "%s has an axis that cannot be sliced; only height (0, H) and width (1, W) can",
+                a->axes.v ? "`axes`" : "`axis_names`");
         if (*count == 2 || (*count == 1 && axes[0] == axis))
-            return hr_fail(error, HR_STATUS_ERROR, "%s names an axis twice",
+            return hr_fail(error, HR_STATUS_ERROR, "%s has an axis twice",
                            a->axes.v ? "`axes`" : "`axis_names`");
         axes[(*count)++] = axis;
     }
@@ -56,8 +55,8 @@ static hr_status slice_window(const hr_op_call *c, const hr_decode_picture *pict
         HR_TRY(hr__slice_range(c, a, count, i, extent[axis], &from[axis], &to[axis], error));
         if (from[axis] < 0 || to[axis] == from[axis] || to[axis] > extent[axis])
             return hr_fail(error, HR_STATUS_ERROR,
-                           "the window [%lld, %lld) along the %s does not lie inside the picture "
-                           "of %lldx%lld (height x width)",
+                           "the window [%lld, %lld) along the %s is not inside the picture of "
+                           "%lldx%lld (height x width)",
                            (long long)from[axis], (long long)to[axis],
                            axis == 0 ? "height" : "width", (long long)extent[0],
                            (long long)extent[1]);
@@ -88,10 +87,11 @@ static const char *const image_slice_aliases[] = {"image_decoder_slice",
 const hr_op_def hr_op_decoders_image_slice = {
     HR_OP_ABI,
     .name = "decoders.image_slice",
-    .doc = "Decodes a window of a picture given by its start and its end or size, in pixels or in "
-           "fractions, x before y unless `axes` or `axis_names` say otherwise. Inputs: the bytes "
-           "of one file a sample (1-D, UINT8), and optionally the window's anchor and shape. The "
-           "output is HWC. A window that leaves the picture is an error.",
+    .doc = "Decodes a window of a picture. The window is given by its start and its end or size, "
+           "in pixels or in fractions of the extent; x comes before y unless `axes` or "
+           "`axis_names` are given. Inputs are the bytes of one file per sample (1-D, UINT8), and "
+           "optionally the anchor and shape of the window. The output is HWC. A window that "
+           "extends beyond the picture is an error.",
     .aliases = image_slice_aliases,
     .devices = "cpu|mixed",
     .args = image_slice_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* peek_image_shape: the size of a coded picture from its header. */
+/* peek_image_shape: reads the size of a picture from its header. */
 #include "ops/decoders/decode.h"
 #include "ops/extents.h"
 
@@ -11,10 +11,10 @@ typedef struct peek_args {
 static const hr_arg_def peek_arg_defs[] = {
     HR_EXTENTS_DTYPE_ARG(peek_args),
     HR_ARG(peek_args, image_type, IMAGE_TYPE, 0, "RGB",
-           "Colour space that the picture would be decoded to; it says how many channels there "
-           "are."),
+           "Colour space to which the picture would be decoded; it determines the number of "
+           "channels."),
     HR_ARG(peek_args, adjust_orientation, BOOL, 0, "True",
-           "Height and width after turning the picture as its EXIF orientation says."),
+           "Return height and width after applying the EXIF orientation."),
     HR_ARG_END};
 
 static hr_status peek_check(const void *args, uint64_t given, hr_error *error)
@@ -55,10 +55,8 @@ static const char *const peek_aliases[] = {"experimental.peek_image_shape", NULL
 const hr_op_def hr_op_peek_image_shape = {
     HR_OP_ABI,
     .name = "peek_image_shape",
-    .doc =
-        "Height, width and channels that a coded picture would have, from its header; nothing is "
-        "decoded. The input is the bytes of one file a sample (1-D, UINT8), the output has shape "
-        "(3,).",
+    .doc = "Reads height, width and channels of a picture from its header, without decoding it. "
+           "The input is the bytes of one file per sample (1-D, UINT8), the output has shape (3,).",
     .aliases = peek_aliases,
     .devices = "cpu",
     .args = peek_arg_defs,

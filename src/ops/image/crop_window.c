@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Crop windows: positions in the free space, rounding, and what lies outside of the picture. */
+/* Crop windows: position, rounding, and what happens outside the picture. */
 #include "ops/image/crop_window.h"
 #include "ops/image/pixels.h"
 
@@ -13,13 +13,13 @@ hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error
 
     if (h != w)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`crop_h` and `crop_w` go together: only `%s` was given",
+                       "`crop_h` and `crop_w` must be given together, but only `%s` is given",
                        h ? "crop_h" : "crop_w");
     if (d && !h)
         return hr_fail(error, HR_STATUS_ERROR, "`crop_d` needs `crop_h` and `crop_w`");
     if (h && hr__arg_given(defs, given, "crop"))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`crop` and `crop_h`, `crop_w` say the same thing: give one of them");
+                       "give either `crop` or `crop_h` and `crop_w`, not both");
     return HR_STATUS_OK;
 }
 
@@ -57,10 +57,10 @@ hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, 
     if (args->crop.v) {
         int32_t n = args->crop.n;
         if (n != 2 && n != 3)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`crop` has %d elements: it must be (height, width) or (depth, height, "
-                           "width)",
-                           (int)n);
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "`crop` has %d elements; it must be (height, width) or (depth, height, width)",
+                (int)n);
         d = n == 3 ? args->crop.v[0] : 0.0f;
         h = args->crop.v[n - 2];
         w = args->crop.v[n - 1];

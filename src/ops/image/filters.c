@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Filters of resampling operators. */
+/* Filter arguments of resampling operators. */
 #include "ops/image/filters.h"
 
 #include <math.h>
@@ -21,12 +21,12 @@ hr_status hr__filter_dtype(const hr_filter_args *args, hr_dtype in, hr_dtype *ou
         in != HR_DTYPE_FLOAT)
         return hr_fail(
             error, HR_STATUS_ERROR,
-            "pictures of type %s cannot be resampled: UINT8, INT16, UINT16 and FLOAT can",
+            "pictures of type %s cannot be resampled, only UINT8, INT16, UINT16 and FLOAT",
             hr_dtype_name(in));
     *out = args->dtype == HR_DTYPE_NONE ? in : (hr_dtype)args->dtype;
     if (*out != in && *out != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`dtype` is %s: it must be the input's type, %s, or FLOAT",
+                       "`dtype` is %s; it must be the type of the input, %s, or FLOAT",
                        hr_dtype_name(*out), hr_dtype_name(in));
     return HR_STATUS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The arguments that say how resampling operators filter, and what they mean for one axis. */
+/* The filter arguments of resampling operators, and their meaning for one axis. */
 #ifndef HR_OPS_IMAGE_FILTERS_H
 #define HR_OPS_IMAGE_FILTERS_H
 
@@ -20,25 +20,23 @@ typedef struct hr_filter_args {
 #define HR_FILTER_ARG_DEFS(S, field)                                                               \
     HR_FILTER_ARG(S, field, interp_type, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,              \
                   "INTERP_LINEAR",                                                                 \
-                  "Filter for growing and shrinking axes; `min_filter` and `mag_filter` go "       \
-                  "before it."),                                                                   \
+                  "Filter for all axes; `min_filter` and `mag_filter` override it."),              \
         HR_FILTER_ARG(S, field, min_filter, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,           \
                       "INTERP_LINEAR", "Filter for axes that shrink."),                            \
         HR_FILTER_ARG(S, field, mag_filter, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,           \
-                      "INTERP_LINEAR", "Filter for axes that grow or keep their size."),           \
+                      "INTERP_LINEAR", "Filter for axes that grow or do not change."),             \
         HR_FILTER_ARG(S, field, antialias, BOOL, 0, "True",                                        \
                       "Widen the filter on axes that shrink, so that fine detail does not alias. " \
-                      "Changes nothing for INTERP_NN."),                                           \
+                      "No effect for INTERP_NN."),                                                 \
         HR_FILTER_ARG(S, field, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                               \
-                      "Type of the output: the input's (default) or FLOAT."),                      \
-        HR_ARG_ACCEPT(minibatch_size, INT, "32",                                                   \
-                      "Pictures per launch on devices; no effect on the CPU."),                    \
+                      "Type of the output: that of the input (default) or FLOAT."),                \
+        HR_ARG_ACCEPT(minibatch_size, INT, "32", "No effect: batches are launched as a whole."),   \
         HR_ARG_ACCEPT(temp_buffer_hint, INT, "0",                                                  \
-                      "Bytes of scratch to set aside; scratch here follows the need. No effect.")
+                      "No effect: scratch memory is allocated as needed.")
 
 /* Fills `interp` and `antialias` of an axis whose lo, hi and out are set. */
 void hr__filter_choose(const hr_filter_args *args, hr_resample_axis *axis);
-/* The output's type for pictures of type `in`: UINT8, INT16, UINT16 and FLOAT can be resampled. */
+/* The type of the output for pictures of type `in`: UINT8, INT16, UINT16 or FLOAT. */
 hr_status hr__filter_dtype(const hr_filter_args *args, hr_dtype in, hr_dtype *out, hr_error *error);
 
 #endif

@@ -9,11 +9,11 @@ typedef struct flip_args {
 
 static const hr_arg_def flip_arg_defs[] = {
     HR_ARG(flip_args, horizontal, INT, HR_ARG_PER_SAMPLE, "1",
-           "Not 0: reverse the width axis (left and right change places)."),
+           "If not 0, reverse the width axis (swap left and right)."),
     HR_ARG(flip_args, vertical, INT, HR_ARG_PER_SAMPLE, "0",
-           "Not 0: reverse the height axis (top and bottom change places)."),
+           "If not 0, reverse the height axis (swap top and bottom)."),
     HR_ARG(flip_args, depthwise, INT, HR_ARG_PER_SAMPLE, "0",
-           "Not 0: reverse the depth axis; inputs without one are left as they are."),
+           "If not 0, reverse the depth axis. No effect on inputs without one."),
     HR_ARG_END};
 
 static hr_status flip_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -27,7 +27,7 @@ static hr_status flip_lower(hr_op_call *c, hr_image_program *program, hr_error *
 const hr_op_def hr_op_flip = {
     HR_OP_ABI,
     .name = "flip",
-    .doc = "Reverses axes. Shape, type and layout stay.",
+    .doc = "Reverses axes. Shape, type and layout do not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = flip_arg_defs,

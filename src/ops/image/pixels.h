@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* How large a picture may become: the limit that decoders have holds for what operators make of
- * pictures too. */
+/* The limit on the size of pictures. It applies to decoders and to the outputs of operators. */
 #ifndef HR_OPS_IMAGE_PIXELS_H
 #define HR_OPS_IMAGE_PIXELS_H
 
 #include "core/core.h"
 #include "headrace/operator.h"
 
-/* HR_STATUS_LIMIT when a picture (depth 1) or volume has more pixels than the pipeline allows. */
+/* HR_STATUS_LIMIT if a picture (depth 1) or volume has more pixels than the pipeline allows. */
 hr_status hr__pixels_check(const hr_op_call *c, int64_t depth, int64_t height, int64_t width,
                            hr_error *error);
 

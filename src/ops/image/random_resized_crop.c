@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random_resized_crop: a random window of a picture, resized. The window is a region of the
- * resampling, so that the filter sees the pixels around it. */
+/* random_resized_crop: a random window of a picture, resized. The window is the region of the
+ * resampling, so the filter uses the pixels around it. */
 #include "ops/image/filters.h"
 #include "ops/image/pixels.h"
 #include "ops/image/random_window.h"
@@ -14,7 +14,7 @@ typedef struct random_resized_crop_args {
 
 static const hr_arg_def random_resized_crop_arg_defs[] = {
     HR_ARG(random_resized_crop_args, size, INTS, HR_ARG_REQUIRED, NULL,
-           "Height and width of the output in pixels; one number stands for both.", .min = 1,
+           "Height and width of the output in pixels; a single number is used for both.", .min = 1,
            .max = 2147483647, .count_min = 1, .count_max = 2),
     HR_RANDOM_WINDOW_ARG_DEFS(random_resized_crop_args, random),
     HR_FILTER_ARG_DEFS(random_resized_crop_args, filter), HR_ARG_END};
@@ -43,9 +43,9 @@ static hr_status random_resized_crop_lower(hr_op_call *c, hr_image_program *prog
 const hr_op_def hr_op_random_resized_crop = {
     HR_OP_ABI,
     .name = "random_resized_crop",
-    .doc = "Draws a window of random area, aspect ratio and place, and resizes it to `size`. All "
-           "frames of a sequence share the window. UINT8, INT16, UINT16 and FLOAT in; the input's "
-           "type or FLOAT out.",
+    .doc = "Takes a window of random area, aspect ratio and position, and resizes it to `size`. "
+           "All frames of a sequence share the window. Inputs are UINT8, INT16, UINT16 or FLOAT; "
+           "the output has the type of the input or FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE,
     .args = random_resized_crop_arg_defs,

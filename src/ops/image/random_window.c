@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Random windows: area and aspect ratio within ranges, by rejection; deterministic fallbacks. */
+/* Random windows: area and aspect ratio within ranges, by rejection, with a deterministic fallback.
+ */
 #include "ops/image/random_window.h"
 
 #include <math.h>
@@ -16,17 +17,17 @@ static hr_status ranges_check(const hr_random_window_args *args, ranges *r, hr_e
     *r = (ranges){(double)area[0], (double)area[1], (double)ratio[0], (double)ratio[1]};
     if (!(r->area_min > 0.0 && r->area_min <= r->area_max && r->area_max < INFINITY))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`random_area` is [%g, %g]: it must be a range of positive numbers",
+                       "`random_area` is [%g, %g]; it must be a range of positive numbers",
                        r->area_min, r->area_max);
     if (!(r->ratio_min > 0.0 && r->ratio_min <= r->ratio_max && r->ratio_max < INFINITY))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`random_aspect_ratio` is [%g, %g]: it must be a range of positive numbers",
+                       "`random_aspect_ratio` is [%g, %g]; it must be a range of positive numbers",
                        r->ratio_min, r->ratio_max);
     return HR_STATUS_OK;
 }
 
-/* One try; false when the window is larger than the picture or rounding took it out of the ratios.
- */
+/* One attempt. false if the window is larger than the picture, or outside the ratios after
+ * rounding. */
 static bool draw(const ranges *r, const hr_rng *rng, int64_t attempt, hr_window *window,
                  double height, double width)
 {
@@ -46,7 +47,7 @@ static bool draw(const ranges *r, const hr_rng *rng, int64_t attempt, hr_window 
     return true;
 }
 
-/* The largest window of a legal ratio, shrunk to the largest area. */
+/* The largest window with an allowed ratio, reduced to the largest allowed area. */
 static void fall_back(const ranges *r, hr_window *window, double height, double width)
 {
     double w = width, h = height;

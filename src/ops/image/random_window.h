@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The random window that `decoders.image_random_crop` and `random_resized_crop` draw: its arguments
- * and the draw. */
+/* The random window of `decoders.image_random_crop` and `random_resized_crop`: its arguments and
+ * the draw. */
 #ifndef HR_OPS_IMAGE_RANDOM_WINDOW_H
 #define HR_OPS_IMAGE_RANDOM_WINDOW_H
 
@@ -19,7 +19,8 @@ typedef struct hr_random_window_args {
      .offset = offsetof(S, field.random_area),                                                     \
      .size = sizeof(hr_floats),                                                                    \
      .def = "[0.08, 1.0]",                                                                         \
-     .doc = "Range of the window's area as a fraction of the picture's, drawn uniformly.",         \
+     .doc =                                                                                        \
+         "Range of the area of the window as a fraction of that of the picture; drawn uniformly.", \
      .count_min = 2,                                                                               \
      .count_max = 2},                                                                              \
         {.name = "random_aspect_ratio",                                                            \
@@ -27,20 +28,21 @@ typedef struct hr_random_window_args {
          .offset = offsetof(S, field.random_aspect_ratio),                                         \
          .size = sizeof(hr_floats),                                                                \
          .def = "[0.75, 1.3333333333333333]",                                                      \
-         .doc = "Range of the window's width divided by its height, drawn uniformly in the "       \
-                "logarithm.",                                                                      \
+         .doc = "Range of the width of the window divided by its height; its logarithm is drawn "  \
+                "uniformly.",                                                                      \
          .count_min = 2,                                                                           \
          .count_max = 2},                                                                          \
     {                                                                                              \
         .name = "num_attempts", .type = HR_ARG_TYPE_INT,                                           \
         .offset = offsetof(S, field.num_attempts), .size = sizeof(int32_t), .def = "10",           \
-        .doc = "How often to draw before falling back to the largest window of a legal ratio, in " \
-               "the middle of the ranges.",                                                        \
+        .doc = "Number of attempts before falling back to the largest window of a legal ratio, "   \
+               "in the middle of the ranges.",                                                     \
         .min = 1, .max = 2147483647                                                                \
     }
 
-/* Draws the window of a picture. Draws: four a try (area, ratio, two spare), two each for y and x
- * from number 0x100000000 on, so that the place does not depend on how many tries it took. */
+/* Draws the window of a picture. Each attempt uses four draws (area, ratio, two unused). y and x
+ * use two draws each from number 0x100000000 on, so that the position does not depend on the number
+ * of attempts. */
 hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng, int64_t height,
                             int64_t width, hr_window *window, hr_error *error);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Resampling of tensors. Every pass reads whole (outer, n, inner) blocks; the kernels sum over the
- * taps in order, so that every machine gives the same bits. */
+/* Resampling of tensors. Every pass reads whole (outer, n, inner) blocks. The kernels add taps in
+ * order, so that all machines give the same bits. */
 #include "ops/image/resample.h"
 
 #include <string.h>
 
-enum { INNER_FEW = 4 }; /* so few elements lie side by side that outputs are made one by one */
+enum { INNER_FEW = 4 }; /* with so few adjacent elements, outputs are computed one by one */
 
 static hr_status too_large(hr_error *error)
 {
@@ -94,7 +94,7 @@ static hr_status run_axes(hr_op_call *c, const hr_resampling *r, size_t total, h
     return HR_STATUS_OK;
 }
 
-/* Whatever lies before and behind the two axes: pictures, and channels. */
+/* Dimensions before the two axes become pictures, those after them channels. */
 static hr_status pictures_make(const hr_op_call *c, const hr_resampling *r, hr_image_program *p,
                                hr_error *error)
 {
@@ -162,7 +162,7 @@ static hr_status passes_make(const hr_op_call *c, const hr_resampling *r, size_t
             HR_TRY(pass_add(d, &r->axis[i], &shape, r->first + i, c->staging, error));
     if (d->count > 0)
         return HR_STATUS_OK;
-    shape = hr_shape_make(2, (int64_t[]){1, (int64_t)total}); /* its type may change */
+    shape = hr_shape_make(2, (int64_t[]){1, (int64_t)total}); /* the type may change */
     return pass_add(d, &nothing, &shape, 0, c->staging, error);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* rotate: pictures about their centre, volumes about an axis through it, frames by angles of their
- * own. */
+/* rotate: rotates pictures about their centre, volumes about an axis through their centre, and
+ * frames by an angle each. */
 #include "ops/image/pixels.h"
 #include "ops/image/rotate_warp.h"
 
@@ -21,22 +21,22 @@ typedef struct rotate_args {
 static const hr_arg_def rotate_arg_defs[] = {
     HR_ARG(rotate_args, angle, FLOATS,
            HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, NULL,
-           "Angle in degrees, one a sample or one a frame: counter-clockwise as seen for pictures, "
-           "clockwise in a slice for volumes and the axis (0, 0, 1)."),
+           "Angle in degrees, one per sample or per frame. Pictures rotate counter-clockwise. "
+           "Volumes with the axis (0, 0, 1) rotate clockwise within a slice."),
     HR_ARG(rotate_args, axis, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME, NULL,
-           "Axis of the rotation as (x, y, z), of any length; required for volumes, not used for "
-           "pictures."),
+           "Axis of the rotation as (x, y, z), a vector of any length. Required for volumes, not "
+           "used for pictures."),
     HR_ARG(rotate_args, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
-           "Output size in pixels, (depth,) height, width; not given: as large as the rotated "
-           "input needs. Halves round away from zero."),
-    HR_ARG(rotate_args, keep_size, BOOL, 0, "False", "The output has the input's size."),
-    HR_ARG(rotate_args, fill_value, FLOAT, HR_ARG_OPTIONAL, NULL,
-           "Value of what lies outside of the input, rounded to its type; not given: the edge is "
-           "repeated."),
+           "Output size in pixels: (depth,) height, width. Default: as large as the rotated input "
+           "needs. Halves are rounded away from zero."),
+    HR_ARG(rotate_args, keep_size, BOOL, 0, "False", "Give the output the size of the input."),
+    HR_ARG(
+        rotate_args, fill_value, FLOAT, HR_ARG_OPTIONAL, NULL,
+        "Value of pixels outside the input, rounded to its type. Default: the edge is repeated."),
     HR_ARG(rotate_args, interp_type, INTERP, 0, "INTERP_LINEAR", "INTERP_NN or INTERP_LINEAR."),
     HR_ARG(rotate_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: the input's (default); FLOAT; or, from FLOAT, UINT8, INT16 or "
-           "INT32, rounding halves away from zero."),
+           "Type of the output: that of the input (default) or FLOAT. FLOAT can also be converted "
+           "to UINT8, INT16 or INT32; halves are rounded away from zero."),
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_END};
 
@@ -61,11 +61,10 @@ static hr_status output_type(const rotate_args *a, hr_dtype in, hr_dtype *out, h
     if (can_rotate(in) && can_rotate(*out) &&
         (*out == in || *out == HR_DTYPE_FLOAT || in == HR_DTYPE_FLOAT))
         return HR_STATUS_OK;
-    return hr_fail(
-        error, HR_STATUS_ERROR,
-        "%s cannot be rotated into %s: UINT8, INT16, INT32 and FLOAT can, into their own "
-        "type or from or to FLOAT",
-        hr_dtype_name(in), hr_dtype_name(*out));
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s cannot be rotated to %s; supported are UINT8, INT16, INT32 and FLOAT, to "
+                   "the same type, to FLOAT or from FLOAT",
+                   hr_dtype_name(in), hr_dtype_name(*out));
 }
 
 static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t frames, int64_t f,
@@ -75,20 +74,20 @@ static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t fram
 
     if (a->angle.n != 1 && a->angle.n != frames)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`angle` has %d elements: it must have one, or one a frame (%lld)",
+                       "`angle` has %d elements; it must have one, or one per frame (%lld)",
                        (int)a->angle.n, (long long)frames);
     if (axes == 3 && !a->axis.v)
         return hr_fail(error, HR_STATUS_ERROR, "`axis` is required to rotate a volume");
     if (a->axis.v && a->axis.n != 3 && a->axis.n != 3 * frames)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`axis` has %d elements: it must be (x, y, z), or one such a frame",
+                       "`axis` has %d elements; it must be (x, y, z), once or for each frame",
                        (int)a->axis.n);
     return hr__rotation_make(r, (double)a->angle.v[at], axes == 3 ? a->axis.v + 3 * axis_at : NULL,
                              error);
 }
 
-/* The canvas holds every frame: the largest extents that a frame needs, as odd or even as most
- * frames want them. */
+/* The canvas fits every frame: the largest extents that a frame needs, odd or even as most frames
+ * need. */
 static hr_status canvas(const rotate_args *a, const hr_rotate *m, int64_t *out, hr_error *error)
 {
     int64_t odd[3] = {0};
@@ -108,12 +107,12 @@ static hr_status canvas(const rotate_args *a, const hr_rotate *m, int64_t *out, 
         out[i] += (out[i] & 1) != (2 * odd[i] > m->count);
     if (a->size.v && a->size.n > 0) {
         if (a->size.n != axes)
-            return hr_fail(error, HR_STATUS_ERROR, "`size` has %d elements: it must have %d",
+            return hr_fail(error, HR_STATUS_ERROR, "`size` has %d elements; it must have %d",
                            (int)a->size.n, (int)axes);
         for (int32_t i = 0; i < axes; i++) {
             float size = a->size.v[axes - 1 - i];
             if (!(size > 0.0f && size < 2147483000.0f))
-                return hr_fail(error, HR_STATUS_ERROR, "`size` has %g: it must be positive",
+                return hr_fail(error, HR_STATUS_ERROR, "`size` has %g; sizes must be positive",
                                (double)size);
             out[i] = (int64_t)HR_MAX(hr_round((double)size), 1.0);
         }
@@ -124,7 +123,7 @@ static hr_status canvas(const rotate_args *a, const hr_rotate *m, int64_t *out, 
     return HR_STATUS_OK;
 }
 
-/* A warp a frame, or one for all of them, from what is the same for all. */
+/* Makes one warp per frame, or one for all frames. */
 static hr_status warps_make(const rotate_args *a, hr_arena *arena, const hr_warp *like,
                             hr_rotate *m, hr_error *error)
 {
@@ -149,7 +148,7 @@ static hr_status warps_make(const rotate_args *a, hr_arena *arena, const hr_warp
         hr_warp *w = &m->warps[f];
         memcpy(w->out, out, sizeof(out));
         hr__warp_center(w);
-        if (empty && !w->has_fill) { /* no pixel to repeat */
+        if (empty && !w->has_fill) { /* there is no pixel to repeat */
             w->has_fill = true;
             w->fill = 0.0f;
         }
@@ -173,7 +172,7 @@ static hr_status rotate_infer(hr_op_call *c, hr_error *error)
     hr_warp like = {.rotation = {.axes = axes},
                     .nearest = a->interp_type == HR_INTERP_NN,
                     .has_fill = !isnan(a->fill_value)};
-    if (like.has_fill) { /* a pixel of the input's type */
+    if (like.has_fill) { /* a pixel of the type of the input */
         double pixel;
         hr_convert(&pixel, c->in[0].dtype, &a->fill_value, HR_DTYPE_FLOAT, 1);
         hr_convert(&like.fill, HR_DTYPE_FLOAT, &pixel, c->in[0].dtype, 1);
@@ -194,7 +193,7 @@ static hr_status rotate_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* As hr_convert, but a loop that vectorises for the usual type. */
+/* Like hr_convert, with a loop that vectorises for the usual type. */
 static void store(uint8_t *out, hr_dtype type, const float *line, size_t n)
 {
     if (type != HR_DTYPE_UINT8) {
@@ -205,7 +204,7 @@ static void store(uint8_t *out, hr_dtype type, const float *line, size_t n)
         out[i] = warp_u8(line[i]);
 }
 
-/* Nearest pixels of pictures that keep their type need not become floats, where those are exact. */
+/* Nearest pixels of pictures that keep their type need not be converted to float and back. */
 static bool picks(const hr_op_call *c, const hr_warp *w)
 {
     hr_dtype type = c->in[0].dtype;
@@ -275,9 +274,9 @@ static hr_status rotate_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_rotate = {
     HR_OP_ABI,
     .name = "rotate",
-    .doc = "Rotates pictures and volumes about their centre. Without `size` or `keep_size` the "
-           "output is as large as the rotated input; frames of a sequence share their size and may "
-           "have an angle each.",
+    .doc = "Rotates pictures and volumes about their centre. Without `size` or `keep_size`, the "
+           "output is as large as the rotated input. Frames of a sequence have the same size, and "
+           "may have different angles.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = rotate_arg_defs,

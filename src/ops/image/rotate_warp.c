@@ -11,7 +11,7 @@
 hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, hr_error *error)
 {
     if (!isfinite(degrees))
-        return hr_fail(error, HR_STATUS_ERROR, "`angle` is no finite number");
+        return hr_fail(error, HR_STATUS_ERROR, "`angle` is not a finite number");
     double turn = (degrees - 360.0 * floor(degrees / 360.0)) * (HR_PI / 180.0);
     float c = (float)hr_cos(turn), s = (float)hr_sin(turn);
 
@@ -19,12 +19,12 @@ hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, h
         *r = (hr_rotation){2, {{c, -s, 0.0f}, {s, c, 0.0f}, {0.0f, 0.0f, 1.0f}}};
         return HR_STATUS_OK;
     }
-    s = -s; /* about an axis that points at the viewer's back it turns the other way */
+    s = -s; /* the axis points away from the viewer, so the direction is reversed */
     double x = (double)axis[0], y = (double)axis[1], z = (double)axis[2];
     double length = sqrt(x * x + y * y + z * z);
     if (!(length > 0.0 && isfinite(length)))
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` is (%g, %g, %g): it must have a direction",
-                       x, y, z);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`axis` is (%g, %g, %g); it must not be a null vector", x, y, z);
     const float u[3] = {(float)(x / length), (float)(y / length), (float)(z / length)};
     const float cross[3][3] = {{0.0f, -u[2], u[1]}, {u[2], 0.0f, -u[0]}, {-u[1], u[0], 0.0f}};
     r->axes = 3;
@@ -40,12 +40,12 @@ void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out, 
     for (int32_t i = 0; i < r->axes; i++) {
         float sum = 0.0f;
         int32_t most = 0;
-        for (int32_t j = 0; j < r->axes; j++) { /* columns: the way back is the transpose */
+        for (int32_t j = 0; j < r->axes; j++) { /* columns: the inverse is the transpose */
             sum += fabsf(r->m[j][i]) * (float)in[j];
             if (fabsf(r->m[j][i]) > fabsf(r->m[most][i]))
                 most = j;
         }
-        if (r->axes == 2) /* at 45 degrees both axes must decide alike */
+        if (r->axes == 2) /* at 45 degrees, both axes must have the same result */
             most = fabsf(r->m[0][1]) <= fabsf(r->m[0][0]) ? i : 1 - i;
         out[i] = (int64_t)ceilf(sum - CANVAS_SLACK);
         alike[i] = most;
@@ -108,8 +108,8 @@ static inline int64_t inside(int64_t i, int64_t n)
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
 
-/* `channels` is known where this is expanded, for the usual numbers of them. The result is what
- * `blend` computes. */
+/* `channels` is a constant where this is inlined for the usual numbers. Computes the same as
+ * `blend`. */
 static inline void linear_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
                              int32_t channels)
 {
@@ -155,7 +155,7 @@ static inline void nearest_2d(const hr_warp *w, const float *src, int64_t y, flo
     }
 }
 
-/* `size` bytes a pixel, which are known where this is expanded, for the usual pictures. */
+/* `size` bytes per pixel, a constant where this is inlined for the usual pictures. */
 static inline void pick_2d(const hr_warp *w, const uint8_t *src, int64_t y, const void *fill,
                            uint8_t *dst, size_t size)
 {

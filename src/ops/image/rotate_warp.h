@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rotation of pictures and volumes: the canvas that holds them, the mapping, and a row of the
- * result. What is marked so is shared with the GPU's version. */
+/* Rotation of pictures and volumes: the size of the canvas, the mapping, and a row of the result.
+ * Functions marked HR_SHARED are also used by the GPU version. */
 #ifndef HR_OPS_IMAGE_ROTATE_WARP_H
 #define HR_OPS_IMAGE_ROTATE_WARP_H
 
@@ -14,11 +14,11 @@ typedef struct hr_rotation {
     float m[3][3]; /* output to input, about the centres */
 } hr_rotation;
 
-/* Counter-clockwise by `degrees` as seen with y down, or about `axis` (x, y, z) for volumes, where
- * DALI turns the other way: clockwise in a slice for the axis (0, 0, 1). */
+/* Rotates counter-clockwise by `degrees` with y down, or about `axis` (x, y, z) for volumes, in the
+ * other direction, as in DALI: clockwise within a slice for the axis (0, 0, 1). */
 hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, hr_error *error);
-/* The least extents that hold a rotated input; and for each output axis the input's axis that it
- * should be as odd or even as, so that centres stay where they were. */
+/* The smallest extents that contain a rotated input, and for each output axis the input axis whose
+ * parity it should have, so that the centre does not move. */
 void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out, int32_t *alike);
 
 typedef struct hr_warp {
@@ -30,18 +30,19 @@ typedef struct hr_warp {
     float fill;
 } hr_warp;
 
-/* What rotate's infer leaves for the run, here or on a device. */
+/* The memo that infer of rotate leaves for the run, on the CPU or on a device. */
 typedef struct hr_rotate {
     int64_t frames;
     int32_t count;  /* of warps: one for all frames, or one each */
-    hr_warp *warps; /* whose sizes are all the same */
+    hr_warp *warps; /* all of the same size */
 } hr_rotate;
 
 /* Sets `offset` from the rotation and the extents. */
 void hr__warp_center(hr_warp *w);
 /* Row (y, z) of the output. */
 void hr__warp_row(const hr_warp *w, const float *src, int64_t y, int64_t z, float *dst);
-/* Row y of a picture's output by the nearest pixels of `size` bytes, as they are; `fill` is one. */
+/* Row y of the output of a picture, by copying nearest pixels of `size` bytes; `fill` is one pixel.
+ */
 void hr__warp_pick_row(const hr_warp *w, const void *src, int64_t y, const void *fill, size_t size,
                        void *dst);
 
@@ -57,7 +58,7 @@ HR_SHARED float warp_at_3d(const hr_warp *w, int32_t i, float x, float y, float 
     return m[0] * x + m[1] * y + m[2] * z + w->offset[i];
 }
 
-/* floor, where the value fits: libm's is a call on machines without SSE4.1. */
+/* floor for values that fit; libm's is a function call on machines without SSE4.1. */
 HR_SHARED int64_t warp_floor(float v)
 {
     int64_t i = (int64_t)v;
@@ -65,7 +66,7 @@ HR_SHARED int64_t warp_floor(float v)
     return i - (v < (float)i);
 }
 
-/* The number of the pixel at whole coordinates; -1 where the fill is. */
+/* The number of the pixel at integer coordinates; -1 for the fill. */
 HR_SHARED int64_t warp_pixel(const hr_warp *w, const int64_t *at)
 {
     int64_t index = 0;
@@ -82,7 +83,7 @@ HR_SHARED int64_t warp_pixel(const hr_warp *w, const int64_t *at)
     return index;
 }
 
-/* The 4 or 8 pixels around p, and how far p is from the first of them. */
+/* The 4 or 8 pixels around p, and the distance of p from the first of them. */
 HR_SHARED void warp_taps(const hr_warp *w, const float *p, int64_t *tap, float *part)
 {
     int64_t base[3] = {0};
@@ -98,7 +99,7 @@ HR_SHARED void warp_taps(const hr_warp *w, const float *p, int64_t *tap, float *
     }
 }
 
-/* Between the values of the taps: along x, then y, then z. */
+/* Interpolates the taps along x, then y, then z. */
 HR_SHARED float warp_blend(float *v, const float *part, int32_t axes)
 {
     for (int32_t i = 0; i < axes; i++)
@@ -107,7 +108,7 @@ HR_SHARED float warp_blend(float *v, const float *part, int32_t axes)
     return v[0];
 }
 
-/* The usual type of output: there is no NaN, and half away from zero is half up here. */
+/* For the usual output type: there is no NaN, and values are not negative, so halves round up. */
 HR_SHARED uint8_t warp_u8(float value)
 {
     float v = value > 0.0f ? value : 0.0f;

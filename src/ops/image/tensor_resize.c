@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* tensor_resize: any axes of a tensor to another size. */
+/* tensor_resize: resizes any axes of a tensor. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "ops/image/resample.h"
 #include "ops/image/resize_size.h"
 
-enum { CHANNELS_MAX = 4 }; /* of pictures: where more lies side by side, axes go one by one */
+enum { CHANNELS_MAX = 4 }; /* of pictures; with more channels, axes are resampled one by one */
 
 typedef struct tensor_resize_args {
     hr_filter_args filter;
@@ -26,28 +26,28 @@ static const hr_arg_def tensor_resize_arg_defs[] = {
     HR_FILTER_ARG_DEFS(tensor_resize_args, filter),
     HR_AXES_ARG_DEFS(tensor_resize_args),
     HR_ARG(tensor_resize_args, alignment, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[0.5]",
-           "Which point of the region keeps its place where the size is rounded: 0 the start, 0.5 "
+           "The point of the region that does not move when the size is rounded: 0 the start, 0.5 "
            "the centre, 1 the end."),
     HR_ARG(tensor_resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
-           "Upper limit of the output, one for all axes or one an axis."),
+           "Upper limit of the output extents, one for all axes or one per axis."),
     HR_ARG(tensor_resize_args, mode, STRING, 0, "\"default\"",
-           "What happens with axes: see `resize`.",
+           "How axes without a size are scaled: see `resize`.",
            .choices = "default|stretch|not_larger|not_smaller"),
     HR_ARG(tensor_resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
-           "Start of the region to resize, an element an axis; needs `roi_end`."),
+           "Start of the region to resize, one element per axis. Needs `roi_end`."),
     HR_ARG(tensor_resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL, "End of the region to resize."),
     HR_ARG(tensor_resize_args, roi_relative, BOOL, 0, "False",
-           "The region is in fractions of the input's extents."),
+           "The region is given in fractions of the extents of the input."),
     HR_ARG(tensor_resize_args, scales, FLOATS, WHEN_GIVEN, NULL,
-           "Factors of the extents, an element an axis or one for all. Either these or `sizes`."),
+           "Factors of the extents, one per axis or one for all. Not together with `sizes`."),
     HR_ARG(tensor_resize_args, size_rounding, STRING, 0, "\"round\"",
-           "How sizes become whole numbers.", .choices = "round|truncate|ceil"),
+           "How sizes are rounded to whole numbers.", .choices = "round|truncate|ceil"),
     HR_ARG(tensor_resize_args, sizes, FLOATS, WHEN_GIVEN, NULL,
-           "Extents of the output, an element an axis or one for all; 0: `mode` decides; negative: "
-           "the axis is mirrored."),
+           "Extents of the output, one per axis or one for all. 0: `mode` decides. Negative: the "
+           "axis is mirrored."),
     HR_ARG(tensor_resize_args, subpixel_scale, BOOL, 0, "True",
-           "Where the wanted size is no whole number, move the region's ends so that the scale "
-           "stays the wanted one."),
+           "If a size is not a whole number, move the ends of the region so that the scale is not "
+           "changed by rounding."),
     HR_ARG_END};
 
 static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error *error)
@@ -59,7 +59,7 @@ static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error 
     if (hr__arg_given(d, given, "sizes") == hr__arg_given(d, given, "scales"))
         return hr_fail(error, HR_STATUS_ERROR, "exactly one of `sizes` and `scales` must be given");
     if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
-        return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` go together");
+        return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` must be given together");
     return HR_STATUS_OK;
 }
 
@@ -69,14 +69,14 @@ static hr_status spread(hr_floats list, const char *name, const int32_t *dims, i
     if (!list.v)
         return HR_STATUS_OK;
     if (list.n != 1 && list.n != count)
-        return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d, or one",
+        return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements; it must have %d, or one",
                        name, (int)list.n, (int)count);
     for (int32_t i = 0; i < count; i++)
         out[dims[i]] = list.v[list.n == 1 ? 0 : i];
     return HR_STATUS_OK;
 }
 
-/* The axes in the order in which lists name them. */
+/* The axes in the order of the list arguments. */
 static hr_status find_axes(const hr_op_call *c, int32_t *dims, int32_t *count, hr_error *error)
 {
     const tensor_resize_args *a = c->args;
@@ -103,8 +103,7 @@ static hr_resize_mode mode_of(const char *mode)
     return strcmp(mode, "not_larger") == 0 ? HR_RESIZE_MODE_NOT_LARGER : HR_RESIZE_MODE_NOT_SMALLER;
 }
 
-/* All axes of the tensor are asked for: those that are not named, with the extents that they have.
- */
+/* Requests sizes for all axes; axes that are not named keep their extents. */
 static hr_status request_make(const hr_op_call *c, hr_resize_request *q, hr_error *error)
 {
     const tensor_resize_args *a = c->args;
@@ -142,8 +141,8 @@ static hr_status request_make(const hr_op_call *c, hr_resize_request *q, hr_erro
     return HR_STATUS_OK;
 }
 
-/* Whether axis d keeps its extent, of the whole input; what rounding made of the size is no matter.
- * (DALI compares regions cut to whole elements, and so passes over [0.5, 3) of 3.) */
+/* Whether axis d keeps the extent of the whole input, before rounding. (DALI compares regions
+ * truncated to whole elements, and so ignores [0.5, 3) of 3.) */
 static bool is_kept(const hr_resize_request *q, const hr_resample_axis *axis, int32_t d,
                     int64_t extent)
 {
@@ -151,8 +150,8 @@ static bool is_kept(const hr_resize_request *q, const hr_resample_axis *axis, in
            axis->out == extent;
 }
 
-/* As in DALI axes are left alone only at the two ends of the shape, first the front's, and two axes
- * always stay: GAUSSIAN, which changes something at scale 1 too, shows which are filtered. */
+/* As in DALI, axes are skipped only at the two ends of the shape, first at the front, and at least
+ * two axes are resampled. GAUSSIAN, which filters also at scale 1, makes this visible. */
 static void find_block(const hr_resize_request *q, const hr_shape *shape,
                        const hr_resample_axis *axis, hr_resampling *r)
 {
@@ -185,7 +184,8 @@ static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)
     if (!memo)
         return HR_STATUS_NO_MEMORY;
     if (in->shape.ndim < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "the input has no dimensions to resize");
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input is a number without dimensions, which cannot be resized");
     HR_TRY(hr__filter_dtype(&a->filter, in->dtype, &dtype, error));
     HR_TRY(request_make(c, &q, error));
     HR_TRY(hr__resize_solve(&q, axis, error));
@@ -213,8 +213,8 @@ static const char *const tensor_resize_aliases[] = {"experimental.tensor_resize"
 const hr_op_def hr_op_tensor_resize = {
     HR_OP_ABI,
     .name = "tensor_resize",
-    .doc = "Resizes any axes of a tensor, as `resize` does those of pictures. UINT8, INT16, UINT16 "
-           "and FLOAT in; the input's type or FLOAT out.",
+    .doc = "Resizes any axes of a tensor, as `resize` resizes pictures. Inputs are UINT8, INT16, "
+           "UINT16 or FLOAT; the output has the type of the input or FLOAT.",
     .aliases = tensor_resize_aliases,
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
