@@ -95,10 +95,10 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     hr_text_append(&t,
                    "\"index_files\": %lld, \"index_bytes\": %lld, \"index_hits\": %lld, "
                    "\"index_misses\": %lld, \"index_made\": %lld, \"index_refused\": %lld, "
-                   "\"index_unwritten\": %lld, ",
+                   "\"index_unwritten\": %lld, \"index_ignored\": %lld, ",
                    (long long)s.index.values, (long long)s.index.bytes, (long long)s.index.hits,
                    (long long)s.index.misses, (long long)s.index.made, (long long)s.index.refused,
-                   (long long)s.index.unwritten);
+                   (long long)s.index.unwritten, (long long)s.index.ignored);
     hr_text_append(&t, "\"memory_bytes\": %zu, \"memory_peak_bytes\": %zu, \"operators\": [",
                    s.lent, s.peak);
     for (int32_t i = 0; i < p->plan->order_count; i++) {

@@ -288,6 +288,8 @@ void hr_cache_stats_get(hr_cache *cache, hr_cache_stats *out)
                             .made = atomic_load(&cache->made),
                             .refused = atomic_load(&cache->refused),
                             .unwritten = atomic_load(&cache->unwritten)};
+    if (cache->folder)
+        out->ignored = hr_cache_folder_ignored(cache->folder);
     for (int i = 0; i < PARTS; i++) {
         part *p = &cache->part[i];
         pthread_mutex_lock(&p->lock);

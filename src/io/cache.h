@@ -17,6 +17,7 @@ typedef struct hr_cache_stats {
     int64_t made;      /* put, where there was none */
     int64_t refused;   /* not kept: memory is full */
     int64_t unwritten; /* kept in memory alone: the folder could not take them */
+    int64_t ignored;   /* files in the folder that are not used (cache_folder.h) */
 } hr_cache_stats;
 
 /* `limit`: bytes of memory; `folder`: made if it is not there; or NULL. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A file is a header and records, each a multiple of 8 bytes long and in one write. Nothing that is
- * read is trusted: a record counts when the keyed hash of its head is right, and a value when its
- * own is; what lies between records is passed over. */
+/* Values are records in one file, and their keys are entries in a table beside it: looking for what
+ * is there reads the table alone. Nothing that is read is trusted: an entry or a record counts when
+ * its keyed hash is right, and a value when its own is. Others may have put anything into the
+ * folder: links are not followed, and files of strangers are not used. */
 #include "io/cache_folder.h"
 
 #include <errno.h>
@@ -20,11 +21,18 @@
 #include "io/readahead.h"
 #include "kernels/kernels.h"
 
-/* The number is that of everything: records, hash, and what values mean. */
-#define NAME "headrace-index-1"
-#define MAGIC "HRINDEX1"
+/* The number is the version of everything: records, entries, hash, and what values mean. */
+#define NAME "headrace-index-2"
+#define MAGIC "HRINDEX2"
 
-enum { FILES = 1024, PATH_SIZE = 4096, WINDOW = 1 << 16 };
+enum {
+    FILES = 1024,
+    PATH_SIZE = 4096,
+    WINDOW_ENTRIES = 1600,
+    /* So many damaged entries in a row end a table: it is not read to its end, which may be far
+     * away (a sparse file). */
+    DAMAGED_MAX = 4096
+};
 static const int64_t refresh_ns = 1000000000;
 
 typedef struct key_file {
@@ -45,28 +53,38 @@ typedef struct record {
     uint64_t head;  /* of all the above */
 } record;
 
+typedef struct entry {
+    hr_hash key;
+    int64_t offset; /* of the record */
+    uint32_t size, zero;
+    uint64_t check; /* of all the above */
+} entry;
+
 typedef struct cache_file {
-    atomic_int fd;   /* to read; -1: none (yet) */
-    int64_t scanned; /* up to here */
-    int64_t size;    /* when it was scanned last */
+    atomic_int fd;        /* of the records, to read; -1: not open (yet) */
+    int64_t scanned, end; /* of the table, of the records: behind the last good entry */
+    int64_t size;         /* of the table when it was scanned last */
 } cache_file;
 
 struct hr_cache_folder {
-    char path[PATH_SIZE];
+    int dir;
+    struct stat about; /* the folder */
+    bool shared;       /* with the members of its group */
     hr_hash_key key;
     uint64_t tag;
     const hr_kernels *kernels;
     hr_cache_found found;
     void *context;
-    pthread_mutex_t lock; /* for all below but reading at a place */
+    pthread_mutex_t lock; /* for all below but reading values */
     cache_file file[FILES];
-    int32_t count;   /* of files that may be there */
-    int own, own_fd; /* the file that is appended to, or -1 */
-    int64_t own_end, own_most;
-    bool closed; /* it cannot be written any more */
+    int32_t count;             /* of files that may be there */
+    int own, own_fd, own_keys; /* the file that is appended to and its table, or -1 */
+    int64_t own_most;          /* bytes that a file may have */
+    bool closed;               /* it cannot be written any more */
     char *buffer;
     size_t buffer_size;
     atomic_int_least64_t refreshed; /* clock */
+    atomic_int ignored;             /* files that are not used */
 };
 
 void hr_cache_expand_key(hr_hash_key *key, const uint32_t seed[4])
@@ -111,25 +129,39 @@ static bool write_at(int fd, const void *src, size_t size, int64_t offset)
     return n == (ssize_t)size;
 }
 
-static int64_t size_of(int fd)
+/* Whoever owns the folder or is root may write to any file in it. In a folder of a group that we
+ * are in, and that is closed to all others, its members trust one another. */
+static bool owner_good(const hr_cache_folder *f, const struct stat *st)
+{
+    return st->st_uid == geteuid() || st->st_uid == 0 || st->st_uid == f->about.st_uid ||
+           (f->shared && st->st_gid == f->about.st_gid);
+}
+
+/* Bytes of a file that may be used, or -1. */
+static int64_t size_of(const hr_cache_folder *f, int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+    bool good =
+        fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & S_IWOTH) && owner_good(f, &st);
+    return good ? (int64_t)st.st_size : -1;
 }
 
-static int open_at(const hr_cache_folder *f, const char *suffix, int flags)
+static const char *name_of(char *name, size_t size, int32_t number, const char *suffix)
 {
-    char path[PATH_SIZE + 64];
-    snprintf(path, sizeof(path), "%s/" NAME "%s", f->path, suffix);
-    /* a FIFO of that name must not make anybody wait */
-    return open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    snprintf(name, size, NAME ".%03d%s", (int)number, suffix);
+    return name;
 }
 
-static int open_number(const hr_cache_folder *f, int32_t number, int flags)
+/* Neither follows links nor waits at a FIFO of that name. */
+static int open_at(const hr_cache_folder *f, const char *name, int flags)
 {
-    char suffix[16];
-    snprintf(suffix, sizeof(suffix), ".%03d", (int)number);
-    return open_at(f, suffix, flags);
+    return openat(f->dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0664);
+}
+
+static int open_number(const hr_cache_folder *f, int32_t number, const char *suffix, int flags)
+{
+    char name[64];
+    return open_at(f, name_of(name, sizeof(name), number, suffix), flags);
 }
 
 /* ---- the key ---- */
@@ -143,10 +175,10 @@ static void use_key(hr_cache_folder *f, const uint32_t seed[4])
 static bool read_key(hr_cache_folder *f)
 {
     key_file k;
-    int fd = open_at(f, ".key", O_RDONLY);
+    int fd = open_at(f, NAME ".key", O_RDONLY);
     if (fd < 0)
         return false;
-    bool good = size_of(fd) == sizeof(k) && read_at(fd, &k, sizeof(k), 0) &&
+    bool good = size_of(f, fd) == sizeof(k) && read_at(fd, &k, sizeof(k), 0) &&
                 memcmp(k.magic, MAGIC, sizeof(k.magic)) == 0;
     close(fd);
     if (!good)
@@ -155,49 +187,33 @@ static bool read_key(hr_cache_folder *f)
     return k.check == hash_of(f, k.seed, sizeof(k.seed));
 }
 
-/* Made beside and linked into place, so that it is whole for everyone and the first one wins. */
-static void make_key(hr_cache_folder *f)
+/* Made under another name and linked into place, so that everyone sees it whole and the first one
+ * wins. False when the folder has no key that others will find. */
+static bool make_key(hr_cache_folder *f)
 {
-    char from[PATH_SIZE + 64], to[PATH_SIZE + 64];
+    char from[64];
     key_file k = {.magic = MAGIC};
     if (getrandom(k.seed, sizeof(k.seed), 0) != (ssize_t)sizeof(k.seed))
-        return;
+        return false;
     use_key(f, k.seed);
     k.check = hash_of(f, k.seed, sizeof(k.seed));
-    snprintf(to, sizeof(to), "%s/" NAME ".key", f->path);
-    snprintf(from, sizeof(from), "%s/" NAME ".%08x", f->path, (unsigned)k.seed[0]);
-    int fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    snprintf(from, sizeof(from), NAME ".%08x", (unsigned)k.seed[0]);
+    int fd = open_at(f, from, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
-        return;
+        return false;
     bool good = write_at(fd, &k, sizeof(k), 0);
     close(fd);
-    if (good && link(from, to) != 0 && !(errno == EEXIST && read_key(f))) {
-        (void)!rename(from, to); /* what is there is damaged, or there are no links here */
+    if (good && linkat(f->dir, from, f->dir, NAME ".key", 0) != 0 &&
+        !(errno == EEXIST && read_key(f))) {
+        /* what is there is damaged or not to be used, or there are no links here */
+        good = renameat(f->dir, from, f->dir, NAME ".key") == 0;
         use_key(f, k.seed);
     }
-    unlink(from);
+    unlinkat(f->dir, from, 0);
+    return good;
 }
 
 /* ---- looking through the files ---- */
-
-/* A stretch of a file in memory. */
-typedef struct window {
-    char bytes[WINDOW];
-    int64_t from, to;
-} window;
-
-static bool record_at(window *w, int fd, int64_t at, record *r)
-{
-    if (at < w->from || at + (int64_t)sizeof(*r) > w->to) {
-        ssize_t n = pread(fd, w->bytes, WINDOW, (off_t)at);
-        w->from = at;
-        w->to = at + HR_MAX(n, 0);
-    }
-    if (at + (int64_t)sizeof(*r) > w->to)
-        return false;
-    memcpy(r, w->bytes + (at - w->from), sizeof(*r));
-    return true;
-}
 
 static bool record_good(const hr_cache_folder *f, const record *r)
 {
@@ -205,58 +221,86 @@ static bool record_good(const hr_cache_folder *f, const record *r)
            r->head == hash_of(f, r, offsetof(record, head));
 }
 
-static int64_t record_end(int64_t at, const record *r)
+static int64_t record_end(int64_t at, uint32_t size)
 {
-    return at + (int64_t)sizeof(*r) + (((int64_t)r->size + 7) & ~(int64_t)7);
+    return at + (int64_t)sizeof(record) + (((int64_t)size + 7) & ~(int64_t)7);
 }
 
-/* What is behind the last good record is looked at again when the file has grown: it may be being
- * written. */
-static void scan_file(hr_cache_folder *f, int32_t number)
+/* `size`: of the file with the records. */
+static bool entry_good(const hr_cache_folder *f, const entry *e, int64_t size)
+{
+    return e->size > 0 && e->size <= HR_CACHE_VALUE_MAX && e->zero == 0 && e->offset >= 0 &&
+           e->offset <= size && record_end(e->offset, e->size) <= size &&
+           e->check == hash_of(f, e, offsetof(entry, check));
+}
+
+/* Reads entries from behind the last good one: what follows it may have been in the making. */
+static void scan_entries(hr_cache_folder *f, int32_t number, int fd, entry *window)
 {
     cache_file *file = &f->file[number];
-    int fd = atomic_load(&file->fd);
-    int64_t size = fd >= 0 ? size_of(fd) : -1, at = file->scanned;
-    window *w = size > file->size ? hr_calloc(1, sizeof(*w), NULL) : NULL;
-    record r;
-    if (!w)
-        return;
-    while (record_at(w, fd, at, &r)) {
-        if (!record_good(f, &r)) {
-            at += 8;
-            continue;
+    int64_t at = file->scanned, size = size_of(f, atomic_load(&file->fd));
+    for (int damaged = 0; damaged < DAMAGED_MAX;) {
+        ssize_t n = pread(fd, window, WINDOW_ENTRIES * sizeof(entry), (off_t)at);
+        if (n < (ssize_t)sizeof(entry))
+            return;
+        for (size_t i = 0; i < (size_t)n / sizeof(entry) && damaged < DAMAGED_MAX; i++) {
+            const entry *e = &window[i];
+            at += (int64_t)sizeof(*e);
+            damaged++;
+            if (!entry_good(f, e, size))
+                continue;
+            hr_cache_place place = {e->offset, e->size, number};
+            f->found(f->context, &e->key, &place);
+            file->scanned = at;
+            file->end = HR_MAX(file->end, record_end(e->offset, e->size));
+            damaged = 0;
         }
-        if (record_end(at, &r) > size)
-            break;
-        hr_cache_place place = {at, r.size, number};
-        f->found(f->context, &r.key, &place);
-        at = file->scanned = record_end(at, &r);
     }
-    file->size = size;
-    hr_free(w);
 }
 
 static bool header_good(const hr_cache_folder *f, int fd)
 {
     file_header h;
-    return size_of(fd) >= (int64_t)sizeof(h) && read_at(fd, &h, sizeof(h), 0) &&
+    return size_of(f, fd) >= (int64_t)sizeof(h) && read_at(fd, &h, sizeof(h), 0) &&
            memcmp(h.magic, MAGIC, sizeof(h.magic)) == 0 && h.tag == f->tag;
 }
 
+/* A table that has grown. */
+static void scan_file(hr_cache_folder *f, int32_t number)
+{
+    cache_file *file = &f->file[number];
+    int fd = atomic_load(&file->fd) >= 0 ? open_number(f, number, ".keys", O_RDONLY) : -1;
+    if (fd < 0)
+        return;
+    int64_t size = size_of(f, fd);
+    entry *window = size > file->size && header_good(f, fd)
+                        ? hr_calloc(WINDOW_ENTRIES, sizeof(*window), NULL)
+                        : NULL;
+    if (window) {
+        scan_entries(f, number, fd, window);
+        file->size = size;
+    }
+    hr_free(window);
+    close(fd);
+}
+
 /* Opens a file that is not open yet; false when there is none of that number. */
-static bool open_file(hr_cache_folder *f, int32_t number)
+static bool open_file(hr_cache_folder *f, int32_t number, int *ignored)
 {
     cache_file *file = &f->file[number];
     if (atomic_load(&file->fd) >= 0)
         return true;
-    int fd = open_number(f, number, O_RDONLY);
+    int fd = open_number(f, number, "", O_RDONLY);
+    if (fd < 0 && errno == ENOENT)
+        return false;
+    *ignored += fd < 0 || size_of(f, fd) < 0;
     if (fd < 0)
-        return errno != ENOENT;
-    if (!header_good(f, fd)) { /* not yet, or another's */
+        return true;
+    if (!header_good(f, fd)) { /* not yet, or of another key */
         close(fd);
         return true;
     }
-    file->scanned = sizeof(file_header);
+    file->scanned = file->end = sizeof(file_header);
     file->size = 0;
     atomic_store(&file->fd, fd);
     return true;
@@ -265,8 +309,10 @@ static bool open_file(hr_cache_folder *f, int32_t number)
 /* Lock held. */
 static void scan_files(hr_cache_folder *f)
 {
-    for (f->count = 0; f->count < FILES && open_file(f, f->count); f->count++)
+    int ignored = 0;
+    for (f->count = 0; f->count < FILES && open_file(f, f->count, &ignored); f->count++)
         scan_file(f, f->count);
+    atomic_store(&f->ignored, ignored);
 }
 
 bool hr_cache_folder_refresh(hr_cache_folder *f)
@@ -304,15 +350,46 @@ static bool begin_file(hr_cache_folder *f, int fd)
     return false;
 }
 
+/* Opens a file to append to. A file with a second name may be somebody's who knows nothing of
+ * this. */
+static int open_own(hr_cache_folder *f, int32_t number, const char *suffix)
+{
+    struct stat st;
+    int fd = open_number(f, number, suffix, O_RDWR | O_CREAT);
+    if (fd < 0 || (size_of(f, fd) >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 1))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static bool lock_own(hr_cache_folder *f, int fd)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    f->closed = errno != EWOULDBLOCK; /* there are no locks here */
+    return false;
+}
+
+/* Cuts off what a crash has left: nobody is writing it. */
+static bool cut_own(const hr_cache_folder *f, int fd, int64_t end)
+{
+    return size_of(f, fd) <= end || ftruncate(fd, (off_t)end) == 0;
+}
+
 /* Takes the file of that number to append to, if nobody else has it. */
 static void take_file(hr_cache_folder *f, int32_t number)
 {
-    int fd = open_number(f, number, O_RDWR | O_CREAT);
-    int64_t size = fd >= 0 ? size_of(fd) : -1;
-    bool locked = size >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
-    f->closed = size >= 0 && !locked && errno != EWOULDBLOCK; /* there are no locks here */
-    bool good = locked && (size == 0 ? begin_file(f, fd) : header_good(f, fd));
-    if (!good || !open_file(f, number) || atomic_load(&f->file[number].fd) < 0) {
+    int ignored = 0, keys = -1, fd = open_own(f, number, "");
+    const cache_file *file = &f->file[number];
+    bool good = fd >= 0 && lock_own(f, fd) &&
+                (size_of(f, fd) == 0 ? begin_file(f, fd) : header_good(f, fd));
+    if (good)
+        keys = open_own(f, number, ".keys");
+    /* a table without a header is made anew: whose it was cannot be told */
+    good = keys >= 0 && (header_good(f, keys) || (ftruncate(keys, 0) == 0 && begin_file(f, keys)));
+    if (!good || !open_file(f, number, &ignored) || atomic_load(&file->fd) < 0) {
+        if (keys >= 0)
+            close(keys);
         if (fd >= 0)
             close(fd);
         return;
@@ -320,9 +397,8 @@ static void take_file(hr_cache_folder *f, int32_t number)
     scan_file(f, number);
     f->own = number;
     f->own_fd = fd;
-    f->own_end = f->file[number].scanned;
-    /* what a crash has left behind it: nobody is writing it */
-    f->closed = size_of(fd) > f->own_end && ftruncate(fd, (off_t)f->own_end) != 0;
+    f->own_keys = keys;
+    f->closed = !cut_own(f, keys, file->scanned) || !cut_own(f, fd, file->end);
 }
 
 static bool take_some_file(hr_cache_folder *f)
@@ -342,7 +418,7 @@ static char *make_record(hr_cache_folder *f, const hr_hash *key, const void *val
 {
     record r = {.key = *key, .size = (uint32_t)size, .check = hash_of(f, value, size)};
     r.head = hash_of(f, &r, offsetof(record, head));
-    *bytes = (size_t)record_end(0, &r);
+    *bytes = (size_t)record_end(0, r.size);
     if (*bytes > f->buffer_size) {
         char *buffer = hr_realloc(f->buffer, 1, *bytes, NULL);
         if (!buffer)
@@ -356,18 +432,28 @@ static char *make_record(hr_cache_folder *f, const hr_hash *key, const void *val
     return f->buffer;
 }
 
-/* Lock held. A record that was written in part is cut off again. */
-static bool append_record(hr_cache_folder *f, const char *bytes, size_t size, hr_cache_place *place)
+/* Lock held. The record comes first: an entry is never without its record. What was written in part
+ * is cut off again. */
+static bool append_record(hr_cache_folder *f, const hr_hash *key, const char *bytes, size_t size,
+                          hr_cache_place *place)
 {
-    if (f->own_end > f->own_most - (int64_t)size || !write_at(f->own_fd, bytes, size, f->own_end)) {
+    cache_file *file = &f->file[f->own];
+    entry e = {.key = *key, .offset = file->end, .size = place->size};
+    e.check = hash_of(f, &e, offsetof(entry, check));
+    bool room = file->end <= f->own_most - (int64_t)size &&
+                file->scanned <= f->own_most - (int64_t)sizeof(e);
+    if (!room || !write_at(f->own_fd, bytes, size, file->end) ||
+        !write_at(f->own_keys, &e, sizeof(e), file->scanned)) {
         f->closed = true;
-        (void)!ftruncate(f->own_fd, (off_t)f->own_end);
+        (void)!cut_own(f, f->own_keys, file->scanned);
+        (void)!cut_own(f, f->own_fd, file->end);
         return false;
     }
     place->file = f->own;
-    place->offset = f->own_end;
-    f->own_end += (int64_t)size;
-    f->file[f->own].scanned = f->file[f->own].size = f->own_end;
+    place->offset = file->end;
+    file->end += (int64_t)size;
+    file->scanned += (int64_t)sizeof(e);
+    file->size = file->scanned;
     return true;
 }
 
@@ -378,37 +464,68 @@ bool hr_cache_folder_append(hr_cache_folder *f, const hr_hash *key, const void *
     size_t bytes = 0;
     bool good = !f->closed && (f->own >= 0 || take_some_file(f));
     const char *text = good ? make_record(f, key, value, size, &bytes) : NULL;
-    good = text && append_record(f, text, bytes, place);
     place->size = (uint32_t)size;
+    good = text && append_record(f, key, text, bytes, place);
     pthread_mutex_unlock(&f->lock);
     return good;
 }
 
 /* ---- the folder ---- */
 
+static bool in_group(gid_t group)
+{
+    int count = getgroups(0, NULL);
+    gid_t *groups = count > 0 ? hr_calloc((size_t)count, sizeof(*groups), NULL) : NULL;
+    bool found = group == getegid();
+    count = groups ? getgroups(count, groups) : 0;
+    for (int i = 0; i < count; i++)
+        found = found || groups[i] == group;
+    hr_free(groups);
+    return found;
+}
+
+static hr_status open_dir(hr_cache_folder *f, const char *path, hr_error *error)
+{
+    if (strlen(path) >= PATH_SIZE)
+        return hr_fail(error, HR_STATUS_VALUE, "index_cache: the path is too long");
+    int code = mkdir(path, 0777) == 0 ? 0 : errno;
+    f->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
+    if (f->dir < 0 && errno == ENOTDIR)
+        return hr_fail(error, HR_STATUS_VALUE, "index_cache: '%s' is not a folder", path);
+    if (f->dir < 0)
+        return hr_fail_errno(error, code && code != EEXIST ? code : errno,
+                             "index_cache: '%s' cannot be made or opened", path);
+    if (fstat(f->dir, &f->about) != 0)
+        return hr_fail_errno(error, errno, "index_cache: '%s'", path);
+    f->shared = !(f->about.st_mode & S_IWOTH) && in_group(f->about.st_gid);
+    bool ours = f->about.st_uid == geteuid() || f->about.st_uid == 0 || geteuid() == 0;
+    if (ours || f->shared)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_VALUE,
+                   "index_cache: '%s' belongs to another user (%ld) and is not shared with a group "
+                   "of yours only; use a folder of your own, of root, or of your group",
+                   path, (long)f->about.st_uid);
+}
+
 hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, hr_cache_found found,
                                void *context, hr_error *error)
 {
-    struct stat st;
-    if (strlen(path) >= PATH_SIZE)
-        return hr_fail(error, HR_STATUS_VALUE, "index_cache: the path is too long");
-    if (mkdir(path, 0777) != 0 && errno != EEXIST && stat(path, &st) != 0)
-        return hr_fail_errno(error, errno, "index_cache: '%s' cannot be made", path);
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-        return hr_fail(error, HR_STATUS_VALUE, "index_cache: '%s' is no folder", path);
     hr_cache_folder *f = hr_calloc(1, sizeof(*f), error);
     if (!f)
         return HR_STATUS_NO_MEMORY;
-    memcpy(f->path, path, strlen(path) + 1);
+    f->dir = f->own = f->own_fd = f->own_keys = -1;
     pthread_mutex_init(&f->lock, NULL);
+    for (int32_t i = 0; i < FILES; i++)
+        atomic_init(&f->file[i].fd, -1);
+    hr_status status = open_dir(f, path, error);
+    if (status != HR_STATUS_OK) {
+        hr_cache_folder_close(f);
+        return status;
+    }
     f->kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO);
     f->found = found;
     f->context = context;
-    f->own = f->own_fd = -1;
-    for (int32_t i = 0; i < FILES; i++)
-        atomic_init(&f->file[i].fd, -1);
-    if (!read_key(f))
-        make_key(f);
+    f->closed = !read_key(f) && !make_key(f);
     scan_files(f);
     atomic_store(&f->refreshed, hr_clock_ns());
     *out = f;
@@ -422,8 +539,10 @@ void hr_cache_folder_close(hr_cache_folder *f)
     for (int32_t i = 0; i < FILES; i++)
         if (atomic_load(&f->file[i].fd) >= 0)
             close(atomic_load(&f->file[i].fd));
-    if (f->own_fd >= 0)
-        close(f->own_fd);
+    const int fds[] = {f->own_fd, f->own_keys, f->dir};
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
     pthread_mutex_destroy(&f->lock);
     hr_free(f->buffer);
     hr_free(f);
@@ -432,4 +551,9 @@ void hr_cache_folder_close(hr_cache_folder *f)
 const hr_hash_key *hr_cache_folder_key(const hr_cache_folder *f)
 {
     return &f->key;
+}
+
+int32_t hr_cache_folder_ignored(const hr_cache_folder *f)
+{
+    return atomic_load(&f->ignored);
 }

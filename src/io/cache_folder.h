@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The files of a cache. Every writer appends to a file of its own, which it holds a lock on; all
- * read all files. So nobody waits for anybody, and what a crash leaves behind is at a file's end.
- */
+/* The files of a cache. Every writer appends to a file of its own, which it holds a lock on, and
+ * all processes read all files. So nobody waits for anybody, and what a crash leaves behind is at
+ * the end of a file. */
 #ifndef HR_IO_CACHE_FOLDER_H
 #define HR_IO_CACHE_FOLDER_H
 
@@ -37,6 +37,9 @@ bool hr_cache_folder_read(const hr_cache_folder *folder, const hr_hash *key,
 /* False when the folder cannot be written (any more). */
 bool hr_cache_folder_append(hr_cache_folder *folder, const hr_hash *key, const void *value,
                             size_t size, hr_cache_place *place);
+/* Files that are not used: links, files that are not regular, those that anybody may write, and
+ * those of other users in a folder that is not shared with them. */
+int32_t hr_cache_folder_ignored(const hr_cache_folder *folder);
 /* Makes a key of 16 random bytes. */
 void hr_cache_expand_key(hr_hash_key *key, const uint32_t seed[4]);
 

@@ -88,7 +88,7 @@ static hr_status decode(int i, const uint8_t *where, const uint8_t *packed, size
 static void write_whole(const char *name, const void *bytes, size_t size)
 {
     char path[128];
-    snprintf(path, sizeof path, "%s/headrace-index-1%s", folder, name);
+    snprintf(path, sizeof path, "%s/headrace-index-2%s", folder, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (fd < 0 || write(fd, bytes, size) != (ssize_t)size)
         abort();
@@ -105,7 +105,7 @@ static void set_up(void)
     } key = {"", {1, 2, 3, 4}, 0};
     hr_arena *arena;
     hr_jpeg_index index;
-    memcpy(key.magic, "HRINDEX1", 8);
+    memcpy(key.magic, "HRINDEX2", 8);
     hr_cache_expand_key(&hash_key, seed);
     key.check = hash_of(key.seed, sizeof key.seed);
     snprintf(folder, sizeof folder, "/dev/shm/headrace-fuzz-%ld", (long)getpid());
@@ -124,23 +124,34 @@ static void set_up(void)
 static void tear_down(void)
 {
     char command[96];
-    snprintf(command, sizeof command, "%s/headrace-index-1.key", folder);
+    snprintf(command, sizeof command, "%s/headrace-index-2.key", folder);
     unlink(command);
-    snprintf(command, sizeof command, "%s/headrace-index-1.000", folder);
+    snprintf(command, sizeof command, "%s/headrace-index-2.000", folder);
+    unlink(command);
+    snprintf(command, sizeof command, "%s/headrace-index-2.000.keys", folder);
     unlink(command);
     rmdir(folder);
 }
 
 /* ---- the file ---- */
 
-static uint8_t made[MADE_MAX];
-static size_t made_size;
+typedef struct made_file {
+    uint8_t bytes[MADE_MAX];
+    size_t size;
+} made_file;
+
+static made_file records, keys;
+
+static void add_to(made_file *file, const void *bytes, size_t size)
+{
+    size = HR_MIN(size, MADE_MAX - file->size);
+    memcpy(file->bytes + file->size, bytes, size);
+    file->size += size;
+}
 
 static void add(const void *bytes, size_t size)
 {
-    size = HR_MIN(size, MADE_MAX - made_size);
-    memcpy(made + made_size, bytes, size);
-    made_size += size;
+    add_to(&records, bytes, size);
 }
 
 /* A record for the picture's key; `claimed` is the size that it says. */
@@ -151,9 +162,18 @@ static void add_record(int i, const uint8_t *value, size_t size, uint32_t claime
         uint32_t size, zero;
         uint64_t check, head;
     } r = {.size = claimed};
+    struct {
+        hr_hash key;
+        int64_t offset;
+        uint32_t size, zero;
+        uint64_t check;
+    } e = {.offset = (int64_t)records.size, .size = claimed};
     r.key = hr_kernels_get(HR_CPU_LEVEL_AUTO)->hash(&hash_key, picture[i], picture_size[i]);
     r.check = hash_of(value, size);
     r.head = hash_of(&r, offsetof(__typeof__(r), head));
+    e.key = r.key;
+    e.check = hash_of(&e, offsetof(__typeof__(e), check));
+    add_to(&keys, &e, sizeof e);
     add(&r, sizeof r);
     add(value, size);
     add("\0\0\0\0\0\0\0", (8 - size % 8) % 8);
@@ -165,10 +185,11 @@ static void make_file(const uint8_t *data, size_t size)
     struct {
         char magic[8];
         uint64_t tag;
-    } header = {.tag = hash_of("HRINDEX1", 8)};
-    memcpy(header.magic, "HRINDEX1", 8);
-    made_size = 0;
-    add(&header, sizeof header);
+    } header = {.tag = hash_of("HRINDEX2", 8)};
+    memcpy(header.magic, "HRINDEX2", 8);
+    records.size = keys.size = 0;
+    add_to(&records, &header, sizeof header);
+    add_to(&keys, &header, sizeof header);
     while (size >= 3) {
         uint8_t value[4096];
         size_t kind = data[0], n = data[1] | (size_t)data[2] << 8;
@@ -177,7 +198,7 @@ static void make_file(const uint8_t *data, size_t size)
         n = HR_MIN(n % 2048, size);
         int i = kind >> 4 & 1;
         if (kind % 4 == 0) {
-            add(data, n);
+            add_to(kind >> 5 & 1 ? &keys : &records, data, n);
         } else if (kind % 4 == 1) {
             add_record(i, data, n, (uint32_t)n);
         } else if (kind % 4 == 2) { /* the true index with some bytes changed */
@@ -193,9 +214,11 @@ static void make_file(const uint8_t *data, size_t size)
         data += n;
         size -= n;
     }
-    if (made_size > sizeof header && size > 0)
-        made_size -= data[0] % 16; /* cut */
-    write_whole(".000", made, made_size);
+    made_file *cut = size > 1 && data[1] & 1 ? &keys : &records;
+    if (cut->size > sizeof header && size > 0)
+        cut->size -= data[0] % 16;
+    write_whole(".000", records.bytes, records.size);
+    write_whole(".000.keys", keys.bytes, keys.size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -10,11 +10,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { VALUE_MAX = 3000, MANY = 400, HEADER = 16, HEAD = 40 };
@@ -186,7 +188,7 @@ static void fresh_folder(void)
 static const char *file_name(const char *suffix)
 {
     static char path[600];
-    snprintf(path, sizeof(path), "%s/headrace-index-1%s", folder, suffix);
+    snprintf(path, sizeof(path), "%s/headrace-index-2%s", folder, suffix);
     return path;
 }
 
@@ -375,6 +377,173 @@ TEST(no_files_but_the_like)
     CHECK(fill_folder(0, FEW));
     CHECK(access(file_name(".002"), F_OK) == 0);
     rmdir(file_name(".001"));
+}
+
+/* ---- what others may have put there ---- */
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Bytes that this process has read so far, or -1. */
+static long long bytes_read(void)
+{
+    long long n = -1;
+    FILE *f = fopen("/proc/self/io", "re");
+    if (f && fscanf(f, "rchar: %lld", &n) != 1)
+        n = -1;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+TEST(a_scan_reads_no_values)
+{
+    fresh_folder();
+    CHECK(fill_folder(0, MANY));
+    struct stat st;
+    CHECK(stat(file_name(".000"), &st) == 0 && st.st_size > MANY * 500);
+    long long before = bytes_read();
+    hr_cache *c = make(1 << 24, folder);
+    long long after = bytes_read();
+    CHECK(stats(c).values == MANY);
+    hr_cache_destroy(c);
+    printf("bytes read for %d values of %lld bytes: %lld\n", MANY, (long long)st.st_size,
+           after - before);
+    CHECK(before < 0 || after - before < MANY * 40 + 2000);
+}
+
+/* Files that are huge and hold nothing; the good entries before the hole are used. */
+TEST(sparse_files)
+{
+    const off_t huge = (off_t)1 << 40;
+    const char *const suffix[] = {".000", ".000.keys", ".001", ".001.keys", ".key"};
+    CHECK(few_values() > 0);
+    CHECK(write_file(".001", whole, HEADER) && write_file(".001.keys", whole, HEADER));
+    for (int i = 0; i < 4; i++)
+        if (truncate(file_name(suffix[i]), huge) != 0) {
+            printf("skipped: the file system has no files of 1 TB\n");
+            return;
+        }
+    double start = seconds();
+    long long before = bytes_read();
+    hr_cache *c = make(1 << 24, folder);
+    CHECK(count_found(c, FEW) == FEW);
+    put(c, FEW, 0); /* takes the file and cuts it */
+    CHECK(count_found(c, FEW + 1) == FEW + 1 && stats(c).unwritten == 0);
+    hr_cache_destroy(c);
+    CHECK(before < 0 || bytes_read() - before < 2 << 20);
+    CHECK(truncate(file_name(".key"), huge) == 0);
+    hr_cache_destroy(make(1 << 24, folder));
+    CHECK(seconds() - start < 5);
+}
+
+/* Links to files that the writer may write, which know nothing of it. */
+TEST(links_are_not_followed)
+{
+    static const char *const names[] = {".key", ".000", ".000.keys"};
+    static const char text[] = "precious";
+    char victim[300];
+    for (int i = 0; i < 12; i++) {
+        bool empty = i % 2, hard = i / 2 % 2;
+        const char *name = names[i / 4];
+        struct stat st;
+        fresh_folder();
+        CHECK(mkdir(folder, 0777) == 0);
+        snprintf(victim, sizeof(victim), "%s/victim", folder);
+        int fd = open(victim, O_WRONLY | O_CREAT, 0644);
+        CHECK(fd >= 0 && write(fd, text, empty ? 0 : sizeof(text)) >= 0);
+        close(fd);
+        CHECK((hard ? link(victim, file_name(name)) : symlink(victim, file_name(name))) == 0);
+        CHECK(fill_folder(0, FEW) && fill_folder(0, FEW));
+        CHECK(stat(victim, &st) == 0 && st.st_size == (off_t)(empty ? 0 : sizeof(text)));
+    }
+    /* a link that leads nowhere makes no file there */
+    fresh_folder();
+    CHECK(mkdir(folder, 0777) == 0);
+    snprintf(victim, sizeof(victim), "%s/elsewhere", folder);
+    CHECK(symlink(victim, file_name(".000")) == 0);
+    hr_cache *c = make(1 << 24, folder);
+    put(c, 1, 0);
+    CHECK(get(c, 1, 0) == 1 && access(victim, F_OK) != 0 && stats(c).unwritten == 0);
+    hr_cache_destroy(c);
+    c = make(1 << 24, folder);
+    CHECK(get(c, 1, 0) == 1 && stats(c).ignored == 1);
+    hr_cache_destroy(c);
+}
+
+TEST(tables_that_are_no_files)
+{
+    for (int i = 0; i < 2; i++) {
+        fresh_folder();
+        CHECK(mkdir(folder, 0777) == 0);
+        CHECK((i ? mkdir : mkfifo)(file_name(".000.keys"), 0777) == 0);
+        CHECK(fill_folder(0, FEW) && fill_folder(0, FEW));
+        CHECK(access(file_name(".001"), F_OK) == 0);
+        rmdir(file_name(".000.keys"));
+    }
+}
+
+TEST(files_that_anybody_may_write_are_not_used)
+{
+    CHECK(few_values() > 0 && chmod(file_name(".000"), 0666) == 0);
+    hr_cache *c = make(1 << 24, folder);
+    CHECK(count_found(c, FEW) == 0 && stats(c).ignored == 1);
+    put(c, 1, 0);
+    CHECK(get(c, 1, 0) == 1 && access(file_name(".001"), F_OK) == 0);
+    hr_cache_destroy(c);
+}
+
+/* The folder of one user, its files of another, and how many values a third finds there. */
+static int found_by(uid_t reader, uid_t folder_owner, mode_t mode, uid_t writer)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int found = -1;
+        if (few_values() > 0) {
+            const char *const suffix[] = {".key", ".000", ".000.keys"};
+            for (int i = 0; i < 3; i++)
+                (void)!chown(file_name(suffix[i]), writer, writer);
+            (void)!chown(folder, folder_owner, 5000);
+            chmod(folder, mode);
+            if (setgroups(0, NULL) != 0 || setgid(reader == 4003 ? 5000 : reader) != 0 ||
+                setuid(reader) != 0)
+                _exit(99);
+            hr_cache *c = NULL;
+            hr_error error;
+            if (hr_cache_create(&c, 1 << 20, folder, &error) == HR_STATUS_OK)
+                found = count_found(c, FEW);
+            else if (!strstr(error.message, "belongs to another user"))
+                found = 98;
+            hr_cache_destroy(c);
+        }
+        _exit(found < 0 ? 97 : found);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(files_of_strangers_are_not_used)
+{
+    enum { REFUSED = 97 };
+    if (geteuid() != 0) {
+        printf("skipped: only root can give files to other users\n");
+        return;
+    }
+    fresh_folder();
+    CHECK(found_by(4001, 4001, 0755, 4001) == FEW);     /* all one's own */
+    CHECK(found_by(4001, 0, 0755, 0) == FEW);           /* root's */
+    CHECK(found_by(4001, 4002, 0755, 4002) == REFUSED); /* another's */
+    CHECK(found_by(4001, 4001, 0777, 4002) == 0);       /* one's own, where others wrote */
+    CHECK(found_by(4001, 0, 01777, 4002) == 0);         /* as /tmp */
+    CHECK(found_by(4003, 4002, 0775, 4002) == FEW);     /* of a group that one is in */
+    CHECK(found_by(4003, 4002, 0777, 4002) == REFUSED); /* ... and of everybody */
+    CHECK(found_by(0, 4002, 0755, 4002) == FEW);        /* a container's root */
+    chown(folder, 0, 0);
 }
 
 /* ---- folders that cannot be written ---- */
