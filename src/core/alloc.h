@@ -37,7 +37,8 @@ void hr_arena_uncount(hr_arena *arena, size_t bytes);
 void hr_arena_destroy(hr_arena *arena);
 /* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when memory is out. */
 void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error);
-void hr_arena_reset(hr_arena *arena); /* keeps its blocks for the next task, up to a bound */
+void hr_arena_reset(hr_arena *arena);        /* keeps its blocks for the next task, up to a bound */
+size_t hr_arena_size(const hr_arena *arena); /* bytes of all its blocks */
 typedef struct hr_arena_mark {
     size_t block, used;
 } hr_arena_mark;

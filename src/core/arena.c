@@ -83,6 +83,11 @@ void hr_arena_uncount(hr_arena *arena, size_t bytes)
     arena_settle(arena, 0, NULL); /* counts less, which does not fail */
 }
 
+size_t hr_arena_size(const hr_arena *arena)
+{
+    return arena->bytes;
+}
+
 /* Puts a new block of at least `need` bytes behind the current one. */
 static bool arena_grow(hr_arena *arena, size_t need, hr_error *error)
 {

@@ -10,7 +10,8 @@
 enum {
     ROWS_AT_ONCE = 8, /* rows that a coded source is asked for: a block's height */
     /* Beyond it 14 bits a coefficient are too few: float, like all other types. */
-    FIXED_TAPS_MAX = 128
+    FIXED_TAPS_MAX = 128,
+    CACHE_MAX = 2 << 20 /* bytes of converted rows that are kept */
 };
 
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps)
@@ -105,6 +106,27 @@ static hr_status init_fixed(hr_rows *r, const hr_filter_taps *fy, const hr_filte
     return r->row_fixed != NULL && r->tail != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
+/* Rows of the source are only ever needed in rising order. */
+static bool is_rising(const hr_rows *r)
+{
+    return !r->p->mirror_y && (r->y_start == NULL || r->y_start[0] <= r->y_start[r->view.h - 1]);
+}
+
+static hr_status init_sums(hr_rows *r, hr_error *error)
+{
+    int32_t count = (int32_t)r->view.h, overlap = hr__sums_overlap(r->y_start, r->y_taps, count);
+    r->summing = true;
+    r->running = is_rising(r) && overlap <= HR_SUMS_MAX;
+    r->sums = (hr_sums){.kernels = r->call->kernels,
+                        .start = r->y_start,
+                        .coef = r->y_coef,
+                        .taps = r->y_taps,
+                        .count = count,
+                        .slots = r->running ? overlap : 1,
+                        .n = r->need_elements};
+    return hr__sums_init(&r->sums, r->call->arena, error);
+}
+
 static hr_status init_float(hr_rows *r, const hr_filter_taps *fy, const hr_filter_taps *fx,
                             hr_error *error)
 {
@@ -116,6 +138,10 @@ static hr_status init_float(hr_rows *r, const hr_filter_taps *fy, const hr_filte
     r->cache_row = scratch(r, (size_t)fy->taps, sizeof(int64_t), error);
     if (r->row_float == NULL || r->row_out == NULL || r->cache_row == NULL)
         return HR_STATUS_NO_MEMORY;
+    if (r->p->src_dtype == HR_DTYPE_FLOAT && r->p->coded.decode == NULL)
+        return HR_STATUS_OK;
+    if (r->need_elements > CACHE_MAX / sizeof(float) / (size_t)fy->taps)
+        return init_sums(r, error);
     if (r->p->src_dtype == HR_DTYPE_FLOAT)
         return HR_STATUS_OK;
     r->cache = scratch(r, r->need_elements * (size_t)fy->taps, sizeof(float), error);
@@ -169,12 +195,6 @@ hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr
     return HR_STATUS_OK;
 }
 
-/* Rows of the source are only ever needed in rising order. */
-static bool is_rising(const hr_rows *r)
-{
-    return !r->p->mirror_y && (r->y_start == NULL || r->y_start[0] <= r->y_start[r->view.h - 1]);
-}
-
 /* Tries to have the source come row by row: a ring of what a filter spans, and some more. */
 static hr_status open_source(hr_rows *r, hr_error *error)
 {
@@ -184,7 +204,8 @@ static hr_status open_source(hr_rows *r, hr_error *error)
     if (source->open == NULL || r->whole || !is_rising(r))
         return HR_STATUS_NOT_FUSABLE;
     HR_TRY(source->open(source->context, r->need, r->call, error));
-    r->ring = (HR_MAX(r->y_taps, 1) + 2 * ROWS_AT_ONCE - 1) / ROWS_AT_ONCE * ROWS_AT_ONCE;
+    r->ring = (HR_MAX(r->running ? 1 : r->y_taps, 1) + 2 * ROWS_AT_ONCE - 1) / ROWS_AT_ONCE *
+              ROWS_AT_ONCE;
     r->stride = (row + 2 * HR_PAD - 1) / HR_PAD * HR_PAD; /* kernels read whole vectors */
     r->made = 0;
     r->tail_from = r->need.h;
@@ -224,6 +245,8 @@ static void copy_tail(hr_rows *r, const char *end)
 hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error)
 {
     const hr_image_program *p = r->p;
+    if (r->running)
+        hr__sums_restart(&r->sums, 0);
     if (r->cache_row != NULL)
         for (int32_t k = 0; k < r->y_taps; k++)
             r->cache_row[k] = -1;
@@ -247,13 +270,11 @@ static const char *source_row(const hr_rows *r, int64_t at)
     return r->src + (size_t)at * r->stride;
 }
 
-hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error)
+/* Has rows before `end` of the source in the ring. */
+static hr_status fill_ring(hr_rows *r, int64_t end, hr_error *error)
 {
     const hr_image_source *source = &r->p->coded;
-    if (r->ring == 0)
-        return HR_STATUS_OK;
-    int64_t end = r->y_start != NULL ? (int64_t)r->y_start[y] + r->y_taps : y + 1;
-    while (r->made < end) {
+    while (r->ring > 0 && r->made < end) {
         int32_t rows = (int32_t)HR_MIN(ROWS_AT_ONCE, r->need.h - r->made);
         HR_TRY(source->read(source->context, r->decoded + (size_t)(r->made % r->ring) * r->stride,
                             r->stride, rows, error));
@@ -309,6 +330,34 @@ static void to_float(const hr_kernels *k, float *dst, const void *src, hr_dtype 
         hr_convert(dst, HR_DTYPE_FLOAT, src, dtype, n);
 }
 
+/* Adds up what output row y is made of. */
+static hr_status sum_rows(hr_rows *r, int64_t y, hr_error *error)
+{
+    hr_sums *s = &r->sums;
+    const float *rows[HR_SUMS_ROWS];
+    int64_t end = (int64_t)r->y_start[y] + r->y_taps, last = r->running ? r->need.h : end;
+    if (!r->running)
+        hr__sums_restart(s, (int32_t)y);
+    while (s->next < end) {
+        int32_t count = (int32_t)HR_MIN(HR_SUMS_ROWS, last - s->next);
+        HR_TRY(fill_ring(r, s->next + count, error));
+        for (int32_t i = 0; i < count; i++) {
+            float *row = s->rows + (size_t)i * s->n;
+            to_float(r->call->kernels, row, source_row(r, s->next + i), r->p->src_dtype, s->n);
+            rows[i] = row;
+        }
+        hr__sums_add(s, rows, count);
+    }
+    return HR_STATUS_OK;
+}
+
+hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error)
+{
+    if (r->summing)
+        return sum_rows(r, y, error);
+    return fill_ring(r, r->y_start != NULL ? (int64_t)r->y_start[y] + r->y_taps : y + 1, error);
+}
+
 static const float *float_row(hr_rows *r, int64_t at)
 {
     const char *row = source_row(r, at);
@@ -327,12 +376,17 @@ static const void *read_float(hr_rows *r, int64_t y, void *out)
 {
     const hr_kernels *k = r->call->kernels;
     bool keep = r->p->resampled == HR_DTYPE_FLOAT;
-    for (int32_t t = 0; t < r->y_taps; t++)
-        r->list[t] = float_row(r, (int64_t)r->y_start[y] + t);
-    k->vfilter_f32(r->row_float, (const float *const *)r->list,
-                   r->y_coef + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
+    const float *row = r->row_float;
+    if (r->summing) {
+        row = hr__sums_take(&r->sums);
+    } else {
+        for (int32_t t = 0; t < r->y_taps; t++)
+            r->list[t] = float_row(r, (int64_t)r->y_start[y] + t);
+        k->vfilter_f32(r->row_float, (const float *const *)r->list,
+                       r->y_coef + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
+    }
     float *to = keep ? out : r->row_out;
-    k->hfilter_f32(to, r->row_float, &r->x_float, r->p->channels);
+    k->hfilter_f32(to, row, &r->x_float, r->p->channels);
     if (!keep)
         hr_convert(out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
     return out;

@@ -6,6 +6,7 @@
 #define HR_IMAGE_ROWS_H
 
 #include "image/program.h"
+#include "image/sums.h"
 
 typedef enum hr_rows_kind {
     HR_ROWS_KIND_COPY,   /* no resample: rows of the source */
@@ -49,6 +50,9 @@ typedef struct hr_rows {
     float *row_float, *row_out;
     float *cache; /* FLOAT: y_taps converted source rows, row r in slot r % y_taps */
     int64_t *cache_row;
+    bool summing; /* FLOAT: too many rows to keep; the vertical filter is `sums` */
+    bool running; /* ... of all outputs at once; else of one after the other */
+    hr_sums sums;
     size_t need_elements; /* of a source row: need.w * channels */
 } hr_rows;
 
