@@ -125,6 +125,7 @@ hr_batch *tensor_to_host(const tensor_object *tensor); /* the view as a batch of
 /* dlpack.c */
 /* `owner`: what `t` lies in; kept until the capsule's consumer lets go. */
 PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied);
+PyObject *dlpack_check(PyObject *module, PyObject *object); /* METH_O */
 /* The new holder of the memory, which consumes the capsule; NULL with an exception. Strides are in
  * bytes. */
 PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device);

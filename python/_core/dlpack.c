@@ -135,6 +135,19 @@ PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int 
 
 /* ---- import ---- */
 
+PyObject *dlpack_check(PyObject *module, PyObject *object)
+{
+    const dl_tensor *tensor = NULL;
+
+    (void)module;
+    if (PyCapsule_IsValid(object, "dltensor"))
+        tensor = &((dl_managed *)PyCapsule_GetPointer(object, "dltensor"))->tensor;
+    else if (PyCapsule_IsValid(object, "dltensor_versioned"))
+        tensor = &((dl_versioned *)PyCapsule_GetPointer(object, "dltensor_versioned"))->tensor;
+    return Py_BuildValue("(NN)", PyBool_FromLong(tensor != NULL),
+                         PyBool_FromLong(tensor && tensor->device.type == DL_CUDA));
+}
+
 static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides, int32_t *device)
 {
     *device = dl->device.type == DL_CUDA ? dl->device.id : HR_DEVICE_HOST;

@@ -135,6 +135,8 @@ static PyMethodDef core_functions[] = {
     {"set_classes", core_set_classes, METH_VARARGS,
      "set_classes(batch_class, tensor_class, gpu_batch_class, gpu_tensor_class): what results are "
      "made of."},
+    {"dlpack_check", dlpack_check, METH_O,
+     "dlpack_check(object) -> (whether it is an unused DLPack capsule, whether of a CUDA device)"},
     {NULL, NULL, 0, NULL}};
 
 static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)

@@ -5,10 +5,13 @@ nothing: memory belongs to pipelines here and goes with them."""
 
 from __future__ import annotations
 
-from headrace import _graph, _schema, types
+from typing import Any
+
+from headrace import _core, _graph, _schema, types
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 __all__ = [
+    "CheckDLPackCapsule",
     "GetCxx11AbiFlag",
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
@@ -37,6 +40,7 @@ __all__ = [
 ]
 
 initialized = True
+__cuda_version__ = 13000  # CUDA Toolkit of the packages: 1000 * major + 10 * minor
 
 # ---- operators ----
 
@@ -247,6 +251,11 @@ def RestrictPinnedMemUsage() -> bool:
 def GetCxx11AbiFlag() -> int:
     """1: what C++ code for DALI is compiled with."""
     return 1
+
+
+def CheckDLPackCapsule(ptr: Any) -> tuple[bool, bool]:
+    """Whether `ptr` is a DLPack capsule that nobody has consumed, and whether its tensor is on a CUDA device."""
+    return _core.dlpack_check(ptr)
 
 
 def deprecation_warning(what: str) -> None:

@@ -122,3 +122,25 @@ def test_sysconfig():
     assert sysconfig.get_include_flags() == [f"-I{sysconfig.get_include_dir()}"]
     assert sysconfig.get_include_flags()[0] in sysconfig.get_compile_flags()
     assert sysconfig.get_link_flags() == [f"-L{sysconfig.get_lib_dir()}"]
+
+
+def test_dlpack_capsules_are_recognized():
+    import numpy as np
+    from headrace import TensorListCPU
+    from headrace.backend import CheckDLPackCapsule
+
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for capsule in (array.__dlpack__(), array.__dlpack__(max_version=(1, 0))):
+        assert CheckDLPackCapsule(capsule) == (True, False)
+        np.testing.assert_array_equal(TensorListCPU(capsule).as_array(), array)
+        assert CheckDLPackCapsule(capsule) == (False, False), "it has been consumed"
+    for other in (None, array, 7):
+        assert CheckDLPackCapsule(other) == (False, False)
+
+
+def test_names_that_scripts_ask_for():
+    from headrace import backend, ops
+    from headrace.data_node import DataNode
+
+    assert ops._DataNode is DataNode
+    assert 12000 <= backend.__cuda_version__ < 99000  # as 1000 * major + 10 * minor

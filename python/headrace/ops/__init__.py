@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import _graph, _modules, _schema
+from headrace.data_node import DataNode as _DataNode  # noqa: F401  DALI's name of it here
 
 
 class Operator:
