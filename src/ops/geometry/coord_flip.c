@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* coord_flip: points mirrored about a centre. */
+/* coord_flip: mirrors points about a centre. */
 #include "core/core.h"
 #include "headrace/operator.h"
 #include "ops/geometry/points.h"
@@ -15,10 +15,10 @@ typedef struct coord_flip_args {
 
 #define CENTER(field)                                                                              \
     HR_ARG(coord_flip_args, field, FLOAT, HR_ARG_PER_SAMPLE, "0.5",                                \
-           "Coordinate that stays where it is when the axis is mirrored.")
+           "Centre of the mirroring along this axis.")
 #define FLIP(field, deflt)                                                                         \
     HR_ARG(coord_flip_args, field, INT, HR_ARG_PER_SAMPLE, deflt,                                  \
-           "Whether this coordinate is mirrored: not where it is 0.")
+           "If not 0, mirror this coordinate.")
 
 static const hr_arg_def coord_flip_arg_defs[] = {
     CENTER(center_x),
@@ -28,7 +28,7 @@ static const hr_arg_def coord_flip_arg_defs[] = {
     FLIP(flip_y, "0"),
     FLIP(flip_z, "0"),
     HR_ARG(coord_flip_args, layout, LAYOUT, 0, "\"\"",
-           "Which coordinate is which: letters of \"xyz\"; \"x\", \"xy\" or \"xyz\" if not given."),
+           "Order of the coordinates, as letters of \"xyz\". Default: \"x\", \"xy\" or \"xyz\"."),
     HR_ARG_END};
 
 static void flip_make(const coord_flip_args *a, int32_t ndim, hr_coord_flip *m)
@@ -57,14 +57,15 @@ static hr_status coord_flip_infer(hr_op_call *c, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     if (in->dtype != HR_DTYPE_FLOAT || in->shape.ndim != 2 || in->shape.extent[1] > 3)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input is %s of shape %s: it must be FLOAT, points x (1, 2 or 3) "
-                       "coordinates",
+                       "the input has type %s and shape %s; it must be FLOAT with shape (points, "
+                       "coordinates), with 1 to 3 coordinates",
                        hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)));
     for (int64_t i = 0; a->layout[0] && i < in->shape.extent[1]; i++)
         if (!strchr(a->layout, "xyz"[i]))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`layout` is \"%s\": with %d coordinates it must have the letter '%c'",
-                           a->layout, (int)in->shape.extent[1], "xyz"[i]);
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "`layout` is \"%s\"; with %d coordinates it must contain the letter '%c'",
+                a->layout, (int)in->shape.extent[1], "xyz"[i]);
     flip_make(a, (int32_t)in->shape.extent[1], memo);
     hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, in->shape, in->layout.name);
     c->memo = memo;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Values a frame. */
+/* Values per frame. */
 #include "ops/geometry/frames.h"
 
 hr_status hr__frames_join(int64_t *frames, int64_t count, bool is_input, const char *name,
@@ -13,7 +13,7 @@ hr_status hr__frames_join(int64_t *frames, int64_t count, bool is_input, const c
     if (count == *frames || (count == 1 && !is_input))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "%s%s%s has %lld frames where there are %lld: the numbers must be the same",
+                   "%s%s%s has %lld frames, but %lld are expected; the numbers must be equal",
                    is_input ? "" : "`", name, is_input ? "" : "`", (long long)count,
                    (long long)*frames);
 }

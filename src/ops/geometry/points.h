@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Coordinates of points, on the CPU and on the GPU; and what infer leaves in the memo for both. */
+/* Coordinates of points, on the CPU and on the GPU, and the memos that infer leaves for both. */
 #ifndef HR_OPS_GEOMETRY_POINTS_H
 #define HR_OPS_GEOMETRY_POINTS_H
 
@@ -14,7 +14,7 @@
 typedef struct hr_coord_flip {
     int32_t ndim;
     bool flipped[3];
-    float twice[3]; /* the centre, times two */
+    float twice[3]; /* two times the centre */
 } hr_coord_flip;
 
 HR_SHARED float coord_flip_of(const hr_coord_flip *m, int32_t k, float x)
@@ -26,13 +26,13 @@ HR_SHARED float coord_flip_of(const hr_coord_flip *m, int32_t k, float x)
 
 enum { HR_POINT_MAX_DIMS = 6 };
 
-/* y = m x + t, coordinates `in` to `out`. */
+/* y = m x + t, from `in` coordinates to `out`. */
 typedef struct hr_point_map {
     int32_t in, out;
     float m[HR_POINT_MAX_DIMS][HR_POINT_MAX_DIMS], t[HR_POINT_MAX_DIMS];
 } hr_point_map;
 
-/* Coordinate r of the point that x is mapped to; `in` is the map's, and 1 or more. */
+/* Coordinate r of the point to which x is mapped; `in` is that of the map, at least 1. */
 HR_SHARED float point_map_row(const hr_point_map *map, int32_t in, int32_t r, const float *x)
 {
     float sum = map->m[r][0] * x[0];
@@ -42,9 +42,9 @@ HR_SHARED float point_map_row(const hr_point_map *map, int32_t in, int32_t r, co
 }
 
 typedef struct hr_coord_transform {
-    int64_t frames, points; /* points of a frame */
+    int64_t frames, points; /* points per frame */
     bool repeated;          /* every frame maps the same points */
-    hr_point_map *maps;     /* a frame's each */
+    hr_point_map *maps;     /* one per frame */
 } hr_coord_transform;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Matrices of transforms: shapes, frames, chaining. */
+/* Matrices of transforms: shapes, frames, combination with the input. */
 #include "ops/geometry/transform.h"
 
 #include <string.h>
@@ -30,12 +30,13 @@ hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frame
     char text[128];
 
     if (in->dtype != HR_DTYPE_FLOAT)
-        return hr_fail(error, HR_STATUS_ERROR, "the transform is %s: it must be FLOAT",
+        return hr_fail(error, HR_STATUS_ERROR, "the transform has type %s; it must be FLOAT",
                        hr_dtype_name(in->dtype));
     if (in->shape.ndim != 2 + sequence || extent[0] < 1 || extent[0] > HR_TRANSFORM_MAX ||
         extent[1] != extent[0] + 1)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the shape %s is not that of a transform: D x (D + 1), or frames of such",
+                       "%s is not the shape of a transform: D x (D + 1), optionally with frames as "
+                       "first dimension",
                        hr_shape_text(&in->shape, text, sizeof(text)));
     *ndim = (int32_t)extent[0];
     return sequence ? hr__frames_join(frames, in->shape.extent[0], true, "the input", error)
@@ -52,7 +53,7 @@ void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames)
                        sequence ? "F**" : "**");
 }
 
-/* What infer leaves for the run. */
+/* The memo that infer leaves for the run. */
 typedef struct how {
     hr_transform_fn make;
 } how;
@@ -73,13 +74,14 @@ hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transfor
         HR_TRY(hr__transform_input(&c->in[0], &of_input, &frames, error));
         if (!any && ndim != of_input)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "the input is a transform of %d dimensions, the arguments say %d",
+                           "the input is a transform with %d dimensions, but the arguments have %d",
                            (int)of_input, (int)ndim);
         ndim = of_input;
     }
     if (ndim < 1 || ndim > HR_TRANSFORM_MAX)
-        return hr_fail(error, HR_STATUS_ERROR, "a transform of %d dimensions: allowed are 1 .. %d",
-                       (int)ndim, HR_TRANSFORM_MAX);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a transform with %d dimensions is not supported, only 1 .. %d", (int)ndim,
+                       HR_TRANSFORM_MAX);
     for (size_t i = 0; i < HR_COUNT_OF(lists); i++) {
         const hr_floats *list = list_of(a, i);
         if (list->frames)
@@ -93,7 +95,7 @@ hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_e
 {
     if (list.n == 1 || list.n == n)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d, or one for all",
+    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements; it must have %d, or one for all",
                    name, (int)list.n, (int)n);
 }
 
@@ -136,7 +138,7 @@ static void identity(hr_matrix *matrix, int32_t ndim)
         matrix->m[i * (ndim + 2)] = 1.0f;
 }
 
-/* Puts the matrix of a frame into all samples of the call, `sample` numbers apart. */
+/* Writes the matrix of a frame to all samples of the call, which are `sample` numbers apart. */
 static void store(const hr_op_call *c, const hr_matrix *matrix, size_t frame, size_t sample)
 {
     const int32_t ndim = matrix->ndim;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Affine transforms as matrices of D rows and D + 1 columns: what the operators transforms.* share.
- */
+/* Affine transforms as matrices with D rows and D + 1 columns: common code of transforms.*. */
 #ifndef HR_OPS_GEOMETRY_TRANSFORM_H
 #define HR_OPS_GEOMETRY_TRANSFORM_H
 
@@ -9,7 +8,8 @@
 
 #define HR_TRANSFORM_MAX 16 /* dimensions */
 
-/* Of all of them; an operator describes those that it has, the others are absent. */
+/* The arguments of all these operators. Each operator describes those that it has; the others are
+ * absent. */
 typedef struct hr_transform_args {
     int32_t reverse_order, ndim, absolute;
     hr_floats angle, angles, axis, center, offset, scale, shear;
@@ -21,24 +21,24 @@ typedef struct hr_transform_args {
            HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | (flags), deflt, text)
 #define HR_TRANSFORM_CENTER_ARG                                                                    \
     HR_TRANSFORM_LIST_ARG(center, HR_ARG_OPTIONAL, NULL,                                           \
-                          "The point that stays where it is, an element a dimension or one for "   \
-                          "all; the origin if not given.")
+                          "The point that does not move, with one element per dimension or one "   \
+                          "for all. Default: the origin.")
 #define HR_TRANSFORM_ORDER_ARG                                                                     \
     HR_ARG(hr_transform_args, reverse_order, BOOL, 0, "False",                                     \
-           "Whether this transform is applied before that of the input, not after it.")
+           "Apply this transform before that of the input, not after it.")
 
-/* A matrix, rows of `ndim` + 1 numbers. */
+/* A matrix with rows of `ndim` + 1 numbers. */
 typedef struct hr_matrix {
     int32_t ndim;
     float m[HR_TRANSFORM_MAX * (HR_TRANSFORM_MAX + 1)];
 } hr_matrix;
 
-/* How an operator makes its matrix: `ndim` is set and `m` the identity when it is called; all lists
- * are those of one frame. */
+/* Makes the matrix of an operator. When it is called, `ndim` is set and `m` is the identity; the
+ * lists are those of one frame. */
 typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_matrix *matrix,
                                      hr_error *error);
 
-/* The table of an operator that makes a matrix. `id` names its arguments and its infer. */
+/* The table of an operator that makes a matrix. `id` is the prefix of its arguments and infer. */
 #define HR_TRANSFORM_TABLE(id, text)                                                               \
     HR_OP_ABI, .name = "transforms." #id, .doc = text, .devices = "cpu",                           \
                .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS, .args = id##_arg_defs,       \
@@ -46,18 +46,18 @@ typedef hr_status (*hr_transform_fn)(const hr_transform_args *a, hr_matrix *matr
                .in_max = 1, .out = {{"output"}}, .out_count = 1, .infer = id##_infer,              \
                .run_cpu = hr__transform_run
 
-/* The rest of infer: the transform has `ndim` dimensions, or as many as its input, if it has one
- * and `any` number will do; the run is to make the matrix by `make`. */
+/* The rest of infer. The transform has `ndim` dimensions, or with `any` as many as its input if
+ * there is one. The run makes the matrix with `make`. */
 hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transform_fn make,
                               hr_error *error);
 hr_status hr__transform_run(hr_op_call *calls, int32_t n, hr_error *error);
-/* Refuses a list that has neither `n` elements nor one. */
+/* Fails if a list has neither `n` elements nor one. */
 hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_error *error);
-/* Moves a linear transform so that `center` (which may be absent) stays where it is. */
+/* Adds a translation to a linear transform so that `center` (which may be absent) does not move. */
 hr_status hr__transform_center(hr_matrix *matrix, hr_floats center, hr_error *error);
-/* Dimensions of an input that is a matrix, or matrices; fails where it is none. */
+/* The number of dimensions of an input that contains one or more matrices; fails if it does not. */
 hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frames, hr_error *error);
-/* out = a after b, of `ndim` dimensions; out may be a or b. */
+/* out = a after b, with `ndim` dimensions; out may be a or b. */
 void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndim);
 void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* transforms.combine: transforms one behind the other. */
+/* transforms.combine: combines transforms. */
 #include "ops/geometry/transform.h"
 
 #include <string.h>
 
 static const hr_arg_def combine_arg_defs[] = {
     HR_ARG(hr_transform_args, reverse_order, BOOL, 0, "False",
-           "Whether the last input is applied first, not the first one."),
+           "Apply the last input first, not the first one."),
     HR_ARG_END};
 
 static hr_status combine_infer(hr_op_call *c, hr_error *error)
@@ -20,7 +20,7 @@ static hr_status combine_infer(hr_op_call *c, hr_error *error)
         first = i == 0 ? ndim : first;
         if (ndim != first)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "input %d is a transform of %d dimensions, the first one of %d", (int)i,
+                           "input %d is a transform with %d dimensions, but input 0 has %d", (int)i,
                            (int)ndim, (int)first);
     }
     hr__transform_describe(c, ndim, frames);
@@ -61,7 +61,8 @@ static hr_status combine_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_transforms_combine = {
     HR_OP_ABI,
     .name = "transforms.combine",
-    .doc = "The matrix of transforms that are applied one after the other, the first input first.",
+    .doc = "Combines transforms that are applied one after the other, the first input first, into "
+           "one matrix.",
     .devices = "cpu",
     .flags = HR_OP_SEQUENCE | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = combine_arg_defs,

@@ -5,20 +5,15 @@
 
 static const hr_arg_def crop_arg_defs[] = {
     HR_ARG(hr_transform_args, absolute, BOOL, 0, "False",
-           "Whether start and end change places where the end is less than the start, so that "
-           "nothing is mirrored."),
-    HR_TRANSFORM_LIST_ARG(
-        from_end, 0, "[1.0]",
-        "The end of the box that is mapped, an element a dimension, or one for all."),
-    HR_TRANSFORM_LIST_ARG(
-        from_start, 0, "[0.0]",
-        "The start of the box that is mapped, an element a dimension, or one for all."),
-    HR_TRANSFORM_LIST_ARG(
-        to_end, 0, "[1.0]",
-        "The end of the box that it is mapped to, an element a dimension, or one for all."),
-    HR_TRANSFORM_LIST_ARG(
-        to_start, 0, "[0.0]",
-        "The start of the box that it is mapped to, an element a dimension, or one for all."),
+           "Swap start and end where the end is less than the start, so that nothing is mirrored."),
+    HR_TRANSFORM_LIST_ARG(from_end, 0, "[1.0]",
+                          "End of the source box, one element per dimension or one for all."),
+    HR_TRANSFORM_LIST_ARG(from_start, 0, "[0.0]",
+                          "Start of the source box, one element per dimension or one for all."),
+    HR_TRANSFORM_LIST_ARG(to_end, 0, "[1.0]",
+                          "End of the target box, one element per dimension or one for all."),
+    HR_TRANSFORM_LIST_ARG(to_start, 0, "[0.0]",
+                          "Start of the target box, one element per dimension or one for all."),
     HR_TRANSFORM_ORDER_ARG,
     HR_ARG_END};
 
@@ -63,8 +58,6 @@ static hr_status crop_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_transforms_crop = {
-    HR_TRANSFORM_TABLE(
-        crop,
-        "The matrix that brings the corners of one box to those of another. Chained behind the "
-        "transform that is the input, if there is one."),
+    HR_TRANSFORM_TABLE(crop, "The matrix that maps the corners of one box to those of another. If "
+                             "there is an input, a transform, the result combines both."),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* transforms.rotation: turns in the plane or about an axis. */
+/* transforms.rotation: rotates in the plane or about an axis. */
 #include "ops/geometry/transform.h"
 
 #include <math.h>
@@ -8,13 +8,13 @@
 static const hr_arg_def rotation_arg_defs[] = {
     HR_TRANSFORM_LIST_ARG(angle, HR_ARG_REQUIRED, NULL, "The angle in degrees."),
     HR_TRANSFORM_LIST_ARG(axis, HR_ARG_OPTIONAL, NULL,
-                          "The axis (x, y, z) of any length but 0 to turn about, in space."),
+                          "Axis of a rotation in space, (x, y, z), of any length except 0."),
     HR_TRANSFORM_CENTER_ARG, HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
 static hr_status rotation_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
 {
     if (a->angle.n != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "`angle` has %d elements: it must have one",
+        return hr_fail(error, HR_STATUS_ERROR, "`angle` has %d elements; it must have one",
                        (int)a->angle.n);
     const float angle = a->angle.v[0] * (float)(HR_PI / 180.0);
     const double c = hr_cos((double)angle), s = hr_sin((double)angle);
@@ -50,8 +50,7 @@ static hr_status rotation_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_transforms_rotation = {
-    HR_TRANSFORM_TABLE(
-        rotation,
-        "The matrix that turns about a point, in space about an axis through it. Chained behind "
-        "the transform that is the input, if there is one."),
+    HR_TRANSFORM_TABLE(rotation,
+                       "The matrix that rotates about a point, or in space about an axis through "
+                       "it. If there is an input, a transform, the result combines both."),
 };

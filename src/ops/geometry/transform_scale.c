@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* transforms.scale: stretches. */
+/* transforms.scale: scales coordinates. */
 #include "ops/geometry/transform.h"
 
 static const hr_arg_def scale_arg_defs[] = {
     HR_TRANSFORM_CENTER_ARG,
     HR_ARG(hr_transform_args, ndim, INT, HR_ARG_OPTIONAL, NULL,
-           "Dimensions, where `scale` is one number and there is no input; 1 if not given."),
+           "Number of dimensions if `scale` is one number and there is no input. Default: 1."),
     HR_TRANSFORM_LIST_ARG(scale, HR_ARG_REQUIRED, NULL,
-                          "The factors, an element a dimension, or one for all."),
+                          "The factors, one per dimension or one for all."),
     HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
 static hr_status scale_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
@@ -30,8 +30,6 @@ static hr_status scale_infer(hr_op_call *c, hr_error *error)
 }
 
 const hr_op_def hr_op_transforms_scale = {
-    HR_TRANSFORM_TABLE(
-        scale,
-        "The matrix that scales coordinates about a point. Chained behind the transform that is "
-        "the input, if there is one."),
+    HR_TRANSFORM_TABLE(scale, "The matrix that scales coordinates about a point. If there is an "
+                              "input, a transform, the result combines both."),
 };

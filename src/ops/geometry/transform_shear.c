@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* transforms.shear: slants. */
+/* transforms.shear: shears. */
 #include "ops/geometry/transform.h"
 #include "ops/given.h"
 
 static const hr_arg_def shear_arg_defs[] = {
     HR_TRANSFORM_LIST_ARG(
         angles, HR_ARG_OPTIONAL, NULL,
-        "The factors as the angles in degrees, -90 .. 90, that they slant by. Not "
-        "together with `shear`."),
+        "The factors as shear angles in degrees, -90 .. 90. Not together with `shear`."),
     HR_TRANSFORM_CENTER_ARG,
     HR_TRANSFORM_LIST_ARG(shear, HR_ARG_OPTIONAL, NULL,
-                          "The factors: in the plane (x of y, y of x), in space (x of y, x of z, y "
-                          "of x, y of z, z of "
-                          "x, z of y)."),
+                          "The factors. In the plane (xy, yx), in space (xy, xz, yx, yz, zx, zy), "
+                          "where xy is the factor by which y is added to x."),
     HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
 static hr_status shear_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
@@ -27,8 +25,8 @@ static hr_status shear_make(const hr_transform_args *a, hr_matrix *matrix, hr_er
                 continue;
             float v = a->shear.v ? a->shear.v[at] : a->angles.v[at];
             if (a->angles.v && !(v >= -90.0f && v <= 90.0f))
-                return hr_fail(error, HR_STATUS_ERROR, "`angles` has %g: allowed are -90 .. 90",
-                               (double)v);
+                return hr_fail(error, HR_STATUS_ERROR,
+                               "`angles` has %g; angles must be in -90 .. 90", (double)v);
             double radians = (double)(v * (float)(HR_PI / 180.0));
             matrix->m[r * (n + 1) + k] =
                 a->shear.v ? v : (float)(hr_sin(radians) / hr_cos(radians));
@@ -55,13 +53,14 @@ static hr_status shear_infer(hr_op_call *c, hr_error *error)
     if (n != 2 && n != 6)
         return hr_fail(
             error, HR_STATUS_ERROR,
-            "%d factors: there must be 2, of a shear in the plane, or 6, of one in space", (int)n);
+            "there are %d factors; there must be 2 for a shear in the plane or 6 for one in space",
+            (int)n);
     return hr__transform_infer(c, n == 2 ? 2 : 3, false, shear_make, error);
 }
 
 const hr_op_def hr_op_transforms_shear = {
-    HR_TRANSFORM_TABLE(
-        shear, "The matrix that moves points along an axis by multiples of the other coordinates. "
-               "Chained behind the transform that is the input, if there is one."),
+    HR_TRANSFORM_TABLE(shear,
+                       "The matrix that moves points along an axis by multiples of the other "
+                       "coordinates. If there is an input, a transform, the result combines both."),
     .check = shear_check,
 };

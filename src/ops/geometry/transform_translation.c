@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* transforms.translation: moves points. */
+/* transforms.translation: translates points. */
 #include "ops/geometry/transform.h"
 
 static const hr_arg_def translation_arg_defs[] = {
     HR_TRANSFORM_LIST_ARG(offset, HR_ARG_REQUIRED, NULL,
-                          "What is added to the coordinates, an element a dimension: x, y, ..."),
+                          "The offset to add, one element per dimension: x, y, ..."),
     HR_TRANSFORM_ORDER_ARG, HR_ARG_END};
 
 static hr_status translation_make(const hr_transform_args *a, hr_matrix *matrix, hr_error *error)
@@ -29,9 +29,7 @@ static const char *const translation_aliases[] = {"transform_translation",
                                                   "ops:TransformTranslation", NULL};
 
 const hr_op_def hr_op_transforms_translation = {
-    HR_TRANSFORM_TABLE(
-        translation,
-        "The matrix of a translation. Chained behind the transform that is the input, if there "
-        "is one."),
+    HR_TRANSFORM_TABLE(translation, "The matrix of a translation. If there is an input, a "
+                                    "transform, the result combines both."),
     .aliases = translation_aliases,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random.choice: numbers below a limit, or slices of a tensor. Choice k is made of draws 2k and
- * 2k + 1. */
+/* random.choice: numbers below a limit, or slices of a tensor. Choice k uses draws 2k and 2k + 1.
+ */
 #include <string.h>
 
 #include "core/rng_inline.h"
@@ -14,11 +14,10 @@ typedef struct choice_args {
 
 static const hr_arg_def choice_arg_defs[] = {
     HR_ARG(choice_args, p, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
-           "Probabilities, one for each that can be chosen, which add up to 1. All the same if not "
-           "given."),
+           "Probabilities, one for each choice; their sum must be 1. Default: all equal."),
     HR_DRAW_SHAPE_ARG(choice_args), HR_ARG_END};
 
-/* What can be chosen from: 0 .. n - 1, or the slices of the first dimension. */
+/* The choices: 0 .. n - 1, or the slices along the first dimension. */
 static int64_t choice_count(const hr_tensor *a)
 {
     return a->shape.ndim ? a->shape.extent[0] : hr_element_int(a->data, a->dtype, 0);
@@ -73,7 +72,7 @@ static hr_status choice_infer(hr_op_call *c, hr_error *error)
     hr_shape shape = c->out[0].shape;
     if (shape.ndim + rest > HR_MAX_NDIM)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the output would have %d dimensions: at most %d work",
+                       "the output would have %d dimensions; at most %d are supported",
                        (int)(shape.ndim + rest), HR_MAX_NDIM);
     for (int32_t d = 0; d < rest; d++)
         shape.extent[shape.ndim++] = a->shape.extent[d + 1];
@@ -84,7 +83,7 @@ static hr_status choice_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* sums[i]: the probability of what comes before i + 1. */
+/* sums[i]: the sum of the probabilities of choices 0 .. i. */
 static hr_status sums_make(hr_op_call *c, hr_floats p, double **sums, hr_error *error)
 {
     double sum = 0.0;
@@ -97,7 +96,7 @@ static hr_status sums_make(hr_op_call *c, hr_floats p, double **sums, hr_error *
     return HR_STATUS_OK;
 }
 
-/* The first whose sum is above u; nothing of probability 0 is. */
+/* The first choice whose sum is above u; it never has probability 0. */
 static int64_t find(const double *sums, int64_t n, double u)
 {
     int64_t low = 0, high = n - 1;
@@ -112,7 +111,7 @@ static int64_t find(const double *sums, int64_t n, double u)
     return low;
 }
 
-/* floor(bits * n / 2^64) for n below 2^32, as hr_rng_below has it. */
+/* floor(bits * n / 2^64) for n below 2^32, as in hr_rng_below. */
 static int64_t below(uint64_t bits, uint64_t n)
 {
     return (int64_t)(((bits >> 32) * n + ((bits & UINT32_MAX) * n >> 32)) >> 32);
@@ -160,9 +159,9 @@ static hr_status choice_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_random_choice = {
     HR_OP_ABI,
     .name = "random.choice",
-    .doc = "Draws slices of a tensor's first dimension, or, where the input is one number n, "
-           "integers 0 .. n - 1. One choice a sample unless `shape` or a second input, whose shape "
-           "is taken, says more.",
+    .doc = "Draws slices along the first dimension of the input or, if the input is a number n, "
+           "integers 0 .. n - 1. Makes one choice per sample, unless `shape` or a second input "
+           "with the wanted shape is given.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP,
     .args = choice_arg_defs,

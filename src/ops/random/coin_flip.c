@@ -12,9 +12,9 @@ typedef struct coin_flip_args {
 
 static const hr_arg_def coin_flip_arg_defs[] = {
     HR_ARG(coin_flip_args, probability, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Probability of 1; 0 and less always give 0, 1 and more always 1."),
+           "Probability of 1. 0 or less always gives 0, 1 or more always gives 1."),
     HR_ARG(coin_flip_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output, INT32 if not given: BOOL, UINT8 or INT32."),
+           "Type of the output: BOOL, UINT8 or INT32 (default)."),
     HR_DRAW_SHAPE_ARG(coin_flip_args), HR_ARG_END};
 
 static hr_status coin_flip_check(const void *args, uint64_t given, hr_error *error)
@@ -25,7 +25,7 @@ static hr_status coin_flip_check(const void *args, uint64_t given, hr_error *err
     if (dtype == HR_DTYPE_NONE || dtype == HR_DTYPE_BOOL || dtype == HR_DTYPE_UINT8 ||
         dtype == HR_DTYPE_INT32)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s: it must be BOOL, UINT8 or INT32",
+    return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s; it must be BOOL, UINT8 or INT32",
                    hr_dtype_name((hr_dtype)dtype));
 }
 
@@ -69,9 +69,8 @@ static const char *const coin_flip_aliases[] = {"coin_flip", "ops:CoinFlip", NUL
 const hr_op_def hr_op_random_coin_flip = {
     HR_OP_ABI,
     .name = "random.coin_flip",
-    .doc =
-        "Draws 1 with the given probability, 0 otherwise. A scalar a sample unless `shape` or an "
-        "input, whose shape is taken, says more.",
+    .doc = "Draws 1 with the given probability, otherwise 0. Returns one scalar per sample, unless "
+           "`shape` or an input with the wanted shape is given.",
     .aliases = coin_flip_aliases,
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random_crop_generator: random windows of pictures whose shapes are data. */
+/* random_crop_generator: random windows for pictures whose shapes are data. */
 #include "ops/image/random_window.h"
 
 typedef struct crop_generator_args {
@@ -19,8 +19,8 @@ static hr_status crop_generator_infer(hr_op_call *c, hr_error *error)
     if (!hr_dtype_is_integer(in->dtype) || in->dtype == HR_DTYPE_UINT64 || in->shape.ndim != 1 ||
         (in->shape.extent[0] != 2 && in->shape.extent[0] != 3))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input is %s of shape %s: it must be the shape of a picture, 2 or 3 "
-                       "integers",
+                       "the input has type %s and shape %s; it must be the shape of a picture: 2 "
+                       "or 3 integers",
                        hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)));
     for (int32_t i = 0; i < 2; i++)
         hr_tensor_describe(&c->out[i], HR_DTYPE_INT32, hr_shape_make(1, &two), NULL);
@@ -60,8 +60,8 @@ static hr_status crop_generator_run(hr_op_call *calls, int32_t n, hr_error *erro
 const hr_op_def hr_op_random_crop_generator = {
     HR_OP_ABI,
     .name = "random_crop_generator",
-    .doc = "Draws windows of random area and aspect ratio. The input is the shape of a picture "
-           "(height, width), channels may follow; the outputs are start and size of the window.",
+    .doc = "Draws windows of random area and aspect ratio. The input is the shape of a picture: "
+           "height, width and optionally channels. The outputs are start and size of the window.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = crop_generator_arg_defs,

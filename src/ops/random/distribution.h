@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Numbers from draws of 32 bits, on the CPU and on the GPU; and what infer leaves in the memo for
+/* Numbers from draws of 32 bits, on the CPU and on the GPU, and the memos that infer leaves for
  * both. */
 #ifndef HR_OPS_RANDOM_DISTRIBUTION_H
 #define HR_OPS_RANDOM_DISTRIBUTION_H
@@ -8,7 +8,7 @@
 #include "core/rng_inline.h"
 #include "ops/random/gauss.h"
 
-/* ---- random.coin_flip: a draw an element ---- */
+/* ---- random.coin_flip: one draw per element ---- */
 
 typedef struct hr_coin_flip {
     double below; /* 2^32 times the probability */
@@ -19,12 +19,12 @@ HR_SHARED bool coin_flip_of(const hr_coin_flip *m, uint32_t bits)
     return (double)bits < m->below;
 }
 
-/* ---- random.uniform: a draw an element, or two from a list ---- */
+/* ---- random.uniform: one draw per element, or two with a list ---- */
 
 typedef struct hr_uniform {
-    hr_floats values; /* the list, or none */
+    hr_floats values; /* the list, if there is one */
     float low, high;
-    double wide_low, wide_high; /* for other types than FLOAT */
+    double wide_low, wide_high; /* for types other than FLOAT */
 } hr_uniform;
 
 /* In single precision: [0, 1) in 24 bits, scaled. */
@@ -32,7 +32,7 @@ HR_SHARED float uniform_float(const hr_uniform *m, uint32_t bits)
 {
     float x = m->low + (float)(bits >> 8) * 0x1p-24f * (m->high - m->low);
 
-    return x < m->high ? x : m->low; /* rounding may reach the end, which is not included */
+    return x < m->high ? x : m->low; /* rounding may reach the end, which is excluded */
 }
 
 HR_SHARED double uniform_double(const hr_uniform *m, uint32_t bits)
@@ -45,7 +45,7 @@ HR_SHARED float uniform_value(const hr_uniform *m, const uint32_t *bits)
     return m->values.v[rng_scale((uint64_t)bits[0] << 32 | bits[1], m->values.n)];
 }
 
-/* ---- random.normal: a draw an element, or two where it is FLOAT64 ---- */
+/* ---- random.normal: one draw per element, or two for FLOAT64 ---- */
 
 typedef struct hr_normal {
     double mean, stddev;
@@ -53,7 +53,7 @@ typedef struct hr_normal {
 
 HR_SHARED double normal_of(const hr_normal *m, uint32_t bits)
 {
-    return m->mean + m->stddev * gauss_of((bits + 0.5) * 0x1p-32); /* a half more: it is never 0 */
+    return m->mean + m->stddev * gauss_of((bits + 0.5) * 0x1p-32); /* + 0.5: never 0 */
 }
 
 HR_SHARED double normal_fine(const hr_normal *m, const uint32_t *bits)

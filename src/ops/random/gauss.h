@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Normally distributed numbers, one of each uniform one, so that draws keep their numbers: by
- * rational approximations of the inverse distribution, around the middle and of the tails. */
+/* Makes one normally distributed number of each uniform one, so that the numbering of draws is
+ * simple: rational approximations of the inverse distribution, for the centre and for the tails. */
 #ifndef HR_OPS_RANDOM_GAUSS_H
 #define HR_OPS_RANDOM_GAUSS_H
 

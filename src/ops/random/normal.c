@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random.normal: normally distributed numbers. Element k is made of draw k, of two draws where it
- * is FLOAT64. */
+/* random.normal: normally distributed numbers. Element k uses draw k, or two draws for FLOAT64. */
 #include "ops/random/distribution.h"
 #include "ops/random/draw.h"
 
@@ -13,8 +12,8 @@ typedef struct normal_args {
 
 static const hr_arg_def normal_arg_defs[] = {
     HR_ARG(normal_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output, FLOAT if not given: any number type but FLOAT16 and BOOL. To "
-           "integers numbers are rounded."),
+           "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT. For "
+           "integer types, numbers are rounded."),
     HR_ARG(normal_args, mean, FLOAT, HR_ARG_PER_SAMPLE, "0.0", "Mean of the distribution."),
     HR_DRAW_SHAPE_ARG(normal_args),
     HR_ARG(normal_args, stddev, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
@@ -75,9 +74,8 @@ static const char *const normal_aliases[] = {"normal_distribution", "ops:NormalD
 const hr_op_def hr_op_random_normal = {
     HR_OP_ABI,
     .name = "random.normal",
-    .doc =
-        "Draws normally distributed numbers. A scalar a sample unless `shape` or an input, whose "
-        "shape is taken, says more.",
+    .doc = "Draws normally distributed numbers. Returns one scalar per sample, unless `shape` or "
+           "an input with the wanted shape is given.",
     .aliases = normal_aliases,
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,

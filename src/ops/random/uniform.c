@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random.uniform: numbers from a range or from a list. Element k is draw k, or draws 2k and 2k + 1
- * from a list. */
+/* random.uniform: numbers from a range or from a list. Element k uses draw k, or draws 2k and 2k +
+ * 1 with a list. */
 #include "ops/random/distribution.h"
 #include "ops/random/draw.h"
 #include "ops/wrap.h"
@@ -13,15 +13,14 @@ typedef struct uniform_args {
 } uniform_args;
 
 static const hr_arg_def uniform_arg_defs[] = {
-    HR_ARG(
-        uniform_args, range, FLOATS, HR_ARG_PER_SAMPLE, "[-1.0, 1.0]",
-        "Draw real numbers of [range[0], range[1]). With an integer `dtype` they are rounded, so "
-        "that both ends come half as often as what lies between.",
-        .count_min = 1, .count_max = 2),
+    HR_ARG(uniform_args, range, FLOATS, HR_ARG_PER_SAMPLE, "[-1.0, 1.0]",
+           "Draw real numbers from [range[0], range[1]). With an integer `dtype` they are rounded, "
+           "so both ends occur half as often as the numbers between them.",
+           .count_min = 1, .count_max = 2),
     HR_ARG(uniform_args, values, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Draw from these numbers, each as often as the others, instead of from `range`."),
+           "Draw from these numbers with equal probability, instead of from `range`."),
     HR_ARG(uniform_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output, FLOAT if not given: any number type but FLOAT16 and BOOL."),
+           "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT."),
     HR_DRAW_SHAPE_ARG(uniform_args), HR_ARG_END};
 
 static hr_status uniform_check(const void *args, uint64_t given, hr_error *error)
@@ -42,12 +41,12 @@ static hr_status uniform_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR, "`values` is empty: there is nothing to draw");
     if (!a->values.v && !(a->range.v[0] < a->range.v[a->range.n - 1]))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`range` is [%g, %g): its end must be greater than its start",
+                       "`range` is [%g, %g); its end must be greater than its start",
                        (double)a->range.v[0], (double)a->range.v[a->range.n - 1]);
     m->values = a->values;
     m->low = a->range.v[0];
     m->high = a->range.v[a->range.n - 1];
-    /* DALI brings the ends of the range to the output's type: [-1, 1] as UINT8 is 255 .. 1. */
+    /* DALI converts the ends of the range to the output type: [-1, 1] as UINT8 is 255 .. 1. */
     m->wide_low = (double)hr__value_wrap(m->low, (hr_dtype)dtype);
     m->wide_high = (double)hr__value_wrap(m->high, (hr_dtype)dtype);
     c->memo = m;
@@ -100,8 +99,8 @@ static const char *const uniform_aliases[] = {"uniform", "ops:Uniform", NULL};
 const hr_op_def hr_op_random_uniform = {
     HR_OP_ABI,
     .name = "random.uniform",
-    .doc = "Draws numbers uniformly from a range of real numbers or from a list. A scalar a sample "
-           "unless `shape` or an input, whose shape is taken, says more.",
+    .doc = "Draws numbers uniformly from a range of real numbers or from a list. Returns one "
+           "scalar per sample, unless `shape` or an input with the wanted shape is given.",
     .aliases = uniform_aliases,
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
