@@ -184,6 +184,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         self._skip_api_check = False
         self._first_iter = True
         self._last_iter = False
+        self._looked_ahead = False
         self._epoch_idx = 0
         self._consumer_iter = 0
         self._consumer_epoch_idx = 0

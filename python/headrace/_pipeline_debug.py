@@ -124,6 +124,15 @@ class PipelineDebug(Pipeline):
             self._last_iter = False
             self._debug.epoch += 1
 
+    def _at_end(self) -> bool:
+        """As `Pipeline._at_end`."""
+        if self._taken and self._ahead is None and not self._last_iter and self._debug.sources():
+            try:
+                self._ahead = self._iterate()
+            except StopIteration:
+                pass
+        return self._last_iter
+
     def feed_input(
         self,
         data_node: str | DataNode,

@@ -45,6 +45,7 @@ class PipelineRun(PipelineFacts):
     _skip_api_check: bool
     _first_iter: bool
     _last_iter: bool
+    _looked_ahead: bool
     _epoch_idx: int
     _consumer_iter: int
     _consumer_epoch_idx: int
@@ -111,7 +112,9 @@ class PipelineRun(PipelineFacts):
     def _schedule(self) -> None:
         """Prepares what has to be prepared in Python: several iterations at first, then one a time."""
         count = self._depth() if self._first_iter else 1
-        self._first_iter = False
+        if self._looked_ahead:
+            count -= 1
+        self._first_iter = self._looked_ahead = False
         for _ in range(count):
             if self._last_iter:
                 return
@@ -273,13 +276,26 @@ class PipelineRun(PipelineFacts):
         if not self._last_iter:
             return
         self._first_iter = True
-        self._last_iter = False
+        self._last_iter = self._looked_ahead = False
         self._epoch_idx += 1
         if self._consumer_iter > 0:
             self._consumer_epoch_idx += 1
             self._consumer_iter = 0
         for source in self._sources:
             source.rewind()
+
+    def _at_end(self) -> bool:
+        """Whether nothing is left of an epoch that was begun. Only the sources can tell: they are asked for one batch
+        more than runs ahead, which the next call of `run` does not ask for again."""
+        asks = any(source.callback is not None for source in self._sources)
+        asks = asks or getattr(self.iter_setup, "__func__", None) is not PipelineRun.iter_setup
+        if asks and self._consumer_iter > 0 and not self._looked_ahead and not self._last_iter:
+            with self._lock:
+                restored, self._first_iter = self._first_iter, False
+                self._schedule()
+                self._first_iter = restored
+                self._looked_ahead = not self._last_iter
+        return self._last_iter and not self._batches_to_consume
 
     def empty(self) -> bool:
         """Whether no iteration waits to be taken."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ from headrace import _checkpoint  # noqa: E402
 from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy  # noqa: E402
 
 COUNT = 11
+DEPTH = 2
+
+
+@pytest.fixture(params=[2, 1], ids=lambda depth: f"depth{depth}", autouse=True)
+def depth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """`prefetch_queue_depth` of the pipelines of each test."""
+    monkeypatch.setattr(sys.modules[__name__], "DEPTH", request.param)
+    return int(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pipeline(
     folder: Path, shard: int, shards: int, pad: bool, checkpoint: bytes | None, **kwargs: Any
 ) -> Any:
+    kwargs.setdefault("prefetch_queue_depth", DEPTH)
     pipe = headrace.Pipeline(
         2, 2, None, seed=5, enable_checkpointing=True, checkpoint=checkpoint, **kwargs
     )

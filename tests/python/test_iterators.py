@@ -8,6 +8,7 @@ import contextlib
 import gc
 import itertools
 import random
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -29,6 +30,14 @@ from headrace.plugin.pytorch import (  # noqa: E402
 )
 
 POLICIES = ("FILL", "DROP", "PARTIAL")
+DEPTH = 2
+
+
+@pytest.fixture(params=[2, 1], ids=lambda depth: f"depth{depth}", autouse=True)
+def depth(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """`prefetch_queue_depth` of the pipelines of each test."""
+    monkeypatch.setattr(sys.modules[__name__], "DEPTH", request.param)
+    return int(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reader(dali: Any, folder: Path, count: int, batch: int, **kwargs: Any) -> Any:
     """A pipeline whose samples are the numbers 1 .. count."""
     options = {k: kwargs.pop(k) for k in list(kwargs) if k in ("on_error", "seed")}
+    options["prefetch_queue_depth"] = DEPTH
     pipe = dali.Pipeline(batch_size=batch, num_threads=1, device_id=None, **options)
     with pipe:
         files = [str(folder / f"{i:02}") for i in range(1, count + 1)]
@@ -173,6 +183,7 @@ def counting(stop: int | None = None, batch: int = 2, vary: bool = False, **kwar
         size = 1 + i % 2 if vary else 2
         return np.arange(2 * i, 2 * i + size, dtype=np.int32).reshape(-1, 1)
 
+    kwargs.setdefault("prefetch_queue_depth", DEPTH)
     pipe = headrace.Pipeline(batch_size=batch, num_threads=1, device_id=None, **kwargs)
     with pipe:
         pipe.set_outputs(headrace.fn.external_source(source))
@@ -220,6 +231,82 @@ def test_until_stop_iteration(auto: bool) -> None:
             with pytest.raises(StopIteration):
                 next(iterator)
             iterator.reset()
+
+
+class Endless:
+    """Raises StopIteration once per epoch of 12, as the iterators of many scripts do."""
+
+    def __iter__(self) -> Endless:
+        self.at = 0
+        return self
+
+    def __next__(self) -> list[np.ndarray]:
+        if self.at >= 12:
+            self.at = 0
+            raise StopIteration
+        self.at += 4
+        return [np.array([i], np.int32) for i in range(self.at - 4, self.at)]
+
+
+@pytest.mark.filterwarnings("ignore:Please set")
+@pytest.mark.parametrize("auto", [True, False])
+@pytest.mark.parametrize("cycle", [None, False, "raise", "quiet"])
+@pytest.mark.parametrize("package", ["headrace", "nvidia.dali"])
+def test_sources_that_end_with_the_epoch(package: str, cycle: Any, auto: bool) -> None:
+    """No epoch is empty, whether the size ends it first or the source."""
+    dali = pytest.importorskip(package)
+    plugin = pytest.importorskip(f"{package}.plugin.pytorch")
+    pipe = dali.Pipeline(4, 1, None, prefetch_queue_depth=DEPTH)
+    with pipe:
+        source = Endless().__iter__().__next__ if cycle is None else Endless()
+        pipe.set_outputs(dali.fn.external_source(source, cycle=cycle))
+    iterator = plugin.DALIGenericIterator(pipe, ["x"], size=12, auto_reset=auto)
+    for _ in range(5):
+        assert [b[0]["x"].flatten().tolist() for b in iterator] == [
+            [0, 1, 2, 3],
+            [4, 5, 6, 7],
+            [8, 9, 10, 11],
+        ]
+        if not auto:
+            iterator.reset()
+
+
+@pytest.mark.filterwarnings("ignore:Please set")
+@pytest.mark.parametrize("auto", [True, False])
+@pytest.mark.parametrize("size", [6, -1])
+def test_a_break_on_the_last_batch(size: int, auto: bool) -> None:
+    """The next loop is the next epoch, in this process or resumed from a checkpoint."""
+
+    def make(checkpoint: bytes | None = None) -> Any:
+        pipe = counting(3, enable_checkpointing=True, checkpoint=checkpoint)
+        return DALIGenericIterator(pipe, ["x"], size=size, auto_reset=auto)
+
+    for stop, rest in ((1, "23 45"), (2, "45"), (3, "01 23 45")):
+        iterator = make()
+        first = []
+        for batch in iterator:
+            first.append(numbers(batch))
+            if len(first) == stop:
+                break
+        resumed = make(iterator.checkpoints()[0])
+        for other in (iterator, resumed):
+            assert compact([numbers(batch) for batch in other]) == rest
+            assert compact([numbers(batch) for batch in other]) == "01 23 45"
+
+
+@pytest.mark.filterwarnings("ignore:Please set")
+def test_leaving_an_epoch_early_warns(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    sized = DALIGenericIterator(counting(), ["x"], size=6)
+    read = DALIGenericIterator(reader(headrace, folder, 6, 2), ["x"], reader_name="R")
+    for iterator in (sized, read):
+        for _ in range(2):  # whole epochs, carried samples or not
+            assert len(list(iterator)) == 3
+        iterator = iter(iterator)
+        assert caplog.text == ""
+        next(iterator)
+        assert len(list(iterator)) == 2
+        assert "left after 2 of 6 samples" in caplog.text
+        caplog.clear()
 
 
 def test_variable_batches() -> None:

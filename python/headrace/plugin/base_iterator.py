@@ -92,6 +92,7 @@ class _DaliBaseIterator(Generic[Item]):
             pipe._options["on_error"] == "skip" for pipe in self._pipes
         )
         self._restored = self._restore()
+        self._begun = self._epochs.taken  # where this epoch began, or where the checkpoint was taken
         self._feed: Any = None  # hands over batches that need no decision; see `_find_plain`
         self._take: Callable[[], Any] = _nothing
         self._left = 0  # batches that the feed had left when they were counted
@@ -220,7 +221,7 @@ class _DaliBaseIterator(Generic[Item]):
                 part.append(pipe.run())
             except StopIteration:
                 part.clear()
-                self._epochs.taken = 0  # whatever the size says, the next epoch starts afresh
+                self._epochs.taken = 0  # regardless of the size, the next epoch starts afresh
                 self._end_epoch()
                 raise
             except Exception as error:
@@ -307,13 +308,23 @@ class _DaliBaseIterator(Generic[Item]):
         return self.__next__()
 
     def __iter__(self) -> Iterator[Item]:
-        if self._first is None and self._over():
-            self.reset()
+        if self._first is None:
+            if self._over():
+                self.reset()
+            elif self._epochs.positions >= 0 and self._epochs.taken != self._begun:
+                _log.warning(
+                    "The last epoch was left after %d of %d samples; this loop goes on with the rest of it.",
+                    self._epochs.taken,
+                    self._epochs.positions,
+                )
         return self
 
     def _over(self) -> bool:
         self._settle()
-        return self._ended or self._epochs.next_action() is not Action.TAKE
+        if self._ended or self._epochs.next_action() is not Action.TAKE:
+            return True
+        unknown = self._epochs.positions < 0 and self._held is None
+        return unknown and self._pipes[0]._at_end()
 
     def reset(self) -> None:
         """Goes to the next epoch after the end of one; before that, only warns."""
@@ -324,8 +335,10 @@ class _DaliBaseIterator(Generic[Item]):
             self._run()  # the user counted batches and left the one to drop
             self._epochs.advance()
         self._epochs.roll()
+        self._begun = self._epochs.taken
         self._ended = False
         for pipe in self._pipes:
+            pipe._at_end()  # so that a source that ended with the epoch begins again with the next one
             pipe.reset()
         self._find_plain()
 
