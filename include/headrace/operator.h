@@ -66,7 +66,10 @@ enum {
     /* A list with one element may be given as a number; a list is always accepted. */
     HR_ARG_SCALAR_OK = 1 << 6,
     /* FLOAT, FLOATS: NaN and infinities are allowed. */
-    HR_ARG_NONFINITE = 1 << 7
+    HR_ARG_NONFINITE = 1 << 7,
+    /* Tensors must have exactly the type of the field and as many dimensions: none for a number,
+     * one for a list. Without it, tensors are converted and their shape does not matter. */
+    HR_ARG_EXACT = 1 << 8
 };
 
 typedef struct hr_arg_def {

@@ -311,6 +311,8 @@ def split_arguments(
                 f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument; give one '
                 "node that has all the numbers."
             )
+        if known is not None and "exact" in known.flags:
+            _check_array(label, known, value)
         if known is not None and not known.is_list and getattr(value, "size", None) == 1:
             value = value.item()  # an array of one element is a number
         try:
@@ -318,6 +320,16 @@ def split_arguments(
         except TypeError as error:
             raise TypeError(f'Argument "{name}" of operator "{label}": {error}.') from None
     return constants, nodes
+
+
+def _check_array(label: str, argument: Any, value: Any) -> None:
+    """Refuses an array that has more dimensions than the argument: a number has none, or one element."""
+    ndim = getattr(value, "ndim", 0)
+    if ndim > 1 or (ndim == 1 and not argument.is_list and value.size != 1):
+        raise RuntimeError(
+            f'Argument "{argument.name}" of operator "{label}": an array of shape {tuple(value.shape)} is given; '
+            f"{'a list of numbers' if argument.is_list else 'one number'} is needed."
+        )
 
 
 def _warn_argument(label: str, argument: Any) -> None:

@@ -26,9 +26,6 @@ hr_status hr_layout_set(hr_layout *layout, const char *text, hr_error *error)
         if (text[i] <= ' ' || text[i] > '~' || text[i] == '|')
             return hr_fail(error, HR_STATUS_VALUE,
                            "the layout \"%s\" has a character that names no dimension", text);
-        if (memchr(text, text[i], i))
-            return hr_fail(error, HR_STATUS_VALUE, "the layout \"%s\" has '%c' twice", text,
-                           text[i]);
     }
     memset(layout->name, 0, sizeof layout->name);
     if (size)

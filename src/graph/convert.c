@@ -366,10 +366,26 @@ static hr_status list_convert(const hr__conversion *c, void *field, hr_error *er
     return HR_STATUS_OK;
 }
 
+/* HR_ARG_EXACT */
+static hr_status exact_check(const hr__conversion *c, hr_error *error)
+{
+    bool list = hr__arg_type_is_list(c->arg->type);
+    hr_dtype dtype = c->arg->type == HR_ARG_TYPE_FLOAT || c->arg->type == HR_ARG_TYPE_FLOATS
+                         ? HR_DTYPE_FLOAT
+                         : HR_DTYPE_INT32;
+    if (c->tensor->dtype == dtype && c->tensor->shape.ndim == list)
+        return HR_STATUS_OK;
+    return refuse(c, error, HR_STATUS_ERROR, "must be %s of type %s; this is %d-D %s",
+                  list ? "a 1-D tensor" : "a tensor without dimensions", hr_dtype_name(dtype),
+                  (int)c->tensor->shape.ndim, hr_dtype_name(c->tensor->dtype));
+}
+
 hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error)
 {
     if (c->tensor && c->tensor->dtype == HR_DTYPE_NONE)
         return refuse(c, error, HR_STATUS_TYPE, "must have an element type");
+    if (c->tensor && (c->arg->flags & HR_ARG_EXACT))
+        HR_TRY(exact_check(c, error));
     /* Operators that take a value a frame have a list for it. */
     bool takes_frames = (c->arg->flags & HR_ARG_PER_FRAME) && hr__arg_type_is_list(c->arg->type);
     if (c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0 && !takes_frames)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cases_normalize import normal
-from harness import Case, Data, pictures, vectors
+from harness import Case, Data, pictures, resampled, vectors
 
 SEQUENCES = {
     "FHWC": pictures([(4, 6, 8, 3), (5, 7, 9, 3)], layout="FHWC"),
@@ -87,7 +87,73 @@ def empty(*shapes: Sequence[int], dtype: Any = np.uint8, layout: str = "") -> Da
     return Data([np.zeros(shape, dtype) for shape in shapes], layout)
 
 
-CASES: list[Any] = [*depth_cases(), *normalize_cases(), *slice_cases(), *fill_cases()]
+PICTURES = pictures([(6, 8, 3), (7, 5, 3)])
+
+
+def resize_cases() -> list[Case]:
+    """Pictures without pixels, and sizes of nearly nothing."""
+    args: list[dict[str, Any]] = [
+        {"size": [4.0, 5.0]},
+        {"size": [0.0, 4.0]},
+        {"resize_shorter": 3.0},
+        {"resize_longer": 3.0},
+        {"resize_x": 3.0},
+        {"size": [3.0, 4.0], "mode": "not_larger"},
+        {"size": [3.0, 4.0], "roi_start": [0.0, 0.0], "roi_end": [2.0, 2.0]},
+        {"size": [3.0, 4.0], "dtype": "types.FLOAT", "save_attrs": True},
+    ]
+    nothing = [empty((0, 5, 3), (5, 0, 3), layout="HWC"), empty((0, 0, 3), (0, 0, 3), layout="HWC")]
+    cases = [Case("resize", [data], a) for data in nothing for a in args]
+    for size in (0.3, 0.05, 1e-3, 1e-10, -1e-10, 1e-20):
+        for interp in ("LINEAR", "NN", "LANCZOS3"):
+            a = {"size": [size, 3.3], "interp_type": "types.INTERP_" + interp}
+            cases.append(Case("resize", [PICTURES], a, resampled))
+    return cases
+
+
+def layout_cases() -> list[Case]:
+    """A letter may come twice: names mean the first one."""
+    data = pictures([(2, 3, 3), (2, 4, 3)], layout="HHC")
+    return [
+        Case("copy", [data], {}),
+        Case("transpose", [data], {"perm": [2, 0, 1]}),
+        Case("slice", [data], {"start": [0], "shape": [1], "axis_names": "H"}),
+        Case("pad", [data], {"axis_names": "H", "shape": [5]}),
+        Case("reductions.sum", [data], {"axis_names": "H"}),
+        Case("get_property", [data], {"key": "layout"}),
+        Case("reshape", [data], {"layout": "WWW"}),
+        Case("zeros", [], {"shape": [1, 2], "layout": "HH"}),
+    ]
+
+
+def empty_cases() -> list[Case]:
+    """Dimensions that leave a tensor without elements as it was may go; any map fits no points."""
+    shapes: list[tuple[tuple[int, ...], list[int]]] = [
+        ((0, 1, 3), [1]), ((0, 0, 3), [0]), ((0, 2, 3), [1]), ((0, 2), [1]),
+    ]  # fmt: skip
+    cases = [Case("squeeze", [empty(s, s)], {"axes": axes}) for s, axes in shapes]
+    points = empty((0, 0), (0, 0), dtype=np.float32)
+    cases += [Case("coord_transform", [points], {key: [1.0, 2.0]}) for key in ("M", "MT", "T")]
+    some = pictures([(3, 2), (4, 2)], np.float32, layout="")
+    return [*cases, Case("coord_transform", [some], {"MT": 2.0})]
+
+
+def pad_cases() -> list[Case]:
+    """An empty list of fill values is zero."""
+    window = {"crop": (9, 9), "out_of_bounds_policy": "pad", "fill_values": []}
+    layouts = [{"output_layout": layout} for layout in ("HWC", "CHW")]
+    cases = [
+        Case("crop_mirror_normalize", [PICTURES], {**window, "pad_output": padded, **layout})
+        for padded in (False, True)
+        for layout in layouts
+    ]
+    return [*cases, Case("crop", [PICTURES], window)]
+
+
+CASES: list[Any] = [
+    *depth_cases(), *normalize_cases(), *slice_cases(), *fill_cases(), *resize_cases(), *layout_cases(),
+    *empty_cases(), *pad_cases(),
+]  # fmt: skip
 
 ERRORS: list[Any] = [
     Case("crop", [SEQUENCES["FHWC"]], {"crop": (9, 3, 4)}),
@@ -96,4 +162,15 @@ ERRORS: list[Any] = [
     Case("normalize", [FLOATS], {"mean": CHANNELS, "batch": True, "axes": [0, 1]}),
     Case("normalize", [FLOATS], {"mean": 1.0, "stddev": 2.0, "axes": [0, 1]}),
     Case("slice", [FLOATS], {"start": [0, 0], "shape": [1, 2], "axes": []}),
+    Case("resize", [PICTURES], {}),
+    Case("squeeze", [empty((0, 2), (0, 2))], {"axes": [0]}),
+    Case("random.beta", [], {"alpha": float("nan")}),
+    Case("random.beta", [], {"beta": float("inf")}),
+    Case("random.beta", [], {"alpha": np.ones((1, 1))}),
+    Case("random.beta", [], {"beta": np.ones(2)}),
+    Case("random.beta", [], {"alpha": Data([np.ones((1, 1), np.float32)])}),
+    Case("random.beta", [], {"alpha": Data([np.array(1, np.int32)])}),
+    Case("sequence_rearrange", [SEQUENCES["FHWC"]], {"new_order": np.array([[0, 1]])}),
+    Case("sequence_rearrange", [SEQUENCES["FHWC"]], {"new_order": Data([np.zeros((1, 2), np.int32)] * 2)}),
+    Case("roi_random_crop", [], {"crop_shape": [-1, 2], "roi_start": [0, 0], "roi_end": [4, 4], "in_shape": [6, 8]}),
 ]  # fmt: skip

@@ -32,7 +32,9 @@ def samples(shape, dtype, count, seed):
 
 
 @pytest.mark.parametrize("left, right", SHAPES)
-@pytest.mark.parametrize("types", [(np.int32, np.int32), (np.uint8, np.int16), (np.float32, np.uint8)])
+@pytest.mark.parametrize(
+    "types", [(np.int32, np.int32), (np.uint8, np.int16), (np.float32, np.uint8)]
+)
 def test_broadcasting(left, right, types):
     a, b = samples(left, types[0], 5, 1), samples(right, types[1], 5, 2)
     out = run(lambda x, y: x * 3 - y, a, b)
@@ -52,25 +54,42 @@ def test_shapes_that_differ_in_a_batch():
 
 def truncated(a, b):
     """Quotients towards zero, and what remains, as integers of Python."""
-    quotient = [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b, strict=True)]
+    quotient = [
+        abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b, strict=True)
+    ]
     return quotient, [x - q * y for x, y, q in zip(a, b, quotient, strict=True)]
 
 
 def numbers(dtype):
     info = np.iinfo(dtype)
-    edges = [info.min, info.min + 1, info.max, info.max - 1, 1, 2, 3, 7, info.max // 2, info.max // 2 + 1]
+    edges = [
+        info.min,
+        info.min + 1,
+        info.max,
+        info.max - 1,
+        1,
+        2,
+        3,
+        7,
+        info.max // 2,
+        info.max // 2 + 1,
+    ]
     edges += [-1, -2, -3, -7, info.min // 2] if info.min else []
     random = np.random.default_rng(3).integers(info.min, info.max, 3000, dtype, endpoint=True)
     powers = [2**k + d for k in range(info.bits - 1) for d in (-1, 0, 1)]
     return np.unique(np.array([*edges, *powers, *(int(x) for x in random[random != 0])], dtype))
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64])
+@pytest.mark.parametrize(
+    "dtype", [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64]
+)
 def test_division_is_exact(dtype):
     values = numbers(dtype)
     divisors = values[values != 0]
     a = np.concatenate([values, np.repeat(values, 8)])
-    b = np.concatenate([np.resize(divisors, len(values)), np.resize(divisors[::-1], 8 * len(values))])
+    b = np.concatenate(
+        [np.resize(divisors, len(values)), np.resize(divisors[::-1], 8 * len(values))]
+    )
     quotient, remainder = truncated([int(x) for x in a], [int(x) for x in b])
     (out,) = run(lambda x, y: x // y, [a], [b])
     np.testing.assert_array_equal(out, np.array([q & (2 ** np.iinfo(dtype).bits - 1) for q in quotient],
@@ -84,3 +103,20 @@ def test_a_zero_divides_no_other_sample():
     b[4][1] = 0
     with pytest.raises(ValueError, match=r"sample 4 of the batch: integer division by zero"):
         run(lambda x, y: x // y, a, b)
+
+
+@pytest.mark.parametrize(
+    "define, dtype, text",
+    [
+        (lambda x, y: x + y, np.bool_, r"Inputs to arithmetic operator `\+` cannot be booleans\. Consider using bitwise"),
+        (lambda x, y: -x, np.bool_, r"Input to arithmetic operator `-` cannot be a boolean\. Consider using bitwise"),
+        (lambda x, y: x & y, np.float32, r"Inputs to bitwise operator `&` must be of integral type\."),
+        (lambda x, y: x + y[0:1, 0:3], np.int32,
+         r"Can't broadcast shapes:[^\n]*\n2 x 4 \(d=1, belonging to sample_idx=0\)\n1 x 3 \(d=1, belonging to sample_idx=0\)"),
+    ],
+)  # fmt: skip
+def test_messages_are_those_that_scripts_look_for(define, dtype, text):
+    a = samples((2, 4), np.int32, 2, 1)
+    a = [x.astype(dtype) for x in a]
+    with pytest.raises(RuntimeError, match=text):
+        run(define, a, a)

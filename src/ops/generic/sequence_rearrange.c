@@ -9,7 +9,8 @@ typedef struct sequence_rearrange_args {
 } sequence_rearrange_args;
 
 static const hr_arg_def sequence_rearrange_arg_defs[] = {
-    HR_ARG(sequence_rearrange_args, new_order, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
+    HR_ARG(sequence_rearrange_args, new_order, INTS,
+           HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED | HR_ARG_EXACT, NULL,
            "For each frame of the output, the number of the input frame. Numbers may repeat."),
     HR_ARG_END};
 

@@ -27,6 +27,15 @@ static hr_status squeeze_check(const void *args, uint64_t given, hr_error *error
     return HR_STATUS_OK;
 }
 
+/* Whether one of the dimensions that are not in `dropped` has no elements. */
+static bool empty_without(const hr_shape *shape, uint32_t dropped)
+{
+    for (int32_t d = 0; d < shape->ndim; d++)
+        if (!(dropped >> d & 1) && shape->extent[d] == 0)
+            return true;
+    return false;
+}
+
 /* One bit for each dimension to remove. */
 static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32_t *dropped,
                               hr_error *error)
@@ -43,7 +52,8 @@ static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32
             continue;
         if (*dropped >> d & 1)
             return hr_fail(error, HR_STATUS_ERROR, "`axes` has %d twice", (int)d);
-        if (in->shape.extent[d] != 1)
+        /* As in DALI, of a tensor without elements any dimension may go that leaves none, too. */
+        if (in->shape.extent[d] != 1 && !empty_without(&in->shape, *dropped | 1u << d))
             return hr_fail(error, HR_STATUS_ERROR,
                            "dimension %d cannot be removed: its extent is %lld, not 1", (int)d,
                            (long long)in->shape.extent[d]);

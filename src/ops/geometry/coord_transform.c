@@ -21,7 +21,8 @@ typedef struct coord_transform_args {
 static const hr_arg_def coord_transform_arg_defs[] = {
     LIST(M, "The matrix, row by row, as many columns as a point has coordinates; or one number, "
             "which multiplies all coordinates. The identity if not given."),
-    LIST(MT, "Matrix and vector side by side, row by row. Not together with `M` and `T`."),
+    LIST(MT, "Matrix and vector side by side, row by row; or one number, as `M`. Not together with "
+             "`M` and `T`."),
     LIST(T, "The vector that is added, or one number for all coordinates. Nothing is added if not "
             "given."),
     HR_ARG(coord_transform_args, dtype, DTYPE, 0, "FLOAT",
@@ -46,31 +47,36 @@ static hr_status fail_length(const char *name, int32_t n, int32_t cols, hr_error
                    name, (int)n, MAX, (int)cols);
 }
 
-static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t frame,
+/* `empty`: there are no points, so that any matrix and vector will do, as in DALI. */
+static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t frame, bool empty,
                           hr_point_map *map, hr_error *error)
 {
     const hr_floats M = hr__frames_part(a->M, frame), T = hr__frames_part(a->T, frame);
     const hr_floats MT = hr__frames_part(a->MT, frame);
     const hr_floats both = MT.v ? MT : M;
     const int32_t cols = MT.v ? in + 1 : in;
-    const bool whole = MT.v || (M.v && M.n != 1);
+    const float scale = both.v && both.n == 1 ? both.v[0] : 1.0f;
+    const bool whole = both.v && both.n != 1;
 
     memset(map, 0, sizeof(*map));
     map->in = map->out = in;
-    if (whole && (in < 1 || both.n % cols || both.n < cols || both.n / cols > MAX))
+    if (whole && (in < 1 || both.n % cols || both.n < cols || both.n / cols > MAX)) {
+        if (empty)
+            return HR_STATUS_OK;
         return fail_length(MT.v ? "MT" : "M", both.n, cols, error);
+    }
     if (whole)
         map->out = both.n / cols;
     for (int32_t r = 0; r < map->out; r++) {
         for (int32_t k = 0; k < in; k++)
-            map->m[r][k] = whole ? both.v[r * cols + k] : r != k ? 0.0f : M.n == 1 ? M.v[0] : 1.0f;
-        map->t[r] = MT.v ? both.v[r * cols + in] : 0.0f;
+            map->m[r][k] = whole ? both.v[r * cols + k] : r == k ? scale : 0.0f;
+        map->t[r] = MT.v && whole ? both.v[r * cols + in] : 0.0f;
     }
-    if (T.v && T.n != 1 && T.n != map->out)
+    if (T.v && T.n != 1 && T.n != map->out && !empty)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`T` has %d elements: it must have %d, or one for all", (int)T.n,
                        (int)map->out);
-    for (int32_t r = 0; T.v && r < map->out; r++)
+    for (int32_t r = 0; T.v && r < map->out && !empty; r++)
         map->t[r] = hr__frames_element(T, r);
     return HR_STATUS_OK;
 }
@@ -123,7 +129,7 @@ static hr_status memo_make(const hr_op_call *c, hr_coord_transform **out, hr_err
     const int32_t coordinates = (int32_t)in->shape.extent[in->shape.ndim - 1];
     hr_coord_transform *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     int64_t frames;
-    size_t bytes;
+    size_t bytes, count;
 
     if (!memo)
         return HR_STATUS_NO_MEMORY;
@@ -137,8 +143,10 @@ static hr_status memo_make(const hr_op_call *c, hr_coord_transform **out, hr_err
     memo->maps = hr_arena_alloc(c->arena, bytes, error);
     if (!memo->maps)
         return HR_STATUS_NO_MEMORY;
+    if (!hr_shape_volume(&in->shape, &count))
+        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
     for (int64_t f = 0; f < HR_MAX(memo->frames, 1); f++)
-        HR_TRY(map_make(c->args, coordinates, f, &memo->maps[f], error));
+        HR_TRY(map_make(c->args, coordinates, f, count == 0, &memo->maps[f], error));
     *out = memo;
     return HR_STATUS_OK;
 }

@@ -51,9 +51,10 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
     char depth = hr__crop_depth_axis(p);
     int64_t d = depth ? hr_program_extent(p, depth) : 1, h = hr_program_extent(p, 'H');
     int64_t w = hr_program_extent(p, 'W');
-    float values[HR_CHANNELS_MAX], *fill = bounds == HR_BOUNDS_PAD ? values : NULL;
+    float values[HR_CHANNELS_MAX] = {0}, *fill = bounds == HR_BOUNDS_PAD ? values : NULL;
     hr_point_step cut = {.kind = HR_POINT_KIND_CUT};
     hr_image_program before = *p;
+    int32_t fills = HR_MAX(a->fill_values.n, 1); /* zero where the list is empty */
     hr_crop_box box;
 
     HR_TRY(output_type(a, hr_program_dtype(p), &cut.dtype, error));
@@ -67,10 +68,9 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
     hr_window window = {box.y.start, box.x.start, box.y.size, box.x.size};
     hr_status status = hr_program_point(p, &cut, error);
     if (status == HR_STATUS_OK && (box.z.start != 0 || box.z.size != d))
-        status =
-            hr_program_crop_outer(p, depth, box.z.start, box.z.size, fill, a->fill_values.n, error);
+        status = hr_program_crop_outer(p, depth, box.z.start, box.z.size, fill, fills, error);
     if (status == HR_STATUS_OK)
-        status = hr_program_crop(p, window, fill, a->fill_values.n, error);
+        status = hr_program_crop(p, window, fill, fills, error);
     if (status != HR_STATUS_OK)
         *p = before;
     return status;

@@ -107,13 +107,14 @@ static hr_status layout_check(const char *layout, const hr_layout *in, hr_error 
 static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t *count,
                        hr_error *error)
 {
-    *count = a->fill_values.n;
+    *count = HR_MAX(a->fill_values.n, 1);
+    fill[0] = 0.0f; /* where the list is empty */
     if ((*count != 1 && *count != channels) || *count > HR_CHANNELS_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`fill_values` has %d elements: it must have one, or one an output channel "
                        "(%d)",
                        (int)*count, (int)channels);
-    for (int32_t i = 0; i < *count; i++)
+    for (int32_t i = 0; i < a->fill_values.n; i++)
         fill[i] = hr__value_wrap(a->fill_values.v[i], (hr_dtype)a->dtype);
     return HR_STATUS_OK;
 }

@@ -66,6 +66,13 @@ static int32_t resize_outputs(const void *args, int32_t n_in)
     return ((const resize_args *)args)->save_attrs ? 2 : 1;
 }
 
+static hr_status fail_ways(hr_error *error)
+{
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "the output size is given in exactly one of these ways: `size`, "
+                   "`resize_x`/`resize_y`/`resize_z`, `resize_shorter`, `resize_longer`");
+}
+
 static hr_status resize_check(const void *args, uint64_t given, hr_error *error)
 {
     const hr_arg_def *d = resize_arg_defs;
@@ -75,10 +82,8 @@ static hr_status resize_check(const void *args, uint64_t given, hr_error *error)
                 hr__arg_given(d, given, "resize_z");
 
     (void)args;
-    if (shorter + longer + axes + hr__arg_given(d, given, "size") != 1)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the output size is given in exactly one of these ways: `size`, "
-                       "`resize_x`/`resize_y`/`resize_z`, `resize_shorter`, `resize_longer`");
+    if (shorter + longer + axes + hr__arg_given(d, given, "size") > 1)
+        return fail_ways(error);
     if ((shorter || longer) && hr__arg_given(d, given, "mode"))
         return hr_fail(error, HR_STATUS_ERROR,
                        "`mode` does not go with `resize_shorter` and `resize_longer`");
@@ -125,6 +130,9 @@ static hr_status request_make(const resize_args *args, int32_t axes, const int64
     const float separate[3] = {or_zero(args->resize_z), or_zero(args->resize_y),
                                or_zero(args->resize_x)};
 
+    if (isnan(one) && !args->size.v && isnan(args->resize_x) && isnan(args->resize_y) &&
+        isnan(args->resize_z))
+        return fail_ways(error); /* not in the check: DALI takes such a node if nothing runs it */
     *q = (hr_resize_request){
         .axes = axes, .mode = mode_parse(args), .subpixel = args->subpixel_scale != 0};
     for (int32_t i = 0; i < axes; i++) {
@@ -146,15 +154,39 @@ static hr_status request_make(const resize_args *args, int32_t axes, const int64
     return HR_STATUS_OK;
 }
 
+/* Takes axes without elements out of the request, as if they were not there. `kept` becomes where
+ * the others were. */
+static void drop_empty(hr_resize_request *q, const int64_t *extent, int32_t *kept)
+{
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < q->axes; i++) {
+        if (extent[i] == 0)
+            continue;
+        q->lo[n] = q->lo[i];
+        q->hi[n] = q->hi[i];
+        q->size[n] = q->size[i];
+        q->max_size[n] = q->max_size[i];
+        kept[n++] = i;
+    }
+    q->axes = n;
+}
+
 /* The axes to resample, the last two being height and width. */
 static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
                        hr_resample_axis *axis, hr_error *error)
 {
     const resize_args *args = c->args;
     hr_resize_request q;
+    hr_resample_axis solved[HR_RESIZE_MAX_AXES] = {0};
+    int32_t kept[HR_RESIZE_MAX_AXES];
 
     HR_TRY(request_make(args, axes, extent, &q, error));
-    HR_TRY(hr__resize_solve(&q, axis, error));
+    drop_empty(&q, extent, kept);
+    HR_TRY(hr__resize_solve(&q, solved, error));
+    memset(axis, 0, (size_t)axes * sizeof(*axis));
+    for (int32_t i = 0; i < q.axes; i++)
+        axis[kept[i]] = solved[i];
     for (int32_t i = 0; i < axes; i++)
         hr__filter_choose(&args->filter, &axis[i]);
     return hr__pixels_check(c, axes == 3 ? axis[0].out : 1, axis[axes - 2].out, axis[axes - 1].out,
@@ -171,7 +203,9 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
     hr_dtype dtype;
 
     if (c->n_out > 1)
-        return HR_STATUS_NOT_FUSABLE; /* the second output is no picture */
+        return HR_STATUS_NOT_FUSABLE; /* the second output is not a picture */
+    if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0)
+        return HR_STATUS_NOT_FUSABLE; /* nor is one without pixels */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
     HR_TRY(solve(c, axes, extent + 3 - axes, axis, error));
     if (axes == 3 && !hr__resample_is_identity(&axis[0], extent[0]))

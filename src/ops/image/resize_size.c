@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#define LEAST_SIZE 0.1    /* pixels; DALI moves the ends of a region as if for this at least */
 #define LEAST_REGION 1e-3 /* pixels; a region without extent still has a middle */
 
 /* Sizes (signed, before rounding) by mode; extent[i] > 0. */
@@ -60,7 +61,7 @@ static hr_status finish_axis(const hr_resize_request *q, int32_t i, double lo, d
     rounded = rounded < 1.0 ? 1.0 : rounded;
     axis->out = (int32_t)rounded;
     if (q->subpixel && rounded != wanted && wanted > 0.0) {
-        double grow = rounded / wanted;
+        double grow = rounded / HR_MAX(wanted, LEAST_SIZE);
         double middle = (lo + hi) * 0.5 + (double)q->off_centre[i] * (hi - lo);
         lo = middle + (lo - middle) * grow;
         hi = middle + (hi - middle) * grow;

@@ -6,6 +6,7 @@
 #include "kernels/kernels.h"
 #include "ops/math/elementwise.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct arithmetic_args {
@@ -81,6 +82,22 @@ static hr_dtype promote(hr_dtype a, hr_dtype b)
     return signed_of[HR_MIN(HR_MAX(s, 2 * u), 8)];
 }
 
+/* As users write it. */
+static const char *symbol_of(hr_math_op op)
+{
+    static const char *const symbols[] = {
+        [HR_MATH_OP_ADD] = "+",     [HR_MATH_OP_SUB] = "-",       [HR_MATH_OP_MUL] = "*",
+        [HR_MATH_OP_DIV] = "/",     [HR_MATH_OP_FLOORDIV] = "//", [HR_MATH_OP_MOD] = "%",
+        [HR_MATH_OP_AND] = "&",     [HR_MATH_OP_OR] = "|",        [HR_MATH_OP_XOR] = "^",
+        [HR_MATH_OP_LSHIFT] = "<<", [HR_MATH_OP_RSHIFT] = ">>",   [HR_MATH_OP_NEG] = "-",
+        [HR_MATH_OP_POS] = "+",     [HR_MATH_OP_INVERT] = "~",
+    };
+    const char *symbol = (size_t)op < HR_COUNT_OF(symbols) ? symbols[op] : NULL;
+
+    return symbol ? symbol : op_names[op];
+}
+
+/* Scripts look for parts of these texts, so they are DALI's. */
 static hr_status check_types(hr_math_op op, hr_dtype a, hr_dtype b, hr_error *error)
 {
     bool bools = a == HR_DTYPE_BOOL && b == HR_DTYPE_BOOL;
@@ -89,15 +106,18 @@ static hr_status check_types(hr_math_op op, hr_dtype a, hr_dtype b, hr_error *er
         return hr_fail(error, HR_STATUS_ERROR,
                        "arithmetic on FLOAT16 is not supported: cast first");
     if (is_bitwise(op) && (hr_dtype_is_float(a) || hr_dtype_is_float(b)))
-        return hr_fail(error, HR_STATUS_ERROR, "\"%s\" works on integers, not on %s", op_names[op],
-                       hr_dtype_name(hr_dtype_is_float(a) ? a : b));
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "Inputs to bitwise operator `%s` must be of integral type. Got %s: cast first",
+            symbol_of(op), hr_dtype_name(hr_dtype_is_float(a) ? a : b));
     if (bools && !is_comparison(op) && op != HR_MATH_OP_MUL && op != HR_MATH_OP_AND &&
         op != HR_MATH_OP_OR && op != HR_MATH_OP_XOR && op != HR_MATH_OP_POS &&
         op != HR_MATH_OP_INVERT)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "\"%s\" does not work on BOOL: cast first, or use *, &, |, ^, ~ or a "
-                       "comparison",
-                       op_names[op]);
+                       "Input%s to arithmetic operator `%s` cannot be %s. Consider using bitwise "
+                       "operators `|`, `&`, `^`, `~`, a comparison, or a cast",
+                       is_unary(op) ? "" : "s", symbol_of(op),
+                       is_unary(op) ? "a boolean" : "booleans");
     return HR_STATUS_OK;
 }
 
@@ -170,9 +190,22 @@ static hr_status operands_get(const hr_op_call *c, hr_arithmetic *o, hr_error *e
     return HR_STATUS_OK;
 }
 
-static hr_status broadcast(const hr_shape *a, const hr_shape *b, hr_shape *out, hr_error *error)
+/* "2 x 3 x 4" */
+static const char *extents_text(const hr_shape *shape, char *text, size_t size)
 {
-    char left[128], right[128];
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int32_t d = 0; d < shape->ndim && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", d ? " x " : "",
+                                 (long long)shape->extent[d]);
+    return text;
+}
+
+static hr_status broadcast(const hr_op_call *c, const hr_shape *a, const hr_shape *b, hr_shape *out,
+                           hr_error *error)
+{
+    char left[192], right[192];
 
     out->ndim = HR_MAX(a->ndim, b->ndim);
     for (int32_t d = 0; d < out->ndim; d++) { /* from the last dimension on */
@@ -180,9 +213,12 @@ static hr_status broadcast(const hr_shape *a, const hr_shape *b, hr_shape *out, 
         int64_t y = d < b->ndim ? b->extent[b->ndim - 1 - d] : 1;
         if (x != y && x != 1 && y != 1)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "shapes %s and %s cannot be broadcast: extents must be equal or 1",
-                           hr_shape_text(a, left, sizeof(left)),
-                           hr_shape_text(b, right, sizeof(right)));
+                           "Can't broadcast shapes: extents must be equal or 1\n"
+                           "%s (d=%d, belonging to sample_idx=%d)\n"
+                           "%s (d=%d, belonging to sample_idx=%d)",
+                           extents_text(a, left, sizeof(left)), (int)(a->ndim - 1 - d),
+                           (int)hr_task_index(c->task), extents_text(b, right, sizeof(right)),
+                           (int)(b->ndim - 1 - d), (int)hr_task_index(c->task));
         out->extent[out->ndim - 1 - d] = x == 1 ? y : x;
     }
     return HR_STATUS_OK;
@@ -198,9 +234,11 @@ static hr_status join_layouts(const hr_tensor *a, const hr_tensor *b, const char
     *out = nx >= ny ? x : y;
     if (strcmp(nx >= ny ? x + nx - ny : y + ny - nx, nx >= ny ? y : x) == 0)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR,
-                   "layouts \"%s\" and \"%s\" do not match: one must be the end of the other", x,
-                   y);
+    return hr_fail(
+        error, HR_STATUS_ERROR,
+        "The layouts \"%s\" and \"%s\" do not match. They must be equal or one must be a suffix "
+        "of the other",
+        x, y);
 }
 
 static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
@@ -213,7 +251,7 @@ static hr_status arithmetic_infer(hr_op_call *c, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(operands_get(c, o, error));
     o->kernels = c->kernels;
-    HR_TRY(broadcast(&o->a->shape, &o->b->shape, &shape, error));
+    HR_TRY(broadcast(c, &o->a->shape, &o->b->shape, &shape, error));
     HR_TRY(join_layouts(o->a, o->b, &layout, error));
     hr_tensor_describe(&c->out[0], o->result, shape,
                        strlen(layout) == (size_t)shape.ndim ? layout : NULL);

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* random.beta: numbers of a beta distribution, x / (x + y) of x and y of gamma distributions. Those
  * need any number of draws, so draws 4k .. 4k + 3 start a generator for element k. */
+#include <float.h>
 #include <math.h>
 
 #include "ops/random/draw.h"
@@ -14,8 +15,10 @@ typedef struct beta_args {
 } beta_args;
 
 static const hr_arg_def beta_arg_defs[] = {
-    HR_ARG(beta_args, alpha, FLOAT, HR_ARG_PER_SAMPLE, "1.0", "First shape parameter, above 0."),
-    HR_ARG(beta_args, beta, FLOAT, HR_ARG_PER_SAMPLE, "1.0", "Second shape parameter, above 0."),
+    HR_ARG(beta_args, alpha, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE, "1.0",
+           "First shape parameter, above 0."),
+    HR_ARG(beta_args, beta, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE, "1.0",
+           "Second shape parameter, above 0."),
     HR_ARG(beta_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: FLOAT, also if not given, or FLOAT64."),
     HR_DRAW_SHAPE_ARG(beta_args), HR_ARG_END};
@@ -31,15 +34,20 @@ static hr_status beta_check(const void *args, uint64_t given, hr_error *error)
                    hr_dtype_name((hr_dtype)dtype));
 }
 
+static bool valid(float parameter)
+{
+    return parameter > 0.0f && parameter <= FLT_MAX;
+}
+
 static hr_status beta_infer(hr_op_call *c, hr_error *error)
 {
     const beta_args *a = c->args;
     int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
 
-    if (!(a->alpha > 0.0f) || !(a->beta > 0.0f))
-        return hr_fail(error, HR_STATUS_ERROR, "`%s` is %g: it must be above 0",
-                       a->alpha > 0.0f ? "beta" : "alpha",
-                       (double)(a->alpha > 0.0f ? a->beta : a->alpha));
+    if (!valid(a->alpha) || !valid(a->beta))
+        return hr_fail(error, HR_STATUS_ERROR, "`%s` is %g: it must be a finite number above 0",
+                       valid(a->alpha) ? "beta" : "alpha",
+                       (double)(valid(a->alpha) ? a->beta : a->alpha));
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
 }
 

@@ -79,6 +79,9 @@ static hr_status range(const hr_op_call *c, int32_t d, int64_t *low, int64_t *hi
     if (extent < 0)
         return hr_fail(error, HR_STATUS_ERROR, "Input shape can't be negative. Got %lld for d=%d",
                        (long long)extent, (int)d);
+    if (crop < 0)
+        return hr_fail(error, HR_STATUS_ERROR, "Crop shape can't be negative. Got %lld for d=%d",
+                       (long long)crop, (int)d);
     if (crop > extent)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Cropping shape can't be bigger than the input shape. Got: "
