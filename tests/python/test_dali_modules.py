@@ -126,8 +126,8 @@ def test_sysconfig():
 
 def test_dlpack_capsules_are_recognized():
     import numpy as np
-    from headrace import TensorListCPU
     from headrace.backend import CheckDLPackCapsule
+    from headrace.tensors import TensorListCPU
 
     array = np.arange(6, dtype=np.float32).reshape(2, 3)
     for capsule in (array.__dlpack__(), array.__dlpack__(max_version=(1, 0))):
