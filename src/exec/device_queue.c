@@ -123,19 +123,19 @@ static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
 /* ---- the work of a round ---- */
 
 /* Room for what the pictures' indices will be made of: `size` bytes. */
-static hr_status stage_places(queueing *q, int32_t n, hr_jpeg_device_image *images, hr_staged *out,
-                              size_t *size, hr_error *error)
+static hr_status stage_entries(queueing *q, int32_t n, hr_jpeg_device_image *images, hr_staged *out,
+                               size_t *size, hr_error *error)
 {
     size_t count = 0;
     for (int32_t i = 0; i < n; i++)
-        count += q->part[i]->picture.keyed ? hr_jpeg_device_places(&images[i]) : 0;
-    *size = count * sizeof(hr_jpeg_device_place);
-    HR_TRY(stage(q, count, sizeof(hr_jpeg_device_place), out, error));
+        count += q->part[i]->picture.keyed ? hr_jpeg_device_entry_count(&images[i]) : 0;
+    *size = count * sizeof(hr_jpeg_device_entry);
+    HR_TRY(stage(q, count, sizeof(hr_jpeg_device_entry), out, error));
     count = 0;
     for (int32_t i = 0; i < n; i++) {
-        uint32_t own = q->part[i]->picture.keyed ? hr_jpeg_device_places(&images[i]) : 0;
-        q->part[i]->places = own > 0 ? (hr_jpeg_device_place *)out->host + count : NULL;
-        images[i].places = own > 0 ? (hr_jpeg_device_place *)out->device + count : NULL;
+        uint32_t own = q->part[i]->picture.keyed ? hr_jpeg_device_entry_count(&images[i]) : 0;
+        q->part[i]->entries = own > 0 ? (hr_jpeg_device_entry *)out->host + count : NULL;
+        images[i].entries = own > 0 ? (hr_jpeg_device_entry *)out->device + count : NULL;
         count += own;
     }
     return HR_STATUS_OK;
@@ -174,14 +174,14 @@ static hr_status queue_pictures(queueing *q, hr_error *error)
         at += round_up((size_t)image->stride * (size_t)image->window_height);
         to[i] = *image;
     }
-    hr_staged places;
-    HR_TRY(stage_places(q, n, to, &places, &total, error));
+    hr_staged entries;
+    HR_TRY(stage_entries(q, n, to, &entries, &total, error));
     HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
     HR_TRY(q->module->jpeg_decode(&q->launch->cuda, records, n, error));
     if (total == 0)
         return HR_STATUS_OK;
-    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, places.host,
-                           places.device, total, error);
+    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, entries.host,
+                           entries.device, total, error);
 }
 
 static bool runs_program(const hr_piece *piece)

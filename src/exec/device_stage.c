@@ -135,14 +135,14 @@ static bool mark_damaged(hr_device_batch *b)
 }
 
 /* What the device came by goes to the files' indices. */
-static void keep_places(hr_pipeline *p, hr_device_batch *b)
+static void keep_entries(hr_pipeline *p, hr_device_batch *b)
 {
     hr_arena *arena = b->arenas[p->options.num_threads];
     for (int32_t i = 0; i < b->decoding_count; i++) {
         const hr_piece *piece = b->decoding[i];
         hr_arena_mark mark = hr_arena_save(arena);
-        if (piece->places && !b->status[i])
-            hr_jpeg_device_keep(&piece->picture, piece->places, p->cache, arena);
+        if (piece->entries && !b->status[i])
+            hr_jpeg_device_keep(&piece->picture, piece->entries, p->cache, arena);
         hr_arena_restore(arena, mark);
     }
 }
@@ -199,7 +199,7 @@ static bool complete(hr_pipeline *p, hr_iteration *it)
         return true;
     }
     if (b && it->status == HR_STATUS_OK)
-        keep_places(p, b);
+        keep_entries(p, b);
     if (it->status == HR_STATUS_OK) {
         hr_status status = put_outputs(p, it, &error);
         if (status != HR_STATUS_OK)

@@ -30,12 +30,12 @@ struct hr_piece {
     int32_t sample;
     const hr_node *node; /* its last one */
     hr_device_program program;
-    hr_jpeg_device_picture picture;     /* PICTURE ... */
-    const hr_jpeg_device_place *places; /* ... and what the device noted, or NULL */
-    hr_staged pixels;                   /* PIXELS, TO_DEVICE */
-    hr_op_call call;                    /* OP, VIEW, TO_HOST */
-    hr_tensor **in;                     /* where the inputs stand; of a program the first one */
-    hr_tensor **out;                    /* where the outputs stand */
+    hr_jpeg_device_picture picture;      /* PICTURE ... */
+    const hr_jpeg_device_entry *entries; /* ... and what the device noted, or NULL */
+    hr_staged pixels;                    /* PIXELS, TO_DEVICE */
+    hr_op_call call;                     /* OP, VIEW, TO_HOST */
+    hr_tensor **in;                      /* where the inputs stand; of a program the first one */
+    hr_tensor **out;                     /* where the outputs stand */
     int32_t n_in, n_out;
     bool inside; /* its output is the next piece's input and nobody else's */
 };

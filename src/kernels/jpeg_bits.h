@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the loops over JPEG symbols share: reading bits, and where coefficients are stored. */
+/* Shared by the entropy decoders: reading bits, and where coefficients are stored. */
 #ifndef HR_KERNELS_JPEG_BITS_H
 #define HR_KERNELS_JPEG_BITS_H
 
@@ -11,16 +11,16 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-#define Z(natural) HR_JPEG_PLACE((natural) / 8, (natural) % 8)
+#define Z(natural) HR_JPEG_POSITION((natural) / 8, (natural) % 8)
 
-/* From zigzag order; runs that lead out of the block end at its last place, what is no coefficient
- * falls behind it. */
-static const uint8_t place[256] = {HR_JPEG_ZIGZAG(Z),
+/* Positions by zigzag index. Runs that lead out of the block end at its last position; what is not
+ * a coefficient is stored behind it. */
+static const uint8_t position[256] = {HR_JPEG_ZIGZAG(Z),
 #define X4(v) v, v, v, v
 #define X16(v) X4(v), X4(v), X4(v), X4(v)
-                                   X16(Z(63)),        X16(Z(63)), X16(Z(63)), X16(Z(63)),
-                                   X16(64),           X16(64),    X16(64),    X16(64),
-                                   X16(64),           X16(64),    X16(64),    X16(64)};
+                                      X16(Z(63)),        X16(Z(63)), X16(Z(63)), X16(Z(63)),
+                                      X16(64),           X16(64),    X16(64),    X16(64),
+                                      X16(64),           X16(64),    X16(64),    X16(64)};
 
 enum { FAST_SHIFT = 64 - HR_JPEG_FAST_BITS };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Huffman decoding of sequential JPEG. What bounds it is the chain window -> table -> shift, so an
- * entry of the table takes up to two symbols with their values' lengths, and the values, which are
- * not on the chain, are made by arithmetic. Nor is the refill: the index of the look-up after it is
- * taken from the bits that were there before, of which FAST_BITS are always left. */
+/* Huffman decoding of sequential JPEG. Its speed is bound by the dependency chain window -> table
+ * -> shift. So a table entry covers up to two symbols and the lengths of their values; the values
+ * are computed outside the chain. The refill is outside the chain too: the next index comes from
+ * the bits before it, of which FAST_BITS are always left. */
 #include "kernels/jpeg_bits.h"
 #include "kernels/level.h"
 
@@ -11,7 +11,7 @@ enum {
     COEFS = 96 /* of a block, what is no coefficient, and up to a multiple of 64 bytes */
 };
 
-/* A symbol that the fast table does not have, at place k; the new place. */
+/* Reads a symbol that is not in the fast table, at zigzag index k. Returns the new index. */
 static uint32_t slow_symbol(bits *b, const hr_jpeg_huffman *t, uint32_t k, int16_t *coef)
 {
     uint32_t length;
@@ -25,16 +25,17 @@ static uint32_t slow_symbol(bits *b, const hr_jpeg_huffman *t, uint32_t k, int16
     else
         k += run + 1;
     if (coef && size > 0)
-        coef[place[k]] = (int16_t)extend(b->window << length, 0u - size);
+        coef[position[k]] = (int16_t)extend(b->window << length, 0u - size);
     b->window <<= length + size;
     b->count -= length + size;
     return k;
 }
 
-/* The AC coefficients of a block into zeroed memory (NULL: nowhere). Returns the last place written
- * in zigzag order, or -1 for damage. `sum` holds the bits taken since the refill in its lowest
- * byte and the place above it; what entries have above that does not reach down. The second value
- * is stored first: one that is not there falls on the place of the first. */
+/* Decodes the AC coefficients of a block into zeroed memory (NULL: skips them). Returns the last
+ * zigzag index written, or -1 for damage. The lowest byte of `sum` holds the bits taken since the
+ * refill, the byte above it the zigzag index; higher bytes of entries do not affect these. The
+ * second value is stored first: a missing one goes to the position of the first, which overwrites
+ * it. */
 INLINE int32_t decode_ac(bits *b, const hr_jpeg_huffman *t, int16_t *coef)
 {
     uint32_t k = 0;
@@ -53,8 +54,9 @@ INLINE int32_t decode_ac(bits *b, const hr_jpeg_huffman *t, int16_t *coef)
             k = (uint8_t)(sum >> 8);
             if (coef) {
                 uint32_t first = before + (uint32_t)(e >> 56);
-                coef[place[k]] = (int16_t)extend(window << (e >> 16 & 63), (uint32_t)(e >> 24));
-                coef[place[first]] = (int16_t)extend(window << (e >> 32 & 63), (uint32_t)(e >> 40));
+                coef[position[k]] = (int16_t)extend(window << (e >> 16 & 63), (uint32_t)(e >> 24));
+                coef[position[first]] =
+                    (int16_t)extend(window << (e >> 32 & 63), (uint32_t)(e >> 40));
             }
             if (k >= 63)
                 break;
@@ -83,7 +85,7 @@ INLINE int32_t decode_ac(bits *b, const hr_jpeg_huffman *t, int16_t *coef)
     return k >= HR_JPEG_RUN_END ? (int32_t)k - HR_JPEG_RUN_END : 63;
 }
 
-/* Out of line, so that they have all registers. */
+/* Not inlined, so that all registers are available. */
 static __attribute__((noinline)) int32_t read_ac(bits *b, const hr_jpeg_huffman *t, int16_t *coef)
 {
     return decode_ac(b, t, coef);
@@ -94,7 +96,7 @@ static __attribute__((noinline)) int32_t skip_ac(bits *b, const hr_jpeg_huffman 
     return decode_ac(b, t, NULL);
 }
 
-/* Not memset: some tunings make that a `rep stos`, which takes longer than the block. */
+/* Not memset: some compilers emit `rep stos`, which is slower than decoding the block. */
 INLINE void clear_block(int16_t *coef)
 {
     typedef int16_t quarter __attribute__((vector_size(32)));
@@ -116,7 +118,7 @@ static __attribute__((noinline, cold)) void write_mark(hr_jpeg_scan *s, const ui
     s->due = next + HR_JPEG_MARK_BYTES;
 }
 
-/* v4 transforms two blocks at once. */
+/* v4 transforms two blocks at a time. */
 #if defined(HR_LEVEL_v4)
 enum { WAITING = 2 };
 #else
@@ -131,9 +133,8 @@ static inline void transform(const hr_jpeg_coefs waiting[WAITING])
         HR_LEVELED(hr__jpeg_idct)(waiting);
 }
 
-/* Two blocks are transformed while the next one is decoded: their arithmetic fills the time in
- * which the symbols wait for each other, and vectors read from single coefficients just stored
- * would wait.
+/* Blocks are transformed while the next one is decoded: their arithmetic fills the latency of
+ * symbol decoding, and vector loads of coefficients that were just stored one by one would stall.
  */
 bool HR_LEVELED(hr__jpeg_mcus)(hr_jpeg_scan *s, int32_t mcus)
 {

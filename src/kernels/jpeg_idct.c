@@ -281,7 +281,7 @@ static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const 
     }
     for (int c = 0; c < 8; c++) {
         for (int r = 0; r < 8; r++)
-            v[8 * r + c] = scaled(coef[HR_JPEG_PLACE(r, c)], quant[HR_JPEG_PLACE(r, c)]);
+            v[8 * r + c] = scaled(coef[HR_JPEG_POSITION(r, c)], quant[HR_JPEG_POSITION(r, c)]);
         hr_jpeg_idct_1d(v + c, v + c + 8, v + c + 16, v + c + 24, v + c + 32, v + c + 40,
                         v + c + 48, v + c + 56, CONST_BITS - PASS1_BITS);
     }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Passes of progressive JPEG scans. Which coefficients of a block are not zero is known from a
- * mask, so that a refinement finds the place behind some zeros, and the coefficients before it that
- * get a bit, without looking at each. */
+/* Scans of progressive JPEG. A mask of nonzero coefficients lets a refinement scan find the end of
+ * a zero run, and the coefficients inside it that get a correction bit, without visiting each. */
 #include "kernels/jpeg_bits.h"
 #include "kernels/level.h"
 
 typedef struct symbol {
-    uint32_t run; /* how far the place moves on, or HR_JPEG_RUN_END */
+    uint32_t run; /* advance of the zigzag index, or HR_JPEG_RUN_END */
     uint32_t size;
 } symbol;
 
-/* A symbol of an AC table; the code is taken, what is behind it not. FAST_BITS must be there; at
- * least 40 are left. False: there is none. */
+/* Reads a symbol of an AC table; its value is not read. FAST_BITS must be available; at least 40
+ * are left. False: there is no such code. */
 INLINE bool read_symbol(bits *b, const hr_jpeg_huffman *t, symbol *s)
 {
     uint32_t e = t->fast[b->window >> FAST_SHIFT], length = e >> 16 & 63;
@@ -83,7 +82,7 @@ static bool ac_first(bits *b, hr_jpeg_pass *p)
             if (k > end || s.size + low > 14)
                 return false;
             uint32_t v = (uint32_t)extend(r.window, 0u - s.size);
-            p->block[0].coef[place[k - 1]] = (int16_t)(v << low);
+            p->block[0].coef[position[k - 1]] = (int16_t)(v << low);
             mask |= (uint64_t)1 << (k - 1);
             r.window <<= s.size;
             r.count -= s.size;
@@ -94,7 +93,7 @@ static bool ac_first(bits *b, hr_jpeg_pass *p)
     return true;
 }
 
-/* The place of the n-th bit, counted from 0; 64 when there are not so many. */
+/* The index of the n-th set bit, counted from 0; 64 if there are fewer. */
 INLINE uint32_t find_bit(uint64_t mask, uint32_t n)
 {
 #if defined(__BMI2__)
@@ -106,19 +105,19 @@ INLINE uint32_t find_bit(uint64_t mask, uint32_t n)
     return mask ? (uint32_t)__builtin_ctzll(mask) : 64;
 }
 
-/* Places from `first` up to `end` (exclusive); first < 64, 0 < end <= 64. */
+/* Bits from `first` to `end` (exclusive); first < 64, 0 < end <= 64. */
 INLINE uint64_t between(uint32_t first, uint32_t end)
 {
     return ~(uint64_t)0 << first & ~(uint64_t)0 >> (64 - end);
 }
 
-/* One more bit for each of these coefficients, away from zero. */
+/* Reads one correction bit for each of these coefficients; it moves them away from zero. */
 INLINE void correct(bits *b, int16_t *coef, uint64_t which, uint32_t low)
 {
     while (which) {
         if (__builtin_expect(b->count < 1, 0))
             refill(b);
-        int16_t *c = &coef[place[__builtin_ctzll(which)]];
+        int16_t *c = &coef[position[__builtin_ctzll(which)]];
         int32_t set = (int32_t)((int64_t)b->window >> 63), sign = *c >> 15, one = 1 << low;
         *c = (int16_t)(*c + (((one ^ sign) - sign) & set));
         b->window <<= 1;
@@ -148,7 +147,7 @@ static bool ac_refine(bits *b, hr_jpeg_pass *p)
         if (s.size > 0) {
             if (at == end)
                 return false;
-            coef[place[at]] = (int16_t)(positive ? 1 << low : -(1 << low));
+            coef[position[at]] = (int16_t)(positive ? 1 << low : -(1 << low));
             mask |= (uint64_t)1 << at;
         }
         k = at + 1;

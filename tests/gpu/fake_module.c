@@ -605,8 +605,8 @@ DEVICE_CODE static void run_jpeg(fake_work *w)
     const hr_jpeg_device_image *images = w->from;
     for (int32_t i = 0; i < w->count; i++) {
         const hr_jpeg_device_image *image = &images[i];
-        for (uint32_t k = 0; image->places && k < hr_jpeg_device_places(image); k++)
-            image->places[k].mcu = HR_JPEG_DEVICE_NOWHERE;
+        for (uint32_t k = 0; image->entries && k < hr_jpeg_device_entry_count(image); k++)
+            image->entries[k].mcu = HR_JPEG_DEVICE_NOWHERE;
         bool damaged = settings.jpeg == 'd' || (settings.jpeg == 'h' && i % 2);
         if (damaged)
             *image->status = 1;

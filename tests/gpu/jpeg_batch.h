@@ -38,7 +38,7 @@ typedef struct batch_job {
     bool taken;      /* by hr_jpeg_device_prepare */
     uint32_t status; /* of the kernels */
     hr_jpeg_device_image image;
-    hr_staged places; /* that the kernels noted, if they were asked to */
+    hr_staged entries; /* that the kernels noted, if they were asked to */
     size_t stride;
     uint8_t *data; /* stride * window.h bytes */
 } batch_job;

@@ -32,11 +32,11 @@ static hr_status decode_here(const batch_job *j, uint8_t *data, hr_jpeg_index *i
 }
 
 static hr_cache *cache;
-static int noted, keys; /* places in indices; indices */
+static int noted, keys; /* entries in indices; indices */
 
-/* The index that the noted places make, kept and found again as pipelines do, leads the decoder
- * here to the same pixels: from a wrong place or a wrong prediction it would not. */
-static bool good_places(const batch_job *j, const uint8_t *want, hr_arena *arena)
+/* The index that the noted entries make, kept and found again as pipelines do, leads the decoder
+ * here to the same pixels: from a wrong entry or a wrong prediction it would not. */
+static bool good_entries(const batch_job *j, const uint8_t *want, hr_arena *arena)
 {
     hr_jpeg_device_picture picture = {.image = j->image, .size = j->size, .keyed = 1};
     size_t size = (size_t)(j->window.h * j->window.w * j->channels), packed_size;
@@ -50,7 +50,7 @@ static bool good_places(const batch_job *j, const uint8_t *want, hr_arena *arena
         hr_cache_put(cache, &picture.key, known, hr_jpeg_index_pack(j->index, known));
         free(known);
     }
-    hr_jpeg_device_keep(&picture, j->places.host, cache, arena);
+    hr_jpeg_device_keep(&picture, j->entries.host, cache, arena);
     BATCH_TRY(hr_jpeg_index_make(&index, j->size, arena, error));
     if (hr_cache_get(cache, &picture.key, arena, &packed, &packed_size))
         hr_jpeg_index_unpack(&index, packed, packed_size);
@@ -61,7 +61,7 @@ static bool good_places(const batch_job *j, const uint8_t *want, hr_arena *arena
                 memcmp(data, want, size) == 0;
     free(data);
     if (!good)
-        printf("of %d places %d were known\n", (int)count, (int)known);
+        printf("of %d entries %d were known\n", (int)count, (int)known);
     return good;
 }
 
@@ -95,7 +95,7 @@ static void judge(const batch_job *j, bool damaged, hr_arena *arena)
     seen++;
     left_ += !j->taken;
     if (status == HR_STATUS_OK && j->taken && j->status == 0) {
-        good = same_rows(j, want) && (!j->places.host || good_places(j, want, arena));
+        good = same_rows(j, want) && (!j->entries.host || good_entries(j, want, arena));
     } else if (status == HR_STATUS_OK) {
         good = damaged; /* no doubt about files that are whole */
         doubted += j->taken;
@@ -133,11 +133,11 @@ static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_
         at += jobs[i].stride * (size_t)jobs[i].window.h;
         if (!jobs[i].taken)
             continue;
-        size_t count = hr_jpeg_device_places(image);
+        size_t count = hr_jpeg_device_entry_count(image);
         if (count > 0 && help_random() % 4 > 0) {
-            BATCH_TRY(batch_stage(&b->staging, count * sizeof(hr_jpeg_device_place),
-                                  &jobs[i].places, error));
-            image->places = jobs[i].places.device;
+            BATCH_TRY(batch_stage(&b->staging, count * sizeof(hr_jpeg_device_entry),
+                                  &jobs[i].entries, error));
+            image->entries = jobs[i].entries.device;
         }
         ((hr_jpeg_device_image *)records->host)[(*taken)++] = *image;
     }
@@ -276,7 +276,7 @@ static int rounds(int n)
 
 static void say(const char *what)
 {
-    printf("%-24s %6d windows, %d left to the CPU, %d doubted, %d places noted, %d failed\n", what,
+    printf("%-24s %6d windows, %d left to the CPU, %d doubted, %d entries noted, %d failed\n", what,
            seen, left_, doubted, noted, failures);
     fflush(stdout);
     CHECK(seen == 0 || noted > 0);

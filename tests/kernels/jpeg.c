@@ -55,7 +55,7 @@ static void random_block(int16_t coef[64], int16_t quant[64], int last, int size
 {
     memset(coef, 0, 64 * sizeof *coef);
     for (int i = 0; i < 64; i++) {
-        int at = HR_JPEG_PLACE(zigzag_row(i), zigzag_col(i));
+        int at = HR_JPEG_POSITION(zigzag_row(i), zigzag_col(i));
         quant[at] = (int16_t)(1 + rnd() % 32);
         if (i <= last && rnd() % 3)
             coef[at] = (int16_t)((int)(rnd() % (uint32_t)(2 * size + 1)) - size);
@@ -67,7 +67,7 @@ static double exact_sample(const int16_t *coef, const int16_t *quant, int y, int
     double sum = 0, pi = 3.14159265358979323846;
     for (int v = 0; v < 8; v++)
         for (int u = 0; u < 8; u++) {
-            int at = HR_JPEG_PLACE(v, u);
+            int at = HR_JPEG_POSITION(v, u);
             double by = (u ? 1 : sqrt(0.5)) * (v ? 1 : sqrt(0.5)) / 4;
             sum += by * coef[at] * quant[at] * cos((2 * x + 1) * u * pi / 16) *
                    cos((2 * y + 1) * v * pi / 16);
@@ -80,7 +80,7 @@ TEST(places)
     bool seen[64] = {false};
     for (int r = 0; r < 8; r++)
         for (int c = 0; c < 8; c++)
-            seen[HR_JPEG_PLACE(r, c)] = true;
+            seen[HR_JPEG_POSITION(r, c)] = true;
     for (int i = 0; i < 64; i++)
         CHECK(seen[i]);
     CHECK(zigzag_row(2) == 1 && zigzag_col(2) == 0 && zigzag_row(62) == 7 && zigzag_col(62) == 6);

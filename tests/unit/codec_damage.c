@@ -74,6 +74,35 @@ TEST(scans_without_data_are_refused)
     }
 }
 
+/* Of a file that our decoder gave up, only libjpeg-turbo's attempt is left; a turned picture, whose
+ * rows cannot be read in order, was not tried. */
+TEST(refusals_are_remembered)
+{
+    size_t size;
+    help_jpeg j = {
+        .w = W, .h = H, .channels = 3, .quality = 80, .sampling = {1, 1}, .progressive = true};
+    uint8_t *file = make_file(j, &size);
+    for (int kind = 0; kind < 3; kind++) { /* whole, cut, turned */
+        hr_error error;
+        hr_arena *arena;
+        hr_image_info info;
+        hr_image_reader *reader;
+        CHECK_OK(hr_arena_create(&arena, &error), error);
+        hr_op_call call = {.arena = arena};
+        size_t n = kind == 1 ? size - 50 : size;
+        CHECK_OK(hr_image_probe(file, n, MAX_PIXELS, &info, &error), error);
+        info.orientation = kind == 2 ? 6 : 1;
+        hr_decode_request q = {
+            .type = HR_IMAGE_TYPE_RGB, .dtype = HR_DTYPE_UINT8, .adjust_orientation = true};
+        hr_image_extent(&info, true, &q.window.h, &q.window.w);
+        hr_status status = hr_image_open(file, n, &info, &q, &call, &reader, &error);
+        CHECK(status == (kind == 0 ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE));
+        CHECK(info.refused == (kind == 1));
+        hr_arena_destroy(arena);
+    }
+    free(file);
+}
+
 TEST(windows_before_the_damage_are_whole)
 {
     size_t size;

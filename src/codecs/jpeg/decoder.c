@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A window of a JPEG file, an MCU row at a time: symbols before and beside the window are only
- * skipped, samples live in a ring of one or two MCU rows, and rows of pixels leave it as soon as
- * the chroma beside them is there. The coefficients of progressive files are read before. */
+/* Decodes a window of a JPEG file, one MCU row at a time. Symbols outside the window are only
+ * skipped. Samples are kept in a ring of one or two MCU rows; rows of pixels are written as soon as
+ * the chroma they need is available. The scans of progressive files are decoded first. */
 #include "codecs/jpeg/decoder.h"
 
 #include "codecs/jpeg/input.h"
@@ -36,15 +36,15 @@ struct hr_jpeg_reader {
     uint8_t *chroma[2];                                /* upsampled rows */
     int16_t (*quant)[64];                              /* of each component */
     hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS]; /* of a progressive file */
-    int32_t row;                                       /* MCU row to be decoded next */
-    int32_t y, ready; /* row of pixels to be written next, and the first that cannot be yet */
+    int32_t row;                                       /* next MCU row */
+    int32_t y, ready; /* next row of pixels, and the first one that is not available yet */
 };
 
 typedef hr_jpeg_reader decoder;
 
 /* ---- geometry ---- */
 
-/* Which MCUs the window needs. */
+/* Computes the MCUs that the window needs. */
 static void choose_mcus(decoder *d, const hr_window *w)
 {
     d->h = d->m.component[0].h;
@@ -135,7 +135,7 @@ static hr_status make_tables(decoder *d, hr_arena *arena, bool *good, hr_error *
 
 /* ---- rows of pixels ---- */
 
-/* Samples beyond the component's edges equal the last inside. */
+/* Repeats the outermost samples beyond the edges of the component. */
 static void extend_row(const plane *p, uint8_t *row)
 {
     if (p->left == 0)
@@ -145,7 +145,7 @@ static void extend_row(const plane *p, uint8_t *row)
         row[end] = row[end - 1];
 }
 
-/* A row of chroma as wide as the window. */
+/* A row of upsampled chroma, as wide as the window. */
 static const uint8_t *chroma_row(decoder *d, int32_t i, int32_t y)
 {
     const plane *p = &d->plane[i];
@@ -196,8 +196,8 @@ static void write_row(decoder *d, int32_t y, uint8_t *dst)
 
 /* ---- the scan ---- */
 
-/* Differences that add up beyond what any picture has are damage, and libjpeg-turbo fails when they
- * leave 32 bits: seen before as many MCUs as a row has, they cannot do so inside them. */
+/* DC predictions beyond this range are damage, and libjpeg-turbo fails if they overflow 32 bits.
+ * Checked once per row of MCUs, within which they cannot overflow. */
 static bool dc_sane(const hr_jpeg_scan *scan)
 {
     const int32_t most = 1 << 28;
@@ -221,7 +221,7 @@ static bool run_mcus(decoder *d, int32_t mcus, bool wanted)
     return true;
 }
 
-/* Where the blocks of an MCU row's first wanted MCU go. */
+/* Points at the samples of the first wanted MCU of a row. */
 static void aim_blocks(decoder *d, int32_t row)
 {
     hr_jpeg_block *block = d->scan.block;
@@ -239,7 +239,7 @@ static void aim_blocks(decoder *d, int32_t row)
     }
 }
 
-/* The wanted blocks of a component's row, of which the coefficients are known. */
+/* Transforms the wanted blocks of a row of blocks of a progressive file. */
 static void transform_blocks(const decoder *d, int32_t i, int32_t row)
 {
     const plane *p = &d->plane[i];
@@ -260,7 +260,7 @@ static void transform_blocks(const decoder *d, int32_t i, int32_t row)
         d->kernels->jpeg_idct(two);
 }
 
-/* The wanted MCUs of a row into the planes. */
+/* Decodes the wanted MCUs of a row into the planes. */
 static bool decode_mcus(decoder *d, int32_t row)
 {
     if (d->m.progressive) {
@@ -279,13 +279,13 @@ static bool decode_row(decoder *d)
 {
     if (!decode_mcus(d, d->row++))
         return false;
-    /* the last row of pixels waits for the chroma below it */
+    /* the last row of pixels needs the chroma below it */
     bool last = d->row == d->bottom;
     d->ready = HR_MIN(d->row * 8 * d->v - (d->v == 2 && !last), d->y1);
     return true;
 }
 
-/* Grey of a picture that holds red, green and blue is not a plane of it. */
+/* Grey output needs a luma plane, which RGB files do not have. */
 static bool is_ours(decoder *d, const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
     if (!hr_jpeg_markers_read(&d->m, bytes, size) && !hr_jpeg_passes_open(&d->m, bytes, size))
@@ -295,7 +295,7 @@ static bool is_ours(decoder *d, const uint8_t *bytes, size_t size, const hr_imag
     return d->channels != 1 || d->m.color != HR_JPEG_COLOR_RGB;
 }
 
-/* Tables and the beginning of the scan. */
+/* Builds the tables and opens the scan. */
 static hr_status open_scan(decoder *d, const uint8_t *bytes, size_t size, hr_jpeg_index *index,
                            hr_arena *arena, hr_error *error)
 {

@@ -11,17 +11,17 @@
 
 typedef struct hr_jpeg_reader hr_jpeg_reader;
 
-/* Opens the window; the reader lives in c->arena. `index` (or NULL) is used, and lengthened as far
- * as its room and the reading go; what it gained is true only if no damage was found.
- * HR_STATUS_NOT_FUSABLE: the file is not one for us. */
+/* Opens a window; the reader is allocated from c->arena. `index` (or NULL) is used and extended;
+ * new entries are valid only if no damage was found. HR_STATUS_NOT_FUSABLE: we do not decode this
+ * file. */
 hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_jpeg_index *index, hr_op_call *c,
                        hr_jpeg_reader **out, hr_error *error);
-/* The next rows of the window. HR_STATUS_NOT_FUSABLE: the file is damaged in what the window needs;
- * what was read so far may be wrong too. */
+/* Reads the next rows of the window. HR_STATUS_NOT_FUSABLE: the data that the window needs is
+ * damaged; rows read so far may be wrong too. */
 hr_status hr_jpeg_read(hr_jpeg_reader *reader, void *dst, size_t stride, int32_t rows,
                        hr_error *error);
-/* Both: the whole window into request->dst. */
+/* Opens the window and reads it into request->dst. */
 hr_status hr_jpeg_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_codec_request *request, hr_jpeg_index *index, hr_op_call *c,
                          hr_error *error);

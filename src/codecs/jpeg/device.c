@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The same files as the decoder here takes, and the same idea of damage; what needs bytes or
- * symbols to be looked at is left to the kernels. */
+/* Accepts the files that decoder.c accepts, and calls the same things damage. What requires reading
+ * the entropy-coded data is left to the kernels. */
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/device.h"
 
@@ -16,11 +16,11 @@
 
 enum {
     ALIGN = 16,     /* bytes: of segments in the scan */
-    BLOCK_BITS = 2, /* that a block has at least */
+    BLOCK_BITS = 2, /* of the shortest block: DC and EOB */
     WHOLE_BITS = 3 * HR_JPEG_DEVICE_SUB
 };
 
-/* A scan that is being cut. */
+/* The state of cutting a scan. */
 typedef struct cutter {
     const hr_jpeg_markers *m;
     const uint8_t *bytes, *scan, *end; /* the file, its scan */
@@ -32,7 +32,7 @@ typedef struct cutter {
 
 /* ---- header ---- */
 
-/* Equal tables are built once. */
+/* Equal tables share one slot. */
 static uint8_t add_table(uint8_t *count, uint8_t *tables, size_t room, const uint8_t *definition)
 {
     size_t size = 16;
@@ -56,7 +56,7 @@ static bool take_tables(const hr_jpeg_markers *m, hr_jpeg_device_image *out)
         size_t symbols = 0;
         for (int k = 0; k < 16; k++)
             symbols += dc[k];
-        if (symbols > 16) /* some twice: legal, and not worth the room */
+        if (symbols > 16) /* repeated symbols: legal, but not worth the memory */
             return false;
         out->dc[i] = add_table(&out->dc_count, out->dc_table[0], sizeof out->dc_table[0], dc);
         out->ac[i] = add_table(&out->ac_count, out->ac_table[0], sizeof out->ac_table[0], ac);
@@ -94,7 +94,7 @@ static void take_geometry(const hr_jpeg_markers *m, const hr_codec_request *requ
 
 /* ---- the scan ---- */
 
-/* Cuts off a segment, as long as it may be in the file. False when it cannot hold its blocks. */
+/* Adds a segment of at most these bytes. False if they cannot hold its blocks. */
 static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t *from,
                         const uint8_t *to)
 {
@@ -108,7 +108,7 @@ static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t
     segment.bit += 8 * out->scan_size;
     segment.first = out->subs;
     segment.strip = out->strips;
-    /* one that is not much longer than a subsequence is not worth synchronising */
+    /* synchronising does not pay in segments not much longer than a subsequence */
     out->subs += bits <= WHOLE_BITS ? 1 : HR_DIVIDE_UP(bits, HR_JPEG_DEVICE_SUB);
     out->strips += HR_DIVIDE_UP(size, HR_JPEG_DEVICE_STRIP);
     out->scan_size += (size + 2 * ALIGN + HR_JPEG_DEVICE_PAD) / ALIGN * ALIGN;
@@ -116,8 +116,7 @@ static bool add_segment(cutter *s, hr_jpeg_device_segment segment, const uint8_t
     return true;
 }
 
-/* The last segment that is needed: it goes on behind what is needed, to a marker or the file's end.
- */
+/* The last needed segment: it extends to a marker or the end of the file. */
 static bool add_last(cutter *s, hr_jpeg_device_segment segment, const uint8_t *from)
 {
     uint32_t first = s->out->subs;
@@ -129,7 +128,8 @@ static bool add_last(cutter *s, hr_jpeg_device_segment segment, const uint8_t *f
     return true;
 }
 
-/* The next marker's first byte; NULL when there is none, or data looks like its padding. */
+/* The first byte of the next marker; NULL if there is none, or fill bytes precede a stuffed zero.
+ */
 static const uint8_t *find_marker(const uint8_t *at, const uint8_t *end, int *marker)
 {
     while ((at = memchr(at, 0xFF, (size_t)(end - at))) != NULL) {
@@ -146,7 +146,7 @@ static const uint8_t *find_marker(const uint8_t *at, const uint8_t *end, int *ma
     return NULL;
 }
 
-/* All segments from the start on, as long as they are needed. */
+/* All needed segments, from the start of the scan. */
 static bool cut_segments(cutter *s)
 {
     const uint8_t *from = s->scan;
@@ -178,7 +178,7 @@ static bool wanted(const hr_jpeg_device_image *out, int32_t first, int32_t end)
     return false;
 }
 
-/* What lies between two entries of the index, the second of which may be missing. */
+/* The segment between two entries of the index; `next` may be NULL. */
 static bool cut_chunk(cutter *s, const hr_jpeg_entry *e, const hr_jpeg_entry *next)
 {
     hr_jpeg_device_segment segment = {
@@ -194,7 +194,7 @@ static bool cut_chunk(cutter *s, const hr_jpeg_entry *e, const hr_jpeg_entry *ne
     return true;
 }
 
-/* The first entry at or behind i of which the window needs something; `count` behind the last. */
+/* The first entry from i on whose segment the window needs; `count` if there is none. */
 static int32_t next_chunk(const cutter *s, const hr_jpeg_index *index, int32_t i)
 {
     for (; i < index->count && (int64_t)index->entry[i].mcu < s->needed; i++) {
@@ -205,7 +205,7 @@ static int32_t next_chunk(const cutter *s, const hr_jpeg_index *index, int32_t i
     return index->count;
 }
 
-/* The chunk that the first MCU lies in. */
+/* The entry whose segment contains the first MCU. */
 static int32_t first_chunk(const cutter *s, const hr_jpeg_index *index)
 {
     int32_t first = s->out->top * s->out->across + s->out->left;
@@ -228,7 +228,7 @@ static bool cut_chunks(cutter *s, const hr_jpeg_index *index)
     return true;
 }
 
-/* Restart markers are an index of their own, and an index across them is not worth the trouble. */
+/* Restart markers already serve as an index. */
 static bool index_fits(const cutter *s, const hr_jpeg_index *index, int32_t down)
 {
     if (!index || index->count < 2 || s->m->restart > 0)
@@ -238,7 +238,7 @@ static bool index_fits(const cutter *s, const hr_jpeg_index *index, int32_t down
            (int64_t)last->mcu < (int64_t)s->out->across * down;
 }
 
-/* How many segments there may be; 0: surely fewer than are needed. */
+/* An upper bound of the number of segments; 0: surely fewer than needed. */
 static size_t count_segments(const cutter *s, const hr_jpeg_index *index)
 {
     size_t count = 0, size = (size_t)(s->end - s->scan);
@@ -253,7 +253,7 @@ static size_t count_segments(const cutter *s, const hr_jpeg_index *index)
     return count > size / 2 + 1 ? 0 : count;
 }
 
-/* The bytes from the first segment to the end of the last one go where the device can read them. */
+/* Copies the bytes of all segments to memory that the device can read. */
 static hr_status stage_bytes(const cutter *s, hr_jpeg_device_segment *segments, hr_staging *staging,
                              hr_error *error)
 {
@@ -312,10 +312,10 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size, const hr_ima
     return cut_scan(&s, index_fits(&s, index, down) ? index : NULL, reachable, staging, error);
 }
 
-void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_place *places,
+void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_entry *entries,
                          hr_cache *cache, hr_arena *arena)
 {
-    uint32_t count = hr_jpeg_device_places(&picture->image);
+    uint32_t count = hr_jpeg_device_entry_count(&picture->image);
     const uint8_t *old;
     size_t old_size;
     hr_jpeg_index index;
@@ -324,7 +324,7 @@ void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_de
     if (hr_cache_get(cache, &picture->key, arena, &old, &old_size))
         hr_jpeg_index_unpack(&index, old, old_size);
     for (uint32_t i = 0; i < count; i++) {
-        const hr_jpeg_device_place *p = &places[i];
+        const hr_jpeg_device_entry *p = &entries[i];
         hr_jpeg_entry entry = {
             p->bit, p->mcu, {(int16_t)p->dc[0], (int16_t)p->dc[1], (int16_t)p->dc[2]}, 0};
         bool fits = p->mcu != HR_JPEG_DEVICE_NOWHERE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Entries are kept as differences of 16 bits: an MCU has at most 6 x 1,665 bits, twice that when
- * every byte of it is stuffed. Where a difference is larger (padding before a restart marker may be
- * of any length) the index ends. */
+/* Entries are packed as 16-bit differences: an MCU has at most 6 x 1,665 bits, twice that if every
+ * byte of it is stuffed. The index ends where a difference is larger, as it is where many fill
+ * bytes precede a restart marker. */
 #include "codecs/jpeg/index.h"
 
 #include "kernels/jpeg.h"
@@ -11,7 +11,7 @@
 
 hr_status hr_jpeg_index_make(hr_jpeg_index *index, size_t size, hr_arena *arena, hr_error *error)
 {
-    /* positions must fit 32 bits; of larger files the beginning is indexed */
+    /* bit positions have 32 bits; only the beginning of larger files is indexed */
     size_t capacity = HR_MIN(size, (size_t)UINT32_MAX / 8) / (HR_JPEG_MARK_BYTES - 8) + 2;
     *index = (hr_jpeg_index){.count = 1, .known = 1, .capacity = (int32_t)capacity};
     index->entry = hr_arena_alloc(arena, capacity * sizeof *index->entry, error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Takes stuffed zeros out before the scan is decoded, which is cheaper than looking for them at
- * every refill: there is one in three hundred bytes. With an index only of what is needed. */
+/* Stuffed zeros are removed before decoding. That is cheaper than looking for them in every refill:
+ * there is about one per 300 bytes. With an index, only the needed data is unstuffed. */
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/input.h"
 
@@ -44,8 +44,8 @@ static void note_removal(hr_jpeg_input *in, const uint8_t *before)
         in->removed[in->removals++] = (uint32_t)(before - in->piece);
 }
 
-/* Copies without stuffing up to the next marker, whose second byte it returns (0: the file ends),
- * or to about `stop`; may write 15 bytes beyond. Notes removals. */
+/* Copies and unstuffs up to the next marker, whose second byte it returns (0: the file ends), or to
+ * about `stop`. May write 15 bytes beyond. Notes removals. */
 static int unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, const uint8_t *end,
                    hr_jpeg_input *in)
 {
@@ -81,7 +81,7 @@ static int unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, con
     return marker;
 }
 
-/* When the next mark is due: that far behind the last entry known, wherever that is. */
+/* The next mark is due HR_JPEG_MARK_BYTES behind the last entry of the index. */
 static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
 {
     const hr_jpeg_index *index = in->index;
@@ -94,7 +94,7 @@ static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
         scan->due = in->piece + HR_MAX(due, 0);
 }
 
-/* More of the segment, behind what is there. */
+/* Appends more of the segment to the piece. */
 static void append(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *stop)
 {
     uint8_t *end = in->piece + (scan->end - in->piece);
@@ -109,8 +109,8 @@ static size_t bit_of(const hr_jpeg_input *in, const uint8_t *next, uint64_t coun
     return 8 * (size_t)(next - in->piece) - (size_t)count;
 }
 
-/* To a bit of the piece. */
-static void place(const hr_jpeg_input *in, hr_jpeg_scan *scan, size_t bit)
+/* Moves the scan to a bit of the piece. */
+static void move_to(const hr_jpeg_input *in, hr_jpeg_scan *scan, size_t bit)
 {
     const uint8_t *byte = in->piece + bit / 8;
     scan->next = byte + 1;
@@ -118,7 +118,7 @@ static void place(const hr_jpeg_input *in, hr_jpeg_scan *scan, size_t bit)
     scan->window = (uint64_t)*byte << (56 + bit % 8);
 }
 
-/* A piece that begins with a byte of the file, and the scan at one of that byte's bits. */
+/* Opens a piece at a byte of the file, and the scan at a bit of that byte. */
 static void open_piece(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *first, size_t bit,
                        const uint8_t *stop)
 {
@@ -126,7 +126,7 @@ static void open_piece(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_t *fir
     in->removals = in->passed = 0;
     scan->end = in->piece;
     append(in, scan, stop);
-    place(in, scan, bit);
+    move_to(in, scan, bit);
 }
 
 static void open_segment(hr_jpeg_input *in, hr_jpeg_scan *scan)
@@ -154,7 +154,7 @@ hr_status hr_jpeg_input_open(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_
     if (in->index->count >= in->index->capacity)
         return HR_STATUS_OK;
     size_t marks = size / HR_JPEG_MARK_BYTES + 4; /* and those in the padding */
-    size_t removals = size / 32 + 64; /* ten times what is usual; where there are more, no places */
+    size_t removals = size / 32 + 64;             /* ten times the usual; beyond that, no entries */
     scan->mark = hr_arena_alloc(arena, marks * sizeof *scan->mark, error);
     in->removed = hr_arena_alloc(arena, removals * sizeof *in->removed, error);
     in->room = in->removed ? removals : 0;
@@ -184,7 +184,8 @@ int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, i
     while (behind < index->count && (int64_t)e[behind].mcu < end)
         behind++;
     in->entry = from;
-    /* one byte more, of which bits may be needed; near the file's end all, to see its marker */
+    /* one byte more, whose first bits may be needed; near the end of the file everything, for its
+     * marker */
     if (behind < index->count && in->end - in->bytes - e[behind].bit / 8 > 4 * READ_AHEAD)
         stop = in->bytes + e[behind].bit / 8 + 1;
     if (!in->next || scan->mcu > mcu || (int64_t)e[from].mcu > scan->mcu) {
@@ -192,12 +193,12 @@ int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, i
     } else if (in->marker == CUT && in->next < stop) {
         size_t bit = bit_of(in, scan->next, scan->count);
         append(in, scan, stop);
-        place(in, scan, bit);
+        move_to(in, scan, bit);
     }
     return mcu - scan->mcu;
 }
 
-/* Bits of the open piece that were not used; negative: more were used than there are. */
+/* Unused bits of the piece; negative: more were used than exist. */
 static int64_t bits_left(const hr_jpeg_scan *scan)
 {
     return 8 * (int64_t)(scan->end - scan->next) + (int64_t)scan->count;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Strict on purpose: what is unusual or wrong goes to libjpeg-turbo, which knows what to make of
- * it. */
+/* Strict on purpose: unusual and invalid files are left to libjpeg-turbo. */
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/markers.h"
 
@@ -17,7 +16,7 @@ typedef struct walk {
     hr_jpeg_markers *m;
     bool frame, jfif, adobe;
     uint8_t transform;
-    bool later, end; /* behind the first pass; EOI was met */
+    bool later, end; /* after the first scan; EOI was met */
 } walk;
 
 static bool read_quant(hr_jpeg_markers *m, const uint8_t *p, size_t n)
@@ -52,7 +51,7 @@ static bool read_huffman(hr_jpeg_markers *m, const uint8_t *p, size_t n)
     return true;
 }
 
-/* One component, or the first one finer than two others in a way that we upsample. */
+/* One component, or three with a sampling that we can upsample. */
 static bool sampling_taken(const hr_jpeg_markers *m)
 {
     const hr_jpeg_component *c = m->component;
@@ -63,7 +62,7 @@ static bool sampling_taken(const hr_jpeg_markers *m)
     int32_t kind = 10 * c[0].h + c[0].v;
     if (kind != 11 && kind != 21 && kind != 22 && kind != 12 && kind != 41)
         return false;
-    /* narrower than three chroma samples libjpeg-turbo upsamples in another way */
+    /* libjpeg-turbo upsamples fewer than three chroma columns in another way */
     return c[0].h != 2 || m->width > 4;
 }
 
@@ -90,7 +89,7 @@ static bool read_frame(walk *w, const uint8_t *p, size_t n)
             if (m->component[k].id == c->id)
                 return false;
     }
-    if (m->components == 1) /* the factors of a single one mean nothing */
+    if (m->components == 1) /* sampling factors of a single component have no meaning */
         m->component[0].h = m->component[0].v = 1;
     w->frame = true;
     return sampling_taken(m);
@@ -151,7 +150,7 @@ static void read_application(walk *w, int marker, const uint8_t *p, size_t n)
     }
 }
 
-/* As libjpeg guesses it. */
+/* By the rules of libjpeg. */
 static hr_jpeg_color color_of(const walk *w)
 {
     const hr_jpeg_component *c = w->m->component;
@@ -216,7 +215,7 @@ static bool read_segments(walk *w, const uint8_t *bytes, size_t size, size_t at)
     return true;
 }
 
-/* From behind SOI, which the codec has seen. */
+/* From behind SOI, which the codec has checked. */
 static bool read_first(hr_jpeg_markers *m, const uint8_t *bytes, size_t size)
 {
     memset(m, 0, sizeof *m);
@@ -251,7 +250,7 @@ bool hr_jpeg_passes_next(hr_jpeg_markers *m, const uint8_t *bytes, size_t size, 
     return good;
 }
 
-/* Fancy upsampling looks one chroma sample further. */
+/* Fancy upsampling needs one more chroma sample on each side. */
 hr_jpeg_area hr_jpeg_area_of(const hr_jpeg_markers *m, int32_t planes, int32_t y0, int32_t x0,
                              int32_t y1, int32_t x1)
 {

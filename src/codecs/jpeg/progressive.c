@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Pass by pass into coefficients, which are all kept: the bits of a pass cannot be read without
- * what the passes before said of the same block. Strict as markers.c: every coefficient comes
- * whole, bit by bit, in order, or libjpeg-turbo decodes the file. */
+/* Progressive scans (passes) are decoded into coefficients of the whole picture, because a
+ * refinement scan cannot be read without the coefficients before it. Strict like markers.c: files
+ * whose scans leave out or repeat bits of a coefficient are left to libjpeg-turbo. */
 #include "codecs/jpeg/progressive.h"
 
 #include "codecs/jpeg/input.h"
@@ -15,7 +15,7 @@ typedef struct progress {
     hr_jpeg_markers *m;
     hr_jpeg_component_coefs *coefs;
     const hr_kernels *kernels;
-    int8_t low[HR_JPEG_COMPONENTS][64]; /* bits that are not known of each coefficient */
+    int8_t low[HR_JPEG_COMPONENTS][64]; /* lowest bit known of each coefficient */
     hr_jpeg_huffman *table[HR_JPEG_COMPONENTS];
     hr_jpeg_input input;
     hr_jpeg_scan scan;
@@ -46,7 +46,7 @@ static hr_status make_coefs(progress *p, hr_arena *arena, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Each coefficient's bits come once and from above, its component's DC first. */
+/* Bits of a coefficient must come once, from the highest down, and DC before AC. */
 static bool note_progress(progress *p)
 {
     const hr_jpeg_pass_header *s = &p->m->pass;
@@ -71,7 +71,7 @@ static bool all_known(const progress *p)
     return true;
 }
 
-/* The tables of a pass; components may share one. */
+/* The tables of a scan. */
 static bool make_tables(progress *p)
 {
     const hr_jpeg_markers *m = p->m;
@@ -79,7 +79,7 @@ static bool make_tables(progress *p)
     bool ac = s->first > 0;
     for (int32_t i = s->component; i < s->component + s->components; i++) {
         const uint8_t *definition = m->huffman[ac][ac ? m->component[i].ac : m->component[i].dc];
-        if (!ac && s->high > 0) /* only bits */
+        if (!ac && s->high > 0) /* DC refinement has no Huffman codes */
             continue;
         if (!definition || !(ac ? hr_jpeg_huffman_build_pass(p->table[i], definition)
                                 : hr_jpeg_huffman_build(p->table[i], definition, false)))
@@ -97,7 +97,7 @@ static void add_block(progress *p, int32_t component, size_t at, size_t step)
     pass->block[pass->blocks++].step = 64 * step;
 }
 
-/* Where the blocks of a row's first MCU lie. The MCUs of one component are its blocks. */
+/* Points at the blocks of the first MCU of a row. In a scan of one component, a block is an MCU. */
 static void aim_blocks(progress *p, int32_t row)
 {
     const hr_jpeg_pass_header *s = &p->m->pass;
@@ -120,7 +120,7 @@ static void aim_blocks(progress *p, int32_t row)
     }
 }
 
-/* Differences that add up beyond what any picture has are damage; see decoder.c. */
+/* See decoder.c. */
 static bool dc_sane(const hr_jpeg_scan *scan)
 {
     const int32_t most = 1 << 28;
@@ -143,7 +143,7 @@ static bool read_row(progress *p, int32_t mcus)
     return true;
 }
 
-/* One pass; `at`: the marker behind it. */
+/* Decodes one scan; `at`: the marker behind it. */
 static hr_status read_pass(progress *p, const uint8_t *bytes, size_t size, size_t *at,
                            hr_arena *arena, hr_error *error)
 {

@@ -7,18 +7,18 @@
 #include "codecs/jpeg/markers.h"
 #include "kernels/kernels.h"
 
-/* Of one component. Blocks row by row, as many as its MCUs have; 64 coefficients each, in the order
- * of HR_JPEG_PLACE, aligned to 64 bytes; and which of them are not zero, by place in zigzag order,
- * without DC. */
+/* The coefficients of one component: blocks in raster order, those of incomplete MCUs included.
+ * Each has 64 coefficients in the order of HR_JPEG_POSITION, aligned to 64 bytes, and a mask of
+ * nonzero AC coefficients by index in zigzag order. */
 typedef struct hr_jpeg_component_coefs {
     int16_t *coef;
     uint64_t *mask;
     int32_t across;        /* blocks in a row */
-    int32_t width, height; /* blocks that have pixels of the picture */
+    int32_t width, height; /* blocks that contain pixels */
 } hr_jpeg_component_coefs;
 
-/* Decodes all passes of a file whose markers were read up to the first one; memory from the arena.
- * HR_STATUS_NOT_FUSABLE: libjpeg-turbo would warn, fail, or smoothe what is not there yet. */
+/* Decodes all scans of a file whose markers were read up to the first scan. Memory comes from the
+ * arena. HR_STATUS_NOT_FUSABLE: libjpeg-turbo would warn, fail, or smooth incomplete blocks. */
 hr_status hr_jpeg_progressive_read(hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS],
                                    hr_jpeg_markers *m, const uint8_t *bytes, size_t size,
                                    const hr_kernels *kernels, hr_arena *arena, hr_error *error);

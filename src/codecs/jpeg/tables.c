@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Nearly every file has tables of its own, so they are built for each: filled by runs, in a
- * microsecond or two. */
+/* Nearly every file defines its own Huffman tables, so building them must be fast: entries are
+ * filled by runs, in one or two microseconds. */
 #include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
@@ -13,7 +13,7 @@ static const uint8_t zigzag[64] = {HR_JPEG_ZIGZAG(HR_JPEG_NATURAL)};
 
 typedef enum table_kind { TABLE_KIND_DC, TABLE_KIND_AC, TABLE_KIND_PASS } table_kind;
 
-/* What a progressive pass finds under a code of `length` bits. */
+/* The entry of a code of `length` bits in the AC table of a progressive scan. */
 static uint32_t pass_entry(uint32_t length, uint32_t symbol)
 {
     uint32_t size = symbol & 15, run = 1 + (symbol >> 4);
@@ -24,14 +24,14 @@ static uint32_t pass_entry(uint32_t length, uint32_t symbol)
     return size << 24 | length << 16 | run << 8 | (length + size);
 }
 
-/* What the entropy decoder finds under a code of `length` bits. */
+/* The entry of a code of `length` bits. */
 static uint32_t entry_of(uint32_t length, uint32_t symbol, table_kind kind)
 {
     if (kind == TABLE_KIND_PASS)
         return pass_entry(length, symbol);
     bool ac = kind == TABLE_KIND_AC;
     uint32_t size = ac ? symbol & 15 : symbol, run = 1;
-    /* sixteen zeros have no value that could be stored */
+    /* ZRL has no value to store */
     if (ac && (symbol == 0xF0 || length + size > HR_JPEG_TOTAL_MAX))
         return HR_JPEG_RUN_SLOW << 8;
     if (ac)
@@ -39,8 +39,8 @@ static uint32_t entry_of(uint32_t length, uint32_t symbol, table_kind kind)
     return size << 24 | length << 16 | run << 8 | (length + size);
 }
 
-/* `first` and, where the index shows its code, the symbol behind it. Without branches: whether
- * there is a second one is hard to guess. */
+/* `first` and, if the index contains its whole code, the symbol behind it. Branch-free: whether
+ * there is a second symbol is hard to predict. */
 static uint64_t pair_of(uint32_t first, uint32_t second)
 {
     uint32_t total = first & 255, run = first >> 8 & 255;
@@ -54,7 +54,7 @@ static uint64_t pair_of(uint32_t first, uint32_t second)
     return (uint64_t)high << 32 | low;
 }
 
-/* All indices that begin with one code; what follows the value does not depend on it. */
+/* Fills the indices of one code at a time: what follows a value does not depend on it. */
 static void build_pairs(hr_jpeg_huffman *t)
 {
     const uint32_t size = 1u << HR_JPEG_FAST_BITS;
@@ -132,6 +132,6 @@ void hr_jpeg_quant_build(int16_t quant[64], const uint8_t *definition, bool wide
 {
     for (size_t i = 0; i < 64; i++) {
         uint32_t v = wide ? hr_get_be16(definition + 2 * i) : definition[i];
-        quant[HR_JPEG_PLACE(zigzag[i] / 8, zigzag[i] % 8)] = (int16_t)v;
+        quant[HR_JPEG_POSITION(zigzag[i] / 8, zigzag[i] % 8)] = (int16_t)v;
     }
 }

@@ -55,7 +55,7 @@ struct decoder {
     uint32_t both, component, index;           // of block c: tables, place among the window's
     bool wanted;
     int32_t dc[3];
-    hr_jpeg_device_place *note; // where the next start of an MCU goes, or NULL
+    hr_jpeg_device_entry *note; // where the next start of an MCU goes, or NULL
     bool bad;
 
     __device__ __forceinline__ void aim()
@@ -196,11 +196,11 @@ struct decoder {
 };
 
 // What a subsequence notes goes there; NULL: nowhere.
-__device__ __forceinline__ hr_jpeg_device_place *place_of(const hr_jpeg_device_image *image,
+__device__ __forceinline__ hr_jpeg_device_entry *place_of(const hr_jpeg_device_image *image,
                                                           uint32_t sub)
 {
     uint32_t i = sub - image->tail;
-    return image->places && sub > image->tail && i % 2 == 1 ? &image->places[i / 2] : NULL;
+    return image->entries && sub > image->tail && i % 2 == 1 ? &image->entries[i / 2] : NULL;
 }
 
 template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_batch b)
@@ -234,7 +234,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     }
     int32_t *dc = b.dc + 3 * (size_t)index;
     dc[0] = dc[1] = dc[2] = 0;
-    hr_jpeg_device_place *note = place_of(image, sub);
+    hr_jpeg_device_entry *note = place_of(image, sub);
     if (note)
         note->mcu = HR_JPEG_DEVICE_NOWHERE;
     if (block >= segment->block_end)
@@ -297,14 +297,14 @@ __device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
     return begin + at - from + count_stuffed(image->scan, first + from, first + at);
 }
 
-// Makes places of the staged scan, relative to their subsequences, such of the file.
+// Converts entries from positions in the staged scan, relative to their subsequences, to positions in the file.
 __device__ void finish_places(const hr_jpeg_device_image *image, const uint32_t *strips,
                               const int32_t *predicted)
 {
     const hr_jpeg_device_segment *segment = &image->segments[image->segment_count - 1];
     uint32_t first = segment->bit / 8;
     for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += THREADS) {
-        hr_jpeg_device_place *p = place_of(image, sub);
+        hr_jpeg_device_entry *p = place_of(image, sub);
         if (!p || p->mcu == HR_JPEG_DEVICE_NOWHERE)
             continue;
         uint32_t byte = byte_of_file(image, segment, strips, p->bit / 8 - first);
@@ -363,7 +363,7 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
     if (bad)
         *image->status = 1;
     __syncthreads(); // predictions are there
-    if (image->places)
+    if (image->entries)
         finish_places(image, b.strips + b.work[i].strip, predicted);
 }
 
