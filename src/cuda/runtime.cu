@@ -64,10 +64,10 @@ class Using
 // A device that pinned memory was allocated for: any that has a context can free it.
 std::atomic<int32_t> pinned_for{0};
 
-// Each device has a pool of our own as long as it has one of our streams: the default pool is the
-// process's, and its settings are other people's. Memory that outlives the pool keeps its own part
-// of it. Nothing is left to the end of the process, where CUDA may be gone and a forked child may
-// not call it.
+// Each device has a pool of our own: the default pool belongs to the process, and others may have
+// set it up for themselves. A pool is made with the first stream and is never destroyed: the driver
+// crashed when memory was allocated after a pool had been destroyed while some of its memory was
+// still in use. With the last stream it returns its unused memory to the driver.
 struct Pool {
     cudaMemPool_t handle;
     int64_t streams;
@@ -76,8 +76,8 @@ constexpr int32_t POOLS_MAX = 64; // devices; those above use their default pool
 Pool pools[POOLS_MAX];
 pthread_rwlock_t pools_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-// It gives nothing back to the driver while it lives: a batch needs the memory that the one before
-// it gave up.
+// While there are streams, the pool returns nothing to the driver: a batch needs the memory that the
+// one before it released.
 cudaError_t make_pool(int32_t device, cudaMemPool_t *out)
 {
     cudaMemPoolProps properties = {};
@@ -101,7 +101,7 @@ cudaError_t take_pool(int32_t device)
         return cudaSuccess;
     cudaError_t code = cudaSuccess;
     pthread_rwlock_wrlock(&pools_lock);
-    if (pools[device].streams == 0)
+    if (!pools[device].handle)
         code = make_pool(device, &pools[device].handle);
     if (code == cudaSuccess)
         pools[device].streams++;
@@ -115,14 +115,14 @@ void drop_pool(int32_t device)
         return;
     pthread_rwlock_wrlock(&pools_lock);
     if (--pools[device].streams == 0)
-        (void)cudaMemPoolDestroy(pools[device].handle);
+        (void)cudaMemPoolTrimTo(pools[device].handle, 0);
     pthread_rwlock_unlock(&pools_lock);
 }
 
 cudaError_t alloc_memory(int32_t device, cudaStream_t stream, size_t size, void **out)
 {
     pthread_rwlock_rdlock(&pools_lock);
-    bool ours = device < POOLS_MAX && pools[device].streams > 0;
+    bool ours = device < POOLS_MAX && pools[device].handle;
     cudaError_t code = ours ? cudaMallocFromPoolAsync(out, size, pools[device].handle, stream)
                             : cudaMallocAsync(out, size, stream);
     pthread_rwlock_unlock(&pools_lock);

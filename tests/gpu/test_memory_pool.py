@@ -31,7 +31,7 @@ def test_default_pool_is_left_alone(module: Any) -> None:
     if module.fake is not None:
         pytest.skip("needs a GPU: the fake module has no pools")
     before = default_pool()
-    for _ in range(2):  # the pool ends with its last stream, and begins again
+    for _ in range(2):  # the second pipeline uses the pool of the first one
         pipe = Pipeline(2, 1, 0, prefetch_queue_depth=1)
         with pipe:
             data = fn.external_source(lambda: [np.full((64, 64, 3), 7, np.uint8)] * 2)
