@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Calls of operators that make no sense, made from their tables: a result or a documented exception, never a crash or a hang.
+"""Nonsensical calls of operators, made from their tables: a result or a documented exception, never a crash or a hang.
 
     fuzz.py                          as the test suite does it
-    fuzz.py --calls 5000 resize pad  longer, of these operators only
+    fuzz.py --calls 5000 resize pad  longer, these operators only
     fuzz.py --seed 7                 other calls
 
-Arguments get wrong types, shapes and element types, NaN, infinities, huge and negative values, empty lists; inputs
-come without elements, with other layouts and types than the table's, mixed in a batch, in batches without samples. The calls
-depend on the seed and the operator's name alone. They run in worker processes; the one that ended its process is printed.
+Arguments get wrong types, shapes and element types, NaN, infinities, huge and negative values, empty lists. Inputs have
+no elements, extreme shapes, other layouts and types than the table's, several types in a batch, or no samples. The calls
+depend only on the seed and the operator's name. They run in worker processes; a call that ends its process is printed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from typing import Any
 import numpy as np
 
 import pool
+import sweep
 from cases_decoders import coded
 from harness import Data, Engine, Failure, Interps
 from headrace import _schema
 
-CHUNK = 25  # calls a job
+CHUNK = 25  # calls per job
 CALLS = int(os.environ.get("HEADRACE_FUZZ_CALLS", "100"))
 SEED = os.environ.get("HEADRACE_FUZZ_SEED", "1")
 MEMORY = 6 << 30  # address space of a worker: what asks for more gets a MemoryError
-OUTPUTS = 1 << 28  # bytes that a call may make: the time that it takes is bounded, too
+OUTPUTS = 1 << 28  # bytes that a call may make: this bounds its time, too
 DOCUMENTED = {
     "ValueError", "TypeError", "RuntimeError", "KeyError", "IndexError", "MemoryError",
     "NotImplementedError", "StopIteration", "OverflowError", "AttributeError", "Unreadable",
@@ -57,13 +58,14 @@ VALUES: dict[str, tuple[list[Any], list[Any]]] = {
 }
 NONSENSE: list[Any] = [None, object(), {}, {"a": 1}, b"x", [[1], [2]], [[[]]], "", np.zeros((2, 2)),
                        np.array(["x"]), float("nan"), 1j, [None], range(3), ()]  # fmt: skip
-# Of these arguments what is asked for is made: a little, or more than there can be.
+# The operator makes as much as these arguments ask for: little, or more than is possible.
 AMOUNTS = {"shape", "num_classes"}
 AMOUNT: list[Any] = [0, 1, 2, 3, 5, 40, -1]
 LENGTHS = [0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 70]
 SHAPES: list[tuple[int, ...]] = [
     (5, 7, 3), (9, 8, 3), (1, 1, 1), (0, 4, 3), (4, 0, 3), (3, 4, 0), (2, 3, 4, 3), (64, 65, 1), (7,), (1,), (0,),
     (), (2, 2), (3, 3), (4, 1), (0, 0), (1,) * 8, (2, 1, 3, 1, 2), (1, 0, 2, 1, 3, 2), (300,), (2, 3), (3, 2),
+    (1, 300, 3), (300, 1, 3), (20000, 1, 1), (1, 20000, 3), (0, 0, 3), (0, 20000, 1), (20000,), (1, 20000), (20000, 2),
 ]  # fmt: skip
 LAYOUTS = ["HWC", "CHW", "FHWC", "DHWC", "CDHW", "FDHWC", "HW", "W", "F", "ABCDEFGH"]
 DTYPES = ["uint8", "uint8", "uint8", "float32", "float32", "int32", "int64", "int16", "uint16",
@@ -88,7 +90,7 @@ def tensor(shape: tuple[int, ...], dtype: str, rng: random.Random) -> np.ndarray
 
 
 def varied(argument: Any, count: int, rng: random.Random) -> Data | Interps:
-    """A value a sample: often of the right type and shape, seldom of the same everywhere."""
+    """One value per sample: often of the right type and shape, seldom the same for all samples."""
     kind = kind_of(argument)
     if kind == "INTERP" and rng.random() < 0.7:
         return Interps([rng.choice([0, 1, 2, 5, 9, -1]) for _ in range(count)])
@@ -145,6 +147,9 @@ def input_for(op: Any, position: int, count: int, rng: random.Random) -> Data:
     if layouts and rng.random() < 0.7:
         layout = rng.choice(layouts)
         shape = tuple(rng.choice([0, 1, 2, 3, 3, 8, 21]) for _ in layout)
+        if "C" in layout and len(layout) == 3 and rng.random() < 0.1:  # a line
+            shape = rng.choice([(1, 9000), (9000, 2), (0, 9000)])
+            shape = shape + (3,) if layout[-1] == "C" else (3, *shape)
     samples = []
     for _ in range(count):
         if rng.random() < 0.3:
@@ -153,6 +158,13 @@ def input_for(op: Any, position: int, count: int, rng: random.Random) -> Data:
             shape, dtype = rng.choice(SHAPES), rng.choice(DTYPES)
         samples.append(tensor(shape, dtype, rng))
     return Data(samples, layout)
+
+
+def text(value: Any) -> str:
+    """An input or an argument, for people."""
+    if isinstance(value, Data):
+        return f"Data({value.layout!r}, {[f'{s.dtype}{s.shape}' for s in value.samples]})"
+    return repr(value)[:200]
 
 
 class Call:
@@ -172,16 +184,20 @@ class Call:
         if rng.random() < 0.03:
             counts = [0] * len(counts)
         self.inputs = [input_for(op, i, n, rng) for i, n in enumerate(counts)]
+        if rng.random() < 0.25 and (base := sweep.base_of(name)):
+            self.change(base, rng)
+        self.gave = False  # whether there was a result
         self.options = {"num_threads": rng.choice([1, 1, 1, 3]), "fuse": rng.random() < 0.8}
+
+    def change(self, base: Any, rng: random.Random) -> None:
+        """Takes a written case, and of what was drawn at most one argument."""
+        key = rng.choice([*self.args, ""])
+        drawn = {key: self.args[key]} if key else {}
+        self.count = base.batch_size()
+        self.inputs, self.args = list(base.inputs), {**base.args, **drawn}
 
     def __str__(self) -> str:
         """Enough to make the call again."""
-
-        def text(value: Any) -> str:
-            if isinstance(value, Data):
-                return f"Data({value.layout!r}, {[f'{s.dtype}{s.shape}' for s in value.samples]})"
-            return repr(value)[:200]
-
         parts = [*map(text, self.inputs), *(f"{k}={text(v)}" for k, v in self.args.items())]
         return f"{self.op.name}({', '.join(parts)}) {self.options}"
 
@@ -193,11 +209,12 @@ class Call:
             return e.operator(self.op.name)(*[e.feed(data) for data in self.inputs], **known)
 
         result = engine.run(self.count, define, host_memory_limit=OUTPUTS, **self.options)
+        self.gave = not isinstance(result, Failure)
         if isinstance(result, Failure):
             if result.kind not in DOCUMENTED:
                 return f"{result.kind}: {result.message[:300]}"
             if not result.message and result.kind not in ("StopIteration", "MemoryError"):
-                return f"a {result.kind} without a word"
+                return f"a {result.kind} without a message"
         return ""
 
 
@@ -223,30 +240,37 @@ def jobs(calls: int) -> list[tuple[str, int]]:
     return [(name, chunk) for name in names() for chunk in range(-(-calls // CHUNK))]
 
 
-def run(number: int) -> list[str]:
-    """A job: a chunk of calls."""
+def run(number: int) -> list[Any]:
+    """A job: how many of a chunk of calls gave a result, and those that went wrong."""
     name, chunk = jobs(CALLS)[number]
     rng = random.Random(f"{SEED} {name} {chunk}")
-    wrong = []
+    gave, wrong = 0, []
     for _ in range(CHUNK):
         call = Call(name, rng)
         pool.stage(str(call))
         what = call.run(engine())
+        gave += call.gave
         if what:
             wrong.append(f"{call}: {what}")
-    return wrong
+    return [gave, wrong]
 
 
 def results(chosen: list[str], calls: int = CALLS) -> dict[str, list[str]]:
-    """By operator: calls that went wrong."""
+    """By operator: calls that went wrong. That no call gave a result is wrong, too."""
     environment = {"HEADRACE_FUZZ_CALLS": str(calls), "HEADRACE_FUZZ_SEED": SEED}
     listed = jobs(calls)
     numbers = [i for i, (name, _) in enumerate(listed) if name in chosen]
     out: dict[str, list[str]] = {name: [] for name in chosen}
+    gave = dict.fromkeys(chosen, 0)
     for number, answer in pool.run("fuzz:run", numbers, 2, 60.0, environment).items():
+        name = listed[number][0]
         if isinstance(answer, dict):
-            answer = [f"{answer['stage']}: {answer['ended']}: {answer['words'][-600:]}"]
-        out[listed[number][0]] += answer
+            answer = [0, [f"{answer['stage']}: {answer['ended']}: {answer['words'][-600:]}"]]
+        gave[name] += answer[0]
+        out[name] += answer[1]
+    for name, count in gave.items():
+        if not count:
+            out[name].append(f"none of {calls} calls gave a result")
     return out
 
 

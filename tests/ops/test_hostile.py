@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Arguments and inputs that make no sense: a result or an error that says what is wrong, never a crash (see fuzz.py)."""
+"""Nonsensical arguments and inputs, and chains on extreme shapes: a result or an error, never a crash (see fuzz.py)."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ import pytest
 pytest.importorskip("headrace._schema")
 
 import fuzz  # noqa: E402
+import fuzz_chains  # noqa: E402
 
 
 @pytest.fixture(scope="session")
 def wrong(request: pytest.FixtureRequest) -> dict[str, list[str]]:
-    """Of the operators that are asked for, all in one go over the worker processes."""
+    """Of the chosen operators: their jobs share the worker processes."""
     items = [item for item in request.session.items if item.fspath.basename == "test_hostile.py"]
-    return fuzz.results([item.callspec.params["name"] for item in items])
+    return fuzz.results([i.callspec.params["name"] for i in items if hasattr(i, "callspec")])
 
 
 @pytest.mark.parametrize("name", fuzz.names())
-def test_senseless(name: str, wrong: dict[str, list[str]]) -> None:
+def test_nonsense(name: str, wrong: dict[str, list[str]]) -> None:
     assert not wrong[name], "\n".join(wrong[name][:20])
+
+
+def test_chains() -> None:
+    """Also: the same bytes fused and unfused, and outputs that do not share memory (see fuzz_chains.py)."""
+    ran, wrong = fuzz_chains.results()
+    assert not wrong, "\n".join(wrong[:20])
+    assert ran > fuzz_chains.CHAINS // 4

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Random chains of operators on samples of ordinary and extreme shapes.
+
+    fuzz_chains.py                    as the test suite runs it
+    fuzz_chains.py --chains 5000      longer
+    fuzz_chains.py --seed 7           other chains
+    fuzz_chains.py --only 123         this one, with its text
+
+A chain gives a result or a documented exception, never a crash or a hang. Where it gives a result, running it without
+fusion and on three threads gives the same bytes, and no two samples share memory unless one is a view of the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import itertools
+import os
+import random
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import fuzz
+import pool
+from aliases import VIEWS
+from harness import Data, Engine, Failure
+from headrace import _schema
+
+CHUNK = 10  # chains per job
+CHAINS = int(os.environ.get("HEADRACE_FUZZ_CHAINS", "300"))
+SEED = os.environ.get("HEADRACE_FUZZ_SEED", "1")
+OUTPUTS = 1 << 27  # bytes that a chain may make: this bounds its time, too
+
+# Ordinary pictures, pictures without pixels, lines, and ratios that no photograph has.
+PICTURES: list[tuple[int, ...]] = [
+    (33, 47, 3), (64, 64, 3), (20, 31, 1), (47, 33, 3), (21, 8, 4), (1, 1, 3), (1, 1, 1), (0, 0, 3), (0, 9, 3),
+    (9, 0, 3), (4, 5, 0), (1, 300, 3), (300, 1, 3), (200000, 1, 1), (1, 200000, 1), (2, 60000, 3), (60000, 2, 3),
+    (8, 8000, 3), (8000, 8, 3), (3, 3, 17),
+]  # fmt: skip
+SIZES = [1, 2, 3, 7, 14, 16, 17, 64, 65, 224, 300, 0, 1000, 20000]
+WEIGHTS = [3, 3, 3, 5, 5, 5, 5, 5, 5, 4, 3, 1, 1, 0.5]
+FLOATS = [0.0, 0.25, 0.5, 1.0, 1e-10, 1.5, -0.5, 3.0]
+INTERPS = ["NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN"]
+TYPES = ["UINT8"] * 6 + ["FLOAT"] * 4 + ["INT16", "INT32", "FLOAT16", "INT8", "UINT16", "BOOL", "FLOAT64"]
+POLICIES = ["pad", "pad", "pad", "trim_to_shape", "trim_to_shape", "error"]
+SUBSCRIPTS = ["[1:]", "[:, :1]", "[::2]", "[-1:]", "[0:0]", "[:, ::-1]", "[1:, 1:]", "[0]"]
+ARITHMETIC = ["+ 1", "* 2.5", "// 3", "> 100", "- x", "& 3", "/ 0", "** 2", "% 7"]
+
+Args = dict[str, Any]
+Maker = Callable[[random.Random], Args]
+
+
+def size(rng: random.Random) -> int:
+    return rng.choices(SIZES, WEIGHTS)[0]
+
+
+def interp(rng: random.Random) -> str:
+    return "types.INTERP_" + rng.choice(INTERPS)
+
+
+def dtype(rng: random.Random) -> str:
+    return "types." + rng.choice(TYPES)
+
+
+def resize(rng: random.Random) -> Args:
+    args: Args = {"interp_type": interp(rng), "antialias": rng.random() < 0.6}
+    how = rng.random()
+    if how < 0.6:
+        args["size"] = [size(rng), size(rng)]
+    else:
+        args[rng.choice(["resize_shorter", "resize_longer", "resize_x", "resize_y"])] = size(rng)
+    if rng.random() < 0.3:
+        args |= {"roi_start": [rng.choice(FLOATS)] * 2, "roi_end": [rng.choice(FLOATS)] * 2,
+                 "roi_relative": True}  # fmt: skip
+    if rng.random() < 0.3:
+        args["dtype"] = dtype(rng)
+    return args
+
+
+def crop(rng: random.Random) -> Args:
+    return {
+        "crop": [size(rng), size(rng)],
+        "crop_pos_x": rng.choice([0.0, 0.5, 1.0]),
+        "out_of_bounds_policy": rng.choice(POLICIES),
+    }
+
+
+def normalize(rng: random.Random) -> Args:
+    args: Args = {"mean": [100.0], "std": [50.0], "mirror": rng.randint(0, 1)}
+    args |= {"output_layout": rng.choice(["CHW", "HWC"]), "pad_output": rng.random() < 0.3}
+    args |= crop(rng) if rng.random() < 0.6 else {}
+    if rng.random() < 0.5:
+        args["dtype"] = rng.choice(["types.UINT8", "types.FLOAT16", "types.INT8"])
+    return args
+
+
+def window(rng: random.Random) -> Args:
+    return {
+        "rel_start": [rng.choice(FLOATS)] * 2,
+        "rel_shape": [rng.choice(FLOATS)] * 2,
+        "axes": [0, 1],
+        "out_of_bounds_policy": rng.choice(POLICIES),
+    }
+
+
+def axes(rng: random.Random) -> list[int]:
+    return rng.sample(range(3), rng.randint(1, 3))
+
+
+# What is asked of each operator: mostly what makes sense, for pictures of any size.
+MAKERS: dict[str, Maker] = {
+    "resize": resize,
+    "crop": crop,
+    "crop_mirror_normalize": normalize,
+    "slice": window,
+    "flip": lambda r: {"horizontal": r.randint(0, 1), "vertical": r.randint(0, 1)},
+    "rotate": lambda r: {"angle": r.choice([0.0, 30.0, 90.0, -45.0]), "fill_value": 3.0,
+                         "keep_size": r.random() < 0.7, "interp_type": "types.INTERP_LINEAR"},
+    "random_resized_crop": lambda r: {"size": [size(r), size(r)], "antialias": r.random() < 0.5},
+    "tensor_resize": lambda r: {"sizes": [size(r), size(r)], "axes": [0, 1], "interp_type": interp(r)},
+    "cast": lambda r: {"dtype": dtype(r)},
+    "copy": lambda r: {},
+    "pad": lambda r: {"axes": [0, 1], "align": [r.choice([1, 16, 64])], "fill_value": 5.0},
+    "transpose": lambda r: {"perm": r.sample(range(3), 3)},
+    "reshape": lambda r: {"shape": r.choice([[-1], [-1, 1], [1, -1, 1], [-1, 3]]), "layout": ""},
+    "reinterpret": lambda r: {"dtype": r.choice(["types.INT8", "types.UINT8", "types.BOOL", dtype(r)])},
+    "expand_dims": lambda r: {"axes": [r.randint(0, 3)]},
+    "squeeze": lambda r: {"axes": r.choice([[], [], [0], [2]])},
+    "normalize": lambda r: {"axes": axes(r), "epsilon": 0.1},
+    "reductions.mean": lambda r: {"axes": axes(r), "keep_dims": r.random() < 0.7},
+    "reductions.sum": lambda r: {"axes": axes(r), "keep_dims": r.random() < 0.7},
+    "lookup_table": lambda r: {"keys": [1, 3], "values": [2.0, 5.0], "dtype": dtype(r)},
+    "shapes": lambda r: {},
+    "subscript": lambda r: {"text": r.choice(SUBSCRIPTS)},
+    "arithmetic": lambda r: {"text": r.choice(ARITHMETIC)},
+    "cat": lambda r: {"axis": r.randint(0, 2)},
+    "stack": lambda r: {"axis": r.randint(0, 2)},
+}  # fmt: skip
+# Chosen more often: what can be fused, and views.
+OFTEN = ["resize", "crop", "flip", "crop_mirror_normalize", "slice", "subscript", "reinterpret", "copy"]
+
+
+@dataclasses.dataclass
+class Node:
+    """An operator, its arguments, and the numbers of the nodes that are its inputs (0: what is fed)."""
+
+    name: str
+    args: Args
+    inputs: list[int]
+
+
+class Chain:
+    """One chain: everything is drawn when it is made."""
+
+    def __init__(self, number: int) -> None:
+        rng = random.Random(f"{SEED} {number}")
+        self.number = number
+        self.count = rng.choice([1, 1, 2, 3])
+        shape = rng.choice(PICTURES)
+        if rng.random() < 0.3:
+            shapes = [rng.choice(PICTURES) for _ in range(self.count)]
+        else:
+            shapes = [shape] * self.count
+        kind = rng.choice(["uint8"] * 6 + ["float32", "float32", "int16", "float16"])
+        self.fed = Data([fuzz.tensor(s, kind, rng) for s in shapes], rng.choice(["HWC"] * 8 + ["", "CHW"]))
+        self.nodes = [self.node(i, rng) for i in range(rng.randint(2, 6))]
+        given = {rng.randint(0, len(self.nodes)) for _ in range(rng.randint(0, 2))}
+        self.outputs = sorted(given | {len(self.nodes)})
+
+    def node(self, before: int, rng: random.Random) -> Node:
+        source = before if rng.random() < 0.8 else rng.randint(0, before)
+        choice = rng.random()
+        if choice < 0.06:
+            return self.anything(source, rng)
+        name = rng.choice(OFTEN if choice < 0.5 else sorted(MAKERS))
+        more = [rng.randint(0, before)] if name in ("cat", "stack") else []
+        return Node(name, MAKERS[name](rng), [source, *more])
+
+    def anything(self, source: int, rng: random.Random) -> Node:
+        """Any operator that takes one input, with any arguments."""
+        ops = [op for name in fuzz.names() if (op := _schema.operators()[name]).in_min == 1]
+        op = rng.choice(ops)
+        keys = rng.sample(sorted(op.args), min(len(op.args), rng.randint(0, 2)))
+        keys += [key for key, argument in op.args.items() if argument.required and key not in keys]
+        args = {key: fuzz.value_for(op.args[key], self.count, rng) for key in keys}
+        return Node(op.name, args, [source])
+
+    def __str__(self) -> str:
+        shapes = [s.shape for s in self.fed.samples]
+        lines = [f"chain {self.number}: {self.fed.samples[0].dtype} {shapes} {self.fed.layout!r}"]
+        for i, node in enumerate(self.nodes, 1):
+            args = {key: fuzz.text(value) for key, value in node.args.items()}
+            lines.append(f"  {i} = {node.name}({node.inputs}, {args})")
+        return "\n".join([*lines, f"  outputs {self.outputs}"])
+
+    def define(self, engine: Engine) -> Any:
+        made = [engine.feed(self.fed)]
+        for node in self.nodes:
+            inputs = [made[i] for i in node.inputs]
+            if node.name == "subscript":
+                result = eval("x" + node.args["text"], {"x": inputs[0]})
+            elif node.name == "arithmetic":
+                result = eval("x " + node.args["text"], {"x": inputs[0]})
+            else:
+                known = {key: engine.value(value) for key, value in node.args.items()}
+                result = engine.operator(node.name)(*inputs, **known)
+            made.append(result[0] if isinstance(result, (list, tuple)) else result)
+        return tuple(made[i] for i in self.outputs)
+
+    def root(self, i: int) -> int:
+        """The node whose memory node i may share."""
+        while i > 0 and self.nodes[i - 1].name in VIEWS:
+            i = self.nodes[i - 1].inputs[0]
+        return i
+
+    def run(self, engine: Engine, **options: Any) -> list[list[np.ndarray]] | Failure:
+        """The samples of the outputs, where they are in memory."""
+        options = {"num_threads": 1, "seed": 7, "host_memory_limit": OUTPUTS, **options}
+        batches: list[Any] = []
+        result = engine.run(self.count, self.define, taken=batches.extend, **options)
+        if isinstance(result, Failure):
+            return result
+        return [[np.asarray(batch[i]) for i in range(len(batch))] for batch in batches]
+
+    def shared(self, outputs: list[list[np.ndarray]]) -> str:
+        """The first two samples that share memory although neither is a view of the other, or nothing."""
+        spans = [
+            (sample.ctypes.data, sample.ctypes.data + sample.nbytes, self.root(node), i, node)
+            for node, samples in zip(self.outputs, outputs, strict=True)
+            for i, sample in enumerate(samples)
+            if sample.nbytes
+        ]
+        for a, b in itertools.combinations(spans, 2):
+            if a[0] < b[1] and b[0] < a[1] and (a[2] != b[2] or a[3] != b[3]):
+                return f"sample {a[3]} of node {a[4]} and sample {b[3]} of node {b[4]} share memory"
+        return ""
+
+    def check(self, engine: Engine) -> tuple[bool, str]:
+        """Whether the chain gave a result, and what is wrong with what happened."""
+        plain = self.run(engine)
+        if isinstance(plain, Failure):
+            known = plain.kind in fuzz.DOCUMENTED and (plain.message or plain.kind == "MemoryError")
+            return False, "" if known else f"{plain.kind}: {plain.message[:300]}"
+        if what := self.shared(plain):
+            return True, what
+        other = self.run(engine, fuse=False, num_threads=3)
+        if isinstance(other, Failure):  # more of the chain is in memory at once
+            enough = other.kind == "MemoryError" or "memory_limit" in other.message
+            return True, "" if enough else f"unfused: {other.kind}: {other.message[:300]}"
+        for node, ours, theirs in zip(self.outputs, plain, other, strict=True):
+            for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+                if a.shape != b.shape or a.dtype != b.dtype or a.tobytes() != b.tobytes():
+                    return True, f"unfused, sample {i} of node {node} differs: {a.shape} {b.shape}"
+        return True, ""
+
+
+def run(number: int) -> list[Any]:
+    """A job: how many of a chunk of chains gave a result, and those that went wrong."""
+    ran, wrong = 0, []
+    for i in range(number * CHUNK, (number + 1) * CHUNK):
+        chain = Chain(i)
+        pool.stage(str(chain))
+        gave, what = chain.check(fuzz.engine())
+        ran += gave
+        if what:
+            wrong.append(f"{what}\n{chain}")
+    return [ran, wrong]
+
+
+def results(chains: int = CHAINS) -> tuple[int, list[str]]:
+    """How many chains gave a result, and those that went wrong."""
+    environment = {"HEADRACE_FUZZ_SEED": SEED}
+    ran, wrong = 0, []
+    for answer in pool.run("fuzz_chains:run", list(range(-(-chains // CHUNK))), 2, 120.0, environment).values():
+        if isinstance(answer, dict):
+            wrong.append(f"{answer['ended']}: {answer['words'][-1500:]}\n{answer['stage']}")
+        else:
+            ran += answer[0]
+            wrong += answer[1]
+    return ran, wrong
+
+
+def main() -> int:
+    global SEED
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--chains", type=int, default=CHAINS)
+    parser.add_argument("--seed", default=SEED)
+    parser.add_argument("--only", type=int)
+    args = parser.parse_args()
+    SEED = args.seed
+    if args.only is not None:
+        chain = Chain(args.only)
+        print(chain)
+        print(chain.check(fuzz.engine()), chain.run(fuzz.engine()))
+        return 0
+    ran, wrong = results(args.chains)
+    for what in wrong:
+        print(what)
+    print(f"{args.chains} chains, {ran} gave a result, {len(wrong)} went wrong")
+    return bool(wrong) or ran < args.chains // 4
+
+
+if __name__ == "__main__":
+    sys.exit(main())
