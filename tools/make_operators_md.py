@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import functools
 import importlib
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from headrace import _dali_names, _schema, fn
+from headrace import _dali_names, _docs, _schema, fn
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "operators.md"
@@ -76,20 +74,6 @@ def python_function(name: str) -> Any:
     return None if _schema.missing_function(name) else target
 
 
-@functools.cache
-def cuda_operators() -> frozenset[str]:
-    """The operators that the CUDA module has beside image programs, from their files."""
-    text = "".join(path.read_text() for path in (ROOT / "src/cuda/ops").glob("*.cu"))
-    return frozenset(re.findall(r'^HR_CUDA_OP\(\w+, "([\w.]+)"', text, re.MULTILINE))
-
-
-def devices_here(op: _schema.Operator | None) -> list[str]:
-    """The devices that an operator of a table runs on."""
-    if op is None:
-        return ["cpu"]
-    return op.runs_on + ["gpu"] * (op.name in cuda_operators() and "gpu" not in op.runs_on)
-
-
 @dataclasses.dataclass
 class Row:
     """An operator of DALI and what is here."""
@@ -106,17 +90,16 @@ def row_of(entry: Theirs) -> Row:
     if found:
         op, _ = found
         alias = "" if entry.kind == "internal" or op.name == entry.name else op.name
-        return Row(entry, True, alias, devices_here(op), op.doc)
+        return Row(entry, True, alias, op.runs_on, op.doc)
     function = python_function(entry.name)
     if function is None:
         return Row(entry, False, _dali_names.RENAMED.get(entry.name, ""))
-    return Row(entry, True, "", devices_here(None), (function.__doc__ or "").strip())
+    return Row(entry, True, "", ["cpu"], (function.__doc__ or "").strip())
 
 
 def sentence(text: str) -> str:
     """The first sentence, safe in a table."""
-    first = text.split("\n\n")[0].replace("\n", " ").split(". ")[0].strip()
-    return first.rstrip(".").replace("|", "\\|")
+    return _docs.first_sentence(text).rstrip(".").replace("|", "\\|")
 
 
 def family(name: str) -> str:
@@ -164,7 +147,7 @@ def own(rows: list[Row]) -> list[str]:
         return []
     out = ["\n## Not in DALI\n", "| operator | devices | what it does |", "| --- | --- | --- |"]
     for op in sorted(listed, key=lambda op: op.name):
-        out.append(f"| `{op.name}` | {', '.join(devices_here(op))} | {sentence(op.doc)} |")
+        out.append(f"| `{op.name}` | {', '.join(op.runs_on)} | {sentence(op.doc)} |")
     return out
 
 

@@ -100,6 +100,9 @@ def load_module(name: str, path: Path) -> ModuleType:
     return module
 
 
+DOCS = load_module("_docs", ROOT / "python" / "headrace" / "_docs.py")
+
+
 def literal(arg: dict[str, Any]) -> str:
     """The default as a stub shows it."""
     if arg["default"] is None:
@@ -156,17 +159,14 @@ def returns(op: dict[str, Any]) -> str:
 
 
 def docstring(op: dict[str, Any]) -> list[str]:
-    """Lines of the docstring, not indented."""
-    lines = textwrap.wrap(" ".join((op["doc"] or op["name"]).split()), 92)
-    if op["args"]:
-        lines += ["", "Args:"]
-    for arg in op["args"]:
-        text = f"{arg['name']}: {' '.join((arg['doc'] or '').split())}"
-        if arg["default"] is not None:
-            text += f" Default: {arg['default']}."
-        lines += textwrap.wrap(text, 90, initial_indent="    ", subsequent_indent="        ")
+    """Lines of the docstring, not indented: those of help(), wrapped."""
+    lines = []
+    for line in DOCS.docstring(op).splitlines():
+        margin = line[: len(line) - len(line.lstrip())]
+        further = margin + "    " if margin else ""
+        lines += textwrap.wrap(line, 92, initial_indent="", subsequent_indent=further) or [""]
     quoted = [line.replace("\\", "\\\\").replace('"""', "'''") for line in lines]
-    return [f'"""{quoted[0]}', *quoted[1:], '"""'] if len(quoted) > 1 else [f'"""{quoted[0]}"""']
+    return [f'"""{quoted[0]}', *quoted[1:], '"""']
 
 
 def indent(lines: list[str], depth: int) -> list[str]:

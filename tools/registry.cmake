@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
 # Writes the registries of operators and codecs: every table `const hr_op_def hr_op_NAME` and
-# `const hr_codec hr_codec_NAME` at the start of a line in the given sources, in order of name.
+# `const hr_codec hr_codec_NAME` at the start of a line in the given sources, in order of name; and the names
+# of the operators that the CUDA module has, from the lines HR_CUDA_OP of its sources.
 function(collect result pattern)
   set(names)
   foreach(file IN LISTS ARGN)
@@ -35,4 +36,18 @@ foreach(kind IN ITEMS ops codecs)
   endforeach()
   string(APPEND text "    NULL};\n\n")
 endforeach()
+set(names)
+foreach(file IN LISTS CUDA_OPS)
+  file(STRINGS ${file} lines REGEX "^HR_CUDA_OP\\(")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^HR_CUDA_OP\\([^,]+, (\"[^\"]+\").*" "\\1" name "${line}")
+    list(APPEND names ${name})
+  endforeach()
+endforeach()
+list(SORT names)
+string(APPEND text "const char *const hr_cuda_op_names[] = {\n")
+foreach(name IN LISTS names)
+  string(APPEND text "    ${name},\n")
+endforeach()
+string(APPEND text "    NULL};\n")
 file(WRITE ${OUT} "${text}")

@@ -129,48 +129,6 @@ def _common(op: Any) -> list[tuple[str, Any]]:
     return common
 
 
-def documentation(op: Any) -> str:
-    """The docstring: what it does, inputs with layouts, arguments with types, defaults and units."""
-    lines = [op.doc, ""]
-    if op.inputs:
-        lines.append("Inputs:")
-        for spec in op.inputs:
-            layouts = f" (layouts {', '.join(spec['layouts'])})" if spec["layouts"] else ""
-            lines.append(f"    {spec['name']}{layouts}")
-        lines.append("")
-    lines.append("Keyword arguments:")
-    for arg in op.args.values():
-        text = arg.type_text()
-        if arg.required:
-            text += ", required"
-        elif arg.default is not None:
-            text += f", default {arg.default!s}"
-        lines.append(f"    {arg.name} ({text}): {arg.doc}")
-    devices = " or ".join(f'"{device}"' for device in op.devices)
-    lines.append(f"    device (str, default: where the inputs are): {devices}.")
-    lines += _COMMON_DOC
-    if op.has_seed:
-        lines.append(
-            "    seed (int, default -1): of the random numbers; -1: from the pipeline's seed."
-        )
-    lines.append("")
-    lines.append("Raises:")
-    lines.append(
-        "    KeyError: unknown argument. ValueError, TypeError: a value that is not allowed."
-    )
-    lines.append(
-        "    RuntimeError: a required argument is missing, or a sample cannot be processed."
-    )
-    return "\n".join(lines)
-
-
-_COMMON_DOC = [
-    "    name (str): of the node, unique in the pipeline.",
-    "    preserve (bool, default False): keep the node though nothing uses its outputs.",
-    "    bytes_per_sample_hint (list of int, default [0]): no effect.",
-]
-
-
 def missing_message(name: str) -> str:
     """For operators that DALI has and this version has not."""
     return (

@@ -14,24 +14,6 @@ from headrace import _core, _dali_names, types
 # Arguments that every operator has.
 COMMON = ("device", "name", "preserve", "bytes_per_sample_hint", "seed")
 
-_PYTHON_TYPES = {
-    "BOOL": "bool",
-    "INT": "int",
-    "INT64": "int",
-    "FLOAT": "float",
-    "STRING": "str",
-    "LAYOUT": "str",
-    "DTYPE": "DALIDataType",
-    "IMAGE_TYPE": "DALIImageType",
-    "INTERP": "DALIInterpType",
-    "INTS": "list of int",
-    "INT64S": "list of int",
-    "FLOATS": "list of float",
-    "STRINGS": "list of str",
-    "FUNCTION": "callable",
-}
-
-
 class Argument:
     """One argument of an operator."""
 
@@ -56,11 +38,6 @@ class Argument:
     def per_sample(self) -> bool:
         return "per_sample" in self.flags
 
-    def type_text(self) -> str:
-        """For people: "float or DataNode"."""
-        text = _PYTHON_TYPES.get(self.type, self.type)
-        return text + " or DataNode" if self.per_sample else text
-
 
 class Operator:
     """One operator. `name` is its name under `fn`, with the module: "decoders.image"."""
@@ -80,9 +57,11 @@ class Operator:
         "whole_batch",
         "devices",
         "runs_on",
+        "raw",
     )
 
     def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
         self.name: str = raw["name"]
         self.doc: str = raw.get("doc") or ""
         self.aliases: list[str] = raw["aliases"]

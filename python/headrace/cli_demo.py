@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from headrace.cli import UserError
 from headrace.cli_pipelines import find_images, training
 from headrace.cli_show import contact_sheet
 
+_SHOWN = 10  # files that are named
 
 def _epochs(pipe: Any, epochs: int, show_progress: bool) -> tuple[int, float, float]:
     """Runs whole epochs; returns images, seconds and CPU-seconds."""
@@ -55,8 +57,8 @@ def _throughput(images: int, seconds: float, cpu: float, args: argparse.Namespac
     table.add_column(justify="right")
     table.add_row("samples", f"{images:,}")
     table.add_row("seconds", f"{seconds:.2f}")
-    table.add_row("images a second", f"{images / seconds:,.0f}")
-    table.add_row("images a CPU-second", f"{images / max(cpu, 1e-9):,.0f}")
+    table.add_row("images per second", f"{images / seconds:,.0f}")
+    table.add_row("images per CPU-second", f"{images / max(cpu, 1e-9):,.0f}")
     table.add_row("worker threads", str(args.threads))
     return table
 
@@ -68,7 +70,7 @@ def _label(op: dict[str, Any]) -> str:
 
 
 def _shares(stats: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """(operator, seconds of the workers, samples), dearest first."""
+    """(operator, seconds of the workers, samples), the most expensive first."""
     rows = [(_label(op), op["seconds"], op["samples"]) for op in stats["operators"]]
     rows.append(("waiting for files", stats["workers_read_wait_s"], stats["files_read"]))
     return sorted((row for row in rows if row[1] > 0), key=lambda row: -row[1])
@@ -85,7 +87,7 @@ def _where(stats: dict[str, Any]) -> Any:
     total = sum(seconds for _, seconds, _ in rows) or 1.0
     table = Table(box=box.SIMPLE_HEAD, title="where the time went", title_justify="left")
     table.add_column("operators")
-    for column in ("worker-s", "share", "us a sample"):
+    for column in ("worker-s", "share", "µs per sample"):
         table.add_column(column, justify="right")
     for name, seconds, samples in rows:
         table.add_row(
@@ -95,6 +97,27 @@ def _where(stats: dict[str, Any]) -> Any:
             f"{seconds / max(samples, 1) * 1e6:,.0f}",
         )
     return table
+
+
+def report(errors: list[dict[str, Any]]) -> list[str]:
+    """What to say of bad samples: replaced files and files with warnings, each counted once and named."""
+    replaced = {e["source"]: e["message"] for e in errors if e["action"] != "warning"}
+    warned = {e["source"]: e["message"] for e in errors if e["action"] == "warning"}
+    warned = {source: text for source, text in warned.items() if source not in replaced}
+    lines = []
+    for files, one, many in (
+        (replaced, "1 file could not be decoded and was replaced", "files could not be decoded and were replaced"),
+        (warned, "1 file is damaged and was decoded with a warning", "files are damaged and were decoded with a warning"),
+    ):
+        if not files:
+            continue
+        lines.append(f"{one}:" if len(files) == 1 else f"{len(files)} {many}:")
+        for source, message in itertools.islice(files.items(), _SHOWN):
+            text = message.splitlines()[0] if message else ""
+            lines.append(f"  {text}" if source in text else f"  {source}: {text}")
+        if len(files) > _SHOWN:
+            lines.append(f"  ... and {len(files) - _SHOWN:,} more")
+    return lines
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,11 +143,8 @@ def run(args: argparse.Namespace) -> int:
     console.print(_where(pipe.stats()))
     console.print(pipe.explain().splitlines()[0])
     console.print()
-    bad = pipe.errors()
-    if bad:
-        print(
-            f"{len(bad)} bad files were replaced, the first: {bad[0]['message']}", file=sys.stderr
-        )
+    for line in report(pipe.errors()):
+        print(line, file=sys.stderr)
     count = contact_sheet(args.dir, args.output, threads=args.threads)
     console.print(f"contact sheet: {os.path.abspath(args.output)} ({count} augmented samples)")
     return 0

@@ -18,6 +18,7 @@ from headrace.cli import UserError
 
 _READ_SECONDS = 2.0
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "fuse", "afs", "gpfs", "beegfs"}
+_HYPERVISORS = {"QEMU", "VMWARE", "MSFT", "XEN", "GOOGLE", "VBOX"}  # vendors of virtual disks
 _FRAMEWORKS = ("torch", "torchvision", "numpy", "PIL", "jax", "tensorflow")
 
 
@@ -151,11 +152,31 @@ def storage_facts(folder: str) -> dict[str, Any]:
     _, device, point, kind = max(mounts, default=(0, "?", "/", "?"))
     facts: dict[str, Any] = {"dir": path, "mount": point, "device": device, "file_system": kind}
     number = os.stat(path).st_dev
-    block = f"/sys/dev/block/{os.major(number)}:{os.minor(number)}"
-    rotational = _read(f"{block}/queue/rotational") or _read(f"{block}/../queue/rotational")
-    facts["rotational"] = None if rotational is None else rotational == "1"
+    facts["disk"] = disk_kind(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
     facts.update(_read_speed(path))
     return facts
+
+
+def disk_kind(block: str) -> str | None:
+    """What a block device is: "virtual", "rotating", "solid state", or None if that cannot be told.
+
+    Args:
+        block: its folder in /sys.
+    """
+    path = os.path.realpath(block)
+    if not os.path.isdir(os.path.join(path, "queue")):
+        path = os.path.dirname(path)  # a partition
+    rotational = _read(os.path.join(path, "queue", "rotational"))
+    if rotational is None:
+        return None
+    vendor = (_read(os.path.join(path, "device", "vendor")) or "").upper()
+    model = (_read(os.path.join(path, "device", "model")) or "").upper()
+    # Nothing is known of what is behind a virtual disk; many of them claim to rotate.
+    if "/virtio" in path or "/vbd-" in path or vendor in _HYPERVISORS:
+        return "virtual"
+    if any(word in model for word in ("VIRTUAL", "QEMU", "ELASTIC BLOCK", "PERSISTENT")):
+        return "virtual"
+    return "rotating" if rotational == "1" else "solid state"
 
 
 def _read_speed(folder: str) -> dict[str, Any]:
@@ -303,13 +324,13 @@ def _advise_storage(facts: dict[str, Any]) -> str | None:
     storage = facts.get("storage")
     if not storage:
         return None
-    speed = f"{storage['files_per_second']:,.0f} files a second"
+    speed = f"{storage['files_per_second']:,.0f} files per second"
     if storage["file_system"].split(".")[0] in _NETWORK:
-        return f"The data lie on a network file system ({speed}): a local copy reads faster."
-    if storage["rotational"] and storage["files_per_second"] < 1000:  # virtual disks claim it too
-        return f"The data lie on a rotating disk ({speed} one by one): an SSD or RAM reads faster."
+        return f"The data is on a network file system ({speed}): a local copy is read faster."
+    if storage["disk"] == "rotating":
+        return f"The data is on a rotating disk ({speed}, one by one): an SSD or memory is faster."
     if storage["files_per_second"] < 500 and storage["mean_file_bytes"] < 1 << 20:
-        return f"Reading gives {speed} one by one: faster storage would help."
+        return f"Files are read at {speed}, one by one: faster storage would help."
     return None
 
 

@@ -9,11 +9,12 @@ import difflib
 import json
 from typing import Any
 
+from headrace import _docs
 from headrace.cli import UserError
 
 
 def load_operators() -> list[dict[str, Any]]:
-    """The operators' tables, hidden ones left out, sorted by name."""
+    """The operators' tables without hidden ones, sorted by name."""
     from headrace import _core
 
     operators = json.loads(_core.schema_json())["operators"]
@@ -25,7 +26,7 @@ def find_operator(operators: list[dict[str, Any]], name: str) -> dict[str, Any]:
     """The operator of that name under `fn` or `ops`; old names too.
 
     Raises:
-        UserError: there is none; the message names similar ones.
+        UserError: there is no such operator; the message names similar ones.
     """
     from headrace import _schema
 
@@ -42,34 +43,6 @@ def find_operator(operators: list[dict[str, Any]], name: str) -> dict[str, Any]:
     raise UserError(f"no operator {wanted!r}{hint}")
 
 
-def first_sentence(text: str) -> str:
-    """The first sentence of a text, on one line."""
-    line = " ".join((text or "").split())
-    end = line.find(". ")
-    return line if end < 0 else line[: end + 1]
-
-
-def describe_default(arg: dict[str, Any]) -> str:
-    """The default as it is written in Python, or a word."""
-    if "required" in arg["flags"]:
-        return "required"
-    return str(arg["default"]) if arg["default"] is not None else "None"
-
-
-def describe_type(arg: dict[str, Any]) -> str:
-    """Type of an argument with its range, choices and kind, for people."""
-    words = str(arg["type"]).lower().replace("64", "")
-    if arg["list"]:
-        words = f"list of {words}"
-    if "min" in arg:
-        words += f" {arg['min']:g}..{arg['max']:g}"
-    if arg.get("choices"):
-        words += f" ({', '.join(arg['choices'])})"
-    if "per_sample" in arg["flags"]:
-        words += ", per sample"
-    return words
-
-
 def _print_list(operators: list[dict[str, Any]]) -> None:
     from rich import box
     from rich.console import Console
@@ -80,7 +53,7 @@ def _print_list(operators: list[dict[str, Any]]) -> None:
     table.add_column("what it does")
     for op in operators:
         if "deprecated" not in op["flags"]:
-            table.add_row(op["name"], first_sentence(op["doc"]))
+            table.add_row(op["name"], _docs.first_sentence(op["doc"]))
     Console().print(table)
 
 
@@ -91,30 +64,20 @@ def _print_operator(op: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console()
-    console.print(f"[bold]fn.{op['name']}[/bold]  (cpu)")
+    console.print(f"[bold]fn.{op['name']}[/bold]  ({', '.join(op['runs_on'])})")
     if op["aliases"]:
-        console.print(f"also: {', '.join(op['aliases'])}")
+        console.print(f"also: {', '.join(op['aliases']).replace('ops:', 'ops.')}")
     console.print()
     console.print(escape(op["doc"] or ""))
-    for item in op["inputs"]:
-        layouts = f": {', '.join(item['layouts'])}" if item["layouts"] else ""
-        console.print(f"\ninput  [bold]{escape(item['name'])}[/bold]{layouts}", end="")
-    console.print(f"\noutputs: {', '.join(op['outputs']) or op['out_count']}")
+    console.print()
+    for line in _docs.inputs(op):
+        console.print(f"input:   {escape(line)}")
+    console.print(f"outputs: {', '.join(op['outputs']) or op['out_count']}")
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("argument", "type", "default", "meaning"):
         table.add_column(column, no_wrap=column == "argument")
-    for arg in op["args"]:
-        doc = arg["doc"] or ""
-        if "ignored" in arg["flags"]:
-            doc = f"{doc} (accepted, changes nothing)"
-        if "deprecated" in arg["flags"]:
-            doc = f"{doc} (deprecated" + (f", use {arg['use']})" if arg.get("use") else ")")
-        table.add_row(
-            escape(arg["name"]),
-            escape(describe_type(arg)),
-            escape(describe_default(arg)),
-            escape(doc),
-        )
+    for row in _docs.arguments(op):
+        table.add_row(*map(escape, row))
     console.print(table)
 
 

@@ -49,6 +49,7 @@ hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr
 
 /* ---- registry (written by the build from the files in src/ops and src/readers) ---- */
 extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */
+extern const char *const hr_cuda_op_names[];    /* operators of the CUDA module; NULL-terminated */
 /* By name or alias ("decoders.image", "image_decoder"); NULL when unknown. `*deprecated` (may be
  * NULL) when through an alias. */
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);

@@ -69,8 +69,15 @@ static void put_split(hr_text *text, const char *key, const char *joined)
     }
 }
 
-/* Devices that the operator runs on here without one of the module's operators; `devices` are
- * DALI's. */
+static bool in_module(const char *name)
+{
+    for (const char *const *p = hr_cuda_op_names; *p; p++)
+        if (strcmp(*p, name) == 0)
+            return true;
+    return false;
+}
+
+/* Devices that the operator runs on here, if the CUDA module is there; `devices` are DALI's. */
 static void put_runs_on(hr_text *text, const hr_op_def *def)
 {
     const uint32_t moves = HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE;
@@ -79,7 +86,7 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     hr_text_append(text, "[\"cpu\"");
     bool view = def->flags & HR_OP_VIEW;
     bool fed = (def->flags & HR_OP_SOURCE) && !def->reader;
-    if (def->lower || view || fed || (def->flags & moves))
+    if (def->lower || view || fed || (def->flags & moves) || in_module(def->name))
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
 }

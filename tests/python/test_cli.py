@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from headrace import cli, cli_bench, cli_doctor
+from headrace import _docs, _schema, cli, cli_bench, cli_demo, cli_doctor, fn, ops
 from pictures import CLASSES, make_folders
 from PIL import Image
 
@@ -52,6 +52,50 @@ def test_ops_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     assert cli.main(["ops", "resize", "--json"]) == 0
     args = {arg["name"] for arg in json.loads(capsys.readouterr().out)["args"]}
     assert {"size", "interp_type", "antialias"} <= args
+
+
+def test_ops_devices(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    for name, devices in (
+        ("resize", "cpu, gpu"),  # an image program
+        ("reductions.sum", "cpu, gpu"),  # an operator of the CUDA module
+        ("decoders.image", "cpu, mixed"),
+        ("random.choice", "cpu"),
+    ):
+        assert cli.main(["ops", name]) == 0
+        assert f"fn.{name}  ({devices})\n" in capsys.readouterr().out
+
+
+def test_one_text_in_all_places(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """help(), stubs, the list and docs/operators.md: sentences are not cut at `0 .. n`."""
+    monkeypatch.setenv("COLUMNS", "300")
+    op = _schema.operators()["random.choice"]
+    first = _docs.first_sentence(op.doc)
+    assert first.endswith(".") and "n - 1" in first
+    assert cli.main(["ops"]) == 0
+    assert first in capsys.readouterr().out
+    stub = Path(_docs.__file__).parent / "fn" / "random.pyi"
+    for text in (fn.random.choice.__doc__, ops.random.Choice.__doc__, stub.read_text()):
+        assert first in " ".join((text or "").split())
+    table = (Path(__file__).resolve().parents[2] / "docs" / "operators.md").read_text()
+    assert first.rstrip(".") in table
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("One. Two.", "One."),
+        ("Gives 0 .. n - 1. Then `x`.", "Gives 0 .. n - 1."),
+        ("Layouts, e.g. HWC, stay. `x` goes.", "Layouts, e.g. HWC, stay."),
+        ("A line\nbreak! Next", "A line break!"),
+        ("No end", "No end"),
+        ("", ""),
+    ],
+)
+def test_first_sentence(text: str, first: str) -> None:
+    assert _docs.first_sentence(text) == first
 
 
 def test_ops_old_and_missing_names(capsys: pytest.CaptureFixture[str]) -> None:
@@ -189,7 +233,7 @@ def test_doctor_advice() -> None:
         "cpu": {"cpus": 16, "usable_cpus": 8, "cgroup_cpus": 2.0, "load": 0.1, "governor": None},
         "memory": {"cgroup_limit": 1 << 30, "available": 1 << 34, "huge_pages": "never"},
         "gpus": [],
-        "storage": {"file_system": "nfs4", "rotational": None, "files_per_second": 90.0,
+        "storage": {"file_system": "nfs4", "disk": None, "files_per_second": 90.0,
                     "mean_file_bytes": 100_000},
     }  # fmt: skip
     advice = " ".join(text for rule in cli_doctor._RULES if (text := rule(facts)))
@@ -208,8 +252,69 @@ def test_demo(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     args = ["demo", str(folder), "--epochs", "2", "--batch-size", "8", "-o", str(sheet)]
     assert cli.main(args) == 0
     out = capfd.readouterr().out
-    assert "images a second" in out and "where the time went" in out and "Verdict" in out
+    assert "images per second" in out and "where the time went" in out and "Verdict" in out
     assert str(sheet.name) in out.replace("\n", "") and Image.open(sheet).size[0] > 100
+
+
+def block_device(folder: Path, rotational: str, vendor: str = "", model: str = "") -> Path:
+    """What /sys says of a disk with a partition; returns the partition's folder."""
+    (folder / "queue").mkdir(parents=True)
+    (folder / "queue" / "rotational").write_text(rotational + "\n")
+    (folder / "device").mkdir()
+    (folder / "device" / "vendor").write_text(vendor + "\n")
+    (folder / "device" / "model").write_text(model + "\n")
+    (folder / "part1").mkdir()
+    return folder / "part1"
+
+
+def test_doctor_kinds_of_disks(tmp_path: Path) -> None:
+    kind = cli_doctor.disk_kind
+    real = block_device(tmp_path / "pci" / "sda", "1", "ATA", "ST8000")
+    assert kind(str(real)) == kind(str(real.parent)) == "rotating"
+    assert kind(str(block_device(tmp_path / "pci" / "nvme0n1", "0"))) == "solid state"
+    for name, vendor, model in (
+        ("virtio1/block/vda", "0x1af4", ""),
+        ("vbd-768/block/xvda", "", ""),
+        ("pci/sdb", "QEMU", "QEMU HARDDISK"),
+        ("pci/nvme1n1", "", "Amazon Elastic Block Store"),
+    ):
+        disk = block_device(tmp_path / name, "1", vendor, model)
+        (tmp_path / "link").symlink_to(disk)
+        assert kind(str(tmp_path / "link")) == "virtual", name
+        (tmp_path / "link").unlink()
+    assert kind(str(tmp_path / "nothing" / "here")) is None
+    storage = {"file_system": "ext4", "disk": "virtual", "files_per_second": 900.0,
+               "mean_file_bytes": 100_000}  # fmt: skip
+    assert cli_doctor._advise_storage({"storage": storage}) is None
+    assert "rotating" in str(cli_doctor._advise_storage({"storage": {**storage, "disk": "rotating"}}))
+
+
+def test_demo_names_replaced_files_and_warnings(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_folders(tmp_path / "set", 4)
+    (folder / CLASSES[0] / "bad.jpg").write_bytes(b"\xff\xd8\xff\xe0 no picture")
+    whole = next((folder / CLASSES[1]).glob("*.jpg"))
+    (folder / CLASSES[1] / "cut.jpg").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    args = ["demo", str(folder), "--epochs", "3", "-o", str(tmp_path / "d.png"), "--no-progress"]
+    assert cli.main(args) == 0
+    lines = [line for line in capfd.readouterr().err.splitlines() if line.strip()]
+    assert lines[0] == "1 file could not be decoded and was replaced:"
+    assert lines[1].startswith("  ") and "bad.jpg" in lines[1]
+    assert lines[2] == "1 file is damaged and was decoded with a warning:"
+    assert "cut.jpg" in lines[3] and len(lines) == 4
+
+
+def test_demo_report() -> None:
+    def entry(i: int, action: str) -> dict[str, str]:
+        return {"source": f"{i}.jpg", "message": f"{i}.jpg: broken\nmore", "action": action}
+
+    assert cli_demo.report([]) == []
+    many = [entry(i % 12, "replaced") for i in range(40)] + [entry(20, "warning")] * 3
+    lines = cli_demo.report([*many, entry(0, "warning")])
+    assert lines[0].startswith("12 files could not") and lines[1] == "  0.jpg: broken"
+    assert lines[11] == "  ... and 2 more" and lines[12].startswith("1 file is damaged")
+    assert lines[13:] == ["  20.jpg: broken"]
 
 
 def test_demo_goes_on_past_bad_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _graph, _modules, _schema
+from headrace import _docs, _graph, _modules, _schema
 
 
 _FUNCTIONS = frozenset({"python_function", "dl_tensor_python_function"})
@@ -40,7 +40,7 @@ def _calling(name: str) -> Callable[..., Any]:
     function = _functions.OPERATORS[name][0]
     _describe(function, name)
     op = _schema.operators()[name]
-    function.__doc__ = _modules.documentation(op)
+    function.__doc__ = _docs.docstring(op.raw)
     function.__signature__ = _modules.signature(op)  # type: ignore[attr-defined]
     function._schema_name = name  # type: ignore[attr-defined]
     return function
@@ -59,7 +59,7 @@ def _function(name: str, op: _schema.Operator, renamed: bool) -> Callable[..., A
             return _graph.call(op, op.class_name, inputs, kwargs)
 
     _describe(function, name)
-    function.__doc__ = _modules.documentation(op)
+    function.__doc__ = _docs.docstring(op.raw)
     function.__signature__ = _modules.signature(op)  # type: ignore[attr-defined]
     function._schema_name = op.name  # type: ignore[attr-defined]
     return function

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace import _graph, _modules, _schema
+from headrace import _docs, _graph, _modules, _schema
 from headrace.data_node import DataNode as _DataNode  # noqa: F401  DALI's name of it here
 
 
@@ -97,7 +97,7 @@ def _make(name: str) -> Any:
         members: dict[str, Any] = {
             "_op": op,
             "_renamed": name if renamed else None,
-            "__doc__": _modules.documentation(op),
+            "__doc__": _docs.docstring(op.raw),
             "__signature__": _modules.signature(op, with_inputs=False),
             "_schema_name": op.name,
         }
