@@ -11,7 +11,8 @@ from headrace import types
 _NO_BOOL = (
     '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` '
     "statement, logical expression or cast to a boolean. To use conditional execution via `if` statements "
-    "you need to specify `enable_conditionals=True` in `@{package}.pipeline_def` decorator. Bool conversion "
+    "you need to specify `enable_conditionals=True` in `@{package}.pipeline_def` decorator. You can read "
+    "more about conditional execution in specific section of the Pipeline documentation. Bool conversion "
     "can be achieved with the `cast` operator."
 )
 
@@ -279,6 +280,44 @@ def _placed(node: DataNode, device: str) -> DataNode:
     return node.gpu() if device == "gpu" else node
 
 
+_SYMBOLS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+}
+
+
+def _has_nodes(value: Any) -> bool:
+    return isinstance(value, DataNode) or (
+        isinstance(value, (list, tuple)) and any(_has_nodes(item) for item in value)
+    )
+
+
+def _check_operand(op: str, side: int, operand: Any) -> None:
+    """TypeError for a list of nodes."""
+    if isinstance(operand, (list, tuple)) and _has_nodes(operand):
+        raise TypeError(
+            f"The input {side} of operator `{_SYMBOLS.get(op, op)}` must be a `DataNode` or a compatible "
+            f"constant. Got a `{type(operand).__name__}` with nested `DataNode`(s).\n"
+            "Did you pass a return value of an operator producing multiple outputs?"
+        )
+
+
 def _scalar(operand: Any) -> types.ScalarConstant:
     if isinstance(operand, types.ScalarConstant):
         number = operand
@@ -311,6 +350,7 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
         if isinstance(operand, DataNode):
             inputs.append(operand)
             continue
+        _check_operand(op, side, operand)
         if isinstance(operand, (list, tuple)) or getattr(operand, "shape", None) not in (
             None,
             (),

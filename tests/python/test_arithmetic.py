@@ -4,7 +4,7 @@
 
 import numpy as np
 import pytest
-from headrace import fn, pipeline_def
+from headrace import fn, math, pipeline_def
 
 # what dimensions an operand has; those left out of it are 1, or not there at all
 SHAPES = [
@@ -120,3 +120,22 @@ def test_messages_are_those_that_scripts_look_for(define, dtype, text):
     a = [x.astype(dtype) for x in a]
     with pytest.raises(RuntimeError, match=text):
         run(define, a, a)
+
+
+@pytest.mark.parametrize(
+    ("define", "symbol", "side", "kind"),
+    [
+        (lambda node: node + [node], "+", 1, "list"),
+        (lambda node: [node, 1] - node, "-", 0, "list"),
+        (lambda node: node // (node, 2), "//", 1, "tuple"),
+        (lambda node: node / [[1, node]], "/", 1, "list"),
+        (lambda node: node <= [node], "<=", 1, "list"),
+        (lambda node: math.max(node, [node]), "max", 1, "list"),
+    ],
+)
+def test_lists_of_nodes_are_no_operands(define, symbol, side, kind):
+    """What an operator with several outputs returns is such a list: the message names the operand."""
+    with pytest.raises(TypeError) as caught:
+        run(define, samples((2,), np.int32, 2, 1))
+    assert f"input {side} of operator `{symbol}` must be a `DataNode`" in str(caught.value)
+    assert f"Got a `{kind}` with nested `DataNode`(s)" in str(caught.value)
