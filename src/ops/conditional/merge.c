@@ -10,7 +10,7 @@ typedef struct merge_args {
 
 static const hr_arg_def merge_arg_defs[] = {
     HR_ARG(merge_args, predicate, BOOL, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
-           "Whether the first input is there; else it is the second."),
+           "Whether the sample has the first input; otherwise it has the second."),
     HR_ARG_END};
 
 static const hr_tensor *taken(const hr_op_call *c)
@@ -40,7 +40,8 @@ static hr_status merge_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_merge = {
     HR_OP_ABI,
     .name = "_conditional.merge",
-    .doc = "The first input for samples whose predicate is true, the second one for the others.",
+    .doc = "Returns the first input for samples whose predicate is true, and the second one for "
+           "others.",
     .devices = "cpu|gpu",
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_MERGE,
     .args = merge_arg_defs,

@@ -16,7 +16,7 @@ static const hr_arg_def copy_arg_defs[] = {HR_ARG_END};
 const hr_op_def hr_op_copy = {
     HR_OP_ABI,
     .name = "copy",
-    .doc = "Gives its input, unchanged.",
+    .doc = "Returns a copy of its input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP |
              HR_OP_COLUMNS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* element_extract: frames of a sequence, an output each. */
+/* element_extract: selected frames of a sequence, one output per frame. */
 #include "ops/generic/sequence.h"
 #include "ops/generic/view.h"
 
@@ -10,8 +10,8 @@ typedef struct element_extract_args {
 
 static const hr_arg_def element_extract_arg_defs[] = {
     HR_ARG(element_extract_args, element_map, INTS, HR_ARG_REQUIRED, NULL,
-           "Numbers of the frames, an output each.", .min = 0, .max = INT32_MAX, .count_min = 1,
-           .count_max = HR_OP_MAX_OUTPUTS),
+           "Numbers of the frames; there is one output for each of them.", .min = 0,
+           .max = INT32_MAX, .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
     HR_ARG_END};
 
 static int32_t element_extract_outputs(const void *args, int32_t n_in)
@@ -58,7 +58,7 @@ static hr_status element_extract_run(hr_op_call *calls, int32_t n, hr_error *err
 const hr_op_def hr_op_element_extract = {
     HR_OP_ABI,
     .name = "element_extract",
-    .doc = "Frames of a sequence by their numbers, an output each.",
+    .doc = "Extracts frames of a sequence by their numbers, one output per frame.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_CHEAP,
     .args = element_extract_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Filling. */
+/* Fills tensors with equal or broadcast elements. */
 #include "ops/generic/fill.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
@@ -24,7 +24,7 @@ hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *a, int32_t dtype, hr
     return HR_STATUS_OK;
 }
 
-/* One element over and over: a block of them that stays in cache is copied. */
+/* Repeats one element, by copying a block that stays in the cache. */
 static void fill(uint8_t *to, const hr_shape *shape, size_t item, const void *element)
 {
     enum { BLOCK = 4096 };
@@ -34,7 +34,7 @@ static void fill(uint8_t *to, const hr_shape *shape, size_t item, const void *el
         return;
     bytes = count * item;
     memcpy(to, element, item);
-    if (memcmp(to, to + 1, item - 1) == 0) { /* all its bytes are the same */
+    if (memcmp(to, to + 1, item - 1) == 0) { /* all its bytes are equal */
         memset(to, to[0], bytes);
         return;
     }
@@ -44,7 +44,7 @@ static void fill(uint8_t *to, const hr_shape *shape, size_t item, const void *el
     }
 }
 
-/* Row-major memory of `shape` from an element or more that lie as `from` says. */
+/* Fills row-major memory of `shape` from one or more elements with the strides of `from`. */
 static void repeat(void *to, const hr_shape *shape, size_t item, const void *from,
                    const int64_t *stride)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What `zeros`, `ones`, `full` and their kind share: tensors of equal or broadcast elements. */
+/* Common code of `zeros`, `ones`, `full` and similar operators: tensors of equal or broadcast
+ * elements. */
 #ifndef HR_OPS_GENERIC_FILL_H
 #define HR_OPS_GENERIC_FILL_H
 
@@ -18,7 +19,7 @@ typedef struct hr_fill_args {
      .flags = HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,                                                 \
      .offset = offsetof(S, field.shape),                                                           \
      .size = sizeof(hr_ints),                                                                      \
-     .doc = "Shape of the output; not given: a number without dimensions.",                        \
+     .doc = "Shape of the output. Default: a scalar.",                                             \
      .min = 0,                                                                                     \
      .max = INT32_MAX},                                                                            \
     {                                                                                              \
@@ -29,12 +30,12 @@ typedef struct hr_fill_args {
 
 /* Describes output 0. */
 hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *args, int32_t dtype, hr_error *error);
-/* Output 0, of the samples that the call has, becomes `value` everywhere. */
+/* Sets all elements of output 0, of all samples of the call, to `value`. */
 void hr__fill_number(const hr_op_call *c, double value);
 /* Whether `from` can be broadcast to `to`: extents from the last on are equal or 1. One number is
  * filled with the first element, whatever the shape of `from` is. */
 hr_status hr__fill_check(const hr_shape *to, const hr_shape *from, hr_error *error);
-/* Output 0 becomes `from`, in the output's type, repeated. */
+/* Fills output 0 with `from`, converted to the type of the output and broadcast. */
 hr_status hr__fill_tensor(hr_op_call *c, const hr_tensor *from, hr_error *error);
 
 #endif

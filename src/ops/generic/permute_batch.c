@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* permute_batch: samples in another order. */
+/* permute_batch: changes the order of samples. */
 #include "core/core.h"
 #include "headrace/operator.h"
 
@@ -10,8 +10,8 @@ typedef struct permute_batch_args {
 
 static const hr_arg_def permute_batch_arg_defs[] = {
     HR_ARG(permute_batch_args, indices, INTS, HR_ARG_PER_SAMPLE | HR_ARG_REQUIRED, NULL,
-           "Which sample of the input stands at each place of the output: a list for the batch, or "
-           "a number a sample. They may repeat."),
+           "For each sample of the output, the number of the sample of the input: a list for the "
+           "whole batch, or one number per sample. Numbers may repeat."),
     HR_ARG_END};
 
 static hr_status permute_batch_run(hr_op_call *calls, int32_t n, hr_error *error)
@@ -43,8 +43,7 @@ static hr_status permute_batch_run(hr_op_call *calls, int32_t n, hr_error *error
 const hr_op_def hr_op_permute_batch = {
     HR_OP_ABI,
     .name = "permute_batch",
-    .doc = "The samples of the batch in another order; samples may be left out or come several "
-           "times.",
+    .doc = "Changes the order of the samples in the batch. Samples may be left out or repeated.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_BORROWS,
     .args = permute_batch_arg_defs,

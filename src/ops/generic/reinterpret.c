@@ -14,8 +14,8 @@ typedef struct reinterpret_args {
 static const hr_arg_def reinterpret_arg_defs[] = {
     HR_NEW_SHAPE_ARG_DEFS(reinterpret_args, to),
     HR_ARG(reinterpret_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output's elements; not given: the input's. Unless a shape is given, the "
-           "last extent changes with the size of the elements."),
+           "Type of the elements of the output. Default: that of the input. Unless a shape is "
+           "given, the last extent changes with the size of the elements."),
     HR_ARG_END};
 
 static hr_status reinterpret_check(const void *args, uint64_t given, hr_error *error)
@@ -32,8 +32,8 @@ static hr_status reinterpret_infer(hr_op_call *c, hr_error *error)
     if (c->n_in == 1 && same && !a->to.shape.v && !a->to.rel_shape.v && !a->to.src_dims.v &&
         !a->to.layout)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "there is nothing to do: `dtype`, a new shape (`shape`, `rel_shape`, "
-                       "`src_dims`, a second input) or `layout` must be given");
+                       "give `dtype`, a new shape (`shape`, `rel_shape`, `src_dims` or a second "
+                       "input) or `layout`");
     return hr__new_shape(c, &a->to, same ? c->in[0].dtype : (hr_dtype)a->dtype, error);
 }
 
@@ -66,8 +66,8 @@ static hr_status reinterpret_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_reinterpret = {
     HR_OP_ABI,
     .name = "reinterpret",
-    .doc = "The same bytes as elements of another type, under another shape or layout. The second "
-           "input is the new shape, if there is one.",
+    .doc = "Returns the same bytes as elements of another type, with another shape or layout. An "
+           "optional second input is the new shape.",
     .devices = "cpu|gpu",
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reinterpret_arg_defs,

@@ -22,14 +22,14 @@ typedef struct slice_args {
 static const hr_arg_def slice_arg_defs[] = {
     HR_SLICE_ARG_DEFS(slice_args, window),
     HR_ARG(slice_args, fill_values, FLOATS, HR_ARG_NONFINITE, "[0.0]",
-           "What \"pad\" writes outside of the input: one value or one a channel."),
+           "Values outside the input for the policy \"pad\": one value, or one per channel."),
     HR_ARG(slice_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "A window that leaves the input is an \"error\", is filled (\"pad\", see `fill_values`) "
-           "or made smaller (\"trim_to_shape\").",
+           "What to do if the window extends beyond the input: \"error\", \"pad\" (fill with "
+           "`fill_values`) or \"trim_to_shape\" (make the window smaller).",
            .choices = "error|pad|trim_to_shape"),
     HR_ARG(slice_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: the input's (default), FLOAT, FLOAT16 or UINT8. Fractions are cut "
-           "off, values outside of the range saturate."),
+           "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
+           "are truncated, and values outside the range saturate."),
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
@@ -211,9 +211,10 @@ static hr_status slice_lower(hr_op_call *c, hr_image_program *p, hr_error *error
 const hr_op_def hr_op_slice = {
     HR_OP_ABI,
     .name = "slice",
-    .doc = "Takes a window of a tensor, given by its start and its end or size, in elements or in "
-           "fractions of the extent; x before y unless `axes` or `axis_names` say otherwise. The "
-           "window's anchor and shape may also come as inputs. The layout stays.",
+    .doc =
+        "Takes a window of a tensor. The window is given by its start and its end or size, in "
+        "elements or in fractions of the extent; x comes before y unless `axes` or `axis_names` "
+        "are given. Anchor and shape of the window can also be inputs. The layout does not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = slice_arg_defs,

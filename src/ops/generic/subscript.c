@@ -29,8 +29,8 @@ typedef struct subscript_args {
 
 static const hr_arg_def subscript_arg_defs[] = {
     HR_ARG(subscript_args, num_subscripts, INT, 0, "0",
-           "Number of subscripts that were written, whole dimensions (`:`) counted: the input must "
-           "have as many dimensions at least.",
+           "Number of subscripts, including whole dimensions (`:`). The input must have at least "
+           "as many dimensions.",
            .min = 0, .max = INT32_MAX),
     DIMENSION(0),
     DIMENSION(1),
@@ -150,10 +150,10 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op__subscript = {
     HR_OP_ABI,
     .name = "_subscript",
-    .doc = "Elements by index and range, as NumPy's basic indexing has them: `at_D` takes one "
-           "index of dimension D of the input, which goes; `lo_D`, `hi_D` and `step_D` a range, "
-           "clipped to the extent; a dimension with none of them stays whole. The layout loses the "
-           "letters of the dimensions that go.",
+    .doc = "Selects elements by index and range, like NumPy's basic indexing. `at_D` selects one "
+           "index of dimension D and removes the dimension. `lo_D`, `hi_D` and `step_D` select a "
+           "range, clipped to the extent. Other dimensions do not change. The layout loses the "
+           "letters of removed dimensions.",
     .devices = "cpu|gpu",
     .flags = HR_OP_BORROWS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = subscript_arg_defs,

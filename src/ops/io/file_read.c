@@ -8,8 +8,7 @@
 
 static const hr_arg_def file_read_arg_defs[] = {
     HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "No effect: files are always read, never mapped."),
-    HR_ARG_ACCEPT(use_o_direct, BOOL, "False",
-                  "No effect: files are read through the system's cache."),
+    HR_ARG_ACCEPT(use_o_direct, BOOL, "False", "No effect: files are read through the page cache."),
     HR_ARG_END};
 
 typedef struct file_read_memo {
@@ -71,7 +70,8 @@ static hr_status file_read_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_io_file_read = {
     HR_OP_ABI,
     .name = "io.file.read",
-    .doc = "Reads whole files. The input is a file's name, as bytes; the output its contents.",
+    .doc = "Reads whole files. The input is the name of a file as bytes (1-D, UINT8 or INT8), the "
+           "output is its content (1-D, UINT8).",
     .devices = "cpu",
     .args = file_read_arg_defs,
     .in = {{.name = "filepaths"}},

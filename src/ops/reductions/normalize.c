@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* normalize: subtracts means and divides by standard deviations, which are measured or given. */
+/* normalize: subtracts means and divides by standard deviations, which are computed or given. */
 #include "ops/reductions/normalize.h"
 #include "ops/given.h"
 #include "ops/reductions/scale_shift.h"
@@ -22,16 +22,18 @@ typedef struct normalize_args {
 static const hr_arg_def normalize_arg_defs[] = {
     HR_AXES_ARG_DEFS(normalize_args),
     HR_ARG(normalize_args, batch, BOOL, 0, "False",
-           "Whether all samples of the batch share their means and deviations."),
+           "Compute one mean and standard deviation for all samples of the batch."),
     HR_ARG(normalize_args, ddof, INT, 0, "0",
-           "What is taken from the number of elements before the variance is divided by it."),
+           "Delta degrees of freedom: subtracted from the number of elements by which the variance "
+           "is divided."),
     HR_ARG(normalize_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: FLOAT or integers of up to 32 bits, to which results are rounded."),
+           "Type of the output: FLOAT, or an integer type of up to 32 bits, to which results are "
+           "rounded."),
     HR_ARG(normalize_args, epsilon, FLOAT, 0, "0.0", "Added to the variance."),
     GIVEN(mean, "Means to subtract instead of those of the data: one number, or a tensor "
                 "with the extents of the input, 1 in the axes that are normalized."),
-    HR_ARG(normalize_args, scale, FLOAT, 0, "1.0", "The results' standard deviation."),
-    HR_ARG(normalize_args, shift, FLOAT, 0, "0.0", "The results' mean."),
+    HR_ARG(normalize_args, scale, FLOAT, 0, "1.0", "Standard deviation of the results."),
+    HR_ARG(normalize_args, shift, FLOAT, 0, "0.0", "Mean of the results."),
     GIVEN(stddev, "Standard deviations to divide by instead of those of the data, as `mean`."),
     HR_ARG_END};
 
@@ -273,9 +275,9 @@ static hr_status normalize_batch(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_normalize = {
     HR_OP_ABI,
     .name = "normalize",
-    .doc =
-        "Subtracts means and divides by standard deviations along axes: (x - mean) / stddev * "
-        "scale + shift, with stddev = sqrt(variance + epsilon). What does not vary gives `shift`.",
+    .doc = "Subtracts means and divides by standard deviations along axes: (x - mean) / stddev * "
+           "scale + shift, with stddev = sqrt(variance + epsilon). Where the data does not vary, "
+           "the result is `shift`.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = normalize_arg_defs,
