@@ -324,7 +324,8 @@ typedef struct hr_pipeline_options {
     bool fuse;   /* false: run operators one by one; same bytes */
     bool strict; /* treat warnings about damaged data as errors */
     bool set_affinity;
-    size_t host_memory_limit; /* bytes of outputs and read-ahead; 0: 3/4 of memory */
+    size_t host_memory_limit; /* bytes of outputs, read-ahead, and each worker's scratch beyond
+                                 64 MiB; 0: 3/4 of memory */
     size_t read_ahead_limit;  /* bytes of files read before they are needed; 0: 64 MiB */
     int64_t max_image_pixels; /* 0: 2^28 */
     /* Bytes for indices of JPEG files, with which the next decode of a window of the same file is

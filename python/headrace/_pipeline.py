@@ -50,7 +50,8 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         fuse: False runs every operator by itself: the same bytes, slower.
         strict: damage that a decoder survives is an error.
         device_memory_limit: bytes that outputs, scratch and staging may take of the GPU's memory; 0: no limit.
-        host_memory_limit: bytes that outputs and read-ahead may hold; 0: three quarters of memory.
+        host_memory_limit: bytes of outputs, read-ahead, and the scratch of each thread beyond
+            64 MiB; 0: three quarters of memory.
         read_ahead_limit: bytes of files to read before they are needed; 0: 64 MiB.
         max_image_pixels: larger pictures are errors; 0: 2 ** 28.
         index_memory_limit: bytes for indices of JPEG files; 0: none; None: 4 GB or 2 % of memory, the lesser.

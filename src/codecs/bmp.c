@@ -18,7 +18,7 @@ enum {
     COMPRESSION_ALPHA_FIELDS = 6
 };
 
-/* A colour's place in a pixel of 16 or 32 bits; max 0: not there. */
+/* The bits of a colour in a pixel of 16 or 32 bits; max 0: absent. */
 typedef struct bmp_field {
     uint32_t shift, max;
 } bmp_field;
@@ -150,7 +150,7 @@ static hr_status read_header(const uint8_t *bytes, size_t size, bmp_header *h, h
                        h->height);
     if (!bits_fit(h))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "BMP: %u bits a pixel with compression %u are not supported", h->bits,
+                       "BMP: %u bits per pixel with compression %u are not supported", h->bits,
                        h->compression);
     if (h->data > size)
         return hr_fail(error, HR_STATUS_CORRUPT, "BMP: the file ends before its pixels");

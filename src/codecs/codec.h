@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Coded pictures. A codec is one file and one table (`const hr_codec hr_codec_png` in png.c); the
- * registry is made from the files' names. The common part (decode.c) does what all share:
+/* Coded pictures. A codec is one file with one table (`const hr_codec hr_codec_png` in png.c); the
+ * build makes the registry from the file names. decode.c contains what all codecs share:
  * orientation, colour conversion, type conversion, limits. */
 #ifndef HR_CODECS_CODEC_H
 #define HR_CODECS_CODEC_H
@@ -22,12 +22,12 @@ typedef struct hr_image_info {
     int32_t height, width; /* as stored, before orientation */
     int32_t channels;      /* in the file: 1 grey, 2 grey + alpha, 3 colour, 4 colour + alpha (CMYK
                               counts as 3) */
-    int32_t bits;          /* 8 or 16 an element */
+    int32_t bits;          /* per element: 8 or 16 */
     int32_t orientation;   /* EXIF, 1 .. 8 */
     bool refused;          /* `open` or `read` gave the file up: `decode` need not try the same */
 } hr_image_info;
 
-/* What a codec is asked for: a window of the stored picture. */
+/* A request to a codec: a window of the stored picture. */
 typedef struct hr_codec_request {
     hr_window window;
     /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped) or

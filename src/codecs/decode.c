@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What all codecs share: which one it is, limits, turning by EXIF orientation, colours and element
- * types. A codec writes straight into the destination when none of the last three has work to do.
- */
+/* What all codecs share: detection, limits, EXIF orientation, colours and element types. A codec
+ * writes directly to the destination where the last three have nothing to do. */
 #include "codecs/codec.h"
 
 #include <string.h>
@@ -45,8 +44,8 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
                    info->codec->name, size, info->width, info->height);
 }
 
-/* Where a pixel of the delivered picture lies in the stored one: EXIF's eight cases are a
- * transposition followed by reversals of the stored axes. */
+/* Maps pixels of the delivered picture to the stored one: each EXIF orientation is a transposition
+ * followed by reversals of the stored axes. */
 typedef struct turn {
     bool swap, flip_y, flip_x;
 } turn;
@@ -103,7 +102,7 @@ static hr_window stored_window(const hr_image_info *info, turn t, hr_window w)
     return w;
 }
 
-/* Copies n pixels that lie `step` bytes apart. */
+/* Copies n pixels that are `step` bytes apart. */
 static void gather(uint8_t *dst, const uint8_t *src, ptrdiff_t step, size_t n, size_t pixel)
 {
     if (pixel == 1) {
@@ -169,7 +168,7 @@ static void luma_u16(uint16_t *dst, const uint16_t *rgb, size_t n, weights w)
         dst[i] = (uint16_t)luma(w, rgb[0], rgb[1], rgb[2]);
 }
 
-/* Red and blue change places; in place. */
+/* Swaps red and blue in place. */
 static void swap_red_blue(void *row, size_t n, int32_t bits)
 {
     uint8_t *p = row;
@@ -348,7 +347,7 @@ static hr_status check_request(const hr_image_info *info, const hr_decode_reques
     if (w->h < 0 || w->w < 0 || w->y < 0 || w->x < 0 || w->y > height - w->h || w->x > width - w->w)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the window of %lldx%lld pixels (height x width) at row %lld, column %lld "
-                       "does not lie in the picture of %lldx%lld",
+                       "is not inside the picture of %lldx%lld",
                        (long long)w->h, (long long)w->w, (long long)w->y, (long long)w->x,
                        (long long)height, (long long)width);
     if (!hr_image_dtype_ok(q->dtype))

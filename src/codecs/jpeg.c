@@ -111,8 +111,8 @@ static void on_error(j_common_ptr cinfo)
     longjmp(r->escape, 1);
 }
 
-/* Keeps the first remark about damage; others follow from it. Versions and colour hints are no
- * damage. */
+/* Keeps the first warning about damage; later ones follow from it. Warnings about versions and
+ * colour hints are not about damage. */
 static void on_message(j_common_ptr cinfo, int level)
 {
     jpeg_reader *r = cinfo->client_data;
@@ -162,7 +162,7 @@ static void choose_columns(jpeg_reader *r)
     jpeg_crop_scanline(cinfo, &r->left, &r->width);
 }
 
-/* In place. Adobe's files hold what is left over of each ink, those of others the ink. */
+/* In place. Adobe's files store inverted inks. */
 static void cmyk_to_rgb(uint8_t *row, size_t n, bool adobe)
 {
     uint32_t flip = adobe ? 0 : 255;
@@ -316,7 +316,7 @@ typedef struct indexed_reader {
     hr_arena *arena;
 } indexed_reader;
 
-/* The file's index as far as it is known, with room for all of it. */
+/* The known entries of the file's index, with capacity for all of them. */
 static hr_status index_find(hr_jpeg_index *index, hr_hash *key, hr_cache *cache,
                             const uint8_t *bytes, size_t size, hr_arena *arena, hr_error *error)
 {
@@ -345,7 +345,7 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
                         error);
 }
 
-/* The last row is there, and no damage was seen. */
+/* After the last row, when no damage was found. */
 static void keep_index(indexed_reader *r)
 {
     if (!r->cache || r->index.count == r->index.known)
@@ -378,8 +378,8 @@ static hr_status decode_by_ours(const uint8_t *bytes, size_t size, const hr_imag
     return status;
 }
 
-/* Ours first. What it leaves, unusual files and damaged ones, libjpeg-turbo decodes from the start:
- * so damage shows the same pixels, warnings and errors as ever. */
+/* Our decoder first. libjpeg-turbo decodes unusual and damaged files from the start, so that damage
+ * always gives its pixels, warnings and errors. */
 static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                         const hr_codec_request *request, hr_op_call *c, hr_error *error)
 {

@@ -143,7 +143,7 @@ static void on_read(png_structp png, png_bytep dst, size_t count)
 
 /* ---- rows ---- */
 
-/* Asks libpng for the wanted channels; returns bytes a pixel. */
+/* Asks libpng for the wanted channels; returns bytes per pixel. */
 static size_t set_transforms(png_reader *r)
 {
     png_structp png = r->png;

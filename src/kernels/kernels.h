@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Loops over pixels and samples, compiled once a CPU level; all levels give the same bytes. A
+/* Loops over pixels and samples, compiled once per CPU level; all levels give the same bytes. A
  * kernel never reads or writes beyond the stated element counts unless its comment says how far
  * (buffers are padded by HR_PAD bytes; a sample in a dense batch is not). */
 #ifndef HR_KERNELS_KERNELS_H
@@ -58,7 +58,7 @@ typedef enum hr_reduce_kind {
 } hr_reduce_kind;
 
 /* acc[c] takes in x[r * stride + c * step] for c < cols and, in this order, r < rows. Where `step`
- * is 1, vectors are used. `mean` has an element a column; only DISTANCES reads it. */
+ * is 1, vectors are used. `mean` has one element per column; only DISTANCES reads it. */
 typedef void (*hr_reduce_fn)(void *acc, const void *x, const double *mean, size_t rows, size_t cols,
                              size_t stride, size_t step);
 /* By kind and hr_dtype; NULL for what there is not: FLOAT16, BOOL, floats of the first two. */

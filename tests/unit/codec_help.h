@@ -169,7 +169,8 @@ static inline bool help_decode(help_result *r, const uint8_t *bytes, size_t size
     return status == HR_STATUS_OK && r->guard_ok;
 }
 
-/* Is the result the window of a reference picture of `full_w` pixels a row, `pixel` bytes a pixel?
+/* Is the result the window of a reference picture of `full_w` pixels per row, `pixel` bytes per
+ * pixel?
  */
 static inline bool help_equal(const help_result *r, const uint8_t *reference, int full_w,
                               hr_window w, size_t pixel)
