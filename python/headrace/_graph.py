@@ -13,6 +13,7 @@ import itertools
 import sys
 import threading
 import warnings
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,7 @@ class Instance:
         "given_name",
         "guard",
         "splits",
+        "home",
         "__weakref__",
         "function",
     )
@@ -132,6 +134,7 @@ class Instance:
         self.source: Any = None  # what feeds an external_source
         self.function = function  # a `Function`, to which the engine keeps a weak reference
         graph = _current_graph()
+        self.home = weakref.ref(graph)  # where it was made; it may be used in others
         self.splits = False  # its guard is that of a `_conditional.split`, which consumers inherit
         self.guard = None if is_source(op) else self._innermost(graph.branch)
         self.outputs = graph.outputs_of(self)
@@ -284,7 +287,7 @@ def split_arguments(
 
     Raises:
         KeyError: an argument that the operator does not have.
-        TypeError: a value that cannot be an argument.
+        TypeError: a value that cannot be an argument; an argument under its old and its new name.
     """
     constants: dict[str, Any] = {}
     nodes: dict[str, DataNode] = {}
@@ -295,6 +298,11 @@ def split_arguments(
         if value is None:
             continue
         if known is not None and "deprecated" in known.flags:
+            if known.use and kwargs.get(known.use) is not None:
+                raise TypeError(
+                    f"Operator `{label}` got an unexpected '{name}' deprecated argument when '{known.use}' "
+                    "was already provided"
+                )
             _warn_argument(label, known)
         if name == "seed" and not op.has_seed:
             warnings.warn(

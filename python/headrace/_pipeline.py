@@ -186,6 +186,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         self._first_iter = True
         self._last_iter = False
         self._looked_ahead = False
+        self._source_error: Exception | None = None
         self._epoch_idx = 0
         self._consumer_iter = 0
         self._consumer_epoch_idx = 0
@@ -298,6 +299,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         if self._max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
         self.start_py_workers()  # before there are threads: they may be forks
+        self._check_resumes()
         self._declare_checks()
         if self._enable_memory_stats:
             self._memory = OutputMemory(self._nodes or [])

@@ -54,6 +54,13 @@ def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
     return _conditionals.call(function, asked=True)
 
 
+def _check_convertible(function: Any) -> None:
+    from headrace._conditionals import KEPT
+
+    if getattr(function, KEPT, False):
+        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
+
+
 def pipeline_def(
     fn: Callable[..., Any] | None = None,
     *,
@@ -70,10 +77,13 @@ def pipeline_def(
             calls: an operator in a branch runs for the samples that take it (docs/conditionals.md).
 
     Raises:
-        TypeError: the function takes ``**kwargs``, or the call has an argument that nobody knows.
+        TypeError: the function takes ``**kwargs``, or the call has an unknown argument.
+        ValueError: the function is marked with `do_not_convert`.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
+        _check_convertible(function)
+
         @functools.wraps(function)
         def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
             conditionals = kwargs.pop("enable_conditionals", enable_conditionals)

@@ -46,6 +46,7 @@ class PipelineRun(PipelineFacts):
     _first_iter: bool
     _last_iter: bool
     _looked_ahead: bool
+    _source_error: Exception | None
     _epoch_idx: int
     _consumer_iter: int
     _consumer_epoch_idx: int
@@ -111,6 +112,9 @@ class PipelineRun(PipelineFacts):
 
     def _schedule(self) -> None:
         """Prepares what has to be prepared in Python: several iterations at first, then one a time."""
+        if self._source_error is not None:
+            error, self._source_error = self._source_error, None
+            raise error
         count = self._depth() if self._first_iter else 1
         if self._looked_ahead:
             count -= 1
@@ -289,12 +293,16 @@ class PipelineRun(PipelineFacts):
         more than runs ahead, which the next call of `run` does not ask for again."""
         asks = any(source.callback is not None for source in self._sources)
         asks = asks or getattr(self.iter_setup, "__func__", None) is not PipelineRun.iter_setup
-        if asks and self._consumer_iter > 0 and not self._looked_ahead and not self._last_iter:
+        known = self._looked_ahead or self._last_iter or self._source_error is not None
+        if asks and self._consumer_iter > 0 and not known:
             with self._lock:
                 restored, self._first_iter = self._first_iter, False
-                self._schedule()
+                try:
+                    self._schedule()
+                    self._looked_ahead = not self._last_iter
+                except Exception as error:  # the next call of `run` raises it
+                    self._source_error = error
                 self._first_iter = restored
-                self._looked_ahead = not self._last_iter
         return self._last_iter and not self._batches_to_consume
 
     def empty(self) -> bool:

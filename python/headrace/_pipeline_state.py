@@ -21,6 +21,7 @@ class PipelineState(PipelineFacts):
     _consumer_iter: int
     _consumer_epoch_idx: int
     _sources: list[Any]
+    _graph: Any
 
     def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> None:
         raise NotImplementedError
@@ -62,6 +63,21 @@ class PipelineState(PipelineFacts):
         self._engine_state = state
         self._epoch_idx = self._consumer_epoch_idx = int(extra["epoch_idx"])
         self._consumer_iter = int(extra["iter"])
+
+    def _check_resumes(self) -> None:
+        """Whether a checkpoint can be taken.
+
+        Raises:
+            RuntimeError: an operator was not called in the definition of this pipeline.
+        """
+        graph = self._graph
+        foreign = [made.name for made in graph.numbers if made.home() is not graph]
+        if self._enable_checkpointing and foreign:
+            raise RuntimeError(
+                "The pipeline does not support checkpointing because it contains operator(s) that were defined "
+                f"outside the pipeline scope: {foreign}. Call them while this pipeline is the current one, for example "
+                "in a function decorated with `@pipeline_def`."
+            )
 
     def _check_sources_resume(self) -> None:
         for source in self._sources:

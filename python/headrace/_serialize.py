@@ -8,6 +8,7 @@ import json
 from typing import Any
 
 from headrace import _core, _graph
+from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 from headrace.data_node import DataNode
 
 _FORMAT = 1
@@ -43,8 +44,17 @@ def _parameters(pipeline: Any) -> dict[str, Any]:
         "prefetch_queue_depth": pipeline._prefetch_queue_depth,
         "set_affinity": pipeline._set_affinity,
         "enable_checkpointing": pipeline._enable_checkpointing,
+        "stream_policy": _name(pipeline._stream_policy),
+        "concurrency": _name(pipeline._concurrency),
         **own,
     }
+
+
+def _name(member: Any) -> str | None:
+    return None if member is None else str(member.name)
+
+
+_ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
 
 
 class Definition:
@@ -63,6 +73,9 @@ class Definition:
             if stored["headrace"] != _FORMAT:
                 raise ValueError("unknown version")
             self.params = dict(stored["params"])
+            for key, kind in _ENUMS.items():
+                if self.params.get(key) is not None:
+                    self.params[key] = kind[self.params[key]]
             self._graph = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
             self._readers = {str(name): int(node) for name, node in stored["readers"].items()}
             self._inputs = {str(name): int(node) for name, node in stored["inputs"].items()}

@@ -16,6 +16,7 @@ __all__ = [
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
     "GetHostBufferShrinkThreshold",
+    "GetNvjpegVersion",
     "GetSchema",
     "OpSchema",
     "PreallocateDeviceMemory",
@@ -136,6 +137,17 @@ class OpSchema:
         """That value, as Python has it."""
         return repr(self._op.args[name].default)
 
+    def GetInputDevice(
+        self, index: int, actual_device: str | None = None, operator_device: str | None = None
+    ) -> str | None:
+        """The device on which an operator on `operator_device` takes an input. `actual_device` is where the data
+        are; it decides where the operator takes both."""
+        if operator_device in (None, "mixed"):
+            return "cpu" if operator_device else actual_device
+        if "anywhere" in self._op.flags and actual_device is not None:
+            return actual_device
+        return operator_device
+
     def HasRandomSeedArg(self) -> bool:
         """Whether it draws random numbers."""
         return self._op.has_seed
@@ -246,6 +258,11 @@ def RestrictPinnedMemUsage() -> bool:
 
 
 # ---- others ----
+
+
+def GetNvjpegVersion() -> int:
+    """-1: nvJPEG is not used."""
+    return -1
 
 
 def GetCxx11AbiFlag() -> int:

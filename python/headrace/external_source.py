@@ -77,7 +77,7 @@ class ExternalSource:
 def _check_names(kwargs: dict[str, Any]) -> None:
     for key in kwargs:
         if key not in _OWN and key != "preserve":
-            raise KeyError(f'Argument "{key}" is not defined for operator "ExternalSource".')
+            raise ValueError(f'Got an unexpected argument "{key}" for operator "ExternalSource".')
 
 
 def _check_outputs(count: Any) -> None:
@@ -143,7 +143,7 @@ def _make_node(
     device = args.get("device") or "cpu"
     _graph.check_device(device, "ExternalSource")
     _check_parallel(source, args)
-    if source is None and cycle is not None:
+    if source is None and cycle not in (None, False):
         raise ValueError(
             "The argument ``cycle`` can only be specified if ``source`` is a reusable iterable or a "
             "generator function."
@@ -215,6 +215,7 @@ def external_source(
     bytes_per_sample_hint: Any = None,
     batch_info: bool | None = None,
     preserve: bool = False,
+    **unknown: Any,
 ) -> DataNode | list[DataNode]:
     """Data from Python.
 
@@ -253,10 +254,11 @@ def external_source(
         A node, or a list of nodes with `num_outputs`.
 
     Raises:
-        ValueError: arguments that exclude each other.
-        TypeError: `source` is none.
+        ValueError: arguments that exclude each other, or an unknown one.
+        TypeError: `source` is not a source, or takes more than one argument.
         RuntimeError: ``num_outputs`` with a name.
     """
+    _check_names(unknown)
     args = {
         "device": device,
         "layout": layout,

@@ -15,6 +15,12 @@ __all__ = (
 
 
 def _apply(name: str, *operands: Any) -> DataNode:
+    for i, operand in enumerate(operands):
+        if isinstance(operand, (list, tuple)) and any(isinstance(v, DataNode) for v in operand):
+            raise TypeError(
+                f"input {i} of operator `{name}` must be a DataNode, a number or an array. "
+                f"Got a `{type(operand).__name__}` with nested DataNode: use fn.stack or fn.cat."
+            )
     if not any(isinstance(operand, DataNode) for operand in operands):
         raise ValueError(f"math.{name}() needs a DataNode among its arguments")
     return arithmetic(name, *operands)

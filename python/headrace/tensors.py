@@ -175,8 +175,8 @@ class _Batch(_Data):
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self: Any) -> bool:
-        """Whether all samples have one shape and lie one behind the other."""
-        return self._dense() is not None
+        """Whether all samples have one shape and are contiguous."""
+        return len(self) == 0 or self._dense() is not None
 
     def as_tensor(self: Any) -> Any:
         """The batch as one tensor that shares its memory, with the batch in dimension 0.
@@ -333,7 +333,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
         return numpy.asarray(self[i])
 
     def as_array(self) -> Any:
-        """The batch as a NumPy array that shares its memory; samples of one shape that do not lie together
+        """The batch as a NumPy array that shares its memory; samples of one shape that are not contiguous
         are copied.
 
         Raises:
@@ -344,7 +344,9 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
         dense = self._dense()
         if dense is not None:
             return numpy.asarray(dense)
-        if len(self) == 0 or len(set(self.shape())) > 1:
+        if len(self) == 0:
+            return numpy.empty(0)
+        if len(set(self.shape())) > 1:
             raise RuntimeError(
                 "Cannot produce a numpy array: the tensors in the list do not all have the same shape. "
                 "Pad or crop the samples to a common shape, or check is_dense_tensor() beforehand."

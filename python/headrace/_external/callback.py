@@ -4,30 +4,50 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
 
-def _positional(function: Callable[..., Any]) -> tuple[int, int]:
-    """Positional parameters without default, and all of them."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 0, 0
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    own = [p for p in parameters if p.kind in kinds]
-    return sum(p.default is inspect.Parameter.empty for p in own), len(own)
+_REFUSED = {
+    inspect.Parameter.VAR_POSITIONAL: "var-positional argument `*{}`",
+    inspect.Parameter.VAR_KEYWORD: "var-keyword argument `**{}`",
+    inspect.Parameter.KEYWORD_ONLY: "keyword-only argument `{}`",
+}
 
 
 def _takes_argument(function: Callable[..., Any]) -> bool:
-    required, count = _positional(function)
-    if required > 1:
+    """Whether a callable takes the index of a batch or a sample.
+
+    Raises:
+        TypeError: its signature does not tell, or it takes more.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return False
+    given = function.keywords if isinstance(function, functools.partial) else {}
+    parameters = [p for p in parameters if p.name not in given]
+    found = [_REFUSED[p.kind].format(p.name) for p in parameters if p.kind in _REFUSED]
+    if not found and len(parameters) > 1:
+        found = ["more than one positional argument"]
+    if found:
         raise TypeError(
-            "External source callback must be a callable with 0 or 1 argument, this one needs "
-            f"{required}."
+            "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts "
+            f"the batch or sample indexing information. Found {found[0]}, which is not allowed."
         )
-    return required == 1 or count == 1
+    return len(parameters) == 1
+
+
+def _required(function: Callable[..., Any]) -> int:
+    """How many positional arguments a call must give."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in kinds and p.default is inspect.Parameter.empty for p in parameters)
 
 
 def _cycling(cycle: Any) -> str:
@@ -74,7 +94,7 @@ def callback_of(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool
     mode = _cycling(cycle)
     call = getattr(type(source), "__call__", None)  # noqa: B004 - an object whose call generates
     if inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call):
-        if _positional(source)[0]:
+        if _required(source):
             raise TypeError("A generator function passed as `source` must not need an argument.")
         return Items(source, mode), False, False
     if inspect.isgenerator(source):

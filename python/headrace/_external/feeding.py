@@ -15,6 +15,9 @@ from headrace.tensors import TensorListCPU, TensorListGPU
 _NOT_DATA = (bool, int, float, complex, str)
 
 
+_CHANGED = " fed to the external source has changed from"  # as DALI says it
+
+
 def check_sample(sample: Any) -> None:
     if isinstance(sample, (*_NOT_DATA, list, tuple, dict)) or sample is None:
         raise RuntimeError(
@@ -132,6 +135,7 @@ class Source:
         self.given: tuple[Any, dict[str, Any]] | None = None  # what workers make theirs from
         self.workers: Any = None  # a ParallelSource, once they are started
         self.answer: tuple[Any] | None = None  # of the callback, not a batch yet
+        self.before: dict[int, tuple[int, int, str]] = {}  # type, dimensions, layout of each output
 
     def rewind(self) -> None:
         """The next batch is the first of an epoch."""
@@ -261,6 +265,25 @@ class Source:
             raise RuntimeError(
                 f"{self.label}: data of {batch.ndim()} dimensions, but ndim={ndim} was declared."
             )
+        self._check_unchanged(batch, k)
+
+    def _check_unchanged(self, batch: _core.Batch, k: int) -> None:
+        """All batches of an output have one type, number of dimensions and layout."""
+        now = (batch._dtype, batch.ndim(), batch.layout())
+        before = self.before.setdefault(k, now)
+        if now == before:
+            return
+        if now[0] != before[0]:
+            old, new = (types.DALIDataType(kind).name.lower() for kind in (before[0], now[0]))
+            what = f"Type of the data{_CHANGED} the previous iteration. Type in the previous iteration was {old} and the "
+            what += f"current type is {new}."
+        elif now[1] != before[1]:
+            what = f"Number of dimensions of the data{_CHANGED} previous iteration. Dimensionality in the previous "
+            what += f"iteration was {before[1]} and the current is {now[1]}."
+        else:
+            what = f"Layout of the data{_CHANGED} previous iteration. Layout in the previous iteration was "
+            what += f'"{before[2]}" and the current is "{now[2]}".'
+        raise RuntimeError(f"{self.label}: {what}")
 
 
 def _each(value: Any, count: int, what: str) -> list[Any]:

@@ -76,6 +76,28 @@ class Compose:
         return outputs
 
 
+def cpu_ops() -> set[str]:
+    """Names of the operators on the CPU, with modules: "readers__File"."""
+    return _registered("cpu")
+
+
+def gpu_ops() -> set[str]:
+    """Names of the operators on the GPU."""
+    return _registered("gpu")
+
+
+def mixed_ops() -> set[str]:
+    """Names of the operators from the CPU to the GPU."""
+    return _registered("mixed")
+
+
+def _registered(device: str) -> set[str]:
+    from headrace import backend
+
+    names = {"cpu": backend.RegisteredCPUOps, "gpu": backend.RegisteredGPUOps}
+    return set(names.get(device, backend.RegisteredMixedOps)())
+
+
 def _full_class(op: _schema.Operator) -> str:
     module = op.name.rpartition(".")[0]
     return f"{module}.{op.class_name}" if module else op.class_name
