@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Failing inside the module, which links nothing of the library's.
+// Errors of the module, which does not link the library.
 #ifndef HR_CUDA_ERROR_CUH
 #define HR_CUDA_ERROR_CUH
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The module's entry, and what it tells about devices.
+// The module's entry point, and queries about devices.
 #include <cuda_runtime_api.h>
 
 #include "cuda/error.cuh"
@@ -37,30 +37,18 @@ static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error
 const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_module_def module = {
-        HR_CUDA_ABI_VERSION,
-        sizeof(hr_cuda_module_def),
-        device_count,
-        device_query,
-        hr_cuda_host_alloc,
-        hr_cuda_host_free,
-        hr_cuda_alloc,
-        hr_cuda_free,
-        hr_cuda_stream_create,
-        hr_cuda_stream_destroy,
-        hr_cuda_event_create,
-        hr_cuda_event_destroy,
-        hr_cuda_event_record,
-        hr_cuda_event_await,
-        hr_cuda_event_wait,
-        hr_cuda_event_done,
-        hr_cuda_event_elapsed,
-        hr_cuda_copy_async,
-        hr_cuda_zero,
-        hr_cuda_use,
-        hr_cuda_copy_all,
-        hr_cuda_jpeg_decode,
-        hr_cuda_program_run,
-        hr_cuda_ops,
+        HR_CUDA_ABI_VERSION,   sizeof(hr_cuda_module_def),
+        device_count,          device_query,
+        hr_cuda_host_alloc,    hr_cuda_host_free,
+        hr_cuda_alloc,         hr_cuda_free,
+        hr_cuda_stream_create, hr_cuda_stream_destroy,
+        hr_cuda_event_create,  hr_cuda_event_destroy,
+        hr_cuda_event_record,  hr_cuda_event_await,
+        hr_cuda_event_wait,    hr_cuda_event_done,
+        hr_cuda_event_elapsed, hr_cuda_copy_async,
+        hr_cuda_zero,          hr_cuda_use,
+        hr_cuda_copy_all,      hr_cuda_jpeg_decode,
+        hr_cuda_program_run,   hr_cuda_ops,
     };
     return &module;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Memory, streams and events. Every call names its device: the thread that calls may be using
-// another one, which it finds again afterwards.
+// Memory, streams and events. Every call names its device. The calling thread's current device is
+// restored afterwards.
 #include "cuda/error.cuh"
 #include "cuda/runtime.cuh"
 
@@ -32,9 +32,9 @@ const Driver &driver()
     return found;
 }
 
-// The calling thread's device, for the time of a call. Behind it the thread has the context that it
-// had, or none: cudaSetDevice would make one on a device that nobody may want to use, which takes
-// hundreds of megabytes there.
+// Switches the calling thread to a device for the time of a call. Afterwards the thread has its
+// previous context, or none: cudaSetDevice would create a context of hundreds of megabytes on a
+// device that is perhaps not used otherwise.
 class Using
 {
   public:
@@ -72,12 +72,12 @@ struct Pool {
     cudaMemPool_t handle;
     int64_t streams;
 };
-constexpr int32_t POOLS_MAX = 64; // devices; those above use their default pool as it is
+constexpr int32_t POOLS_MAX = 64; // devices; further ones use their default pool
 Pool pools[POOLS_MAX];
 pthread_rwlock_t pools_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-// While there are streams, the pool returns nothing to the driver: a batch needs the memory that the
-// one before it released.
+// While there are streams, the pool returns nothing to the driver: a batch needs the memory that
+// the one before it released.
 cudaError_t make_pool(int32_t device, cudaMemPool_t *out)
 {
     cudaMemPoolProps properties = {};

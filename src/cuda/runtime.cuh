@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The parts of the module's table, one a file.
+// The functions of the module's table, which its other files implement.
 #ifndef HR_CUDA_RUNTIME_CUH
 #define HR_CUDA_RUNTIME_CUH
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Finds the CUDA module: beside this library, or where HEADRACE_CUDA_MODULE says. */
+/* Finds the CUDA module: in this library's folder, or where HEADRACE_CUDA_MODULE says. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ hr_status hr_module_open(const hr_cuda_module_def **out, hr_error *error)
         find_beside(beside, sizeof(beside));
         path = beside;
     }
-    /* Never closed: the CUDA runtime inside does not survive it. Opening it again is cheap. */
+    /* Never closed, which the CUDA runtime inside does not survive. Opening it again is cheap. */
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!lib)
         return hr_fail(error, HR_STATUS_ERROR, "the CUDA module cannot be opened: %s", dlerror());
@@ -41,7 +41,7 @@ hr_status hr_module_open(const hr_cuda_module_def **out, hr_error *error)
     memcpy(&entry, &symbol, sizeof(entry));
     const hr_cuda_module_def *module = entry ? entry() : NULL;
     if (!module)
-        return hr_fail(error, HR_STATUS_ERROR, "%s is no CUDA module of Headrace", path);
+        return hr_fail(error, HR_STATUS_ERROR, "%s is not a CUDA module of Headrace", path);
     if (module->abi != HR_CUDA_ABI_VERSION || module->struct_size != sizeof(*module))
         return hr_fail(error, HR_STATUS_ERROR,
                        "%s does not fit this version of Headrace: its ABI is %u with a table of %u "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Buffers of device memory: ours, which goes back to the CUDA runtime's stream-ordered pool behind
- * whatever its users have queued, and other people's. */
+/* Buffers of device memory: ours, which returns to a stream-ordered pool after all that its users
+ * have queued, and foreign memory. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static memory *memory_make(const hr_cuda_module_def *module, int32_t id, hr_erro
     return m;
 }
 
-/* The memory itself is somebody else's by now, or was never taken. */
+/* Frees the record; the memory itself was given back, or never taken. */
 static void memory_drop(memory *m)
 {
     if (m->ready)
@@ -55,7 +55,7 @@ static void memory_drop(memory *m)
     hr_free(m);
 }
 
-/* An event behind what is queued on the stream. */
+/* An event after all that is queued on the stream. */
 static hr_status event_behind(const memory *m, void *stream, void **out, hr_error *error)
 {
     HR_TRY(m->module->event_create(m->id, false, out, error));
@@ -65,7 +65,7 @@ static hr_status event_behind(const memory *m, void *stream, void **out, hr_erro
     return status;
 }
 
-/* Makes `stream` wait for the users, or this thread where there is none. */
+/* Makes `stream` wait for the users, or this thread if `here`. */
 static hr_status users_await(const memory *m, bool here, void *stream)
 {
     for (int32_t i = 0; i < m->user_count; i++) {
@@ -81,8 +81,8 @@ static hr_status users_await(const memory *m, bool here, void *stream)
 
 /* ---- a framework's memory ---- */
 
-/* Its allocator knows nothing of our users, and a stream that waited for one of them would keep
- * others waiting. So it gets its memory back when the users are seen to be done. */
+/* Its allocator does not know our users, and a stream that waited for one of them would delay other
+ * work. So memory is given back when the users are found to be done. */
 
 /* Makes events of the users. */
 static bool users_mark(memory *m)
@@ -145,7 +145,7 @@ static void lent_end(hr_device *d, memory *m)
     hr__lent_return(d, false);
 }
 
-/* False: the framework has none, or there is no framework. */
+/* False: there is no framework, or it has no memory left. */
 static bool lent_take(hr_device *d, memory *m)
 {
     const hr_device_allocator *from = atomic_load_explicit(&d->allocator, memory_order_acquire);
@@ -157,14 +157,14 @@ static bool lent_take(hr_device *d, memory *m)
     return m->data;
 }
 
-/* Where the users' end cannot be known (the device has failed), memory is lost rather than given
- * to somebody else. */
+/* If it cannot be known whether the users are done (the device has failed), memory is lost rather
+ * than given to another user. */
 static void memory_release(void *context)
 {
     memory *m = context;
     hr_device *d = m->device;
     if (m->pid != getpid())
-        return; /* a child's copy: left to the child's end */
+        return; /* a forked child's copy: freed with the child */
     void *stream = d ? d->free_stream : NULL;
     if (d)
         hr__device_discharge(d, m->size);

@@ -32,13 +32,13 @@ struct hr_cuda_launch {
     /* Device memory that lives until what is queued so far, and what this launch queues, is done:
      * 256-byte aligned, not zeroed. */
     hr_status (*scratch)(hr_cuda_launch *l, size_t size, void **out, hr_error *error);
-    size_t scratch_limit; /* a hint: larger batches are worked off in parts that need about this */
+    size_t scratch_limit; /* a hint: larger batches are processed in parts that need about this */
     int32_t multiprocessors;
 };
 
-/* An operator on the device that is no image program; matched to hr_op_def by name. Inputs' and
- * outputs' data are device addresses; `state` and the arguments are the host's. A launch or a few
- * for all samples, which are the whole batch; what kernels read of the calls is staged. */
+/* An operator on the device that is not an image program; matched to hr_op_def by name. Inputs' and
+ * outputs' data are device addresses; `state` and the arguments are the host's. The calls are
+ * the whole batch, for one launch or a few; what kernels read of them is staged. */
 typedef struct hr_cuda_op {
     const char *name;
     hr_status (*run)(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
@@ -54,8 +54,8 @@ typedef struct hr_cuda_copy {
 
 typedef struct hr_cuda_module_def {
     uint32_t abi;         /* HR_CUDA_ABI_VERSION */
-    uint32_t struct_size; /* sizeof(hr_cuda_module_def) of whoever compiled the module */
-    /* 0 where there is no driver or no device: that is an answer, not an error. */
+    uint32_t struct_size; /* sizeof(hr_cuda_module_def) when the module was compiled */
+    /* 0, without an error, if there is no driver or device. */
     hr_status (*device_count)(int32_t *count, hr_error *error);
     hr_status (*device_query)(int32_t device, hr_cuda_info *out, hr_error *error);
 
@@ -81,7 +81,7 @@ typedef struct hr_cuda_module_def {
     hr_status (*use)(int32_t device, hr_error *error); /* makes it the calling thread's */
 
     /* ---- work; the device is in use ---- */
-    /* Records lie in staged memory, one behind the other: `host` is read here to size launches,
+    /* Records are consecutive in staged memory: `host` is read here to size launches,
      * `device` by the kernels. */
     hr_status (*copy_all)(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
     hr_status (*jpeg_decode)(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* An image program made ready for a device: flat, sizes checked, cut into tiles. The record is what
- * the kernels of cuda/image read; compiled by nvcc too. A program of a coded source or of a tensor
- * whose data is on the device. */
+/* An image program prepared for a device: a flat record with checked sizes, cut into tiles, which
+ * the kernels of cuda/image read (compiled by nvcc, too). Its source is coded, or a tensor whose
+ * data is on the device. */
 #ifndef HR_IMAGE_DEVICE_H
 #define HR_IMAGE_DEVICE_H
 
@@ -20,7 +20,7 @@ extern "C" {
 
 /* How the pixels come about. */
 typedef enum hr_device_kind {
-    HR_DEVICE_KIND_NONE,  /* there are none but fill */
+    HR_DEVICE_KIND_NONE,  /* there is only fill */
     HR_DEVICE_KIND_PICK,  /* elements of the source */
     HR_DEVICE_KIND_FIXED, /* u8 resampled in fixed point, 1 to 4 channels */
     HR_DEVICE_KIND_FLOAT  /* resampled in float */
@@ -58,8 +58,8 @@ typedef struct hr_device_tables {
 typedef struct hr_device_tiles {
     int32_t rows, columns, height, width;
     int32_t span;   /* FIXED: source columns under a tile, at most; a multiple of 4.
-                       FLOAT: source columns that are worked on at a time */
-    int32_t lines;  /* FLOAT: rows that are worked on at a time */
+                       FLOAT: source columns processed at a time */
+    int32_t lines;  /* FLOAT: rows processed at a time */
     int32_t shared; /* bytes of shared memory */
     int32_t count;  /* of all pictures */
 } hr_device_tiles;
@@ -94,10 +94,10 @@ typedef struct hr_device_program {
     int32_t window_h, window_w;
     int64_t dst_y, dst_x, dst_c; /* strides of the output in elements */
     hr_device_outer outer[HR_DEVICE_OUTER_MAX];
-    hr_device_tiles tiles;          /* of what is no fill */
+    hr_device_tiles tiles;          /* without fill */
     int32_t fill_tiles;             /* of HR_DEVICE_PIXELS outputs */
-    float mean[4], mul[4];          /* a channel or plane; beyond 4 they are in the tables */
-    const hr_device_tables *tables; /* NULL when nothing is in them */
+    float mean[4], mul[4];          /* per channel or plane; more than 4 are in the tables */
+    const hr_device_tables *tables; /* NULL if not needed */
 } hr_device_program;
 
 enum {

@@ -11,7 +11,7 @@
 #define SQRT2 1.41421356237309504880
 
 enum {
-    TABLE_DENSITY = 32,   /* table entries a unit of t */
+    TABLE_DENSITY = 32,   /* table entries per unit of t */
     SUPPORT_MAX = 1 << 22 /* taps before folding; beyond it the region is nonsense */
 };
 

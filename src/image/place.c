@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The output's strides, and the part of its window that is no fill. */
+/* The output's strides, and the part of its window that is not fill. */
 #include "image/place.h"
 
 #include <string.h>

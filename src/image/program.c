@@ -47,7 +47,7 @@ static void program_reset(hr_image_program *p, hr_dtype dtype, int64_t height, i
 static hr_status tensor_layout(const hr_tensor *t, const char *layouts, hr_layout *out,
                                hr_error *error)
 {
-    if (layouts == NULL) { /* any tensor: one without a layout is no picture */
+    if (layouts == NULL) { /* any tensor: without a layout it is not a picture */
         *out = t->layout;
         if (out->name[0] != '\0' && strlen(out->name) == (size_t)t->shape.ndim)
             return HR_STATUS_OK;
@@ -167,7 +167,7 @@ static hr_status set_fill(hr_image_program *p, const float *fill, int32_t count,
         return not_fusable(error, "a fill behind added channels");
     if (count != 1 && count != channels)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "%d fill values were given for %lld channels; give one, or one a channel",
+                       "%d fill values were given for %lld channels; give one, or one per channel",
                        count, (long long)channels);
     if (count > HR_CHANNELS_MAX)
         return not_fusable(error, "more fill values than a program holds");
@@ -187,9 +187,9 @@ hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fi
     const hr_window now = p->window;
     if (window.h < 0 || window.w < 0 || !in_range(window.y) || !in_range(window.x) ||
         !in_range(window.h) || !in_range(window.w))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "a window of %lld x %lld at (%lld, %lld) is no window", (long long)window.h,
-                       (long long)window.w, (long long)window.y, (long long)window.x);
+        return hr_fail(
+            error, HR_STATUS_ERROR, "a window of %lld x %lld at (%lld, %lld) is not a valid window",
+            (long long)window.h, (long long)window.w, (long long)window.y, (long long)window.x);
     hr_window next = window;
     next.y = now.y + (p->mirror_y ? now.h - (window.y + window.h) : window.y);
     next.x = now.x + (p->mirror_x ? now.w - (window.x + window.w) : window.x);
@@ -301,7 +301,7 @@ hr_status hr_program_normalize(hr_image_program *p, const float *mean, const flo
         return not_fusable(error, "normalisation after normalisation, a fill or added channels");
     if (count != 1 && count != channels)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "%d means were given for %lld channels; give one, or one a channel", count,
+                       "%d means were given for %lld channels; give one, or one per channel", count,
                        (long long)channels);
     if (count > HR_CHANNELS_MAX)
         return not_fusable(error, "more means than a program holds");

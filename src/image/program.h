@@ -97,14 +97,14 @@ struct hr_image_program {
     bool has_fill;
     hr_window exist; /* with has_fill: the window before it stuck out; all else is fill */
     int32_t fill_count;
-    float fill[HR_CHANNELS_MAX]; /* one a channel, in the output's units; added channels have theirs
-                                    too */
+    float fill[HR_CHANNELS_MAX]; /* one per channel, in the output's units; added channels have
+                                    theirs too */
 
     hr_point_step point[HR_POINT_MAX];
     int32_t point_count;
 
     bool normalize;
-    int32_t norm_count; /* 1, or one a channel */
+    int32_t norm_count; /* 1, or one per channel */
     float mean[HR_CHANNELS_MAX], mul[HR_CHANNELS_MAX];
     int32_t pad_channels; /* channels written, added ones zero (or fill); 0: none are added */
 

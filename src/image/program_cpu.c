@@ -157,7 +157,7 @@ static inline void reverse(char *dst, const char *row, size_t n, size_t size)
         memcpy(dst + i * size, row + (n - 1 - i) * size, size);
 }
 
-/* Three floats a pixel: 16 bytes move at once, and the next pixel overwrites what was too much. */
+/* Three floats per pixel: 16 bytes are moved at once, and the next pixel overwrites the excess. */
 static void reverse_12(char *dst, const char *row, size_t n)
 {
     if (n == 0)
@@ -238,7 +238,7 @@ static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* The first `step` bytes at `to` come `n` times. */
+/* Repeats the first `step` bytes at `to`, to `n` times. */
 static void repeat(char *to, size_t step, size_t n)
 {
     for (size_t done = step, total = step * n; done < total;) {
@@ -381,6 +381,6 @@ static hr_status run(const hr_image_program *p, hr_op_call *c, void *out, bool w
 hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error)
 {
     hr_status status = run(p, c, out, false, error);
-    /* A source that gave up in the middle: all rows are made anew from its whole window. */
+    /* The source gave up in the middle: all rows are made again from its whole window. */
     return status == HR_STATUS_NOT_FUSABLE ? run(p, c, out, true, error) : status;
 }

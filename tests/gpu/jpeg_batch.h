@@ -80,7 +80,7 @@ static inline const hr_cuda_module_def *batch_module(const char *path)
     *(void **)(void *)&batch_rounds = dlsym(library, "hr_emulator_rounds");
     const hr_cuda_module_def *m = entry ? entry() : NULL;
     if (!m || m->abi != HR_CUDA_ABI_VERSION || m->struct_size != sizeof *m) {
-        printf("%s is no module for this program\n", path);
+        printf("%s is not a module for this program\n", path);
         exit(1);
     }
     return m;

@@ -32,10 +32,10 @@ static hr_status decode_here(const batch_job *j, uint8_t *data, hr_jpeg_index *i
 }
 
 static hr_cache *cache;
-static int noted, keys; /* entries in indices; indices */
+static int noted, keys; /* entries of indices; indices */
 
-/* The index that the noted entries make, kept and found again as pipelines do, leads the decoder
- * here to the same pixels: from a wrong entry or a wrong prediction it would not. */
+/* The entries that the device noted make an index, which is kept and found as in a pipeline. The
+ * CPU decoder must make the same pixels with it; a wrong position or prediction would show. */
 static bool good_entries(const batch_job *j, const uint8_t *want, hr_arena *arena)
 {
     hr_jpeg_device_picture picture = {.image = j->image, .size = j->size, .keyed = 1};

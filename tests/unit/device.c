@@ -43,7 +43,7 @@ TEST(module_missing)
     CHECK(strstr(error.message, "/nowhere/libheadrace_cuda.so"));
     setenv("HEADRACE_CUDA_MODULE", HR_FAKE_NVML, 1);
     CHECK(hr_module_open(&module, &error) == HR_STATUS_ERROR);
-    CHECK(strstr(error.message, "is no CUDA module"));
+    CHECK(strstr(error.message, "is not a CUDA module"));
     char *doctor = NULL;
     CHECK_OK(hr_doctor_json(&doctor, &error), error);
     CHECK(doctor && strstr(doctor, "\"gpu_support\": false"));

@@ -105,7 +105,7 @@ template <int C, int STORE> struct FixedTile {
         p = program;
         taps = made;
         const hr_device_tiles *t = &p->tiles;
-        place at = place_of(p, tile);
+        position at = position_of(p, tile);
         to = picture_at(p, at.which, false);
         int row = at.row, column = at.column;
         y0 = row * t->height;
@@ -194,7 +194,7 @@ template <int C, int STORE> struct FixedTile {
     {
         uint32_t a[C], b[C];
         for (int k = 0; k < y_taps; k += 2, at += 2 * (int64_t)stride, coef++) {
-            // The last of an odd number has a zero weight beside it.
+            // The last of an odd number is paired with a zero weight.
             const uint8_t *second = k + 1 < y_taps ? at + stride : at;
             if constexpr (ROOMY) {
                 load_words(a, at);
@@ -292,7 +292,7 @@ template <int C, int STORE> struct FixedTile {
             filter_groups<0>(thread, threads);
     }
 
-    // ---- horizontal: a column of outputs a thread ----
+    // ---- horizontal: one column of outputs per thread ----
 
     HR_MEMBER static void add_pixel(int32_t *sum, const uint8_t *at, int32_t coef)
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Resampling of any type in float: a block makes a tile of outputs, a thread each, for a few
+// Resampling of any type in float: a block makes a tile of outputs, one per thread, for a few
 // channels and a stretch of source columns at a time, so that filters of any length fit. The sums
 // are those of kernels/resample_f32.c: first weight times first element, then the others in order.
 #ifndef HR_CUDA_IMAGE_FLOAT_CUH
@@ -37,7 +37,7 @@ struct LoadAny {
 struct FloatTile {
     const hr_device_program *p;
     picture to;
-    int y0, x0, rows, columns; // of the lines that are worked on
+    int y0, x0, rows, columns; // of the lines being processed
     int end_row;
     int first_column, end_column;  // of the source: what the tile reads
     const uint32_t *x_tap, *y_tap; // of make_taps: of the tile's first column and row
@@ -54,7 +54,7 @@ struct FloatTile {
     {
         p = program;
         const hr_device_tiles *t = &p->tiles;
-        place at = place_of(p, tile);
+        position at = position_of(p, tile);
         to = picture_at(p, at.which, false);
         y0 = at.row * t->height;
         x0 = at.column * t->width;

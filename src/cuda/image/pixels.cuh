@@ -65,7 +65,7 @@ template <typename Each>
 HR_SHARED void pick_each(const hr_device_program *p, int tile, int thread, int threads,
                          const Each &each)
 {
-    place at = place_of(p, tile);
+    position at = position_of(p, tile);
     picture to = picture_at(p, at.which, false);
     int64_t first = (int64_t)at.row * HR_DEVICE_PIXELS + thread, pixels = (int64_t)p->view_h;
     int64_t end = HR_MIN(first - thread + HR_DEVICE_PIXELS, pixels * p->view_w);
@@ -121,7 +121,7 @@ struct PickAny {
 template <int STORE>
 HR_SHARED void pick_tile(const hr_device_program *p, int tile, int thread, int threads)
 {
-    int plane = picture_at(p, place_of(p, tile).which, false).plane;
+    int plane = picture_at(p, position_of(p, tile).which, false).plane;
     if constexpr (STORE == HR_DEVICE_STORE_ANY)
         pick_each(p, tile, thread, threads, PickAny{p, plane});
     else if (p->channels == 1)

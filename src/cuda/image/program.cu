@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Image programs in batches: a launch for each kind of program that the batch has. A block works on
-// a tile of one program; which one, it finds in a table that is an argument of the kernel.
+// Runs a batch of image programs, with one launch for each kind of program in it. A block works on
+// a tile of one program; a table that is an argument of the kernel says which one.
 #include "cuda/error.cuh"
 #include "cuda/image/fixed.cuh"
 #include "cuda/image/float.cuh"
@@ -173,7 +173,7 @@ uint32_t tiles_of(const Work *work, const hr_device_program *p)
     return (uint32_t)(work->kind == HR_DEVICE_KIND_NONE ? p->fill_tiles : p->tiles.count);
 }
 
-// How the kernel must be launched so that it can do this program too.
+// Extends the launch so that it has the threads, shared memory and taps for this program.
 void widen(Launch *launch, const Work *work, const hr_device_program *p, int i)
 {
     unsigned wide = HR_DEVICE_THREADS;
@@ -204,8 +204,8 @@ int fill_launch(Launch *launch, const Work *work, const hr_device_program *progr
     return n;
 }
 
-// A row of blocks for each program costs a block nothing to find out; where programs differ so much
-// that many blocks would have nothing to do, all blocks are in one row.
+// With one row of blocks per program, a block finds its program at once. Where the programs' sizes
+// differ so much that most blocks would idle, all blocks are in one row.
 dim3 grid_of(const Share *share)
 {
     uint32_t total = share->first[share->count], most = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// What all kernels of the image program share: which picture and tile a block has, and what
-// becomes of a pixel once it is there.
+// What all kernels of image programs share: which picture and tile a block works on, and how pixels
+// are converted and stored.
 #ifndef HR_CUDA_IMAGE_TILE_CUH
 #define HR_CUDA_IMAGE_TILE_CUH
 
@@ -68,15 +68,15 @@ HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
     return out;
 }
 
-// A tile's picture, and its place among the picture's tiles.
-typedef struct place {
+// A tile's picture, and its position among the picture's tiles.
+typedef struct position {
     int which, row, column;
-} place;
+} position;
 
-HR_SHARED place place_of(const hr_device_program *p, int tile)
+HR_SHARED position position_of(const hr_device_program *p, int tile)
 {
-    place at = {0, tile, 0};
-    if (p->tiles.columns > 1) { // divisions are dear, and rarely needed
+    position at = {0, tile, 0};
+    if (p->tiles.columns > 1) { // divisions are expensive, and rarely needed
         at.row = tile / p->tiles.columns;
         at.column = tile - at.row * p->tiles.columns;
     }
@@ -87,7 +87,7 @@ HR_SHARED place place_of(const hr_device_program *p, int tile)
     return at;
 }
 
-// Where output (y, x) of the view goes, in elements from the picture's first.
+// The offset of output (y, x) of the view, in elements from the picture's first.
 HR_SHARED int64_t view_offset(const hr_device_program *p, int y, int x)
 {
     int oy = p->inside_y + y, ox = p->inside_x + x;
@@ -96,7 +96,7 @@ HR_SHARED int64_t view_offset(const hr_device_program *p, int y, int x)
     return oy * p->dst_y + ox * p->dst_x;
 }
 
-// a / b for a that may be large but mostly is not.
+// a / b; fast where `a` has 32 bits, as it mostly has.
 HR_SHARED int64_t divide(int64_t a, int b, int *rest)
 {
     if (a >> 32 == 0) {
@@ -110,7 +110,7 @@ HR_SHARED int64_t divide(int64_t a, int b, int *rest)
 
 // ---- pixels of any type ----
 
-// The added channels of the pixel whose channel 0 is at `dst`.
+// Fills the added channels of the pixel whose channel 0 is at `dst`.
 HR_SHARED void store_added(const hr_device_program *p, uint8_t *dst)
 {
     int size = value_size(p->dtype);
@@ -174,7 +174,7 @@ HR_SHARED float float_of_byte(uint32_t v)
 #endif
 }
 
-// Of numbers: this instruction and half_of_float know different NaNs.
+// Not for NaNs, of which half_of_float makes other bits.
 HR_SHARED uint16_t half_of_number(float f)
 {
 #if defined(__CUDA_ARCH__)
@@ -186,12 +186,12 @@ HR_SHARED uint16_t half_of_number(float f)
 
 // How u8 pixels are written.
 enum WriteMode {
-    WRITE_CHANNELS, // one after the other, and nothing more
-    WRITE_ADDED,    // there are more channels than the source has
+    WRITE_CHANNELS, // channel by channel, none added
+    WRITE_ADDED,    // there are more channels than in the source
     WRITE_QUADS     // a pixel is four halves, three of them of the source: one store
 };
 
-// What becomes of u8 pixels of C channels, and what of the record that takes, in registers.
+// Stores u8 pixels of C channels; what that needs of the record is in registers.
 template <int C, int STORE> struct PixelStore {
     const hr_device_program *p;
     int plane;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Every subsequence again, from its true state: coefficients of the blocks that begin in it, also
-// where they end behind it, sums of DC differences, and whether all is as it should be. A block is
-// put together in shared memory and stored whole: single coefficients would keep the L2 cache
-// busier than the symbols keep the processors.
+// Decodes every subsequence again, from its true state: the coefficients of all blocks that begin
+// in it, the sums of their DC differences, and a check for damage. A block is assembled in shared
+// memory and stored in one go; storing single coefficients would be bound by the L2 cache.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 
@@ -11,17 +10,17 @@ namespace
 {
 
 constexpr int THREADS = HR_JPEG_DECODE;
-constexpr int SLOT = 9;              // of 16 bytes; a block takes 8: threads use other banks
-constexpr int32_t DC_MOST = 1 << 27; // beyond is surely damage; the decoder on the CPU allows twice
+constexpr int SLOT = 9; // of 16 bytes; a block takes 8, and one more avoids bank conflicts
+constexpr int32_t DC_MOST = 1 << 27; // more is damage; the CPU decoder allows twice as much
 
-// A block in an MCU: where it lies among the window's, in blocks, when its MCU is the first, and
-// how far it moves for an MCU down and across.
-struct place {
+// A block of an MCU: its index among the window's blocks if its MCU is the first, and how much is
+// added to that index per MCU down and across.
+struct layout {
     uint32_t first, down, across;
     uint32_t component; // 3: not wanted
 };
 
-__device__ void find_places(place *places, const hr_jpeg_device_image *image)
+__device__ void find_layouts(layout *layouts, const hr_jpeg_device_image *image)
 {
     int luma = image->h * image->v, c = (int)threadIdx.x;
     if (c >= luma + (image->components > 1 ? 2 : 0))
@@ -29,7 +28,7 @@ __device__ void find_places(place *places, const hr_jpeg_device_image *image)
     int component = c < luma ? 0 : c - luma + 1, k = c < luma ? c : 0;
     int h = component == 0 ? image->h : 1, v = component == 0 ? image->v : 1;
     uint32_t across = hr_jpeg_across(image, component);
-    place *p = &places[c];
+    layout *p = &layouts[c];
     p->component = (uint32_t)component;
     p->first = component < image->planes ? 0 : UINT32_MAX;
     if (component < image->planes) {
@@ -43,7 +42,7 @@ __device__ void find_places(place *places, const hr_jpeg_device_image *image)
 
 struct decoder {
     hr_jpeg_lookup lookup;
-    const place *places;
+    const layout *layouts;
     uint4 *coefs; // of the image
     uint32_t *owner;
     uint32_t sub;
@@ -51,16 +50,16 @@ struct decoder {
     hr_jpeg_address slot_at;
     hr_jpeg_bits bits;
     uint32_t z, c, blocks, block, block_end;
-    uint32_t x, y, width, height, first, next; // MCU, seen from the window's first; wraps before it
-    uint32_t both, component, index;           // of block c: tables, place among the window's
+    uint32_t x, y, width, height, first, next; // of MCUs, relative to the window; x, y may wrap
+    uint32_t both, component, index; // of block c: tables, index among the window's blocks
     bool wanted;
     int32_t dc[3];
-    hr_jpeg_device_entry *note; // where the next start of an MCU goes, or NULL
+    hr_jpeg_device_entry *note; // entry for the next start of an MCU, or NULL
     bool bad;
 
     __device__ __forceinline__ void aim()
     {
-        const place p = places[c];
+        const layout p = layouts[c];
         wanted = x < width && y < height && p.first != UINT32_MAX;
         component = p.component;
         both = hr_jpeg_tables_of(&lookup, c);
@@ -115,8 +114,8 @@ struct decoder {
         }
     }
 
-    // The place in the staged scan; `dc` relative to the subsequence.
-    __device__ __forceinline__ void note_place()
+    // The position in the staged scan; `dc` is relative to the subsequence.
+    __device__ __forceinline__ void note_entry()
     {
         note->bit = hr_jpeg_bit(&bits);
         note->mcu = block / blocks;
@@ -125,7 +124,7 @@ struct decoder {
         note = NULL;
     }
 
-    // Takes a symbol; its value, 0 when it has none.
+    // Takes a symbol and returns its value, 0 if it has none.
     __device__ __forceinline__ int32_t take(hr_jpeg_window *w, uint32_t e)
     {
         uint32_t value = w->v0 << (e >> 8 & 31), size = e >> 16 & 15;
@@ -152,7 +151,7 @@ struct decoder {
             hr_jpeg_store(slot_at + 2 * min(z - 1, 63u), v);
     }
 
-    // AC symbols, none that begins at `end` or behind it.
+    // AC symbols that begin before `limit`.
     __device__ __forceinline__ void row(hr_jpeg_window *w, uint32_t limit)
     {
         uint32_t e = 0;
@@ -167,11 +166,11 @@ struct decoder {
             ac_symbol(w, hr_jpeg_look(&lookup, both >> 16, w->v0));
     }
 
-    // Blocks that begin before `end`, as far as there are bits. False when the last one that is
-    // needed of the segment is none of them.
+    // Blocks that begin before `end`, as far as there are bits. True if the segment's last needed
+    // block is one of them.
     __device__ __forceinline__ bool run(uint32_t end, uint32_t bits_end)
     {
-        bool own = z == 0; /* else the first one began before, and only its end is looked for */
+        bool own = z == 0; /* otherwise the first one began earlier, and only its end is needed */
         wanted = wanted && own;
         while (hr_jpeg_bit(&bits) < (z == 0 ? end : bits_end)) {
             hr_jpeg_window w = hr_jpeg_window_of(&bits);
@@ -186,7 +185,7 @@ struct decoder {
                     return own;
                 own = true;
                 if (c == 0 && note && hr_jpeg_bit(&bits) < end)
-                    note_place();
+                    note_entry();
                 aim();
             }
             hr_jpeg_turn(&bits);
@@ -195,8 +194,8 @@ struct decoder {
     }
 };
 
-// What a subsequence notes goes there; NULL: nowhere.
-__device__ __forceinline__ hr_jpeg_device_entry *place_of(const hr_jpeg_device_image *image,
+// The index entry that a subsequence fills in, or NULL.
+__device__ __forceinline__ hr_jpeg_device_entry *entry_of(const hr_jpeg_device_image *image,
                                                           uint32_t sub)
 {
     uint32_t i = sub - image->tail;
@@ -206,7 +205,7 @@ __device__ __forceinline__ hr_jpeg_device_entry *place_of(const hr_jpeg_device_i
 template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_batch b)
 {
     __shared__ hr_jpeg_shared<TABLES> shared;
-    __shared__ place places[6];
+    __shared__ layout layouts[6];
     __shared__ uint4 slots[THREADS * SLOT];
     uint32_t at = blockIdx.x + b.work[b.from].decode;
     uint32_t i = hr_jpeg_find<&hr_jpeg_work::decode>(b.work, b.from, b.to, at);
@@ -215,7 +214,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     uint32_t sub = (at - work.decode) * THREADS + threadIdx.x;
     const hr_jpeg_table *tables = b.tables + (size_t)i * HR_JPEG_TABLES_MAX;
     hr_jpeg_share<THREADS>(&shared, image, tables);
-    find_places(places, image);
+    find_layouts(layouts, image);
     for (int k = 0; k < SLOT; k++) {
         const uint4 zeros = {0, 0, 0, 0};
         slots[threadIdx.x * SLOT + k] = zeros;
@@ -234,7 +233,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     }
     int32_t *dc = b.dc + 3 * (size_t)index;
     dc[0] = dc[1] = dc[2] = 0;
-    hr_jpeg_device_entry *note = place_of(image, sub);
+    hr_jpeg_device_entry *note = entry_of(image, sub);
     if (note)
         note->mcu = HR_JPEG_DEVICE_NOWHERE;
     if (block >= segment->block_end)
@@ -242,7 +241,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
     size_t offset = work.block - b.work[b.from].block;
     decoder d;
     d.lookup = hr_jpeg_lookup_of(&shared, tables);
-    d.places = places;
+    d.layouts = layouts;
     d.coefs = (uint4 *)b.coefs + offset * 8;
     d.slot = slots + threadIdx.x * SLOT;
     d.slot_at = hr_jpeg_address_of((const uint32_t *)d.slot);
@@ -261,7 +260,7 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
         dc[k] = d.dc[k];
 }
 
-// Bytes 0xFF from byte `at` to byte `end`: each had a zero behind it in the file.
+// Counts bytes 0xFF from byte `at` to byte `end`: in the file a stuffed zero follows each.
 __device__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t end)
 {
     uint32_t count = 0;
@@ -278,8 +277,8 @@ __device__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t en
     return count;
 }
 
-// The byte of the file that a byte of a segment's scan was, both from its first one: strips say
-// where they begin, and within one stuffing is counted.
+// Maps a byte of a segment's staged scan to the byte of the file, both counted from the segment's
+// first. `strips` has where each strip begins; within a strip, stuffing is counted.
 __device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
                                  const hr_jpeg_device_segment *segment, const uint32_t *strips,
                                  uint32_t at)
@@ -297,14 +296,14 @@ __device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
     return begin + at - from + count_stuffed(image->scan, first + from, first + at);
 }
 
-// Converts entries from positions in the staged scan, relative to their subsequences, to positions in the file.
-__device__ void finish_places(const hr_jpeg_device_image *image, const uint32_t *strips,
-                              const int32_t *predicted)
+// Makes entries relative to the file: positions count stuffing, DC predictions are absolute.
+__device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t *strips,
+                               const int32_t *predicted)
 {
     const hr_jpeg_device_segment *segment = &image->segments[image->segment_count - 1];
     uint32_t first = segment->bit / 8;
     for (uint32_t sub = image->tail + threadIdx.x; sub < image->subs; sub += THREADS) {
-        hr_jpeg_device_entry *p = place_of(image, sub);
+        hr_jpeg_device_entry *p = entry_of(image, sub);
         if (!p || p->mcu == HR_JPEG_DEVICE_NOWHERE)
             continue;
         uint32_t byte = byte_of_file(image, segment, strips, p->bit / 8 - first);
@@ -315,8 +314,8 @@ __device__ void finish_places(const hr_jpeg_device_image *image, const uint32_t 
     }
 }
 
-// Sums before each subsequence of an image, a thread block an image. They wrap, and are seen before
-// they do: a subsequence adds less than 2^26.
+// DC sums before each subsequence, one thread block per image. Overflow cannot go unnoticed: a
+// subsequence adds less than 2^26, and sums beyond DC_MOST are damage.
 __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
 {
     __shared__ uint32_t sums[3][THREADS];
@@ -362,9 +361,9 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
     }
     if (bad)
         *image->status = 1;
-    __syncthreads(); // predictions are there
+    __syncthreads(); // predictions of all subsequences are stored
     if (image->entries)
-        finish_places(image, b.strips + b.work[i].strip, predicted);
+        finish_entries(image, b.strips + b.work[i].strip, predicted);
 }
 
 } // namespace

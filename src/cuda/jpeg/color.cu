@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Pixels of the window from planes of samples: chroma upsampled as in kernels/jpeg_rows.c, colours.
+// Pixels of the window from planes of samples: chroma upsampling and colour conversion, as in
+// kernels/jpeg_rows.c.
 #include "cuda/jpeg/decode.cuh"
 #include "kernels/jpeg_shared.h"
 
@@ -12,7 +13,7 @@ constexpr uint32_t GROUPS = HR_JPEG_COLOR_GROUPS;
 
 // One component: samples of the window's MCUs.
 struct plane {
-    const uint8_t *samples; // of the picture's first sample, which need not be there
+    const uint8_t *samples; // address of the picture's first sample, which need not be stored
     uint32_t stride;
     int width, height; // of the whole component
 
@@ -38,7 +39,7 @@ __device__ __forceinline__ plane find_plane(const hr_jpeg_device_image *image,
     return p;
 }
 
-// Four samples of a row, of which the first may lie anywhere.
+// Four neighbouring samples of a row, at any alignment.
 struct four {
     int v[PIXELS];
 };
@@ -71,7 +72,7 @@ template <int H, int V> __device__ __forceinline__ four upsample(const plane &p,
             f.v[k] = p.at(y, min((x + k) >> 2, p.width - 1));
         return f;
     }
-    // columns from the one before the first to the one behind the last
+    // columns from the one before the first to the one after the last
     int first = (x >> 1) - 1, near = V == 2 ? y >> 1 : y, column[PIXELS];
     int far = y & 1 ? min(near + 1, p.height - 1) : max(near - 1, 0);
 #pragma unroll
@@ -79,7 +80,7 @@ template <int H, int V> __device__ __forceinline__ four upsample(const plane &p,
         int at = max(min(first + k, p.width - 1), 0);
         int v = V == 2 ? 3 * p.at(near, at) + p.at(far, at) : p.at(near, at);
         column[k % PIXELS] = v;
-        // by now the two pixels of the column before are surrounded
+        // both neighbours of the previous column are known: its two pixels
         if (k >= 2) {
             int middle = 3 * column[(k - 1) % PIXELS];
             int even = middle + column[(k - 2) % PIXELS], odd = middle + column[k % PIXELS];

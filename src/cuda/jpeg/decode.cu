@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The launches of a batch and their memory. Blocks of the window take most of it; they are worked
-// off in parts of the batch, so that a part's coefficients may still lie in the cache when they are
+// The launches of a batch and their memory. Coefficients take most of it. They are processed in
+// parts of the batch, so that a part's coefficients may still be in the cache when they are
 // transformed.
 #include "cuda/error.cuh"
 #include "cuda/jpeg/decode.cuh"
@@ -11,10 +11,10 @@ namespace
 {
 
 constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64 + 4; // coefficients, samples, owner
-constexpr size_t PLANES_PAD = 64; // bytes that may be read behind the planes
+constexpr size_t PLANES_PAD = 64; // bytes after the planes that may be read
 constexpr uint32_t IMAGES_MOST = 4096, SUBS_MOST = 1 << 22;
 
-// Memory cut into pieces: first the sizes are added up, then the pieces handed out.
+// Cuts memory into pieces. The first pass adds up sizes, the second hands out addresses.
 struct pieces {
     char *base;
     size_t used;
@@ -43,8 +43,8 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blo
     p->cut(&b->planes, blocks * 64 + PLANES_PAD);
 }
 
-// Work of the images before each, as the kernels have it; blocks add up beyond 32 bits only behind
-// what one part may have.
+// Sums of the images' work, as the kernels compute them. Only the sum of blocks over a whole batch
+// may exceed 32 bits.
 struct sums {
     uint32_t sync, decode, transform, color;
     size_t strips, subs, blocks;
@@ -66,7 +66,7 @@ sums add_up(const hr_jpeg_device_image *images, uint32_t from, uint32_t to)
     return s;
 }
 
-// The end of a part that begins at `from`: at least one image.
+// The end of the part that begins at `from`. A part has at least one image.
 uint32_t part_end(const hr_jpeg_device_image *images, uint32_t from, uint32_t count, size_t limit)
 {
     size_t size = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Inside jpeg/: what the kernels of a batch share. A batch goes through these launches, none of
-// which the host waits for: tables, unstuff, synchronise, join (once); coefficients, predictions,
-// transform, color (once a part, of which the scratch holds the blocks).
+// Inside jpeg/: what the kernels share. A batch takes these launches, without waits on the host:
+// tables, unstuff, synchronise, join (once per batch); coefficients, predictions, transform, color
+// (once per part of the batch).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
 
@@ -27,18 +27,19 @@ enum {
     // that synchronising may follow an image's scan from thread block to thread block; photographs
     // take up to about a hundred
     HR_JPEG_ROUNDS = 1024,
-    HR_JPEG_GROUP = 256,        // threads of a block that synchronises, a subsequence each
-    HR_JPEG_DECODE = 128,       // ... that decodes: blocks are put together in shared memory
+    HR_JPEG_GROUP = 256,        // threads of a block that synchronises, one subsequence each
+    HR_JPEG_DECODE = 128,       // ... of a block that decodes
     HR_JPEG_BLOCKS_A_CTA = 128, // transformed
-    HR_JPEG_COLOR_PIXELS = 4,   // that a thread makes at a time: a group
+    HR_JPEG_COLOR_PIXELS = 4,   // made by a thread at a time: a group
     HR_JPEG_COLOR_GROUPS = 1024 // groups of a thread block
 };
 
-// A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value; bits of
-// the code; bits of the value; how far the place in the block moves on. 0: a longer code or none.
+// A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
+// bits of the code; bits of the value; how far the position in the block advances. 0: the code is
+// longer than HR_JPEG_FAST_BITS, or invalid.
 typedef struct hr_jpeg_table {
     uint32_t fast[HR_JPEG_FAST_SIZE];
-    // codes of 11 to 16 bits: first 16-bit window above them; from a code to its symbol
+    // codes of 11 to 16 bits: the first 16-bit window above them; offset from code to symbol
     uint32_t limit[6];
     int32_t offset[6];
     uint32_t ac;
@@ -46,7 +47,7 @@ typedef struct hr_jpeg_table {
     uint32_t zero[3];
 } hr_jpeg_table;
 
-// Sums over the images before this one: what is where, and whose each thread block is.
+// Sums over the images before this one: where its data begins, and its first thread blocks.
 typedef struct hr_jpeg_work {
     uint32_t sync, decode, transform, color; // thread blocks
     uint32_t sub, block, strip;              // subsequences, blocks of the window, strips
@@ -59,17 +60,17 @@ typedef struct hr_jpeg_batch {
     hr_jpeg_work *work;
     hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
     uint32_t *done;        // segments of each image that ended as they should
-    // where each strip begins in its segment's bytes without stuffing, times two; and one when its
-    // first byte in the file was stuffing
+    // of each strip: twice the offset in its segment without stuffing; plus one if its first byte
+    // in the file is stuffing
     uint32_t *strips;
     // of each subsequence
     uint32_t *trace;    // HR_JPEG_STEPS entries, see sync.cu
     uint32_t *counted;  // blocks that end before it in the image
-    int32_t *dc;        // three: sums of differences, then sums of those before it in the image
-    int32_t *predicted; // three: what its differences are added to
+    int32_t *dc;        // three: sums of differences, later the sums before it in the image
+    int32_t *predicted; // three: the predictions that its differences are relative to
     // of the part
-    int16_t *coefs;  // 64 a block, in zigzag order; DC less the subsequence's prediction
-    uint32_t *owner; // of a block: the subsequence of the image that its DC coefficient is in
+    int16_t *coefs;  // 64 per block, in zigzag order; DC relative to the subsequence's prediction
+    uint32_t *owner; // of a block: the subsequence that contains its DC coefficient
     uint8_t *planes;
 } hr_jpeg_batch;
 
@@ -98,7 +99,7 @@ HR_JPEG_HD uint32_t hr_jpeg_window_blocks(const hr_jpeg_device_image *image)
            (image->planes > 1 ? 2 * hr_jpeg_component_blocks(image, 1) : 0);
 }
 
-// Groups of pixels in a row, which need not begin with one.
+// Groups of pixels that may cover a row; the first may begin before it.
 HR_JPEG_HD uint32_t hr_jpeg_color_groups(const hr_jpeg_device_image *image)
 {
     return HR_DIVIDE_UP((uint32_t)image->window_width + HR_JPEG_COLOR_PIXELS - 1,
@@ -120,7 +121,7 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
     return w;
 }
 
-// The image among from .. to that thread block `at` of all works for.
+// The image among from .. to - 1 that thread block `at` works on.
 template <uint32_t hr_jpeg_work::*field>
 __device__ __forceinline__ uint32_t hr_jpeg_find(const hr_jpeg_work *work, uint32_t from,
                                                  uint32_t to, uint32_t at)
@@ -135,7 +136,7 @@ __device__ __forceinline__ uint32_t hr_jpeg_find(const hr_jpeg_work *work, uint3
     return from;
 }
 
-// Sums before this thread of a block, and of all; `sums` is free again behind it.
+// The sum of the values of the threads before this one, and of all. `sums` may be reused at once.
 template <uint32_t THREADS>
 __device__ uint32_t hr_jpeg_sum_before(uint32_t *sums, uint32_t value, uint32_t *all)
 {
@@ -154,12 +155,12 @@ __device__ uint32_t hr_jpeg_sum_before(uint32_t *sums, uint32_t value, uint32_t 
     return result;
 }
 
-// Where a subsequence lies.
+// The bits of a subsequence.
 typedef struct hr_jpeg_range {
     uint32_t begin, end;
     uint32_t segment;
-    bool known; // the state at its beginning
-    bool alone; // in its segment
+    bool known; // the state at its beginning is known
+    bool alone; // the only one of its segment
 } hr_jpeg_range;
 
 HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uint32_t sub)
@@ -178,8 +179,7 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
     r.known = sub == segments[low].first;
     r.alone = r.known && sub + 1 == segments[low + 1].first;
     uint32_t begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
-    uint32_t end = segments[low].end; // before `begin` when there was more stuffing than a
-                                      // subsequence holds
+    uint32_t end = segments[low].end; // before `begin` if more than a subsequence was stuffing
     r.begin = min(begin, end);
     r.end = sub + 1 == segments[low + 1].first ? end : min(begin + HR_JPEG_DEVICE_SUB, end);
     return r;
@@ -187,7 +187,7 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
-// Thread blocks of all images; `tables` of the image that has most.
+// `blocks`: thread blocks of all images. `tables`: of the image that has the most.
 cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int tables,
                                  cudaStream_t stream);
 cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, uint32_t blocks, int tables,

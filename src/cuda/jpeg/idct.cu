@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The inverse DCT of kernels/jpeg_idct.c, a block a thread: the same wrapping and saturation at 16
-// bits, so the same bytes also where no picture goes.
+// The inverse DCT, one thread per block. The arithmetic is the CPU's (kernels/jpeg_shared.h), also
+// where it wraps and saturates.
 #include "cuda/jpeg/decode.cuh"
 #include "kernels/jpeg_shared.h"
 
@@ -21,8 +21,8 @@ __host__ __device__ constexpr int natural(int k)
     return zigzag[k];
 }
 
-// Coefficients times quantisers in natural order, at 16 bits; whether all below the first row are
-// zero. `quant` holds pairs, as the coefficients lie.
+// Dequantises to 16 bits, in natural order. Returns 0 if all coefficients below the first row are
+// zero. `quant` holds pairs in zigzag order, as the coefficients do.
 template <int K = 0>
 __device__ __forceinline__ uint32_t load(int v[64], const int4 *coefs, const uint32_t *quant)
 {
@@ -45,7 +45,7 @@ __device__ __forceinline__ uint32_t load(int v[64], const int4 *coefs, const uin
     return below;
 }
 
-// Only a first row: it wraps where the whole transform would saturate.
+// Only the first row of coefficients: it wraps where the whole transform would saturate.
 __device__ __forceinline__ void spread_first_row(int v[64])
 {
 #pragma unroll
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
     if (n >= b.work[i + 1].block - work.block)
         return;
     size_t offset = (size_t)(work.block - b.work[b.from].block) * 64;
-    /* of a damaged scan it may be anything */
+    /* any value if the scan is damaged */
     uint32_t owner = min(b.owner[offset / 64 + n], image->subs - 1);
     const int4 *coefs = (const int4 *)(b.coefs + offset + (size_t)n * 64);
     uint8_t *plane = b.planes + offset;

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The state machine of a sequential Huffman scan: one symbol after the other, whatever the bits.
-// Every symbol takes at least one bit and at most 31, so nothing here can hang.
+// The state machine of a sequential Huffman scan. Any bits are accepted: every symbol takes 1 to 31
+// of them, so that nothing here can loop forever.
 #ifndef HR_CUDA_JPEG_SCAN_CUH
 #define HR_CUDA_JPEG_SCAN_CUH
 
 #include "cuda/jpeg/decode.cuh"
 
 enum {
-    HR_JPEG_END = 64, // added to the place by an end of block
-    HR_JPEG_BAD = 192 // ... and by bits that are no code
+    HR_JPEG_END = 64, // added to the position in the block by EOB
+    HR_JPEG_BAD = 192 // ... and by bits that are not a code
 };
 
 enum {
-    // AC symbols in a row: what is rare (a block's end, a DC symbol, a long code) has its turn
-    // between rows. A lane that waits for it stands still, which costs less than having the whole
-    // warp go there for it; so there is no branch in a row, whose symbols wait for each other.
+    // AC symbols that are decoded without a branch: a row. Rare cases (the end of a block, a DC
+    // symbol, a long code) are handled between rows. A lane that meets one idles to the end of its
+    // row, which costs less than a divergent branch of the whole warp.
     HR_JPEG_ROW = 6
 };
 
-// What is shared by the threads of a block: they work for one image.
+// Shared memory of a thread block, which works on one image.
 template <int TABLES> struct hr_jpeg_shared {
     uint32_t fast[TABLES * HR_JPEG_FAST_SIZE];
-    uint32_t tables[6]; // of each block in an MCU: where its DC table begins, AC << 16; in bytes
+    uint32_t tables[6]; // of each block of an MCU: byte offset of its DC table, and of its AC table
+                        // << 16
 };
 
 template <int THREADS, int TABLES>
@@ -43,8 +44,8 @@ __device__ __forceinline__ void hr_jpeg_share(hr_jpeg_shared<TABLES> *s,
     }
 }
 
-// Shared memory by an address that stays in a register: the compiler would make it anew for every
-// symbol.
+// An address in shared memory that stays in a register; the compiler would compute it again for
+// every symbol.
 #ifdef __CUDA_ARCH__
 typedef uint32_t hr_jpeg_address;
 __device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
@@ -87,8 +88,8 @@ __device__ __forceinline__ uint32_t hr_jpeg_entry(uint32_t length, uint32_t symb
     return move << 24 | size << 16 | length << 8 | (length + size);
 }
 
-// What the fast table does not have. All that it may need is loaded at once: one lane waits here,
-// and its warp with it.
+// Codes that are not in the fast table. All loads are issued at once, because the whole warp waits
+// for them.
 static __device__ __noinline__ uint32_t hr_jpeg_slow(const hr_jpeg_table *t, uint32_t window)
 {
     const uint4 *codes = (const uint4 *)t->limit;
@@ -106,13 +107,13 @@ static __device__ __noinline__ uint32_t hr_jpeg_slow(const hr_jpeg_table *t, uin
     return hr_jpeg_entry(length, t->symbols[((top >> (16 - length)) + from) & 255], t->ac != 0);
 }
 
-// A place in a scan: the bit, the place in the block, the block in the MCU.
+// A decoder's state: the bit, the position in the block, the block of the MCU.
 typedef struct hr_jpeg_state {
     uint32_t bit, z, c;
 } hr_jpeg_state;
 
-// An entry of the trace: bits beyond the step's end, place in the block, block in the MCU; blocks
-// that ended in the step.
+// An entry of the trace: bits beyond the step's end, position in the block, block of the MCU;
+// number of blocks that ended in the step.
 enum { HR_JPEG_STATE = 0xFFFFF, HR_JPEG_COUNT_SHIFT = 20 };
 
 __device__ __forceinline__ uint32_t hr_jpeg_pack(const hr_jpeg_state *s, uint32_t boundary,
@@ -127,9 +128,8 @@ __device__ __forceinline__ hr_jpeg_state hr_jpeg_unpack(uint32_t entry, uint32_t
     return s;
 }
 
-// Bits in registers: 64 at `base`, of which `used` are gone, 64 behind them, and 64 on their way.
-// All lanes of a warp wait for a load of any of them, so loads are used as long after they were
-// queued as can be: a row later.
+// Bits in registers: 64 at `base`, of which `used` are taken, the next 64, and 64 that are being
+// loaded. A load stalls the whole warp when it is used, so it is used a row after it was issued.
 typedef struct hr_jpeg_bits {
     const uint2 *next;
     uint32_t base, used;
@@ -161,7 +161,7 @@ __device__ __forceinline__ uint32_t hr_jpeg_bit(const hr_jpeg_bits *b)
     return b->base + b->used;
 }
 
-// Between rows: makes room for what was queued in one of those before.
+// Between rows: moves on by 64 bits when those at `base` are used up.
 __device__ __forceinline__ void hr_jpeg_turn(hr_jpeg_bits *b)
 {
     if (b->used >= 64) {
@@ -175,8 +175,8 @@ __device__ __forceinline__ void hr_jpeg_turn(hr_jpeg_bits *b)
     }
 }
 
-// The bits of a row, the next one on top of v0: enough for a symbol as long as `used` is below the
-// row's limit.
+// The bits of a row; the next one is the top bit of v0. There are enough for a symbol while `used`
+// is below the row's limit.
 typedef struct hr_jpeg_window {
     uint32_t v0, v1, v2;
 } hr_jpeg_window;
@@ -191,7 +191,7 @@ __device__ __forceinline__ hr_jpeg_window hr_jpeg_window_of(const hr_jpeg_bits *
     return w;
 }
 
-// The limit of a row that is to begin: nothing begins at `end` or behind it.
+// The limit for the next row: no symbol begins at `end` or later.
 __device__ __forceinline__ uint32_t hr_jpeg_limit(const hr_jpeg_bits *b, uint32_t end)
 {
     return min(end - b->base, min(b->used + 65, 97u));
@@ -205,7 +205,7 @@ __device__ __forceinline__ void hr_jpeg_skip(hr_jpeg_bits *b, hr_jpeg_window *w,
     w->v2 <<= bits;
 }
 
-// Which tables, and where they lie: shared memory for all that is short, else the whole tables.
+// The tables: fast ones in shared memory, whole ones in global memory.
 typedef struct hr_jpeg_lookup {
     hr_jpeg_address fast, places;
     const hr_jpeg_table *tables;
@@ -225,14 +225,14 @@ __device__ __forceinline__ uint32_t hr_jpeg_tables_of(const hr_jpeg_lookup *l, u
     return hr_jpeg_load(l->places + c * 4);
 }
 
-// The symbol that a window begins with, as the fast table has it; `table` in bytes.
+// The fast table's entry for the first symbol of a window. `table` is an offset in bytes.
 __device__ __forceinline__ uint32_t hr_jpeg_fast(const hr_jpeg_lookup *l, uint32_t table,
                                                  uint32_t window)
 {
     return hr_jpeg_load(l->fast + table + (window >> (32 - HR_JPEG_FAST_BITS)) * 4);
 }
 
-// ... whatever it is.
+// The entry for the first symbol of a window, of any length.
 __device__ __forceinline__ uint32_t hr_jpeg_look(const hr_jpeg_lookup *l, uint32_t table,
                                                  uint32_t window)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Finds the decoder's state at the beginning of every subsequence, without what came before: every
-// thread decodes its own from a guess and leaves a trace, its state and the blocks that ended at
-// every step. A wrong guess falls in with the truth after some hundred or thousand bits. So in a
-// second phase the true ends of subsequences are followed into the next one until they meet the
-// trace there, overwriting it. All followers go step by step, each in a place of its own, and those
-// that are left are packed into few warps: the work is what was decoded wrongly and no more.
+// Finds the decoder's state at the beginning of every subsequence. In the first phase each thread
+// decodes one subsequence from a guessed state and records a trace: its state, and how many blocks
+// ended, after every step. A wrong guess usually converges to the true state within some thousand
+// bits. In the second phase the true end state of each subsequence is followed into the next one,
+// overwriting the trace, until it agrees with the trace. All followers take one step per round, and
+// those that remain are packed into few warps.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 
@@ -20,7 +20,7 @@ __device__ __forceinline__ uint32_t step_end(uint32_t begin, uint32_t end, uint3
     return step + 1 == HR_JPEG_STEPS ? end : min(begin + (step + 1) * HR_JPEG_STEP, end);
 }
 
-// Goes through the scan without looking at values.
+// Decodes symbols without their values.
 struct follower {
     hr_jpeg_lookup lookup;
     uint32_t blocks; // in an MCU
@@ -42,7 +42,7 @@ struct follower {
         z += e >> 24;
     }
 
-    // Some symbols of a block, none that begins at the boundary or behind it.
+    // Some symbols of a block that begin before the boundary.
     __device__ __forceinline__ void row(uint32_t boundary)
     {
         hr_jpeg_window w = hr_jpeg_window_of(&bits);
@@ -79,7 +79,7 @@ struct follower {
     }
 };
 
-// The first phase: a subsequence from its beginning, as if a block of the first kind began there.
+// The first phase: decodes a subsequence as if an MCU began at its first bit.
 __device__ __forceinline__ void guess(const hr_jpeg_lookup &lookup,
                                       const hr_jpeg_device_image *image, hr_jpeg_range r,
                                       uint32_t *trace)
@@ -98,7 +98,7 @@ __device__ __forceinline__ void guess(const hr_jpeg_lookup &lookup,
     }
 }
 
-// Who follows the truth: the next step, of all steps of the image, and the state at its beginning.
+// A follower: its next step, counted over the image, and the state at its beginning.
 struct task {
     uint32_t step;
     uint32_t entry;
@@ -109,11 +109,11 @@ struct tasks {
     uint32_t count;
 };
 
-// A task at work.
+// A follower at work.
 struct walk {
     follower f;
-    uint32_t step, begin, end, boundary; // where its subsequence lies, and the step ends
-    uint32_t last, segment_end;          // the first subsequence not to go to; of the segment
+    uint32_t step, begin, end, boundary; // of its subsequence; of the step
+    uint32_t last, segment_end;          // the first subsequence not to enter; of the segment
 
     __device__ __forceinline__ walk(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
                                     uint32_t limit, task t)
@@ -135,7 +135,7 @@ struct walk {
         return hr_jpeg_unpack(t.entry, in_sub == 0 ? begin : step_end(begin, end, in_sub - 1));
     }
 
-    // Takes a step. False when the trace is met or there is nowhere to go.
+    // Takes a step. False if it agrees with the trace, or the last subsequence is done.
     __device__ __forceinline__ bool advance(uint32_t *trace, uint32_t *entry)
     {
         uint32_t old = trace[step];
@@ -158,9 +158,9 @@ struct walk {
     }
 };
 
-// All tasks of the list to their ends, in at most `rounds` steps of each. When half of those at
-// work are done, the others move together; until then a task stays with its thread. Returns the
-// rounds that are left; 0 when there were too few.
+// Runs all followers of the list, for at most `rounds` rounds. When half of them are done, the
+// others are packed together; until then a follower stays with its thread. Returns how many rounds
+// are left; 0: some followers were not done.
 __device__ uint32_t follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
                                uint32_t limit, uint32_t *trace, tasks *q, uint32_t rounds)
 {
@@ -189,7 +189,7 @@ __device__ uint32_t follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_devic
     return rounds;
 }
 
-// Into the list: the beginning of a subsequence, from what the trace says now.
+// Adds a follower that begins with subsequence `sub`, in the state that the trace has now.
 __device__ void add_task(tasks *q, uint32_t sub, const uint32_t *trace)
 {
     task t = {sub * HR_JPEG_STEPS, trace[sub * HR_JPEG_STEPS - 1]};
@@ -225,8 +225,8 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_
     follow_all(lookup, image, min(group + THREADS, image->subs), trace, &q, UINT32_MAX);
 }
 
-// The same between groups. Equal blocks decode alike from any of them, so that followers never meet
-// the trace: then the image is left to the host.
+// The same across groups. Identical blocks decode alike whichever of the MCU's blocks a follower
+// takes them for, so that it may never agree with the trace. The host decodes such images.
 template <int TABLES>
 __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups, uint32_t *trace)
 {
@@ -250,8 +250,7 @@ __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups,
         *image->status = 1;
 }
 
-// Blocks that end before each subsequence; differences within a segment are of use, those of lone
-// subsequences count nothing.
+// Counts the blocks that end before each subsequence. Only differences within a segment are used.
 __device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t subs)
 {
     __shared__ uint32_t sums[THREADS];
@@ -267,7 +266,7 @@ __device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t 
     }
 }
 
-// What takes all of an image, a thread block each.
+// One thread block per image.
 template <int TABLES> __global__ void __launch_bounds__(THREADS) join(hr_jpeg_batch b)
 {
     const hr_jpeg_work *work = &b.work[blockIdx.x];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The first launch of a batch: Huffman tables, one a thread block, and where each image's work
-// lies.
+// The first launch of a batch: builds Huffman tables, one per thread block, and sums up where each
+// image's work begins.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 
@@ -45,7 +45,7 @@ __device__ void lay_out_all(const hr_jpeg_batch *b)
     lay_out<&hr_jpeg_work::strip>(b, sums);
 }
 
-// Codes of each length: the 16-bit window that they begin at, from a code to its symbol.
+// For each length: the first 16-bit window above its codes, and the offset from code to symbol.
 struct codes {
     uint32_t limit[17];
     int32_t offset[17];

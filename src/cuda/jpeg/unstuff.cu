@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The scans' bytes without stuffed zeros, from memory of the host or the device. A thread block an
-// image takes strips of 256 bytes, a thread each: loaded together, counted, and then stored in
-// words, of which those belong to a strip that begin in it.
+// Copies the scans' bytes without stuffed zeros, from host or device memory. One thread block per
+// image processes strips of 256 bytes, one per thread: it loads them together, counts their data,
+// and stores it in words. A word belongs to the strip in which it begins.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
 {
 
 constexpr uint32_t THREADS = 128, STRIP = HR_JPEG_DEVICE_STRIP;
-constexpr uint32_t BEHIND = 8;  // bytes behind a strip that its last word may need
-constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND and what is left of the last
-constexpr uint32_t AT_ONCE = 9; // ... that a thread loads
-constexpr uint32_t ROW = 73;    // words; odd, so that threads use different banks
+constexpr uint32_t BEHIND = 8;  // bytes after a strip that its last word may need
+constexpr uint32_t PIECES = 18; // of 16 bytes: 15 + 1 + STRIP + BEHIND, rounded up
+constexpr uint32_t AT_ONCE = 9; // ... that a thread loads at a time
+constexpr uint32_t ROW = 73;    // words; odd, to avoid bank conflicts
 constexpr uint32_t PAD_WORDS = HR_JPEG_DEVICE_PAD / 4;
-constexpr uint32_t FILL_BYTES = 256; // before a marker; a file with more is left to the host
+constexpr uint32_t FILL_BYTES =
+    256; // fill bytes before a marker, at most; the host decodes files with more
 constexpr uint32_t NONE = UINT32_MAX;
 
 struct strip {
@@ -41,13 +42,13 @@ struct strip {
         return !first && (window[(at - 1) / 4] >> (8 * ((at - 1) % 4)) & 255) == 0xFF;
     }
 
-    // Whether the first byte is no data.
+    // Whether the first byte is a stuffed zero.
     __device__ __forceinline__ bool begins_stuffed() const
     {
         return behind_ones() && byte(0) == 0;
     }
 
-    // Whether the byte 0xFF at i is no data: a marker begins there, or the file ends.
+    // Whether the data ends at byte i, 0xFF: a marker begins there, or the file ends.
     __device__ __forceinline__ bool ends_at(uint32_t i) const
     {
         if (raw + i + 1 >= segment->raw_end)
@@ -82,7 +83,7 @@ __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
     return r;
 }
 
-// Bytes of data, up to where the data ends if that is in the strip.
+// Counts bytes of data. *stop: where the data ends, if that is in the strip.
 __device__ uint32_t count_data(const strip &s, uint32_t *stop)
 {
     bool ones = s.behind_ones();
@@ -106,7 +107,7 @@ __device__ uint32_t count_data(const strip &s, uint32_t *stop)
     return data;
 }
 
-// The words that begin in the `data` bytes which go to byte `at` of the scan.
+// Stores the words that begin in the strip; its `data` bytes begin at byte `at` of the scan.
 __device__ void store_data(const strip &s, uint32_t at, uint32_t data, uint32_t stop,
                            uint32_t *scan)
 {
@@ -144,7 +145,7 @@ __device__ void store_data(const strip &s, uint32_t at, uint32_t data, uint32_t 
         *to = (uint32_t)bytes;
 }
 
-// Says where a segment of `bytes` bytes ends. False when it ends as none should.
+// Records where a segment of `bytes` bytes ends. False if it does not end properly.
 __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device_segment *segment,
                                uint32_t bytes, uint32_t stop)
 {
@@ -171,7 +172,7 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     return end >= segment->bit + ahead;
 }
 
-// Some loads are on their way at a time: the host's memory is far.
+// Several loads are in flight at a time, because the latency of host memory is high.
 __device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *const *from,
                                             const uint32_t *pieces)
 {

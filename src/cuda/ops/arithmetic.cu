@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// _arithmetic: a thread an element. What has no value, an integer divided by zero, is 0 here: there
-// is nobody to tell.
+// _arithmetic: one thread per element. What has no value, an integer divided by zero, is 0 here:
+// there is nobody to tell.
 #include "ops/math/arithmetic.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
@@ -183,7 +183,7 @@ struct plain : record {
     }
 };
 
-struct dear : plain {
+struct costly : plain {
     HR_DEVICE void element(int64_t i) const
     {
         compute(i, [&](uint64_t x, uint64_t y) {
@@ -244,7 +244,7 @@ hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
     if (is_dear(((const hr_arithmetic *)calls[0].memo)->op))
-        return op::run<dear>(l, calls, n, staging, make, error);
+        return op::run<costly>(l, calls, n, staging, make, error);
     return op::run<plain>(l, calls, n, staging, make, error);
 }
 

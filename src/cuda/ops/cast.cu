@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// cast, of what is no picture.
+// cast, of tensors that are not pictures.
 #include "cuda/ops/cast.cuh"
 
 HR_CUDA_OP(cast, "cast", op::cast_run);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Elements of another type: a thread an element.
+// Elements of another type: one thread per element.
 #ifndef HR_CUDA_OPS_CAST_CUH
 #define HR_CUDA_OPS_CAST_CUH
 

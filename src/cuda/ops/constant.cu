@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// constant: a thread an element; the values are staged once a batch.
+// constant: one thread per element; the values are staged once per batch.
 #include "ops/generic/constant.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// coord_flip: a thread a coordinate.
+// coord_flip: one thread per coordinate.
 #include "cuda/ops/op.cuh"
 #include "ops/geometry/points.h"
 

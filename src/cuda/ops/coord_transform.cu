@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// coord_transform: a thread a coordinate of the output.
+// coord_transform: one thread per coordinate of the output.
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/geometry/points.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Random elements: a thread a block of four draws, which makes as many elements as that is enough
-// for.
+// Random elements: one thread per block of four draws, which makes as many elements as that is
+// enough for.
 #ifndef HR_CUDA_OPS_DRAW_CUH
 #define HR_CUDA_OPS_DRAW_CUH
 

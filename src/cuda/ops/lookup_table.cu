@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// lookup_table: a thread an element; the table is staged once a batch.
+// lookup_table: one thread per element; the table is staged once per batch.
 #include "ops/generic/lookup_table.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// normalize: means and factors by reductions, then a thread an element.
+// normalize: means and factors by reductions, then one thread per element.
 #include "cuda/ops/reduce.cuh"
 
 namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// one_hot: a thread an element of the output.
+// one_hot: one thread per element of the output.
 #include "ops/generic/one_hot.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
@@ -27,7 +27,7 @@ struct record {
 
     HR_DEVICE void element(int64_t i) const
     {
-        if (count <= UINT32_MAX) // divisions of 64 bits are dear
+        if (count <= UINT32_MAX) // 64-bit divisions are expensive
             set((uint32_t)i);
         else
             set(i);

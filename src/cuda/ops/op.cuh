@@ -31,7 +31,7 @@ namespace op
 
 constexpr int THREADS = 256;
 constexpr int EACH = 4;
-constexpr int64_t BLOCKS_MAX = 1024; // a sample
+constexpr int64_t BLOCKS_MAX = 1024; // per sample
 constexpr int SAMPLES_MAX = 1 << 15; // of a launch's grid; its blocks go on to further ones
 
 #if defined(__CUDACC__)
@@ -92,7 +92,7 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     return launch<Record>(l, records, n, error);
 }
 
-// Takes the last digit, of base `n`, off *i. Divisions of 64 bits are dear.
+// Takes the last digit, of base `n`, off *i. 64-bit divisions are expensive.
 HR_DEVICE static inline int64_t digit(int64_t *i, int64_t n)
 {
     int64_t whole = *i;

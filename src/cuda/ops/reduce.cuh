@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Reductions of a batch, in the order of additions of ops/reductions/reduce.h: a thread a pass,
+// Reductions of a batch, in the order of additions of ops/reductions/reduce.h: one thread per pass,
 // then threads that add up passes, lanes and further axes. Three launches at most.
 #ifndef HR_CUDA_OPS_REDUCE_CUH
 #define HR_CUDA_OPS_REDUCE_CUH

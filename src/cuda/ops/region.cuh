@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Outputs put together from boxes of inputs (ops/generic/region.h): a record a box, a thread a unit
-// of up to 16 bytes.
+// Outputs put together from boxes of inputs (ops/generic/region.h): one record per box, one thread
+// per unit of up to 16 bytes.
 #ifndef HR_CUDA_OPS_REGION_CUH
 #define HR_CUDA_OPS_REGION_CUH
 
@@ -41,7 +41,7 @@ struct region_record {
     HR_DEVICE void element(int64_t i) const
     {
         int64_t out = 0, in = 0;
-        if (count <= UINT32_MAX) // divisions of 64 bits are dear
+        if (count <= UINT32_MAX) // 64-bit divisions are expensive
             place((uint32_t)i, &out, &in);
         else
             place(i, &out, &in);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // Tensors resampled along any axes (ops/image/resample.h): pictures as image programs, others axis
-// by axis, a launch an axis and a thread an element. The sums are those of kernels/resample_f32.c.
+// by axis, one launch per axis and one thread per element. The sums are those of
+// kernels/resample_f32.c.
 #ifndef HR_CUDA_OPS_RESAMPLE_CUH
 #define HR_CUDA_OPS_RESAMPLE_CUH
 
@@ -70,7 +71,7 @@ struct resample_axis {
 
     HR_DEVICE void element(int64_t i) const
     {
-        if (count <= UINT32_MAX) // divisions of 64 bits are dear
+        if (count <= UINT32_MAX) // 64-bit divisions are expensive
             make((uint32_t)i);
         else
             make(i);

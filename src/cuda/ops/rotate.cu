@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// rotate: a thread a pixel of the output.
+// rotate: one thread per pixel of the output.
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 #include "ops/image/rotate_warp.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Enough of CUDA to run kernels here, so that they can be tested (also by sanitizers) where no GPU
-// is: a thread block's threads take turns on one thread, from one __syncthreads to the next.
+// Enough of CUDA to run kernels on the processor, so that they can be tested without a GPU and with
+// sanitizers. The threads of a block take turns on one thread, from one __syncthreads to the next.
 #ifndef HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
 #define HR_TESTS_EMULATOR_CUDA_RUNTIME_API_H
 
@@ -95,7 +95,7 @@ static inline int __popc(uint32_t v)
 {
     return __builtin_popcount(v);
 }
-void hr_emulate_elsewhere(); // other threads may have their turn
+void hr_emulate_elsewhere(); // other threads may run
 static inline uint32_t atomicMin(uint32_t *p, uint32_t v)
 {
     hr_emulate_elsewhere();
