@@ -75,17 +75,23 @@ hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batc
     return status;
 }
 
-void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
+/* Ends its launch and gives its memory back. */
+static void batch_reset(const hr_pipeline *p, hr_device_batch *b)
 {
-    hr_device_batch *b = it->device;
-    if (!b)
-        return;
     hr_launch_destroy(b->launch);
     b->launch = NULL;
     b->again = false;
     memset(b->redo, 0, (size_t)p->options.batch_size * sizeof(*b->redo));
     for (int32_t i = 0; i < arena_count(p); i++)
         hr_arena_reset(b->arenas[i]);
+}
+
+void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
+{
+    hr_device_batch *b = it->device;
+    if (!b)
+        return;
+    batch_reset(p, b);
     it->device = NULL;
     pthread_mutex_lock(&p->lock);
     b->next = p->device_idle;
@@ -134,7 +140,15 @@ static bool mark_damaged(hr_device_batch *b)
     return any;
 }
 
-/* What the device came by goes to the files' indices. */
+static bool has_entries(const hr_device_batch *b)
+{
+    for (int32_t i = 0; i < b->decoding_count; i++)
+        if (b->decoding[i]->entries)
+            return true;
+    return false;
+}
+
+/* What the device noted while it decoded goes to the indices of the files. */
 static void keep_entries(hr_pipeline *p, hr_device_batch *b)
 {
     hr_arena *arena = b->arenas[p->options.num_threads];
@@ -145,6 +159,21 @@ static void keep_entries(hr_pipeline *p, hr_device_batch *b)
             hr_jpeg_device_keep(&piece->picture, piece->entries, p->cache, arena);
         hr_arena_restore(arena, mark);
     }
+}
+
+bool hr__device_keep_entries(hr_pipeline *p)
+{
+    hr_device_batch *b = p->device_published;
+    if (!b)
+        return false;
+    p->device_published = b->next;
+    pthread_mutex_unlock(&p->lock);
+    keep_entries(p, b);
+    batch_reset(p, b);
+    pthread_mutex_lock(&p->lock);
+    b->next = p->device_idle;
+    p->device_idle = b;
+    return true;
 }
 
 /* The device's values that are outputs of the pipeline go to their batches. */
@@ -185,8 +214,9 @@ static hr_status await_end(const hr_pipeline *p, const hr_iteration *it, hr_erro
     return hr_error_prefix(error, "%s .. %s", first, hr_node_text(to, last, sizeof(last)));
 }
 
-/* True: samples have to be prepared once more. */
-static bool complete(hr_pipeline *p, hr_iteration *it)
+/* True: samples have to be prepared once more. `*noted`: the batch, if the device noted entries of
+ * indices in it; they are made after the iteration was published. */
+static bool complete(hr_pipeline *p, hr_iteration *it, hr_device_batch **noted)
 {
     hr_error error = {0};
     hr_device_batch *b = it->device;
@@ -198,12 +228,14 @@ static bool complete(hr_pipeline *p, hr_iteration *it)
         b->again = true;
         return true;
     }
-    if (b && it->status == HR_STATUS_OK)
-        keep_entries(p, b);
     if (it->status == HR_STATUS_OK) {
         hr_status status = put_outputs(p, it, &error);
         if (status != HR_STATUS_OK)
             it->status = hr_fail(&it->error, status, "%s", error.message);
+    }
+    if (b && it->status == HR_STATUS_OK && has_entries(b)) {
+        it->device = NULL;
+        *noted = b;
     }
     hr__device_batch_give(p, it);
     return false;
@@ -228,7 +260,8 @@ static void *completion_main(void *context)
         c->last = c->first ? c->last : NULL;
         pthread_mutex_unlock(&p->lock);
         int64_t start = hr_clock_ns();
-        bool again = complete(p, it);
+        hr_device_batch *noted = NULL;
+        bool again = complete(p, it, &noted);
         int64_t end = hr_clock_ns();
         pthread_mutex_lock(&p->lock);
         c->busy_ns += end - start;
@@ -236,7 +269,12 @@ static void *completion_main(void *context)
             hr__iteration_enter(p, it, it->stage);
             pthread_cond_broadcast(&p->work);
         } else {
-            hr__stage_end(p, it);
+            hr__stage_end(p, it); /* publishes it if this was its last stage */
+        }
+        if (noted) {
+            noted->next = p->device_published;
+            p->device_published = noted;
+            pthread_cond_signal(&p->work);
         }
     }
     pthread_mutex_unlock(&p->lock);
@@ -310,11 +348,16 @@ void hr__device_stop(hr_pipeline *p)
 
 void hr__device_close(hr_pipeline *p)
 {
+    for (hr_device_batch *b = p->device_published, *next; b; b = next) {
+        next = b->next;
+        batch_reset(p, b);
+        batch_destroy(b, arena_count(p));
+    }
     for (hr_device_batch *b = p->device_idle, *next; b; b = next) {
         next = b->next;
         batch_destroy(b, arena_count(p));
     }
-    p->device_idle = NULL;
+    p->device_published = p->device_idle = NULL;
     hr_device_unref(p->device);
     p->device = NULL;
 }

@@ -51,7 +51,7 @@ struct hr_device_batch {
     hr_piece **decoding;    /* pieces that the device decodes, ... */
     const uint32_t *status; /* ... and pinned, what it says of each when it is done */
     int32_t decoding_count;
-    hr_device_batch *next; /* of the pipeline's idle ones */
+    hr_device_batch *next; /* of the pipeline's idle or published ones */
 };
 
 typedef struct hr_completion {
@@ -62,6 +62,9 @@ typedef struct hr_completion {
     hr_iteration *first, *last; /* launched, oldest first; linked by `launched` */
 } hr_completion;
 
+/* Makes the index entries that the device noted in one published batch, and gives its memory back.
+ * False: there is none. Lock held, but not meanwhile. */
+bool hr__device_keep_entries(hr_pipeline *p);
 /* Opens the device if a node is for one, and checks that it has all that the plan asks for. */
 hr_status hr__device_open(hr_pipeline *p, hr_error *error);
 void hr__device_stop(hr_pipeline *p);  /* waits for what was launched; workers are joined */

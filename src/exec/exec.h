@@ -188,9 +188,10 @@ struct hr_pipeline {
     hr_worker *workers;
     int32_t worker_count, started;
 
-    struct hr_device *device;            /* NULL: no node is for one */
-    struct hr_completion *completion;    /* device_stage.h */
-    struct hr_device_batch *device_idle; /* guarded by the lock */
+    struct hr_device *device;                 /* NULL: no node is for one */
+    struct hr_completion *completion;         /* device_stage.h */
+    struct hr_device_batch *device_idle;      /* guarded by the lock, ... */
+    struct hr_device_batch *device_published; /* ... as those whose index entries are to be made */
 
     /* what the consumer has taken: the state of a checkpoint */
     int64_t taken_iteration, taken_sample;

@@ -129,6 +129,17 @@ static void wait_for_work(hr_worker *w, int32_t *looks)
     w->total.idle_ns += hr_clock_ns() - start;
 }
 
+/* Index entries come before other work, because a batch on the device is kept until they are made.
+ * Lock held. */
+static bool keep_entries(hr_worker *w)
+{
+    int64_t start = w->pipeline->device_published ? hr_clock_ns() : 0;
+    if (!hr__device_keep_entries(w->pipeline))
+        return false;
+    w->total.busy_ns += hr_clock_ns() - start;
+    return true;
+}
+
 static void *worker_main(void *context)
 {
     hr_worker *w = context;
@@ -139,6 +150,8 @@ static void *worker_main(void *context)
     while (!p->stop) {
         if (p->schedule_due)
             hr__schedule(p);
+        if (keep_entries(w))
+            continue;
         hr_iteration *it = pick(p);
         if (!it) {
             wait_for_work(w, &looks);
