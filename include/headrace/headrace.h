@@ -377,6 +377,9 @@ HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_o
  * which want the next batch as soon as they have taken this one: schedules prefetch_queue_depth + 1
  * iterations. */
 HR_API hr_status hr_pipeline_wait(hr_pipeline *pipeline, int32_t timeout_ms);
+/* The caller spent `ns` nanoseconds on making data to feed, since the last run: they are counted as
+ * the source's time, not as the consumer's. */
+HR_API void hr_pipeline_note_feeding(hr_pipeline *pipeline, int64_t ns);
 /* Lets functions run for the next `count` iterations that were not taken yet. All other work starts
  * by itself. hr_pipeline_run schedules prefetch_queue_depth iterations. */
 HR_API void hr_pipeline_schedule(hr_pipeline *pipeline, int32_t count);

@@ -416,6 +416,19 @@ static PyObject *pipeline_feed_room(PyObject *object, PyObject *arg)
     return PyLong_FromLong(room);
 }
 
+static PyObject *pipeline_note_feeding(PyObject *object, PyObject *arg)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long long ns = PyLong_AsLongLong(arg);
+    if ((ns == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    hr_pipeline_note_feeding(self->pipeline, ns);
+    Py_END_ALLOW_THREADS
+    pipeline_leave(self);
+    Py_RETURN_NONE;
+}
+
 static PyObject *pipeline_schedule(PyObject *object, PyObject *arg)
 {
     pipeline_object *self = (pipeline_object *)object;
@@ -549,6 +562,8 @@ static PyMethodDef pipeline_methods[] = {
      "feed(node, batches): the next batch of each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,
      "feed_room(node) -> int: batches the source takes now."},
+    {"note_feeding", pipeline_note_feeding, METH_O,
+     "note_feeding(ns): time spent on making data to feed."},
     {"schedule", pipeline_schedule, METH_O,
      "schedule(count): functions may run for the next iterations."},
     {"pending", pipeline_pending, METH_NOARGS,

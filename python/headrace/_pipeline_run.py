@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from typing import Any
 
 from headrace import types
@@ -123,9 +124,12 @@ class PipelineRun(PipelineFacts):
             if self._last_iter:
                 return
             try:
+                start = time.perf_counter_ns()
                 if self._sources:
                     self._ask_sources()
                 self.iter_setup()
+                if self._sources:
+                    self._core.note_feeding(time.perf_counter_ns() - start)
             except StopIteration:
                 self._last_iter = True
                 return

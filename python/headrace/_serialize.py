@@ -129,12 +129,19 @@ def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
     pipeline._inputs[name] = source
 
 
+def _label(instance: Any) -> str:
+    """A node as messages name it: the operator, the name that the user gave, the line."""
+    name = "" if instance.name.startswith("__") else f" '{instance.name}'"
+    origin = f" ({instance.origin})" if instance.origin else ""
+    return f"{instance.op}{name}{origin}".replace("\\", "\\\\").replace('"', '\\"')
+
+
 def to_dot(pipeline: Any, show_tensors: bool, use_colors: bool) -> str:
     """The graph for Graphviz."""
     colour = ', style=filled, fillcolor="lightblue"' if use_colors else ""
     lines = ["digraph graphname {"]
     for instance, number in pipeline._graph.numbers.items():
-        lines.append(f'  n{number} [label="{instance.op}\\n{instance.name}"{colour}];')
+        lines.append(f'  n{number} [label="{_label(instance)}"{colour}];')
         for node in (*instance.inputs, *instance.arg_nodes.values()):
             label = f' [label="{node.name}"]' if show_tensors else ""
             lines.append(f"  n{pipeline._graph.numbers[node.source]} -> n{number}{label};")

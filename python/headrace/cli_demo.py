@@ -63,15 +63,9 @@ def _throughput(images: int, seconds: float, cpu: float, args: argparse.Namespac
     return table
 
 
-def _label(op: dict[str, Any]) -> str:
-    """The operator, with the name that the user gave to the node."""
-    named = not op["name"].startswith("__")
-    return f"{op['operator']} ({op['name']})" if named else str(op["operator"])
-
-
 def _shares(stats: dict[str, Any]) -> list[tuple[str, float, int]]:
     """(operator, seconds of the workers, samples), the most expensive first."""
-    rows = [(_label(op), op["seconds"], op["samples"]) for op in stats["operators"]]
+    rows = [(op["node"], op["seconds"], op["samples"]) for op in stats["operators"]]
     rows.append(("waiting for files", stats["workers_read_wait_s"], stats["files_read"]))
     return sorted((row for row in rows if row[1] > 0), key=lambda row: -row[1])
 

@@ -198,6 +198,7 @@ struct hr_pipeline {
     int64_t *taken_position;
     int64_t start_ns, first_ready_ns, last_run_ns; /* clock readings */
     int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;
+    int64_t source_ns, feeding_ns; /* making what is fed: in all; since the last run */
 };
 
 /* A sample on its way through a task: what hr_task_warn and limits need. */

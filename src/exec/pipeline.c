@@ -335,8 +335,13 @@ static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, 
 /* Lock held; `samples` < 0: no iteration was taken. */
 static void note_run(hr_pipeline *p, int64_t start, int64_t end, int32_t samples)
 {
-    if (p->last_run_ns)
-        p->consumer_busy_ns += start - p->last_run_ns;
+    int64_t fed = p->feeding_ns;
+    p->feeding_ns = 0;
+    if (p->last_run_ns) {
+        fed = HR_MIN(fed, start - p->last_run_ns);
+        p->source_ns += fed;
+        p->consumer_busy_ns += start - p->last_run_ns - fed;
+    }
     p->consumer_wait_ns += p->runs > 0 ? end - start : 0; /* the first wait is start-up */
     p->last_run_ns = end;
     if (samples >= 0) {
@@ -416,6 +421,15 @@ hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
         note_run(p, start, hr_clock_ns(), -1);
     pthread_mutex_unlock(&p->lock);
     return status;
+}
+
+void hr_pipeline_note_feeding(hr_pipeline *p, int64_t ns)
+{
+    if (hr__check_owner(p, NULL) != HR_STATUS_OK)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->feeding_ns += HR_MAX(ns, 0);
+    pthread_mutex_unlock(&p->lock);
 }
 
 void hr_pipeline_schedule(hr_pipeline *p, int32_t count)

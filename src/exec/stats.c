@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "exec/device_stage.h"
+#include "graph/value.h"
 
 typedef struct snapshot {
     hr_worker_stats sum; /* over workers */
     hr_readahead_stats io;
-    int64_t wall_ns, wait_ns, consumer_ns, runs, samples, bad, start_up_ns;
+    int64_t wall_ns, wait_ns, consumer_ns, source_ns, runs, samples, bad, start_up_ns;
     int64_t device_ns, device_idle_ns;
     hr_cache_stats index;
     size_t lent, peak;
@@ -47,6 +48,7 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->wall_ns = hr_clock_ns() - p->start_ns;
     s->wait_ns = p->consumer_wait_ns;
     s->consumer_ns = p->consumer_busy_ns;
+    s->source_ns = p->source_ns;
     s->runs = p->runs;
     s->samples = p->samples_out;
     s->bad = p->bad_total;
@@ -73,6 +75,7 @@ static void append_seconds(hr_text *t, const char *key, int64_t ns)
 
 hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
 {
+    char named[HR_NODE_TEXT_SIZE];
     snapshot s;
     hr_text t = {0};
     HR_TRY(take_snapshot(p, &s, error));
@@ -83,6 +86,7 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     append_seconds(&t, "first_batch_s", s.start_up_ns);
     append_seconds(&t, "consumer_wait_s", s.wait_ns);
     append_seconds(&t, "consumer_busy_s", s.consumer_ns);
+    append_seconds(&t, "source_s", s.source_ns);
     append_seconds(&t, "workers_busy_s", s.sum.busy_ns);
     append_seconds(&t, "workers_idle_s", s.sum.idle_ns);
     append_seconds(&t, "workers_read_wait_s", s.sum.read_wait_ns);
@@ -107,8 +111,10 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
         hr_text_append_quoted(&t, node->def->name);
         hr_text_append(&t, ", \"name\": ");
         hr_text_append_quoted(&t, node->name);
-        hr_text_append(&t, ", \"samples\": %lld, \"seconds\": %.6f}",
+        hr_text_append(&t, ", \"samples\": %lld, \"seconds\": %.6f, \"node\": ",
                        (long long)s.sum.node_count[i], (double)s.sum.node_ns[i] * 1e-9);
+        hr_text_append_quoted(&t, hr_node_text(node, named, sizeof(named)));
+        hr_text_append(&t, "}");
     }
     hr_text_append(&t, "]}");
     free_snapshot(&s);
@@ -129,71 +135,96 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0.0;
 }
 
-/* The order matters: the consumer first (then nothing else holds it back), then what workers wait
- * for, then work. */
-static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
+/* More threads help only where there are CPUs for them. */
+static void append_threads_advice(const hr_pipeline *p, hr_text *t)
 {
+    int32_t cpus = hr__cpu_count();
+    if (p->options.num_threads < cpus)
+        hr_text_append(t,
+                       "more threads (num_threads is %d, %d CPUs can be used) or smaller files "
+                       "would help most.\n",
+                       p->options.num_threads, cpus);
+    else
+        hr_text_append(t,
+                       "smaller files or more CPUs would help most (num_threads is %d, %d CPU%s "
+                       "can be used).\n",
+                       p->options.num_threads, cpus, cpus == 1 ? "" : "s");
+}
+
+/* Work on the CPU. */
+static void append_heaviest(const hr_pipeline *p, const snapshot *s, hr_text *t)
+{
+    char text[HR_NODE_TEXT_SIZE];
     int32_t top = heaviest(p, s);
     const hr_node *node = p->graph->nodes[p->plan->order[top]];
-    double wait = share(s->wait_ns, s->wait_ns + s->consumer_ns);
+    bool decoder = strncmp(node->def->name, "decoders.", 9) == 0;
+    hr_text_append(t, "Verdict: %s. %s takes %.0f %% of the workers' time%s",
+                   !decoder                  ? "work on the CPU"
+                   : hr_node_on_device(node) ? "preparing files for the GPU"
+                                             : "decoding on the CPU",
+                   hr_node_text(node, text, sizeof(text)),
+                   100 * share(s->sum.node_ns[top], s->sum.busy_ns), decoder ? "; " : ".\n");
+    if (decoder)
+        append_threads_advice(p, t);
+}
+
+/* The order matters: the consumer first (then nothing else limits the pipeline), then what workers
+ * wait for, then work. A Python source is called while the consumer waits for `run`. */
+static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
+{
+    int64_t total = s->wait_ns + s->source_ns + s->consumer_ns;
+    double wait = share(s->wait_ns + s->source_ns, total), source = share(s->source_ns, total);
     double idle = share(s->sum.idle_ns, s->sum.idle_ns + s->sum.busy_ns);
     double reading = share(s->sum.read_wait_ns, s->sum.busy_ns);
-    double heavy = share(s->sum.node_ns[top], s->sum.busy_ns);
     double device = share(s->device_ns, s->device_ns + s->device_idle_ns);
-    if (s->runs < 2) {
+    if (s->runs < 2)
         hr_text_append(t, "Verdict: not enough iterations yet.\n");
-    } else if (wait < 0.1) {
-        hr_text_append(
-            t,
-            "Verdict: the consumer. It waits for data %.0f %% of its time; the pipeline is "
-            "not what holds it back.\n",
-            100 * wait);
-    } else if (device > 0.8) {
+    else if (wait < 0.1)
         hr_text_append(t,
-                       "Verdict: the GPU. %.0f %% of the time it has batches to work on; the CPU "
+                       "Verdict: the consumer. It waits for data %.0f %% of its time; the pipeline "
+                       "is not what limits it.\n",
+                       100 * wait);
+    else if (source > 0.1 && s->source_ns > s->wait_ns)
+        hr_text_append(t,
+                       "Verdict: the Python source (external_source). %.0f %% of the time passes "
+                       "in it; a faster source, or parallel=True, would help most.\n",
+                       100 * source);
+    else if (device > 0.8)
+        hr_text_append(t,
+                       "Verdict: the GPU. It has batches to process %.0f %% of the time; the CPU "
                        "keeps up with it.\n",
                        100 * device);
-    } else if (reading > 0.4) {
-        hr_text_append(
-            t,
-            "Verdict: reading. Workers spend %.0f %% of their time waiting for files; faster "
-            "storage, or files closer to this machine, would help most.\n",
-            100 * reading);
-    } else if (idle > 0.5 && s->fed) {
-        hr_text_append(
-            t,
-            "Verdict: the Python source (external_source). Workers are idle %.0f %% of their "
-            "time waiting for data to be fed.\n",
-            100 * idle);
-    } else if (idle > 0.5) {
-        hr_text_append(
-            t,
-            "Verdict: too little work in flight. Workers are idle %.0f %% of their time though "
-            "the consumer waits; raise prefetch_queue_depth or batch_size.\n",
-            100 * idle);
-    } else if (strncmp(node->def->name, "decoders.", 9) == 0) {
-        hr_text_append(
-            t,
-            "Verdict: %s. '%s' takes %.0f %% of the workers' time; more threads (num_threads) or "
-            "smaller files would help most.\n",
-            hr_node_on_device(node) ? "preparing files for the GPU" : "decoding on the CPU",
-            node->name, 100 * heavy);
-    } else {
-        hr_text_append(t, "Verdict: %s on the CPU. '%s' takes %.0f %% of the workers' time.\n",
-                       node->def->name, node->name, 100 * heavy);
-    }
+    else if (reading > 0.4)
+        hr_text_append(t,
+                       "Verdict: reading. Workers spend %.0f %% of their time waiting for files; "
+                       "faster storage, or files closer to this machine, would help most.\n",
+                       100 * reading);
+    else if (idle > 0.5 && s->fed)
+        hr_text_append(t,
+                       "Verdict: the source (external_source). Workers are idle %.0f %% of their "
+                       "time, waiting for data to be fed.\n",
+                       100 * idle);
+    else if (idle > 0.5)
+        hr_text_append(t,
+                       "Verdict: too little work in flight. Workers are idle %.0f %% of their time "
+                       "although the consumer waits; raise prefetch_queue_depth or batch_size.\n",
+                       100 * idle);
+    else
+        append_heaviest(p, s, t);
 }
 
 hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
 {
+    char named[HR_NODE_TEXT_SIZE];
     snapshot s;
     hr_text t = {0};
     HR_TRY(take_snapshot(p, &s, error));
     append_verdict(p, &s, &t);
     hr_text_append(&t, "%lld iterations, %lld samples, %lld bad; ", (long long)s.runs,
                    (long long)s.samples, (long long)s.bad);
-    hr_text_append(&t, "the consumer waited %.3f s and was busy %.3f s.\n",
-                   (double)s.wait_ns * 1e-9, (double)s.consumer_ns * 1e-9);
+    hr_text_append(
+        &t, "the consumer waited %.3f s and was busy %.3f s; Python sources took %.3f s.\n",
+        (double)s.wait_ns * 1e-9, (double)s.consumer_ns * 1e-9, (double)s.source_ns * 1e-9);
     hr_text_append(&t, "%d workers: busy %.3f s (waiting for files %.3f s), idle %.3f s.\n",
                    p->worker_count, (double)s.sum.busy_ns * 1e-9, (double)s.sum.read_wait_ns * 1e-9,
                    (double)s.sum.idle_ns * 1e-9);
@@ -204,7 +235,8 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
         const hr_node *node = p->graph->nodes[p->plan->order[i]];
         if (s.sum.node_count[i] == 0)
             continue;
-        hr_text_append(&t, "  %-32s %9.1f us a sample, %5.1f %% of the workers' time\n", node->name,
+        hr_text_append(&t, "  %-40s %9.1f us per sample, %5.1f %% of the workers' time\n",
+                       hr_node_text(node, named, sizeof(named)),
                        (double)s.sum.node_ns[i] * 1e-3 / (double)s.sum.node_count[i],
                        100 * share(s.sum.node_ns[i], s.sum.busy_ns));
     }

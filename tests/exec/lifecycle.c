@@ -216,7 +216,7 @@ TEST(the_verdict_names_the_culprit)
     fixture f;
     fixture_make(&f, FILES);
     CHECK(verdict_names(&f, "read:20000", 0, "Verdict: reading"));
-    CHECK(verdict_names(&f, "decode:5000", 0, "Verdict: decoding on the CPU"));
+    CHECK(verdict_names(&f, "decode:5000", 0, "Verdict: decoding on the CPU. decoders."));
     CHECK(verdict_names(&f, NULL, 20000, "Verdict: the consumer"));
     fixture_remove(&f);
 }

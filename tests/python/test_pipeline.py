@@ -5,6 +5,7 @@
 import gc
 import inspect
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -613,3 +614,64 @@ def test_threads_share_a_pipeline(folders):
         counts = list(pool.map(lambda _: len(pipe.run()[0]), range(24)))
     assert counts == [4] * 24
     assert pipe.stats()["iterations"] >= 24
+
+
+# ---- what people read ----
+
+
+def test_nodes_have_one_name(folders: Path, tmp_path: Path) -> None:
+    """Statistics, verdict, DOT and errors name a node by its operator and the user's line."""
+    pipe = Pipeline(batch_size=4, num_threads=1, device_id=None)
+    with pipe:
+        data, _ = fn.readers.file(file_root=folders, name="Mine")
+        image = fn.decoders.image(data)
+        pipe.set_outputs(fn.resize(image, size=8), fn.python_function(image, function=_fails))
+    with pytest.raises(RuntimeError) as raised:
+        pipe.run()
+    pipe.save_graph_to_dot_file(tmp_path / "graph.dot")
+    nodes = {op["operator"]: op["node"] for op in pipe.stats()["operators"]}
+    for operator, name in (
+        ("readers.file", " 'Mine'"), ("decoders.image", ""), ("resize", ""), ("python_function", "")
+    ):
+        assert re.fullmatch(
+            re.escape(operator + name) + r" \((.*/)?test_pipeline\.py:\d+\)", nodes[operator]
+        )
+        assert nodes[operator] in (tmp_path / "graph.dot").read_text()
+    assert nodes["python_function"] in str(raised.value)
+    assert "__" not in pipe.explain()
+
+
+def _fails(_):
+    raise RuntimeError("on purpose")
+
+
+def test_a_slow_python_source_is_named() -> None:
+    def slow(_):
+        time.sleep(0.01)
+        return [np.zeros(3)] * 4
+
+    pipe = Pipeline(batch_size=4, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(source=slow))
+    for _ in range(10):
+        pipe.run()
+    stats = pipe.stats()
+    assert "the Python source" in pipe.explain().splitlines()[0]
+    assert stats["source_s"] > 0.05 > stats["consumer_busy_s"]
+    for _ in range(10):
+        pipe.run()
+        time.sleep(0.3)
+    assert "the consumer" in pipe.explain().splitlines()[0]
+
+
+def test_no_threads_are_advised_without_cpus_for_them(folders: Path) -> None:
+    usable = len(os.sched_getaffinity(0))
+    for threads in (1, usable, usable + 3):
+        pipe = Pipeline(batch_size=4, num_threads=threads, device_id=None)
+        with pipe:
+            pipe.set_outputs(fn.decoders.image(fn.readers.file(file_root=folders)[0]))
+        for _ in range(30):
+            pipe.run()
+        verdict = pipe.explain().splitlines()[0]
+        if "decoding" in verdict:
+            assert ("more threads" in verdict) == (threads < usable)
