@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cases_normalize import normal
-from harness import Case, Data, pictures, resampled, vectors
+from harness import Case, Data, pictures, resampled, rotated, vectors
 
 SEQUENCES = {
     "FHWC": pictures([(4, 6, 8, 3), (5, 7, 9, 3)], layout="FHWC"),
@@ -150,9 +150,18 @@ def pad_cases() -> list[Case]:
     return [*cases, Case("crop", [PICTURES], window)]
 
 
+def rotate_cases() -> list[Case]:
+    """Wide pictures of noise, where a small error of the position shows, and canvases at 45 degrees."""
+    wide = pictures([(90, 900, 3), (400, 620, 3)])
+    args: list[dict[str, Any]] = [{"angle": a} for a in (-15.0, 10.0, 45.0, -45.0, 135.0, 201.5)]
+    args += [{"angle": -15.0, "keep_size": True, "fill_value": 255.0}]
+    return [Case("rotate", [wide], a, rotated) for a in args]
+
+
 CASES: list[Any] = [
     *depth_cases(), *normalize_cases(), *slice_cases(), *fill_cases(), *resize_cases(), *layout_cases(),
-    *empty_cases(), *pad_cases(),
+    *empty_cases(),
+    *rotate_cases(), *pad_cases(),
 ]  # fmt: skip
 
 ERRORS: list[Any] = [

@@ -32,11 +32,11 @@ struct record {
 
     HR_DEVICE void position(const hr_warp *w, int64_t at, float *p) const
     {
-        float x = (float)(at % w->out[0]) + 0.5f;
+        int64_t column = at % w->out[0];
+        float x = (float)column + 0.5f;
         at /= w->out[0];
         if (w->rotation.axes == 2) {
-            for (int i = 0; i < 2; i++)
-                p[i] = warp_at_2d(w, i, x, (float)at + 0.5f);
+            warp_position_2d(w, column, at, p);
             return;
         }
         float y = (float)(at % w->out[1]) + 0.5f, z = (float)(at / w->out[1]) + 0.5f;

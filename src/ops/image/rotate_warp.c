@@ -16,7 +16,9 @@ hr_status hr__rotation_make(hr_rotation *r, double degrees, const float *axis, h
     float c = (float)hr_cos(turn), s = (float)hr_sin(turn);
 
     if (!axis) {
-        *r = (hr_rotation){2, {{c, -s, 0.0f}, {s, c, 0.0f}, {0.0f, 0.0f, 1.0f}}};
+        const double rounded = (double)((float)degrees * (float)(HR_PI / 180.0));
+        *r = (hr_rotation){.axes = 2, .m = {{c, -s, 0.0f}, {s, c, 0.0f}, {0.0f, 0.0f, 1.0f}}};
+        r->steep = fabs(hr_sin(rounded)) > fabs(hr_cos(rounded));
         return HR_STATUS_OK;
     }
     s = -s; /* the axis points away from the viewer, so the direction is reversed */
@@ -46,7 +48,7 @@ void hr__rotation_canvas(const hr_rotation *r, const int64_t *in, int64_t *out, 
                 most = j;
         }
         if (r->axes == 2) /* at 45 degrees, both axes must have the same result */
-            most = fabsf(r->m[0][1]) <= fabsf(r->m[0][0]) ? i : 1 - i;
+            most = r->steep ? 1 - i : i;
         out[i] = (int64_t)ceilf(sum - CANVAS_SLACK);
         alike[i] = most;
     }
@@ -113,16 +115,15 @@ static inline int64_t inside(int64_t i, int64_t n)
 static inline void linear_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
                              int32_t channels)
 {
-    const float fy = (float)y + 0.5f;
+    float p[3] = {0};
     const int64_t width = w->in[0], height = w->in[1], stride = width * channels;
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += channels) {
-        const float fx = (float)x + 0.5f;
-        const float px = warp_at_2d(w, 0, fx, fy);
-        const float py = warp_at_2d(w, 1, fx, fy);
+        warp_step_2d(w, x, y, p);
+        const float px = p[0], py = p[1];
         const int64_t left = warp_floor(px - 0.5f), top = warp_floor(py - 0.5f);
         if (w->has_fill && (left < 0 || top < 0 || left + 1 >= width || top + 1 >= height)) {
-            blend(w, src, (const float[3]){px, py, 0.0f}, dst);
+            blend(w, src, p, dst);
             continue;
         }
         const float *upper = src + inside(top, height) * stride;
@@ -141,13 +142,12 @@ static inline void linear_2d(const hr_warp *w, const float *src, int64_t y, floa
 static inline void nearest_2d(const hr_warp *w, const float *src, int64_t y, float *dst,
                               int32_t channels)
 {
-    const float fy = (float)y + 0.5f;
+    float p[3] = {0};
     const int64_t width = w->in[0], height = w->in[1];
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += channels) {
-        const float fx = (float)x + 0.5f;
-        const int64_t left = warp_floor(warp_at_2d(w, 0, fx, fy));
-        const int64_t top = warp_floor(warp_at_2d(w, 1, fx, fy));
+        warp_step_2d(w, x, y, p);
+        const int64_t left = warp_floor(p[0]), top = warp_floor(p[1]);
         const float *from = src + (inside(top, height) * width + inside(left, width)) * channels;
         bool out = w->has_fill && (left < 0 || top < 0 || left >= width || top >= height);
         for (int32_t c = 0; c < channels; c++)
@@ -159,13 +159,12 @@ static inline void nearest_2d(const hr_warp *w, const float *src, int64_t y, flo
 static inline void pick_2d(const hr_warp *w, const uint8_t *src, int64_t y, const void *fill,
                            uint8_t *dst, size_t size)
 {
-    const float fy = (float)y + 0.5f;
+    float p[3] = {0};
     const int64_t width = w->in[0], height = w->in[1];
 
     for (int64_t x = 0; x < w->out[0]; x++, dst += size) {
-        const float fx = (float)x + 0.5f;
-        const int64_t left = warp_floor(warp_at_2d(w, 0, fx, fy));
-        const int64_t top = warp_floor(warp_at_2d(w, 1, fx, fy));
+        warp_step_2d(w, x, y, p);
+        const int64_t left = warp_floor(p[0]), top = warp_floor(p[1]);
         if (w->has_fill && (left < 0 || top < 0 || left >= width || top >= height))
             memcpy(dst, fill, size);
         else

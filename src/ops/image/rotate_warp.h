@@ -12,6 +12,7 @@
 typedef struct hr_rotation {
     int32_t axes;
     float m[3][3]; /* output to input, about the centres */
+    bool steep;    /* of pictures: by more than 45 degrees, as DALI rounds the angle */
 } hr_rotation;
 
 /* Rotates counter-clockwise by `degrees` with y down, or about `axis` (x, y, z) for volumes, in the
@@ -50,6 +51,24 @@ void hr__warp_pick_row(const hr_warp *w, const void *src, int64_t y, const void 
 HR_SHARED float warp_at_2d(const hr_warp *w, int32_t i, float x, float y)
 {
     return w->rotation.m[i][0] * x + w->rotation.m[i][1] * y + w->offset[i];
+}
+
+/* Positions along a row are summed up from every HR_WARP_RUN-th pixel on: DALI does, and where
+ * edges are sharp, the error of the sum shows in the result. `p` is the position of the pixel
+ * before. */
+#define HR_WARP_RUN 256
+
+HR_SHARED void warp_step_2d(const hr_warp *w, int64_t x, int64_t y, float *p)
+{
+    for (int32_t i = 0; i < 2; i++)
+        p[i] = x % HR_WARP_RUN ? p[i] + w->rotation.m[i][0]
+                               : warp_at_2d(w, i, (float)x + 0.5f, (float)y + 0.5f);
+}
+
+HR_SHARED void warp_position_2d(const hr_warp *w, int64_t x, int64_t y, float *p)
+{
+    for (int64_t k = x - x % HR_WARP_RUN; k <= x; k++)
+        warp_step_2d(w, k, y, p);
 }
 
 HR_SHARED float warp_at_3d(const hr_warp *w, int32_t i, float x, float y, float z)
