@@ -157,6 +157,11 @@ class Instance:
         self.splits = True
         return guard
 
+    def text(self) -> str:
+        """The call, for messages: "decoders.image 'name' (train.py:9)", with the name that the user gave it."""
+        name = f" '{self.given_name}'" if self.given_name else ""
+        return f"{self.op}{name} ({self.origin})"
+
     def nodes(self) -> list[DataNode]:
         """One DataNode an output."""
         return _current_graph().nodes_of(self)

@@ -71,11 +71,11 @@ class PipelineState(PipelineFacts):
             RuntimeError: an operator was not called in the definition of this pipeline.
         """
         graph = self._graph
-        foreign = [made.name for made in graph.numbers if made.home() is not graph]
+        foreign = [made.text() for made in graph.numbers if made.home() is not graph]
         if self._enable_checkpointing and foreign:
             raise RuntimeError(
                 "The pipeline does not support checkpointing because it contains operator(s) that were defined "
-                f"outside the pipeline scope: {foreign}. Call them while this pipeline is the current one, for example "
+                f"outside the pipeline scope: {', '.join(foreign)}. Call them while this pipeline is the current one, for example "
                 "in a function decorated with `@pipeline_def`."
             )
 

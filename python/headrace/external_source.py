@@ -189,7 +189,7 @@ def _make_node(
         device,
     )
     instance.source = feeder
-    feeder.label = f"external_source '{instance.name}' ({instance.origin})"
+    feeder.label = instance.text()
     nodes = instance.nodes()
     return nodes if num_outputs is not None else nodes[0]
 

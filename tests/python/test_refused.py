@@ -156,6 +156,15 @@ def test_as_dali(name: str, engine: str) -> None:
     assert caught.type is error
 
 
+def test_messages_name_nodes_by_operator_and_line() -> None:
+    with pytest.raises(RuntimeError, match=r"^external_source \(\S*test_refused.py:\d+") as caught:
+        pipe = headrace.Pipeline(2, 1, None)
+        with pipe:
+            pipe.set_outputs(headrace.fn.external_source(lambda: 3))
+        pipe.run()
+    assert "__ExternalSource" not in str(caught.value)
+
+
 def test_partial_functions_are_sources() -> None:
     """DALI refuses every functools.partial; what is left of the signature can be told, so it is taken."""
     for source in (functools.partial(two, 1), functools.partial(two, b=3)):
