@@ -44,6 +44,8 @@ struct hr_graph {
 };
 
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
+/* Adds copies for outputs on a GPU that would share memory with other values. */
+hr_status hr__graph_own_outputs(hr_graph *graph, hr_error *error);
 /* What the graph computes, as text to compare: without functions, lines, versions. */
 hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error);
 

@@ -62,10 +62,10 @@ static hr_status pick(const char *name, hr_ints ints, const char *rel_name, hr_f
     int32_t at = 0;
 
     *given = true;
-    if (ints.v) {
+    if (ints.n > 0) {
         HR_TRY(element(name, ints.n, count, i, &at, error));
         *value = (double)ints.v[at];
-    } else if (floats.v) {
+    } else if (floats.n > 0) {
         HR_TRY(element(rel_name, floats.n, count, i, &at, error));
         *value = (double)(floats.v[at] * (float)extent); /* in single precision, as in DALI */
     } else {
@@ -74,7 +74,8 @@ static hr_status pick(const char *name, hr_ints ints, const char *rel_name, hr_f
     return HR_STATUS_OK;
 }
 
-/* The window from arguments. Ends are rounded once, after the sum. */
+/* The window from arguments. Ends are rounded once, after the sum. An empty list counts as not
+ * given, as in DALI. */
 static hr_status range_named(const hr_slice_args *a, int32_t count, int32_t i, double extent,
                              double *start, double *end, hr_error *error)
 {
@@ -88,7 +89,7 @@ static hr_status range_named(const hr_slice_args *a, int32_t count, int32_t i, d
     HR_TRY(pick("end", a->end, "rel_end", a->rel_end, count, i, extent, end, &given, error));
     HR_TRY(
         pick("shape", a->shape, "rel_shape", a->rel_shape, count, i, extent, &size, &given, error));
-    if (given && a->rel_shape.v && a->rel_start.v)
+    if (given && a->rel_shape.n > 0 && a->rel_start.n > 0)
         *end = ((double)a->rel_start.v[a->rel_start.n == 1 ? 0 : i] +
                 (double)a->rel_shape.v[a->rel_shape.n == 1 ? 0 : i]) *
                extent;
