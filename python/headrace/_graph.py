@@ -377,7 +377,7 @@ def deprecated(text: str) -> None:
 def warn_renamed(old: str, new: str) -> None:
     """Says that an old name of an operator was called."""
     warnings.warn(
-        f"WARNING: `{old}` is now deprecated. Use `{new}` instead.",
+        f"WARNING: `{package()}.{old}` is now deprecated. Use `{package()}.{new}` instead.",
         DeprecationWarning,
         stacklevel=_depth(),
     )

@@ -323,8 +323,10 @@ hr_status hr__device_open(hr_pipeline *p, hr_error *error)
         return HR_STATUS_OK;
     int32_t id = p->options.device_id == HR_DEVICE_HOST ? 0 : p->options.device_id;
     if (hr_device_create(&p->device, id, p->options.device_memory_limit, error) != HR_STATUS_OK)
-        return hr_error_prefix(error, "%s: device=\"%s\"", hr_node_text(first, text, sizeof(text)),
-                               first->device);
+        return hr_error_prefix(
+            error,
+            "%s: device=\"%s\": the pipeline requires a CUDA-capable GPU but none can be used",
+            hr_node_text(first, text, sizeof(text)), first->device);
     for (int32_t k = 0; k < p->plan->order_count; k++)
         HR_TRY(check_node(p, p->graph->nodes[p->plan->order[k]], error));
     return start_completion(p, error);

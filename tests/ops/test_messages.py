@@ -52,6 +52,11 @@ CASES = {
         MISSING_AXIS,
     ),
     "pad, axis_names": (lambda e: e.fn.pad(frames(e), axis_names="Q"), MISSING_AXIS),
+    "squeeze, axis_names": (lambda e: e.fn.squeeze(frames(e), axis_names="Q"), MISSING_AXIS),
+    "squeeze, axis twice": (
+        lambda e: e.fn.squeeze(constant(e, np.zeros((1, 1, 3))), axes=[0, 0]),
+        "Specified at least twice same dimension to remove.",
+    ),
     "slice, window": (
         lambda e: e.fn.slice(frames(e), start=[0], end=[9], axes=[0]),
         OUT_OF_BOUNDS,

@@ -144,3 +144,42 @@ def test_names_that_scripts_ask_for():
 
     assert ops._DataNode is DataNode
     assert 12000 <= backend.__cuda_version__ < 99000  # as 1000 * major + 10 * minor
+
+
+def test_a_device_that_is_missing_is_named(child):
+    """Scripts fall back to the CPU where this message comes."""
+    output = child(
+        """
+        from headrace import Pipeline, fn
+        pipe = Pipeline(batch_size=1, num_threads=1, device_id=0)
+        with pipe:
+            pipe.set_outputs(fn.constant(idata=[1]).gpu())
+        try:
+            pipe.build()
+        except RuntimeError as error:
+            print(error)
+        """,
+        HEADRACE_CUDA_MODULE="/no/such/module",
+    )
+    assert 'device="gpu": the pipeline requires a CUDA-capable GPU but none can be used: ' in output
+
+
+@pytest.mark.parametrize("under", [False, True])
+def test_renamed_operators_are_named_as_the_script_does(child, under):
+    output = child(
+        f"""
+        import warnings
+        if {under}:
+            import headrace.as_dali
+            headrace.as_dali.install()
+            from nvidia.dali import Pipeline, fn
+        else:
+            from headrace import Pipeline, fn
+        with Pipeline(batch_size=1, num_threads=1, device_id=None), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fn.coin_flip()
+        print(*[w.message for w in caught])
+        """
+    )
+    package = "nvidia.dali" if under else "headrace"
+    assert f"`{package}.fn.coin_flip` is now deprecated. Use `{package}.fn.random.coin_flip`" in output

@@ -46,12 +46,14 @@ static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32
         int32_t d = a->axes.v ? a->axes.v[i] : hr_layout_find(&in->layout, a->axis_names[i]);
         if (!a->axes.v && d < 0)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`axis_names` has '%c', which is not in the layout \"%s\"",
+                           "`axis_names`: axis '%c' is not present in the input layout \"%s\"",
                            a->axis_names[i], in->layout.name);
         if (d < 0 || d >= in->shape.ndim)
             continue;
         if (*dropped >> d & 1)
-            return hr_fail(error, HR_STATUS_ERROR, "`axes` has %d twice", (int)d);
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "Specified at least twice same dimension to remove. `axes` has %d twice",
+                           (int)d);
         /* As in DALI, of a tensor without elements any dimension may go that leaves none, too. */
         if (in->shape.extent[d] != 1 && !empty_without(&in->shape, *dropped | 1u << d))
             return hr_fail(error, HR_STATUS_ERROR,
