@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Plain memory, blocks for arenas and buffers, and the hook that makes an allocation fail. */
+/* Plain memory, blocks for arenas and buffers, and the hook that makes an allocation fail for
+ * tests. */
 #include "core/alloc.h"
 #include "core/block.h"
 
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Allocations until one fails; negative: none does. Only tests write it. */
+/* Allocations before the one that fails; negative: none fails. Written only by tests. */
 static atomic_int_least64_t fail_countdown = -1;
 
 void hr_alloc_fail_after(int64_t n)
@@ -79,7 +80,7 @@ char *hr_strdup(const char *text, hr_error *error)
     return copy;
 }
 
-/* Maps `size` bytes at a multiple of HR_BLOCK_HUGE, so that huge pages can begin at once. */
+/* Maps `size` bytes at a multiple of HR_BLOCK_HUGE, so that huge pages fit from the start. */
 static void *map_huge(size_t size)
 {
     size_t span;
@@ -94,7 +95,7 @@ static void *map_huge(size_t size)
         munmap(base, head);
     if (HR_BLOCK_HUGE - head)
         munmap(base + head + size, HR_BLOCK_HUGE - head);
-    madvise(base + head, size, MADV_HUGEPAGE); /* a wish; a kernel without them says no */
+    madvise(base + head, size, MADV_HUGEPAGE); /* advice only: failure does not matter */
     return base + head;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Three kinds of memory. `hr_alloc`: plain, for things that live long. `hr_arena`: a worker's
- * scratch, freed whole at the end of a task. `hr_pool`: recycled, counted 64-byte aligned buffers
- * padded by 64 bytes, with a limit; a buffer keeps its pool alive and may outlive the pipeline. */
+/* Three kinds of memory. `hr_alloc`: plain, for long-lived objects. `hr_arena`: a worker's scratch
+ * memory, freed as a whole at the end of a task. `hr_pool`: recycled, reference-counted buffers,
+ * 64-byte aligned and padded by 64 bytes, with a limit. A buffer keeps its pool alive and may
+ * outlive the pipeline. */
 #ifndef HR_CORE_ALLOC_H
 #define HR_CORE_ALLOC_H
 
@@ -16,9 +17,9 @@
 bool hr_size_mul(size_t a, size_t b, size_t *out);
 bool hr_size_add(size_t a, size_t b, size_t *out);
 
-/* Plain memory, zeroed (what hr_realloc adds is not). NULL (and the error) when there is none;
- * hr_realloc then leaves the old memory as it was. Every allocation of the library comes through
- * here or mmap, so that a test can make the n-th one fail (hr_alloc_fail_after). */
+/* Plain memory, zeroed, except for the bytes that hr_realloc adds. On failure they set the error
+ * and return NULL; hr_realloc then leaves the old memory unchanged. Every allocation of the library
+ * goes through here or mmap, so that a test can make the n-th one fail (hr_alloc_fail_after). */
 void *hr_calloc(size_t count, size_t size, hr_error *error);
 void *hr_realloc(void *memory, size_t count, size_t size, hr_error *error);
 void hr_free(void *memory);
@@ -29,15 +30,16 @@ void hr_alloc_fail_after(int64_t n);
 /* ---- arena: one thread ---- */
 hr_status hr_arena_create(hr_arena **out, hr_error *error);
 /* From now on, memory beyond what the arena keeps between tasks counts against the pool's limit.
- * The error has HR_STATUS_LIMIT where the limit would not allow it to the arena alone. */
+ * Fails with HR_STATUS_LIMIT if the arena alone would exceed the limit. */
 void hr_arena_limit(hr_arena *arena, hr_pool *pool);
 /* Counts memory that a library allocates for itself in the same way, until hr_arena_uncount. */
 hr_status hr_arena_count(hr_arena *arena, size_t bytes, hr_error *error);
 void hr_arena_uncount(hr_arena *arena, size_t bytes);
 void hr_arena_destroy(hr_arena *arena);
-/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when memory is out. */
+/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when there is no memory.
+ */
 void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error);
-void hr_arena_reset(hr_arena *arena);        /* keeps its blocks for the next task, up to a bound */
+void hr_arena_reset(hr_arena *arena);        /* keeps blocks for the next task, up to a bound */
 size_t hr_arena_size(const hr_arena *arena); /* bytes of all its blocks */
 typedef struct hr_arena_mark {
     size_t block, used;
@@ -48,32 +50,32 @@ void hr_arena_restore(hr_arena *arena, hr_arena_mark mark);
 void hr_arena_trim(hr_arena *arena);
 
 /* ---- pool and buffers: any thread ---- */
-/* `limit` bytes may be lent at a time, 0 for no limit. */
+/* At most `limit` bytes may be lent at a time; 0: no limit. */
 hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error);
-/* Blocks of `least` bytes and more come from `alloc` (pinned memory of `device`) from now on, where
- * it has some, small ones many from one piece; each piece goes back through `release`, at any time
- * and on any thread. Before the pool is used. */
+/* From now on, blocks of at least `least` bytes come from `alloc` (pinned memory of `device`) while
+ * it has some; small blocks are cut from larger pieces. Each piece is freed with `release`, at any
+ * time and on any thread. Call this before the pool is used. */
 typedef hr_status (*hr_pin_fn)(int32_t device, size_t size, void **out, hr_error *error);
 void hr_pool_pin(hr_pool *pool, int32_t device, size_t least, hr_pin_fn alloc,
                  void (*release)(void *memory));
-/* Whether a device can read it where it lies, HR_PAD behind it included. */
+/* Whether a device can read the buffer, HR_PAD included, without a copy. */
 bool hr_buffer_pinned(const hr_buffer *buffer);
 hr_pool *hr_pool_ref(hr_pool *pool);
-/* `size` bytes, not zeroed, count as lent. HR_STATUS_NO_MEMORY when the limit is
- * reached or the system has none. */
+/* `size` bytes, not zeroed; they count as lent. Fails with HR_STATUS_NO_MEMORY when the limit is
+ * reached or the system is out of memory. */
 hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *error);
-/* Counts memory that is not the pool's against its limit; HR_STATUS_NO_MEMORY when it is reached.
- */
+/* Counts memory from elsewhere against the pool's limit; HR_STATUS_NO_MEMORY when it is reached. */
 hr_status hr_pool_count(hr_pool *pool, size_t size, hr_error *error);
 void hr_pool_uncount(hr_pool *pool, size_t size);
 /* A buffer that belongs to no pool. */
 hr_status hr_buffer_create(hr_buffer **out, size_t size, hr_error *error);
-/* As hr_buffer_adopt, of a device's memory. */
+/* As hr_buffer_adopt, for memory of a device. */
 hr_status hr_buffer_adopt_device(hr_buffer **out, void *data, size_t size, int32_t device,
                                  hr_release_fn release, void *context, hr_error *error);
-/* What hr_buffer_adopt was given as `context`, if it was given this `release`; or NULL. */
+/* The `context` given to hr_buffer_adopt together with this `release`; NULL if `release` differs.
+ */
 void *hr_buffer_context(const hr_buffer *buffer, hr_release_fn release);
-/* References now: says something only where no other thread takes or gives up any. */
+/* The number of references now; reliable only if no other thread adds or drops any. */
 size_t hr_buffer_refs(const hr_buffer *buffer);
 size_t hr_pool_lent(const hr_pool *pool); /* bytes in buffers now */
 size_t hr_pool_peak(const hr_pool *pool); /* the most ever lent */

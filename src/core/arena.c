@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The arena: a stack of blocks, each twice the one before. Blocks above the current one are always
- * empty. */
+/* The arena: a stack of blocks, each twice as large as the one before. Blocks above the current one
+ * are always empty. */
 #include "core/alloc.h"
 #include "core/block.h"
 
@@ -22,7 +22,7 @@ struct hr_arena {
     size_t current;
     size_t bytes;            /* of all blocks */
     hr_pool *pool;           /* NULL: nothing is counted */
-    size_t outside, counted; /* libraries' memory; what the pool was told of */
+    size_t outside, counted; /* memory of libraries; bytes counted in the pool */
 };
 
 hr_status hr_arena_create(hr_arena **out, hr_error *error)
@@ -49,7 +49,8 @@ void hr_arena_limit(hr_arena *arena, hr_pool *pool)
     arena->pool = hr_pool_ref(pool);
 }
 
-/* Tells the pool what is held beyond ARENA_KEEP, `more` bytes that are about to come included. */
+/* Counts the bytes held beyond ARENA_KEEP in the pool, including `more` bytes about to be
+ * allocated. */
 static hr_status arena_settle(hr_arena *arena, size_t more, hr_error *error)
 {
     size_t total;
@@ -80,7 +81,7 @@ hr_status hr_arena_count(hr_arena *arena, size_t bytes, hr_error *error)
 void hr_arena_uncount(hr_arena *arena, size_t bytes)
 {
     arena->outside -= bytes;
-    arena_settle(arena, 0, NULL); /* counts less, which does not fail */
+    arena_settle(arena, 0, NULL); /* the count only falls, which cannot fail */
 }
 
 size_t hr_arena_size(const hr_arena *arena)
@@ -88,7 +89,7 @@ size_t hr_arena_size(const hr_arena *arena)
     return arena->bytes;
 }
 
-/* Puts a new block of at least `need` bytes behind the current one. */
+/* Inserts a new block of at least `need` bytes after the current one. */
 static bool arena_grow(hr_arena *arena, size_t need, hr_error *error)
 {
     if (arena->count == arena->capacity) {
@@ -121,7 +122,7 @@ static bool arena_grow(hr_arena *arena, size_t need, hr_error *error)
     return true;
 }
 
-/* Makes the block behind the current one fit `need`, if any of the empty ones does. */
+/* Moves an empty block of at least `need` bytes behind the current one; false if there is none. */
 static bool arena_find(hr_arena *arena, size_t need)
 {
     size_t next = arena->current + 1;
@@ -174,7 +175,7 @@ void hr_arena_restore(hr_arena *arena, hr_arena_mark mark)
     arena->current = mark.block;
 }
 
-/* Frees blocks from `first` on, as many as are too much; these are empty. */
+/* Frees empty blocks from `first` on until at most ARENA_KEEP bytes are held. */
 static void free_blocks(hr_arena *arena, size_t first)
 {
     size_t kept = first, bytes = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batches: a counted list of tensors. */
+/* Batches: reference-counted lists of tensors. */
 #include "core/batch.h"
 #include "core/alloc.h"
 #include "core/layout.h"
@@ -14,9 +14,9 @@ struct hr_batch {
     int32_t count;
     bool sealed; /* `is_dense` and `dense` are known */
     bool is_dense;
-    bool one_buffer; /* the first tensor holds the only reference to the buffer of all */
+    bool one_buffer; /* only the first tensor holds a reference to the buffer of all */
     hr_tensor dense;
-    char *texts; /* what source_info of the tensors points into, or NULL */
+    char *texts; /* memory of the tensors' source_info, or NULL */
     hr_tensor tensors[];
 };
 
@@ -105,7 +105,7 @@ const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i)
     return i >= 0 && i < batch->count ? &batch->tensors[i] : NULL;
 }
 
-/* `*one_buffer`: the tensors lie in one buffer that each has a reference to. */
+/* `*one_buffer`: all tensors are in one buffer, and each has a reference to it. */
 static bool find_dense(const hr_batch *batch, hr_tensor *out, bool *one_buffer)
 {
     *one_buffer = false;
@@ -169,7 +169,7 @@ hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *err
                        parsed.name, size, (int)ndim);
     for (int32_t i = 0; i < batch->count; i++)
         batch->tensors[i].layout = parsed;
-    batch->sealed = false; /* the dense view has that layout, too */
+    batch->sealed = false; /* the dense view has this layout as well */
     return HR_STATUS_OK;
 }
 
@@ -180,7 +180,7 @@ static int32_t device_of(const hr_tensor *t)
     return t->buffer ? hr_buffer_device(t->buffer) : HR_DEVICE_HOST;
 }
 
-/* Checks the callers' tensors; sums what their copies need. */
+/* Checks the caller's tensors and sums up the bytes that copies of them need. */
 static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_copy, bool *dense,
                                size_t *data, hr_error *error)
 {
@@ -203,12 +203,12 @@ static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_
         if (no_copy && !t->buffer)
             return hr_fail(error, HR_STATUS_VALUE, "sample %d has no buffer to refer to", (int)i);
         if (device_of(t) != (no_copy ? device_of(first) : HR_DEVICE_HOST))
-            return hr_fail(error, HR_STATUS_ERROR, "sample %d lies on another device", (int)i);
+            return hr_fail(error, HR_STATUS_ERROR, "sample %d is on another device", (int)i);
         if (bytes > 0 && !t->data)
             return hr_fail(error, HR_STATUS_VALUE, "sample %d has no data", (int)i);
         *dense = *dense && hr_shape_equal(&t->shape, &first->shape);
-        /* Samples of unequal shapes begin at multiples of HR_ALIGN; equal ones follow one another.
-         */
+        /* Samples of different shapes are aligned to HR_ALIGN; equal shapes are stored without
+         * gaps. */
         if (!hr_size_add(*data, bytes, data) || !hr_size_add(*data, HR_ALIGN, data))
             return hr_fail_memory(error, SIZE_MAX);
     }
@@ -235,7 +235,7 @@ static hr_status batch_copy_data(hr_batch *batch, hr_pool *pool, const hr_tensor
     return HR_STATUS_OK;
 }
 
-/* `pool`: for copies; NULL: each batch has memory of its own. */
+/* `pool`: memory for copies; NULL: the batch allocates its own. */
 static hr_status batch_make(hr_batch **out, const hr_tensor *tensors, int32_t count, bool no_copy,
                             hr_pool *pool, hr_error *error)
 {

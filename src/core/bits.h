@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The bits of floating-point numbers, and numbers of given bits. */
+/* Conversion between floating-point numbers and their bits. */
 #ifndef HR_CORE_BITS_H
 #define HR_CORE_BITS_H
 

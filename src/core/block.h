@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Large pieces of memory that arenas and buffers are cut from: 64-byte aligned; from 2 MiB on they
- * are mapped on their own, in huge pages where the system has them. */
+/* Large pieces of memory that arenas and buffers are cut from, 64-byte aligned. Those of 2 MiB and
+ * more are mapped separately, in huge pages where the system has them. */
 #ifndef HR_CORE_BLOCK_H
 #define HR_CORE_BLOCK_H
 
@@ -10,13 +10,13 @@
 #define HR_BLOCK_HUGE ((size_t)2 << 20)
 #define HR_BLOCK_PAGE ((size_t)4096)
 
-/* `size` rounded up to what hr_block_alloc takes; 0 on overflow. */
+/* `size` rounded up to a size that hr_block_alloc accepts; 0 on overflow. */
 size_t hr_block_round(size_t size);
-/* Not zeroed. `size` comes from hr_block_round and is given again to hr_block_free. */
+/* Not zeroed. `size` comes from hr_block_round; hr_block_free needs the same value. */
 void *hr_block_alloc(size_t size, hr_error *error);
 void hr_block_free(void *memory, size_t size);
 
-/* Under AddressSanitizer memory that is not lent out is marked, so that using it is reported. */
+/* Under AddressSanitizer, memory that is not lent is poisoned, so that any use is reported. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define HR_ASAN 1

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The leaves in one include: errors, types, memory, tensors, random numbers, mathematics. */
+/* All of core in one include: errors, types, memory, tensors, random numbers, mathematics. */
 #ifndef HR_CORE_CORE_H
 #define HR_CORE_CORE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Element types and conversion. Each of the 144 pairs is a loop of its own, made by the macros
- * below from one function a kind of pair; the compiler sees constant bounds in each and vectorises
- * those that it can. */
+/* Element types and conversion. Each of the 144 pairs of types has its own loop. The macros below
+ * make them from one function per kind of pair, so that the compiler sees constant bounds and can
+ * vectorise. */
 #include "core/dtype.h"
 #include "core/rounding.h"
 
@@ -190,7 +190,7 @@ LOOP(f32_to_f16, uint16_t, float, half_of_float(v))
 LOOP(f32_to_f32, float, float, v)
 LOOP(f32_to_f64, double, float, v)
 LOOP(f32_to_bool, uint8_t, float, !(fabsf(v) < 0.5f))
-/* A BOOL is a byte that is 0 or not. */
+/* A BOOL is a byte; any value other than 0 is true. */
 LOOP(bool_to_u8, uint8_t, uint8_t, v != 0)
 LOOP(bool_to_u16, uint16_t, uint8_t, v != 0)
 LOOP(bool_to_u32, uint32_t, uint8_t, v != 0)
@@ -199,7 +199,7 @@ LOOP(bool_to_f16, uint16_t, uint8_t, v != 0 ? 0x3c00 : 0)
 LOOP(bool_to_f32, float, uint8_t, v != 0)
 LOOP(bool_to_f64, double, uint8_t, v != 0)
 
-/* In the order of hr_dtype; what is the same work shares a loop. */
+/* In the order of hr_dtype; identical conversions share a loop. */
 #define ROW(s)                                                                                     \
     {                                                                                              \
         s##_to_u8, s##_to_u16, s##_to_u32, s##_to_u64, s##_to_i8, s##_to_i16, s##_to_i32,          \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Statuses and messages. Messages quote paths and files, so what is no UTF-8 is written as \xNN. */
+/* Statuses and messages. Messages quote paths and files, so bytes that are not UTF-8 are written as
+ * \xNN. */
 #include "core/error.h"
 #include "core/utf8.h"
 
@@ -36,7 +37,7 @@ const char *hr_status_name(hr_status status)
     return (unsigned)status < HR_STATUS_COUNT ? names[status] : "?";
 }
 
-/* Appends `text` to the message as UTF-8; what does not fit is cut between characters. */
+/* Appends `text` to the message as UTF-8; text that does not fit is cut between characters. */
 static void message_append(char *message, const char *text)
 {
     size_t used = strlen(message);
@@ -94,7 +95,7 @@ hr_status hr_fail(hr_error *error, hr_status status, const char *fmt, ...)
 hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...)
 {
     char text[128];
-    const char *reason = strerror_r(code, text, sizeof text); /* GNU's: returns the text */
+    const char *reason = strerror_r(code, text, sizeof text); /* the GNU version returns the text */
     va_list args;
     va_start(args, fmt);
     fail(error, HR_STATUS_IO, reason, fmt, args);
@@ -104,7 +105,7 @@ hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...)
 
 hr_status hr_fail_memory(hr_error *error, size_t size)
 {
-    return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory (%zu bytes asked for)", size);
+    return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory (%zu bytes requested)", size);
 }
 
 hr_status hr_error_prefix(hr_error *error, const char *fmt, ...)
@@ -114,7 +115,7 @@ hr_status hr_error_prefix(hr_error *error, const char *fmt, ...)
     hr_error before = *error;
     va_list args;
     va_start(args, fmt);
-    hr_status status = before.status ? before.status : HR_STATUS_ERROR; /* a failure stays one */
+    hr_status status = before.status ? before.status : HR_STATUS_ERROR; /* never OK */
     fail(error, status, before.message, fmt, args);
     va_end(args);
     return status;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Failing: a status to branch on, a message to read. */
+/* Failures: a status for code to branch on, a message for people to read. */
 #ifndef HR_CORE_ERROR_H
 #define HR_CORE_ERROR_H
 
 #include "headrace/headrace.h"
 
-/* Writes the message (`error` may be NULL) and returns `status`, so that a failure is one
+/* Writes the message (`error` may be NULL) and returns `status`, so that failing takes one
  * statement. */
 hr_status hr_fail(hr_error *error, hr_status status, const char *fmt, ...) HR_PRINTF(3, 4);
-/* HR_STATUS_IO, with the system's word for `code` behind the message. */
+/* HR_STATUS_IO, with the system's text for `code` after the message. */
 hr_status hr_fail_errno(hr_error *error, int code, const char *fmt, ...) HR_PRINTF(3, 4);
 hr_status hr_fail_memory(hr_error *error, size_t size);
 /* Puts "text: " before the message already there and returns its status; HR_STATUS_ERROR when

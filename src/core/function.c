@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions of the caller's: counted, for graphs are copied and outlive each other. */
+/* Reference-counted functions of the caller: graphs are copied and may outlive one another. */
 #include "core/function.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions of the caller's, as the graph holds them and operators call them. */
+/* Functions of the caller, as graphs store them and operators call them. */
 #ifndef HR_CORE_FUNCTION_H
 #define HR_CORE_FUNCTION_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A JSON reader (RFC 8259) for hostile text. One pass counts the values, so that all memory is had
- * at once: one array of values, one of keys, one of decoded bytes. Values wait at the low end of
- * the array until their list closes and then move to the high end, where they lie side by side; the
- * two ends cannot meet. */
+/* A JSON reader (RFC 8259) for untrusted text. A first pass counts the values, so that all memory
+ * is allocated at once: an array of values, one of keys, one of decoded bytes. Values wait at the
+ * low end of the array until their list closes and then move to the high end, where they are
+ * contiguous. The two ends cannot meet. */
 #include "core/json.h"
 #include "core/alloc.h"
 #include "core/utf8.h"
@@ -14,11 +14,10 @@
 #include <string.h>
 
 #define JSON_DEPTH 32
-#define JSON_NUMBER                                                                                \
-    64 /* the longest number; those that are written here have at most 25 characters */
+#define JSON_NUMBER 64 /* the longest number; those written here have at most 25 characters */
 
 typedef struct json_tree {
-    hr_json root; /* first: hr_json_destroy is given its address */
+    hr_json root; /* must be first: hr_json_destroy gets its address */
     hr_json *values;
     const char **keys;
     char *bytes;
@@ -27,8 +26,8 @@ typedef struct json_tree {
 typedef struct json_parser {
     const char *text, *at, *end;
     json_tree *tree;
-    size_t low, high; /* values[0..low) wait, values[high..) are done; keys alike */
-    char *bytes;      /* the next decoded byte */
+    size_t low, high; /* values[0..low) wait, values[high..) are done; the same for keys */
+    char *bytes;      /* where the next decoded byte goes */
     int depth;
     hr_error *error;
 } json_parser;
@@ -89,7 +88,7 @@ static void put_utf8(json_parser *p, uint32_t code)
     }
 }
 
-/* Behind "\u". */
+/* After "\u". */
 static hr_status parse_unicode(json_parser *p)
 {
     uint32_t code, low;
@@ -97,7 +96,7 @@ static hr_status parse_unicode(json_parser *p)
     if (code == 0)
         return bad(p, "a string has a zero byte");
     if (code >= 0xdc80 &&
-        code <= 0xdcff) { /* a byte that is no UTF-8, as Python's surrogateescape */
+        code <= 0xdcff) { /* a byte that is not UTF-8, as in Python's surrogateescape */
         *p->bytes++ = (char)(code & 0xff);
         return HR_STATUS_OK;
     }
@@ -128,8 +127,8 @@ static hr_status parse_escape(json_parser *p)
     return HR_STATUS_OK;
 }
 
-/* Behind the opening quote. What is decoded is never longer than what is read: 6 bytes give at most
- * 3, 12 give 4, and the two quotes pay for the zero. */
+/* After the opening quote. The decoded text is never longer than the source: an escape of 6 bytes
+ * gives at most 3, one of 12 gives 4, and the quotes make room for the terminating zero. */
 static hr_status parse_string(json_parser *p, const char **out)
 {
     *out = p->bytes;
@@ -205,8 +204,7 @@ static hr_status parse_number(json_parser *p, hr_json *out)
 
 static hr_status parse_value(json_parser *p, hr_json *out);
 
-/* Moves the values (and keys) that wait since `from` to the high end; they become those of `out`.
- */
+/* Moves the values (and keys) waiting since `from` to the high end, as members of `out`. */
 static void close_list(json_parser *p, hr_json *out, size_t from)
 {
     size_t count = p->low - from;
@@ -242,7 +240,7 @@ static hr_status parse_member(json_parser *p, bool is_object)
     return HR_STATUS_OK;
 }
 
-/* Behind the opening bracket. */
+/* After the opening bracket. */
 static hr_status parse_list(json_parser *p, hr_json *out, bool is_object)
 {
     const char close = is_object ? '}' : ']';
@@ -297,7 +295,7 @@ static hr_status parse_value(json_parser *p, hr_json *out)
     return parse_number(p, out);
 }
 
-/* An upper bound of the values inside lists and objects: one a bracket and one a comma. */
+/* An upper bound on the values inside lists and objects: one per bracket and one per comma. */
 static size_t count_values(const char *text, size_t size)
 {
     size_t count = 0;
@@ -333,7 +331,7 @@ hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *
         status = parse_value(&p, &tree->root);
         skip_space(&p);
         if (status == HR_STATUS_OK && p.at != p.end)
-            status = bad(&p, "something follows the value");
+            status = bad(&p, "unexpected text after the value");
     }
     if (status != HR_STATUS_OK) {
         hr_json_destroy(&tree->root);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Text that grows, and the little JSON the library writes and reads (graphs, checkpoints,
- * statistics). */
+/* Growing text, and the small JSON reader and writer for graphs, checkpoints and statistics. */
 #ifndef HR_CORE_JSON_H
 #define HR_CORE_JSON_H
 
 #include "core/error.h"
 
-/* A growing text; after a failed allocation `failed` is set and further appends do nothing. */
+/* Growing text. A failed allocation sets `failed`; later appends then do nothing. */
 typedef struct hr_text {
     char *data;
     size_t size, capacity;
@@ -16,13 +15,15 @@ typedef struct hr_text {
 
 void hr_text_append(hr_text *text, const char *fmt, ...) HR_PRINTF(2, 3);
 void hr_text_append_bytes(hr_text *text, const char *bytes, size_t size);
-/* A JSON string; a byte that is no UTF-8 becomes \udcXX, as Python's surrogateescape has it. */
+/* Appends a JSON string; a byte that is not UTF-8 becomes \udcXX, as in Python's surrogateescape.
+ */
 void hr_text_append_quoted(hr_text *text, const char *string);
-/* The shortest that reads back equal, with a point in every locale; nan and inf as null. */
+/* Appends the shortest form that reads back equal, with a decimal point in every locale; NaN and
+ * infinities become null. */
 void hr_text_append_double(hr_text *text, double v);
-double hr_text_number(const char *number); /* strtod of the C locale */
-/* Hands over the zero-terminated text (hr_string_free), or fails; `size` may be NULL. `text` is
- * empty afterwards. */
+double hr_text_number(const char *number); /* strtod in the C locale */
+/* Moves the zero-terminated text to `*out` (free it with hr_string_free), or fails. `size` may be
+ * NULL. `text` is empty afterwards. */
 hr_status hr_text_take(hr_text *text, char **out, size_t *size, hr_error *error);
 void hr_text_fini(hr_text *text);
 
@@ -47,8 +48,9 @@ struct hr_json {
     const char **keys; /* OBJECT */
 };
 
-/* Parses all of `text` (hostile: depth <= 32, memory bounded by 65 x size; strings are UTF-8
- * without zero bytes). HR_STATUS_CORRUPT says at which byte. Free with hr_json_destroy. */
+/* Parses all of `text`, which may be hostile: depth is at most 32, memory at most 65 x size;
+ * strings must be UTF-8 without zero bytes. HR_STATUS_CORRUPT names the byte. Free with
+ * hr_json_destroy. */
 hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *error);
 void hr_json_destroy(hr_json *json);
 const hr_json *hr_json_get(const hr_json *object,

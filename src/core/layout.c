@@ -25,7 +25,7 @@ hr_status hr_layout_set(hr_layout *layout, const char *text, hr_error *error)
     for (size_t i = 0; i < size; i++) {
         if (text[i] <= ' ' || text[i] > '~' || text[i] == '|')
             return hr_fail(error, HR_STATUS_VALUE,
-                           "the layout \"%s\" has a character that names no dimension", text);
+                           "the layout \"%s\" has a character that cannot name a dimension", text);
     }
     memset(layout->name, 0, sizeof layout->name);
     if (size)

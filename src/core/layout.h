@@ -6,13 +6,15 @@
 
 #include "core/error.h"
 
-/* -1 when the layout lacks the letter. */
+/* -1 when the layout does not contain the letter. */
 int32_t hr_layout_find(const hr_layout *layout, char letter);
 bool hr_layout_is(const hr_layout *layout, const char *text);
-/* Too long or duplicate letters: HR_STATUS_VALUE. NULL is the empty layout. */
+/* NULL is the empty layout. HR_STATUS_VALUE if the text is too long or has a character other than
+ * visible ASCII without '|'. */
 hr_status hr_layout_set(hr_layout *layout, const char *text, hr_error *error);
-/* The layout among "HWC|FHWC" that fits: the tensor's own if it is listed; when it has none, the
- * first of its number of dimensions. HR_STATUS_VALUE otherwise, naming what is allowed. */
+/* Finds a layout in a list such as "HWC|FHWC": the tensor's own if it is listed; for a tensor
+ * without layout, the first one with its number of dimensions. Otherwise HR_STATUS_VALUE, naming
+ * the list. */
 hr_status hr_layout_match(const char *allowed, const hr_layout *given, int32_t ndim, hr_layout *out,
                           hr_error *error);
 

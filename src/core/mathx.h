@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Elementary functions with the same bits everywhere: no libm beyond sqrt and floor, no FMA. Within
- * 2 ulp of the exact value as doubles on the ranges that images need; floats go through doubles. */
+/* Elementary functions that give the same bits everywhere: no libm beyond sqrt and floor, no FMA.
+ * Within 2 ulp as doubles on the ranges that images need; floats are computed as doubles. */
 #ifndef HR_CORE_MATHX_H
 #define HR_CORE_MATHX_H
 

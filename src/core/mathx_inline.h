@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* core/mathx.h's functions for the CPU and the GPU: range reduction by integers or exact products,
- * then a Taylor polynomial. Where a double is too short a value is a pair, the unevaluated sum of a
- * double and its rounding error (Dekker, 1971): compiled without FMA, or the bytes are others. */
+/* The functions of core/mathx.h for the CPU and the GPU: range reduction by integers or exact
+ * products, then a Taylor polynomial. Where a double is not precise enough, a value is a pair: the
+ * unevaluated sum of a double and its rounding error (Dekker, 1971). FMA would change the bytes. */
 #ifndef HR_CORE_MATHX_INLINE_H
 #define HR_CORE_MATHX_INLINE_H
 
@@ -163,7 +163,7 @@ HR_SHARED double mathx_log_series(double z)
     return p;
 }
 
-/* log of f + 1, times 2^k */
+/* log((f + 1) * 2^k) */
 HR_SHARED double mathx_log_joined(double f, double k)
 {
     double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
@@ -184,7 +184,7 @@ HR_SHARED double mathx_log(double x)
     return mathx_log_joined(f, k);
 }
 
-/* The same to about 2^-64 of the result. */
+/* As a pair, with a relative error of about 2^-64. */
 HR_SHARED mathx_pair mathx_log_pair(double x)
 {
     int k;
@@ -308,11 +308,11 @@ HR_SHARED uint64_t mathx_multiply_wide(uint64_t a, uint64_t b, uint64_t *high)
     return mid2 << 32 | (uint32_t)low;
 }
 
-/* The 128 bits below the binary point and the 2 above it of |x| * 2/pi, pi/4 <= |x| < inf: what
- * lies higher is a whole number of turns (Payne and Hanek, 1983). */
+/* The 128 bits below the binary point and the 2 bits above it of |x| * 2/pi, pi/4 <= |x| < inf.
+ * Higher bits are whole turns (Payne and Hanek, 1983). */
 HR_SHARED unsigned mathx_quarter_turns(double x, uint64_t *f0, uint64_t *f1)
 {
-    /* 64 zero bits, then 2/pi behind the binary point */
+    /* 64 zero bits, then the bits of 2/pi after the binary point */
     static const uint64_t two_over_pi[20] = {
         0x0000000000000000, 0xA2F9836E4E441529, 0xFC2757D1F534DDC0, 0xDB6295993C439041,
         0xFE5163ABDEBBC561, 0xB7246E3A424DD2E0, 0x06492EEA09D1921C, 0xFE1DEB1CB129A73E,
@@ -354,7 +354,7 @@ HR_SHARED mathx_pair mathx_reduce_angle(double x, unsigned *quarter)
     uint64_t f0, f1;
     *quarter = mathx_quarter_turns(x, &f0, &f1);
     bool negative = f0 >> 63;
-    if (negative) { /* nearer to the next quarter */
+    if (negative) { /* closer to the next quarter */
         *quarter += 1;
         f1 = ~f1 + 1;
         f0 = ~f0 + (f1 == 0);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions whose results become FLOATs: in doubles and without branches, so that loops over them
- * are vectorised, good to 2^-40 or better. mathx_short_X is for what mathx_short_X_takes; all else
- * is for the longer functions. */
+/* Functions with FLOAT results: computed as doubles without branches, so that loops are vectorised;
+ * relative error 2^-40 or less. mathx_short_X accepts the values for which mathx_short_X_takes is
+ * true; the functions of mathx_inline.h handle the others. */
 #ifndef HR_CORE_MATHX_SHORT_H
 #define HR_CORE_MATHX_SHORT_H
 
 #include "core/mathx_inline.h"
 
-#define MATHX_TO_INTEGER 0x1.8p52 /* in a sum with it the lowest bits are a rounded integer */
+#define MATHX_TO_INTEGER 0x1.8p52 /* adding it leaves a rounded integer in the lowest bits */
 
 /* ---- sin, cos, tan: |x| <= 2^19 ---- */
 
@@ -162,7 +162,7 @@ HR_SHARED bool mathx_short_pow_takes(double x, double y)
 HR_SHARED double mathx_short_pow(double x, double y)
 {
     double t = y * (x > 0.0 ? mathx_short_log(x) : -0x1p1000);
-    t = t < 700.0 ? t : 700.0; /* beyond FLOATs in any case */
+    t = t < 700.0 ? t : 700.0; /* too large for a FLOAT in any case */
     return mathx_short_exp(t > -700.0 ? t : -700.0);
 }
 
@@ -193,19 +193,19 @@ HR_SHARED double mathx_short_rsqrt(double x) /* any number */
 HR_SHARED double mathx_short_cbrt(double x) /* |x| <= 2^128 */
 {
     double a = fabs(x);
-    /* A third of the exponent, and of the fraction as if it were part of it: good to 5 %. */
+    /* A third of the exponent and, as if it were part of it, of the fraction: within 5 %. */
     double high = bits_as_f64(bits_of_f64(a) >> 32 | UINT64_C(0x4330000000000000)) - 0x1p52;
     double third = high * (1.0 / 3.0) + (715094163.0 + 0x1p52);
     double y = bits_as_f64(bits_of_f64(third) << 32), c = y * y * y;
     y = y * (c + 2.0 * a) / (2.0 * c + a); /* Halley's */
     c = y * y * y;
     y = y * (c + 2.0 * a) / (2.0 * c + a);
-    y = y - (y * y * y - a) / (3.0 * y * y); /* Newton's: whole roots come out whole */
+    y = y - (y * y * y - a) / (3.0 * y * y); /* Newton's: exact for perfect cubes */
     return copysign(a > 0.0 ? y : 0.0, x);
 }
 
-/* FLOATs whose quotient is well below 2^29: no rounding takes it to the next integer, and what is
- * left is exact. */
+/* FLOATs whose quotient is well below 2^29: rounding never reaches the next integer, and the
+ * remainder is exact. */
 HR_SHARED bool mathx_short_mod_takes(double x, double y)
 {
     return (int)(fabs(x / y) < 0x1p28) & (int)(fabs(y) < mathx_infinity());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Counted buffers and the pool that recycles them. A buffer's head lies in front of its bytes, in
- * the same block; blocks come in classes, eight an octave, and wait in a list a class until they
- * are lent again. */
+/* Reference-counted buffers and the pool that recycles them. A buffer's header precedes its bytes
+ * in the same block. Blocks come in size classes, eight per power of two, and wait in one list per
+ * class until they are lent again. */
 #include "core/alloc.h"
 #include "core/block.h"
 
@@ -11,50 +11,49 @@
 #include <unistd.h>
 
 #define POOL_CLASSES 512
-#define POOL_KEEP                                                                                  \
-    ((size_t)256 << 20)        /* blocks are kept up to this, or 5/4 of the most ever lent         \
-                                */
-#define SLAB ((size_t)8 << 20) /* pinned memory that small blocks are cut from */
+#define POOL_KEEP ((size_t)256 << 20) /* blocks are kept up to this, or 5/4 of the peak */
+#define SLAB ((size_t)8 << 20)        /* size of the pinned pieces that small blocks are cut from */
 #define HEAD ((sizeof(hr_buffer) + HR_ALIGN - 1) / HR_ALIGN * HR_ALIGN)
 
 struct hr_buffer {
     atomic_size_t refs;
     void *data;
     size_t size;
-    size_t block;    /* bytes of the block that this head lies in; 0 for adopted memory */
-    hr_pool *pool;   /* a reference while lent; NULL when it has none */
+    size_t block;    /* bytes of this block, header included; 0 for adopted memory */
+    hr_pool *pool;   /* a reference while lent; NULL without a pool */
     hr_buffer *next; /* in the pool's list */
     hr_release_fn release;
     void *context;
-    void (*unpin)(void *memory); /* frees the block, where it is pinned */
-    struct slab *slab;           /* ... or what it was cut from */
-    int32_t device;              /* HR_DEVICE_HOST, or the one whose memory it is */
+    void (*unpin)(void *memory); /* frees a pinned block */
+    struct slab *slab;           /* ... or the slab that it was cut from */
+    int32_t device;              /* HR_DEVICE_HOST, or the device of the memory */
 };
 
 struct hr_pool {
     atomic_size_t refs; /* owners and lent buffers */
     atomic_size_t lent, peak;
-    size_t counted; /* bytes elsewhere that count against the limit; guarded by `lock` */
+    size_t counted; /* bytes from elsewhere that count against the limit; guarded by `lock` */
     size_t limit;
     hr_pin_fn pin; /* or NULL */
     void (*unpin)(void *memory);
-    int32_t device;            /* of pin */
+    int32_t device;            /* for `pin` */
     size_t pin_least;          /* smaller blocks are not pinned */
-    pthread_mutex_t slab_lock; /* guards the slab that is being cut up */
+    pthread_mutex_t slab_lock; /* guards the slab that blocks are cut from */
     struct slab *slab;
     size_t slab_used;
-    pid_t pid;            /* in a forked child the lock may be held by a thread that is not there */
-    pthread_mutex_t lock; /* guards what follows, and the writing of lent and peak */
+    pid_t pid;            /* in a forked child, `lock` may be held by a thread that does not exist
+                             there */
+    pthread_mutex_t lock; /* guards the fields below, and writes of lent and peak */
     size_t held;          /* bytes of all blocks, lent and waiting */
     size_t waiting;       /* blocks in the lists */
-    size_t hand;          /* the class that gives up a block next */
+    size_t hand;          /* the next class to free a block from */
     hr_buffer *lists[POOL_CLASSES];
 };
 
 /* ---- classes ---- */
 
 /* The smallest class whose blocks have at least `size` bytes; `*block` is their size, 0 on
- * overflow. Up to 512 bytes there is a class every 64 bytes, then eight an octave. */
+ * overflow. Classes are 64 bytes apart up to 512 bytes; above, there are eight per power of two. */
 static size_t class_of(size_t size, size_t *block)
 {
     if (size <= 512) {
@@ -72,9 +71,9 @@ static size_t class_of(size_t size, size_t *block)
 
 /* ---- slabs ---- */
 
-/* At the beginning of its memory. It goes with the last of its blocks. */
+/* At the start of its memory. It is freed with the last of its blocks. */
 typedef struct slab {
-    atomic_size_t blocks; /* and one while the pool cuts it up */
+    atomic_size_t blocks; /* blocks in use, plus one while the pool cuts from it */
     void (*unpin)(void *memory);
 } slab;
 
@@ -95,7 +94,7 @@ static slab *slab_new(const hr_pool *pool)
     return s;
 }
 
-/* A pinned block; NULL where there is no such memory. */
+/* A pinned block; NULL if there is no pinned memory. */
 static void *slab_cut(hr_pool *pool, size_t block, slab **out)
 {
     char *cut = NULL;
@@ -117,7 +116,7 @@ static void *slab_cut(hr_pool *pool, size_t block, slab **out)
 
 /* ---- buffers ---- */
 
-/* `pool`: may have pinned memory; NULL: none. */
+/* `pool`: may have pinned memory, or NULL. */
 static hr_buffer *buffer_new(hr_pool *pool, size_t block, hr_error *error)
 {
     void *memory = NULL;
@@ -150,8 +149,7 @@ static void block_free(hr_buffer *buffer)
         hr_block_free(buffer, buffer->block);
 }
 
-/* Hands the buffer to a caller: its bytes and the padding are usable, the rest of the block is not.
- */
+/* Gives the buffer to a caller: its bytes and padding are usable, the rest of the block is not. */
 static void buffer_lend(hr_buffer *buffer, size_t size)
 {
     buffer->size = size;
@@ -269,7 +267,7 @@ hr_status hr_pool_create(hr_pool **out, size_t limit, hr_error *error)
     int code = pthread_mutex_init(&pool->lock, NULL);
     if (code) {
         hr_free(pool);
-        return hr_fail_errno(error, code, "cannot make a lock");
+        return hr_fail_errno(error, code, "cannot create a lock");
     }
     pthread_mutex_init(&pool->slab_lock, NULL);
     pool->limit = limit;
@@ -308,8 +306,8 @@ void hr_pool_unref(hr_pool *pool)
     hr_free(pool);
 }
 
-/* Takes waiting blocks out until `incoming` more bytes may be held; the caller frees them without
- * the lock. */
+/* Removes waiting blocks until `incoming` more bytes may be held; the caller frees them after
+ * releasing the lock. */
 static hr_buffer *pool_trim(hr_pool *pool, size_t incoming)
 {
     size_t peak = atomic_load_explicit(&pool->peak, memory_order_relaxed);
@@ -333,7 +331,7 @@ static hr_buffer *pool_trim(hr_pool *pool, size_t incoming)
     return out;
 }
 
-/* A waiting block of the class, or of one at most a half larger. */
+/* A waiting block of the class, or of one at most 1.5 times as large. */
 static hr_buffer *pool_pop(hr_pool *pool, size_t class_index)
 {
     for (size_t i = class_index; i < HR_MIN(class_index + 5, (size_t)POOL_CLASSES); i++) {
@@ -347,7 +345,7 @@ static hr_buffer *pool_pop(hr_pool *pool, size_t class_index)
     return NULL;
 }
 
-/* Whether the limit allows `size` bytes more. Under the lock. */
+/* Whether the limit allows `size` more bytes. Needs the lock. */
 static bool pool_allows(const hr_pool *pool, size_t size)
 {
     size_t used = hr_pool_lent(pool) + pool->counted;
@@ -362,7 +360,7 @@ static hr_status fail_limit(const hr_pool *pool, size_t size, hr_error *error)
                    size, pool->limit, hr_pool_lent(pool));
 }
 
-/* Counts `size` bytes as lent; false when the limit forbids it. Under the lock. */
+/* Counts `size` bytes as lent; false when the limit forbids it. Needs the lock. */
 static bool pool_charge(hr_pool *pool, size_t size)
 {
     size_t lent = hr_pool_lent(pool);
@@ -419,7 +417,7 @@ hr_status hr_pool_alloc(hr_pool *pool, size_t size, hr_buffer **out, hr_error *e
 static void pool_take_back(hr_pool *pool, hr_buffer *buffer)
 {
     if (pool->pid != getpid())
-        return; /* a child's copy: left to the child's end */
+        return; /* a forked child's copy: freed when the child exits */
     size_t block, class_index = class_of(buffer->block, &block);
     HR_POISON(buffer->data, buffer->block - HEAD);
     buffer->pool = NULL;
@@ -446,7 +444,8 @@ hr_status hr_pool_count(hr_pool *pool, size_t size, hr_error *error)
 void hr_pool_uncount(hr_pool *pool, size_t size)
 {
     if (pool->pid != getpid())
-        return; /* a child's copy, whose lock may be held by a thread that is not there */
+        return; /* a forked child's copy: its lock may be held by a thread that does not exist here
+                 */
     pthread_mutex_lock(&pool->lock);
     pool->counted -= size;
     pthread_mutex_unlock(&pool->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Counter-based random numbers. The key is the node's; the counter is (block of four draws, index
- * low, index high, epoch), so that no two samples share a block. */
+/* Counter-based random numbers. The key is the node's. The counter is (group of four draws, low and
+ * high half of the index, epoch), so no two samples share random numbers. */
 #include "core/rng_inline.h"
 
 void hr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4])
@@ -28,7 +28,7 @@ uint64_t hr_mix(uint64_t a, uint64_t b)
 uint64_t hr_rng_node_seed(int64_t pipeline_seed, int32_t node, int64_t explicit_seed)
 {
     if (explicit_seed >= 0)
-        return hr_mix((uint64_t)explicit_seed, UINT64_C(1) << 32); /* no node has that number */
+        return hr_mix((uint64_t)explicit_seed, UINT64_C(1) << 32); /* no node has this number */
     return hr_mix((uint64_t)pipeline_seed, (uint32_t)node);
 }
 
@@ -74,13 +74,13 @@ int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n)
 
 int64_t hr_permute(uint64_t key, int64_t n, int64_t i)
 {
-    /* The network permutes 2^(2 * half) >= n numbers, fewer than 4n: on average at most four walks.
-     */
+    /* The network permutes 2^(2 * half) >= n numbers, fewer than 4n: at most four rounds on
+     * average. */
     unsigned half = 1;
     while (half < 32 && (UINT64_C(1) << 2 * half) < (uint64_t)n)
         half++;
     const uint64_t mask = (UINT64_C(1) << half) - 1;
-    const uint64_t base = mix_one(key); /* keys that follow one another share no rounds */
+    const uint64_t base = mix_one(key); /* so that consecutive keys share no rounds */
     uint64_t x = (uint64_t)i;
     do {
         uint64_t left = x >> half, right = x & mask;

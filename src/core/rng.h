@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Counter-based random numbers: Philox 4x32-10 (Salmon et al., SC 2011). Number k of a node for a
+/* Counter-based random numbers: Philox 4x32-10 (Salmon et al., SC 2011). Draw k of a node for a
  * sample is a pure function of (seed, node, sample, k); there is no state to save. */
 #ifndef HR_CORE_RNG_H
 #define HR_CORE_RNG_H
 
 #include "headrace/operator.h"
 
-/* The generator of a node for a sample. `node_seed` comes from hr_rng_node_seed. */
+/* The generator for a node and a sample. `node_seed` comes from hr_rng_node_seed. */
 hr_rng hr_rng_make(uint64_t node_seed, int64_t index, uint32_t epoch, uint32_t repeat);
-/* Pipeline seed and definition order, or an explicit seed (>= 0), which replaces both. */
+/* The seed of a node: from the pipeline's seed and the definition order, or only from the explicit
+ * seed if that is >= 0. */
 uint64_t hr_rng_node_seed(int64_t pipeline_seed, int32_t node, int64_t explicit_seed);
 
 void hr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
-/* Draw number k < 2^34: 32 uniform bits. Draws 4j..4j+3 come from one block. */
+/* Draw k < 2^34: 32 uniform bits. Draws 4j to 4j + 3 are computed together. */
 uint32_t hr_rng_u32(const hr_rng *rng, uint64_t k);
-double hr_rng_unit(const hr_rng *rng, uint64_t k); /* [0, 1): 32 bits */
-/* [0, n), n >= 1; uses draws k and k + 1. */
+double hr_rng_unit(const hr_rng *rng, uint64_t k); /* in [0, 1), 32 bits */
+/* Uniform in [0, n), n >= 1; uses draws k and k + 1. */
 int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n);
-int64_t hr_rng_scale(uint64_t bits, int64_t n); /* 64 random bits to [0, n) */
+int64_t hr_rng_scale(uint64_t bits, int64_t n); /* maps 64 random bits to [0, n) */
 
-/* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) a position. */
+/* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) per position. */
 int64_t hr_permute(uint64_t key, int64_t n, int64_t i);
 uint64_t hr_mix(uint64_t a, uint64_t b); /* hashes two words into one */
 

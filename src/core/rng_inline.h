@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* core/rng.h's generator for the CPU and the GPU. */
+/* The generator of core/rng.h for the CPU and the GPU. */
 #ifndef HR_CORE_RNG_INLINE_H
 #define HR_CORE_RNG_INLINE_H
 
@@ -46,7 +46,7 @@ HR_SHARED uint64_t rng_multiply_high(uint64_t a, uint64_t b)
 
 HR_SHARED int64_t rng_scale(uint64_t bits, int64_t n)
 {
-    return (int64_t)rng_multiply_high(bits, (uint64_t)n); /* unequal by at most n / 2^64 */
+    return (int64_t)rng_multiply_high(bits, (uint64_t)n); /* biased by at most n / 2^64 */
 }
 
 #endif

@@ -31,18 +31,18 @@ HR_SHARED uint16_t half_of_float(float value)
     bits &= 0x7fffffff;
     if (bits > 0x7f800000)
         return (uint16_t)(sign | 0x7e00);
-    if (bits >= 0x477ff000) /* 65520 and more: nearer to the power of two that a half lacks */
+    if (bits >= 0x477ff000) /* 65520 and above: closer to 2^16, which a half cannot hold */
         return (uint16_t)(sign | 0x7c00);
-    /* Below 2^-14: subnormal, a multiple of 2^-24. The last bit of [0.5, 1) is that: the adder
-     * rounds, to even. */
+    /* Below 2^-14: subnormal, a multiple of 2^-24. That is the last bit of floats in [0.5, 1), so
+     * the addition rounds, to even. */
     if (bits < 0x38800000)
         return (uint16_t)(sign | (bits_of_f32(bits_as_f32(bits) + 0x1p-1f) - 0x3f000000));
     bits += 0xfff + (bits >> 13 & 1);
     return (uint16_t)(sign | ((bits - ((127u - 15u) << 23)) >> 13));
 }
 
-/* By way of a float whose last bit says that something was cut off ("round to odd"): rounds once.
- */
+/* Through a float whose last bit records that bits were lost ("round to odd"), so that it rounds
+ * only once. */
 HR_SHARED uint16_t half_of_double(double value)
 {
     float near = (float)value;
@@ -85,10 +85,10 @@ HR_SHARED uint64_t round_clamp_u64(double v)
         return UINT64_MAX;
     if (v < 0x1p62)
         return (uint64_t)round_clamp(v, 0, 0x1p62);
-    return (uint64_t)v; /* whole: a double has 53 bits */
+    return (uint64_t)v; /* a double this large is an integer */
 }
 
-/* In float, which vectorises: up to 16 bits every step is exact. */
+/* In float, which vectorises; exact for types of up to 16 bits. */
 HR_SHARED int32_t round_clamp_f(float v, float lo, float hi)
 {
     float inside = v > lo ? (v < hi ? v : hi) : (v <= lo ? lo : 0.0f);
@@ -97,7 +97,7 @@ HR_SHARED int32_t round_clamp_f(float v, float lo, float hi)
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
-/* Without its fraction; what no conversion can hold stays as it is. */
+/* Truncates; values that no integer type can hold are returned unchanged. */
 HR_SHARED double cut_off(double v)
 {
     return v > -0x1p63 && v < 0x1p63 ? (double)(int64_t)v : v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions in headers that the CPU and the GPU run alike: the same operations in the same order,
- * so that both give the same bytes. */
+/* Functions in headers that run on the CPU and the GPU: the same operations in the same order give
+ * the same bytes. */
 #ifndef HR_CORE_SHARED_H
 #define HR_CORE_SHARED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Memory in pairs: a pinned block here and its twin on the device, into which the launch copies it.
- * What is written at `host` will be read by kernels at `device`, so that records may hold the
+/* Memory in pairs: a pinned block on the host and its twin on the device, into which the launch
+ * copies it. Kernels read at `device` what is written at `host`, so records may contain device
  * addresses of other staged memory. */
 #ifndef HR_CORE_STAGING_H
 #define HR_CORE_STAGING_H
@@ -10,16 +10,15 @@
 
 typedef struct hr_staged {
     void *host;
-    void *device; /* not to be touched here */
+    void *device; /* must not be dereferenced on the host */
 } hr_staged;
 
 typedef struct hr_staging hr_staging;
 struct hr_staging {
-    /* 256-byte aligned, not zeroed; any thread. It lives until the launch that it was staged for is
-     * done. */
+    /* 256-byte aligned, not zeroed; any thread. It lives until its launch is done. */
     hr_status (*alloc)(hr_staging *s, size_t size, hr_staged *out, hr_error *error);
-    /* Queues the copy of what was staged and not copied yet: kernels queued behind it see it. Only
-     * while launching. */
+    /* Queues the copy of staged memory that has not been copied yet; kernels queued later see it.
+     * Only while launching. */
     hr_status (*flush)(hr_staging *s, hr_error *error);
 };
 

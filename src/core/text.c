@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Text that grows. Numbers are written as in the C locale, whatever the caller's is. */
+/* Growing text. Numbers are written as in the C locale, whatever locale the caller has set. */
 #include "core/json.h"
 #include "core/alloc.h"
 #include "core/utf8.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for `more` bytes and a zero. */
+/* Makes room for `more` bytes and a zero. */
 static bool text_reserve(hr_text *text, size_t more)
 {
     size_t need;

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Bytes of the character that `text` begins with; 0 when its first byte begins none (overlong forms
- * and surrogates are none) or `size` is 0. */
+/* Bytes of the character at the start of `text`; 0 if `size` is 0 or there is no valid character.
+ * Overlong forms and surrogates are not valid. */
 size_t hr_utf8_length(const char *text, size_t size);
 
 #endif
