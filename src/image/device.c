@@ -3,7 +3,7 @@
 /* Flattening an image program for a device. */
 #include "image/device.h"
 #include "image/filter.h"
-#include "image/place.h"
+#include "image/output_map.h"
 #include "image/rows.h"
 
 #include <math.h>
@@ -13,11 +13,11 @@ _Static_assert(HR_DEVICE_OUTER_MAX == HR_OUTER_MAX && HR_DEVICE_CHANNELS_MAX == 
                    HR_DEVICE_POINT_MAX == HR_POINT_MAX,
                "the record holds what a program holds");
 
-/* What is made, and what of the source it takes. */
+/* The outputs to make, and the source pixels that they need. */
 typedef struct reach {
-    hr_place place;
+    hr_output_map map;
     hr_rows_kind kind;
-    bool nothing; /* but fill, or no output at all */
+    bool nothing; /* only fill, or an empty output */
     hr_taps y, x;
     hr_window view; /* outputs of the resample, or source pixels in clamp's coordinates */
     hr_window need; /* source pixels in clamp's coordinates */
@@ -36,7 +36,7 @@ static void extent_of(const hr_taps *t, int32_t first, int32_t count, int64_t *a
     *length = (int64_t)HR_MAX(a, b) + t->taps - *at;
 }
 
-/* Nearest neighbour along H adds its positions up, so the last one takes them all. */
+/* Nearest neighbour along H accumulates its positions, so all of them have to be computed. */
 static void extent_of_running(const hr_taps *t, int32_t first, int32_t count, int64_t *at,
                               int64_t *length)
 {
@@ -54,10 +54,10 @@ static void extent_of_running(const hr_taps *t, int32_t first, int32_t count, in
 
 static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error)
 {
-    HR_TRY(hr__place_make(&r->place, p, error));
-    const hr_window in = r->place.inside;
+    HR_TRY(hr__output_map_make(&r->map, p, error));
+    const hr_window in = r->map.inside;
     r->kind = HR_ROWS_KIND_COPY;
-    r->nothing = r->place.none || r->place.total == 0;
+    r->nothing = r->map.all_fill || r->map.total == 0;
     r->view = (hr_window){p->window.y + in.y, p->window.x + in.x, in.h, in.w};
     r->need = r->view;
     memset(&r->y, 0, sizeof(r->y));
@@ -110,7 +110,7 @@ static hr_status set_source(hr_device_program *d, const hr_image_program *p, con
     for (int32_t i = 0; i < p->outer_count; i++) {
         const hr_outer *outer = &p->outer[i];
         int64_t stride = outer->stride * (int64_t)hr_dtype_size(p->src_dtype);
-        int64_t first = r->place.first[i];
+        int64_t first = r->map.first[i];
         int64_t at = outer->start + (outer->reverse ? outer->count - 1 - first : first);
         d->src_offset += at * stride;
         d->outer[i].src_stride = outer->reverse ? -stride : stride;
@@ -121,17 +121,17 @@ static hr_status set_source(hr_device_program *d, const hr_image_program *p, con
 static hr_status set_output(hr_device_program *d, const hr_image_program *p, const reach *r,
                             hr_error *error)
 {
-    const hr_place *place = &r->place;
-    if (place->total > INT64_MAX / 8)
+    const hr_output_map *map = &r->map;
+    if (map->total > INT64_MAX / 8)
         return too_large(error, "the output");
     d->window_h = (int32_t)p->window.h;
     d->window_w = (int32_t)p->window.w;
-    d->dst_y = (int64_t)place->y;
-    d->dst_x = (int64_t)place->x;
-    d->dst_c = (int64_t)place->c;
-    d->plane = (int8_t)place->plane_letter;
+    d->dst_y = (int64_t)map->y;
+    d->dst_x = (int64_t)map->x;
+    d->dst_c = (int64_t)map->c;
+    d->plane = (int8_t)map->plane_outer;
     d->channels = p->channels;
-    d->dst_channels = place->plane_letter < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels;
+    d->dst_channels = map->plane_outer < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels;
     d->outer_count = (uint8_t)p->outer_count;
     d->fill = d->window_h != r->view.h || d->window_w != r->view.w;
     for (int32_t i = 0; i < p->outer_count; i++) {
@@ -139,10 +139,10 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
         if (extent > INT32_MAX)
             return too_large(error, "the number of pictures");
         d->outer[i].extent = (int32_t)extent;
-        d->outer[i].first = (int32_t)place->first[i];
-        d->outer[i].count = (int32_t)place->there[i];
-        d->outer[i].dst_stride = (int64_t)place->outer[i];
-        d->fill |= extent > place->there[i];
+        d->outer[i].first = (int32_t)map->first[i];
+        d->outer[i].count = (int32_t)map->count[i];
+        d->outer[i].dst_stride = (int64_t)map->outer[i];
+        d->fill |= extent > map->count[i];
     }
     return HR_STATUS_OK;
 }
@@ -355,8 +355,8 @@ static void set_pixels(hr_device_program *d, const hr_image_program *p, const re
     d->view_x = (int32_t)r->view.x;
     d->view_h = (int32_t)r->view.h;
     d->view_w = (int32_t)r->view.w;
-    d->inside_y = (int32_t)r->place.inside.y;
-    d->inside_x = (int32_t)r->place.inside.x;
+    d->inside_y = (int32_t)r->map.inside.y;
+    d->inside_x = (int32_t)r->map.inside.x;
 }
 
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* An image program prepared for a device: a flat record with checked sizes, cut into tiles, which
- * the kernels of cuda/image read (compiled by nvcc, too). Its source is coded, or a tensor whose
- * data is on the device. */
+ * the kernels of cuda/image read (nvcc compiles this header, too). The source is a coded picture,
+ * or a tensor in device memory. */
 #ifndef HR_IMAGE_DEVICE_H
 #define HR_IMAGE_DEVICE_H
 
@@ -18,15 +18,15 @@ extern "C" {
 #define HR_DEVICE_CHANNELS_MAX 64
 #define HR_DEVICE_POINT_MAX 8
 
-/* How the pixels come about. */
+/* How pixels are made. */
 typedef enum hr_device_kind {
-    HR_DEVICE_KIND_NONE,  /* there is only fill */
+    HR_DEVICE_KIND_NONE,  /* only fill */
     HR_DEVICE_KIND_PICK,  /* elements of the source */
     HR_DEVICE_KIND_FIXED, /* u8 resampled in fixed point, 1 to 4 channels */
     HR_DEVICE_KIND_FLOAT  /* resampled in float */
 } hr_device_kind;
 
-/* What is done to a pixel after it: u8 to one of three types, or any steps of any types. */
+/* How pixels are stored: u8 as one of three types, or any steps on any types. */
 typedef enum hr_device_store {
     HR_DEVICE_STORE_U8,  /* as it is */
     HR_DEVICE_STORE_F16, /* normalised */
@@ -37,7 +37,7 @@ typedef enum hr_device_store {
 
 typedef struct hr_device_outer {
     int32_t extent;       /* of the output */
-    int32_t first, count; /* those that the source has: what is beyond them is fill */
+    int32_t first, count; /* indices that the source has; the others are fill */
     int64_t src_stride;   /* bytes; negative when reversed */
     int64_t dst_stride;   /* elements */
 } hr_device_outer;
@@ -47,7 +47,7 @@ typedef struct hr_device_point {
     float m[3][4];
 } hr_device_point;
 
-/* What few programs need. */
+/* Data that few programs need. */
 typedef struct hr_device_tables {
     float mean[HR_DEVICE_CHANNELS_MAX], mul[HR_DEVICE_CHANNELS_MAX];
     uint64_t fill[HR_DEVICE_CHANNELS_MAX]; /* elements of the output's type in the low bytes */
@@ -67,16 +67,16 @@ typedef struct hr_device_tiles {
 /* Plain data; pointers are device addresses. */
 typedef struct hr_device_program {
     /* Set by the launch before the records are copied. The source is the window that
-     * hr_device_program_window asks for: dense rows of interleaved pixels (another distance of
-     * rows: hr_device_program_place); or the tensor's first element, which is there already when
-     * the tensor's data was known. */
+     * hr_device_program_window asks for: dense rows of interleaved pixels, unless
+     * hr_device_program_place sets another stride. Or it is the tensor's first element, which
+     * hr_device_program_make sets if the tensor's data is known. */
     const void *src;
     void *dst;
 
     /* Set by hr_device_program_make. */
     int64_t src_offset; /* bytes from src to the first pixel needed, of the first picture */
     int64_t src_stride; /* bytes from row to row */
-    /* Bytes of the picture that may be read before and from its first needed pixel on. */
+    /* Readable bytes of the picture before its first needed pixel, and from it on. */
     int64_t lead, tail;
     uint8_t kind, store;                 /* hr_device_kind, hr_device_store */
     uint8_t src_dtype, resampled, dtype; /* of the source, after the resample, of the output */
@@ -85,12 +85,12 @@ typedef struct hr_device_program {
     bool fill;            /* some of the output is fill */
     int8_t plane;         /* the outer dimension that is C, or -1 */
     int32_t channels;     /* inner channels read */
-    int32_t dst_channels; /* and written: those added are fill */
+    int32_t dst_channels; /* channels written: the added ones are fill */
 
     int32_t need_y, need_x, need_h, need_w; /* source pixels, from the resampled region's origin */
     hr_taps y, x;
-    int32_t view_y, view_x, view_h, view_w; /* outputs of the resample that are seen */
-    int32_t inside_y, inside_x;             /* where in the window they lie, before mirroring */
+    int32_t view_y, view_x, view_h, view_w; /* outputs of the resample that are kept */
+    int32_t inside_y, inside_x;             /* their position in the window, before mirroring */
     int32_t window_h, window_w;
     int64_t dst_y, dst_x, dst_c; /* strides of the output in elements */
     hr_device_outer outer[HR_DEVICE_OUTER_MAX];
@@ -111,12 +111,11 @@ enum {
 struct hr_window;
 struct hr_resample_axis;
 
-/* The window of the coded picture that the program needs: what the CPU would decode. Empty when
- * all of the output is fill. */
+/* The window of the coded picture that the program needs. Empty if all of the output is fill. */
 hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *out,
                                    hr_error *error);
-/* HR_STATUS_LIMIT for pictures beyond what kernels count to. Stages the filter's curve and the
- * tables where the program needs them; its taps are made on the device. */
+/* HR_STATUS_LIMIT for pictures that are too large for the kernels' 32-bit indices. Stages the
+ * filter's curve and the tables if the program needs them; its taps are made on the device. */
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
                                  hr_device_program *out, hr_error *error);
 
@@ -124,9 +123,8 @@ hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
 hr_status hr_device_taps_make(const struct hr_resample_axis *axis, int64_t n, hr_staging *staging,
                               hr_taps *out, hr_error *error);
 
-/* Says more about where a coded source's window lies: rows are `stride` bytes apart, and `size`
- * bytes from `src` on may be read, whatever is in them. Fastest with a few bytes behind the last
- * row. */
+/* Sets the address of a coded source's window: rows are `stride` bytes apart, and `size` bytes from
+ * `src` on may be read, whatever is in them. Fastest with a few bytes after the last row. */
 static inline void hr_device_program_place(hr_device_program *p, const void *src, int64_t stride,
                                            int64_t size)
 {

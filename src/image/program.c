@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Building an image program: pure functions that add one step each, or refuse and change nothing.
- * What commutes exactly is composed (windows with per-pixel steps, mirrors with windows);
- * everything else is not fusable. */
+/* Building an image program: each function adds one step, or fails and changes nothing. Steps that
+ * commute exactly are composed (windows with per-pixel steps, mirrors with windows); all others are
+ * not fusable. */
 #include "image/program.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static void program_reset(hr_image_program *p, hr_dtype dtype, int64_t height, i
 static hr_status tensor_layout(const hr_tensor *t, const char *layouts, hr_layout *out,
                                hr_error *error)
 {
-    if (layouts == NULL) { /* any tensor: without a layout it is not a picture */
+    if (layouts == NULL) { /* any tensor that has a layout */
         *out = t->layout;
         if (out->name[0] != '\0' && strlen(out->name) == (size_t)t->shape.ndim)
             return HR_STATUS_OK;
@@ -75,7 +75,7 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
     p->data = t->data;
     p->src_layout = p->layout = layout;
     p->outer_count = h;
-    /* Of an empty tensor the product may not fit, and nothing is read. */
+    /* The product for an empty tensor may overflow; nothing is read. */
     int64_t stride = volume > 0 ? extent[h] * extent[h + 1] * channels : 0;
     for (int32_t i = h - 1; i >= 0; i--) {
         p->outer[i] = (hr_outer){.letter = layout.name[i],
@@ -93,7 +93,7 @@ hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_
 {
     if (height < 1 || width < 1 || channels < 1 || height > COORDINATE_MAX ||
         width > COORDINATE_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "a picture of %lld x %lld x %d is out of range",
+        return hr_fail(error, HR_STATUS_LIMIT, "a picture of %lld x %lld x %d is not supported",
                        (long long)height, (long long)width, channels);
     program_reset(p, dtype, height, width, channels);
     p->coded = source;
@@ -134,14 +134,14 @@ static bool in_range(int64_t v)
     return v >= -COORDINATE_MAX && v <= COORDINATE_MAX;
 }
 
-/* What exists of a dimension becomes what is seen of it now. */
+/* Clips [low, high) to [start, start + count). */
 static void narrow(int64_t *low, int64_t *high, int64_t start, int64_t count)
 {
     *low = HR_MAX(*low, start);
     *high = HR_MAX(HR_MIN(*high, start + count), *low);
 }
 
-/* All beyond what is there now is fill. */
+/* From now on, everything outside the current windows is fill. */
 static void fence(hr_image_program *p)
 {
     const hr_window now = p->window;
@@ -164,7 +164,7 @@ static hr_status set_fill(hr_image_program *p, const float *fill, int32_t count,
     int64_t channels = channel_count(p);
     float all[HR_CHANNELS_MAX];
     if (p->pad_channels > 0)
-        return not_fusable(error, "a fill behind added channels");
+        return not_fusable(error, "a fill after added channels");
     if (count != 1 && count != channels)
         return hr_fail(error, HR_STATUS_ERROR,
                        "%d fill values were given for %lld channels; give one, or one per channel",
@@ -194,12 +194,12 @@ hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fi
     next.y = now.y + (p->mirror_y ? now.h - (window.y + window.h) : window.y);
     next.x = now.x + (p->mirror_x ? now.w - (window.x + window.w) : window.x);
     if (!in_range(next.y) || !in_range(next.x))
-        return hr_fail(error, HR_STATUS_ERROR, "the window lies too far outside of the picture");
+        return hr_fail(error, HR_STATUS_ERROR, "the window is too far outside the picture");
     if (!fits(window.y, window.h, now.h) || !fits(window.x, window.w, now.w)) {
         if (fill == NULL || fill_count < 1)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "the window of %lld x %lld at (%lld, %lld) does not lie inside the "
-                           "picture of %lld x %lld (height x width)",
+                           "the window of %lld x %lld at (%lld, %lld) is not inside the picture "
+                           "of %lld x %lld (height x width)",
                            (long long)window.h, (long long)window.w, (long long)window.y,
                            (long long)window.x, (long long)now.h, (long long)now.w);
         HR_TRY(set_fill(p, fill, fill_count, error));
@@ -217,16 +217,17 @@ hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start,
     bool inside = fits(start, count, outer->count);
     if (count < 0 || (!inside && (fill == NULL || fill_count < 1)))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "%lld from %lld on of dimension %c is out of its %lld", (long long)count,
-                       (long long)start, letter, (long long)outer->count);
+                       "a window of %lld from %lld on is not inside dimension %c of extent %lld",
+                       (long long)count, (long long)start, letter, (long long)outer->count);
     if (letter == 'C' && (p->normalize || p->has_fill || p->pad_channels > 0 || !inside))
         return not_fusable(error, "a window of channels with a step that names channels");
     if (!inside && (!in_range(start) || !in_range(count) || !in_range(outer->count)))
-        return hr_fail(error, HR_STATUS_ERROR, "%lld from %lld on of dimension %c is too far away",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a window of %lld from %lld on is too far outside dimension %c",
                        (long long)count, (long long)start, letter);
     int64_t next = outer->start + (outer->reverse ? outer->count - (start + count) : start);
     if (!inside && !in_range(next))
-        return hr_fail(error, HR_STATUS_ERROR, "the window lies too far outside of the volume");
+        return hr_fail(error, HR_STATUS_ERROR, "the window is too far outside the volume");
     if (!inside)
         HR_TRY(set_fill(p, fill, fill_count, error));
     outer->start = next;
@@ -261,7 +262,7 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
         return hr_fail(error, HR_STATUS_ERROR,
                        "resizing %s gives %s or FLOAT, not %s; cast before or after",
                        hr_dtype_name(p->dtype), hr_dtype_name(p->dtype), hr_dtype_name(dtype));
-    p->clamp = p->window; /* until now it was a window of the whole source */
+    p->clamp = p->window;
     p->window = (hr_window){0, 0, y->out, x->out};
     p->resample = true;
     p->y = *y;
@@ -276,13 +277,13 @@ hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_er
     if (!matrix && step->dtype == p->dtype)
         return HR_STATUS_OK;
     if (p->normalize || p->pad_channels > 0 || p->point_count == HR_POINT_MAX)
-        return not_fusable(error, "a per-pixel step after normalisation, or one too many");
+        return not_fusable(error, "a per-pixel step after normalisation, or too many steps");
     if (p->has_fill && matrix)
         return not_fusable(error, "a colour map after a fill");
     if (matrix && (!channels_inside(p) || p->channels != 3))
         return not_fusable(error, "a colour map needs three interleaved channels");
     for (int32_t c = 0; p->has_fill && c < HR_CHANNELS_MAX; c++) {
-        double rounded[2]; /* room for one element of any type */
+        double rounded[2]; /* each has room for an element of any type */
         hr_convert(rounded, p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
         (step->kind == HR_POINT_KIND_CUT ? hr_convert_cut : hr_convert)(rounded + 1, step->dtype,
                                                                         rounded, p->dtype, 1);

@@ -3,7 +3,7 @@
 /* Runs an image program on the CPU, row by row so that pixels stay in the first cache levels: a row
  * of the resampled window (rows.c), per-pixel steps, normalisation, and the store in the output's
  * layout. */
-#include "image/place.h"
+#include "image/output_map.h"
 #include "image/rows.h"
 
 #include <string.h>
@@ -12,12 +12,12 @@ typedef struct runner {
     const hr_image_program *p;
     const hr_kernels *kernels;
     hr_rows rows;
-    hr_place place;
+    hr_output_map map;
     char *out;
     size_t element;                /* bytes of an output element */
-    int32_t plane;                 /* index of an outer C now: which mean and fill apply */
-    bool interleaved;              /* rows are stored as they are made, but for mirroring */
-    char *scratch[3];              /* rows of up to 8 bytes an element */
+    int32_t plane;                 /* current index of an outer C, for mean and fill */
+    bool interleaved;              /* rows are stored unchanged, except for mirroring */
+    char *scratch[3];              /* rows of up to 8 bytes per element */
     char fill[HR_CHANNELS_MAX][8]; /* in the output's type */
 } runner;
 
@@ -29,12 +29,12 @@ static hr_status init_runner(runner *r, const hr_image_program *p, hr_op_call *c
     r->kernels = c->kernels;
     r->out = out;
     r->element = hr_dtype_size(p->dtype);
-    HR_TRY(hr__place_make(&r->place, p, error));
-    r->interleaved = r->place.x == (size_t)p->channels && (r->place.c == 1 || p->channels == 1);
+    HR_TRY(hr__output_map_make(&r->map, p, error));
+    r->interleaved = r->map.x == (size_t)p->channels && (r->map.c == 1 || p->channels == 1);
     for (int32_t i = 0; i < HR_CHANNELS_MAX; i++)
         hr_convert(r->fill[i], p->dtype, &p->fill[i], HR_DTYPE_FLOAT, 1);
     size_t bytes;
-    if (!hr_size_mul((size_t)r->place.inside.w * 8, (size_t)p->channels, &bytes))
+    if (!hr_size_mul((size_t)r->map.inside.w * 8, (size_t)p->channels, &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "a row does not fit in memory");
     for (int32_t i = 0; i < 3; i++) {
         r->scratch[i] = hr_arena_alloc(c->arena, bytes, error);
@@ -108,7 +108,7 @@ static const void *normalize_row(const runner *r, const void *row, hr_dtype dtyp
     float *out = (float *)other_scratch(r, row, in);
     size_t channels = (size_t)p->channels;
     for (size_t c = 0; c < channels; c++) {
-        size_t at = r->place.plane_letter >= 0 ? (size_t)r->plane : HR_MIN(c, HR_CHANNELS_MAX - 1);
+        size_t at = r->map.plane_outer >= 0 ? (size_t)r->plane : HR_MIN(c, HR_CHANNELS_MAX - 1);
         float mean = p->mean[HR_MIN(at, HR_CHANNELS_MAX - 1)];
         float mul = p->mul[HR_MIN(at, HR_CHANNELS_MAX - 1)];
         for (size_t i = c; i < r->rows.elements; i += channels)
@@ -131,22 +131,19 @@ SCATTER(uint64_t)
 
 static void scatter(const runner *r, char *dst, const char *row)
 {
-    size_t n = (size_t)r->place.inside.w, channels = (size_t)r->p->channels;
+    size_t n = (size_t)r->map.inside.w, channels = (size_t)r->p->channels;
     bool mirror = r->p->mirror_x;
     for (size_t c = 0; c < channels; c++) {
-        char *to = dst + c * r->place.c * r->element;
+        char *to = dst + c * r->map.c * r->element;
         const char *from = row + c * r->element;
         if (r->element == 1)
-            scatter_uint8_t((uint8_t *)to, r->place.x, (const uint8_t *)from, n, channels, mirror);
+            scatter_uint8_t((uint8_t *)to, r->map.x, (const uint8_t *)from, n, channels, mirror);
         else if (r->element == 2)
-            scatter_uint16_t((uint16_t *)to, r->place.x, (const uint16_t *)from, n, channels,
-                             mirror);
+            scatter_uint16_t((uint16_t *)to, r->map.x, (const uint16_t *)from, n, channels, mirror);
         else if (r->element == 4)
-            scatter_uint32_t((uint32_t *)to, r->place.x, (const uint32_t *)from, n, channels,
-                             mirror);
+            scatter_uint32_t((uint32_t *)to, r->map.x, (const uint32_t *)from, n, channels, mirror);
         else
-            scatter_uint64_t((uint64_t *)to, r->place.x, (const uint64_t *)from, n, channels,
-                             mirror);
+            scatter_uint64_t((uint64_t *)to, r->map.x, (const uint64_t *)from, n, channels, mirror);
     }
 }
 
@@ -184,16 +181,16 @@ static void mirror_pixels(char *dst, const char *row, size_t n, size_t size)
 static bool store_normalized(const runner *r, char *dst, const void *row)
 {
     const hr_image_program *p = r->p;
-    size_t n = (size_t)r->place.inside.w;
-    size_t at = r->place.plane_letter >= 0 ? (size_t)HR_MIN(r->plane, HR_CHANNELS_MAX - 1) : 0;
+    size_t n = (size_t)r->map.inside.w;
+    size_t at = r->map.plane_outer >= 0 ? (size_t)HR_MIN(r->plane, HR_CHANNELS_MAX - 1) : 0;
     const float *mean = p->mean + at, *mul = p->mul + at;
     if (p->channels > 4)
         return false;
-    if (r->place.x == 1 && p->dtype == HR_DTYPE_FLOAT)
-        r->kernels->norm_u8_chw_f32((float *)dst, r->place.c, row, n, p->channels, mean, mul,
+    if (r->map.x == 1 && p->dtype == HR_DTYPE_FLOAT)
+        r->kernels->norm_u8_chw_f32((float *)dst, r->map.c, row, n, p->channels, mean, mul,
                                     p->mirror_x);
-    else if (r->place.x == 1 && p->dtype == HR_DTYPE_FLOAT16)
-        r->kernels->norm_u8_chw_f16((uint16_t *)dst, r->place.c, row, n, p->channels, mean, mul,
+    else if (r->map.x == 1 && p->dtype == HR_DTYPE_FLOAT16)
+        r->kernels->norm_u8_chw_f16((uint16_t *)dst, r->map.c, row, n, p->channels, mean, mul,
                                     p->mirror_x);
     else if (r->interleaved && p->dtype == HR_DTYPE_FLOAT)
         r->kernels->norm_u8_hwc_f32((float *)dst, p->channels, row, n, p->channels, mean, mul,
@@ -206,7 +203,7 @@ static bool store_normalized(const runner *r, char *dst, const void *row)
 static void store_row(const runner *r, char *dst, const char *row)
 {
     const hr_image_program *p = r->p;
-    size_t n = (size_t)r->place.inside.w;
+    size_t n = (size_t)r->map.inside.w;
     if (!r->interleaved)
         scatter(r, dst, row);
     else if (!p->mirror_x)
@@ -252,19 +249,19 @@ static void repeat(char *to, size_t step, size_t n)
 static size_t channels_written(const runner *r)
 {
     const hr_image_program *p = r->p;
-    return (size_t)(r->place.plane_letter < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels);
+    return (size_t)(r->map.plane_outer < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels);
 }
 
 /* Writes the fill of channels [c0, c1) into `n` pixels; `dst` is the first one's channel 0. */
 static void fill_pixels(const runner *r, char *dst, size_t n, size_t c0, size_t c1)
 {
-    size_t element = r->element, step = r->place.x * element;
-    bool pixels = r->place.c == 1 && r->place.x == c1 - c0; /* one behind the other */
+    size_t element = r->element, step = r->map.x * element;
+    bool pixels = r->map.c == 1 && r->map.x == c1 - c0; /* adjacent in memory */
 
     for (size_t c = c0; c < c1 && n > 0; c++) {
-        size_t at = r->place.plane_letter >= 0 ? (size_t)r->plane : c;
+        size_t at = r->map.plane_outer >= 0 ? (size_t)r->plane : c;
         const char *value = r->fill[HR_MIN(at, HR_CHANNELS_MAX - 1)];
-        char *to = dst + c * r->place.c * element;
+        char *to = dst + c * r->map.c * element;
         memcpy(to, value, element);
         if (step == element)
             repeat(to, element, n);
@@ -279,7 +276,7 @@ static void fill_pixels(const runner *r, char *dst, size_t n, size_t c0, size_t 
 static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
-    const hr_window in = r->place.inside;
+    const hr_window in = r->map.inside;
     size_t channels = (size_t)p->channels, width = (size_t)p->window.w;
     int64_t y = (p->mirror_y ? p->window.h - 1 - oy : oy) - in.y;
     if (y < 0 || y >= in.h) {
@@ -287,9 +284,9 @@ static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
     } else {
         size_t left = (size_t)(p->mirror_x ? p->window.w - (in.x + in.w) : in.x);
         size_t end = left + (size_t)in.w;
-        HR_TRY(make_row(r, y, dst + left * r->place.x * r->element, error));
+        HR_TRY(make_row(r, y, dst + left * r->map.x * r->element, error));
         fill_pixels(r, dst, left, 0, channels);
-        fill_pixels(r, dst + end * r->place.x * r->element, width - end, 0, channels);
+        fill_pixels(r, dst + end * r->map.x * r->element, width - end, 0, channels);
     }
     if (channels_written(r) > channels)
         fill_pixels(r, dst, width, channels, channels_written(r));
@@ -302,17 +299,17 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
     const hr_image_program *p = r->p;
     size_t to = 0;
     int64_t from = 0;
-    bool added = r->place.none; /* there is nothing but fill */
+    bool added = r->map.all_fill; /* the whole picture is fill */
     for (int32_t i = 0; i < p->outer_count; i++) {
-        added |= index[i] < r->place.first[i] || index[i] - r->place.first[i] >= r->place.there[i];
-        to += (size_t)index[i] * r->place.outer[i];
+        added |= index[i] < r->map.first[i] || index[i] - r->map.first[i] >= r->map.count[i];
+        to += (size_t)index[i] * r->map.outer[i];
     }
     for (int32_t i = 0; i < p->outer_count && !added; i++) {
         const hr_outer *outer = &p->outer[i];
         from += (outer->start + (outer->reverse ? outer->count - 1 - index[i] : index[i])) *
                 outer->stride;
     }
-    r->plane = r->place.plane_letter >= 0 ? (int32_t)index[r->place.plane_letter] : 0;
+    r->plane = r->map.plane_outer >= 0 ? (int32_t)index[r->map.plane_outer] : 0;
     char *dst = r->out + to * r->element;
     if (!added) {
         const char *data = p->data;
@@ -321,7 +318,7 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
             hr__rows_picture(&r->rows, data != NULL ? data + (size_t)from * element : NULL, error));
     }
     for (int64_t oy = 0; oy < p->window.h; oy++) {
-        char *row = dst + (size_t)oy * r->place.y * r->element;
+        char *row = dst + (size_t)oy * r->map.y * r->element;
         if (added)
             fill_pixels(r, row, (size_t)p->window.w, 0, channels_written(r));
         else
@@ -330,13 +327,13 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Nothing but decoding: straight into the output. */
+/* A program that only decodes does so directly into the output. */
 static bool is_plain_decode(const runner *r)
 {
     const hr_image_program *p = r->p;
     return p->coded.decode != NULL && !p->resample && !p->has_fill && p->point_count == 0 &&
            !p->normalize && !p->mirror_x && !p->mirror_y && r->interleaved &&
-           r->place.y == r->place.x * (size_t)p->window.w && p->pad_channels == 0;
+           r->map.y == r->map.x * (size_t)p->window.w && p->pad_channels == 0;
 }
 
 static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *error)
@@ -345,11 +342,11 @@ static hr_status run_pictures(runner *r, hr_op_call *c, bool whole, hr_error *er
     if (is_plain_decode(r)) {
         hr_window window = {p->clamp.y + p->window.y, p->clamp.x + p->window.x, p->window.h,
                             p->window.w};
-        return p->coded.decode(p->coded.context, window, r->out, r->place.y * r->element, c, error);
+        return p->coded.decode(p->coded.context, window, r->out, r->map.y * r->element, c, error);
     }
-    if (!r->place.none) {
-        hr_window view = {p->window.y + r->place.inside.y, p->window.x + r->place.inside.x,
-                          r->place.inside.h, r->place.inside.w};
+    if (!r->map.all_fill) {
+        hr_window view = {p->window.y + r->map.inside.y, p->window.x + r->map.inside.x,
+                          r->map.inside.h, r->map.inside.w};
         HR_TRY(hr__rows_init(&r->rows, p, c, view, whole, error));
     }
     int64_t index[HR_OUTER_MAX] = {0};
@@ -372,7 +369,7 @@ static hr_status run(const hr_image_program *p, hr_op_call *c, void *out, bool w
     runner r;
     hr_arena_mark mark = hr_arena_save(c->arena);
     hr_status status = init_runner(&r, p, c, out, error);
-    if (status == HR_STATUS_OK && r.place.total > 0)
+    if (status == HR_STATUS_OK && r.map.total > 0)
         status = run_pictures(&r, c, whole, error);
     hr_arena_restore(c->arena, mark);
     return status;
@@ -381,6 +378,6 @@ static hr_status run(const hr_image_program *p, hr_op_call *c, void *out, bool w
 hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error)
 {
     hr_status status = run(p, c, out, false, error);
-    /* The source gave up in the middle: all rows are made again from its whole window. */
+    /* The source cannot be read by rows after all: start again from its whole window. */
     return status == HR_STATUS_NOT_FUSABLE ? run(p, c, out, true, error) : status;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rows of the resampled picture: vertical filter first, over the columns that are needed, then
- * horizontal. */
+/* Rows of the resampled picture: the vertical filter first, over the columns that are needed, then
+ * the horizontal one. */
 #include "image/rows.h"
 #include "image/taps.h"
 
 #include <string.h>
 
 enum {
-    ROWS_AT_ONCE = 8, /* rows that a coded source is asked for: a block's height */
-    /* Beyond it 14 bits a coefficient are too few: float, like all other types. */
+    ROWS_AT_ONCE = 8, /* rows per read of a coded source: the height of a JPEG block */
+    /* With more taps, coefficients of 14 bits are too coarse; the filter runs in float. */
     FIXED_TAPS_MAX = 128,
-    CACHE_MAX = 2 << 20 /* bytes of converted rows that are kept */
+    CACHE_MAX = 2 << 20 /* bytes of cached converted rows */
 };
 
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps)
@@ -35,7 +35,7 @@ static void *scratch(hr_rows *r, size_t count, size_t size, hr_error *error)
     return hr_arena_alloc(r->call->arena, bytes, error);
 }
 
-/* Source elements [*at, *at + *length) that outputs first .. first + count - 1 read. */
+/* Outputs first .. first + count - 1 read the source elements [*at, *at + *length). */
 static void taps_extent(const hr_filter_taps *f, int64_t first, int64_t count, int64_t *at,
                         int64_t *length)
 {
@@ -60,8 +60,8 @@ static hr_status relative_starts(hr_rows *r, const hr_filter_taps *f, int64_t fi
     return HR_STATUS_OK;
 }
 
-/* Rounds each output's weights to fixed point, carrying the rounding error along so that they sum
- * to exactly one. */
+/* Rounds each output's weights to fixed point. The rounding error is carried from tap to tap, so
+ * the weights sum to exactly one. */
 static hr_status fix_coefs(hr_rows *r, const hr_filter_taps *f, int64_t first, int64_t count,
                            int32_t stride, int16_t **out, hr_error *error)
 {
@@ -106,7 +106,7 @@ static hr_status init_fixed(hr_rows *r, const hr_filter_taps *fy, const hr_filte
     return r->row_fixed != NULL && r->tail != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-/* Rows of the source are only ever needed in rising order. */
+/* Whether rows of the source are needed in rising order. */
 static bool is_rising(const hr_rows *r)
 {
     return !r->p->mirror_y && (r->y_start == NULL || r->y_start[0] <= r->y_start[r->view.h - 1]);
@@ -195,7 +195,8 @@ hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr
     return HR_STATUS_OK;
 }
 
-/* Tries to have the source come row by row: a ring of what a filter spans, and some more. */
+/* Opens the source for reading by rows, with a ring that holds the rows of a filter and one read.
+ */
 static hr_status open_source(hr_rows *r, hr_error *error)
 {
     const hr_image_source *source = &r->p->coded;
@@ -270,7 +271,7 @@ static const char *source_row(const hr_rows *r, int64_t at)
     return r->src + (size_t)at * r->stride;
 }
 
-/* Has rows before `end` of the source in the ring. */
+/* Reads the source into the ring up to row `end`. */
 static hr_status fill_ring(hr_rows *r, int64_t end, hr_error *error)
 {
     const hr_image_source *source = &r->p->coded;
@@ -330,7 +331,7 @@ static void to_float(const hr_kernels *k, float *dst, const void *src, hr_dtype 
         hr_convert(dst, HR_DTYPE_FLOAT, src, dtype, n);
 }
 
-/* Adds up what output row y is made of. */
+/* Adds the source rows of output row y. */
 static hr_status sum_rows(hr_rows *r, int64_t y, hr_error *error)
 {
     hr_sums *s = &r->sums;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The first half of running a program: the rows of its window after the resample, one at a time,
- * and only what they need of the source. */
+/* The first half of running a program on the CPU: makes the rows of its window after the resample,
+ * one at a time, and reads only the pixels of the source that they need. */
 #ifndef HR_IMAGE_ROWS_H
 #define HR_IMAGE_ROWS_H
 
@@ -10,12 +10,12 @@
 
 typedef enum hr_rows_kind {
     HR_ROWS_KIND_COPY,   /* no resample: rows of the source */
-    HR_ROWS_KIND_GATHER, /* one tap an axis: elements of the source, any type */
+    HR_ROWS_KIND_GATHER, /* one tap per axis: elements of the source, any type */
     HR_ROWS_KIND_FIXED,  /* u8, fixed point */
     HR_ROWS_KIND_FLOAT
 } hr_rows_kind;
 
-/* How a program's pixels come about, given the taps of its filters. */
+/* The kind for a program whose filters have these taps. */
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps);
 
 typedef struct hr_rows {
@@ -23,18 +23,18 @@ typedef struct hr_rows {
     hr_op_call *call;
     hr_rows_kind kind;
     hr_window view;  /* the rows and columns to make, inside the picture after the resample */
-    hr_window need;  /* what they are made of, in source coordinates */
+    hr_window need;  /* the pixels that they are made from, in source coordinates */
     size_t pixel;    /* bytes of a source pixel */
-    size_t elements; /* of a row made: view.w * channels */
+    size_t elements; /* of an output row: view.w * channels */
 
-    const char *src; /* pixel (need.y, need.x) of the picture at hand */
+    const char *src; /* pixel (need.y, need.x) of the current picture */
     size_t stride;   /* bytes from row to row */
     char *decoded;   /* a coded source's window, or a ring of its rows */
-    bool whole;      /* do not ask for rows: the window at once */
-    int64_t ring;    /* rows of the ring; 0: there is none */
+    bool whole;      /* decode the window at once, not by rows */
+    int64_t ring;    /* rows of the ring, or 0 */
     int64_t made;    /* rows of `need` that were read into the ring so far */
-    /* Rows from `tail_from` on lie too close to the end of borrowed memory for a kernel that reads
-     * in whole vectors; they are copied to `tail`. */
+    /* Rows from `tail_from` on are too close to the end of borrowed memory for kernels that read
+     * whole vectors; they are copied to `tail`. */
     int64_t tail_from, tail_rows;
     char *tail;
     size_t tail_stride;
@@ -50,8 +50,8 @@ typedef struct hr_rows {
     float *row_float, *row_out;
     float *cache; /* FLOAT: y_taps converted source rows, row r in slot r % y_taps */
     int64_t *cache_row;
-    bool summing; /* FLOAT: too many rows to keep; the vertical filter is `sums` */
-    bool running; /* ... of all outputs at once; else of one after the other */
+    bool summing; /* FLOAT: the rows are too large to cache; `sums` is the vertical filter */
+    bool running; /* `sums` has all overlapping outputs in flight, not just one */
     hr_sums sums;
     size_t need_elements; /* of a source row: need.w * channels */
 } hr_rows;
@@ -59,13 +59,12 @@ typedef struct hr_rows {
 /* `view` must be inside the picture and not empty. Memory from the call's arena. */
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
                         bool whole, hr_error *error);
-/* Turns to a picture of the source: `data` is its first pixel; a coded source is decoded. */
+/* Starts a picture of the source: `data` is its first pixel; a coded source is decoded. */
 hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error);
-/* Before hr__rows_read of row y: has the source rows that it is made of. Rows may only be asked for
- * in rising order when the source comes row by row. HR_STATUS_NOT_FUSABLE: start again with
- * r->whole. */
+/* Reads the source rows that row y needs; to be called before hr__rows_read. If the source is read
+ * by rows, y must not decrease. HR_STATUS_NOT_FUSABLE: start again with r->whole. */
 hr_status hr__rows_want(hr_rows *r, int64_t y, hr_error *error);
-/* Row y of the view, r->elements elements of p->resampled: in `scratch`, or lying in the source. */
+/* Row y of the view, r->elements elements of p->resampled: in `scratch`, or in the source. */
 const void *hr__rows_read(hr_rows *r, int64_t y, void *scratch);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A vertical filter of many taps: rows of the source are added to the outputs that they belong to
- * as they come, so that none is kept. An output's additions have the order of vfilter_f32. */
+/* A vertical filter of many taps: each row of the source is added to the outputs that it belongs to
+ * when it is read, so that no row is kept. Each output is summed in the order of vfilter_f32. */
 #ifndef HR_IMAGE_SUMS_H
 #define HR_IMAGE_SUMS_H
 
@@ -31,9 +31,9 @@ typedef struct hr_sums {
 int32_t hr__sums_overlap(const int32_t *start, int32_t taps, int32_t count);
 /* kernels, start, coef, taps, count, n and slots are set; memory comes from the arena. */
 hr_status hr__sums_init(hr_sums *s, hr_arena *arena, hr_error *error);
-/* The output to be taken next; what was added for others is lost. */
+/* Sets the output to be taken next, and discards all sums. */
 void hr__sums_restart(hr_sums *s, int32_t output);
-/* Rows next .. next + count - 1. */
+/* Adds the rows next .. next + count - 1. */
 void hr__sums_add(hr_sums *s, const float *const *rows, int32_t count);
 /* The sum of the first output in flight, whose rows were all added; it is valid until the next call
  * to hr__sums_add. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A resampled axis made ready (hr__taps_make in filter.c), and the taps of one output of it: what
- * the CPU makes for a whole axis at once, a GPU's thread makes for the output at hand, by the same
- * operations in single precision. */
+/* A prepared resampled axis (hr__taps_make in filter.c), and the taps of one of its outputs. The
+ * CPU makes them for a whole axis at once, a GPU thread for its own output, by the same operations
+ * in single precision. */
 #ifndef HR_IMAGE_TAPS_H
 #define HR_IMAGE_TAPS_H
 
@@ -21,9 +21,9 @@ typedef struct hr_taps {
     int32_t n, out;      /* elements of the source, and outputs */
     int32_t taps;        /* of every output */
     int32_t support;     /* taps before folding at the edges; 0: nearest neighbour */
-    int32_t last;        /* of the curve's table; 2 is the triangle, which needs none */
+    int32_t last;        /* last index of the curve's table; 2: the triangle, which has no table */
     float scale, origin; /* output o begins at o * scale + origin; nearest: from `base` */
-    float density;       /* table entries an element of the source */
+    float density;       /* table entries per element of the source */
     double base;
     const float *table;    /* last + 1 entries */
     const int32_t *starts; /* nearest with running positions: of every output */
@@ -66,7 +66,7 @@ HR_SHARED float taps_weight(const hr_taps *t, float at)
     return t->last == 2 ? taps_triangle(at) : taps_curve(t->table, t->last, at);
 }
 
-/* The first element before folding, and where on the table it lies. */
+/* The first element before folding, and its position in the table. */
 HR_SHARED int64_t taps_first(const hr_taps *t, int32_t o, float *entry)
 {
     float at = (float)o * t->scale + t->origin;
