@@ -308,7 +308,16 @@ def _has_nodes(value: Any) -> bool:
     )
 
 
-def _check_operand(op: str, side: int, operand: Any) -> None:
+def is_number(operand: Any) -> bool:
+    """Whether the operand is neither a node nor a list, a tuple or an array with dimensions."""
+    return not isinstance(operand, (DataNode, list, tuple)) and getattr(operand, "shape", None) in (
+        None,
+        (),
+        [],
+    )
+
+
+def check_operand(op: str, side: int, operand: Any) -> None:
     """TypeError for a list of nodes."""
     if isinstance(operand, (list, tuple)) and _has_nodes(operand):
         raise TypeError(
@@ -350,16 +359,12 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
         if isinstance(operand, DataNode):
             inputs.append(operand)
             continue
-        _check_operand(op, side, operand)
-        if isinstance(operand, (list, tuple)) or getattr(operand, "shape", None) not in (
-            None,
-            (),
-            [],
-        ):
+        check_operand(op, side, operand)
+        if not is_number(operand):
             inputs.append(_graph.constant(operand))
             continue
         number = _scalar(operand)
-        if any(not isinstance(other, DataNode) for other in operands[:side]):
+        if "const_side" in args:
             inputs.append(_graph.constant(number))  # a second constant
             continue
         args["const_side"] = side

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.data_node import DataNode, arithmetic
+from headrace.data_node import DataNode, arithmetic, check_operand, is_number
 
 __all__ = (
     "abs acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh exp fabs floor fpow log "
@@ -14,49 +14,49 @@ __all__ = (
 ).split()
 
 
+def _checked(name: str, *operands: Any) -> None:
+    """TypeError for a list of nodes; ValueError unless a node, a list or an array is among the operands."""
+    for side, operand in enumerate(operands):
+        check_operand(name, side, operand)
+    if all(is_number(operand) for operand in operands):
+        raise ValueError(f"math.{name}() needs a DataNode, a list or an array among its arguments")
+
+
 def _apply(name: str, *operands: Any) -> DataNode:
-    for i, operand in enumerate(operands):
-        if isinstance(operand, (list, tuple)) and any(isinstance(v, DataNode) for v in operand):
-            raise TypeError(
-                f"input {i} of operator `{name}` must be a DataNode, a number or an array. "
-                f"Got a `{type(operand).__name__}` with nested DataNode: use fn.stack or fn.cat."
-            )
-    if not any(isinstance(operand, DataNode) for operand in operands):
-        raise ValueError(f"math.{name}() needs a DataNode among its arguments")
+    _checked(name, *operands)
     return arithmetic(name, *operands)
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
-    """`value`, but at least `lo` and at most `hi`; operands are nodes or numbers."""
-    if not any(isinstance(operand, DataNode) for operand in (value, lo, hi)):
-        raise ValueError("math.clamp() needs a DataNode among its arguments")
-    if isinstance(value, DataNode) or isinstance(lo, DataNode):
-        return arithmetic("min", arithmetic("max", value, lo), hi)
-    return arithmetic("max", arithmetic("min", value, hi), lo)
+    """`value`, but at least `lo` and at most `hi`; operands are nodes, numbers or arrays."""
+    _checked("clamp", value, lo, hi)
+    if is_number(value) and is_number(lo):
+        return arithmetic("max", arithmetic("min", value, hi), lo)
+    return arithmetic("min", arithmetic("max", value, lo), hi)
 
 
 def atan2(x: Any, y: Any) -> DataNode:
-    """The angle, in radians, whose sine and cosine are as `x` to `y`; operands are nodes or numbers."""
+    """The angle, in radians, whose sine and cosine are as `x` to `y`; operands are nodes, numbers or arrays."""
     return _apply("atan2", x, y)
 
 
 def fpow(base: Any, exponent: Any) -> DataNode:
-    """`base` to the power of `exponent`, as floats; operands are nodes or numbers."""
+    """`base` to the power of `exponent`, as floats; operands are nodes, numbers or arrays."""
     return _apply("fpow", base, exponent)
 
 
 def max(left: Any, right: Any) -> DataNode:
-    """The greater of two elements; operands are nodes or numbers."""
+    """The greater of two elements; operands are nodes, numbers or arrays."""
     return _apply("max", left, right)
 
 
 def min(left: Any, right: Any) -> DataNode:
-    """The lesser of two elements; operands are nodes or numbers."""
+    """The lesser of two elements; operands are nodes, numbers or arrays."""
     return _apply("min", left, right)
 
 
 def pow(base: Any, exponent: Any) -> DataNode:
-    """`base` to the power of `exponent`; operands are nodes or numbers."""
+    """`base` to the power of `exponent`; operands are nodes, numbers or arrays."""
     return _apply("pow", base, exponent)
 
 

@@ -131,6 +131,7 @@ def test_messages_are_those_that_scripts_look_for(define, dtype, text):
         (lambda node: node / [[1, node]], "/", 1, "list"),
         (lambda node: node <= [node], "<=", 1, "list"),
         (lambda node: math.max(node, [node]), "max", 1, "list"),
+        (lambda node: math.clamp(3, [node], node), "clamp", 1, "list"),
     ],
 )
 def test_lists_of_nodes_are_no_operands(define, symbol, side, kind):
@@ -139,3 +140,37 @@ def test_lists_of_nodes_are_no_operands(define, symbol, side, kind):
         run(define, samples((2,), np.int32, 2, 1))
     assert f"input {side} of operator `{symbol}` must be a `DataNode`" in str(caught.value)
     assert f"Got a `{kind}` with nested `DataNode`(s)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("define", "expected"),
+    [
+        (lambda: math.max([1, 2, 3], [3, 2, 1]), np.array([3, 2, 3], np.int32)),
+        (lambda: math.min((1.5, 2), [3, 2]), np.array([1.5, 2], np.float32)),
+        (lambda: math.max([1, 9], 2), np.array([2, 9], np.int32)),
+        (lambda: math.min(2, np.array([1, 9], np.uint8)), np.array([1, 2], np.int32)),
+        (lambda: math.max(np.array([[1, 2]], np.uint8), np.array([2, 1], np.uint8)), np.array([[2, 2]], np.uint8)),
+        (lambda: math.sqrt([1, 4]), np.array([1, 2], np.float32)),
+        (lambda: math.clamp([1, 2, 9], 2, 4), np.array([2, 2, 4], np.int32)),
+        (lambda: math.clamp(3, [1, 4], 5), np.array([3, 4], np.int32)),
+        (lambda: math.clamp(3, 1, [2, 5]), np.array([2, 3], np.int32)),
+    ],
+)  # fmt: skip
+def test_functions_of_lists_and_arrays_without_a_node(define, expected):
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def pipe():
+        return define()
+
+    (out,) = pipe().run()
+    for i in range(2):
+        assert np.asarray(out[i]).dtype == expected.dtype
+        np.testing.assert_array_equal(np.asarray(out[i]), expected)
+
+
+@pytest.mark.parametrize(
+    "define",
+    [lambda: math.max(1, 2), lambda: math.sqrt(4), lambda: math.clamp(5, 2, 4), lambda: math.pow(2, np.float32(3))],
+)  # fmt: skip
+def test_functions_of_numbers_alone_are_refused(define):
+    with pytest.raises(ValueError, match="needs a DataNode, a list or an array"):
+        pipeline_def(batch_size=1, num_threads=1, device_id=None)(define)()
