@@ -6,7 +6,6 @@ from __future__ import annotations
 
 DIFFERENT = {
     r"^transforms.rotation: angle=\[": "a list is refused when it does not fit, not because it is one",
-    r"^coord_transform: MT=(0.5|\[-?[0-9.]+\]|per sample float32 \[0.5, 1.0\])$": "one number is refused",
     r"^cat: input 0 empty": "extents beside the axis are compared, of empty samples too",
     r"^element_extract: element_map=None": "None is an argument that is not given",
     r"^normalize: axes=\[": "no axis is named twice",

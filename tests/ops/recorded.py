@@ -56,11 +56,14 @@ def _paths(case: Any) -> str:
 def key(case: Any) -> str:
     """The name of a case's result."""
     check = 0
+    args = getattr(case, "args", {})
+    plain = {k: v for k, v in args.items() if isinstance(v, (str, int, float, list, tuple))}
+    text = f"{case} {plain}"
     if file_of(case) == "io.file.read":
-        return f"{zlib.crc32((str(case) + _paths(case)).encode()):08x}"
-    for value in [*getattr(case, "inputs", ()), *getattr(case, "args", {}).values()]:
+        return f"{zlib.crc32((text + _paths(case)).encode()):08x}"
+    for value in [*getattr(case, "inputs", ()), *args.values()]:
         check = _checksum(value, check)
-    return f"{zlib.crc32(str(case).encode()):08x}{check:08x}"
+    return f"{zlib.crc32(text.encode()):08x}{check:08x}"
 
 
 @dataclasses.dataclass
