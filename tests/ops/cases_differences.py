@@ -1,8 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The sweep's differences that are meant, of operators whose families' files do not say them (see sweep.py)."""
+"""For the sweep (sweep.py): intended differences that the families' files do not list, and where cases start from."""
 
 from __future__ import annotations
+
+import numpy as np
+
+from harness import Case, Data, pictures, rotated
+
+POINTS = Data([np.arange(n * 2, dtype=np.float32).reshape(n, 2) for n in (3, 5)])
+CUBES = pictures([(2, 3, 4), (4, 3, 4)], layout="ABC")
+# Operators whose first written case is an unusual one.
+BASES = {
+    "coord_transform": Case("coord_transform", [POINTS], {"M": [1.0, 2.0, 3.0, 4.0]}),
+    "full": Case("full", [Data([np.int32(3), np.int32(4)])], {"shape": [2, 2]}),
+    "reshape": Case("reshape", [CUBES], {"shape": [-1, 4]}),
+    "rotate": Case("rotate", [pictures([(19, 31, 3), (23, 17, 3)])], {"angle": 30.0}, rotated),
+}
 
 DIFFERENT = {
     r"^transforms.rotation: angle=\[": "a list is refused when it does not fit, not because it is one",

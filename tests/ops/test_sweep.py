@@ -22,6 +22,8 @@ def results(request: pytest.FixtureRequest) -> dict[str, list[sweep.Result]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_sweep(name: str, results: dict[str, list[sweep.Result]]) -> None:
+    if name not in results:
+        pytest.skip("DALI's results are not recorded: run tests/ops/record.py")
     failed = [f"{r.case}\n    {r.said}" for r in results[name] if r.failed]
     assert not failed, f"{len(failed)} of {len(results[name])} cases:\n" + "\n".join(failed[:20])
     assert any(r.agrees for r in results[name]), "in no case do both engines give the same values"
