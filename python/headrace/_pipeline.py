@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`Pipeline`."""
+"""`Pipeline`: its arguments, and the building of its graph."""
 
 from __future__ import annotations
 
@@ -25,42 +25,49 @@ from headrace.types import PipelineAPIType
 
 
 class Pipeline(PipelineRun, PipelineState, PipelineFacts):
-    """A graph of operators that runs ahead of whoever takes its batches.
+    """A graph of operators that prepares batches ahead of the code that takes them.
 
     Args:
-        batch_size: most samples in a batch.
-        num_threads: workers; None: as many as this process may use CPUs.
-        device_id: GPU of operators with device "gpu" or "mixed"; None: PyTorch's current one, or the first.
-        seed: of all random numbers; None draws one at random (or takes the checkpoint's).
-        exec_pipelined, exec_async: False keeps one iteration in flight only.
+        batch_size: maximum number of samples in a batch.
+        num_threads: number of worker threads; None: one per CPU available to this process.
+        device_id: GPU of operators with device "gpu" or "mixed"; None: PyTorch's current device,
+            or the first one.
+        seed: seed of all random numbers; None: a random one (or that of the checkpoint).
+        exec_pipelined, exec_async: False keeps only one iteration in flight.
         prefetch_queue_depth: iterations in flight; or ``{"cpu_size": a, "gpu_size": b}``.
-        bytes_per_sample, max_streams, default_cuda_stream_priority, stream_policy, concurrency, exec_dynamic:
-            accepted and checked; they change nothing here.
-        py_num_workers: processes that run external sources with ``parallel=True``.
-        py_start_method: of these processes: "fork" (before anything uses CUDA) or "spawn".
-        py_callback_pickler: for "spawn": what pickles the callbacks: a module with ``dumps`` and ``loads``, or a
-            tuple of it and dictionaries with their arguments. None: one that knows lambdas and local functions.
-        enable_memory_stats: `executor_statistics` is going to be called.
-        set_affinity: pin the workers: HEADRACE_AFFINITY_MASK or DALI_AFFINITY_MASK says to which CPUs.
-        enable_checkpointing: `checkpoint()` is going to be called.
-        checkpoint: what `checkpoint()` gave: the pipeline goes on there.
-        output_dtype, output_ndim, output_layout: what outputs must be, one for all or a list with None as
-            wildcard.
-        on_error: "raise"; "replace" a bad sample by another one; "skip" it, so that batches become shorter.
-        fuse: False runs every operator by itself: the same bytes, slower.
-        strict: damage that a decoder survives is an error.
-        device_memory_limit: bytes that outputs, scratch and staging may take of the GPU's memory; 0: no limit.
-        host_memory_limit: bytes of outputs, read-ahead, and the scratch of each thread beyond
-            64 MiB; 0: three quarters of memory.
+        bytes_per_sample, max_streams, default_cuda_stream_priority, stream_policy, concurrency,
+            exec_dynamic: accepted and checked, without effect on the execution.
+        py_num_workers: number of processes that run external sources with ``parallel=True``.
+        py_start_method: how these processes start: "fork" (before anything uses CUDA) or "spawn".
+        py_callback_pickler: with "spawn": pickles the callbacks. A module with ``dumps`` and
+            ``loads``, or a tuple of such a module and dictionaries with the keyword arguments of
+            the two. None: a pickler that supports lambdas and local functions.
+        enable_memory_stats: collect the numbers for `executor_statistics`.
+        set_affinity: pin the worker threads to the CPUs in HEADRACE_AFFINITY_MASK or
+            DALI_AFFINITY_MASK.
+        enable_checkpointing: allow calls of `checkpoint`.
+        checkpoint: result of `checkpoint` to resume from.
+        output_dtype, output_ndim, output_layout: element type, number of dimensions and layout
+            that the outputs must have: one value for all, or a list with None as wildcard.
+        on_error: "raise"; "replace" a bad sample with another one; or "skip" it, which makes the
+            batch shorter.
+        fuse: False runs every operator separately, which gives the same bytes but is slower.
+        strict: treat damage that a decoder can recover from as an error.
+        device_memory_limit: maximum GPU memory in bytes for outputs, scratch and staging buffers;
+            0: no limit.
+        host_memory_limit: maximum host memory in bytes for outputs, read-ahead, and scratch
+            buffers beyond 64 MiB per thread; 0: three quarters of the memory.
         read_ahead_limit: bytes of files to read before they are needed; 0: 64 MiB.
-        max_image_pixels: larger pictures are errors; 0: 2 ** 28.
-        index_memory_limit: bytes for indices of JPEG files; 0: none; None: 4 GB or 2 % of memory, the lesser.
-        index_cache: folder to keep them in, also for other processes.
-        quarantine: file to which bad files are added, one a line.
-        trace: file for a Chrome trace; None: HEADRACE_TRACE says.
+        max_image_pixels: larger images are errors; 0: 2 ** 28.
+        index_memory_limit: maximum memory in bytes for indices of JPEG files; 0: no indices;
+            None: 4 GB or 2 % of the memory, whichever is less.
+        index_cache: folder in which the indices are stored, for this and other processes.
+        quarantine: file to which the names of bad files are appended, one per line.
+        trace: file for a Chrome trace; None: the value of HEADRACE_TRACE.
 
     Raises:
-        ValueError, TypeError: an argument that is not allowed.
+        ValueError: an argument has a value that is not allowed.
+        TypeError: an argument has the wrong type.
     """
 
     def __init__(
@@ -113,7 +120,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         if max_streams is not None:
             _graph.warn("The `max_streams` is deprecated and has no effect.")
         if seed is not None and seed < 0:
-            _graph.warn("A negative seed is deprecated: it is taken as None.")
+            _graph.warn("A negative seed is deprecated and is treated as None.")
             seed = None
         if on_error not in ("raise", "replace", "skip"):
             raise ValueError(f'on_error must be "raise", "replace" or "skip", not {on_error!r}.')
@@ -128,7 +135,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             _pipeline_args.queue_depths(prefetch_queue_depth, exec_async)
         )
         if exec_dynamic and self._exec_separated:
-            raise RuntimeError("The dynamic executor (`exec_dynamic`) has no separated queues.")
+            raise RuntimeError("The dynamic executor (`exec_dynamic`) does not support separated queues.")
         if exec_dynamic is None and exec_pipelined and exec_async and not self._exec_separated:
             exec_dynamic = True
         self._max_batch_size = batch_size
@@ -166,15 +173,15 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         }
         # the graph
         self._graph = _graph.Graph()
-        self._conditionals_enabled = False  # `pipeline_def` says so
+        self._conditionals_enabled = False  # set by `pipeline_def`
         self._graph_out: tuple[Any, ...] = ()
         self._nodes: list[DataNode] | None = None  # outputs, once the graph is complete
         self._sinks: list[DataNode] = []
         self._output_count = 0
         # running
-        self._lock = threading.RLock()  # guards building and what follows; run() holds it
+        self._lock = threading.RLock()  # held by build() and run()
         self._core: Any = None
-        self._pool: Any = None  # of processes for parallel sources
+        self._pool: Any = None  # processes of parallel sources
         self._memory: OutputMemory | None = None
         self._pid = 0
         self._sources: list[Any] = []
@@ -199,12 +206,12 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
 
     @staticmethod
     def current() -> Any:
-        """The pipeline that is being defined in this thread, or None."""
+        """Returns the pipeline that is being defined in this thread, or None."""
         return _graph.current_pipeline()
 
     @staticmethod
     def push_current(pipeline: Pipeline) -> Any:
-        """Makes `pipeline` the one that operators are added to; returns the one before."""
+        """Adds operators to `pipeline` from now on; returns the previous pipeline."""
         return _graph.push_pipeline(pipeline)
 
     @staticmethod
@@ -222,10 +229,10 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
     # ---- building --------------------------------------------------------------------------------
 
     def define_graph(self) -> Any:
-        """What a subclass overrides: returns the outputs.
+        """Returns the outputs of the graph; subclasses override it.
 
         Raises:
-            NotImplementedError: it did not, and there are no outputs.
+            NotImplementedError: it is not overridden and no outputs were set.
         """
         raise NotImplementedError(
             "The pipeline has no outputs: override define_graph(), call set_outputs(), or use "
@@ -233,11 +240,11 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         )
 
     def set_outputs(self, *output_data_nodes: Any) -> None:
-        """The outputs of the pipeline; what is no node becomes a constant."""
+        """Sets the outputs of the pipeline; numbers and arrays become constants."""
         self._graph_out = output_data_nodes
 
     def add_sink(self, edge: DataNode) -> None:
-        """Keeps what makes this node, though no output needs it."""
+        """Keeps this node and its inputs in the graph even if no output needs them."""
         self._sinks.append(edge)
 
     def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> None:
@@ -260,7 +267,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         self._find_sources()
 
     def _find_sources(self) -> None:
-        """External sources and readers among the nodes that something uses."""
+        """Collects the external sources and readers among the nodes that are in use."""
         from headrace import _schema
 
         used = used_outputs(self._graph, [*(self._nodes or []), *self._sinks])
@@ -276,14 +283,16 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
                 self._readers[instance.name] = number
 
     def build(self) -> None:
-        """Compiles the graph and starts the workers. Whatever needs a built pipeline does this by itself.
+        """Compiles the graph and starts the workers.
+
+        Methods that need a built pipeline call this themselves.
 
         Raises:
-            NotImplementedError: no outputs.
-            ValueError: no batch size, or ``num_threads`` below 1.
-            RuntimeError: what the graph does not allow.
+            NotImplementedError: the pipeline has no outputs.
+            ValueError: there is no batch size, or ``num_threads`` is below 1.
+            RuntimeError: the graph is not valid.
         """
-        if self._core is not None:  # reports come through here while another thread waits in run()
+        if self._core is not None:  # no lock: another thread may be waiting in run()
             return
         with self._lock:
             if self._core is None:
@@ -298,7 +307,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             )
         if self._max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
-        self.start_py_workers()  # before there are threads: they may be forks
+        self.start_py_workers()  # before any thread starts: they may be forks
         self._check_resumes()
         self._declare_checks()
         if self._enable_memory_stats:
@@ -323,7 +332,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         _live.add(self)
 
     def _find_device(self) -> int:
-        """The GPU for the engine, -1 for none; from now on `device_id` says so, too."""
+        """Returns the GPU for the engine, or -1 for none; also sets `device_id`."""
         if self.device_id is None and self._on_device():
             torch = sys.modules.get("torch")
             running = torch is not None and torch.cuda.is_initialized()
@@ -355,10 +364,10 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             self._checks = list(zip(*columns, strict=True))
 
     def start_py_workers(self) -> None:
-        """Starts the processes of parallel external sources, which `build` does otherwise.
+        """Starts the processes of parallel external sources. `build` calls it if you do not.
 
         Raises:
-            RuntimeError: ``py_start_method="fork"`` when CUDA is in use already.
+            RuntimeError: ``py_start_method="fork"``, and CUDA is already in use.
         """
         self._complete_graph()
         if self._pool is None and any(source.parallel for source in self._sources):
@@ -373,7 +382,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             )
 
     def close(self) -> None:
-        """Stops the workers now; later calls raise RuntimeError. Dropping the pipeline does it too."""
+        """Stops the workers; later calls raise RuntimeError. Garbage collection does the same."""
         if self._pool is not None:
             self._pool.close()
         if self._core is not None:
@@ -388,6 +397,6 @@ _live: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Joins the workers while the interpreter is whole."""
+    """Joins the workers before the interpreter shuts down."""
     for pipeline in list(_live):
         pipeline.close()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks of the arguments of `Pipeline`."""
+"""Validation of the arguments of `Pipeline`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.types import DALIDataType
 
 
 class StreamPolicy(enum.Enum):
-    """How CUDA streams are given to operators; of no effect: an iteration has a stream of its own."""
+    """How CUDA streams are assigned to operators. No effect: each iteration has its own stream."""
 
     SINGLE = 1
     PER_BACKEND = 2
@@ -22,7 +22,7 @@ class StreamPolicy(enum.Enum):
 
 
 class OperatorConcurrency(enum.Enum):
-    """Which operators may run at once; of no effect: iterations overlap."""
+    """Which operators may run at the same time. No effect: iterations overlap in any case."""
 
     NONE = 0
     BACKEND = 1
@@ -68,19 +68,19 @@ def _integer(name: str, value: Any) -> int | None:
         ) from None
     if number > high or (number < low if low is not None else number < -high):
         raise ValueError(
-            f"{name} is {value!r}; allowed are {-high if low is None else low} .. {high}."
+            f"{name} must be from {-high if low is None else low} to {high}, got {value!r}."
         )
     return number
 
 
 def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
-    """Checks arguments of the constructor that must be integers, truth values, paths or enumerations.
+    """Checks constructor arguments that must be integers, booleans, paths or enumerations.
 
     Returns:
-        The integers by name, as Python's, whatever integers they were given as.
+        The integer arguments by name, converted to Python's int.
 
     Raises:
-        TypeError, ValueError: naming the argument, the value and what is allowed.
+        TypeError, ValueError: an argument is not allowed; the message names it and its value.
     """
     for name in _BOOLS.split():
         value = given[name]
@@ -95,7 +95,7 @@ def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
         if not isinstance(value, (str, bytes, os.PathLike)):
             raise TypeError(f"{name} must be a path, not {value!r} ({type(value).__name__}).")
         if b"\0" in os.fsencode(value):
-            raise ValueError(f"{name} is {value!r}: a path has no zero byte.")
+            raise ValueError(f"{name} is {value!r}: a path cannot contain a zero byte.")
     for name, kind in _ENUMS.items():
         if not (given[name] is None or isinstance(given[name], kind)):
             raise TypeError(f"{name} must be a {kind.__name__}, not {given[name]!r}.")
@@ -103,11 +103,11 @@ def check_types(given: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
-    """Whether the queues are separated, and their sizes for CPU and GPU.
+    """Returns whether the queues are separated, and their sizes for CPU and GPU.
 
     Raises:
-        ValueError: separated queues without `exec_async`; sizes below 1.
-        TypeError: neither int nor dict.
+        ValueError: separated queues without `exec_async`, or a size below 1.
+        TypeError: `depth` is neither an int nor a dict of ints.
     """
     if isinstance(depth, dict):
         if not exec_async:
@@ -131,7 +131,7 @@ def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
     if min(sizes) < 1:
         raise ValueError(f"prefetch_queue_depth must be at least 1, got {depth}.")
     if max(sizes) > _INT32:
-        raise ValueError(f"prefetch_queue_depth is {depth}; it cannot be that large.")
+        raise ValueError(f"prefetch_queue_depth must be at most {_INT32}, got {depth}.")
     return separated, sizes[0], sizes[1]
 
 
@@ -148,10 +148,11 @@ def _declared(name: str, value: Any, kind: type | tuple[type, ...], text: str, b
 
 
 def check_declared(dtype: Any, ndim: Any, layout: Any) -> None:
-    """`output_dtype`, `output_ndim`, `output_layout`.
+    """Checks `output_dtype`, `output_ndim` and `output_layout`.
 
     Raises:
-        TypeError, ValueError: as in DALI.
+        TypeError: a value has the wrong type.
+        ValueError: a value is not allowed.
     """
     _declared(
         "output_dtype",
@@ -165,10 +166,10 @@ def check_declared(dtype: Any, ndim: Any, layout: Any) -> None:
 
 
 def each_output(name: str, value: Any, count: int) -> list[Any]:
-    """A declared value for each output.
+    """Expands a declared value to a list with one element per output.
 
     Raises:
-        RuntimeError: a list of another length.
+        RuntimeError: `value` is a list with a different length.
     """
     if not isinstance(value, (list, tuple)):
         return [value] * count

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`pipeline_def`: functions as factories of pipelines."""
+"""`pipeline_def`: turns functions into pipeline factories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace._pipeline import Pipeline
 
 
 def _constructor_arguments() -> frozenset[str]:
-    """Names of the constructor's arguments, also where a tool has wrapped the constructor."""
+    """Names of the constructor's arguments, even if a tool has wrapped the constructor."""
     import inspect
 
     return frozenset(list(inspect.signature(Pipeline.__init__).parameters)[1:])
@@ -22,7 +22,7 @@ def _constructor_arguments() -> frozenset[str]:
 def _split_kwargs(
     function: Callable[..., Any], kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Arguments of the constructor and of the function, which come first."""
+    """Splits `kwargs` into constructor and function arguments; the function takes precedence."""
     import inspect
 
     parameters = inspect.signature(function).parameters
@@ -67,17 +67,20 @@ def pipeline_def(
     enable_conditionals: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """Turns a function that returns the outputs of a graph into a factory of pipelines.
+    """Decorator that turns a function returning the outputs of a graph into a pipeline factory.
 
-    The factory takes the arguments of the function and, by keyword, those of `Pipeline`, which win over those
-    given here.
+    The factory takes the arguments of the function and, by keyword, those of `Pipeline`. The
+    latter override those given to the decorator.
 
     Args:
-        enable_conditionals: ``if``, ``and``, ``or`` and ``not`` take nodes, in the function and in those that it
-            calls: an operator in a branch runs for the samples that take it (docs/conditionals.md).
+        fn: the function that defines the graph.
+        enable_conditionals: let ``if``, ``and``, ``or`` and ``not`` work on nodes, in the function
+            and in the functions that it calls. An operator in a branch then runs only for the
+            samples that take the branch (docs/conditionals.md).
+        pipeline_kwargs: arguments of `Pipeline`.
 
     Raises:
-        TypeError: the function takes ``**kwargs``, or the call has an unknown argument.
+        TypeError: the function takes ``**kwargs``, or the factory gets an unknown argument.
         ValueError: the function is marked with `do_not_convert`.
     """
 
@@ -105,7 +108,7 @@ def pipeline_def(
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Marks a function that conditional mode must leave alone, and with it what it calls.
+    """Decorator that excludes a function, and the functions it calls, from conditional mode.
 
     Raises:
         ValueError: the function is a pipeline definition.
@@ -116,7 +119,7 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
         raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
     from headrace._conditionals import KEPT
 
-    with contextlib.suppress(AttributeError):  # a built-in is left alone as it is
+    with contextlib.suppress(AttributeError):  # built-in functions are never converted
         setattr(func, KEPT, True)
     return func
 
@@ -128,13 +131,19 @@ def experimental_pipeline_def(
     enable_conditionals: bool = False,
     **pipeline_kwargs: Any,
 ) -> Any:
-    """`pipeline_def` with debug mode: the function runs in every iteration, operators where they are called, and their
-    nodes hold data: ``node.get()`` is the batch, ``print(node)`` shows it, errors point at the user's line. The
-    same operators must be called in every iteration, with the same constant arguments.
+    """`pipeline_def` with a debug mode.
+
+    In debug mode the function runs in every iteration, operators run where they are called, and
+    nodes hold data: ``node.get()`` returns the batch, ``print(node)`` shows it, and errors point
+    at the user's line. Every iteration must call the same operators with the same constant
+    arguments.
 
     Args:
-        debug: switches it on, also as an argument of the factory.
-        enable_conditionals: as in `pipeline_def`; nodes in a branch hold the samples that take it.
+        fn: the function that defines the graph.
+        debug: enables debug mode; also an argument of the factory.
+        enable_conditionals: as in `pipeline_def`. In debug mode, nodes in a branch hold the
+            samples that take the branch.
+        pipeline_kwargs: arguments of `Pipeline`.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Running a pipeline: schedule, feed, take."""
+"""Running a pipeline: scheduling iterations, feeding sources, taking outputs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from headrace._pipeline_facts import PipelineFacts
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 
-_FORKED = "This pipeline was built before the process forked: it cannot be used in the child. Build one there."
+_FORKED = (
+    "This pipeline was built before the process forked and cannot be used in the child process. "
+    "Build a pipeline in the child."
+)
 
 
 class Outputs(tuple):  # type: ignore[type-arg]
     """The batches of one iteration.
 
     Attributes:
-        positions: how many positions of the reader the iteration took; with ``on_error="skip"`` more than
-            samples.
-        slots: at which position of its batch each sample stands; None where that is its index.
+        positions: reader positions that the iteration took. With ``on_error="skip"`` this can be
+            more than the number of samples.
+        slots: the position of each sample in the batch; None if it equals the sample's index.
+        iteration: number of the iteration.
     """
 
     positions: int
@@ -33,7 +37,7 @@ class Outputs(tuple):  # type: ignore[type-arg]
 
 
 class PipelineRun(PipelineFacts):
-    """The part of `Pipeline` that runs it."""
+    """The part of `Pipeline` that runs iterations."""
 
     _graph: Any
     _pid: int
@@ -56,27 +60,31 @@ class PipelineRun(PipelineFacts):
     _shared: list[Outputs]
 
     def _depth(self) -> int:
-        """Iterations in flight."""
+        """Number of iterations in flight."""
         return max(self._cpu_queue_size, self._gpu_queue_size) if self._exec_pipelined else 1
 
     def iter_setup(self) -> None:
-        """What a subclass overrides to call `feed_input` before each iteration; StopIteration ends the epoch."""
+        """Called before each iteration; subclasses override it to call `feed_input`.
+
+        Raising StopIteration ends the epoch.
+        """
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> Any:
-        """The next batch of every output.
+        """Returns the next batch of every output.
 
         Args:
-            pipeline_inputs: batches for external sources by name; only with ``prefetch_queue_depth=1`` or
-                ``exec_pipelined=False``.
+            cuda_stream: has no effect.
+            pipeline_inputs: batches for external sources, by name. Needs
+                ``prefetch_queue_depth=1`` or ``exec_pipelined=False``.
 
         Returns:
-            A tuple of `TensorListCPU` and `TensorListGPU`.
+            A tuple with one `TensorListCPU` or `TensorListGPU` per output.
 
         Raises:
-            StopIteration: the data are at their end; `reset` starts the next epoch.
+            StopIteration: the epoch is over; `reset` starts the next one.
             IndexError: an external source was not fed.
-            RuntimeError: a sample could not be processed (the next call goes on with the next batch), or held
-                outputs exceed the memory limit.
+            RuntimeError: a sample could not be processed (the next call continues with the next
+                batch), or the outputs still in use exceed the memory limit.
         """
         if self._core is None:
             self.build()
@@ -91,7 +99,7 @@ class PipelineRun(PipelineFacts):
             return self._take()
 
     def _engine_only(self) -> bool:
-        """Whether `run` does nothing but ask the engine, so that an iterator may ask it itself."""
+        """Whether `run` only calls the engine, so that an iterator may call the engine directly."""
         return (
             self._api_type is PipelineAPIType.BASIC
             and self._checks is None
@@ -112,7 +120,7 @@ class PipelineRun(PipelineFacts):
             self.feed_input(name, data)
 
     def _schedule(self) -> None:
-        """Prepares what has to be prepared in Python: several iterations at first, then one a time."""
+        """Does the Python part of scheduling: fills the queue first, then one iteration per call."""
         if self._source_error is not None:
             error, self._source_error = self._source_error, None
             raise error
@@ -136,10 +144,11 @@ class PipelineRun(PipelineFacts):
             self._batches_to_consume += 1
 
     def _ask_sources(self) -> None:
-        """The next batch of every source: they move on together or not at all.
+        """Asks every source for its next batch: all sources advance together or not at all.
 
-        What a source gave before another one raised waits for the next call. StopIteration ends the epoch for
-        all of them, but each is asked first, so that those that begin again do so together.
+        If one source raises, the answers of the others are kept for the next call. StopIteration
+        from one source ends the epoch for all, but only after each was asked, so that all restart
+        together.
         """
         asked = [source for source in self._sources if source.callback is not None]
         ended = False
@@ -160,7 +169,7 @@ class PipelineRun(PipelineFacts):
         self._flush()
 
     def _flush(self) -> None:
-        """Gives the engine what waits, as far as it has room."""
+        """Feeds queued batches to the engine while it has room."""
         for source in self._sources:
             while source.queue and self._core.feed_room(source.node) > 0:
                 source.last = source.queue[0]
@@ -181,16 +190,16 @@ class PipelineRun(PipelineFacts):
         try:
             batches, iteration, positions, slots = self._core.run()
         except IndexError:
-            self._consumer_iter -= 1  # nothing was taken: a source was not fed
+            self._consumer_iter -= 1  # a source was not fed, so nothing was taken
             raise
         except StopIteration:
             self._last_iter = True
             raise
         except Exception as error:
-            self._taken += 1  # a failed iteration is a taken one
+            self._taken += 1  # a failed iteration counts as taken
             add_cause(self._graph.numbers, error)
             raise
-        except BaseException:  # Ctrl-C: the iteration is still to come
+        except BaseException:  # Ctrl-C: the iteration was not taken
             self._batches_to_consume += 1
             self._consumer_iter -= 1
             raise
@@ -228,17 +237,17 @@ class PipelineRun(PipelineFacts):
                 )
 
     def schedule_run(self) -> None:
-        """Starts an iteration (the first time: as many as the queue holds) without taking its outputs."""
+        """Starts an iteration without taking its outputs; the first call fills the queue."""
         self._scheduled()
         with self._lock:
             self._schedule()
             self._core.schedule(self._batches_to_consume)
 
     def share_outputs(self, cuda_stream: Any = None) -> Any:
-        """The next batch of every output, of what `schedule_run` started.
+        """Returns the next batch of every output, from the iterations that `schedule_run` started.
 
         Raises:
-            StopIteration: nothing is left.
+            StopIteration: no iteration is left.
         """
         self._scheduled()
         with self._lock:
@@ -247,13 +256,13 @@ class PipelineRun(PipelineFacts):
         return outputs
 
     def release_outputs(self) -> None:
-        """Forgets what `share_outputs` gave; whoever holds a batch keeps it."""
+        """Releases the oldest result of `share_outputs`; batches still referenced stay valid."""
         self._check_api_type(PipelineAPIType.SCHEDULED)
         if self._shared:
             self._shared.pop(0)
 
     def outputs(self, cuda_stream: Any = None) -> Any:
-        """`release_outputs` and `share_outputs` in one."""
+        """Calls `release_outputs`, then `share_outputs`."""
         self._scheduled()
         self._shared.clear()
         with self._lock:
@@ -276,11 +285,11 @@ class PipelineRun(PipelineFacts):
             )
 
     def enable_api_check(self, enable: bool) -> None:
-        """False allows to mix `run` and `schedule_run`."""
+        """`enable=False` allows mixing `run` and `schedule_run`."""
         self._skip_api_check = not enable
 
     def reset(self) -> None:
-        """Starts the next epoch after StopIteration; ignored before."""
+        """Starts the next epoch after StopIteration; before that, it has no effect."""
         if not self._last_iter:
             return
         self._first_iter = True
@@ -293,8 +302,11 @@ class PipelineRun(PipelineFacts):
             source.rewind()
 
     def _at_end(self) -> bool:
-        """Whether nothing is left of an epoch that was begun. Only the sources can tell: they are asked for one batch
-        more than runs ahead, which the next call of `run` does not ask for again."""
+        """Whether nothing is left of the current epoch.
+
+        Only the sources know: they are asked for one batch beyond those in flight, which the next
+        call of `run` then uses.
+        """
         asks = any(source.callback is not None for source in self._sources)
         asks = asks or getattr(self.iter_setup, "__func__", None) is not PipelineRun.iter_setup
         known = self._looked_ahead or self._last_iter or self._source_error is not None
@@ -310,17 +322,21 @@ class PipelineRun(PipelineFacts):
         return self._last_iter and not self._batches_to_consume
 
     def empty(self) -> bool:
-        """Whether no iteration waits to be taken."""
+        """Whether no scheduled iteration is left to take."""
         return self._batches_to_consume == 0
 
     def output_stream(self) -> None:
-        """The CUDA stream of the outputs: none."""
+        """The CUDA stream of the outputs: None, because outputs are complete on all streams."""
         self.build()
 
     # ---- external sources ------------------------------------------------------------------------
 
     def input_feed_count(self, input_name: str) -> int:
-        """How many batches the first `run` needs of a source."""
+        """Number of batches that an external source needs before the first `run`.
+
+        Raises:
+            KeyError: there is no such source.
+        """
         self.build()
         self._input(input_name)
         return self._depth()
@@ -339,26 +355,29 @@ class PipelineRun(PipelineFacts):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Gives an external source without `source` its next batch.
+        """Feeds the next batch to an external source that has no `source` argument.
 
         Args:
-            data_node: the node, or its name.
-            data: array with the batch in dimension 0, list of arrays, or `TensorListCPU`; for a source with
-                device "gpu" also arrays in GPU memory and `TensorListGPU`.
-            layout: of a sample; None: the node's, or the data's.
-            cuda_stream: which arrays in GPU memory are used on; None: PyTorch's or CuPy's current one.
-            use_copy_kernel: of no effect.
+            data_node: the node or its name.
+            data: array with the batch in dimension 0, list of arrays, or `TensorListCPU`; for a
+                source with device "gpu" also arrays in GPU memory and `TensorListGPU`.
+            layout: layout of a sample; None: that of the node or of the data.
+            cuda_stream: stream on which arrays in GPU memory are used; None: the current stream
+                of PyTorch or CuPy.
+            use_copy_kernel: has no effect.
 
         Raises:
-            KeyError: no such source.
-            RuntimeError: it has a `source`; data that are no batch or not what was declared.
+            KeyError: there is no such source.
+            TypeError: `data_node` is neither a node nor a name.
+            RuntimeError: the node has a `source`, or the data are not a batch of the declared
+                type, number of dimensions and size.
         """
         self.build()
         if isinstance(data_node, str):
             source = self._input(data_node)
         elif isinstance(data_node, DataNode):
             made = data_node.source
-            while made.op in ("_to_gpu", "_to_cpu"):  # node.gpu() stands for the node
+            while made.op in ("_to_gpu", "_to_cpu"):  # accept node.gpu() in place of the node
                 made = made.inputs[0].source
             source = self._input(made.name)
         else:

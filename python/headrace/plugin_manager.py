@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Loading operators from shared libraries. Libraries made for DALI cannot be loaded."""
+"""Loading of operators from shared libraries. Libraries built for DALI cannot be loaded."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ def load_library(library_path: str, global_symbols: bool = False) -> None:
     """Loads a library of operators.
 
     Raises:
-        RuntimeError: always; as NotImplementedError where the file exists.
+        RuntimeError: the file does not exist.
+        NotImplementedError: the file exists; loading is not implemented.
     """
     if not os.path.isfile(library_path):
         raise RuntimeError(f"Failed to load library: {library_path} is not a file.")
     raise NotImplementedError(
-        f"Failed to load library: {library_path}. This version of Headrace does not load operators from libraries."
+        f"Failed to load library: {library_path}. This version of Headrace does not load operators "
+        "from libraries."
     )
 
 
@@ -27,7 +29,7 @@ def load_directory(plugin_dir_path: str, global_symbols: bool = False) -> None:
     """Loads all libraries `plugin_dir_path/*/libdali_*.so`.
 
     Raises:
-        RuntimeError: there is at least one.
+        NotImplementedError: there is at least one.
     """
     for path in sorted(glob.glob(os.path.join(plugin_dir_path, "*", "libdali_*.so"))):
         load_library(path, global_symbols)

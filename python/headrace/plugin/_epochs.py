@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Where an epoch ends: plain arithmetic on positions, without pipelines or frameworks.
+"""Where an epoch ends: arithmetic on positions, independent of pipelines and frameworks.
 
 A *position* is one step of a reader: one sample, a padded copy or a skipped bad file. Pipelines run
-whole batches of positions; the classes here say how many batches an epoch has, and how many
+whole batches of positions. The classes here compute how many batches an epoch has, and how many
 positions of a batch belong to it. Both have the same members:
 
 ``positions``      length of the epoch in positions, as ``size`` of an iterator
-``next_action()``  what the next call does: one of ``TAKE``, ``DROP`` (run and throw away), ``END``
-``plain()``        how many batches can be taken now with no decision between them, and how many
-                   positions to keep of the last of these; of the others, all (one pipeline only)
-``advance()``      one batch was run; returns the positions to keep, one number a pipeline
-``roll()``         go to the next epoch
+``next_action()``  what the next call does: ``TAKE``, ``DROP`` (run and discard) or ``END``
+``plain()``        how many batches can be taken in a row with no decision between them, and how
+                   many positions to keep of the last one (one pipeline only)
+``advance()``      counts one batch; returns the number of positions to keep per pipeline
+``roll()``         starts the next epoch
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any
 class LastBatchPolicy(enum.Enum):
     """What an iterator does with a last batch that has fewer samples than the others.
 
-    FILL: full batches; the missing samples are the next ones of the reader (or padded copies).
-    DROP: the batch is left out.
-    PARTIAL: the batch is shorter.
+    FILL: complete the batch with the next samples of the reader (or with padded copies).
+    DROP: leave the batch out.
+    PARTIAL: return a shorter batch.
     """
 
     FILL = 0
@@ -43,12 +43,12 @@ class Action(enum.Enum):
 
 
 def ceil_div(a: int, b: int) -> int:
-    """Quotient of integers, rounded up; `b` > 0."""
+    """Integer quotient, rounded up; `b` > 0."""
     return -(-a // b)
 
 
 def _split(left: int, batch: int, policy: LastBatchPolicy) -> tuple[int, int]:
-    """Batches in `left` positions, and what is kept of the last one."""
+    """Number of batches in `left` positions, and the positions to keep of the last one."""
     if policy is LastBatchPolicy.DROP:
         return max(left, 0) // batch, batch
     if policy is LastBatchPolicy.PARTIAL and left % batch:
@@ -59,16 +59,18 @@ def _split(left: int, batch: int, policy: LastBatchPolicy) -> tuple[int, int]:
 class ReaderEpochs:
     """Epochs of a sharded reader.
 
-    Every lane (a rank of the whole job, not of this process alone) starts at a shard of its own and
-    goes to the next one with each epoch. All lanes run the same number of batches in an epoch, so
-    that distributed steps stay together; the largest shard sets it.
+    Every lane (a rank of the whole job, not only of this process) starts at its own shard and moves
+    to the next one with each epoch. All lanes run the same number of batches per epoch, so that
+    distributed steps stay together; the largest shard determines that number.
 
     Args:
-        samples: samples in the data set, all shards together.
-        padded: with `pad`: the same with all shards padded to equal length (``epoch_size_padded``).
+        samples: number of samples in the data set, over all shards.
+        padded: with `pad`: the same, with all shards padded to equal length
+            (``epoch_size_padded``).
         shards: number of shards.
-        mine: the shard with which each pipeline of this process starts.
-        batch: positions in a batch.
+        mine: the first shard of each pipeline of this process.
+        batch: positions per batch.
+        policy: see `LastBatchPolicy`.
         pad: the reader repeats its last sample to fill the last batch.
         stick: the reader stays on its shard.
     """
@@ -89,11 +91,11 @@ class ReaderEpochs:
         self.policy = policy
         self.stick = stick
         self._sizes = [(i + 1) * samples // shards - i * samples // shards for i in range(shards)]
-        # FILL without padding starts the next shard inside this epoch's last batch.
+        # FILL without padding starts the next shard within the last batch of this epoch.
         self._carries = policy is LastBatchPolicy.FILL and not pad
         self.epoch = 0
         self.taken = 0  # positions run in this epoch
-        self.carry = [0] * shards  # positions of its shard that a lane took in the epoch before
+        self.carry = [0] * shards  # positions of its shard that a lane took in the last epoch
         if policy is LastBatchPolicy.DROP:
             self.positions = samples // shards
         elif pad:
@@ -139,7 +141,7 @@ class ReaderEpochs:
             left = max(self._size_of(i) - c for i, c in enumerate(self.carry))
             if left > 0:
                 break
-            taken = 0  # this epoch was read ahead of whole: on to the next one
+            taken = 0  # this whole epoch has been read already: skip it
         self.positions = ceil_div(left, self.batch) * self.batch
 
     def state(self) -> dict[str, Any]:
@@ -153,7 +155,7 @@ class ReaderEpochs:
     def restore(self, state: dict[str, Any]) -> None:
         if len(state["carry"]) != len(self._sizes):
             raise ValueError(
-                f"The checkpoint is of a reader with {len(state['carry'])} shards, this one has "
+                f"The checkpoint was taken with {len(state['carry'])} shards, but the reader has "
                 f"{len(self._sizes)}."
             )
         self.epoch = state["epoch"]
@@ -163,8 +165,10 @@ class ReaderEpochs:
 
 
 class SizedEpochs:
-    """Epochs of a length that the user gave (`positions`), shared by all pipelines of the iterator;
-    -1: until the pipeline ends."""
+    """Epochs with a length given by the user and shared by all pipelines of the iterator.
+
+    `positions` is that length; -1: the epoch ends when the pipeline does.
+    """
 
     def __init__(
         self, positions: int, pipelines: int, batch: int, policy: LastBatchPolicy, pad: bool
@@ -174,7 +178,7 @@ class SizedEpochs:
         self.policy = policy
         self._pad = pad
         self._pipelines = pipelines
-        self.taken = 0  # by all pipelines together
+        self.taken = 0  # over all pipelines
 
     def next_action(self) -> Action:
         if self.positions < 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What the iterators of all frameworks share: epochs, last batches, pipelines, checkpoints."""
+"""The base class of the framework iterators: epochs, last batches, pipelines, checkpoints."""
 
 from __future__ import annotations
 
@@ -29,25 +29,26 @@ Item = TypeVar("Item")
 class _DaliBaseIterator(Generic[Item]):
     """Runs pipelines until an epoch is over. Frameworks implement `_convert`.
 
-    Lengths are counted in positions of the reader, not in samples, so that bad files left out with
-    ``on_error="skip"`` make a batch shorter without moving the end of the epoch.
+    Lengths are counted in positions of the reader, not in samples: bad files that
+    ``on_error="skip"`` leaves out make a batch shorter but do not move the end of the epoch.
 
     Args:
-        pipelines: one pipeline or a list of them with one batch size.
-        size: samples in an epoch, all pipelines together; -1: until the pipeline raises
-            StopIteration. Prefer `reader_name`.
-        reader_name: the reader whose size, shards and padding rule the epochs.
+        pipelines: one pipeline, or a list of pipelines with the same batch size.
+        size: number of samples in an epoch, over all pipelines; -1: the epoch ends when the
+            pipeline raises StopIteration. Prefer `reader_name`.
+        reader_name: name of the reader whose size, shards and padding define the epoch.
         auto_reset: "yes" or True: start the next epoch when one ends; "no", False or None:
-            `reset()` or `iter()` does.
-        fill_last_batch: old form of `last_batch_policy`: True is FILL, False is PARTIAL.
-        last_batch_padded: with `size`: the source repeats its last sample instead of going on.
+            wait for `reset()` or `iter()`.
+        fill_last_batch: old form of `last_batch_policy`: True means FILL, False means PARTIAL.
+        last_batch_padded: with `size`: the source fills the last batch by repeating its last
+            sample instead of continuing with the next epoch.
         last_batch_policy: see `LastBatchPolicy`.
-        prepare_first_batch: run the first batch now, so that mistakes show here.
+        prepare_first_batch: run the first batch in the constructor, so that errors show here.
 
     Raises:
-        AssertionError: arguments that exclude each other.
-        ValueError: values that are not allowed.
-        RuntimeError: unknown reader, or no data.
+        AssertionError: arguments exclude each other.
+        ValueError: an argument has a value that is not allowed.
+        RuntimeError: the reader is unknown, or there is no data.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class _DaliBaseIterator(Generic[Item]):
             list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]
         )
         if not self._pipes:
-            raise AssertionError("No pipelines: give one or a list of them.")
+            raise AssertionError("No pipelines given: pass one pipeline or a list of them.")
         if not isinstance(auto_reset, (str, bool, type(None))) or auto_reset not in _AUTO_RESET:
             raise ValueError(
                 f"Unsupported value for `auto_reset`: {auto_reset!r}; use True, False, 'yes', 'no'."
@@ -84,18 +85,18 @@ class _DaliBaseIterator(Generic[Item]):
         self._check_pipelines()
         self.batch_size: int = self._pipes[0].max_batch_size
         self._epochs = self._make_epochs(size, last_batch_padded, last_batch_policy)
-        self._ended = False  # the epoch is over and not reset yet
-        self._part: list[Any] = []  # outputs, or the error, of each pipeline that ran in this round
+        self._ended = False  # the epoch is over and has not been reset
+        self._part: list[Any] = []  # outputs or error of each pipeline that ran in this round
         self._held: list[Any] | None = None  # outputs that belong to the next epoch
-        self._before_held: list[bytes] | None = None  # checkpoints of before they were taken
+        self._before_held: list[bytes] | None = None  # checkpoints from before `_held` was run
         self._may_hold = _checkpointing(self._pipes[0]) and any(
             pipe._options["on_error"] == "skip" for pipe in self._pipes
         )
         self._restored = self._restore()
-        self._begun = self._epochs.taken  # where this epoch began, or where the checkpoint was taken
-        self._feed: Any = None  # hands over batches that need no decision; see `_find_plain`
+        self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
+        self._feed: Any = None  # returns batches that need no decision; see `_find_plain`
         self._take: Callable[[], Any] = _nothing
-        self._left = 0  # batches that the feed had left when they were counted
+        self._left = 0  # batches left in the feed when it was last counted
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None
         self._prepare_first_batch = prepare_first_batch
@@ -117,7 +118,7 @@ class _DaliBaseIterator(Generic[Item]):
     def _make_epochs(
         self, size: int, padded: bool, policy: LastBatchPolicy
     ) -> ReaderEpochs | SizedEpochs:
-        policy = LastBatchPolicy[policy.name]  # an equal enumeration of another module will do
+        policy = LastBatchPolicy[policy.name]  # accept the same enumeration from another module
         if self._reader_name:
             if size != -1:
                 raise AssertionError("When reader_name is provided, size should not be set")
@@ -134,7 +135,7 @@ class _DaliBaseIterator(Generic[Item]):
             return SizedEpochs(-1, 1, self.batch_size, LastBatchPolicy.FILL, padded)
         warnings.warn(
             "Please set `reader_name` instead of `size` and `last_batch_padded` where the pipeline "
-            "has a reader: with several shards a size given by hand can miss or repeat samples.",
+            "has a reader: with several shards, a fixed size can miss or repeat samples.",
             stacklevel=5,
         )
         return SizedEpochs(size, len(self._pipes), self.batch_size, policy, padded)
@@ -166,7 +167,7 @@ class _DaliBaseIterator(Generic[Item]):
         )
 
     def _restore(self) -> bool:
-        """Takes the position that `checkpoints()` stored; all pipelines carry the same."""
+        """Restores the position stored by `checkpoints()`, which all pipelines must agree on."""
         extras = [getattr(pipe, "_restored_extra", None) for pipe in self._pipes]
         if not any(extras):
             return False
@@ -177,11 +178,11 @@ class _DaliBaseIterator(Generic[Item]):
             self._epochs.restore(extras[0]["epochs"])
             self._ended = bool(extras[0]["ended"])
         except (KeyError, TypeError) as error:
-            raise ValueError(f"The checkpoint does not fit this iterator: {error!r}") from None
+            raise ValueError(f"The checkpoint does not match this iterator: {error!r}") from None
         return True
 
     def _prepare(self) -> None:
-        if self._ended:  # restored at the end of an epoch: the user goes on to the next one
+        if self._ended:  # restored at the end of an epoch: the user starts the next one
             return
         if _checkpointing(self._pipes[0]):
             self._first_checkpoints = self._take_checkpoints()
@@ -190,16 +191,16 @@ class _DaliBaseIterator(Generic[Item]):
         except StopIteration:
             if not self._restored:
                 raise RuntimeError(_NO_DATA) from None
-            # Restored where nothing was left of the epoch; `_next` has noted the end.
+            # Restored at the very end of an epoch; `_next` has recorded the end.
 
     # ---- running ---------------------------------------------------------------------------------
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> Any:
-        """Outputs of one pipeline for the framework, the first `keep` samples (None: all)."""
+        """Converts the first `keep` samples (None: all) of one pipeline's outputs."""
         raise NotImplementedError
 
     def _wrap(self, converted: list[Any]) -> Item:
-        """What the user gets: the outputs of all pipelines."""
+        """Builds the item returned to the user from the outputs of all pipelines."""
         return converted  # type: ignore[return-value]
 
     def _end_epoch(self) -> None:
@@ -208,30 +209,30 @@ class _DaliBaseIterator(Generic[Item]):
             self.reset()
 
     def _run(self) -> list[Any]:
-        """Outputs of all pipelines; notes the positions of batches that were skipped whole."""
+        """Runs all pipelines; counts the positions of batches that were skipped entirely."""
         if self._held is not None:
             outputs, self._held = self._held, None
             return outputs
         if self._may_hold:
             self._before_held = self._take_checkpoints()
-        part = self._part  # of pipelines that ran before another one was interrupted
+        part = self._part  # outputs from before an interruption
         for pipe in self._pipes[len(part) :]:
             before = pipe._taken
             try:
                 part.append(pipe.run())
             except StopIteration:
                 part.clear()
-                self._epochs.taken = 0  # regardless of the size, the next epoch starts afresh
+                self._epochs.taken = 0  # whatever the size, the next epoch starts at 0
                 self._end_epoch()
                 raise
             except Exception as error:
                 if pipe._taken == before:
-                    raise  # a source's: its batch is still to come, and so are the other pipelines'
-                part.append(error)  # the others run, so that all stay in step
+                    raise  # a source failed: no pipeline has taken this batch yet
+                part.append(error)  # the others still run, so that all stay in step
         outputs, self._part = part, []
         failures = [error for error in outputs if isinstance(error, Exception)]
         if failures:
-            self._epochs.advance()  # a failed batch is a taken one
+            self._epochs.advance()  # a failed batch counts as taken
             raise failures[0]
         if self._epochs.positions >= 0:
             taken = [_positions(out) for out in outputs]
@@ -245,11 +246,11 @@ class _DaliBaseIterator(Generic[Item]):
         return outputs
 
     def _make_feed(self, left: int, last: int) -> Any:
-        """A `_core.Feed` of the first pipeline's next batches, or None when that cannot be."""
+        """A `_core.Feed` of the first pipeline's next batches, or None if not possible."""
         return None
 
     def _find_plain(self) -> None:
-        """Lets a feed hand over the batches that come without a decision between them."""
+        """Sets up a feed for the next batches that need no decision between them."""
         plain = not self._ended and self._held is None and len(self._pipes) == 1
         left, last = self._epochs.plain() if plain else (0, 0)
         self._feed = self._make_feed(left, last) if left > 0 else None
@@ -257,7 +258,7 @@ class _DaliBaseIterator(Generic[Item]):
         self._left = left
 
     def _settle(self) -> None:
-        """Counts the batches that the feed has handed over."""
+        """Counts the batches that the feed has returned."""
         if self._feed is None:
             return
         taken, self._left = self._left - self._feed.left, self._feed.left
@@ -273,7 +274,7 @@ class _DaliBaseIterator(Generic[Item]):
             outputs = self._run()
             action = self._epochs.next_action()
             if action is Action.END:
-                self._held = outputs  # the epoch ended in batches that were skipped whole
+                self._held = outputs  # the epoch ended with batches that were skipped entirely
             else:
                 keeps = self._epochs.advance()
         if action is not Action.TAKE:
@@ -283,7 +284,7 @@ class _DaliBaseIterator(Generic[Item]):
         converted = []
         for i, (out, keep) in enumerate(zip(outputs, keeps, strict=True)):
             if keep == 0 and sized:
-                continue  # the user's size ends before this pipeline's turn
+                continue  # the epoch ends before this pipeline's samples
             cut = None if keep >= self.batch_size else _samples(out, keep)
             converted.append(self._convert(i, out, cut))
         return self._wrap(converted)
@@ -292,7 +293,7 @@ class _DaliBaseIterator(Generic[Item]):
         return self._take() or self._look()
 
     def _look(self) -> Item:
-        """The next batch when the feed has none, and a feed for those that follow."""
+        """The next batch when the feed is empty; then sets up a new feed."""
         self._settle()
         self._feed, self._take = None, _nothing
         if self._first is None:
@@ -304,7 +305,7 @@ class _DaliBaseIterator(Generic[Item]):
         return item
 
     def next(self) -> Item:
-        """The next batch; StopIteration at the end of an epoch."""
+        """Returns the next batch; raises StopIteration at the end of an epoch."""
         return self.__next__()
 
     def __iter__(self) -> Iterator[Item]:
@@ -313,7 +314,7 @@ class _DaliBaseIterator(Generic[Item]):
                 self.reset()
             elif self._epochs.positions >= 0 and self._epochs.taken != self._begun:
                 _log.warning(
-                    "The last epoch was left after %d of %d samples; this loop goes on with the rest of it.",
+                    "The last epoch stopped after %d of %d samples; this loop takes the rest.",
                     self._epochs.taken,
                     self._epochs.positions,
                 )
@@ -327,18 +328,18 @@ class _DaliBaseIterator(Generic[Item]):
         return unknown and self._pipes[0]._at_end()
 
     def reset(self) -> None:
-        """Goes to the next epoch after the end of one; before that, only warns."""
+        """Starts the next epoch once one has ended; before that, only logs a warning."""
         if self._first is not None or not self._over():
-            _log.warning("reset() of an iterator before the end of its epoch is ignored.")
+            _log.warning("reset() was called before the end of the epoch and is ignored.")
             return
         if not self._ended and self._epochs.next_action() is Action.DROP:
-            self._run()  # the user counted batches and left the one to drop
+            self._run()  # the user counted batches and did not fetch the dropped one
             self._epochs.advance()
         self._epochs.roll()
         self._begun = self._epochs.taken
         self._ended = False
         for pipe in self._pipes:
-            pipe._at_end()  # so that a source that ended with the epoch begins again with the next one
+            pipe._at_end()  # restarts a source that ended together with the epoch
             pipe.reset()
         self._find_plain()
 
@@ -346,16 +347,16 @@ class _DaliBaseIterator(Generic[Item]):
 
     @property
     def _size(self) -> int:
-        """Scripts of DALI's early days read it."""
+        """As `size`; old DALI scripts read this name."""
         return self._epochs.positions
 
     @property
     def size(self) -> int:
-        """Positions in the current epoch of a shard (with `reader_name`) or of all pipelines."""
+        """Positions in the current epoch, of one shard (`reader_name`) or of all pipelines."""
         return self._epochs.positions
 
     def __len__(self) -> int:
-        """Batches in an epoch; 0 when the length is not known."""
+        """Number of batches in an epoch; 0 if the length is not known."""
         positions = self._epochs.positions
         if positions < 0:
             return 0
@@ -367,14 +368,14 @@ class _DaliBaseIterator(Generic[Item]):
         return ceil_div(positions, step)
 
     def checkpoints(self) -> list[bytes]:
-        """One checkpoint a pipeline, with the position of this iterator.
+        """Returns one checkpoint per pipeline, including the position of this iterator.
 
-        Give each to the `checkpoint` argument of a pipeline built in the same way, and put an
-        iterator with the same arguments in front: it goes on with the batch that would have
-        come next.
+        To resume, pass each one as the `checkpoint` argument of an identical pipeline and create
+        an iterator with the same arguments. It continues with the batch that would have come
+        next.
 
         Raises:
-            ValueError: the pipelines were made without `enable_checkpointing`.
+            ValueError: the pipelines were created without `enable_checkpointing`.
         """
         if not _checkpointing(self._pipes[0]):
             raise ValueError("Cannot access checkpoints with checkpointing disabled")
@@ -391,7 +392,7 @@ class _DaliBaseIterator(Generic[Item]):
 
 
 def _nothing() -> None:
-    """What a feed takes that has nothing left."""
+    """Stands in for `Feed.take` when there is no feed."""
 
 
 def _checkpointing(pipe: Any) -> bool:
@@ -399,17 +400,17 @@ def _checkpointing(pipe: Any) -> bool:
 
 
 def _positions(outputs: Any) -> int:
-    """Positions of the reader that a run took: its samples and the bad ones left out."""
+    """Reader positions that a run took: its samples and the bad files left out."""
     positions = getattr(outputs, "positions", None)
     return len(outputs[0]) if positions is None else int(positions)
 
 
 def _samples(outputs: Any, keep: int) -> int:
-    """How many samples lie in the first `keep` positions of a run."""
+    """Number of samples in the first `keep` positions of a run."""
     count = len(outputs[0])
     if count == _positions(outputs):
         return keep
-    slots = getattr(outputs, "slots", None)  # the place of every sample among the positions
+    slots = getattr(outputs, "slots", None)  # the position of each sample
     if slots is None:
         return min(keep, count)
     return sum(slot < keep for slot in slots)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Iterators that give batches as PyTorch tensors.
+"""Iterators that return batches as PyTorch tensors.
 
-A tensor lies over the memory of its batch, on the CPU or on the GPU: nothing is copied, and the
-batch lives as long as a tensor does. A batch cut short by `LastBatchPolicy.PARTIAL` is a slice.
+A tensor shares the memory of its batch, on the CPU or on the GPU: nothing is copied, and the
+batch lives as long as the tensor. `LastBatchPolicy.PARTIAL` returns a slice of the last batch.
 
-What lies on a GPU is in memory of PyTorch's own allocator (`torch.cuda.memory_allocated` counts
-it), but for the first batches of a pipeline. It is complete when it is handed out, and may be used on the stream that is
-current then; its memory is used again only behind what was queued there until the last tensor
-over it is gone. On another stream, make that one wait (`torch.cuda.Stream.wait_stream`) before
-the tensor goes.
+GPU batches are allocated by PyTorch's caching allocator, so `torch.cuda.memory_allocated` counts
+them; only the first batches of a pipeline are not. A tensor is complete when it is returned and
+can be used on the stream that is current at that time. Its memory is reused only after the work
+queued on that stream before the last tensor was freed. Before you free a tensor that you used on
+another stream, make the current stream wait for it (`torch.cuda.Stream.wait_stream`).
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ _TORCH_NAMES = {
     "UINT64": "uint64",
 }
 
-#: Element types of batches -> those of PyTorch (the wider unsigned ones where PyTorch has them).
+#: Element type -> PyTorch type (UINT16 to UINT64 only if this PyTorch has them).
 to_torch_type: dict[types.DALIDataType, torch.dtype] = {
     getattr(types.DALIDataType, name): getattr(torch, torch_name)
     for name, torch_name in _TORCH_NAMES.items()
     if hasattr(torch, torch_name)
 }
 
-# What torch's from_dlpack calls in the end, when it was given a capsule.
+# What torch's from_dlpack calls for a capsule.
 _from_capsule = getattr(torch._C, "_from_dlpack", from_dlpack)
 
 
@@ -67,12 +67,12 @@ def _current_stream(device: int) -> int:
 
 
 def _dense(batch: Any, keep: int | None = None) -> torch.Tensor:
-    """The batch, or its first `keep` samples, as one tensor over the same memory.
+    """Returns the batch, or its first `keep` samples, as one tensor that shares its memory.
 
-    Samples of one shape that do not lie together (a reader lends the memory of files) are copied.
+    Samples of one shape that are not contiguous (for example mapped files) are copied.
 
     Raises:
-        RuntimeError: shapes differ.
+        RuntimeError: the samples differ in shape.
     """
     try:
         whole = batch.as_tensor()
@@ -80,8 +80,8 @@ def _dense(batch: Any, keep: int | None = None) -> torch.Tensor:
         shapes = set(batch.shape())
         if len(shapes) != 1:
             raise RuntimeError(
-                f"The samples of a batch differ in shape ({_some(shapes)}): they cannot be one "
-                "tensor. Bring them to one shape in the pipeline (resize, crop, pad), or use "
+                f"The samples of a batch differ in shape ({_some(shapes)}), so they cannot form "
+                "one tensor. Give them one shape in the pipeline (resize, crop, pad), or use "
                 "DALIRaggedIterator."
             ) from None
         return torch.stack([from_dlpack(sample) for sample in batch])[:keep]
@@ -90,7 +90,11 @@ def _dense(batch: Any, keep: int | None = None) -> torch.Tensor:
 
 
 def _shape(batch: Any) -> list[int]:
-    """Of the whole batch, if its samples have one shape."""
+    """Shape of the whole batch.
+
+    Raises:
+        RuntimeError: the samples differ in shape.
+    """
     shapes = set(batch.shape())
     if len(shapes) != 1:
         raise RuntimeError(f"The samples of the batch differ in shape ({_some(shapes)}).")
@@ -103,20 +107,20 @@ def _some(shapes: set[tuple[int, ...]]) -> str:
 
 
 def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
-    """Copies a tensor, or a batch of uniform shape, into an existing tensor.
+    """Copies a tensor, or a batch whose samples have one shape, into an existing tensor.
 
     Args:
         dali_tensor: the source: a tensor or batch on the CPU or on a GPU.
-        arr: the target, of the same shape and type; any strides.
-        cuda_stream: for sources on a GPU: the stream (of PyTorch, or its address) that the copy is
-            queued on, which is not waited for then; None: the default one, and it is waited for.
+        arr: the target, with the same shape and element type; any strides.
+        cuda_stream: for sources on a GPU: the stream (a PyTorch stream or its address) on which
+            the copy is queued without waiting for it; None: copy on the default stream and wait.
 
     Returns:
         `arr`.
 
     Raises:
-        AssertionError: shapes or types differ.
-        RuntimeError: the batch has no uniform shape.
+        AssertionError: the shapes or element types differ.
+        RuntimeError: the samples of the batch differ in shape.
     """
     whole = isinstance(dali_tensor, (TensorCPU, TensorGPU))
     shape = dali_tensor.shape() if whole else _shape(dali_tensor)
@@ -152,7 +156,7 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         prepare_first_batch: bool = True,
         pin_memory: bool = False,
     ) -> None:
-        del dynamic_shape  # shapes may always change from batch to batch
+        del dynamic_shape  # shapes may change from batch to batch in any case
         if len(set(output_map)) != len(output_map):
             raise AssertionError("output_map names should be distinct")
         self.output_map = list(output_map)
@@ -186,27 +190,31 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
 
 
 class DALIGenericIterator(_TorchIterator):
-    """Yields a list with one dictionary (name -> `torch.Tensor`) a pipeline.
+    """Yields a list with one dictionary (name -> `torch.Tensor`) per pipeline.
+
+    Each tensor has the shape (batch, *sample shape).
 
     Args:
-        pipelines: one pipeline or a list of them with one batch size.
-        output_map: a name for each output of the pipelines.
-        size: samples in an epoch; -1: until the pipeline ends. Prefer `reader_name`.
-        reader_name: the reader whose size, shards and padding rule the epochs.
-        auto_reset: "yes" or True: the next epoch starts by itself; "no", False or None:
-            `reset()` or `iter()` starts it.
+        pipelines: one pipeline, or a list of pipelines with the same batch size.
+        output_map: one name per output of a pipeline.
+        size: number of samples in an epoch, over all pipelines; -1: the epoch ends when the
+            pipeline raises StopIteration. Prefer `reader_name`.
+        reader_name: name of the reader whose size, shards and padding define the epoch.
+        auto_reset: "yes" or True: start the next epoch when one ends; "no", False or None:
+            wait for `reset()` or `iter()`.
         fill_last_batch: deprecated, use `last_batch_policy`.
-        dynamic_shape: of no effect.
-        last_batch_padded: with `size`: the source repeats its last sample instead of going on.
+        dynamic_shape: has no effect.
+        last_batch_padded: with `size`: the source fills the last batch by repeating its last
+            sample instead of continuing with the next epoch.
         last_batch_policy: see `LastBatchPolicy`.
-        prepare_first_batch: run the first batch in the constructor.
-        pin_memory: copy the tensors that are on the CPU to pinned memory (needs a GPU; the only
-            case with a copy).
-
-    Tensors have shape (batch, *sample shape).
+        prepare_first_batch: run the first batch in the constructor, so that errors show there.
+        pin_memory: copy CPU tensors to pinned memory (needs a GPU). Otherwise nothing is copied.
 
     Raises:
-        RuntimeError: the samples of a batch differ in shape.
+        AssertionError: arguments exclude each other, or `output_map` repeats a name.
+        ValueError: an argument has a value that is not allowed.
+        RuntimeError: the reader is unknown, there is no data, or the samples of a batch differ in
+            shape.
     """
 
     def _convert(self, pipe_index: int, outputs: Sequence[Any], keep: int | None) -> dict[str, Any]:
@@ -259,15 +267,15 @@ class DALIClassificationIterator(DALIGenericIterator):
 
 
 class DALIRaggedIterator(_TorchIterator):
-    """As `DALIGenericIterator`, for batches whose samples differ in shape.
+    """A `DALIGenericIterator` for batches whose samples differ in shape.
 
     Args:
-        output_types: one tag an output: `DENSE_TAG` (one tensor, uniform shapes),
-            `SPARSE_LIST_TAG` (a list with a tensor a sample), `SPARSE_COO_TAG` (one sparse
-            tensor of shape (batch, largest extents)). None: all dense.
+        output_types: one tag per output: `DENSE_TAG` (one tensor; all samples have one shape),
+            `SPARSE_LIST_TAG` (a list with one tensor per sample) or `SPARSE_COO_TAG` (one sparse
+            tensor of shape (batch, *largest extents)). None: all outputs are dense.
 
     Raises:
-        AssertionError: an unknown tag, or not as many tags as outputs.
+        AssertionError: a tag is unknown, or `output_types` and `output_map` differ in length.
     """
 
     DENSE_TAG = "dense"
@@ -326,7 +334,7 @@ class DALIRaggedIterator(_TorchIterator):
 
 
 def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
-    """A sparse tensor of shape (samples, largest extents) with every element of every sample."""
+    """One sparse tensor of shape (samples, *largest extents) with all elements of all samples."""
     indices = [
         torch.cat(
             [
@@ -343,6 +351,6 @@ def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
     return torch.sparse_coo_tensor(torch.cat(indices).t(), values, size, check_invariants=False)
 
 
-# they use what is defined above
+# These modules import names defined above.
 from headrace.plugin.pytorch import fn, torch_utils  # noqa: E402
 from headrace.plugin.pytorch._function import TorchPythonFunction  # noqa: E402

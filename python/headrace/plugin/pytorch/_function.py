@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`TorchPythonFunction`: Python functions on PyTorch tensors as operators."""
+"""`TorchPythonFunction`: an operator that calls a Python function on PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from headrace.data_node import DataNode
 
 
 class TorchPythonFunction(_FunctionOperator):
-    """Calls a function with PyTorch tensors over the pipeline's memory; see `headrace.fn.python_function`.
+    """Calls a function with PyTorch tensors that share the pipeline's memory.
+
+    See also `headrace.fn.python_function`.
 
     Args:
-        function: takes a tensor an input (with `batch_processing` a list of tensors) and returns the output, or a
-            tuple of outputs.
-        num_outputs: how many outputs it returns.
-        batch_processing: it takes and returns lists with a tensor a sample.
+        function: takes one tensor per input (with `batch_processing`, a list of tensors) and
+            returns the output or a tuple of outputs.
+        num_outputs: number of outputs.
+        batch_processing: call the function once per batch, with lists of one tensor per sample.
         output_layouts: layouts of the outputs.
     """
 
@@ -35,5 +37,5 @@ class TorchPythonFunction(_FunctionOperator):
 def torch_python_function(
     *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
 ) -> DataNode | list[DataNode]:
-    """`TorchPythonFunction` as a function."""
+    """Calls `TorchPythonFunction` as a function; takes the same arguments."""
     return TorchPythonFunction(function, **kwargs)(*inputs)
