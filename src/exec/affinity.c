@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Which CPU a worker runs on. A mask ("3,5,6,10": worker i on the i-th CPU) rules; workers beyond
- * it, and all workers without one, are spread over the cores that the process may use: those near
- * the GPU, by NVML, if the pipeline has one; cores are told from CPUs by hwloc. Both libraries are
- * opened where they are installed. */
+/* Which CPU a worker runs on. With a mask ("3,5,6,10"), worker i runs on the i-th CPU of the mask.
+ * Workers beyond the mask, or all workers without one, are spread over the cores that the process
+ * may use; if the pipeline uses a GPU, over the cores near it. hwloc finds the cores and NVML those
+ * near the GPU; both libraries are optional and opened at run time. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #include "exec/device_stage.h"
 
-/* Puts the mask's numbers in front of `cpu`. */
+/* Overwrites the first elements of `cpu` with the mask's numbers. */
 static hr_status apply_mask(const char *mask, int *cpu, int32_t count, hr_error *error)
 {
     const char *at = mask;
@@ -25,7 +25,7 @@ static hr_status apply_mask(const char *mask, int *cpu, int32_t count, hr_error 
         if (end == at || number < 0 || number >= CPU_SETSIZE || (*end && *end != ','))
             return hr_fail(error, HR_STATUS_VALUE,
                            "the affinity mask is '%.200s': allowed are numbers of CPUs, 0 .. %d, "
-                           "with commas between them",
+                           "separated by commas",
                            mask, CPU_SETSIZE - 1);
         if (i < count)
             cpu[i] = (int)number;
@@ -50,7 +50,7 @@ static bool load_hwloc(hwloc_api *api)
     void *lib = dlopen("libhwloc.so.15", RTLD_NOW | RTLD_LOCAL);
     if (!lib)
         return false;
-    /* POSIX lets object pointers from dlsym be functions; C wants it said this way. */
+    /* POSIX allows function pointers from dlsym; ISO C has no direct cast. */
     *(void **)&api->init = dlsym(lib, "hwloc_topology_init");
     *(void **)&api->load = dlsym(lib, "hwloc_topology_load");
     *(void **)&api->destroy = dlsym(lib, "hwloc_topology_destroy");
@@ -62,7 +62,7 @@ static bool load_hwloc(hwloc_api *api)
            api->first;
 }
 
-/* Leaves one CPU of every core that has several in `set`. */
+/* Reduces `set` to one CPU per core. */
 static void one_a_core(cpu_set_t *set)
 {
     hwloc_api api;
@@ -92,7 +92,7 @@ static void one_a_core(cpu_set_t *set)
 }
 #endif
 
-/* NVML's few functions; a device is an opaque pointer, 0 is success. */
+/* The functions of NVML used here. A device is an opaque pointer; 0 means success. */
 typedef struct nvml_api {
     int (*init)(void);
     int (*by_pci)(const char *, void **);
@@ -112,7 +112,7 @@ static bool load_nvml(nvml_api *api)
     return api->init && api->by_pci && api->affinity && api->shutdown;
 }
 
-/* Leaves the CPUs near the GPU in `set`, if any of them is in it. */
+/* Reduces `set` to the CPUs near the GPU, if it contains any of them. */
 static void near_gpu(const char *pci, cpu_set_t *set)
 {
     enum { BITS = 8 * sizeof(unsigned long), WORDS = CPU_SETSIZE / BITS };
@@ -166,6 +166,6 @@ void hr__affinity_pin(int cpu)
     if (cpu < 0)
         return;
     CPU_SET(cpu, &set);
-    /* A CPU outside of what the process may use is refused; the worker then floats as before. */
+    /* The kernel refuses a CPU that the process may not use; the worker then stays unpinned. */
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
 }

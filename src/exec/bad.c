@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What was wrong with which sample: a bounded list, and a quarantine file on request. */
+/* Bad samples: a bounded list of what was wrong with them, and the optional quarantine file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "exec/exec.h"
 
-#define BAD_KEPT 10000 /* the counter goes on, the list does not */
+#define BAD_KEPT 10000 /* later ones are only counted */
 
 static hr_bad *bad_slot(hr_pipeline *p)
 {
@@ -31,7 +31,7 @@ hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
 {
     if (!path)
         return HR_STATUS_OK;
-    /* O_NONBLOCK: a FIFO that nobody reads is an error now, not a pipeline that hangs later. */
+    /* O_NONBLOCK: a FIFO without a reader fails here instead of blocking the pipeline later. */
     p->quarantine =
         open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
     if (p->quarantine < 0)
@@ -39,7 +39,7 @@ hr_status hr__quarantine_open(hr_pipeline *p, const char *path, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* File names may have tabs and newlines in them: those and the backslash are escaped. */
+/* Escapes tabs, newlines and backslashes, which file names may contain. */
 static void append_escaped(hr_text *t, const char *text)
 {
     static const char special[] = "\\\n\t\r", letters[] = "\\ntr";
@@ -50,7 +50,8 @@ static void append_escaped(hr_text *t, const char *text)
     }
 }
 
-/* In one write: other processes may add to the same file. Returns 0 or an errno. */
+/* Writes a line with one write, since other processes may append to the same file. Returns 0 or an
+ * errno. */
 static int write_line(int fd, const char *source, const char *message)
 {
     hr_text t = {0};
@@ -72,8 +73,8 @@ static int write_line(int fd, const char *source, const char *message)
     return code;
 }
 
-/* One line per bad sample. Returns 0 or an errno; then the file is closed. No other lock is held: a
- * slow disk must not stop the workers. */
+/* Writes the line of a bad sample. Returns 0, or an errno after closing the file. Not called with
+ * the pipeline's lock held: a slow disk must not block the workers. */
 static int quarantine(hr_pipeline *p, const char *source, const char *message)
 {
     pthread_mutex_lock(&p->quarantine_lock);
@@ -86,7 +87,7 @@ static int quarantine(hr_pipeline *p, const char *source, const char *message)
     return code;
 }
 
-/* Lock held. Without memory only the counter knows. */
+/* Lock held. Out of memory, the sample is only counted. */
 static void keep(hr_pipeline *p, const hr_bad *bad, const char *source, const char *op,
                  const char *message)
 {
@@ -115,7 +116,8 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
     keep(p, &bad, source, task->node ? task->node->def->name : "", message);
     if (code != 0) {
         hr_error error;
-        hr_fail_errno(&error, code, "the quarantine file cannot be written: it ends here");
+        hr_fail_errno(&error, code,
+                      "the quarantine file cannot be written; no more samples are added to it");
         bad = (hr_bad){.iteration = p->taken_iteration, .action = "warning"};
         keep(p, &bad, "", "", error.message);
     }

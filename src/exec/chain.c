@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* One sample through one node, or through a chain of nodes as few image programs as possible.
- * Fusion is decided here anew for every sample: a node that cannot join the program for this sample
- * cuts the chain before it. */
+/* Runs one sample through a node, or through a chain of nodes with as few image programs as
+ * possible. Fusion is decided per sample: a node that cannot join the program for this sample
+ * starts a new one. */
 #include <string.h>
 
 #include "core/core.h"
 #include "exec/exec.h"
 #include "image/program.h"
 
-/* Stands between a program and its coded source to tell decoding from the rest. */
+/* Wraps a program's coded source to measure the time spent decoding. */
 typedef struct timed_source {
     hr_image_source inner;
     int64_t *ns;
@@ -53,13 +53,13 @@ static hr_status timed_read(void *context, void *dst, size_t stride, int32_t row
     return status;
 }
 
-/* Inputs of a call are the executor's own array, const only to operators. */
+/* The array of inputs belongs to the executor; it is const only for operators. */
 static void set_input(hr_op_call *c, const hr_tensor *t)
 {
     ((hr_tensor *)c->in)[0] = *t;
 }
 
-/* No program can do it, and a program is all that the operator has. */
+/* The operator can only run as a program, and no program supports this input. */
 static hr_status unsupported(hr_error *error)
 {
     if (!error || error->status != HR_STATUS_NOT_FUSABLE)
@@ -112,7 +112,7 @@ static hr_status run_program(hr_chain *chain, hr_image_program *p, int32_t first
     return hr_program_run(p, &chain->calls[first], out->data, error);
 }
 
-/* infer, memory, run_cpu: a node on its own. */
+/* Runs a single node without a program: infer, memory, run_cpu. */
 static hr_status run_alone(hr_chain *chain, int32_t i, hr_error *error)
 {
     hr_op_call *c = &chain->calls[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A checkpoint is a few integers: because order and randomness are pure functions of positions,
- * resuming takes the same time anywhere. */
+/* A checkpoint is a few integers. Order and randomness are pure functions of the position, so that
+ * resuming takes constant time. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -9,8 +9,8 @@
 
 #define CHECKPOINT_VERSION 1
 
-/* FNV-1a over what the graph computes: a checkpoint fits only the pipeline that it came from, whose
- * program may have been edited elsewhere. */
+/* FNV-1a over what the graph computes. A checkpoint fits only a pipeline that computes the same;
+ * other parts of its program may have changed. */
 uint64_t hr__graph_fingerprint(const hr_graph *graph)
 {
     char *text = NULL;
@@ -53,7 +53,7 @@ static hr_status get_integer(const hr_json *json, const char *key, int64_t *out,
     return HR_STATUS_OK;
 }
 
-/* Entry `k` of a list with a number a source. */
+/* Element `k` of a list with one number per source. */
 static hr_status get_item(const hr_pipeline *p, const hr_json *json, const char *key, int32_t k,
                           int64_t *out, hr_error *error)
 {
@@ -62,12 +62,12 @@ static hr_status get_item(const hr_pipeline *p, const hr_json *json, const char 
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' does not fit the sources", key);
     const hr_json *v = &list->items[k];
     if (v->kind != HR_JSON_KIND_NUMBER || !v->is_integer || v->i < 0 || v->i > INT64_MAX / 2)
-        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' has what is no number", key);
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' contains an invalid number", key);
     *out = v->i;
     return HR_STATUS_OK;
 }
 
-/* A padded epoch's positions depend on the batch size. */
+/* The positions of padded epochs depend on the batch size. */
 static bool any_padded(const hr_pipeline *p)
 {
     for (int32_t k = 0; k < p->source_count; k++)
@@ -108,8 +108,8 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
         if (items != count)
             return hr_fail(
                 error, HR_STATUS_ERROR,
-                "%s: the checkpoint was taken with %lld items, now there are %lld: their "
-                "order is another one",
+                "%s: the checkpoint was taken with %lld items, now there are %lld, so that "
+                "their order is different",
                 hr_node_text(p->sources[k].node, text, sizeof(text)), (long long)items,
                 (long long)count);
         p->sources[k].position = p->taken_position[k];
