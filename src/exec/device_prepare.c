@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Preparing a sample for the device: what exec/chain.c does on the CPU, up to the point where
- * pixels are touched. Operators only describe and lower themselves, so they need not know. */
+/* Prepares a sample for the device: the same as exec/chain.c up to the point where pixels are
+ * processed. Operators only describe their outputs and lower themselves, so that most need no code
+ * for devices. */
 #include <string.h>
 
 #include "exec/device_stage.h"
@@ -10,7 +11,7 @@
 typedef struct preparing {
     hr_group *g;
     hr_device_batch *batch;
-    hr_arena *scratch; /* the worker's: given back when the task ends */
+    hr_arena *scratch; /* the worker's arena, reset when the task ends */
     int32_t i;         /* sample of the group */
     hr_piece **link;   /* where the next piece goes */
 } preparing;
@@ -33,7 +34,7 @@ static hr_status piece_add(preparing *p, const hr_node *node, hr_piece **out, hr
     return HR_STATUS_OK;
 }
 
-/* Where the inputs of a step's first node stand: other stages or steps made them. */
+/* Finds the inputs of a step's first node, which other stages or steps made. */
 static hr_status find_inputs(preparing *p, hr_piece *piece, const hr_node *node, hr_error *error)
 {
     piece->n_in = node->input_count;
@@ -46,7 +47,7 @@ static hr_status find_inputs(preparing *p, hr_piece *piece, const hr_node *node,
     return HR_STATUS_OK;
 }
 
-/* Describes the outputs of a step's last node, which other steps find at `out`. */
+/* Describes the outputs of a step's last node for other steps. */
 static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c, hr_error *error)
 {
     const hr_pipeline *pipeline = p->g->pipeline;
@@ -67,7 +68,7 @@ static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c,
     return HR_STATUS_OK;
 }
 
-/* The output of a piece inside a chain: its call's tensor, which the next one reads. */
+/* The output of a piece inside a chain is the tensor of its call, which the next piece reads. */
 static hr_status put_inside(preparing *p, hr_piece *piece, hr_op_call *c, hr_error *error)
 {
     piece->n_out = 1;
@@ -79,7 +80,7 @@ static hr_status put_inside(preparing *p, hr_piece *piece, hr_op_call *c, hr_err
     return HR_STATUS_OK;
 }
 
-/* Pixels that the CPU decodes, staged. */
+/* Decodes pixels on the CPU into staging memory. */
 static hr_status stage_pixels(const hr_image_program *program, hr_window window,
                               hr_staging *staging, hr_op_call *c, hr_staged *out, hr_error *error)
 {
@@ -103,7 +104,7 @@ static hr_status stage_source(preparing *p, const hr_image_program *program, hr_
     hr_window window;
     HR_TRY(hr_device_program_window(program, &window, error));
     if (window.h == 0 || window.w == 0) {
-        piece->kind = HR_PIECE_KIND_PIXELS; /* all of the output is fill */
+        piece->kind = HR_PIECE_KIND_PIXELS; /* the whole output is fill */
         return HR_STATUS_OK;
     }
     if (program->coded.stage && !p->batch->redo[piece->sample]) {
@@ -141,7 +142,8 @@ static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece,
     return HR_STATUS_OK;
 }
 
-/* A node that is no part of a program; of an operator, the module has it (hr__device_open). */
+/* Prepares a node that is not part of a program. hr__device_open has checked that the module has
+ * the operator. */
 static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piece *piece,
                                hr_error *error)
 {
@@ -149,12 +151,12 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
     chain->failed = i;
     for (int32_t k = 0; k < c->n_in && !(c->def->flags & HR_OP_TO_DEVICE); k++)
         if (!hr_input_of(c->def, k)->host)
-            ((hr_tensor *)c->in)[k].data = NULL; /* on the device: not to be touched here */
+            ((hr_tensor *)c->in)[k].data = NULL; /* device memory, not accessible here */
     c->staging = &p->batch->launch->staging;
     if (c->def->infer)
         HR_TRY(c->def->infer(c, error));
     piece->call = *c;
-    piece->call.task = NULL; /* ends before the launch */
+    piece->call.task = NULL; /* not valid any more at the launch */
     if (c->def->flags & HR_OP_TO_DEVICE) {
         piece->kind = HR_PIECE_KIND_TO_DEVICE;
         return stage_tensor(p, &c->in[0], piece, error);
@@ -167,7 +169,7 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
     return HR_STATUS_OK;
 }
 
-/* Piece by piece, as hr__chain_run runs programs. */
+/* Prepares a chain piece by piece, with the same programs as hr__chain_run. */
 static hr_status prepare_chain(preparing *p, hr_chain *chain, hr_error *error)
 {
     hr_piece *piece = NULL, *before;
@@ -217,7 +219,7 @@ static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_n
     return status;
 }
 
-/* The sample's pieces of a step. */
+/* The first piece of a sample in a step. */
 static hr_piece **pieces_of(const hr_group *g, const hr_device_batch *batch,
                             const hr_plan_step *step, int32_t i)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Queueing a prepared stage: a few copies and launches a batch. Step by step, and within a step
- * piece by piece, memory is found for all samples' outputs, records are staged, and one call does
- * the work of each kind. */
+/* Queues a prepared stage, with a few copies and launches per batch. For every step, and for every
+ * round of pieces in it, it allocates the outputs of all samples, stages the records, and does the
+ * work of each kind of piece with one call. */
 #include <string.h>
 
 #include "core/block.h"
@@ -17,10 +17,10 @@ typedef struct queueing {
     hr_launch *launch;
     const hr_cuda_module_def *module;
     hr_arena *arena;
-    hr_piece **round; /* pieces of all samples at one place of a step */
+    hr_piece **round; /* the k-th pieces of all samples in a step */
     hr_piece **part;  /* those of one kind */
     int32_t count, part_count;
-    hr_staged status;    /* a word a piece that decodes */
+    hr_staged status;    /* one word per piece that the device decodes */
     const hr_node *node; /* whose work is being queued, for messages */
 } queueing;
 
@@ -51,11 +51,11 @@ static int32_t select_kind(queueing *q, hr_piece_kind kind, const hr_node *node)
 /* ---- memory for outputs ---- */
 
 typedef struct packing {
-    size_t *at; /* a piece of the round: where its output begins; at[count]: bytes in all */
-    bool dense; /* samples of one shape, one behind the other */
+    size_t *at; /* one per piece of the round: offset of its output; at[count]: total bytes */
+    bool dense; /* samples have one shape and no gaps between them */
 } packing;
 
-/* How output `k` of the round's pieces lies in one block. */
+/* Lays out output `k` of the round's pieces in one block. */
 static hr_status pack(queueing *q, int32_t k, packing *out, hr_error *error)
 {
     size_t total = 0;
@@ -80,7 +80,7 @@ static hr_status pack(queueing *q, int32_t k, packing *out, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Pinned host memory: of the pool, which counts it and uses it again, unless it could not pin it.
+/* Pinned host memory: from the pool, which counts and reuses it, unless the pool could not pin it.
  */
 static hr_status host_buffer(queueing *q, size_t size, hr_buffer **out, hr_error *error)
 {
@@ -91,8 +91,8 @@ static hr_status host_buffer(queueing *q, size_t size, hr_buffer **out, hr_error
     return hr_device_pinned(q->launch->device, size, out, error);
 }
 
-/* One block for output `k`: scratch inside a chain, else a counted buffer, on the device or of
- * pinned host memory. */
+/* Allocates one block for output `k`: scratch memory inside a chain, otherwise a counted buffer on
+ * the device or in pinned host memory. */
 static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
 {
     packing to;
@@ -122,7 +122,7 @@ static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
 
 /* ---- the work of a round ---- */
 
-/* Room for what the pictures' indices will be made of: `size` bytes. */
+/* Allocates staging memory for the index entries of the pictures; `*size`: its bytes. */
 static hr_status stage_entries(queueing *q, int32_t n, hr_jpeg_device_image *images, hr_staged *out,
                                size_t *size, hr_error *error)
 {
@@ -146,7 +146,8 @@ static size_t round_up(size_t size)
     return (size + SAMPLE_ALIGN) / SAMPLE_ALIGN * SAMPLE_ALIGN;
 }
 
-/* Scans without stuffing and pixels lie in one block. */
+/* Queues the decoding of JPEG files. One scratch block contains all scans without byte stuffing and
+ * all pixels. */
 static hr_status queue_pictures(queueing *q, hr_error *error)
 {
     int32_t n = select_kind(q, HR_PIECE_KIND_PICTURE, NULL);
@@ -305,7 +306,7 @@ static hr_status queue_uploads(queueing *q, hr_error *error)
     return copy_pieces(q, n, pieces, error);
 }
 
-/* The samples are brought together on the device, and cross in one copy. */
+/* Gathers the samples on the device and copies them to the host at once. */
 static hr_status queue_downloads(queueing *q, hr_error *error)
 {
     int32_t n = select_kind(q, HR_PIECE_KIND_TO_HOST, NULL);
@@ -350,8 +351,8 @@ static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *er
     return queue_downloads(q, error);
 }
 
-/* Rounds: the first pieces of all samples, the second ones, ... Samples whose chain ends early are
- * left out of later ones; their outputs are then not one block with the others'. */
+/* Queues a step in rounds: the first pieces of all samples, then the second ones, and so on. The
+ * last pieces of all samples share the last round, so that their outputs are one block. */
 static hr_status queue_step(queueing *q, int32_t row, const hr_plan_step *step, hr_error *error)
 {
     size_t size = (size_t)q->it->size;
@@ -400,7 +401,7 @@ static hr_status queue_all(queueing *q, hr_error *error)
                            error);
 }
 
-/* What was fed may be being written yet, on its user's stream. */
+/* Makes the launch wait for fed data that its user's stream may still be writing. */
 static void await_fed(const queueing *q)
 {
     for (int32_t i = 0; i < q->p->source_count; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The device's part in a pipeline's life: opening it, launching iterations, and the thread that
- * waits for them. */
+/* Opens the device, launches iterations, and runs the thread that waits for them. */
 #include <string.h>
 
 #include "exec/device_stage.h"
@@ -25,8 +24,8 @@ static int32_t arena_count(const hr_pipeline *p)
     return p->options.num_threads + 1;
 }
 
-/* Arrays are made for the largest batch and the stage with most steps, so that any iteration can
- * use them. */
+/* The arrays are large enough for any iteration: for the largest batch and the stage with the most
+ * steps. */
 static hr_status batch_create(const hr_pipeline *p, hr_device_batch **out, hr_error *error)
 {
     size_t samples = (size_t)p->options.batch_size, steps = 1;
@@ -75,7 +74,7 @@ hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batc
     return status;
 }
 
-/* Ends its launch and gives its memory back. */
+/* Ends the batch's launch and frees its memory. */
 static void batch_reset(const hr_pipeline *p, hr_device_batch *b)
 {
     hr_launch_destroy(b->launch);
@@ -102,7 +101,7 @@ void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
 void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it)
 {
     if (it->device)
-        hr_launch_abandon(it->device->launch); /* others may use its chunks on other streams */
+        hr_launch_abandon(it->device->launch); /* its chunks may be reused on other streams */
     hr__device_batch_give(p, it);
 }
 
@@ -113,7 +112,7 @@ void hr__device_launch(hr_pipeline *p, hr_iteration *it)
     hr_error error = {0};
     hr_completion *c = p->completion;
     hr_status status = HR_STATUS_OK;
-    if (it->device) /* else every sample was skipped before anything was prepared */
+    if (it->device) /* NULL if every sample was skipped before it was prepared */
         status = hr__device_queue(p, it, &error);
     pthread_mutex_lock(&p->lock);
     if (status != HR_STATUS_OK)
@@ -127,7 +126,7 @@ void hr__device_launch(hr_pipeline *p, hr_iteration *it)
 
 /* ---- completion ---- */
 
-/* Whether the device left samples to the CPU's decoder; marks them. */
+/* Marks the samples that the device could not decode; returns whether there are any. */
 static bool mark_damaged(hr_device_batch *b)
 {
     bool any = false;
@@ -148,7 +147,7 @@ static bool has_entries(const hr_device_batch *b)
     return false;
 }
 
-/* What the device noted while it decoded goes to the indices of the files. */
+/* Adds the entries that the device wrote while decoding to the indices of the files. */
 static void keep_entries(hr_pipeline *p, hr_device_batch *b)
 {
     hr_arena *arena = b->arenas[p->options.num_threads];
@@ -176,7 +175,7 @@ bool hr__device_keep_entries(hr_pipeline *p)
     return true;
 }
 
-/* The device's values that are outputs of the pipeline go to their batches. */
+/* Puts the values of the stage that are pipeline outputs into their batches. */
 static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
     for (int32_t v = 0; v < p->plan->value_count; v++) {
@@ -187,7 +186,7 @@ static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
             size_t row = (size_t)p->crossing_of[v] * (size_t)it->size;
             const hr_sample *s = &it->samples[i];
             const hr_tensor *made = &it->crossing[row + (size_t)i];
-            bool there = made->buffer; /* else the sample does not take the branch */
+            bool there = made->buffer; /* NULL if the sample does not take the branch */
             if (s->status == HR_STATUS_OK && !s->skipped && there)
                 HR_TRY(hr__gather_put(p, it, value->output, i, 1, made, error));
         }
@@ -195,8 +194,8 @@ static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Waits for the launch. What fails on the device is known so late that any node of the stage may
- * have done it. */
+/* Waits for the launch. CUDA reports errors of kernels only here, so that any node of the stage may
+ * be the cause; the message names the first and the last. */
 static hr_status await_end(const hr_pipeline *p, const hr_iteration *it, hr_error *error)
 {
     char first[512], last[512];
@@ -214,8 +213,8 @@ static hr_status await_end(const hr_pipeline *p, const hr_iteration *it, hr_erro
     return hr_error_prefix(error, "%s .. %s", first, hr_node_text(to, last, sizeof(last)));
 }
 
-/* True: samples have to be prepared once more. `*noted`: the batch, if the device noted entries of
- * indices in it; they are made after the iteration was published. */
+/* Returns true if samples must be prepared again. `*noted`: the batch, if the device wrote index
+ * entries; they are stored after the iteration has been published. */
 static bool complete(hr_pipeline *p, hr_iteration *it, hr_device_batch **noted)
 {
     hr_error error = {0};
@@ -283,8 +282,8 @@ static void *completion_main(void *context)
 
 /* ---- opening ---- */
 
-/* What the device cannot do is said when the pipeline is built. Image programs are enough for an
- * operator that has nothing else on the CPU either. */
+/* An operator without a GPU version fails when the pipeline is built. Operators that consist only
+ * of image programs run on the GPU as they are. */
 static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error *error)
 {
     char text[512];
@@ -294,7 +293,7 @@ static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error 
     if (!hr_node_on_device(node) || moves || view || program || hr_device_op(p->device, def->name))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
-                   "%s: it has no GPU version yet; use .cpu() before it and .gpu() behind it",
+                   "%s: it has no GPU version yet; use .cpu() before it and .gpu() after it",
                    hr_node_text(node, text, sizeof(text)));
 }
 

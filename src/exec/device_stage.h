@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Stages on a device. Workers prepare sample by sample what the device will do: parsed files,
- * flattened programs, arguments, all in staged memory. Whoever prepares the last sample launches
- * the batch, without waiting. The completion thread waits for its end, has samples that the device
- * could not decode prepared again for the CPU's decoder, and lets the iteration go on. */
+/* Stages on a device. Workers prepare every sample on the CPU: parsed files, flattened programs and
+ * arguments go to staging memory. The worker that prepares the last sample launches the batch
+ * without waiting for it. The completion thread waits for the end of the launch, returns samples
+ * that the device could not decode to the workers, which decode them on the CPU, and lets the
+ * iteration enter its next stage. */
 #ifndef HR_EXEC_DEVICE_STAGE_H
 #define HR_EXEC_DEVICE_STAGE_H
 
@@ -14,74 +15,75 @@ typedef enum hr_piece_kind {
     HR_PIECE_KIND_PROGRAM, /* an image program over a tensor ... */
     HR_PIECE_KIND_PICTURE, /* ... over a picture that the device decodes ... */
     HR_PIECE_KIND_PIXELS,  /* ... or over pixels decoded here and staged */
-    HR_PIECE_KIND_OP,      /* an operator of the module */
-    HR_PIECE_KIND_VIEW,    /* only metadata */
-    HR_PIECE_KIND_COPY,    /* of what its operator would refer to on the CPU (HR_OP_BORROWS) */
+    HR_PIECE_KIND_OP,      /* an operator of the CUDA module */
+    HR_PIECE_KIND_VIEW,    /* changes metadata only */
+    HR_PIECE_KIND_COPY,    /* a copy of what the operator borrows on the CPU (HR_OP_BORROWS) */
     HR_PIECE_KIND_TO_DEVICE,
     HR_PIECE_KIND_TO_HOST
 } hr_piece_kind;
 
-/* What a step does for a sample: one piece, or several in a row where its chain was cut. Memory for
- * tensors comes with the launch. Lives in an arena of the iteration's hr_device_batch. */
+/* The work of a step for a sample: one piece, or several in a row if the chain needs several
+ * programs. Memory for tensors is allocated at the launch. The piece itself is in an arena of the
+ * iteration's hr_device_batch. */
 typedef struct hr_piece hr_piece;
 struct hr_piece {
     hr_piece *next;
     hr_piece_kind kind;
     int32_t sample;
-    const hr_node *node; /* its last one */
+    const hr_node *node; /* its last node */
     hr_device_program program;
-    hr_jpeg_device_picture picture;      /* PICTURE ... */
-    const hr_jpeg_device_entry *entries; /* ... and what the device noted, or NULL */
+    hr_jpeg_device_picture picture;      /* PICTURE */
+    const hr_jpeg_device_entry *entries; /* PICTURE: index entries written by the device, or NULL */
     hr_staged pixels;                    /* PIXELS, TO_DEVICE */
-    hr_op_call call;                     /* OP, VIEW, TO_HOST */
-    hr_tensor **in;                      /* where the inputs stand; of a program the first one */
-    hr_tensor **out;                     /* where the outputs stand */
+    hr_op_call call;                     /* OP, VIEW, COPY, TO_HOST */
+    hr_tensor **in;                      /* tensors of the inputs */
+    hr_tensor **out;                     /* tensors of the outputs */
     int32_t n_in, n_out;
-    bool inside; /* its output is the next piece's input and nobody else's */
+    bool inside; /* only the next piece uses its output */
 };
 
 /* An iteration in a device stage. */
 typedef struct hr_device_batch hr_device_batch;
 struct hr_device_batch {
     hr_launch *launch;
-    hr_arena **arenas;      /* a worker's, and the launch's: arenas[worker_count] */
+    hr_arena **arenas;      /* one per worker, and that of the launch: arenas[num_threads] */
     hr_piece **pieces;      /* steps of the stage x samples */
-    bool *redo;             /* a sample: its files are for the CPU's decoder */
-    bool again;             /* only those are prepared: the device could not decode them */
-    hr_piece **decoding;    /* pieces that the device decodes, ... */
-    const uint32_t *status; /* ... and pinned, what it says of each when it is done */
+    bool *redo;             /* one per sample: the CPU decodes it, since the device could not */
+    bool again;             /* only the samples in `redo` are prepared */
+    hr_piece **decoding;    /* pieces that the device decodes */
+    const uint32_t *status; /* pinned; the device's result for each of them, 0: decoded */
     int32_t decoding_count;
-    hr_device_batch *next; /* of the pipeline's idle or published ones */
+    hr_device_batch *next; /* in the pipeline's idle or published list */
 };
 
 typedef struct hr_completion {
     pthread_t thread;
     bool started, stop;
-    pthread_cond_t work;        /* guarded by the pipeline's lock, as all of it */
-    int64_t busy_ns, idle_ns;   /* something was launched; nothing was */
+    pthread_cond_t work;        /* guarded by the pipeline's lock, as the rest */
+    int64_t busy_ns, idle_ns;   /* with and without launched iterations */
     hr_iteration *first, *last; /* launched, oldest first; linked by `launched` */
 } hr_completion;
 
-/* Makes the index entries that the device noted in one published batch, and gives its memory back.
- * False: there is none. Lock held, but not meanwhile. */
+/* Stores the index entries of one published batch in the cache and frees the batch's memory.
+ * Returns false if there is no such batch. Lock held; released while it works. */
 bool hr__device_keep_entries(hr_pipeline *p);
-/* Opens the device if a node is for one, and checks that it has all that the plan asks for. */
+/* Opens the device if a node runs on one, and checks that it supports all nodes of the plan. */
 hr_status hr__device_open(hr_pipeline *p, hr_error *error);
-void hr__device_stop(hr_pipeline *p);  /* waits for what was launched; workers are joined */
-void hr__device_close(hr_pipeline *p); /* iterations are freed */
+void hr__device_stop(hr_pipeline *p);  /* waits for launches; call it after joining the workers */
+void hr__device_close(hr_pipeline *p); /* call it after freeing the iterations */
 
-/* One sample through one step. */
+/* Prepares one sample for one step. */
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error);
-/* The sample does not take the step's branch. */
+/* Notes that the sample does not take the step's branch. */
 hr_status hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i, hr_error *error);
 /* Queues the stage's work and hands the iteration to the completion thread. No lock held. */
 void hr__device_launch(hr_pipeline *p, hr_iteration *it);
-/* The queueing alone (device_queue.c). */
+/* Only queues it (device_queue.c). */
 hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error);
-/* Ends the stage: its memory is given back. Nothing may be queued any more. */
+/* Ends the stage and frees its memory. All queued work must be finished. */
 void hr__device_batch_give(hr_pipeline *p, hr_iteration *it);
-/* The same of a stage that was not launched. */
+/* The same for a stage that was not launched, or whose launch failed. */
 void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it);
 hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batch **out,
                                 hr_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What this machine and this build have, as JSON; advice is made from it in Python. */
+/* Describes this machine and this build as JSON, from which Python makes advice. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "io/file.h"
 #include "kernels/kernels.h"
 
-/* First line of a small system file; "" when it is not there. */
+/* First line of a small system file; "" if the file does not exist. */
 static const char *first_line(const char *path, char *line, int size)
 {
     FILE *f = fopen(path, "re");
@@ -70,7 +70,7 @@ static void append_codecs(hr_text *t)
     hr_text_append(t, "]");
 }
 
-/* Whether a library that is opened on first need could be. */
+/* Whether a library that is opened on demand can be opened. */
 static bool has_library(const char *name)
 {
     void *lib = dlopen(name, RTLD_LAZY | RTLD_LOCAL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Outputs are written once, into their place in the batch: the first sample to arrive fixes the
- * shape that the contiguous buffer is made for; samples of that shape get their slot in it, others
- * a buffer of their own. */
+/* Operators write outputs directly into the batch. The contiguous buffer is made for the shape of
+ * the first sample that arrives. Samples of that shape get their slot in it, others a buffer of
+ * their own. */
 #include <string.h>
 
 #include "exec/exec.h"
@@ -12,7 +12,7 @@ static bool same_kind(const hr_tensor *a, const hr_tensor *b)
     return a->dtype == b->dtype && hr_shape_equal(&a->shape, &b->shape);
 }
 
-/* The contiguous buffer, on the first call; gather->lock held. */
+/* Allocates the contiguous buffer on the first call; g->lock held. */
 static hr_status decide(hr_pipeline *p, const hr_iteration *it, hr_gather *g, const hr_tensor *t,
                         size_t bytes, hr_error *error)
 {
@@ -61,7 +61,7 @@ void hr__gather_none(hr_iteration *it, int32_t output, int32_t sample)
     *slot = (hr_tensor){0};
 }
 
-/* Whether the sample was made in its place. */
+/* Whether the operator wrote the sample into its output slot. */
 static bool in_place(const hr_iteration *it, int32_t output, int32_t sample, const hr_tensor *t)
 {
     const hr_tensor *slot = &it->gathers[output].tensors[sample];
@@ -76,15 +76,16 @@ static void put_one(hr_iteration *it, int32_t output, int32_t sample, const hr_t
         slot->source_info = t->source_info;
         return;
     }
-    /* a view, or bytes that somebody lends: no copy */
+    /* a view or borrowed memory: no copy */
     hr_buffer *buffer = hr_buffer_ref(t->buffer);
     hr_buffer_unref(slot->buffer);
     *slot = *t;
     slot->buffer = buffer;
 }
 
-/* What a task's arena holds, and what may be another value's memory: users write into outputs. On a
- * device such values have memory of their own (exec/device_prepare.c). */
+/* Memory of a task's arena must be copied, and so must host memory that other values may share,
+ * because users write into outputs. On a device such values have their own memory
+ * (HR_PIECE_KIND_COPY). */
 static bool must_copy(const hr_pipeline *p, int32_t output, const hr_tensor *t)
 {
     const hr_plan_value *value = &p->plan->values[p->plan->outputs[output]];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Running one operator by itself. */
+/* Runs one operator by itself. */
 #include "exec/invoke.h"
 
 #include <string.h>
@@ -68,8 +68,8 @@ hr_status hr_op_invoke(const char *op, const hr_arg_value *args, int32_t arg_cou
                        const hr_tensor *in, int32_t in_count, hr_rng rng, hr_cpu_level level,
                        hr_arena *arena, hr_tensor *out, int32_t *out_count, hr_error *error)
 {
-    /* A graph of the operator and as many fed sources as it has inputs: every check of the graph
-     * applies. */
+    /* Builds a graph of the operator and one fed source per input, so that all checks of the graph
+     * apply. */
     hr_graph *graph;
     hr_edge edges[HR_OP_MAX_INPUTS];
     if (in_count < 0 || in_count > HR_OP_MAX_INPUTS)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* An iteration's life: scheduled (its samples are fixed), worked on, published as batches. */
+/* The life of an iteration: it is scheduled, which fixes its samples, processed, and published as
+ * batches. */
 #include <string.h>
 
 #include "exec/device_stage.h"
@@ -8,7 +9,7 @@
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth */
 
-/* All that the work needed; batches hold references of their own to what they show. */
+/* Frees the working memory. The batches hold their own references to buffers. */
 static void free_work(hr_pipeline *p, hr_iteration *it)
 {
     size_t size = (size_t)it->size, requests = size * (size_t)p->source_count;
@@ -86,8 +87,8 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     return HR_STATUS_OK;
 }
 
-/* Whether what was fed is large, going by first samples: then nodes that are dear to call are not
- * dear to run, and every sample is a task, which stays in a core's cache. */
+/* Whether the fed samples are large, judging by the first ones. The cost of a call then matters
+ * less than the cache, and every sample becomes a task. */
 static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
 {
     size_t bytes;
@@ -100,7 +101,7 @@ static bool fed_large(const hr_pipeline *p, const hr_iteration *it)
     return false;
 }
 
-/* Samples a task. */
+/* Samples per task. */
 static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_plan_stage *stage)
 {
     if (stage->kind == HR_STAGE_KIND_SAMPLE && !stage->ordered && fed_large(p, it))
@@ -109,7 +110,8 @@ static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_p
     return whole ? HR_MAX(it->size, 1) : stage->group;
 }
 
-/* Whether nothing but memory failed, and running the stages again is harmless. */
+/* Whether all failures are lack of memory, and no stage is ordered: ordered stages must not run
+ * twice. */
 static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
 {
     bool memory = it->status == HR_STATUS_NO_MEMORY;
@@ -186,7 +188,8 @@ static void take_samples(hr_pipeline *p, hr_iteration *it)
     }
 }
 
-/* Size of the next iteration: what was fed, or a full batch. -1: a source must be fed first. */
+/* Size of the next iteration: that of the fed batch, or batch_size. -1: a source must be fed
+ * first. */
 static int32_t next_size(const hr_pipeline *p)
 {
     int32_t size = p->options.batch_size;
@@ -221,8 +224,8 @@ static void take_fed(hr_pipeline *p, hr_iteration *it)
     }
 }
 
-/* All that can fail comes first: a schedule that failed has taken nothing and can be tried again.
- */
+/* Everything that can fail comes first, so that a failed call has taken nothing and can be
+ * repeated. */
 static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
 {
     hr_iteration *it;
@@ -242,7 +245,7 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
     p->last = it;
     p->in_flight++;
     pthread_cond_broadcast(&p->work);
-    (void)fill_sources(p, NULL); /* ahead of the next one, which will say what is wrong */
+    (void)fill_sources(p, NULL); /* for the next iteration, which reports a failure */
     return HR_STATUS_OK;
 }
 
@@ -250,7 +253,8 @@ hr_status hr__schedule(hr_pipeline *p)
 {
     bool asked = false;
     p->schedule_due = false;
-    /* While the device works on two batches, the next is copied to it and one more prepared. */
+    /* While the device processes two batches, the next one is copied to it and one more is
+     * prepared. */
     int32_t depth = p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH : 0);
     while (p->broken == HR_STATUS_OK && p->in_flight < depth) {
         int32_t size = next_size(p);
@@ -264,7 +268,7 @@ hr_status hr__schedule(hr_pipeline *p)
     return p->broken;
 }
 
-/* The first sample that failed speaks for the iteration. */
+/* The error of an iteration is that of its first sample that failed. */
 static hr_status first_failure(hr_iteration *it, hr_error *error)
 {
     if (it->status != HR_STATUS_OK)
@@ -280,8 +284,8 @@ static hr_status first_failure(hr_iteration *it, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Whether an output has the sample: what stands in a branch gives nothing for samples of the other.
- */
+/* Whether an output has a value for the sample. Nodes in a branch have none for samples that do not
+ * take it. */
 static bool is_there(const hr_iteration *it, const hr_gather *g, int32_t i)
 {
     return !it->samples[i].skipped && g->tensors[i].buffer;
@@ -310,8 +314,8 @@ static hr_status check_types(const hr_pipeline *p, const hr_iteration *it, int32
     return HR_STATUS_OK;
 }
 
-/* Whether the samples that lie in the contiguous buffer are all that refers to it: a view of them
- * in another output must not be moved. */
+/* Whether only this output refers to its contiguous buffer. Otherwise another output may be a view
+ * of it, and samples must not be moved. */
 static bool owns_buffer(const hr_iteration *it, const hr_gather *g)
 {
     size_t refs = 1;
@@ -320,7 +324,8 @@ static bool owns_buffer(const hr_iteration *it, const hr_gather *g)
     return g->buffer && hr_buffer_refs(g->buffer) == refs;
 }
 
-/* Closes the hole that skipped samples left in a contiguous buffer. */
+/* Moves sample `from` to slot `to` in the contiguous buffer, to close the gap that skipped samples
+ * left. */
 static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t to)
 {
     char *base = hr_buffer_data(g->buffer);
@@ -330,8 +335,8 @@ static void close_hole(const hr_gather *g, hr_tensor *t, int32_t from, int32_t t
     t->data = base + (size_t)to * g->sample_bytes;
 }
 
-/* Whether samples of one shape on the host lie scattered: a branch handed on memory that somebody
- * lends, and the other branch did not. `bytes`: of a sample. */
+/* Whether host samples of one shape are not contiguous, because a branch passed on borrowed memory
+ * and the other one did not. `*bytes`: size of a sample. */
 static bool scattered(const hr_tensor *tensors, int32_t count, size_t *bytes)
 {
     bool scatter = false;
@@ -346,7 +351,7 @@ static bool scattered(const hr_tensor *tensors, int32_t count, size_t *bytes)
     return scatter;
 }
 
-/* What was merged is one tensor like any other output. */
+/* Makes a merged output contiguous, like any other output. */
 static hr_status bring_together(hr_pipeline *p, hr_tensor *tensors, int32_t count, hr_error *error)
 {
     hr_buffer *buffer;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the branches of a conditional give to one batch has to be of one kind. Samples come from
- * many workers: the first one leaves its kind with the iteration, in one word. */
+/* All samples of a merged batch must have one kind (type, number of dimensions and layout),
+ * whichever branch they come from. Since many workers make them, the first sample stores its kind
+ * in the iteration, packed into one word. */
 #include <string.h>
 
 #include "exec/exec.h"
 
-#define LETTERS 6 /* of a layout that are compared: what fits beside type and dimensions */
+#define LETTERS 6 /* letters of the layout that fit into the word and are compared */
 
 static uint64_t pack(const hr_tensor *t)
 {
@@ -33,8 +34,8 @@ hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_te
         strcmp(a->layout.name, b->layout.name) == 0)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "%s: divergent data in different branches of a conditional: what they merge "
-                   "into one batch must have one type, number of dimensions and layout; found %s, "
+                   "%s: divergent data in different branches of a conditional: samples of one "
+                   "batch must have one type, number of dimensions and layout; found %s, "
                    "%d-d, \"%s\" and %s, %d-d, \"%s\"",
                    hr_node_text(merge, text, sizeof(text)), hr_dtype_name(a->dtype), a->shape.ndim,
                    a->layout.name, hr_dtype_name(b->dtype), b->shape.ndim, b->layout.name);
@@ -49,7 +50,7 @@ void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t)
         return;
     hr_tensor a = unpack(HR_MIN(first, mine)), b = unpack(HR_MAX(first, mine));
     pthread_mutex_lock(&p->lock);
-    if (it->status == HR_STATUS_OK) /* the program is wrong, not a file: no sample is replaced */
+    if (it->status == HR_STATUS_OK) /* an error of the program: on_error does not apply */
         it->status = hr__merged_check(merge, &a, &b, &it->error);
     pthread_mutex_unlock(&p->lock);
 }

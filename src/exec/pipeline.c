@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The public face of the engine: creating a pipeline, feeding it, taking its outputs. */
+/* The engine's public functions: creating a pipeline, feeding it, taking its outputs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ void hr_pipeline_options_init(hr_pipeline_options *options)
     };
 }
 
-/* Threads do not survive a fork: a child may not touch the pipeline, not even its lock. */
+/* Threads do not survive a fork: a child must not use the pipeline, not even its lock. */
 hr_status hr__check_owner(const hr_pipeline *p, hr_error *error)
 {
     if (p->pid == getpid())
@@ -44,7 +44,7 @@ hr_status hr__check_owner(const hr_pipeline *p, hr_error *error)
 static hr_status check_options(hr_pipeline_options *o, hr_error *error)
 {
     if (o->batch_size < 1)
-        return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 and more",
+        return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; it must be at least 1",
                        o->batch_size);
     if (o->num_threads < 1 || o->num_threads > 4096)
         return hr_fail(error, HR_STATUS_VALUE, "num_threads is %d; allowed are 1 .. 4096",
@@ -53,7 +53,7 @@ static hr_status check_options(hr_pipeline_options *o, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "prefetch_queue_depth is %d; allowed are 1 .. 4096",
                        o->prefetch_queue_depth);
     if (o->max_image_pixels < 0)
-        return hr_fail(error, HR_STATUS_VALUE, "max_image_pixels is %lld; allowed are 0 and more",
+        return hr_fail(error, HR_STATUS_VALUE, "max_image_pixels is %lld; it must be at least 0",
                        (long long)o->max_image_pixels);
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     size_t memory = pages > 0 && page > 0 ? (size_t)pages * (size_t)page : 0;
@@ -101,7 +101,7 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* The kernels take what they do not know for the best level: a typing error would hide. */
+/* The kernels treat an unknown level as the best one, which would hide a typing error. */
 static hr_status check_level(hr_error *error)
 {
     const char *level = getenv("HEADRACE_CPU_LEVEL");
@@ -132,9 +132,9 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr__device_open(p, error));
     hr_pool *const pools[] = {p->pool, p->feed_pool};
     for (int32_t k = 0; k < 2; k++) {
-        if (p->device) /* it reads files where they lie */
+        if (p->device) /* it reads files directly from these buffers */
             hr_device_pin(pools[k], hr_device_id(p->device), HR_BLOCK_PAGE);
-        else if (p->options.device_id >= 0) /* somebody is going to copy outputs there */
+        else if (p->options.device_id >= 0) /* the caller will copy outputs to it */
             hr_device_pin(pools[k], p->options.device_id, HR_BLOCK_HUGE);
     }
     HR_TRY(make_states(p, error));
@@ -157,7 +157,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
 hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
                              const hr_pipeline_options *options, hr_error *error)
 {
-    if (options->struct_size != sizeof(*options)) /* a caller's older struct may end before ours */
+    if (options->struct_size != sizeof(*options)) /* the caller was built with another version */
         return hr_fail(error, HR_STATUS_VALUE, "options: struct_size is %zu, expected %zu",
                        options->struct_size, sizeof(*options));
     hr_pipeline *p = hr_calloc(1, sizeof(*p), error);
@@ -179,7 +179,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
         hr_pipeline_destroy(p);
         return status;
     }
-    p->options.checkpoint = NULL; /* borrowed from the caller: not valid any more */
+    p->options.checkpoint = NULL; /* borrowed from the caller, not valid after this call */
     p->options.trace = p->options.quarantine = p->options.index_cache = NULL;
     *out = p;
     return HR_STATUS_OK;
@@ -202,7 +202,8 @@ void hr_pipeline_destroy(hr_pipeline *p)
 {
     if (!p || p->pid != getpid())
         return;
-    /* first: else what waits for a file fails, and an ordered stage sees iterations behind it */
+    /* Before cancelling reads: otherwise tasks that wait for a file would fail and let later
+     * iterations enter ordered stages. */
     hr__workers_stop(p);
     if (p->readahead)
         hr_readahead_cancel(p->readahead);
@@ -254,8 +255,8 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
     return hr_fail(error, HR_STATUS_STATE, "nothing is scheduled");
 }
 
-/* Ordered stages may run for the next `count` iterations: they call functions of the user's, who
- * counts on prefetch_queue_depth. Other stages run for all that is in flight. Lock held. */
+/* Lets ordered stages run for the next `count` iterations. They call the user's functions, who
+ * relies on prefetch_queue_depth; other stages run for all iterations in flight. Lock held. */
 static void schedule_ordered(hr_pipeline *p, int32_t count)
 {
     int64_t end = p->taken_iteration + count;
@@ -270,7 +271,7 @@ static void schedule_ordered(hr_pipeline *p, int32_t count)
     }
 }
 
-/* Waits until the oldest iteration is done; lock held. HR_STATUS_TIMEOUT: it is not done;
+/* Waits until the oldest iteration is done; lock held. HR_STATUS_TIMEOUT: it is not done yet;
  * HR_STATUS_STATE: there is none. `more`: iterations that the consumer wants after this one. */
 static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms, int32_t more)
 {
@@ -286,7 +287,7 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
             return HR_STATUS_OK;
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
-        if (p->lookout) /* which sleeps while there is work to schedule */
+        if (p->lookout) /* do not wait until it looks the next time */
             pthread_cond_signal(&p->work);
         code = timeout_ms > 0 ? pthread_cond_timedwait(&p->ready, &p->lock, &until)
                               : pthread_cond_wait(&p->ready, &p->lock);
@@ -305,12 +306,12 @@ static hr_iteration *take_first(hr_pipeline *p)
     p->taken_sample = it->end_sample;
     for (int32_t k = 0; k < p->source_count; k++)
         p->taken_position[k] = it->end_position[k];
-    p->schedule_due = true; /* a worker does it: the consumer's time is dear */
+    p->schedule_due = true; /* a worker schedules, so that the consumer does not wait for it */
     return it;
 }
 
-/* Positions in a row that may be skipped before waiting for a good one makes no sense any more.
- * What is fed ends by itself. */
+/* The most positions in a row that may be skipped before the pipeline gives up: two epochs and a
+ * batch. Fed sources end by themselves. */
 static int64_t skippable(const hr_pipeline *p)
 {
     if (p->source_count == 0)
@@ -319,7 +320,8 @@ static int64_t skippable(const hr_pipeline *p)
     return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
 }
 
-/* An iteration that lost all samples (`*empty`) only counts as positions; lock held. */
+/* Counts the positions of an iteration. One whose samples were all skipped (`*empty`) is dropped,
+ * and the next one takes over its positions. Lock held. */
 static hr_status count_positions(hr_pipeline *p, hr_iteration *it, bool *empty, hr_error *error)
 {
     int32_t positions = p->carried_positions + it->positions;
@@ -352,8 +354,9 @@ static void note_run(hr_pipeline *p, int64_t start, int64_t end, int32_t samples
     }
 }
 
-/* The next iteration that is not empty. Freeing one may call the hr_release_fn of memory that was
- * fed, and a worker that is woken wants the lock: both come after it is let go. */
+/* Takes the next iteration that is not empty. The lock is released before freeing an iteration,
+ * which may call the hr_release_fn of fed memory, and before waking a worker, which takes the lock.
+ */
 static hr_status take_next(hr_pipeline *p, int32_t timeout_ms, hr_iteration **out, hr_error *error)
 {
     int64_t start = hr_clock_ns();
@@ -388,7 +391,7 @@ hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, 
     hr_iteration *it = NULL;
     hr_status status = take_next(p, timeout_ms, &it, error);
     if (status == HR_STATUS_OK && !it->outputs)
-        status = hr__publish(p, it, error); /* says what failed */
+        status = hr__publish(p, it, error); /* returns what failed */
     if (status == HR_STATUS_OK) {
         *out = it->outputs;
         it->outputs = NULL;
@@ -397,7 +400,7 @@ hr_status hr_pipeline_run(hr_pipeline *p, int32_t timeout_ms, hr_outputs **out, 
     return status;
 }
 
-/* Whether the iteration that is done has all samples and stands for its own positions alone. */
+/* Whether a finished iteration has a full batch, and no dropped iterations before it. */
 static bool is_full(const hr_pipeline *p, const hr_iteration *it)
 {
     return it->outputs && it->outputs->samples == p->options.batch_size &&
@@ -497,7 +500,7 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
             return hr_fail(error, HR_STATUS_ERROR,
                            "%s: fed a batch of %d samples; allowed are 0 .. %d (batch_size)", text,
                            size, p->options.batch_size);
-        if (size == 0) /* it lies nowhere and is of no type */
+        if (size == 0) /* an empty batch has no device and no type */
             continue;
         int32_t device =
             strcmp(s->node->device, "cpu") == 0 ? HR_DEVICE_HOST : hr_device_id(p->device);
@@ -506,7 +509,7 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
                            "%s: fed a batch on device %d, expected %d (-1 is the CPU)", text,
                            hr_batch_device(batches[i]), device);
     }
-    /* All samples of a batch are of one type: the first speaks for them. */
+    /* All samples of a batch have one type: checking the first is enough. */
     hr_tensor sample[HR_OP_MAX_OUTPUTS];
     if (hr_batch_size(batches[0]) > 0 &&
         hr__source_fed(s, batches, 0, sample, error) != HR_STATUS_OK)
@@ -520,7 +523,7 @@ hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batche
     HR_TRY(hr__check_owner(p, error));
     hr_source *s = find_source(p, node);
     if (!s || s->reader)
-        return hr_fail(error, HR_STATUS_KEY, "node %d is no source that can be fed", node);
+        return hr_fail(error, HR_STATUS_KEY, "node %d is not a source that can be fed", node);
     HR_TRY(check_feed(p, s, batches, count, error));
     hr_fed *fed = hr_calloc(1, sizeof(*fed), error);
     if (!fed)
@@ -544,7 +547,7 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
     HR_TRY(hr__check_owner(p, error));
     const hr_source *s = find_source(p, node);
     if (!s || !s->reader)
-        return hr_fail(error, HR_STATUS_KEY, "node %d is no reader", node);
+        return hr_fail(error, HR_STATUS_KEY, "node %d is not a reader", node);
     hr_sampler_meta(&s->sampler, out);
     return HR_STATUS_OK;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Sources: readers with their read-ahead, and the queues of fed ones. */
+/* Sources: readers with their read-ahead, and fed sources with their queues. */
 #include <string.h>
 
 #include "exec/exec.h"
 
-/* Requests are kept for this many samples beyond the iterations in flight; bytes are bounded by the
- * read-ahead. */
+/* How many samples beyond the iterations in flight have read requests. The read-ahead bounds the
+ * bytes. */
 static int32_t ahead_wanted(const hr_pipeline *p)
 {
     return HR_MAX(p->options.batch_size, 32);
@@ -87,7 +87,7 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_sourc
     hr_readahead_drop(p->readahead, ss->read);
     ss->read = NULL;
     ss->place = hr_sampler_replace(&s->sampler, ss->position, attempt);
-    return ask(p, s, ss->place.index, &ss->read, error); /* taken at once: no start needed */
+    return ask(p, s, ss->place.index, &ss->read, error); /* taken at once, so not started */
 }
 
 static int32_t value_of(const hr_group *g, const hr_source *s, int32_t output)
@@ -120,8 +120,8 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     return HR_STATUS_OK;
 }
 
-/* The file's bytes live until the group is released: what outlives it takes a reference (gather,
- * value_keep). */
+/* The file's bytes are kept until the group is released; values that outlive the group take a
+ * reference (gather.c, values.c). */
 static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss, int32_t i,
                            hr_buffer *buffer, hr_error *error)
 {
@@ -169,7 +169,7 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
     ss->read = NULL;
     hr_status status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
     g->worker->stats.read_wait_ns += waited;
-    if (status == HR_STATUS_NO_MEMORY) { /* when it was read ahead; now there may be room */
+    if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
         HR_TRY(ask(p, s, ss->place.index, &read, error));
         status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
     }

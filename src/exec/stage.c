@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A group of samples through all steps of a stage, on one worker, intermediates in its arena. */
+/* Runs a group of samples through all steps of a stage on one worker. Intermediate values are in
+ * the worker's arena. */
 #include <string.h>
 
 #include "exec/device_stage.h"
 
-#define INFO_SHOWN                                                                                 \
-    700 /* bytes of a file's name in a message: what was wrong must fit behind it                  \
-         */
+#define INFO_SHOWN 700 /* bytes of a file name in a message, to leave room for the reason */
 
-typedef struct step_context { /* where outputs of the step's nodes go */
+typedef struct step_context { /* for step_memory */
     hr_group *g;
     const hr_plan_step *step;
     int32_t sample;
-    const hr_node **nodes; /* that the sample goes through */
+    const hr_node **nodes; /* nodes that the sample goes through */
     int32_t count;
 } step_context;
 
@@ -38,14 +37,14 @@ static bool alive(const hr_group *g, int32_t i)
     return s->status == HR_STATUS_OK && !s->skipped;
 }
 
-/* What an INFER stage says of a node's output for the group's i-th sample. */
+/* The description that an INFER stage made of a node's output, for the group's i-th sample. */
 static hr_tensor *inferred(const hr_group *g, const hr_node *node, int32_t output, int32_t i)
 {
     size_t row = (size_t)(g->pipeline->plan->inferred[node->index] + output);
     return &g->iteration->inferred[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
 }
 
-/* What a node made; it comes from where the node's input came from. */
+/* Stores the outputs of a node. They have the source_info of its input. */
 static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *node, int32_t i,
                              hr_error *error)
 {
@@ -58,7 +57,7 @@ static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *no
     return HR_STATUS_OK;
 }
 
-/* What later stages use lies in memory that they can refer to. */
+/* A value that later stages use gets a counted buffer, so that they can refer to it. */
 hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *error)
 {
     hr_group *g = task->group;
@@ -79,14 +78,14 @@ static hr_status step_memory(void *context, int32_t node, int32_t output, hr_ten
 {
     step_context *c = context;
     const hr_pipeline *p = c->g->pipeline;
-    /* The last one makes what the chain gives, though a merge may stand behind it. */
+    /* The sample's last node writes the chain's output, even if merges follow it in the step. */
     const hr_node *makes =
         node + 1 < c->count ? c->nodes[node] : plan_node(p, c->step->first + c->step->count - 1);
     return hr__value_memory(c->g, value_of(p, makes, output), c->sample, 1, t, error);
 }
 
-/* The arguments of a node for a sample: its constants, or a copy with the per-sample ones filled
- * in. */
+/* The arguments of a node for a sample: the constant ones, or a copy with the per-sample arguments
+ * filled in. */
 static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
                             hr_error *error)
 {
@@ -195,22 +194,22 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
     sample_note(g, i, status, error);
 }
 
-/* Whether the sample takes the branch that the node stands in. */
+/* Whether the sample takes the branch that contains the node. */
 static hr_status guard_holds(const hr_group *g, const hr_node *node, int32_t i, bool *holds,
                              hr_error *error)
 {
     hr_tensor t = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->guard.predicate), i);
     *holds = false;
-    if (t.shape.ndim < 0) /* not even the outer branch */
+    if (t.shape.ndim < 0) /* the sample does not take the outer branch either */
         return HR_STATUS_OK;
     if (t.shape.ndim != 0 || t.dtype != HR_DTYPE_BOOL || !t.data)
-        return hr_fail(error, HR_STATUS_ERROR, "the condition of its branch is no BOOL scalar");
+        return hr_fail(error, HR_STATUS_ERROR, "the condition of its branch is not a BOOL scalar");
     *holds = *(const bool *)t.data == node->guard.when;
     return HR_STATUS_OK;
 }
 
-/* Whether a sample goes through the guarded nodes from `first` to `last`, one or a chain. If it
- * does not, there is nothing of them, nor of what an earlier attempt made. */
+/* Whether a sample goes through the guarded step from `first` to `last`. If it does not, its
+ * outputs have no value; those of an earlier attempt are removed. */
 static bool guard_passes(hr_group *g, const hr_node *first, const hr_node *last, int32_t i)
 {
     hr_error error = {0};
@@ -240,7 +239,7 @@ static void note_time(hr_group *g, int32_t order, int64_t ns, int32_t samples)
     g->worker->stats.node_count[order] += samples;
 }
 
-/* `i`: the sample in the group, the first one where it was several. */
+/* `i`: the sample in the group; the first one if there were several. */
 static void note_span(hr_group *g, const hr_node *node, int32_t i, int64_t start, int64_t end)
 {
     if (g->pipeline->trace)
@@ -248,8 +247,8 @@ static void note_span(hr_group *g, const hr_node *node, int32_t i, int64_t start
                        g->iteration->number, g->first + i);
 }
 
-/* Whether the sample goes through a node inside a chain: not through merges, which only hand on
- * what the node before made, nor through the branches that it does not take. */
+/* Whether the sample goes through a node inside a chain. It skips merges, which only pass on their
+ * input, and nodes of branches that it does not take. */
 static hr_status takes(const hr_group *g, const hr_node *node, int32_t i, bool *yes,
                        hr_error *error)
 {
@@ -317,7 +316,7 @@ static void run_source(hr_group *g, const hr_node *node)
     }
 }
 
-/* Whether calls of the node may cover many samples: nothing in them differs but elements. */
+/* Whether one call of the node may cover several samples: they differ only in their elements. */
 static bool takes_columns(const hr_group *g, const hr_plan_step *step, const hr_node *node)
 {
     bool yes = (node->def->flags & HR_OP_COLUMNS) && step->count == 1 &&
@@ -327,7 +326,8 @@ static bool takes_columns(const hr_group *g, const hr_plan_step *step, const hr_
     return yes;
 }
 
-/* How many samples from i on one call can cover: what comes from another file is named apart. */
+/* How many samples from `i` on one call can cover. All must come from the same file, because
+ * messages name it. */
 static int32_t run_length(hr_group *g, const hr_node *node, int32_t i)
 {
     int32_t end = i + 1;
@@ -337,7 +337,7 @@ static int32_t run_length(hr_group *g, const hr_node *node, int32_t i)
     return end - i;
 }
 
-/* One call for samples i .. i + n - 1, the whole batch if `batch`. */
+/* One call for samples i .. i + n - 1. `batch`: they are the whole batch. */
 static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool batch)
 {
     hr_op_call c;
@@ -354,7 +354,7 @@ static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32
     return outputs_put(g, &c, node, i, NULL);
 }
 
-/* false: it failed for some sample, which calls of one sample will tell. */
+/* false: it failed for some sample; the caller finds out which with one call per sample. */
 static bool run_columns(hr_group *g, const hr_plan_step *step, const hr_node *node, int32_t i,
                         int32_t n, bool batch)
 {
@@ -367,7 +367,7 @@ static bool run_columns(hr_group *g, const hr_plan_step *step, const hr_node *no
     return true;
 }
 
-/* `error`: empty; it is too large to be made anew for every sample. */
+/* `error` must be empty. The caller passes it because clearing one per sample is expensive. */
 static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *node, int32_t first,
                         int32_t n, hr_error *error)
 {
@@ -400,8 +400,8 @@ static void run_step(hr_group *g, const hr_plan_step *step)
     }
 }
 
-/* A whole-batch node: all samples that are left, in one call. Its failure is everyone's; that of an
- * argument is its sample's. `step`: NULL to describe the outputs alone. */
+/* Runs a whole-batch node with all remaining samples in one call. If the call fails, all of them
+ * fail; a bad argument fails only its sample. `step`: NULL only describes the outputs. */
 static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step)
 {
     char text[512];
@@ -448,7 +448,7 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
     note_span(g, node, 0, start, end);
 }
 
-/* A whole-batch node, as one column where that can be. */
+/* Runs a whole-batch node, as one column if possible. */
 static void run_whole(hr_group *g, const hr_plan_step *step)
 {
     const hr_node *node = plan_node(g->pipeline, step->first);
@@ -458,7 +458,7 @@ static void run_whole(hr_group *g, const hr_plan_step *step)
         run_batch(g, node, step);
 }
 
-/* A step on the device: what can be done here beforehand. */
+/* Prepares a step of a device stage on the CPU. */
 static void prepare_step(hr_group *g, const hr_plan_step *step)
 {
     for (int32_t i = 0; i < g->count; i++) {
@@ -484,7 +484,7 @@ static hr_status prepare(hr_group *g, hr_error *error)
     g->values = hr_arena_alloc(g->arena, (size_t)values * sizeof(*g->values), error);
     g->tasks = hr_arena_alloc(g->arena, (size_t)g->count * sizeof(hr_task), error);
     if (!g->values || !g->tasks) {
-        g->tasks = NULL; /* may be there, but says nothing yet */
+        g->tasks = NULL; /* may be allocated, but is not initialised */
         return HR_STATUS_NO_MEMORY;
     }
     for (int32_t i = 0; i < values; i++)
@@ -518,8 +518,9 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
     }
 }
 
-/* Whether another sample can stand in: it has to go through all stages so far alone, which neither
- * a whole-batch stage nor an ordered one before this (other iterations are in it now) allows. */
+/* Whether a bad sample can be replaced. The replacement goes through all stages so far by itself,
+ * which is impossible for whole-batch stages, and for earlier stages that are ordered (other
+ * iterations are in them now) or run on a device. */
 static bool replaceable(const hr_group *g)
 {
     const hr_pipeline *p = g->pipeline;
@@ -535,7 +536,7 @@ static bool replaceable(const hr_group *g)
     return true;
 }
 
-/* Another sample in place of a bad one, through all stages so far. */
+/* Replaces a bad sample and runs the replacement through all stages so far. */
 static void replace(hr_group *g, hr_group *one)
 {
     hr_pipeline *p = g->pipeline;
@@ -554,7 +555,7 @@ static void replace(hr_group *g, hr_group *one)
     g->held = one->held;
 }
 
-/* What becomes of a sample that failed. */
+/* Applies on_error to a sample that failed. */
 static void settle(hr_group *g, int32_t i)
 {
     hr_on_error policy = g->pipeline->options.on_error;
@@ -563,7 +564,7 @@ static void settle(hr_group *g, int32_t i)
     one.first = s->index;
     one.count = 1;
     one.tasks = &g->tasks[i];
-    /* No file is bad because memory lacks or the pipeline is being destroyed. */
+    /* Lack of memory or the pipeline's destruction does not make a sample bad. */
     while (s->status != HR_STATUS_OK && s->status != HR_STATUS_NO_MEMORY &&
            s->status != HR_STATUS_STATE) {
         bool skip = policy == HR_ON_ERROR_SKIP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Delays on purpose, for tests. HEADRACE_STALL=1 stalls tasks at random; "read:2000,decode:500"
- * delays every read and decode by that many microseconds. */
+/* Delays for tests. HEADRACE_STALL=1 delays tasks at random; "read:2000,decode:500" delays every
+ * read and decode by that many microseconds. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

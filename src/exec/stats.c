@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Counters as JSON, and the verdict on what holds a pipeline back (docs/statistics.md). */
+/* Counters as JSON, and the verdict on what limits a pipeline (docs/statistics.md). */
 #include <string.h>
 
 #include "exec/device_stage.h"
@@ -151,7 +151,7 @@ static void append_threads_advice(const hr_pipeline *p, hr_text *t)
                        p->options.num_threads, cpus, cpus == 1 ? "" : "s");
 }
 
-/* Work on the CPU. */
+/* The verdict if workers on the CPU limit the pipeline. */
 static void append_heaviest(const hr_pipeline *p, const snapshot *s, hr_text *t)
 {
     char text[HR_NODE_TEXT_SIZE];
@@ -168,8 +168,9 @@ static void append_heaviest(const hr_pipeline *p, const snapshot *s, hr_text *t)
         append_threads_advice(p, t);
 }
 
-/* The order matters: the consumer first (then nothing else limits the pipeline), then what workers
- * wait for, then work. A Python source is called while the consumer waits for `run`. */
+/* The order matters: first the consumer (if it is slow, nothing else limits the pipeline), then
+ * what the workers wait for, then their work. Python sources run while the consumer waits for
+ * `run`. */
 static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
 {
     int64_t total = s->wait_ns + s->source_ns + s->consumer_ns;

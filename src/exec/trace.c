@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A Chrome trace (chrome://tracing, Perfetto): spans are kept in memory a worker, bounded, and
- * written at the end. */
+/* A Chrome trace (chrome://tracing, Perfetto). Every worker keeps a bounded list of spans, which
+ * are written when the pipeline is destroyed. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "exec/exec.h"
 
-#define SPANS_MAX ((size_t)1 << 20) /* a worker; later ones are counted, not kept */
+#define SPANS_MAX ((size_t)1 << 20) /* per worker; later ones are dropped */
 
 typedef struct span {
     const char *name; /* of the graph's node: lives as long as the pipeline */
@@ -16,7 +16,7 @@ typedef struct span {
     int32_t sample;
 } span;
 
-typedef struct lane { /* one worker's: no lock */
+typedef struct lane { /* one per worker, used without a lock */
     span *spans;
     size_t count, capacity, lost;
 } lane;
@@ -30,8 +30,7 @@ struct hr_trace {
 
 hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error)
 {
-    FILE *f =
-        fopen(path, "we"); /* now, so that a bad path is the user's error and not lost at the end */
+    FILE *f = fopen(path, "we"); /* to report a bad path now; it is written at the end */
     if (!f)
         return hr_fail_errno(error, errno, "trace: '%s' cannot be written", path);
     fclose(f);
@@ -73,7 +72,7 @@ static void write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *fir
     const lane *l = &trace->lanes[worker];
     for (size_t i = 0; i < l->count; i++) {
         const span *s = &l->spans[i];
-        hr_text line = {0}; /* hr_text: numbers do not depend on the caller's locale */
+        hr_text line = {0}; /* not fprintf, whose numbers depend on the locale */
         hr_text_append(&line, "%s{\"name\": ", *first ? "" : ",\n");
         hr_text_append_quoted(&line, s->name);
         hr_text_append(&line,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Values of a stage on their way between its nodes: columns of samples that are alike, memory for
- * them, and what outlives the stage. */
+/* The values that the nodes of a stage exchange: columns of similar samples, their memory, and what
+ * is kept for later stages. */
 #include <string.h>
 
 #include "exec/exec.h"
 
-/* Up to this many bytes a sample, the first one to come has room made for the whole group. */
+/* Up to this many bytes per sample, the first sample allocates memory for the whole group. */
 #define COLUMN_SAMPLE ((size_t)4096)
 
 /* The k-th sample of a column whose first one is described; k may be negative. */
@@ -69,7 +69,7 @@ void hr__group_release(hr_group *g)
     g->held = NULL;
 }
 
-/* Keeps samples for later stages: with references, or a copy when they lie in the arena. */
+/* Keeps samples for later stages: by reference, or as a copy if they are in the arena. */
 static hr_status keep(hr_group *g, int32_t value, int32_t i, int32_t n, const hr_tensor *t,
                       size_t bytes, hr_error *error)
 {
@@ -95,7 +95,7 @@ static hr_status keep(hr_group *g, int32_t value, int32_t i, int32_t n, const hr
     return HR_STATUS_OK;
 }
 
-/* From here on every sample is described by itself. */
+/* Gives every sample its own description. */
 static hr_status expand(hr_group *g, hr_column *column, hr_error *error)
 {
     if (column->each)

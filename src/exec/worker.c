@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Workers take the oldest task there is, whichever iteration it belongs to. */
+/* Workers. Each takes the oldest task, whichever iteration it belongs to. */
 #include <string.h>
 
 #include "exec/device_stage.h"
 
-#define LOOK_NS 2000000 /* how often the lookout looks, */
-#define LOOKS 50        /* and how often before it sleeps until it is woken, too */
+#define LOOK_NS 2000000 /* between two looks of the lookout */
+#define LOOKS 50        /* looks without a task before it sleeps until it is woken */
 
-/* Whether an iteration may begin its ordered stage: the consumer has asked for it, and the
- * iterations before it are through that stage. */
+/* Whether an iteration may begin its ordered stage: the consumer has asked for it, and all earlier
+ * iterations have finished that stage. */
 static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
 {
     if (it->number >= p->ordered_end)
@@ -20,8 +20,8 @@ static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
     return true;
 }
 
-/* Oldest iteration with a task to hand out; lock held. After an iteration that ran out of memory,
- * later ones get no tasks until it has had its second chance. */
+/* The oldest iteration with a task to run; lock held. Iterations after one that ran out of memory
+ * get no tasks until that one has been retried. */
 static hr_iteration *pick(const hr_pipeline *p)
 {
     for (hr_iteration *it = p->first; it && !it->starved; it = it->next) {
@@ -108,10 +108,11 @@ static void task_done(hr_pipeline *p, hr_iteration *it)
     pthread_mutex_lock(&p->lock);
 }
 
-/* Waits for work; lock held. Waking a thread costs the training loop more than all else in `run`
- * (tens of microseconds in a virtual machine), so of the workers that have nothing to do one looks
- * for itself for a while, as long as there is a batch in store that the consumer can take
- * meanwhile. (A device takes less time for a batch than it would sleep.) */
+/* Waits for work; lock held. Waking a thread is the most expensive part of `run` for the training
+ * loop (tens of microseconds in a virtual machine). So one idle worker, the lookout, polls for work
+ * for a while and need not be woken. This needs prefetched batches that the consumer can take in
+ * the meantime, and is not done with a device, which takes less time per batch than the lookout
+ * sleeps. */
 static void wait_for_work(hr_worker *w, int32_t *looks)
 {
     hr_pipeline *p = w->pipeline;
@@ -129,8 +130,8 @@ static void wait_for_work(hr_worker *w, int32_t *looks)
     w->total.idle_ns += hr_clock_ns() - start;
 }
 
-/* Index entries come before other work, because a batch on the device is kept until they are made.
- * Lock held. */
+/* Index entries are stored before other work, because they keep the memory of a device batch. Lock
+ * held. */
 static bool keep_entries(hr_worker *w)
 {
     int64_t start = w->pipeline->device_published ? hr_clock_ns() : 0;
@@ -144,7 +145,7 @@ static void *worker_main(void *context)
 {
     hr_worker *w = context;
     hr_pipeline *p = w->pipeline;
-    int32_t looks = 0; /* since the last task */
+    int32_t looks = 0; /* as the lookout, since the last task */
     hr__affinity_pin(w->cpu);
     pthread_mutex_lock(&p->lock);
     while (!p->stop) {
