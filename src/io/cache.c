@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A table in many parts, each with its lock, which is held for as long as it takes to copy a value
- * of some kilobytes: a few hundred nanoseconds in the hundreds of microseconds that a decode takes.
- * So no reader holds on to a value, and there is nothing to count. */
+/* A hash table in many parts, each with its own lock. A reader copies the value while it holds the
+ * lock, so that values need no reference counts. The copy of some kilobytes takes a few hundred
+ * nanoseconds, against the hundreds of microseconds of a decode. */
 #include "io/cache.h"
 
 #include <pthread.h>
@@ -17,8 +17,8 @@ enum {
     PARTS = 64,
     SLOTS_MIN = 16,
     IN_MEMORY = -1,
-    LOST = -2,       /* in a file that does not hold it any more */
-    BLOCK_EXTRA = 16 /* bytes that malloc takes for itself */
+    LOST = -2,       /* was in a file, but cannot be read */
+    BLOCK_EXTRA = 16 /* overhead of malloc in bytes */
 };
 
 typedef struct slot {
@@ -34,8 +34,8 @@ typedef struct slot {
 typedef struct part {
     pthread_mutex_t lock;
     slot *slots;
-    size_t capacity, count; /* a power of two; taken */
-    char apart[64];         /* from the next one, which other threads write to */
+    size_t capacity, count; /* slots, a power of two; slots in use */
+    char apart[64];         /* keeps the next part off this cache line */
 } part;
 
 struct hr_cache {
@@ -62,7 +62,7 @@ static bool reserve(hr_cache *cache, size_t bytes)
     return false;
 }
 
-/* The key's slot, or the free one where it goes. There always is a free one. */
+/* The key's slot, or the free slot for it. There is always a free slot. */
 static slot *find(slot *slots, size_t capacity, const hr_hash *key)
 {
     size_t i = (size_t)key->word[0];
@@ -73,7 +73,7 @@ static slot *find(slot *slots, size_t capacity, const hr_hash *key)
     }
 }
 
-/* Room for one more; lock held. */
+/* Makes room for one more value; lock held. */
 static bool grow(hr_cache *cache, part *p)
 {
     if (4 * (p->count + 1) <= 3 * p->capacity)
@@ -110,7 +110,7 @@ static void refuse(hr_cache *cache, slot *s)
     atomic_fetch_add(&cache->refused, 1);
 }
 
-/* Takes the value over, unless there is a longer one. True when there was none. */
+/* Takes over the value, unless the cache has a longer one. Returns true if the key is new. */
 static bool insert(hr_cache *cache, slot *fresh)
 {
     part *p = part_of(cache, &fresh->key);
@@ -164,7 +164,7 @@ hr_status hr_cache_create(hr_cache **out, size_t limit, const char *folder, hr_e
         }
         cache->hash_key = *hr_cache_folder_key(cache->folder);
     } else {
-        /* without random bytes keys can be foreseen, which is no reason not to work */
+        /* if this fails, the keys are predictable, but the cache works */
         (void)!getrandom(seed, sizeof(seed), GRND_NONBLOCK);
         hr_cache_expand_key(&cache->hash_key, seed);
     }
@@ -192,7 +192,7 @@ hr_hash hr_cache_key(const hr_cache *cache, const void *data, size_t size)
     return cache->kernels->hash(&cache->hash_key, data, size);
 }
 
-/* The slot as it is; a value in memory is copied, if there is an arena, while the lock is held. */
+/* Copies the slot of a key. If there is an arena, a value in memory is copied to it. */
 static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *out)
 {
     part *p = part_of(cache, key);
@@ -213,7 +213,7 @@ static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *
     return found;
 }
 
-/* What cannot be read must not keep others from taking its place. */
+/* Marks a value that cannot be read, so that any new value replaces it. */
 static void lose(hr_cache *cache, const hr_hash *key, const hr_cache_place *place)
 {
     part *p = part_of(cache, key);

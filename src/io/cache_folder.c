@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Values are records in one file, and their keys are entries in a table beside it: looking for what
- * is there reads the table alone. Nothing that is read is trusted: an entry or a record counts when
- * its keyed hash is right, and a value when its own is. Others may have put anything into the
- * folder: links are not followed, and files of strangers are not used. */
+/* Values are records in one file; their keys are entries in a table, which is a second file.
+ * Scanning reads only the table. Nothing in the folder is trusted: entries, records and values are
+ * used only if their keyed hash is right, links are not followed, and files of other users are
+ * ignored (owner_good). */
 #include "io/cache_folder.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "io/readahead.h"
 #include "kernels/kernels.h"
 
-/* The number is the version of everything: records, entries, hash, and what values mean. */
+/* The number is the version of the format: records, entries, hash and the meaning of values. */
 #define NAME "headrace-index-2"
 #define MAGIC "HRINDEX2"
 
@@ -29,8 +29,8 @@ enum {
     FILES = 1024,
     PATH_SIZE = 4096,
     WINDOW_ENTRIES = 1600,
-    /* So many damaged entries in a row end a table: it is not read to its end, which may be far
-     * away (a sparse file). */
+    /* A scan of a table stops after this many damaged entries in a row, since the file may be
+     * sparse and very long. */
     DAMAGED_MAX = 4096
 };
 static const int64_t refresh_ns = 1000000000;
@@ -38,49 +38,49 @@ static const int64_t refresh_ns = 1000000000;
 typedef struct key_file {
     char magic[8];
     uint32_t seed[4];
-    uint64_t check; /* also tells files of other byte order */
+    uint64_t check; /* of the seed; wrong in files of the other byte order */
 } key_file;
 
 typedef struct file_header {
     char magic[8];
-    uint64_t tag; /* of the key that its records were made with */
+    uint64_t tag; /* identifies the key that the records were made with */
 } file_header;
 
 typedef struct record {
     hr_hash key;
     uint32_t size, zero;
     uint64_t check; /* of the value */
-    uint64_t head;  /* of all the above */
+    uint64_t head;  /* of the fields above */
 } record;
 
 typedef struct entry {
     hr_hash key;
     int64_t offset; /* of the record */
     uint32_t size, zero;
-    uint64_t check; /* of all the above */
+    uint64_t check; /* of the fields above */
 } entry;
 
 typedef struct cache_file {
-    atomic_int fd;        /* of the records, to read; -1: not open (yet) */
-    int64_t scanned, end; /* of the table, of the records: behind the last good entry */
-    int64_t size;         /* of the table when it was scanned last */
+    atomic_int fd;        /* for reading records; -1: not open */
+    int64_t scanned, end; /* ends of the last good entry: in the table, and of its record */
+    int64_t size;         /* of the table at the last scan */
 } cache_file;
 
 struct hr_cache_folder {
     int dir;
     struct stat about; /* the folder */
-    bool shared;       /* with the members of its group */
+    bool shared;       /* with the members of its group only */
     hr_hash_key key;
     uint64_t tag;
     const hr_kernels *kernels;
     hr_cache_found found;
     void *context;
-    pthread_mutex_t lock; /* for all below but reading values */
+    pthread_mutex_t lock; /* guards the members below; reading values needs no lock */
     cache_file file[FILES];
-    int32_t count;             /* of files that may be there */
-    int own, own_fd, own_keys; /* the file that is appended to and its table, or -1 */
-    int64_t own_most;          /* bytes that a file may have */
-    bool closed;               /* it cannot be written any more */
+    int32_t count;             /* of files to scan */
+    int own, own_fd, own_keys; /* number of the file to append to, it and its table; or -1 */
+    int64_t own_most;          /* the most bytes that a file may have */
+    bool closed;               /* the folder cannot be written any more */
     char *buffer;
     size_t buffer_size;
     atomic_int_least64_t refreshed; /* clock */
@@ -129,15 +129,15 @@ static bool write_at(int fd, const void *src, size_t size, int64_t offset)
     return n == (ssize_t)size;
 }
 
-/* Whoever owns the folder or is root may write to any file in it. In a folder of a group that we
- * are in, and that is closed to all others, its members trust one another. */
+/* Whether the file's owner is trusted: this user, root and the folder's owner are. In a folder
+ * shared with a group only, its members trust one another. */
 static bool owner_good(const hr_cache_folder *f, const struct stat *st)
 {
     return st->st_uid == geteuid() || st->st_uid == 0 || st->st_uid == f->about.st_uid ||
            (f->shared && st->st_gid == f->about.st_gid);
 }
 
-/* Bytes of a file that may be used, or -1. */
+/* Size of the file in bytes, or -1 if it must not be used. */
 static int64_t size_of(const hr_cache_folder *f, int fd)
 {
     struct stat st;
@@ -152,7 +152,7 @@ static const char *name_of(char *name, size_t size, int32_t number, const char *
     return name;
 }
 
-/* Neither follows links nor waits at a FIFO of that name. */
+/* Does not follow links, and does not block on a FIFO of that name. */
 static int open_at(const hr_cache_folder *f, const char *name, int flags)
 {
     return openat(f->dir, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0664);
@@ -187,8 +187,8 @@ static bool read_key(hr_cache_folder *f)
     return k.check == hash_of(f, k.seed, sizeof(k.seed));
 }
 
-/* Made under another name and linked into place, so that everyone sees it whole and the first one
- * wins. False when the folder has no key that others will find. */
+/* Writes the key under another name and links it to its own, so that others see only complete keys
+ * and the first one wins. False if the folder has no key that others will find. */
 static bool make_key(hr_cache_folder *f)
 {
     char from[64];
@@ -205,7 +205,7 @@ static bool make_key(hr_cache_folder *f)
     close(fd);
     if (good && linkat(f->dir, from, f->dir, NAME ".key", 0) != 0 &&
         !(errno == EEXIST && read_key(f))) {
-        /* what is there is damaged or not to be used, or there are no links here */
+        /* the existing key is damaged or must not be used, or links are not supported */
         good = renameat(f->dir, from, f->dir, NAME ".key") == 0;
         use_key(f, k.seed);
     }
@@ -213,7 +213,7 @@ static bool make_key(hr_cache_folder *f)
     return good;
 }
 
-/* ---- looking through the files ---- */
+/* ---- scanning ---- */
 
 static bool record_good(const hr_cache_folder *f, const record *r)
 {
@@ -234,7 +234,7 @@ static bool entry_good(const hr_cache_folder *f, const entry *e, int64_t size)
            e->check == hash_of(f, e, offsetof(entry, check));
 }
 
-/* Reads entries from behind the last good one: what follows it may have been in the making. */
+/* Reads the entries after the last good one; some may have been incomplete at the last scan. */
 static void scan_entries(hr_cache_folder *f, int32_t number, int fd, entry *window)
 {
     cache_file *file = &f->file[number];
@@ -265,7 +265,7 @@ static bool header_good(const hr_cache_folder *f, int fd)
            memcmp(h.magic, MAGIC, sizeof(h.magic)) == 0 && h.tag == f->tag;
 }
 
-/* A table that has grown. */
+/* Scans the table of a file if it has grown. */
 static void scan_file(hr_cache_folder *f, int32_t number)
 {
     cache_file *file = &f->file[number];
@@ -284,7 +284,7 @@ static void scan_file(hr_cache_folder *f, int32_t number)
     close(fd);
 }
 
-/* Opens a file that is not open yet; false when there is none of that number. */
+/* Opens a file if it is not open yet; false if there is no file of that number. */
 static bool open_file(hr_cache_folder *f, int32_t number, int *ignored)
 {
     cache_file *file = &f->file[number];
@@ -296,7 +296,7 @@ static bool open_file(hr_cache_folder *f, int32_t number, int *ignored)
     *ignored += fd < 0 || size_of(f, fd) < 0;
     if (fd < 0)
         return true;
-    if (!header_good(f, fd)) { /* not yet, or of another key */
+    if (!header_good(f, fd)) { /* not written yet, or of another key */
         close(fd);
         return true;
     }
@@ -339,7 +339,8 @@ bool hr_cache_folder_read(const hr_cache_folder *f, const hr_hash *key, const hr
            r.check == hash_of(f, value, r.size);
 }
 
-/* An empty file gets its header. Where that fails the disk is full, for other numbers too. */
+/* Writes the header of an empty file. If that fails, the disk is full, and no file can be written.
+ */
 static bool begin_file(hr_cache_folder *f, int fd)
 {
     file_header h = {.magic = MAGIC, .tag = f->tag};
@@ -350,8 +351,7 @@ static bool begin_file(hr_cache_folder *f, int fd)
     return false;
 }
 
-/* Opens a file to append to. A file with a second name may be somebody's who knows nothing of
- * this. */
+/* Opens a file to append to. A file with a second hard link may belong to something else. */
 static int open_own(hr_cache_folder *f, int32_t number, const char *suffix)
 {
     struct stat st;
@@ -366,17 +366,17 @@ static bool lock_own(hr_cache_folder *f, int fd)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         return true;
-    f->closed = errno != EWOULDBLOCK; /* there are no locks here */
+    f->closed = errno != EWOULDBLOCK; /* the file system has no locks */
     return false;
 }
 
-/* Cuts off what a crash has left: nobody is writing it. */
+/* Removes incomplete data after `end`. The file must be locked. */
 static bool cut_own(const hr_cache_folder *f, int fd, int64_t end)
 {
     return size_of(f, fd) <= end || ftruncate(fd, (off_t)end) == 0;
 }
 
-/* Takes the file of that number to append to, if nobody else has it. */
+/* Takes the file of that number to append to, if no other writer has it. */
 static void take_file(hr_cache_folder *f, int32_t number)
 {
     int ignored = 0, keys = -1, fd = open_own(f, number, "");
@@ -385,7 +385,7 @@ static void take_file(hr_cache_folder *f, int32_t number)
                 (size_of(f, fd) == 0 ? begin_file(f, fd) : header_good(f, fd));
     if (good)
         keys = open_own(f, number, ".keys");
-    /* a table without a header is made anew: whose it was cannot be told */
+    /* a table without a valid header is started again: its key is unknown */
     good = keys >= 0 && (header_good(f, keys) || (ftruncate(keys, 0) == 0 && begin_file(f, keys)));
     if (!good || !open_file(f, number, &ignored) || atomic_load(&file->fd) < 0) {
         if (keys >= 0)
@@ -404,7 +404,7 @@ static void take_file(hr_cache_folder *f, int32_t number)
 static bool take_some_file(hr_cache_folder *f)
 {
     struct rlimit most;
-    /* a write beyond this limit would be a signal */
+    /* a write beyond this limit would raise SIGXFSZ */
     bool limited = getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
     f->own_most = limited ? (int64_t)most.rlim_cur : INT64_MAX;
     for (int32_t i = 0; i < FILES && f->own < 0 && !f->closed; i++)
@@ -432,8 +432,8 @@ static char *make_record(hr_cache_folder *f, const hr_hash *key, const void *val
     return f->buffer;
 }
 
-/* Lock held. The record comes first: an entry is never without its record. What was written in part
- * is cut off again. */
+/* Lock held. The record is written first, so that every entry has its record. A partial write is
+ * removed. */
 static bool append_record(hr_cache_folder *f, const hr_hash *key, const char *bytes, size_t size,
                           hr_cache_place *place)
 {
@@ -494,7 +494,7 @@ static hr_status open_dir(hr_cache_folder *f, const char *path, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "index_cache: '%s' is not a folder", path);
     if (f->dir < 0)
         return hr_fail_errno(error, code && code != EEXIST ? code : errno,
-                             "index_cache: '%s' cannot be made or opened", path);
+                             "index_cache: '%s' cannot be created or opened", path);
     if (fstat(f->dir, &f->about) != 0)
         return hr_fail_errno(error, errno, "index_cache: '%s'", path);
     f->shared = !(f->about.st_mode & S_IWOTH) && in_group(f->about.st_gid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The files of a cache. Every writer appends to a file of its own, which it holds a lock on, and
- * all processes read all files. So nobody waits for anybody, and what a crash leaves behind is at
- * the end of a file. */
+/* The files of a cache. Every writer appends to a locked file of its own, and all processes read
+ * all files. So no process waits for another, and a crash leaves incomplete data only at the end of
+ * a file. */
 #ifndef HR_IO_CACHE_FOLDER_H
 #define HR_IO_CACHE_FOLDER_H
 
@@ -11,36 +11,36 @@
 
 typedef struct hr_cache_folder hr_cache_folder;
 
-typedef struct hr_cache_place { /* of a value */
+typedef struct hr_cache_place { /* location of a value */
     int64_t offset;
     uint32_t size;
     int32_t file;
 } hr_cache_place;
 
-/* Called for every value found in the files, the folder's lock held. */
+/* Called for every value found in the files, with the folder's lock held. */
 typedef void (*hr_cache_found)(void *context, const hr_hash *key, const hr_cache_place *place);
 
-/* Values above this are not kept. */
+/* Values of more bytes are not kept. */
 enum { HR_CACHE_VALUE_MAX = 1 << 24 };
 
 hr_status hr_cache_folder_open(hr_cache_folder **out, const char *path, hr_cache_found found,
                                void *context, hr_error *error);
 void hr_cache_folder_close(hr_cache_folder *folder);
-/* Random, and the same for all who use the folder. */
+/* Random, and the same for all processes that use the folder. */
 const hr_hash_key *hr_cache_folder_key(const hr_cache_folder *folder);
-/* Looks for what others have written since; at most once in a while, and not while another thread
- * looks. True when it has looked. */
+/* Scans the files for values that others have written, at most once per second and in one thread
+ * at a time. Returns whether it has scanned. */
 bool hr_cache_folder_refresh(hr_cache_folder *folder);
-/* False when the file does not hold what it should. */
+/* False if the value cannot be read or is damaged. */
 bool hr_cache_folder_read(const hr_cache_folder *folder, const hr_hash *key,
                           const hr_cache_place *place, void *value);
-/* False when the folder cannot be written (any more). */
+/* False if the folder cannot be written, or not any more. */
 bool hr_cache_folder_append(hr_cache_folder *folder, const hr_hash *key, const void *value,
                             size_t size, hr_cache_place *place);
-/* Files that are not used: links, files that are not regular, those that anybody may write, and
- * those of other users in a folder that is not shared with them. */
+/* Number of files that are not used: links, files that are not regular, files that everybody may
+ * write, and files of other users in a folder that is not shared with them. */
 int32_t hr_cache_folder_ignored(const hr_cache_folder *folder);
-/* Makes a key of 16 random bytes. */
+/* Expands 16 random bytes to a key. */
 void hr_cache_expand_key(hr_hash_key *key, const uint32_t seed[4]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Reading files whole or in part. */
+/* Reads files, whole or in part. */
 #include "io/file.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* A lack of descriptors or memory is not the file's fault: it is no bad sample. */
+/* Lack of descriptors or memory does not make a sample bad. */
 static hr_status fail_system(hr_error *error, int code, const char *what)
 {
     hr_status status = hr_fail_errno(error, code, "%s", what);
@@ -34,7 +34,7 @@ static hr_status check_regular(mode_t mode, hr_error *error)
     return hr_fail(error, HR_STATUS_IO, "is %s, not a regular file", what);
 }
 
-/* root/path, or path alone when it is absolute or there is no root. */
+/* root/path, or only path if it is absolute or there is no root. */
 static hr_status join_path(const hr_span *span, char *joined, size_t size, const char **out,
                            hr_error *error)
 {
@@ -82,8 +82,8 @@ void hr_file_close(hr_file *file)
     file->fd = -1;
 }
 
-/* How many of the bytes are in memory already, and read; a file system that cannot say so has none.
- */
+/* Reads the bytes that are in the page cache and returns how many; 0 if the file system does not
+ * support this. */
 static size_t read_cached(int fd, char *dst, size_t size, int64_t offset)
 {
     struct iovec to = {dst, size};
@@ -91,7 +91,7 @@ static size_t read_cached(int fd, char *dst, size_t size, int64_t offset)
     return n > 0 ? (size_t)n : 0;
 }
 
-/* Fills `size` bytes from `offset` on, of which `done` are there. */
+/* Reads `size` bytes at `offset`, of which `done` are read already. */
 static hr_status read_exactly(int fd, char *dst, size_t done, size_t size, int64_t offset,
                               hr_error *error)
 {
@@ -115,7 +115,7 @@ hr_status hr_file_read(const hr_file *file, hr_pool *pool, hr_buffer **out, bool
     hr_buffer *buffer;
     *cached = false;
     size_t limit = hr_pool_limit(pool);
-    if (limit && file->size > limit) /* it will never fit: the file is bad, not the moment */
+    if (limit && file->size > limit) /* it never fits: not a lack of memory that can pass */
         return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
                        file->size, limit);
     HR_TRY(hr_pool_alloc(pool, file->size, &buffer, error));

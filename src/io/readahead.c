@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Requests form a queue. A request is queued, reading, done; `lock` guards all of it but the read
- * itself. */
+/* Requests form a queue. A request is first queued, then reading, then done. `lock` guards
+ * everything except the reads themselves. */
 #include "io/readahead.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "io/file.h"
 
-#define WARM_AFTER 64 /* reads from memory in a row */
+#define WARM_AFTER 64 /* reads in a row that were in the page cache */
 
 typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 
@@ -19,27 +19,27 @@ struct hr_read {
     hr_read *prev, *next; /* in the queue while QUEUED */
     hr_span span;
     read_state state;
-    bool dropped; /* nobody wants it any more; the reading thread frees it */
-    bool wanted;  /* a worker waits for it: room or not */
-    bool counted; /* its bytes are part of `held` */
+    bool dropped; /* not needed any more; the reading thread frees it */
+    bool wanted;  /* a worker waits for it: it is read beyond the limit if need be */
+    bool counted; /* `held` includes its bytes */
     size_t size;
     hr_buffer *buffer;
     hr_status status;
-    hr_error *error; /* only when it failed */
+    hr_error *error; /* only if it failed */
 };
 
 struct hr_readahead {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a request was queued */
-    pthread_cond_t room;  /* `held` shrank, or somebody cannot wait for room any more */
-    pthread_cond_t ready; /* a request that somebody waits for is done */
-    pthread_cond_t cold;  /* a file was not in memory */
+    pthread_cond_t room;  /* `held` shrank, or a request became wanted or dropped */
+    pthread_cond_t ready; /* a wanted request is done */
+    pthread_cond_t cold;  /* a file was not in the page cache */
     hr_pool *pool;
-    size_t limit, held; /* bytes read or being read, not taken yet */
+    size_t limit, held; /* `held`: bytes read or being read ahead, not taken yet */
     hr_read *first, *last;
     bool stop;
     int32_t sleeping; /* threads that wait for work */
-    int32_t warm;     /* reads from memory since the last that was not, up to WARM_AFTER */
+    int32_t warm;     /* reads from the page cache in a row, up to WARM_AFTER */
     int32_t thread_count, begun, spare;
     pthread_t *threads;
     int64_t stall_us;
@@ -67,7 +67,7 @@ static void free_read(hr_read *r)
     hr_free(r);
 }
 
-/* The injected delay, in pieces: cancelling ends it. */
+/* The injected delay, in pieces, so that cancelling ends it early. */
 static void stall(hr_readahead *ra)
 {
     const int64_t piece_us = 20000;
@@ -88,7 +88,7 @@ static void note_warmth(hr_readahead *ra, bool cached)
     ra->warm = cached ? HR_MIN(ra->warm + 1, WARM_AFTER) : 0;
 }
 
-/* Reads an opened request; no lock held. */
+/* Reads the file of a request; no lock held. */
 static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status opened, hr_error *error)
 {
     int64_t start = hr_clock_ns();
@@ -168,8 +168,7 @@ static void *thread_main(void *context)
             continue;
         }
         if (ra->first->next && ra->sleeping > 0)
-            pthread_cond_signal(
-                &ra->work); /* threads wake each other: whoever asks wakes only one */
+            pthread_cond_signal(&ra->work); /* hr_readahead_start wakes only one thread */
         serve(ra, ra->first);
     }
     pthread_mutex_unlock(&ra->lock);
@@ -258,8 +257,7 @@ void hr_readahead_start(hr_readahead *ra)
         pthread_cond_signal(&ra->work);
 }
 
-/* A worker came before the read-ahead: it reads for itself, beyond the limit if need be, and never
- * waits for room. */
+/* Reads a request that is still queued in the worker that needs it, without waiting for room. */
 static void read_here(hr_readahead *ra, hr_read *r)
 {
     hr_error error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* readers.file: whole files and their labels, from class folders, a list file or a given list. */
+/* readers.file: whole files and their labels, from class folders, a list file or a list of paths.
+ */
 #include <string.h>
 
 #include "readers/list.h"
@@ -15,7 +16,7 @@ typedef struct file_args {
 } file_args;
 
 typedef struct file_state {
-    const char *root; /* that relative paths start from, or NULL */
+    const char *root; /* folder that relative paths start from, or NULL */
     char *list_folder;
     hr_file_list list;
 } file_state;
@@ -29,7 +30,7 @@ static const hr_arg_def file_arg_defs[] = {
            "start from the folder of this file."),
     HR_ARG(file_args, files, STRINGS, HR_ARG_OPTIONAL, NULL, "Paths of the files."),
     HR_ARG(file_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
-           "Labels of `files`, as many; without them the files are numbered."),
+           "One label per element of `files`; without them the files are numbered."),
     HR_ARG(file_args, file_filters, STRINGS, 0,
            "[\"*.jpg\", \"*.jpeg\", \"*.png\", \"*.bmp\", \"*.tif\", \"*.tiff\", \"*.pnm\", "
            "\"*.ppm\", "
@@ -38,7 +39,7 @@ static const hr_arg_def file_arg_defs[] = {
     HR_ARG(file_args, dir_filters, STRINGS, HR_ARG_OPTIONAL, NULL,
            "Globs of folder names; labels count the folders that match one."),
     HR_ARG(file_args, case_sensitive_filter, BOOL, 0, "False",
-           "Tell upper from lower case letters in the globs."),
+           "Distinguish upper and lower case letters in the globs."),
     HR_SAMPLER_ARG_DEFS(file_args),
     HR_ARG_END};
 

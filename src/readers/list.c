@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Making lists of files from folders and from text files. */
+/* Makes lists of files from folders and from text files. */
 #include "readers/list.h"
 
 #include <dirent.h>
@@ -68,7 +68,7 @@ static bool matches(const hr_strings *patterns, const char *name, int flags)
     return false;
 }
 
-/* Byte order, whatever the locale. */
+/* Sorts by bytes, independent of the locale. */
 static int by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -135,7 +135,7 @@ hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_
     return status;
 }
 
-/* "some path 12": the label is behind the last blank. */
+/* Parses "some path 12": the label follows the last space or tab. */
 static hr_status add_line(hr_file_list *list, char *line, int64_t number, hr_error *error)
 {
     size_t size = strlen(line);
@@ -166,8 +166,9 @@ hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *erro
     if (status != HR_STATUS_OK)
         return error ? hr_error_prefix(error, "file_list: '%s' ", path) : status;
     if (strlen(text) != size)
-        status = hr_fail(error, HR_STATUS_ERROR, "file_list: '%s' is no text: byte %zu is zero",
-                         path, strlen(text));
+        status =
+            hr_fail(error, HR_STATUS_ERROR, "file_list: '%s' is not a text file: byte %zu is zero",
+                    path, strlen(text));
     int64_t number = 1;
     for (char *line = text, *next; line && status == HR_STATUS_OK; line = next, number++) {
         next = strchr(line, '\n');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A compact list of file names with labels: one block of text, one offset and one label a file (12
- * bytes more than its name). */
+/* A compact list of file names with labels: one block of text, and one offset and one label per
+ * file (12 bytes in addition to its name). */
 #ifndef HR_READERS_LIST_H
 #define HR_READERS_LIST_H
 
@@ -25,10 +25,11 @@ typedef struct hr_list_filter {
     bool case_sensitive;
 } hr_list_filter;
 
-/* root/class/file: classes in byte order are labels 0 .., files sorted within. */
+/* Lists root/class/file. The label is the number of the class in byte order; the files of a class
+ * are sorted, too. */
 hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_filter *filter,
                             hr_error *error);
-/* A text file of lines "path label". */
+/* Reads a text file with lines "path label". */
 hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *error);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Positions to items. Shard s of n holds items floor(s N / n) .. floor((s + 1) N / n) - 1 of the
- * epoch's order. */
+/* Maps positions to items. Of N items, shard s of n contains floor(s N / n) .. floor((s + 1) N / n)
+ * - 1 in the order of the epoch. */
 #include "readers/sampler.h"
 
-/* Keys of unrelated permutations must differ: what a key is for goes into it. */
+/* Keys of unrelated permutations must differ, so the purpose is mixed into each. */
 enum { KEY_SHUFFLE = 0x5368, KEY_WHOLE = 0x5768, KEY_REPLACE = 0x5265 };
 
 int64_t hr_sampler_shard_start(const hr_sampler *s, int64_t shard)
@@ -39,8 +39,8 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
         return hr_fail(error, HR_STATUS_ERROR,
                        "shuffle_after_epoch and stick_to_shard exclude each other");
     s->key = hr_mix(seed, KEY_SHUFFLE);
-    /* The order of shuffle_after_epoch must not depend on the pipeline's seed: ranks may have
-     * different ones. */
+    /* The order of shuffle_after_epoch must not depend on the pipeline's seed, which may differ
+     * between ranks. */
     if (args->shuffle_after_epoch)
         s->key = hr_mix((uint64_t)args->shuffle_after_epoch_seed, KEY_WHOLE);
     return HR_STATUS_OK;
@@ -52,14 +52,14 @@ static int64_t padded_epoch(const hr_sampler *s)
     return (largest + s->batch_size - 1) / s->batch_size * s->batch_size;
 }
 
-/* Shard that this reader reads in an epoch. */
+/* The shard that this reader reads in an epoch. */
 static int64_t shard_of_epoch(const hr_sampler *s, int64_t epoch)
 {
     return s->args.stick_to_shard ? s->args.shard_id
                                   : (s->args.shard_id + epoch) % s->args.num_shards;
 }
 
-/* Unpadded epochs follow each other without a gap. */
+/* Epoch and offset of a position if epochs are not padded: they follow one another without gaps. */
 static void unpadded(const hr_sampler *s, int64_t position, int64_t *epoch, int64_t *offset)
 {
     int64_t n = s->args.num_shards;
@@ -115,9 +115,10 @@ hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attem
     int64_t epoch, offset;
     locate(s, position, &epoch, &offset);
     int64_t size = shard_size(s, shard_of_epoch(s, epoch));
-    /* No seed: readers of lists that belong together (images and masks) must agree. */
+    /* Independent of the seed: readers of lists that belong together (images and masks) must agree.
+     */
     hr_rng rng = hr_rng_make(KEY_REPLACE, offset, (uint32_t)epoch, (uint32_t)attempt);
-    /* The copy counts as a repeat, so that it is augmented unlike the item's own turn in this
+    /* It counts as a repeat, so that its augmentation differs from the item's regular one in this
      * epoch. */
     int64_t other = hr_rng_below(&rng, 0, size);
     return (hr_place){item_at(s, epoch, other), epoch, (int32_t)(0x10000 + attempt)};
