@@ -358,7 +358,7 @@ hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error);
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);
 uint64_t hr__graph_fingerprint(const hr_graph *graph);
 hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error);
-void hr__trace_span(hr_trace *trace, int32_t worker, const char *name, int64_t start_ns,
+void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_t start_ns,
                     int64_t end_ns, int64_t iteration, int32_t sample);
 void hr__trace_destroy(hr_trace *trace); /* writes the file */
 void hr__stall_random(const hr_stall *stall, uint64_t salt);

@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "exec/exec.h"
+#include "graph/value.h"
 
 #define SPANS_MAX ((size_t)1 << 20) /* per worker; later ones are dropped */
 
 typedef struct span {
-    const char *name; /* of the graph's node: lives as long as the pipeline */
+    const hr_node *node;
     int64_t start_ns, end_ns, iteration;
     int32_t sample;
 } span;
@@ -49,7 +50,7 @@ hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr
     return HR_STATUS_OK;
 }
 
-void hr__trace_span(hr_trace *trace, int32_t worker, const char *name, int64_t start_ns,
+void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_t start_ns,
                     int64_t end_ns, int64_t iteration, int32_t sample)
 {
     lane *l = &trace->lanes[worker];
@@ -64,17 +65,18 @@ void hr__trace_span(hr_trace *trace, int32_t worker, const char *name, int64_t s
         l->spans = spans;
         l->capacity = capacity;
     }
-    l->spans[l->count++] = (span){name, start_ns, end_ns, iteration, sample};
+    l->spans[l->count++] = (span){node, start_ns, end_ns, iteration, sample};
 }
 
 static void write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *first)
 {
+    char name[HR_NODE_TEXT_SIZE];
     const lane *l = &trace->lanes[worker];
     for (size_t i = 0; i < l->count; i++) {
         const span *s = &l->spans[i];
         hr_text line = {0}; /* not fprintf, whose numbers depend on the locale */
         hr_text_append(&line, "%s{\"name\": ", *first ? "" : ",\n");
-        hr_text_append_quoted(&line, s->name);
+        hr_text_append_quoted(&line, hr_node_text(s->node, name, sizeof(name)));
         hr_text_append(&line,
                        ", \"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, "
                        "\"args\": {\"iteration\": %lld, \"sample\": %d}}",

@@ -3,15 +3,13 @@
 /* A plan in words. The text is stable: golden files are compared with it. */
 #include "plan/plan.h"
 
-#include <string.h>
+#include "graph/value.h"
 
 static void put_node(const hr_plan *plan, int32_t index, hr_text *text)
 {
-    const hr_node *node = plan->graph->nodes[index];
-    hr_text_append(text, "%s", node->def->name);
-    if (strncmp(node->name, "__", 2) != 0)
-        hr_text_append(text, " '%s'", node->name);
-    hr_text_append(text, " #%d", index);
+    char name[HR_NODE_TEXT_SIZE];
+    hr_text_append(text, "%s #%d", hr_node_text(plan->graph->nodes[index], name, sizeof(name)),
+                   index);
 }
 
 static void put_edge(const hr_plan *plan, hr_edge edge, hr_text *text)
