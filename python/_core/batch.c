@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batch, the storage of TensorListCPU and TensorListGPU, and batches made from Python objects. */
+/* Batch, the storage of TensorListCPU and TensorListGPU, and making batches from Python objects. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static PyObject *batch_ndim(PyObject *object, PyObject *unused)
     return PyLong_FromLong(first ? first->shape.ndim : 0);
 }
 
-/* _assign(batch): becomes that one. Tensors taken before keep what they show. */
+/* _assign(batch): takes over its samples. Tensors taken before are unchanged. */
 static PyObject *batch_assign(PyObject *object, PyObject *other)
 {
     batch_object *self = (batch_object *)object;
@@ -161,9 +161,9 @@ typedef struct make_args {
     PyObject *type, *object;
     const char *layout;
     int copy;
-    int32_t device; /* where to, or HR_DEVICE_HOST */
-    void *stream;   /* of a device: what is done is done in its order */
-    int known;      /* whether that is the stream of whoever uses the objects */
+    int32_t device; /* destination, or HR_DEVICE_HOST */
+    void *stream;   /* CUDA only: copies are queued on it */
+    int known;      /* the caller gave the stream */
     hr_pool *pool;  /* for copies in host memory, or NULL */
 } make_args;
 
@@ -182,7 +182,8 @@ static int parse_make(PyObject *module, PyObject *args, PyObject *kwargs, PyType
         return -1;
     if (PyType_Check(a->type) && PyType_IsSubtype((PyTypeObject *)a->type, base))
         return 0;
-    PyErr_SetString(PyExc_TypeError, "the first argument must be a subclass of what is made");
+    PyErr_Format(PyExc_TypeError, "the first argument must be a subclass of %s",
+                 base == state->batch_type ? "Batch" : "Tensor");
     return -1;
 }
 
@@ -203,8 +204,8 @@ int core_same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n)
     return 0;
 }
 
-/* Whether the object can go where it shall; 0 or -1. `*device` becomes where the batch will be. */
-static int check_place(const make_args *a, const imported *item, int32_t *device)
+/* 0, or -1 if the object's memory cannot go to the destination. `*device` becomes the batch's. */
+static int check_device(const make_args *a, const imported *item, int32_t *device)
 {
     if (a->device < 0 && item->device >= 0) {
         PyErr_SetString(PyExc_TypeError, "the data are in GPU memory, expected host memory");
@@ -215,7 +216,7 @@ static int check_place(const make_args *a, const imported *item, int32_t *device
         return -1;
     }
     if (item->device >= 0 && *device >= 0 && *device != item->device) {
-        PyErr_Format(PyExc_RuntimeError, "data on the CUDA devices %d and %d in one batch",
+        PyErr_Format(PyExc_RuntimeError, "one batch has data on the CUDA devices %d and %d",
                      (int)*device, (int)item->device);
         return -1;
     }
@@ -239,7 +240,7 @@ static hr_status batch_make(hr_batch **out, const make_args *a, const hr_tensor 
     return status;
 }
 
-/* Consumes what `items` hold. */
+/* Consumes the contents of `items`. */
 static hr_batch *batch_of(core_state *state, const make_args *a, imported *items, Py_ssize_t n)
 {
     hr_batch *batch = NULL;
@@ -253,7 +254,7 @@ static hr_batch *batch_of(core_state *state, const make_args *a, imported *items
         goto cleanup;
     }
     for (Py_ssize_t i = 0; i < n; i++) {
-        if (check_place(a, &items[i], &device) < 0)
+        if (check_device(a, &items[i], &device) < 0)
             goto cleanup;
         views[i] = items[i].tensor;
         wait = wait || items[i].device < 0;
@@ -317,7 +318,7 @@ static PyObject *make_batch(PyObject *module, PyObject *args, PyObject *kwargs)
     return result;
 }
 
-/* Samples are the rows of `whole`; dimension 0 is the batch. */
+/* A batch whose samples are the rows of `whole` along dimension 0. */
 static hr_batch *split(const hr_tensor *whole, const char *layout)
 {
     int32_t n = (int32_t)whole->shape.extent[0];
@@ -360,7 +361,7 @@ static PyObject *make_batch_dense(PyObject *module, PyObject *args, PyObject *kw
         return NULL;
     if (item.tensor.shape.ndim < 1 || item.tensor.shape.extent[0] > INT32_MAX) {
         PyErr_SetString(PyExc_RuntimeError,
-                        "dimension 0 of a batch counts the samples: a scalar is no batch");
+                        "a scalar is not a batch: dimension 0 of a batch is the number of samples");
         import_release(&item);
         return NULL;
     }
@@ -391,12 +392,12 @@ static PyObject *make_tensor(PyObject *module, PyObject *args, PyObject *kwargs)
 PyMethodDef batch_functions[] = {
     {"make_batch", (PyCFunction)(void (*)(void))make_batch, METH_VARARGS | METH_KEYWORDS,
      "make_batch(cls, objects, layout=None, copy=True, stream=None, device=-1, pipeline=None): one "
-     "sample an object, in host memory (device -1) or on a CUDA device; copies in memory of the "
-     "pipeline that they are for."},
+     "sample per object, in host memory (device -1) or on a CUDA device; copies are made in the "
+     "feed memory of the pipeline."},
     {"make_batch_dense", (PyCFunction)(void (*)(void))make_batch_dense,
      METH_VARARGS | METH_KEYWORDS,
      "make_batch_dense(cls, object, layout=None, copy=True, stream=None, device=-1, "
-     "pipeline=None): dimension 0 counts the samples."},
+     "pipeline=None): dimension 0 is the samples."},
     {"make_tensor", (PyCFunction)(void (*)(void))make_tensor, METH_VARARGS | METH_KEYWORDS,
      "make_tensor(cls, object, layout=None, copy=True, stream=None, device=-1)"},
     {NULL, NULL, 0, NULL}};
@@ -404,12 +405,11 @@ PyMethodDef batch_functions[] = {
 static PyMethodDef batch_methods[] = {
     {"_dense", batch_dense, METH_NOARGS,
      "The batch as one tensor that shares its memory, or None."},
-    {"_assign", batch_assign, METH_O, "_assign(batch): holds what that one holds."},
+    {"_assign", batch_assign, METH_O, "_assign(batch): takes over its samples."},
     {"_to_host", batch_host_copy, METH_NOARGS, "_to_host() -> a copy in host memory."},
-    {"shape", batch_shapes, METH_NOARGS, "shape() -> list of tuples, one a sample."},
-    {"layout", batch_layout, METH_NOARGS, "layout() -> str: one letter a dimension, or empty."},
-    {"set_layout", batch_set_layout, METH_O,
-     "set_layout(layout): ValueError when it does not fit."},
+    {"shape", batch_shapes, METH_NOARGS, "shape() -> list of tuples, one per sample."},
+    {"layout", batch_layout, METH_NOARGS, "layout() -> str: one letter per dimension, or empty."},
+    {"set_layout", batch_set_layout, METH_O, "set_layout(layout): ValueError if it does not fit."},
     {"ndim", batch_ndim, METH_NOARGS, "ndim() -> int: dimensions of a sample."},
     {NULL, NULL, 0, NULL}};
 

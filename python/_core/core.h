@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The extension `headrace._core`: headrace.h as Python objects, written against the limited API
- * (abi3). Objects hold counted C objects and no Python ones, so none of them takes part in garbage
- * collection. */
+ * (abi3). Objects hold reference-counted C objects and no Python objects that could form a cycle,
+ * so none of them takes part in garbage collection. */
 #ifndef HEADRACE_PYTHON_CORE_H
 #define HEADRACE_PYTHON_CORE_H
 
@@ -16,21 +16,21 @@
 
 #include "headrace/headrace.h"
 
-/* Python objects whose memory the engine used and that it let go of on threads that must not take
- * the GIL; they are released by the next thread that comes by with it. Outlives the module. */
+/* Python objects that the engine released on threads that must not take the GIL. The next thread
+ * that calls into the module with the GIL drops the references. Outlives the module. */
 typedef struct reaper reaper;
 
 typedef struct core_state {
     PyTypeObject *graph_type, *pipeline_type, *feed_type, *batch_type, *function_call_type;
-    PyTypeObject *tensor_type, *host_tensor_type, *device_tensor_type; /* of the first */
-    /* What run() and indexing make in host memory [0] and on a device [1]. */
+    PyTypeObject *tensor_type;
+    PyTypeObject *host_tensor_type, *device_tensor_type; /* subclasses of tensor_type */
+    /* Classes of what run() and indexing return, in host memory [0] and on a device [1]. */
     PyObject *batch_class[2], *tensor_class[2];
     reaper *reaper;
     PyObject *module; /* itself, borrowed */
 } core_state;
 
-/* pid: objects made before a fork are leaked by the child, for the locks under them may be held for
- * ever. */
+/* pid: a forked child leaks the objects of its parent, because their locks may be held forever. */
 typedef struct batch_object {
     PyObject ob_base;
     core_state *state; /* lives as long as the module, which the object holds */
@@ -41,10 +41,10 @@ typedef struct batch_object {
 typedef struct tensor_object {
     PyObject ob_base;
     core_state *state;
-    hr_batch *owner; /* what `view` lies in */
+    hr_batch *owner; /* owns the memory of `view` */
     hr_tensor view;
-    Py_ssize_t extents[2 * HR_MAX_NDIM]; /* shape and strides as the buffer protocol wants them */
-    int exports;                         /* buffers out: their shapes are in `extents` */
+    Py_ssize_t extents[2 * HR_MAX_NDIM]; /* shape and strides for the buffer protocol */
+    int exports;                         /* exported buffers, whose shapes are in `extents` */
     int pid;
 } tensor_object;
 
@@ -52,18 +52,18 @@ typedef struct tensor_object {
 typedef struct imported {
     hr_tensor tensor;
     PyObject *holder; /* keeps `tensor.data` alive: a memoryview, capsule or Tensor; or NULL */
-    int32_t device;   /* whose memory it is, or HR_DEVICE_HOST */
-    void *stream;     /* of a device: complete behind what is queued there */
-    void *copy;       /* memory of ours in its place when the object was not dense; or NULL */
+    int32_t device;   /* the CUDA device, or HR_DEVICE_HOST */
+    void *stream;     /* CUDA only: the data is complete after the work queued on this stream */
+    void *copy;       /* our dense copy, when the object was not dense; or NULL */
     hr_batch *owner;  /* the batch behind a Tensor, which needs no holder */
 } imported;
 
 /* module.c */
 PyObject *core_raise(const hr_error *error); /* always NULL */
-PyObject *core_text(const char *text);       /* file names that are not UTF-8 become surrogates */
+PyObject *core_text(const char *text);       /* bytes that are not UTF-8 become surrogates */
 void core_dispose(PyObject *object);         /* the end of every tp_dealloc */
-/* For objects that use the module's state until they end: at exit the collector may come to the
- * module before it comes to them. */
+/* For objects that use the module's state in tp_dealloc: at exit the module may be collected before
+ * them. */
 core_state *core_hold(core_state *state);
 void core_dispose_held(PyObject *object, core_state *state);
 
@@ -73,16 +73,15 @@ const hr_graph *graph_get(PyObject *self); /* the object must be a Graph */
 
 /* pipeline.c */
 extern PyType_Spec pipeline_spec;
-/* Waits for the next iteration and takes it if it is a full batch; otherwise `*outputs` stays. 0,
- * or -1 with an exception. */
+/* Waits for the next iteration and takes it if it is a full batch; otherwise `*outputs` is
+ * unchanged. 0, or -1 with an exception. */
 int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
 
-/* The memory for batches that are going to be fed, the object's; NULL for None, and in a forked
- * child, which cannot feed. 0, or -1 with TypeError when it is no Pipeline. */
+/* The pipeline's pool for batches to be fed; NULL for None, and in a forked child, which cannot
+ * feed. The reference is borrowed. 0, or -1 with TypeError if the object is not a Pipeline. */
 int pipeline_feed_pool(core_state *state, PyObject *object, hr_pool **pool);
 
-/* torch_memory.c: outputs in PyTorch's memory; NULL where this PyTorch has no such functions, or
- * there is none in the process. */
+/* torch_memory.c: PyTorch's allocator for outputs; NULL if PyTorch is not loaded or too old. */
 const hr_device_allocator *torch_allocator(void);
 
 /* feed.c */
@@ -91,12 +90,12 @@ extern PyType_Spec feed_spec;
 /* batch.c */
 extern PyType_Spec batch_spec;
 extern PyMethodDef batch_functions[];
-/* Steals `batch`. NULL: the class for where it lies. */
+/* Steals `batch`. `type` NULL: the class for the batch's memory, host or device. */
 PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch);
 hr_batch *batch_get(core_state *state,
-                    PyObject *object); /* NULL and TypeError when it is no Batch */
+                    PyObject *object); /* NULL with TypeError if it is not a Batch */
 
-/* Gives tensors a layout (NULL: none given), which has to fit. 0, or -1 with ValueError. */
+/* Sets the layout of all tensors (NULL: unchanged). 0, or -1 with ValueError if it does not fit. */
 int core_same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n);
 
 /* packed.c */
@@ -115,44 +114,45 @@ PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner,
 
 /* device_tensor.c */
 extern PyType_Spec device_tensor_spec;
-/* A stream of Python's: None is the default one (*known = 0), as is -1; else an int, or an object
- * with `cuda_stream`, `ptr`, `handle` or `value`. -1 with TypeError. */
+/* A CUDA stream given as an int, or an object with `cuda_stream`, `ptr`, `handle` or `value`. None
+ * and -1 are the default stream, with *known = 0. 0, or -1 with TypeError. */
 int stream_of(PyObject *object, void **stream, int *known);
 /* A batch in host memory with the same samples; NULL with an exception. */
 hr_batch *batch_to_host(const hr_batch *batch);
 hr_batch *tensor_to_host(const tensor_object *tensor); /* the view as a batch of one sample */
 
 /* dlpack.c */
-/* `owner`: what `t` lies in; kept until the capsule's consumer lets go. */
+/* `owner` owns the memory of `t`; referenced until the consumer deletes the tensor. */
 PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied);
 PyObject *dlpack_check(PyObject *module, PyObject *object); /* METH_O */
-/* The new holder of the memory, which consumes the capsule; NULL with an exception. Strides are in
- * bytes. */
+/* Consumes the capsule and returns the new owner of its memory, or NULL with an exception. Strides
+ * are in bytes. */
 PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device);
 
-/* import.c: Tensor, buffer protocol, __array_interface__, __dlpack__, __cuda_array_interface__,
- * __array__, in this order. A device's memory has to be dense; `stream`, on which it is going to be
- * used, waits for what writes it. `device` is that of objects which do not tell. */
+/* import.c: tries Tensor, buffer protocol, __array_interface__, __dlpack__,
+ * __cuda_array_interface__, __array__, in this order. Device memory has to be dense; `stream`, on
+ * which it will be used, waits for its producer. `device` is assumed for objects that do not say.
+ */
 int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out);
 void import_release(imported *im);
-/* A buffer that holds on to the object; consumes `im`, but for `im->owner`, also when it fails. */
+/* Makes a buffer that keeps the object alive. Consumes `im` except `im->owner`, also on failure. */
 int import_adopt(core_state *state, imported *im, hr_buffer **buffer);
 
 /* reaper.c */
 reaper *reaper_create(void);
-void reaper_close(reaper *r); /* nothing is released any more: the interpreter is going away */
+void reaper_close(reaper *r); /* releases nothing from now on: the interpreter ends */
 void reaper_drain(reaper *r); /* with the GIL */
-/* Steals `object`; the context and function for hr_buffer_adopt. NULL: MemoryError is set. */
+/* Steals `object`. Returns the context for reaper_release, or NULL with MemoryError. */
 void *reaper_hold(reaper *r, PyObject *object);
 void reaper_release(void *held);           /* any thread, with or without the GIL */
 PyObject *reaper_object(const void *held); /* borrowed */
 
 /* function.c */
 extern PyType_Spec function_call_spec;
-/* Calls a Python object, of which it only keeps a weak reference, with a FunctionCall; the object
- * returns None, or the text of what went wrong. NULL with an exception. */
+/* A function that calls `object` with a FunctionCall; it only keeps a weak reference. The object
+ * returns None, or an error message. NULL with an exception. */
 hr_function *function_of(core_state *state, PyObject *object);
-/* Whether this thread is a worker that runs a function. */
+/* Whether this thread is a worker that is running a Python function. */
 int function_inside(void);
 
 #endif

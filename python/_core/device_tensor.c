@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The number that a stream object of some framework holds. */
+/* The handle in a stream object of any framework. */
 static PyObject *stream_number(PyObject *object)
 {
     static const char *const names[] = {"cuda_stream", "ptr", "handle", "value"};
@@ -17,7 +17,7 @@ static PyObject *stream_number(PyObject *object)
         PyObject *number = PyObject_GetAttrString(object, names[i]);
         if (number && PyLong_Check(number))
             return number;
-        if (number == Py_None && i == 3) { /* ctypes has NULL so */
+        if (number == Py_None && i == 3) { /* NULL in ctypes */
             Py_DECREF(number);
             return PyLong_FromLong(0);
         }
@@ -25,7 +25,7 @@ static PyObject *stream_number(PyObject *object)
         PyErr_Clear();
     }
     PyErr_Format(PyExc_TypeError,
-                 "a CUDA stream is an integer, or an object of PyTorch, CuPy or ctypes; got %R",
+                 "a CUDA stream is an integer, or a stream of PyTorch, CuPy or ctypes; got %R",
                  object);
     return NULL;
 }
@@ -40,14 +40,14 @@ int stream_of(PyObject *object, void **stream, int *known)
     if (!number)
         return -1;
     long long value = PyLong_AsLongLong(number);
-    if (value == -1 && PyErr_Occurred()) { /* handles are addresses: not every one has 63 bits */
+    if (value == -1 && PyErr_Occurred()) { /* an address with all 64 bits */
         PyErr_Clear();
         *stream = PyLong_AsVoidPtr(number);
     } else if (value < -1) {
-        PyErr_Format(PyExc_TypeError, "%lld is no CUDA stream", value);
+        PyErr_Format(PyExc_TypeError, "%lld is not a CUDA stream", value);
     } else {
-        /* 1 and 2 are names of the default stream of all threads and of this one, which waits for
-         * the other; -1 is a stream that is not told. */
+        /* 1 and 2 are the legacy and the per-thread default stream; the latter waits for the
+         * former. -1 is an unknown stream. */
         *stream = value > 2 ? (void *)(uintptr_t)value : NULL;
     }
     Py_DECREF(number);
@@ -127,8 +127,8 @@ static PyObject *tensor_device_id(PyObject *object, PyObject *unused)
     return PyLong_FromLong(hr_batch_device(((tensor_object *)object)->owner));
 }
 
-/* Complete already ("stream" None). Its reader's stream is not told: the default one, which waits
- * for all streams but those made not to, has to end before the memory is taken back. */
+/* The data is complete ("stream": None). The reader's stream is unknown, so the memory is reused
+ * after the default stream, which waits for all blocking streams. */
 static PyObject *tensor_cuda_array_interface(PyObject *object, void *unused)
 {
     (void)unused;

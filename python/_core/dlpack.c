@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* DLPack both ways: legacy and versioned capsules. The structs are those of the DLPack
- * specification, version 1. */
+/* DLPack export and import: legacy and versioned capsules. The structs are those of version 1 of
+ * the DLPack specification. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -154,8 +154,8 @@ static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides,
     if (dl->device.type != DL_CPU && dl->device.type != DL_CUDA &&
         dl->device.type != DL_CUDA_HOST) {
         PyErr_Format(PyExc_RuntimeError,
-                     "the tensor is in the memory of DLPack device type %d: supported are the CPU "
-                     "and CUDA devices",
+                     "the tensor is on DLPack device type %d; only the CPU and CUDA devices are "
+                     "supported",
                      (int)dl->device.type);
         return -1;
     }
@@ -171,7 +171,7 @@ static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides,
             tensor->dtype = (hr_dtype)i;
     }
     if (tensor->dtype == HR_DTYPE_NONE) {
-        PyErr_Format(PyExc_TypeError, "no element type for DLPack code %d with %d bits",
+        PyErr_Format(PyExc_TypeError, "no element type for DLPack type code %d with %d bits",
                      (int)dl->dtype.code, (int)dl->dtype.bits);
         return -1;
     }
@@ -214,7 +214,8 @@ PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, 
     if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
         dl_versioned *versioned = PyCapsule_GetPointer(capsule, "dltensor_versioned");
         if (versioned->major != 1) {
-            PyErr_SetString(PyExc_BufferError, "unknown version of DLPack");
+            PyErr_SetString(PyExc_BufferError,
+                            "this version of DLPack is not supported, only version 1 is");
             return NULL;
         }
         if (read_tensor(&versioned->tensor, tensor, strides, device) < 0)
@@ -224,6 +225,6 @@ PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, 
             PyCapsule_SetName(capsule, "used_dltensor_versioned");
         return holder;
     }
-    PyErr_SetString(PyExc_ValueError, "not a DLPack capsule, or one that was used before");
+    PyErr_SetString(PyExc_ValueError, "not a DLPack capsule, or already consumed");
     return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Feed: some batches of a pipeline, handed over one after the other with nothing to decide between
- * them. After a training step the caches hold something else, and every function and object on the
- * way costs the training loop; so there are few. */
+/* Feed: the fast path of an iterator, which takes full batches of a pipeline one after the other.
+ * After a training step the caches are cold, so every call and every object on this path costs the
+ * training loop time. */
 #include "core.h"
 
 #include <limits.h>
@@ -11,9 +11,9 @@ typedef struct feed_object {
     PyObject ob_base;
     core_state *state;
     PyObject *pipeline, *names;
-    PyObject *convert, *otherwise, *current_stream; /* they know no iterator: no cycle */
+    PyObject *convert, *otherwise, *current_stream; /* do not refer to the iterator: no cycle */
     Py_ssize_t left;                                /* batches that may still be taken */
-    int last;                                       /* samples to keep of the last one */
+    int last;                                       /* samples to keep of the last batch */
 } feed_object;
 
 static PyObject *feed_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -52,7 +52,7 @@ static void feed_dealloc(PyObject *object)
     core_dispose_held(object, self->state);
 }
 
-/* Notes the stream that the framework is going to use a device's batch on. */
+/* Notes the stream on which the framework will use a batch in device memory. */
 static int note_stream(const feed_object *self, hr_batch *batch)
 {
     void *stream;
@@ -134,8 +134,8 @@ static PyObject *feed_left(PyObject *self, void *unused)
 static PyMethodDef feed_methods[] = {
     {"take", feed_take, METH_NOARGS,
      "take() -> list: one dictionary, name -> convert(DLPack capsule), or otherwise(Batch, samples "
-     "to keep) where an output is no dense tensor. None: none is left, or the next batch is not "
-     "full or failed, and run() tells more."},
+     "to keep) if an output is not a dense tensor. None: no batch is left, or the next batch is "
+     "not full or failed; run() says which."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef feed_getset[] = {{"left", feed_left, NULL, "Batches that may be taken.", NULL},
@@ -147,8 +147,8 @@ static PyType_Slot feed_slots[] = {
     {Py_tp_methods, feed_methods},
     {Py_tp_getset, feed_getset},
     {Py_tp_doc, "Feed(pipeline, names, convert, otherwise, current_stream, left, last): the next "
-                "`left` batches of a pipeline, of the last one the first `last` samples. "
-                "current_stream(device) is the CUDA stream that will use a batch there."},
+                "`left` batches of a pipeline; of the last one only the first `last` samples. "
+                "current_stream(device) returns the CUDA stream that will use a batch."},
     {0, NULL}};
 
 PyType_Spec feed_spec = {.name = "headrace._core.Feed",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Python functions as operators: a worker takes the GIL for the call and nothing else. Whoever
- * waits for workers has let go of it. */
+/* Python functions as operators. A worker holds the GIL only during the call; threads that wait for
+ * workers have released it. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -17,14 +17,15 @@ typedef struct function_call_object {
     PyObject ob_base;
     core_state *state;
     hr_function_call *call; /* NULL once the function has returned */
-    hr_status failed;       /* of a result that could not be put */
+    hr_status failed;       /* the status of the last put */
 } function_call_object;
 
 static int check_open(const function_call_object *self)
 {
     if (self->call)
         return 0;
-    PyErr_SetString(PyExc_RuntimeError, "this call of a function is over");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "this FunctionCall is over: use it only inside the function");
     return -1;
 }
 
@@ -101,19 +102,20 @@ static void function_call_dealloc(PyObject *object)
 
 static PyMethodDef function_call_methods[] = {
     {"inputs", function_call_inputs, METH_NOARGS,
-     "inputs() -> tuple: a Batch an input, over the engine's memory."},
+     "inputs() -> tuple: one Batch per input, over the engine's memory."},
     {"put", function_call_put, METH_VARARGS,
-     "put(output, sample, array): copies a result into the batch."},
+     "put(output, sample, array): copies a sample into an output."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef function_call_getset[] = {{"samples", function_call_samples, NULL, NULL, NULL},
                                              {NULL, NULL, NULL, NULL, NULL}};
 
-static PyType_Slot function_call_slots[] = {{Py_tp_dealloc, function_call_dealloc},
-                                            {Py_tp_methods, function_call_methods},
-                                            {Py_tp_getset, function_call_getset},
-                                            {Py_tp_doc, "An iteration's samples at a function."},
-                                            {0, NULL}};
+static PyType_Slot function_call_slots[] = {
+    {Py_tp_dealloc, function_call_dealloc},
+    {Py_tp_methods, function_call_methods},
+    {Py_tp_getset, function_call_getset},
+    {Py_tp_doc, "The samples of one iteration that a Python function processes."},
+    {0, NULL}};
 
 PyType_Spec function_call_spec = {.name = "headrace._core.FunctionCall",
                                   .basicsize = sizeof(function_call_object),
@@ -148,7 +150,7 @@ static hr_status fail_text(hr_error *error, PyObject *text)
     return HR_STATUS_ERROR;
 }
 
-/* What the object returned, or the exception that it let through. */
+/* Fails with the message that the object returned, or with its exception. */
 static hr_status fail_result(hr_error *error, PyObject *result)
 {
     if (result)
@@ -199,7 +201,7 @@ static hr_status function_call(void *context, hr_function_call *call, hr_error *
     if (object && object != Py_None)
         status = call_object(f->state, object, call, error);
     else
-        fail_text(error, NULL); /* the pipeline is going, and nobody will see it */
+        fail_text(error, NULL); /* the pipeline is being destroyed; nobody sees this */
     Py_XDECREF(object);
     PyErr_Clear();
     inside--;

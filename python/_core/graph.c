@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Graph: nodes are added in definition order; values of arguments are converted here, meaning is
- * checked by the library. */
+/* Graph: nodes are added in definition order. Argument values are converted here and checked by the
+ * library. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ const hr_graph *graph_get(PyObject *self)
     return ((graph_object *)self)->graph;
 }
 
-/* ---- memory of one call ---- */
+/* ---- memory for the duration of one call ---- */
 
 typedef struct keep {
     PyObject *objects; /* list of bytes objects that strings point into */
@@ -54,7 +54,7 @@ static void keep_fini(keep *k)
     Py_XDECREF(k->objects);
 }
 
-/* str (file names: surrogates are bytes), bytes or a path. */
+/* str (surrogates become bytes again), bytes or a path. */
 static const char *keep_string(keep *k, PyObject *value)
 {
     PyObject *bytes = NULL;
@@ -179,12 +179,12 @@ static int convert_value(keep *k, PyObject *v, hr_value *out)
     PyObject **items = n < 0 ? NULL : keep_alloc(k, (size_t)n, sizeof(*items));
     if (!items)
         return -1;
-    for (Py_ssize_t i = 0; i < n; i++) /* borrowed: the list is only ours while we convert */
+    for (Py_ssize_t i = 0; i < n; i++) /* borrowed references */
         items[i] = PyTuple_Check(v) ? PyTuple_GetItem(v, i) : PyList_GetItem(v, i);
     return convert_items(k, items, n, out);
 }
 
-/* Names the argument in front of what went wrong with its value. */
+/* Prefixes the current exception with the argument's name. */
 static void name_argument(const char *op, PyObject *key, PyObject *given)
 {
     PyObject *type, *value, *traceback;
@@ -400,13 +400,13 @@ static void graph_dealloc(PyObject *self)
 static PyMethodDef graph_methods[] = {
     {"add_node", (PyCFunction)(void (*)(void))graph_add_node, METH_VARARGS | METH_KEYWORDS,
      "add_node(op, name, device, origin, inputs, args, arg_inputs, preserve=False, guard=None, "
-     "function=None) -> int: number of\n"
+     "function=None) -> int: index of\n"
      "the new node. inputs: edges (node, output); args: constants by name; arg_inputs: edges by "
      "name; guard: (edge, when)."},
     {"set_outputs", graph_set_outputs, METH_O, "set_outputs(edges)"},
     {"node_outputs", graph_node_outputs, METH_O,
-     "node_outputs(node) -> int: how many outputs it has."},
-    {"find_node", graph_find_node, METH_O, "find_node(name) -> int, -1 when there is none."},
+     "node_outputs(node) -> int: the number of its outputs."},
+    {"find_node", graph_find_node, METH_O, "find_node(name) -> int, or -1."},
     {"serialize", graph_serialize, METH_NOARGS, "serialize() -> bytes"},
     {"parse", graph_parse, METH_O | METH_CLASS, "parse(bytes) -> Graph"},
     {NULL, NULL, 0, NULL}};
@@ -415,7 +415,7 @@ static PyType_Slot graph_slots[] = {
     {Py_tp_new, graph_new},
     {Py_tp_dealloc, graph_dealloc},
     {Py_tp_methods, graph_methods},
-    {Py_tp_doc, "Nodes in definition order, and the edges that come out."},
+    {Py_tp_doc, "Nodes in definition order, and the edges that are the outputs."},
     {0, NULL}};
 
 PyType_Spec graph_spec = {.name = "headrace._core.Graph",

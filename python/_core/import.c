@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Python objects as tensors: ours, or by the buffer protocol, __array_interface__, DLPack,
+/* Python objects as tensors: our own, or through the buffer protocol, __array_interface__, DLPack,
  * __cuda_array_interface__ or __array__. */
 #include "core.h"
 
@@ -52,8 +52,8 @@ static int check_ndim(Py_ssize_t ndim)
 {
     if (ndim <= HR_MAX_NDIM)
         return 0;
-    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, this one %zd", HR_MAX_NDIM,
-                 ndim);
+    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, this one has %zd",
+                 HR_MAX_NDIM, ndim);
     return -1;
 }
 
@@ -71,7 +71,7 @@ static void copy_strided(char **to, const char *from, const hr_shape *shape, con
         copy_strided(to, from + i * strides[d], shape, strides, d + 1, size);
 }
 
-/* Makes im->tensor dense and aligned, in a copy where it is not. */
+/* Makes im->tensor dense and aligned, by a copy if necessary. */
 static int make_dense(imported *im, const int64_t *strides)
 {
     hr_tensor *t = &im->tensor;
@@ -81,7 +81,7 @@ static int make_dense(imported *im, const int64_t *strides)
     for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
         if (t->shape.extent[d] < 0 ||
             (t->shape.extent[d] && volume > INT64_MAX / 8 / t->shape.extent[d])) {
-            PyErr_SetString(PyExc_ValueError, "the shape is not a shape");
+            PyErr_SetString(PyExc_ValueError, "the shape has a negative extent or is too large");
             return -1;
         }
         if (t->shape.extent[d] != 1 && strides[d] != volume * (int64_t)size)
@@ -165,7 +165,7 @@ static int import_interface(PyObject *object, PyObject *interface, int32_t devic
         PyErr_SetString(PyExc_TypeError, "the array interface is incomplete");
         return -1;
     }
-    if (!PyTuple_Check(data)) /* PIL and others give the bytes themselves; dense */
+    if (!PyTuple_Check(data)) /* Pillow and others give the bytes themselves */
         return -2;
     Py_ssize_t ndim = PyTuple_Size(shape);
     const char *type = PyUnicode_AsUTF8AndSize(typestr, NULL);
@@ -202,7 +202,7 @@ static int import_interface(PyObject *object, PyObject *interface, int32_t devic
     return make_dense(out, strides);
 }
 
-/* A dictionary of this name, imported; -2 when there is none. */
+/* Imports the dictionary in attribute `name`; -2 if there is no such dictionary. */
 static int import_interface_of(PyObject *object, const char *name, int32_t device, imported *out)
 {
     if (!PyObject_HasAttrString(object, name))
@@ -233,7 +233,7 @@ static int import_dlpack(PyObject *capsule, imported *out)
     return out->holder ? make_dense(out, strides) : -1;
 }
 
-/* A method's result, imported; -2 when there is no such method. */
+/* Imports the result of a method; -2 if the object does not have it. */
 static int import_called(PyObject *object, const char *method, PyObject *kwargs, imported *out)
 {
     PyObject *function = PyObject_GetAttrString(object, method);
@@ -253,7 +253,9 @@ static int import_called(PyObject *object, const char *method, PyObject *kwargs,
     else if (PyObject_CheckBuffer(result))
         rc = import_buffer(result, out);
     else {
-        PyErr_Format(PyExc_TypeError, "%s did not give what it has to", method);
+        PyErr_Format(PyExc_TypeError,
+                     "%s did not return a DLPack capsule or an object with the buffer protocol",
+                     method);
         rc = -1;
     }
     Py_DECREF(result);
@@ -268,12 +270,12 @@ static int on_cuda(PyObject *object)
         return 0;
     PyObject *pair = PyObject_CallMethod(object, "__dlpack_device__", NULL);
     if (!pair || !PyTuple_Check(pair) || !PyArg_ParseTuple(pair, "ii", &kind, &number))
-        PyErr_Clear(); /* it will be asked for the data and say what is wrong */
+        PyErr_Clear(); /* __dlpack__ will say what is wrong */
     Py_XDECREF(pair);
     return kind == 2;
 }
 
-/* The object lets our stream wait for what writes it. */
+/* Passes our stream to the object, which makes it wait for the data. */
 static int import_called_dlpack(PyObject *object, void *stream, imported *out)
 {
     if (!on_cuda(object))
@@ -355,7 +357,7 @@ int import_adopt(core_state *state, imported *im, hr_buffer **buffer)
         core_raise(&error);
         return -1;
     }
-    im->holder = NULL; /* the buffer's now */
+    im->holder = NULL; /* the buffer owns both now */
     im->copy = NULL;
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The module object: types, functions about the build, and which exception an hr_status is. */
+/* The module object: types, functions about the build, and the exception for each hr_status. */
 #include "core.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ PyObject *core_raise(const hr_error *error)
 
 void core_dispose(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object); /* instances of heap types hold on to them */
+    PyTypeObject *type = Py_TYPE(object); /* instances of heap types own a reference */
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     release(object);
     Py_DECREF(type);
@@ -65,7 +65,7 @@ void core_dispose_held(PyObject *object, core_state *state)
     Py_XDECREF(module);
 }
 
-/* Takes the engine's text. */
+/* Consumes the engine's text. */
 static PyObject *text_of(hr_status status, char *text, const hr_error *error)
 {
     if (status != HR_STATUS_OK)
@@ -99,8 +99,7 @@ static PyObject *core_version(PyObject *module, PyObject *unused)
     return core_text(hr_version());
 }
 
-/* set_classes(TensorListCPU, TensorCPU, TensorListGPU, TensorGPU): the Python classes that results
- * are made of. */
+/* set_classes(TensorListCPU, TensorCPU, TensorListGPU, TensorGPU): the classes of results. */
 static PyObject *core_set_classes(PyObject *module, PyObject *args)
 {
     core_state *state = PyModule_GetState(module);
@@ -128,15 +127,14 @@ static PyObject *core_set_classes(PyObject *module, PyObject *args)
 }
 
 static PyMethodDef core_functions[] = {
-    {"schema_json", core_schema_json, METH_NOARGS,
-     "schema_json() -> str: the operators there are."},
+    {"schema_json", core_schema_json, METH_NOARGS, "schema_json() -> str: all operators."},
     {"doctor_json", core_doctor_json, METH_NOARGS, "doctor_json() -> str: this machine and build."},
     {"version", core_version, METH_NOARGS, "version() -> str: of the engine."},
     {"set_classes", core_set_classes, METH_VARARGS,
-     "set_classes(batch_class, tensor_class, gpu_batch_class, gpu_tensor_class): what results are "
-     "made of."},
+     "set_classes(batch_class, tensor_class, gpu_batch_class, gpu_tensor_class): the classes of "
+     "results."},
     {"dlpack_check", dlpack_check, METH_O,
-     "dlpack_check(object) -> (whether it is an unused DLPack capsule, whether of a CUDA device)"},
+     "dlpack_check(object) -> (is an unused DLPack capsule, is on a CUDA device)"},
     {NULL, NULL, 0, NULL}};
 
 static PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyTypeObject *base)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Samples on their way between processes: written into shared memory one behind the other, and seen
- * there as a batch without a copy. */
+/* Samples passed between processes: packed into shared memory one after the other, and viewed there
+ * as a batch without a copy. */
 #include "core.h"
 
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 enum { PACK_ALIGN = 64 };
 #define PACK_MAGIC 0x6b636150u
 
-/* At the start of a record; `rows` follow, then elements. Offsets count from the record. */
+/* At the start of a record; the rows follow, then the elements. Offsets are relative to the record.
+ */
 typedef struct pack_header {
     uint64_t magic;
     int64_t count, size;
@@ -58,7 +59,7 @@ static int import_all(core_state *state, PyObject *list, imported *items, Py_ssi
     return 0;
 }
 
-/* Where the samples go; the size of the record. */
+/* Sets the offsets of the samples; returns the size of the record. */
 static int64_t lay_out(const imported *items, Py_ssize_t n, pack_row *rows)
 {
     int64_t at = align_up((int64_t)sizeof(pack_header) + n * (int64_t)sizeof(*rows), PACK_ALIGN);
@@ -116,7 +117,7 @@ static PyObject *pack(PyObject *module, PyObject *args)
     return result;
 }
 
-/* ---- reading: what another process wrote is checked, so that nothing outside is touched ---- */
+/* ---- reading: data from another process is checked, so that all accesses are in bounds ---- */
 
 static int row_view(const char *record, int64_t size, int64_t i, hr_tensor *t)
 {
@@ -140,7 +141,7 @@ static int row_view(const char *record, int64_t size, int64_t i, hr_tensor *t)
     return 0;
 }
 
-typedef struct part { /* a record, and what keeps it */
+typedef struct part { /* a record, and the buffer that keeps its memory */
     char *record;
     int64_t size, count;
     hr_buffer *buffer;
@@ -218,7 +219,7 @@ static PyObject *unpack(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOz:unpack", &type, &list, &layout))
         return NULL;
     if (!PyType_Check(type) || !PyType_IsSubtype((PyTypeObject *)type, state->batch_type)) {
-        PyErr_SetString(PyExc_TypeError, "the first argument must be a subclass of what is made");
+        PyErr_SetString(PyExc_TypeError, "unpack: the first argument must be a subclass of Batch");
         return NULL;
     }
     Py_ssize_t n = PySequence_Size(list), opened = 0;
@@ -241,9 +242,10 @@ static PyObject *unpack(PyObject *module, PyObject *args)
 
 PyMethodDef packed_functions[] = {
     {"pack", pack, METH_VARARGS,
-     "pack(objects, memory, offset) -> int: writes samples there (offset: a multiple of 64); where "
-     "they end. Beyond the memory's end: nothing was written."},
+     "pack(objects, memory, offset) -> int: writes samples at offset (a multiple of 64) and "
+     "returns "
+     "where they end. If that is past the memory's end, nothing was written."},
     {"unpack", unpack, METH_VARARGS,
-     "unpack(cls, parts, layout): a batch over what was packed; parts: (memory, holder, offset), "
-     "whose holder is let go with the batch."},
+     "unpack(cls, parts, layout): a batch over packed samples; parts: tuples (memory, holder, "
+     "offset), whose holder is released with the batch."},
     {NULL, NULL, 0, NULL}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Pipeline: the GIL is released around whatever may wait, in slices short enough for Ctrl-C. */
+/* Pipeline: calls that may block release the GIL, and wake up often enough for Ctrl-C. */
 #include "core.h"
 
 #include <pthread.h>
@@ -13,18 +13,17 @@ enum { SLICE_MS = 100 };
 typedef struct pipeline_object {
     PyObject ob_base;
     hr_pipeline *pipeline;   /* NULL once closed */
-    PyThread_type_lock lock; /* one call at a time; never waited for with the GIL */
+    PyThread_type_lock lock; /* one call at a time; the GIL is released while waiting for it */
     core_state *state;
     hr_pool *feed_pool;
     int pid;
-    int waiting; /* threads that want `lock`; with the GIL */
+    int waiting; /* threads that wait for `lock`; guarded by the GIL */
 } pipeline_object;
 
 /* 0 with the lock held, or -1 with an exception. */
 static int pipeline_enter(pipeline_object *self)
 {
-    if (self->pid !=
-        getpid()) { /* the lock may have been held by a thread that the fork left behind */
+    if (self->pid != getpid()) { /* a thread of the parent may have held the lock */
         PyErr_SetString(PyExc_RuntimeError,
                         "This pipeline was built before the process forked: it cannot be used "
                         "in the child. Build one there.");
@@ -131,7 +130,7 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     return -1;
 }
 
-/* A path as the bytes of the file system; 0 or -1. `*bytes` is a new reference or NULL. */
+/* Encodes a path for the file system; 0 or -1. `*bytes` is a new reference or NULL. */
 static int path_of(PyObject *path, PyObject **bytes, const char **text)
 {
     if (!path || path == Py_None)
@@ -202,9 +201,9 @@ static void *destroy_main(void *pipeline)
     return NULL;
 }
 
-/* Ends the pipeline without the GIL, for its workers may need it. In a function that such a worker
- * runs, when the last reference goes there, nobody can wait for that worker: another thread does.
- */
+/* Destroys the pipeline without the GIL, because its workers may need it. If the last reference is
+ * dropped inside a function that one of its workers runs, the worker cannot wait for itself, and
+ * another thread does. */
 static void destroy(hr_pipeline *pipeline)
 {
     pthread_t thread;
@@ -236,7 +235,7 @@ static void pipeline_dealloc(PyObject *object)
 {
     pipeline_object *self = (pipeline_object *)object;
     if (self->pid == getpid()) {
-        if (self->pipeline) { /* nobody else has it any more */
+        if (self->pipeline) { /* no other thread can use it any more */
             destroy(self->pipeline);
             reaper_drain(self->state->reaper);
         }
@@ -261,7 +260,7 @@ static PyObject *outputs_tuple(core_state *state, hr_outputs *outputs)
     return tuple;
 }
 
-/* The position of each sample in its batch; None when that is its index. */
+/* The output slot of each sample; None if that is its index in the batch. */
 static PyObject *outputs_slots(const hr_outputs *outputs)
 {
     const hr_batch *first = hr_outputs_batch(outputs, 0);
@@ -277,7 +276,7 @@ static PyObject *outputs_slots(const hr_outputs *outputs)
     return slots;
 }
 
-/* A slice of `run`. */
+/* Waits for a result of run() for at most SLICE_MS. */
 static hr_status step_run(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
 {
     hr_status status;
@@ -287,8 +286,8 @@ static hr_status step_run(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
     return status;
 }
 
-/* The same, but it only takes a full batch. What is there is taken with the GIL: to let it go and
- * get it back would take longer. */
+/* The same, but only takes a full batch. A batch that is ready is taken without releasing the GIL,
+ * which would take longer. */
 static hr_status step_take(hr_pipeline *p, hr_outputs **outputs, hr_error *error)
 {
     hr_status status = hr_pipeline_wait(p, 0);
@@ -300,7 +299,7 @@ static hr_status step_take(hr_pipeline *p, hr_outputs **outputs, hr_error *error
     return status == HR_STATUS_OK ? hr_pipeline_run(p, 0, outputs, error) : status;
 }
 
-/* Repeats a step until its time is not up, and looks for signals between. 0, or -1 with an
+/* Repeats a step while it times out, and checks for signals in between. 0, or -1 with an
  * exception. */
 static int pipeline_repeat(pipeline_object *self,
                            hr_status (*step)(hr_pipeline *, hr_outputs **, hr_error *),
@@ -379,7 +378,7 @@ static PyObject *pipeline_feed(PyObject *object, PyObject *args)
     if (count < 0)
         return NULL;
     if (count > 64) {
-        PyErr_SetString(PyExc_ValueError, "feed: more than 64 outputs");
+        PyErr_SetString(PyExc_ValueError, "feed: a source has at most 64 outputs");
         return NULL;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -559,17 +558,17 @@ static PyObject *pipeline_describe(PyObject *self, PyObject *unused)
 static PyMethodDef pipeline_methods[] = {
     {"run", pipeline_run, METH_NOARGS, "run() -> ((Batch, ...), iteration, positions, slots)"},
     {"feed", pipeline_feed, METH_VARARGS,
-     "feed(node, batches): the next batch of each output of the source."},
+     "feed(node, batches): the next batch for each output of the source."},
     {"feed_room", pipeline_feed_room, METH_O,
-     "feed_room(node) -> int: batches the source takes now."},
+     "feed_room(node) -> int: batches that the source accepts now."},
     {"note_feeding", pipeline_note_feeding, METH_O,
-     "note_feeding(ns): time spent on making data to feed."},
+     "note_feeding(ns): time spent on producing data to feed."},
     {"schedule", pipeline_schedule, METH_O,
      "schedule(count): functions may run for the next iterations."},
     {"pending", pipeline_pending, METH_NOARGS,
-     "pending() -> int: iterations started and not taken."},
+     "pending() -> int: iterations started and not yet taken."},
     {"use_torch_memory", pipeline_use_torch_memory, METH_NOARGS,
-     "use_torch_memory() -> bool: outputs on a device are PyTorch's memory from now on."},
+     "use_torch_memory() -> bool: allocates outputs on a device with PyTorch from now on."},
     {"reader_meta", pipeline_reader_meta, METH_O, "reader_meta(node) -> dict"},
     {"checkpoint", pipeline_checkpoint, METH_NOARGS, "checkpoint() -> bytes"},
     {"stats", pipeline_stats, METH_NOARGS, "stats() -> str: JSON"},
@@ -582,7 +581,7 @@ static PyMethodDef pipeline_methods[] = {
 static PyType_Slot pipeline_slots[] = {{Py_tp_new, pipeline_new},
                                        {Py_tp_dealloc, pipeline_dealloc},
                                        {Py_tp_methods, pipeline_methods},
-                                       {Py_tp_doc, "A graph that runs."},
+                                       {Py_tp_doc, "A running graph."},
                                        {0, NULL}};
 
 PyType_Spec pipeline_spec = {.name = "headrace._core.Pipeline",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* References to Python objects that worker threads give back. A worker must never wait for the GIL
- * (whoever holds it may be waiting for the worker), so it leaves the reference on a list. */
+/* References to Python objects that worker threads release. A worker must never wait for the GIL,
+ * because the thread that holds it may be waiting for the worker, so it puts the reference on a
+ * list. */
 #include "core.h"
 
 #include <stdatomic.h>
@@ -14,7 +15,7 @@ typedef struct held {
 } held;
 
 struct reaper {
-    atomic_int refs; /* the module's and one a held object */
+    atomic_int refs; /* the module's, and one per held object */
     atomic_bool closed;
     _Atomic(held *) list;
 };
@@ -24,7 +25,7 @@ static void reaper_unref(reaper *r)
     if (atomic_fetch_sub(&r->refs, 1) != 1)
         return;
     held *h = atomic_load(&r->list);
-    while (h) { /* the interpreter is gone: the objects leak, the list does not */
+    while (h) { /* the interpreter has ended: the objects leak, the list does not */
         held *next = h->next;
         free(h);
         h = next;
@@ -99,8 +100,8 @@ void reaper_release(void *context)
         h->next = head;
         first = !head;
     } while (!atomic_compare_exchange_weak(&r->list, &head, h));
-    /* The main thread drains at its next bytecode, should no call of ours come before. The
-     * reference that belonged to `h` goes to the pending call. */
+    /* The main thread drains the list at its next bytecode, unless a call into the module does so
+     * first. The pending call takes over the reference of `h`. */
     if (first && !atomic_load(&r->closed) && Py_AddPendingCall(reaper_call, r) == 0)
         return;
     reaper_unref(r);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Tensor: a view that keeps its batch alive, for whoever speaks DLPack; and HostTensor, the storage
- * of TensorCPU, with the buffer protocol and __array_interface__. Nothing is copied. */
+/* Tensor: a view that keeps its batch alive and exports DLPack; HostTensor, the storage of
+ * TensorCPU, adds the buffer protocol and __array_interface__. Nothing is copied. */
 #include "core.h"
 
 #include <string.h>
 #include <unistd.h>
 
-static char no_elements; /* where empty tensors point */
+static char no_elements; /* the address of empty tensors */
 
 typedef struct element {
     const char *format;  /* struct module */
@@ -79,7 +79,7 @@ PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner, co
     self->owner = hr_batch_ref(owner);
     self->pid = getpid();
     tensor_show(self, view);
-    if (!self->view.buffer && hr_batch_size(owner) > 0) /* whose memory it is must be known */
+    if (!self->view.buffer && hr_batch_size(owner) > 0) /* for the owner of the memory */
         self->view.buffer = hr_batch_tensor(owner, 0)->buffer;
     return (PyObject *)self;
 }
@@ -147,7 +147,7 @@ static PyObject *tensor_array_interface(PyObject *object, void *unused)
                          "version", 3);
 }
 
-/* What __dlpack__ was asked for; -1 with an exception. */
+/* Parses the arguments of __dlpack__; 0, or -1 with an exception. */
 static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyObject **stream,
                           int *versioned, int *to_host)
 {
@@ -160,7 +160,8 @@ static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyOb
         return -1;
     if ((dl_device != Py_None && !PyTuple_Check(dl_device)) ||
         (max_version != Py_None && !PyTuple_Check(max_version))) {
-        PyErr_SetString(PyExc_TypeError, "__dlpack__: dl_device and max_version are pairs");
+        PyErr_SetString(PyExc_TypeError,
+                        "__dlpack__: dl_device and max_version must be tuples of two integers");
         return -1;
     }
     if ((dl_device != Py_None && !PyArg_ParseTuple(dl_device, "ii", &kind, &number)) ||
@@ -175,7 +176,7 @@ static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyOb
     }
     if (*to_host ? copy == Py_False : copy == Py_True) {
         PyErr_SetString(PyExc_BufferError, *to_host ? "copy=False: this tensor is in GPU memory"
-                                                    : "copy=True: this tensor is only lent");
+                                                    : "copy=True: this tensor can only be shared");
         return -1;
     }
     if (*stream != Py_None && (device < 0 || *to_host)) {
@@ -185,8 +186,8 @@ static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyOb
     return 0;
 }
 
-/* The device's data is complete, so nothing has to be waited for: what will be queued on the
- * stream has to end before the memory is taken back. */
+/* Data on a device is complete, so the consumer's stream need not wait. Its memory is reused after
+ * the work that the consumer queues on the stream. */
 static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwargs)
 {
     const tensor_object *self = (tensor_object *)object;
@@ -305,7 +306,7 @@ static PyObject *tensor_view(PyObject *object, PyObject *args)
     view.dtype = (hr_dtype)dtype;
     Py_ssize_t ndim = PyTuple_Size(shape);
     if (hr_dtype_size(view.dtype) == 0 || ndim > HR_MAX_NDIM) {
-        PyErr_SetString(PyExc_ValueError, "no such element type, or more than 8 dimensions");
+        PyErr_SetString(PyExc_ValueError, "unknown element type, or more than 8 dimensions");
         return NULL;
     }
     int64_t bytes = volume_of(&self->view.shape) * (int64_t)hr_dtype_size(self->view.dtype);
@@ -323,7 +324,8 @@ static PyObject *tensor_view(PyObject *object, PyObject *args)
             break;
     }
     if (volume < 0 || volume * (int64_t)hr_dtype_size(view.dtype) != bytes) {
-        PyErr_SetString(PyExc_ValueError, "the new type and shape need another number of bytes");
+        PyErr_SetString(PyExc_ValueError,
+                        "the new type and shape do not have the same number of bytes");
         return NULL;
     }
     if (layout_into(&view, layout) < 0)
@@ -331,7 +333,7 @@ static PyObject *tensor_view(PyObject *object, PyObject *args)
     return tensor_wrap(self->state, Py_TYPE(object), self->owner, &view);
 }
 
-/* _assign(tensor): becomes that one. */
+/* _assign(tensor): becomes a view of the same memory. */
 static PyObject *tensor_assign(PyObject *object, PyObject *other)
 {
     tensor_object *self = (tensor_object *)object;
@@ -341,12 +343,13 @@ static PyObject *tensor_assign(PyObject *object, PyObject *other)
     }
     if (self->exports) {
         PyErr_SetString(PyExc_BufferError,
-                        "the tensor cannot change while something looks at its memory");
+                        "the tensor cannot be reassigned while a buffer of it is exported");
         return NULL;
     }
     if ((hr_batch_device(self->owner) < 0) !=
         (hr_batch_device(((tensor_object *)other)->owner) < 0)) {
-        PyErr_SetString(PyExc_TypeError, "the other tensor is not on the same kind of device");
+        PyErr_SetString(PyExc_TypeError,
+                        "the other tensor must be on the same kind of device (CPU or GPU)");
         return NULL;
     }
     hr_batch *old = self->owner;
@@ -379,18 +382,18 @@ static PyObject *tensor_copy_to(PyObject *object, PyObject *address)
 static PyMethodDef tensor_methods[] = {
     {"shape", tensor_shape, METH_NOARGS, "shape() -> list of int"},
     {"ndim", tensor_ndim, METH_NOARGS, "ndim() -> int"},
-    {"layout", tensor_layout, METH_NOARGS, "layout() -> str: one letter a dimension, or empty."},
+    {"layout", tensor_layout, METH_NOARGS, "layout() -> str: one letter per dimension, or empty."},
     {"set_layout", tensor_set_layout, METH_O, "set_layout(layout): of this view only."},
     {"source_info", tensor_source_info, METH_NOARGS,
      "source_info() -> str: where the sample came from (a path), or empty."},
     {"data_ptr", tensor_data_ptr, METH_NOARGS,
-     "data_ptr() -> int: address; valid while this object lives."},
+     "data_ptr() -> int: address; valid while this object exists."},
     {"_view", tensor_view, METH_VARARGS,
      "_view(dtype, shape, layout) -> Tensor of the same bytes."},
-    {"_assign", tensor_assign, METH_O, "_assign(tensor): shows what that one shows."},
+    {"_assign", tensor_assign, METH_O, "_assign(tensor): becomes a view of the same memory."},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_dlpack, METH_VARARGS | METH_KEYWORDS,
      "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None) -> capsule; nothing "
-     "is copied, but for dl_device=(1, 0) of a tensor on a GPU."},
+     "is copied, except for dl_device=(1, 0) of a tensor on a GPU."},
     {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
      "__dlpack_device__() -> (1, 0) in host memory, (2, number) on a GPU."},
     {NULL, NULL, 0, NULL}};

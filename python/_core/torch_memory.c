@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Outputs in memory of PyTorch's caching allocator, by the C functions that PyTorch keeps stable
- * for compiled models. They are found in the libraries that the process has loaded; none of them
- * needs the GIL. A block is a tensor of bytes. */
+/* Outputs in memory of PyTorch's caching allocator, through the stable C functions that PyTorch has
+ * for compiled models. They are looked up in the libraries that the process has loaded; none of
+ * them needs the GIL. A block is a tensor of bytes. */
 #include "core.h"
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ static void torch_free(void *context, void *block)
 
 static const hr_device_allocator allocator = {NULL, torch_alloc, torch_free};
 
-/* The libraries stay: PyTorch does not unload. */
+/* The libraries stay loaded: PyTorch is never unloaded. */
 const hr_device_allocator *torch_allocator(void)
 {
     const struct {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Which CUDA module the tests here run with: the real one where there is a device, else the one over host memory."""
+"""The CUDA module that these tests run with: the real one if there is a device, otherwise the fake one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ os.environ.setdefault("HEADRACE_FAKE_DEVICES", "2")
 
 
 class Counts(ctypes.Structure):
-    """fake_counts: what is alive, and what was done wrong."""
+    """fake_counts: live objects, and errors of the caller."""
 
     _fields_ = [
         (name, ctypes.c_int64)
@@ -33,7 +33,7 @@ class Counts(ctypes.Structure):
 
 
 class Module:
-    """The module that is used. `fake` is the library over host memory, or None."""
+    """The module in use. `fake` is the library of the fake module, or None."""
 
     def __init__(self) -> None:
         self.path = os.environ.get("HEADRACE_CUDA_MODULE", "")
@@ -55,7 +55,7 @@ class Module:
         return counts
 
     def fail(self, spec: str | None) -> None:
-        """From now on calls fail as HEADRACE_FAKE_FAIL says."""
+        """Injects failures, in the form of HEADRACE_FAKE_FAIL; None ends them."""
         assert self.fake is not None
         self.fake.hr_fake_fail(None if spec is None else spec.encode())
 
@@ -66,12 +66,12 @@ def _devices(path: str) -> int:
     library.hr_cuda_module.restype = ctypes.POINTER(ctypes.c_void_p)
     table = library.hr_cuda_module()
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int32), ctypes.c_void_p)
-    function(table[1])(ctypes.byref(count), None)  # behind two numbers of 32 bits
+    function(table[1])(ctypes.byref(count), None)  # after two 32-bit integers
     return count.value
 
 
 def _built() -> Iterator[Path]:
-    """Where a build leaves the fake module. That of a sanitizer's build cannot be loaded here."""
+    """The path of the built fake module; those of sanitizer builds cannot be loaded here."""
     root = Path(__file__).resolve().parents[2]
     core = Path(_core.__file__).resolve()
     builds = sorted(p for p in root.glob("build/*/tests") if p.parts[-2] not in ("asan", "tsan"))
@@ -86,14 +86,14 @@ _module = Module()
 
 @pytest.fixture
 def module() -> Iterator[Module]:
-    """The module; with the fake one nothing may be left alive behind a test."""
+    """The module; with the fake one, a test must not leave live objects."""
     if not _module.path:
         pytest.skip("there is no GPU, and no fake module was built")
     if _module.fake is None:
         yield _module
         return
     gc.collect()
-    before = _module.counts().alive()  # what a failed test's traceback holds on to
+    before = _module.counts().alive()  # objects that a failed test's traceback keeps alive
     yield _module
     _module.fail(None)
     gc.collect()
@@ -103,7 +103,7 @@ def module() -> Iterator[Module]:
 
 @pytest.fixture(scope="session")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """24 small JPEGs in 3 class folders; not to be changed."""
+    """24 small JPEGs in 3 class folders; tests must not change them."""
     from photos import fill
 
     return fill(tmp_path_factory.mktemp("photos") / "root")
@@ -111,7 +111,7 @@ def photos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fake(module: Module) -> Module:
-    """The fake module: for what a real device does not do on demand."""
+    """The fake module, for failures that a real device does not produce on demand."""
     if module.fake is None:
         pytest.skip("only with the fake module")
     return module

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A CUDA device made of threads: a stream is one that does what is queued later, in order, so that
- * a missing wait shows as wrong bytes, and under ThreadSanitizer as a race. Nothing flows back from
- * a stream to who queues on it but through events.
+/* A CUDA device made of threads. A stream is a thread that runs queued work later, in order, so
+ * that a missing wait shows as wrong bytes, and as a race under ThreadSanitizer. Only events order
+ * the caller after the work of a stream.
  *
- * HEADRACE_FAKE_DEVICES  how many there are (1)
- * HEADRACE_FAKE_MEMORY   bytes of each (1 GiB)
+ * HEADRACE_FAKE_DEVICES  number of devices (1)
+ * HEADRACE_FAKE_MEMORY   bytes per device (1 GiB)
  * HEADRACE_FAKE_DELAY    microseconds before each piece of work (50)
  * HEADRACE_FAKE_FAIL     "alloc:17,copy:3+": the 17th alloc fails, and every copy from the 3rd on;
- *                        kinds are the names in hr_cuda_module_def,
- *                        and op_run
- * HEADRACE_FAKE_JPEG     "damaged" (all files, so that the CPU decodes them), "half" of them,
- *                        or "none": their pixels are grey */
+ *                        kinds are the names in hr_cuda_module_def, and op_run
+ * HEADRACE_FAKE_JPEG     files that the device reports as damaged, so that the CPU decodes them:
+ *                        "damaged" (all), "half" or "none"; the pixels of the others are grey */
 #include "fake_module.h"
 
 #include <pthread.h>
@@ -133,8 +132,7 @@ static void nap(long long microseconds)
 
 /* ---- streams ---- */
 
-/* The queue is a pipe: what the writer did comes before what the reader does, and nothing else is
- * ordered by it. */
+/* The queue is a pipe: it orders the writer before the reader, and nothing else. */
 typedef struct fake_stream {
     uint64_t magic;
     int32_t device;
@@ -143,7 +141,7 @@ typedef struct fake_stream {
 } fake_stream;
 
 static pthread_mutex_t default_lock = PTHREAD_MUTEX_INITIALIZER;
-static fake_stream *default_streams[DEVICES_MAX]; /* made when first used; they stay */
+static fake_stream *default_streams[DEVICES_MAX]; /* created on first use, never destroyed */
 
 static void *stream_work(void *context)
 {
@@ -194,7 +192,7 @@ static hr_status stream_of(int32_t device, void *stream, const char *call, fake_
     }
     *out = stream;
     if ((*out)->magic != STREAM_MAGIC || (*out)->device != device)
-        return misuse(error, call, "no stream of this device (cudaErrorInvalidResourceHandle)");
+        return misuse(error, call, "not a stream of this device (cudaErrorInvalidResourceHandle)");
     return HR_STATUS_OK;
 }
 
@@ -314,7 +312,7 @@ static hr_status event_of(int32_t device, void *event, const char *call, fake_ev
 {
     *out = event;
     if (!event || (*out)->magic != EVENT_MAGIC || (*out)->device != device)
-        return misuse(error, call, "no event of this device (cudaErrorInvalidResourceHandle)");
+        return misuse(error, call, "not an event of this device (cudaErrorInvalidResourceHandle)");
     return fake_call(call, error);
 }
 
@@ -351,7 +349,7 @@ static hr_status event_record(int32_t device, void *event, void *stream, hr_erro
     return HR_STATUS_OK;
 }
 
-/* Unlike in CUDA the event and the stream have to be of one device: nothing here needs more. */
+/* Unlike in CUDA, the event and the stream must be of the same device: the engine needs no more. */
 static hr_status event_await(int32_t device, void *event, void *stream, hr_error *error)
 {
     fake_event *e;
@@ -398,8 +396,8 @@ static hr_status event_elapsed(void *from, void *to, float *ms, hr_error *error)
 
 /* ---- memory ---- */
 
-/* AddressSanitizer reports whoever touches a device's memory, but for what is marked so: the
- * device's own work. */
+/* AddressSanitizer reports accesses to a device's memory, except by the device's own work, which is
+ * marked with this. */
 #ifdef HR_ASAN
 #define DEVICE_CODE __attribute__((no_sanitize("address")))
 #else
@@ -428,7 +426,7 @@ DEVICE_CODE static void bytes_set(void *to, int value, size_t size)
 #endif
 }
 
-typedef struct head { /* in front of what is lent, in a guard of its own */
+typedef struct head { /* at the start of the guard before each allocation */
     uint64_t magic;
     size_t size;
     int32_t device; /* -1: pinned */
@@ -450,7 +448,7 @@ static void *memory_make(size_t size, int32_t device)
     return base + GUARD;
 }
 
-/* Frees it and returns its size; counts what is wrong with it. */
+/* Frees an allocation and returns its size; counts overwritten guards and wrong calls. */
 static size_t memory_free(void *memory, int32_t device)
 {
     unsigned char *base = (unsigned char *)memory - GUARD;

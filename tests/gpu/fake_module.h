@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* libheadrace_fakecuda.so: the CUDA module's table over host memory, for tests without a GPU. See
- * fake_module.c for the environment variables. Beside hr_cuda_module it exports what is here;
- * tests open the same file and ask. */
+ * fake_module.c for the environment variables. In addition to hr_cuda_module it exports the
+ * functions below, which tests find by opening the same file. */
 #ifndef HR_TESTS_GPU_FAKE_MODULE_H
 #define HR_TESTS_GPU_FAKE_MODULE_H
 
@@ -11,16 +11,16 @@
 typedef struct fake_counts {
     int64_t allocs, pinned, streams, events; /* alive now */
     int64_t bytes, peak;                     /* of allocs */
-    int64_t broken;  /* guards overwritten, memory given back twice or to the wrong function */
+    int64_t broken;  /* overwritten guards, double frees, frees by the wrong function */
     int64_t misused; /* calls with the wrong device, stream or event */
     int64_t copies;  /* calls of copy */
-    int64_t work;    /* whatever was queued on streams */
+    int64_t work;    /* pieces of work queued on streams */
 } fake_counts;
 
-/* After all that is queued on default streams is done. */
+/* Waits for the work on default streams first. */
 typedef void (*fake_counts_fn)(fake_counts *out);
 HR_API void hr_fake_counts(fake_counts *out);
-/* As HEADRACE_FAKE_FAIL, from now on; NULL or "": nothing fails. No call is being made. */
+/* Replaces HEADRACE_FAKE_FAIL; NULL or "": nothing fails. No other call may be running. */
 typedef void (*fake_fail_fn)(const char *spec);
 HR_API void hr_fake_fail(const char *spec);
 
@@ -28,7 +28,7 @@ HR_API void hr_fake_fail(const char *spec);
 
 typedef struct fake_work fake_work;
 struct fake_work {
-    void (*run)(fake_work *w); /* on the stream's thread; `w` is freed behind it */
+    void (*run)(fake_work *w); /* on the stream's thread, which frees `w` afterwards */
     void *to;
     const void *from;
     size_t size;
@@ -36,11 +36,11 @@ struct fake_work {
 };
 
 hr_status fake_error(hr_error *error, hr_status status, const char *call, const char *text);
-/* The n-th call of this kind fails: HR_STATUS_OK or the injected failure. */
+/* Counts a call of this kind: HR_STATUS_OK, or the injected failure. */
 hr_status fake_call(const char *kind, hr_error *error);
 /* Queues a copy of `work`. */
 hr_status fake_queue(void *stream, const fake_work *work, hr_error *error);
-/* Whether the calling thread uses the stream's device, as kernels need it. */
+/* Checks that the launch's device is current on the calling thread, as kernels need it. */
 hr_status fake_current(const hr_cuda_launch *l, const char *call, hr_error *error);
 
 hr_status fake_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Operators of the fake module: the code of cuda/ops, whose kernels run on the stream's thread.
+// Operators of the fake module: the code of cuda/ops, with kernels that run on the stream's thread.
 #include "cuda/ops/op.cuh"
 #include "cuda/runtime.cuh"
 

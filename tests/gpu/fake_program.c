@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Image programs of the fake module: the kernels' code, a record after the other. */
+/* Image programs of the fake module: runs the kernels' code on one record after the other. */
 #include "fake_module.h"
 #include "program_serial.h"
 
-enum { THREADS = 32 }; /* of a block: few, for they take turns */
+enum { THREADS = 32 }; /* per block: few, because they run one after the other */
 
 static void run_programs(fake_work *w)
 {

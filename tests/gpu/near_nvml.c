@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Stands in for NVML in tests: the CPUs near every GPU are those of HEADRACE_NEAR_CPU, one. */
+/* Replaces NVML in tests: reports the CPU HEADRACE_NEAR_CPU as near every GPU. */
 #include <stdlib.h>
 #include <string.h>
 

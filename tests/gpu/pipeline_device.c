@@ -15,7 +15,7 @@ typedef struct kind {
     const char *name;
     bool whole; /* the whole picture: resize_shorter=256, crop; else a random crop */
     bool unfused;
-    bool turned; /* a resize behind the normalisation's place cuts the chain */
+    bool turned; /* an additional resize before, which ends the fused chain */
     int64_t dtype;
 } kind;
 
@@ -106,7 +106,7 @@ static hr_status open_pipeline(const kind *k, const char *folder, bool gpu, int 
     return status;
 }
 
-/* Samples of output `k` that differ. */
+/* The number of samples of output `k` that differ. */
 static int differing(const hr_outputs *a, const hr_outputs *b, int k)
 {
     hr_batch *host = NULL;
@@ -127,7 +127,7 @@ static int differing(const hr_outputs *a, const hr_outputs *b, int k)
     return bad;
 }
 
-/* From the second epoch on there are indices. */
+/* From the second epoch on, files have indices. */
 static int compare(const kind *k, const char *folder)
 {
     hr_error error = {0};

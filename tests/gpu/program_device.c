@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Random image programs in batches on a GPU against the CPU's executor: the same bytes, and nothing
- * around the outputs is written. Arguments: the module, [batches [programs a batch]]; or the module
- * and --bench. Exit status 77 where there is no device. */
+ * around the outputs is written. Arguments: the module, [batches [programs per batch]]; or the
+ * module and --bench. Exit status 77 without a device. */
 #include "gpu/program_cases.h"
 
 #include "device/module.h"
@@ -132,7 +132,7 @@ static void make_program(item *it)
     must(run(&it->program, HR_CPU_LEVEL_AUTO, &it->want, &error), "the CPU");
 }
 
-/* Exactly the bytes there are, at an odd place where the type allows it. */
+/* Memory of exactly this size, at an odd address if the type allows it. */
 static void upload_tensor(item *it)
 {
     size_t bytes, element = hr_dtype_size(it->in.dtype), odd = rnd() % 5 * element;

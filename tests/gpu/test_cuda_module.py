@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The entry of libheadrace_cuda.so: HEADRACE_CUDA_MODULE names the file, a GPU need not be there."""
+"""The entry point of libheadrace_cuda.so, the file HEADRACE_CUDA_MODULE; needs no GPU."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Module(c.Structure):
 
 
 def test_entry() -> None:
-    """The table is what device/module.h says, and every device that is counted can be asked."""
+    """The table matches device/module.h, and every counted device can be queried."""
     library = c.CDLL(PATH)
     library.hr_cuda_module.restype = c.POINTER(Module)
     module = library.hr_cuda_module().contents
@@ -64,7 +64,7 @@ def test_entry() -> None:
 
 
 def test_exports_one_symbol() -> None:
-    """Nothing of the CUDA runtime inside is visible."""
+    """No symbol of the CUDA runtime is exported."""
     done = subprocess.run(
         ["nm", "-D", "--defined-only", PATH], check=True, capture_output=True, text=True
     )

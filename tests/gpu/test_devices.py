@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Devices of nodes: where operators run, what they refuse; no device is needed for that."""
+"""Devices of nodes: where operators run and what they refuse; needs no device."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_back_needs_the_dynamic_executor() -> None:
 
 
 def test_missing_module() -> None:
-    """The graph may be defined; building it names operator and line."""
+    """Defining the graph succeeds; the error of building it names operator and line."""
     code = """
 import headrace
 from headrace import Pipeline, fn
@@ -146,7 +146,7 @@ print(len(pipe.run()[0]))
 
 
 def test_what_says_shapes_is_on_the_cpu() -> None:
-    """Inputs whose elements are read to find shapes, as per-sample arguments are."""
+    """Inputs whose elements determine shapes stay on the CPU, as per-sample arguments do."""
     node = source()
     shape = fn.external_source(name="shape")
     assert fn.reshape(node.gpu(), shape).device == "gpu"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Device memory is taken from a pool of our own: the process's default pool keeps its settings."""
+"""Device memory comes from a pool of our own: the default pool of the process keeps its settings."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Operators on a GPU against the same ones on the CPU: every case of tests/ops, the same bytes but for those of NaNs.
+"""Operators on a GPU against the CPU: every case of tests/ops gives the same bytes, except those of NaNs.
 
 Many cases share a pipeline, in which each runs on both devices.
 """
@@ -30,8 +30,8 @@ from headrace import _schema  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("module")
 
-TOGETHER = 24  # cases of a pipeline
-MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # of an operator: of more, some
+TOGETHER = 24  # cases per pipeline
+MOST = int(os.environ.get("HEADRACE_GPU_CASES", "400"))  # cases per operator, at most
 
 
 def operator_of(case: Any) -> str:
@@ -39,7 +39,7 @@ def operator_of(case: Any) -> str:
 
 
 def chosen() -> dict[str, list[Any]]:
-    """The cases of operators that have a device."""
+    """The cases of operators that run on a GPU."""
     cases: dict[str, list[Any]] = {}
     for case in CASES:
         op = _schema.operators().get(operator_of(case))
@@ -49,7 +49,7 @@ def chosen() -> dict[str, list[Any]]:
 
 
 def seeded(case: Any) -> Any:
-    """Draws are the node's: the same seed for both nodes."""
+    """Random draws belong to the node: gives both nodes the same seed."""
     op = _schema.operators()[operator_of(case)]
     if not op.has_seed or not isinstance(case, Case):
         return case
@@ -57,19 +57,19 @@ def seeded(case: Any) -> Any:
 
 
 def outputs(case: Any, engine: Engine) -> list[Any]:
-    """What the case gives, as a pipeline's outputs."""
+    """The outputs of the case."""
     if isinstance(case, Case) or engine.device == "cpu":
         made = case.define(engine)
     else:
         fed = [engine.feed(data) for data in case.inputs]
-        indices = case.name.startswith("x[")  # behind the first input: arguments, on the CPU
+        indices = case.name.startswith("x[")  # inputs after the first are arguments, on the CPU
         rest = fed[1:] if indices else [engine.moved(node) for node in fed[1:]]
         made = case.apply(engine, engine.moved(fed[0]), *rest)
     return list(made) if isinstance(made, (list, tuple)) else [made]
 
 
 def both(cases: list[Any], **options: Any) -> list[Output] | Failure:
-    """One iteration of all the cases: the CPU's outputs and the GPU's in turn. `options` are the pipeline's."""
+    """One iteration of all cases: outputs of CPU and GPU in turn. `options` go to the pipeline."""
     cpu, gpu = Engine("headrace"), Engine("headrace", "gpu")
 
     def define(_: Engine) -> list[Any]:
@@ -93,7 +93,7 @@ def same(cpu: Output, gpu: Output) -> None:
 
 
 def check(cases: list[Any], **options: Any) -> None:
-    """Compares; of cases that fail together it is said which one does."""
+    """Compares CPU and GPU; if several cases fail together, runs each alone to name the failing one."""
     made = both(cases, **options)
     if isinstance(made, Failure) and len(cases) > 1:
         for case in cases:
@@ -140,14 +140,14 @@ WINDOWS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64"])
 @pytest.mark.parametrize("layout", ["", "HCW", "XYC"])
 def test_windows(name: str, dtype: str, layout: str) -> None:
-    """Units of all sizes, one fill value and several, also of another type."""
+    """Elements of all sizes, one fill value and several, also of another type."""
     shape = (9, 48, 5) if layout == "XYC" else (9, 48, 16)
     data = pictures([(7, 9, shape[2]), shape], dtype, layout)
     policy = {**WINDOWS[name], "out_of_bounds_policy": "pad"}
     cases = []
     for out in ({}, {"dtype": "types.FLOAT"}, {"dtype": "types.UINT8"}, {"dtype": "types.FLOAT16"}):
         cases.append(Case("slice", [data], {**policy, "fill_values": [77.7], **out}))
-        if layout == "XYC":  # a value a channel: all of them are there
+        if layout == "XYC":  # one value per channel: needs all channels
             of = {k: v[:2] for k, v in WINDOWS[name].items()}
             fills = {"fill_values": [3.0, -4.5, 250.0, 7.0, 1.0]}
             cases.append(Case("slice", [data], {**policy, **of, **fills, **out}))
@@ -162,7 +162,7 @@ def test_pads() -> None:
 
 @pytest.mark.parametrize("dtype", ["FLOAT", "FLOAT64", "UINT8", "INT16", "INT64", "UINT64"])
 def test_draws(dtype: str) -> None:
-    """Many draws, also where the last block of them is not used up."""
+    """Many draws, also with a partly used last block."""
     like = pictures([(17, 31, 3), (1, 1, 1), (0, 5, 3), (5, 5, 5)])
     arguments: list[tuple[str, dict[str, Any]]] = [
         ("random.uniform", {"range": [-3.0, 100.5]}),
@@ -180,7 +180,7 @@ def test_draws(dtype: str) -> None:
 
 
 def test_division_by_zero() -> None:
-    """Integers divided by zero are 0: a device has nobody to tell."""
+    """Integers divided by zero are 0: a kernel cannot raise."""
     data = Data([np.array([5, -7, 0], np.int32)])
 
     def define(engine: Engine) -> Any:
@@ -195,7 +195,7 @@ def test_division_by_zero() -> None:
 
 
 def test_batch_of_shapes() -> None:
-    """Samples of unlike sizes in one launch, some of them empty."""
+    """Samples of different sizes in one launch, some of them empty."""
     shapes = [(3, 5), (0, 5), (1, 5), (700, 5), (2, 5)]
     data = [pictures(shapes, "float32", ""), pictures([(5,)] * 5, "int16", "", 2)]
     case = Expression("mixed", lambda engine, x, y: (x * y - 3) / (y + 0.5), data)
@@ -204,7 +204,7 @@ def test_batch_of_shapes() -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "uint16"])
 def test_axes(dtype: str) -> None:
-    """Axis by axis; some samples need fewer passes than others, some none."""
+    """Axis by axis: some samples need fewer passes than others, some none."""
     shapes = [(8, 20, 24, 3), (6, 9, 13, 3), (8, 20, 24, 3), (0, 9, 13, 3), (1, 30, 50, 1)]
     data = pictures(shapes, dtype, "DHWC")
     for args in (
@@ -221,7 +221,7 @@ def test_axes(dtype: str) -> None:
 @pytest.mark.parametrize("antialias", [False, True])
 @pytest.mark.parametrize("dtype", ["uint8", "int16"])
 def test_extreme_shapes(dtype: str, antialias: bool) -> None:
-    """Very wide, very high, nearly nothing: outputs lie so far apart that no tile holds many of them."""
+    """Very wide, very high and tiny pictures: outputs are so far apart that a tile has few of them."""
     shapes = [(1, 200000, 1), (200000, 1, 3), (2, 8000, 3), (8000, 3, 4), (1, 1, 1)]
     data = pictures(shapes, dtype, "HWC")
     for size in ([24, 224], [224, 1], [1, 14]):
@@ -230,15 +230,14 @@ def test_extreme_shapes(dtype: str, antialias: bool) -> None:
 
 
 def test_axes_in_parts() -> None:
-    """So little memory that what lies between passes is too much for all samples at once."""
+    """So little memory that the buffers between passes do not fit for all samples at once."""
     data = pictures([(2, 10, 1000), (2, 10, 10), (2, 10, 1000), (2, 10, 1000)], "uint8", "")
     args = {"sizes": [200, 2], "axes": [0, 1], "interp_type": "types.INTERP_LINEAR"}
     check([Case("tensor_resize", [data], args)], device_memory_limit=1 << 27)
 
 
 def cancelling(shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
-    """Large numbers whose sums along axes are 0 but for what rounding makes of them: any other order of additions
-    shows."""
+    """Large numbers whose sums along axes are 0 except for rounding: any other order of additions shows."""
     rng = np.random.default_rng(3)
     order = [d for d in range(len(shape)) if d not in axes] + list(axes)
     count = int(np.prod([shape[d] for d in axes]))
@@ -279,7 +278,7 @@ def test_order_of_additions(name: str) -> None:
 
 
 def test_normalized_together() -> None:
-    """Samples that do not fit together are an error that names the node."""
+    """Samples with incompatible shapes are an error that names the node."""
     case = Case("normalize", [pictures([(4, 5, 3), (4, 6, 3)])], {"batch": True, "axes": [0]})
     gpu = Engine("headrace", "gpu")
     made = gpu.run(2, lambda _: outputs(case, gpu))

@@ -167,7 +167,7 @@ def test_resumes(photos: Path) -> None:
 
 
 def test_outputs_on_the_host_are_pinned(fake: Any) -> None:
-    """Large ones, where a device is named; where there is no pinned memory, all the same."""
+    """Large batches use pinned memory if the pipeline has a device; without pinned memory it still works."""
     large = np.zeros((2, 2 << 20), np.uint8)
 
     @pipeline_def(batch_size=2, num_threads=1, prefetch_queue_depth=1)
@@ -187,14 +187,14 @@ def test_outputs_on_the_host_are_pinned(fake: Any) -> None:
 
 @pytest.mark.parametrize("policy", ["raise", "skip", "replace"])
 def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
-    """What the CPU's decoder says of a file, the GPU's does."""
+    """The GPU decoder reports the same errors as the CPU decoder."""
     root = tmp_path / "root"
     shutil.copytree(photos, root)
     broken = root / "class1/00.jpg"
     broken.write_bytes(b"not a picture at all")
     cut = root / "class1/03.jpg"
     cut.write_bytes(cut.read_bytes()[:700])
-    bare = root / "class1/05.jpg"  # ends behind its scan header
+    bare = root / "class1/05.jpg"  # ends after its scan header
     data = bare.read_bytes()
     scan = data.index(b"\xff\xda") + 2
     bare.write_bytes(data[: scan + int.from_bytes(data[scan : scan + 2], "big")])
@@ -214,7 +214,7 @@ def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
             assert_equal(*results)
     assert (failures > 0) == (policy == "raise")
     seen = [{e["message"] for e in pipe.errors() if e["iteration"] < 6} for pipe in pipes]
-    assert seen[0] and seen[0] <= seen[1]  # a failed batch need not look at all of its files
+    assert seen[0] and seen[0] <= seen[1]  # a failed batch may skip files
     assert policy == "raise" or seen[0] == seen[1]
     assert policy == "raise" or any("no entropy-coded data" in message for message in seen[1])
 
@@ -223,7 +223,7 @@ def test_bad_files(photos: Path, tmp_path: Path, policy: str) -> None:
 
 
 class Interface:
-    """An array in GPU memory of another library."""
+    """A GPU array of another library."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -307,7 +307,7 @@ def test_missing_device(device: int) -> None:
 
 
 def test_missing_operator() -> None:
-    """What has no GPU version yet says so when the graph is built."""
+    """An operator without a GPU version is an error when the graph is built."""
     with Pipeline(2, 1, 0) as pipe:
         data = fn.external_source(name="in", device="gpu")
         pipe.set_outputs(fn.dump_image(data))
@@ -324,14 +324,14 @@ def test_memory_limit(photos: Path) -> None:
 
 
 def test_little_memory(photos: Path) -> None:
-    """Batches that do not fit beside each other are made one after the other."""
+    """Batches that do not fit into memory together are made one after the other."""
     cpu, gpu = training(photos, False), training(photos, True, device_memory_limit=3 << 20)
     for _ in range(20):
         assert_equal(cpu.run(), gpu.run())
 
 
 def test_held_outputs(photos: Path) -> None:
-    """Those in pinned memory count as the host's; when some are let go, it goes on."""
+    """Batches in pinned memory count as host memory; releasing some lets the pipeline continue."""
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=0, host_memory_limit=64 << 20)
     def pipe() -> Any:
@@ -376,7 +376,7 @@ def test_threads(photos: Path) -> None:
 
 
 def test_forked(photos: Path) -> None:
-    """A child can use neither pipeline nor memory of the GPU, and says so; the parent goes on."""
+    """In a forked child, the pipeline and GPU memory raise; the parent continues."""
     pipe = training(photos, True)
     held = pipe.run()
     child = os.fork()
@@ -397,7 +397,7 @@ def test_forked(photos: Path) -> None:
 
 
 def test_interrupted(photos: Path) -> None:
-    """Ctrl-C in the middle of an epoch: the pipeline goes on, and ends, as ever."""
+    """After Ctrl-C in the middle of an epoch, the pipeline continues and ends normally."""
     pipe = training(photos, True)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -412,7 +412,7 @@ def test_interrupted(photos: Path) -> None:
 
 
 def test_other_devices_are_left_alone(photos: Path, module: Any) -> None:
-    """A pipeline on the second GPU makes no context on the first one."""
+    """A pipeline on the second GPU creates no context on the first one."""
     if module.fake or len(list(Path("/proc/driver/nvidia/gpus").glob("*"))) < 2:
         pytest.skip("there are no two GPUs")
     code = f"""
@@ -436,7 +436,7 @@ assert active.value == 0
     "program_run".split(),
 )
 def test_calls_that_fail(photos: Path, fake: Any, kind: str) -> None:
-    """An error that says so ends the pipeline; the next one runs."""
+    """A failing CUDA call ends the pipeline with an error; the next pipeline runs."""
     seen = 0
     for number in (1, 2, 5):
         fake.fail(f"{kind}:{number}+")
@@ -479,7 +479,7 @@ def branches(root: Any, gpu: bool, kind: int) -> Any:
                 device="gpu" if gpu else "cpu",
             )
     else:
-        if fn.random.coin_flip():  # to the largest of those that come here
+        if fn.random.coin_flip():  # to the largest sample of the branch
             images = fn.pad(images, fill_value=9, axis_names="HW")
         else:
             images = fn.slice(
@@ -492,7 +492,7 @@ def branches(root: Any, gpu: bool, kind: int) -> Any:
 @pytest.mark.parametrize("fuse", [True, False])
 @pytest.mark.parametrize("kind", range(4))
 def test_branches(photos: Path, kind: int, fuse: bool) -> None:
-    """Operators in a branch get the part of the batch that takes it."""
+    """Operators in a branch get the samples that take it."""
     cpu, gpu = branches(photos, False, kind), branches(photos, True, kind, device_id=0, fuse=fuse)
     for _ in range(4):
         expected, got = cpu.run(), gpu.run()
@@ -502,7 +502,7 @@ def test_branches(photos: Path, kind: int, fuse: bool) -> None:
 
 
 def test_branches_of_two_devices() -> None:
-    """What a branch is taken by lies on the CPU, and both branches give what is on one device."""
+    """Predicates must be on the CPU, and both branches must return data on the same device."""
 
     @pipeline_def(batch_size=2, num_threads=1, device_id=0, enable_conditionals=True)
     def on(gpu_predicate: bool) -> Any:
@@ -521,7 +521,7 @@ def test_branches_of_two_devices() -> None:
 
 
 def test_outputs_of_a_branch() -> None:
-    """They have as many samples as take the branch, on both devices; batches without samples pass."""
+    """They have the samples that take the branch, on both devices; empty batches are allowed."""
     fed = iter([[1, 2, 3, 0], [], [0, 0], [5]])
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=0, enable_conditionals=True)
@@ -560,7 +560,7 @@ def test_pipelines_leak_nothing(photos: Path, module: Any) -> None:
             used.append(module.counts().bytes if module.fake else _device_memory())
             heap.append(_heap())
     assert used[1] <= used[0], used
-    assert heap[1] <= heap[0] + (many << 11), heap  # of Python's, mostly
+    assert heap[1] <= heap[0] + (many << 11), heap  # mostly Python's
 
 
 class _Mallinfo(ctypes.Structure):

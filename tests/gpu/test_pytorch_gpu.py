@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What the PyTorch iterators make of batches in GPU memory.
+"""PyTorch iterators with batches in GPU memory.
 
-With the fake module there is no CUDA in PyTorch: its from_dlpack is replaced by our own reading of
-the same capsules.
+With the fake module PyTorch has no CUDA: its from_dlpack is replaced by our own import of the same capsules.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ ARRAY = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
 class Tensor:
-    """A torch.Tensor on the fake device, as far as the iterators use one."""
+    """The part of torch.Tensor that the iterators use, on the fake device."""
 
     def __init__(self, given: Any) -> None:
         try:
@@ -56,7 +55,7 @@ class Tensor:
 
 @pytest.fixture(autouse=True)
 def streams(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The devices that the iterators asked for a current stream."""
+    """The devices whose current stream the iterators queried."""
     asked: list[int] = []
     if module.fake is None:
         if not torch.cuda.is_available():
@@ -74,7 +73,7 @@ def streams(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _again(capsule: Any) -> Any:
-    """A capsule is read once: on the device that it is for."""
+    """A capsule is imported once, on its own device."""
     try:
         return TensorGPU(capsule)
     except TypeError:
@@ -163,7 +162,7 @@ def test_feed_ndarray() -> None:
 
 
 def test_on_a_stream(module: Any) -> None:
-    """Only with CUDA: what was queued on the iterator's stream comes before the memory's next use."""
+    """Only with CUDA: memory is reused after the work queued on the iterator's stream."""
     if module.fake is not None:
         pytest.skip("needs a GPU")
     stream = torch.cuda.Stream()
@@ -186,7 +185,7 @@ def test_on_a_stream(module: Any) -> None:
 
 
 def test_memory_is_torchs(photos: Path, module: Any) -> None:
-    """PyTorch's allocator counts outputs, and has all of them back behind the last tensor."""
+    """PyTorch's allocator counts outputs, and gets all of them back with the last tensor."""
     if module.fake is not None:
         pytest.skip("needs a GPU")
     before = torch.cuda.memory_allocated()

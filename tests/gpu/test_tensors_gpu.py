@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""TensorGPU and TensorListGPU: in, out, and what they refuse."""
+"""TensorGPU and TensorListGPU: import, export, and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def on_gpu(array: Any = ARRAY, layout: str = "") -> TensorGPU:
 
 
 class Interface:
-    """Only __cuda_array_interface__, as of another library."""
+    """An object of another library that has only __cuda_array_interface__."""
 
     def __init__(self, tensor: Any, **changes: Any) -> None:
         self.tensor = tensor
@@ -31,7 +31,7 @@ class Interface:
 
 
 class Pack:
-    """Only DLPack; remembers the stream it was asked for."""
+    """An object that has only DLPack; records the streams that it gets."""
 
     def __init__(self, tensor: Any) -> None:
         self.tensor = tensor
@@ -100,7 +100,7 @@ def test_streams() -> None:
     assert pack.streams == [1, 1]  # the default stream, which waits for the threads' ones
     for stream in (None, -1, 1, 2):
         assert tensor.__dlpack__(stream=stream) is not None
-    with pytest.raises(TypeError, match="no CUDA stream"):
+    with pytest.raises(TypeError, match="not a CUDA stream"):
         tensor.__dlpack__(stream=-7)
     with pytest.raises(TypeError, match="CUDA stream is an integer"):
         tensor.__dlpack__(stream="one")

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Resampling of u8 in fixed point: a block makes a tile of outputs. Vertical pass from device
-// memory into rows of int16 in shared memory, then horizontal pass, normalisation and store. The
-// sums and roundings are those of kernels/resample_u8.c. Each phase is a function of the thread's
-// number, so that a host can run them one thread after the other.
+// Resampling of u8 in fixed point; a block makes a tile of outputs. The vertical pass reads global
+// memory and writes rows of int16 to shared memory; the horizontal pass normalises and stores. Sums
+// and rounding are those of kernels/resample_u8.c. Each phase is a function of the thread's index,
+// so that a host can run the threads one after the other.
 #ifndef HR_CUDA_IMAGE_FIXED_CUH
 #define HR_CUDA_IMAGE_FIXED_CUH
 
 #include "cuda/image/taps.cuh"
 #include "cuda/image/tile.cuh"
 
-// ---- instructions, and what they do ----
+// ---- instructions, with their equivalents on the host ----
 
-// Bytes `selector` (four nibbles) of the eight in (b, a).
+// Selects four of the eight bytes of (b, a), one per nibble of `selector`.
 HR_SHARED uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector)
 {
 #if defined(__CUDA_ARCH__)
@@ -26,7 +26,8 @@ HR_SHARED uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector)
 #endif
 }
 
-// sum + coef.lo * bytes[0] + coef.hi * bytes[1] (HIGH: bytes 2 and 3); coefs are signed, bytes not.
+// sum + coef.lo * bytes[0] + coef.hi * bytes[1] (HIGH: bytes 2 and 3); coefs are signed, bytes are
+// not.
 template <bool HIGH> HR_SHARED int32_t add_pair(uint32_t coefs, uint32_t bytes, int32_t sum)
 {
 #if defined(__CUDA_ARCH__)
@@ -43,7 +44,7 @@ template <bool HIGH> HR_SHARED int32_t add_pair(uint32_t coefs, uint32_t bytes, 
 #endif
 }
 
-// Both saturated to int16.
+// Packs both, saturated to int16.
 HR_SHARED uint32_t pack_rows(int32_t low, int32_t high)
 {
 #if defined(__CUDA_ARCH__)
@@ -56,7 +57,7 @@ HR_SHARED uint32_t pack_rows(int32_t low, int32_t high)
 #endif
 }
 
-// The four bytes from bit `shift` of (high, low) on.
+// Four bytes of (high, low), from bit `shift` on.
 HR_SHARED uint32_t shift_words(uint32_t low, uint32_t high, uint32_t shift)
 {
 #if defined(__CUDA_ARCH__)
@@ -66,7 +67,7 @@ HR_SHARED uint32_t shift_words(uint32_t low, uint32_t high, uint32_t shift)
 #endif
 }
 
-// Global memory that nobody writes meanwhile.
+// Loads from global memory that is read-only during the launch.
 HR_SHARED uint32_t load_word(const uint32_t *at)
 {
 #if defined(__CUDA_ARCH__)
@@ -89,15 +90,15 @@ template <int C, int STORE> struct FixedTile {
     };
 
     const hr_device_program *p;
-    const uint32_t *taps; // of make_taps
+    const uint32_t *taps; // from make_taps
     picture to;
-    int y0, x0, rows, columns; // of outputs, in the view
-    int stride, row_bytes;     // of the source; of the rows between the passes
+    int y0, x0, rows, columns; // the tile's outputs, in the view
+    int stride, row_bytes;     // of source rows; of the rows between the passes
     int x_taps, y_taps, y_words, width;
     // in shared memory
     uint8_t *pixels; // rows of span pixels
     uint32_t *x_tap; // [word of the column's taps][column]
-    uint32_t *y_tap; // [row][word]; starts are doubled, odd: words may be read around the row
+    uint32_t *y_tap; // [row][word]; the first word is 2 * start + is_roomy
 
     HR_MEMBER void begin(const hr_device_program *program, const uint32_t *made, int tile,
                          uint8_t *shared)
@@ -123,7 +124,7 @@ template <int C, int STORE> struct FixedTile {
         y_tap = x_tap + t->width * tap_words(p, &p->x);
     }
 
-    // May whole words be read around the source rows of an output row?
+    // Whether whole words may be read around the source rows of an output row.
     HR_MEMBER bool is_roomy(int start) const
     {
         int64_t from = (int64_t)start * stride, to_end = from + (int64_t)(y_taps - 1) * stride;
@@ -162,7 +163,7 @@ template <int C, int STORE> struct FixedTile {
             out[w] = shift_words(word[w], word[w + 1], shift);
     }
 
-    // Of the bytes that there are.
+    // The same from `count` bytes; the rest are 0.
     HR_MEMBER static void load_bytes(uint32_t *out, const uint8_t *at, int count)
     {
         HR_UNROLL
@@ -194,7 +195,7 @@ template <int C, int STORE> struct FixedTile {
     {
         uint32_t a[C], b[C];
         for (int k = 0; k < y_taps; k += 2, at += 2 * (int64_t)stride, coef++) {
-            // The last of an odd number is paired with a zero weight.
+            // An odd number of rows: the last weight is paired with zero.
             const uint8_t *second = k + 1 < y_taps ? at + stride : at;
             if constexpr (ROOMY) {
                 load_words(a, at);
@@ -207,7 +208,7 @@ template <int C, int STORE> struct FixedTile {
         }
     }
 
-    // All rows are asked for before the first is used.
+    // Loads all rows before the first is used, which hides the latency.
     template <int TAPS>
     HR_MEMBER void filter_few(int32_t *sum, const uint8_t *at, const uint32_t *coef) const
     {
@@ -248,7 +249,7 @@ template <int C, int STORE> struct FixedTile {
         return (int)HR_MIN(x_tap[0], x_tap[columns - 1]);
     }
 
-    // Groups of four pixels, row after row. TAPS 0: any number of rows a sum.
+    // Groups of four pixels, row after row. TAPS 0: any number of source rows per output.
     template <int TAPS> HR_MEMBER void filter_groups(int thread, int threads)
     {
         int first = first_column();
@@ -317,11 +318,11 @@ template <int C, int STORE> struct FixedTile {
         for (int k = 0; k < x_taps; k += 2, at += 2 * PIXEL, tap += width) {
             uint32_t pair = *tap;
             add_pixel(sum, at, (int16_t)pair);
-            add_pixel(sum, at + PIXEL, (int32_t)pair >> 16); // or 0 times what is there
+            add_pixel(sum, at + PIXEL, (int32_t)pair >> 16); // the weight is 0 beyond the last tap
         }
     }
 
-    // TAPS: so many weights are kept in registers; 0: they stay in shared memory.
+    // TAPS: weights kept in registers; 0: they stay in shared memory.
     template <int TAPS, int MODE>
     HR_MEMBER void filter_column(const PixelStore<C, STORE> &store, int x, int row, int step) const
     {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Resampling of any type in float: a block makes a tile of outputs, one per thread, for a few
-// channels and a stretch of source columns at a time, so that filters of any length fit. The sums
-// are those of kernels/resample_f32.c: first weight times first element, then the others in order.
+// Resampling of any type in float. A block makes a tile of outputs, one per thread. It processes a
+// few channels and a range of source columns (a stretch) at a time, so that filters of any length
+// fit. The sums are those of kernels/resample_f32.c: first weight times first element, then the
+// others in order.
 #ifndef HR_CUDA_IMAGE_FLOAT_CUH
 #define HR_CUDA_IMAGE_FLOAT_CUH
 
 #include "cuda/image/taps.cuh"
 #include "cuda/image/tile.cuh"
 
-// An element as a float: of u8, of FLOAT, of any type.
+// Loads an element as a float: from u8, from FLOAT, from any type.
 struct LoadByte {
     int size = 1;
     HR_MEMBER float operator()(const uint8_t *at) const
@@ -37,10 +38,10 @@ struct LoadAny {
 struct FloatTile {
     const hr_device_program *p;
     picture to;
-    int y0, x0, rows, columns; // of the lines being processed
+    int y0, x0, rows, columns; // of the lines in progress
     int end_row;
-    int first_column, end_column;  // of the source: what the tile reads
-    const uint32_t *x_tap, *y_tap; // of make_taps: of the tile's first column and row
+    int first_column, end_column;  // source columns that the tile reads
+    const uint32_t *x_tap, *y_tap; // from make_taps, for the tile's first column and row
     int x_words, y_words;
     float *sums; // in shared memory: [row][column of the stretch][channel of the group]
     // this thread's output
@@ -74,7 +75,7 @@ struct FloatTile {
         y_tap -= (int64_t)p->tiles.lines * y_words;
     }
 
-    // Goes on to the next lines of the tile; false behind the last.
+    // Moves to the next lines of the tile; false after the last.
     HR_MEMBER bool next_rows()
     {
         y0 += p->tiles.lines;
@@ -114,7 +115,7 @@ struct FloatTile {
         }
     }
 
-    // Source columns from .. from + count - 1, channels first .. first + n - 1.
+    // Vertical pass for source columns from .. from + count - 1, channels first .. first + n - 1.
     HR_MEMBER void filter_columns(int from, int count, int first, int n, int thread, int threads)
     {
         if (p->src_dtype == HR_DTYPE_UINT8)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Elements of the source that go to the output without a filter, and fill.
+// Copying elements of the source without a filter, and fill.
 #ifndef HR_CUDA_IMAGE_PIXELS_CUH
 #define HR_CUDA_IMAGE_PIXELS_CUH
 
@@ -19,14 +19,14 @@ HR_SHARED void pick_any(const hr_device_program *p, int plane, uint8_t *dst, con
     }
 }
 
-// Goes through pixels `step` apart of rows of `width`, with their addresses: dividing and
-// multiplying for each of them would be most of the work.
+// Iterates over pixels `step` apart in rows of `width` and keeps their offsets. Computing each
+// offset by division and multiplication would be most of the work.
 struct PixelWalk {
     int64_t index;
     int x, y, width, skip_x, skip_y;
     int64_t offset, skip, wrap; // bytes
 
-    // Pixel (y, x) lies at base + y * stride_y + x * stride_x.
+    // Pixel (y, x) is at offset base + y * stride_y + x * stride_x.
     HR_MEMBER PixelWalk(int64_t first, int step, int of_width, int64_t base, int64_t stride_y,
                         int64_t stride_x)
     {
@@ -80,7 +80,7 @@ HR_SHARED void pick_each(const hr_device_program *p, int tile, int thread, int t
         each(to.dst + dst.offset, resample ? picked(p, &to, dst.y, dst.x) : to.src + src.offset);
 }
 
-// Global memory that nobody writes meanwhile.
+// Loads from global memory that is read-only during the launch.
 HR_SHARED uint32_t load_byte(const uint8_t *at)
 {
 #if defined(__CUDA_ARCH__)
@@ -134,7 +134,7 @@ HR_SHARED void pick_tile(const hr_device_program *p, int tile, int thread, int t
         pick_each(p, tile, thread, threads, PickBytes<4, STORE>{{p, plane}});
 }
 
-// Everything of the pixel that is not made by another kernel.
+// Fills the pixel if it is outside the source or in an added plane.
 HR_SHARED void fill_pixel(const hr_device_program *p, const picture *to, int oy, int ox)
 {
     int y = (p->mirror_y ? p->window_h - 1 - oy : oy) - p->inside_y;

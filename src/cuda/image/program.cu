@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Runs a batch of image programs, with one launch for each kind of program in it. A block works on
-// a tile of one program; a table that is an argument of the kernel says which one.
+// Runs a batch of image programs, with one launch per kind of program. A block works on one tile of
+// one program; a table in the kernel's arguments maps blocks to programs.
 #include "cuda/error.cuh"
 #include "cuda/image/fixed.cuh"
 #include "cuda/image/float.cuh"
@@ -12,12 +12,11 @@ namespace
 {
 
 enum {
-    BLOCKS = 5,         // of run_fixed on a multiprocessor: what shared memory allows
-    PROGRAMS_MAX = 480, // of a launch: arguments have 4 KB
-    TAPS_UNIT = 4       // words: taps of a program are aligned to it
+    PROGRAMS_MAX = 480, // per launch: kernel arguments are limited to 4 KB
+    TAPS_UNIT = 4       // words: alignment of a program's taps
 };
 
-// Blocks first[i] .. first[i + 1] - 1 work on program i, whose taps, if it has any, are at
+// Blocks first[i] .. first[i + 1] - 1 work on program i. Its taps, if any, are at
 // taps + taps_at[i] * TAPS_UNIT.
 struct Share {
     const hr_device_program *programs;
@@ -26,10 +25,10 @@ struct Share {
     uint32_t first[PROGRAMS_MAX + 1], taps_at[PROGRAMS_MAX];
 };
 
-// The program that a block works on and which of its tiles, or -1.
+// The program that a block works on, or -1, and the tile.
 __device__ int find_program(const Share &share, int *tile)
 {
-    if (gridDim.y > 1) { // a row of blocks for each program, as many as the largest needs
+    if (gridDim.y > 1) { // one row of blocks per program, as long as the largest program needs
         *tile = (int)blockIdx.x;
         uint32_t tiles = share.first[blockIdx.y + 1] - share.first[blockIdx.y];
         return blockIdx.x < tiles ? (int)blockIdx.y : -1;
@@ -62,6 +61,7 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_taps(const __grid_const
     make_taps(share.programs + i, taps_of(share, i), output);
 }
 
+// Five blocks per multiprocessor: as many as shared memory allows.
 template <int C, int STORE>
 __global__ void __launch_bounds__(HR_DEVICE_THREADS, 5)
     run_fixed(const __grid_constant__ Share share)
@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_const
 
 typedef void (*Kernel)(const Share);
 
-// A kernel and the programs that it is for.
+// A kernel and the programs that it runs; see is_for.
 struct Work {
     Kernel kernel;
     int kind, store, channels; // -1: any
@@ -146,7 +146,7 @@ const Work works[] = {
     {run_pick<3>, HR_DEVICE_KIND_PICK, 3, -1},     {run_fill, HR_DEVICE_KIND_NONE, -1, -1},
 };
 
-// NONE stands for fill, which any program may have.
+// KIND_NONE is the kernel for fill, which any program may have.
 bool is_for(const Work *work, const hr_device_program *p)
 {
     if (work->kind == HR_DEVICE_KIND_NONE)
@@ -173,7 +173,7 @@ uint32_t tiles_of(const Work *work, const hr_device_program *p)
     return (uint32_t)(work->kind == HR_DEVICE_KIND_NONE ? p->fill_tiles : p->tiles.count);
 }
 
-// Extends the launch so that it has the threads, shared memory and taps for this program.
+// Extends the launch to the threads, shared memory and taps of this program.
 void widen(Launch *launch, const Work *work, const hr_device_program *p, int i)
 {
     unsigned wide = HR_DEVICE_THREADS;
@@ -187,7 +187,7 @@ void widen(Launch *launch, const Work *work, const hr_device_program *p, int i)
     launch->taps += (size_t)HR_DIVIDE_UP(taps_size(p), TAPS_UNIT);
 }
 
-// As many of the programs as fit one launch; returns how many.
+// Adds as many of the programs as fit into one launch; returns their number.
 int fill_launch(Launch *launch, const Work *work, const hr_device_program *programs, int count)
 {
     *launch = {};
@@ -204,8 +204,8 @@ int fill_launch(Launch *launch, const Work *work, const hr_device_program *progr
     return n;
 }
 
-// With one row of blocks per program, a block finds its program at once. Where the programs' sizes
-// differ so much that most blocks would idle, all blocks are in one row.
+// With one row of blocks per program, a block finds its program without a search. If the programs'
+// sizes differ so much that most blocks would be idle, all blocks are in one row.
 dim3 grid_of(const Share *share)
 {
     uint32_t total = share->first[share->count], most = 0;
@@ -224,7 +224,7 @@ hr_status start(hr_cuda_launch *l, Kernel kernel, const Share *share, unsigned t
     return HR_STATUS_OK;
 }
 
-// The taps of a launch's programs, in scratch memory.
+// Makes the taps of a launch's programs in scratch memory.
 hr_status start_taps(hr_cuda_launch *l, Launch *launch, const Work *work,
                      const hr_device_program *programs, hr_error *error)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// What all kernels of image programs share: which picture and tile a block works on, and how pixels
-// are converted and stored.
+// Shared by all kernels of image programs: finds the picture and tile that a block works on, and
+// converts and stores pixels.
 #ifndef HR_CUDA_IMAGE_TILE_CUH
 #define HR_CUDA_IMAGE_TILE_CUH
 
@@ -41,11 +41,11 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 typedef struct picture {
     const uint8_t *src; // the first pixel needed
     uint8_t *dst;       // its first output
-    int plane;          // index of an outer C: which mean and fill apply; else 0
+    int plane;          // index of an outer C, for mean and fill; otherwise 0
     bool added;         // a plane that the source does not have
 } picture;
 
-// Picture `i` of those that the output has (`filled`) or the source.
+// Picture `i` of the output (`filled`) or of the source.
 HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
 {
     int64_t from = p->src_offset, to = 0;
@@ -96,7 +96,7 @@ HR_SHARED int64_t view_offset(const hr_device_program *p, int y, int x)
     return oy * p->dst_y + ox * p->dst_x;
 }
 
-// a / b; fast where `a` has 32 bits, as it mostly has.
+// a / b; fast if `a` fits into 32 bits, as it usually does.
 HR_SHARED int64_t divide(int64_t a, int b, int *rest)
 {
     if (a >> 32 == 0) {
@@ -174,7 +174,7 @@ HR_SHARED float float_of_byte(uint32_t v)
 #endif
 }
 
-// Not for NaNs, of which half_of_float makes other bits.
+// Not for NaNs, for which half_of_float gives other bits.
 HR_SHARED uint16_t half_of_number(float f)
 {
 #if defined(__CUDA_ARCH__)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Decodes every subsequence again, from its true state: the coefficients of all blocks that begin
-// in it, the sums of their DC differences, and a check for damage. A block is assembled in shared
-// memory and stored in one go; storing single coefficients would be bound by the L2 cache.
+// Decodes every subsequence again, now from its true state: writes the coefficients of all blocks
+// that begin in it and the sums of their DC differences, and checks for damage. A block is
+// assembled in shared memory and stored as a whole; storing single coefficients would be bound by
+// the L2 cache.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 
@@ -10,11 +11,11 @@ namespace
 {
 
 constexpr int THREADS = HR_JPEG_DECODE;
-constexpr int SLOT = 9; // of 16 bytes; a block takes 8, and one more avoids bank conflicts
-constexpr int32_t DC_MOST = 1 << 27; // more is damage; the CPU decoder allows twice as much
+constexpr int SLOT = 9; // units of 16 bytes: 8 for a block, and one against bank conflicts
+constexpr int32_t DC_MOST = 1 << 27; // a larger DC value is damage; the CPU allows twice as much
 
-// A block of an MCU: its index among the window's blocks if its MCU is the first, and how much is
-// added to that index per MCU down and across.
+// A block of an MCU: its index among the window's blocks in the first MCU, and the increment of
+// that index per MCU down and across.
 struct layout {
     uint32_t first, down, across;
     uint32_t component; // 3: not wanted
@@ -46,7 +47,7 @@ struct decoder {
     uint4 *coefs; // of the image
     uint32_t *owner;
     uint32_t sub;
-    uint4 *slot; // SLOT of them, zeros between blocks
+    uint4 *slot; // SLOT units, zero between blocks
     hr_jpeg_address slot_at;
     hr_jpeg_bits bits;
     uint32_t z, c, blocks, block, block_end;
@@ -54,7 +55,7 @@ struct decoder {
     uint32_t both, component, index; // of block c: tables, index among the window's blocks
     bool wanted;
     int32_t dc[3];
-    hr_jpeg_device_entry *note; // entry for the next start of an MCU, or NULL
+    hr_jpeg_device_entry *note; // index entry for the next start of an MCU, or NULL
     bool bad;
 
     __device__ __forceinline__ void aim()
@@ -114,7 +115,7 @@ struct decoder {
         }
     }
 
-    // The position in the staged scan; `dc` is relative to the subsequence.
+    // Notes the position in the staged scan; `dc` is relative to the subsequence.
     __device__ __forceinline__ void note_entry()
     {
         note->bit = hr_jpeg_bit(&bits);
@@ -124,7 +125,7 @@ struct decoder {
         note = NULL;
     }
 
-    // Takes a symbol and returns its value, 0 if it has none.
+    // Consumes a symbol and returns its value, or 0 if it has none.
     __device__ __forceinline__ int32_t take(hr_jpeg_window *w, uint32_t e)
     {
         uint32_t value = w->v0 << (e >> 8 & 31), size = e >> 16 & 15;
@@ -151,7 +152,7 @@ struct decoder {
             hr_jpeg_store(slot_at + 2 * min(z - 1, 63u), v);
     }
 
-    // AC symbols that begin before `limit`.
+    // Decodes AC symbols that begin before `limit`.
     __device__ __forceinline__ void row(hr_jpeg_window *w, uint32_t limit)
     {
         uint32_t e = 0;
@@ -166,11 +167,11 @@ struct decoder {
             ac_symbol(w, hr_jpeg_look(&lookup, both >> 16, w->v0));
     }
 
-    // Blocks that begin before `end`, as far as there are bits. True if the segment's last needed
-    // block is one of them.
+    // Decodes the blocks that begin before `end`, up to `bits_end`. True if they include the last
+    // block of the segment that is needed.
     __device__ __forceinline__ bool run(uint32_t end, uint32_t bits_end)
     {
-        bool own = z == 0; /* otherwise the first one began earlier, and only its end is needed */
+        bool own = z == 0; // otherwise the first block belongs to an earlier subsequence
         wanted = wanted && own;
         while (hr_jpeg_bit(&bits) < (z == 0 ? end : bits_end)) {
             hr_jpeg_window w = hr_jpeg_window_of(&bits);
@@ -260,13 +261,13 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_
         dc[k] = d.dc[k];
 }
 
-// Counts bytes 0xFF from byte `at` to byte `end`: in the file a stuffed zero follows each.
+// Counts bytes 0xFF from byte `at` to byte `end`; in the file a stuffed zero follows each.
 __device__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t end)
 {
     uint32_t count = 0;
 #pragma unroll 4
     for (uint32_t i = at / 4; i < (end + 3) / 4; i++) {
-        uint32_t rest = ~__ldg(scan + i); // zero bytes are those
+        uint32_t rest = ~__ldg(scan + i); // zero where the byte is 0xFF
         uint32_t other = ((rest & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | rest;
         if (4 * i < at)
             other |= (1u << (8 * (at - 4 * i))) - 1;
@@ -277,8 +278,8 @@ __device__ uint32_t count_stuffed(const uint32_t *scan, uint32_t at, uint32_t en
     return count;
 }
 
-// Maps a byte of a segment's staged scan to the byte of the file, both counted from the segment's
-// first. `strips` has where each strip begins; within a strip, stuffing is counted.
+// Maps a byte of a segment's staged scan to the byte of the file, both relative to the segment's
+// first byte. `strips` has the start of each strip; within a strip, stuffed bytes are counted.
 __device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
                                  const hr_jpeg_device_segment *segment, const uint32_t *strips,
                                  uint32_t at)
@@ -314,8 +315,8 @@ __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t
     }
 }
 
-// DC sums before each subsequence, one thread block per image. Overflow cannot go unnoticed: a
-// subsequence adds less than 2^26, and sums beyond DC_MOST are damage.
+// Sums the DC differences before each subsequence, one thread block per image. Overflow is always
+// detected: a subsequence adds less than 2^26, and sums beyond DC_MOST are damage.
 __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
 {
     __shared__ uint32_t sums[3][THREADS];

@@ -205,9 +205,9 @@ __device__ __forceinline__ void hr_jpeg_skip(hr_jpeg_bits *b, hr_jpeg_window *w,
     w->v2 <<= bits;
 }
 
-// The tables: fast ones in shared memory, whole ones in global memory.
+// Fast tables and each block's tables in shared memory, whole tables in global memory.
 typedef struct hr_jpeg_lookup {
-    hr_jpeg_address fast, places;
+    hr_jpeg_address fast, block_tables;
     const hr_jpeg_table *tables;
 } hr_jpeg_lookup;
 
@@ -222,7 +222,7 @@ __device__ __forceinline__ hr_jpeg_lookup hr_jpeg_lookup_of(const hr_jpeg_shared
 // The tables of block c in an MCU.
 __device__ __forceinline__ uint32_t hr_jpeg_tables_of(const hr_jpeg_lookup *l, uint32_t c)
 {
-    return hr_jpeg_load(l->places + c * 4);
+    return hr_jpeg_load(l->block_tables + c * 4);
 }
 
 // The fast table's entry for the first symbol of a window. `table` is an offset in bytes.
