@@ -47,7 +47,7 @@ typedef struct hr_int64s {
 typedef struct hr_floats {
     const float *v;
     int32_t n;
-    int32_t frames; /* PER_FRAME: number of frames that v has values for; 0: one for all */
+    int32_t frames; /* PER_FRAME: number of frames that v has values for; 0: one value for all */
 } hr_floats;
 typedef struct hr_strings {
     const char *const *v;
@@ -65,10 +65,11 @@ enum {
     HR_ARG_IGNORED = 1 << 5,    /* accepted and checked, without effect */
     /* A list with one element may be given as a number; a list is always accepted. */
     HR_ARG_SCALAR_OK = 1 << 6,
-    /* FLOAT, FLOATS: NaN and infinities are allowed. */
+    /* FLOAT, FLOATS may be NaN or infinite. */
     HR_ARG_NONFINITE = 1 << 7,
-    /* Tensors must have exactly the type of the field and as many dimensions: none for a number,
-     * one for a list. Without it, tensors are converted and their shape does not matter. */
+    /* Tensors must have exactly the type of the field, and its number of dimensions: 0 for a
+     * number, 1 for a list. Without this flag, tensors are converted and their shape does not
+     * matter. */
     HR_ARG_EXACT = 1 << 8
 };
 
@@ -128,7 +129,7 @@ typedef struct hr_rng {
     uint32_t counter[4]; /* counter[0] counts groups of four; the rest identifies the sample */
 } hr_rng;
 
-typedef struct hr_arena hr_arena; /* memory that is freed when the task ends; core/alloc.h */
+typedef struct hr_arena hr_arena; /* memory freed when the task ends; core/alloc.h */
 typedef struct hr_image_program hr_image_program;
 
 typedef struct hr_staging hr_staging; /* memory that a device reads; core/staging.h */
@@ -139,7 +140,7 @@ typedef struct hr_task hr_task;
 typedef struct hr_op_call {
     const struct hr_op_def *def;
     const void *args; /* the operator's args struct for this sample, checked */
-    void *state;      /* what `create` made for this node; shared by workers, so read-only */
+    void *state;      /* made by `create` for this node; shared by workers, so read-only */
     const hr_tensor *in;
     int32_t n_in;
     hr_tensor *out; /* infer sets dtype, shape, layout; run finds `data` set */
@@ -153,16 +154,16 @@ typedef struct hr_op_call {
     /* Samples of this call: 1 unless the operator has COLUMNS. `in` and `out` describe the first
      * sample; the others have the same shape and type and follow it without gaps. */
     int32_t count;
-    const hr_rng *rngs;          /* RANDOM: one for each of the `count` samples; rng is the first */
+    const hr_rng *rngs;          /* RANDOM: one per sample of the call; rng is the first */
     const hr_function *function; /* the caller's function, with HR_OP_FUNCTION */
-    hr_staging *staging; /* set for work on a device: infer may stage data that kernels read */
+    hr_staging *staging;         /* set for work on a device: infer may stage data for kernels */
 } hr_op_call;
 
-/* For run_batch: memory for output `output` of the sample of `task`, as `t` describes it: its
- * output slot if it has one, so that nothing is copied later. Sets data and buffer. */
+/* For run_batch: sets data and buffer of `t`, output `output` of the sample of `task`, which `t`
+ * describes. The memory is its output slot if it has one, so that nothing is copied later. */
 hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *error);
 
-/* Records damage that does not stop the sample. Fails with CORRUPT if the pipeline is strict. */
+/* Warns of damage that does not stop the sample. Fails with CORRUPT if the pipeline is strict. */
 hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...) HR_PRINTF(3, 4);
 /* Limit on the pixels of a picture; the default when `task` is NULL. */
 int64_t hr_task_max_pixels(const hr_task *task);
@@ -183,8 +184,8 @@ typedef struct hr_span {
 typedef struct hr_reader_def {
     int64_t (*count)(const void *state);
     hr_status (*locate)(const void *state, int64_t index, hr_span *span, hr_error *error);
-    /* Makes the outputs of an item. `bytes` is a 1-D UINT8 tensor with a buffer. Outputs may refer
-     * to it (set data and buffer, as VIEW operators do) or are allocated from c->arena. */
+    /* Makes the outputs of an item. `bytes` is a 1-D UINT8 tensor with a buffer. Outputs refer to
+     * it (set data and buffer, as VIEW operators do) or are allocated from c->arena. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
 } hr_reader_def;
 
@@ -198,18 +199,19 @@ typedef struct hr_sampler_args {
 /* ---- the table ---- */
 
 enum {
-    HR_OP_SOURCE = 1 << 0, /* has no inputs in the graph: a reader, or fed */
+    HR_OP_SOURCE = 1 << 0, /* has no inputs in the graph: a reader, or fed from outside */
     HR_OP_RANDOM = 1 << 1, /* has `seed`; equal nodes are merged only if it is given */
     HR_OP_VIEW = 1 << 2,   /* outputs share the memory of input 0: run sets data and buffer */
-    /* To users the result is a copy; that an output may share memory of input 0 is for speed
-     * alone. As a pipeline output it is copied. */
+    /* Documented as a copy, although outputs may share memory of input 0 for speed. Copied when it
+     * is a pipeline output. */
     HR_OP_BORROWS = 1 << 3,
     HR_OP_SEQUENCE = 1 << 4,   /* documented as accepting frames (layouts that begin with F) */
     HR_OP_VOLUMETRIC = 1 << 5, /* documented as accepting a depth axis */
     HR_OP_ORDERED = 1 << 6,    /* gets iterations one at a time, in order */
     HR_OP_HIDDEN = 1 << 7,     /* not listed in fn and ops */
     HR_OP_DEPRECATED = 1 << 8,
-    HR_OP_CHEAP = 1 << 9,      /* too little work per sample: a task is a whole batch */
+    HR_OP_CHEAP = 1 << 9,      /* too little work per sample for tasks of their own: a task is a
+                                  whole batch */
     HR_OP_TO_DEVICE = 1 << 10, /* output 0 is input 0 in device memory ... */
     HR_OP_TO_HOST = 1 << 11,   /* ... and in host memory; the executor does both */
     HR_OP_ANYWHERE = 1 << 12,  /* reads no elements: its inputs may be on any device */
@@ -273,21 +275,21 @@ typedef struct hr_op_def {
     hr_status (*create)(const void *args, void **state, hr_error *error);
     void (*destroy)(void *state);
     /* Sets type, shape and layout of the outputs of one sample. For a source that is fed, c->in is
-     * what was fed, and c->out may be the same array. */
+     * the data that was fed, and c->out may be the same array. */
     hr_status (*infer)(hr_op_call *c, hr_error *error);
-    /* Adds this operator, for this sample, to an image program (image/program.h). The executor has
-     * started the program from input 0 (with in[0].layouts), or an earlier node has; operators of
-     * rank SOURCE start it themselves. c->out is NULL. After another node, c->in[0] does not exist:
-     * ask the program. HR_STATUS_NOT_FUSABLE cuts the chain; if the program is new, infer and
-     * run_cpu are used instead. */
+    /* Adds this operator, for this sample, to an image program (image/program.h). The program has
+     * been started by the executor from input 0 (with in[0].layouts) or by an earlier node;
+     * operators of rank SOURCE start it themselves. c->out is NULL. After another node, c->in[0]
+     * does not exist: ask the program. HR_STATUS_NOT_FUSABLE ends the chain; if the program is new,
+     * infer and run_cpu are used instead. */
     hr_status (*lower)(hr_op_call *c, hr_image_program *program, hr_error *error);
     hr_lower_rank lower_rank;
-    /* Does the work of `n` calls. Optional where `lower` accepts every input. When a call for
-     * several samples fails, the executor repeats it sample by sample. */
+    /* Runs `n` calls. Optional if `lower` accepts every input. When a call for several samples
+     * fails, the executor repeats it sample by sample. */
     hr_status (*run_cpu)(hr_op_call *calls, int32_t n, hr_error *error);
     /* For operators whose result depends on the whole batch: describes and computes the outputs of
-     * all samples of the iteration. Memory comes from the arena, or outputs view inputs' buffers.
-     */
+     * all samples of the iteration. Memory comes from the arena, from hr_task_memory, or from the
+     * inputs' buffers. */
     hr_status (*run_batch)(hr_op_call *calls, int32_t n, hr_error *error);
     /* For operators where only the shapes of outputs depend on the batch (padding to the largest
      * sample): gets all samples of the iteration and writes into their out[], which `infer` then

@@ -18,7 +18,7 @@ enum {
     COMPRESSION_ALPHA_FIELDS = 6
 };
 
-/* The bits of a colour in a pixel of 16 or 32 bits; max 0: absent. */
+/* The position of a colour in a pixel of 16 or 32 bits; max 0: absent. */
 typedef struct bmp_field {
     uint32_t shift, max;
 } bmp_field;
@@ -50,7 +50,7 @@ static bmp_field field_of(uint32_t mask)
     return f;
 }
 
-/* false for a mask with holes, or too wide for the arithmetic */
+/* false for a mask with holes, or one too wide for the arithmetic */
 static bool field_ok(bmp_field f)
 {
     return (f.max & (f.max + 1)) == 0 && f.max <= 0xFFFF;
@@ -78,7 +78,7 @@ static hr_status read_fields(const uint8_t *bytes, size_t size, size_t info_size
     for (int i = 0; i < 4; i++) {
         h->field[i] = field_of(masks[i]);
         if (!field_ok(h->field[i]))
-            return hr_fail(error, HR_STATUS_CORRUPT, "BMP: unusable bit field 0x%08x", masks[i]);
+            return hr_fail(error, HR_STATUS_CORRUPT, "BMP: invalid bit field 0x%08x", masks[i]);
     }
     return HR_STATUS_OK;
 }
@@ -128,7 +128,7 @@ static hr_status read_header(const uint8_t *bytes, size_t size, bmp_header *h, h
     h->data = hr_get_le32(bytes + 10);
     if ((info_size != CORE_HEADER && info_size < 16) || info_size > 1024 ||
         info_size > size - FILE_HEADER)
-        return hr_fail(error, HR_STATUS_CORRUPT, "BMP: unusable header");
+        return hr_fail(error, HR_STATUS_CORRUPT, "BMP: invalid header");
     if (info_size == CORE_HEADER) {
         h->width = hr_get_le16(p + 4);
         h->height = hr_get_le16(p + 6);
@@ -174,7 +174,7 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
 
 /* ---- pixels ---- */
 
-/* `index` holds n palette indices; those beyond the palette are black. */
+/* `index` holds n palette indices; indices beyond the palette give black. */
 static void put_indexed(const bmp_header *h, uint8_t *dst, const uint8_t *index, size_t n,
                         int32_t channels)
 {
@@ -225,7 +225,7 @@ static void put_row(const bmp_header *h, const hr_codec_request *q, uint8_t *dst
     }
 }
 
-/* Row of the file (0: first stored) that holds row y of the picture. */
+/* The row of the file (0: first stored) that holds row y of the picture. */
 static size_t stored_row(const bmp_header *h, int64_t y)
 {
     return h->top_down ? (size_t)y : (size_t)h->height - 1 - (size_t)y;
@@ -259,8 +259,8 @@ typedef struct rle {
     uint32_t bits;
 } rle;
 
-/* The next `n` pixels; a pixel's value is in the nibbles or bytes at `src`, every other one when
- * `run`. */
+/* Stores the next `n` pixels. Their values are the nibbles or bytes at `src`; a run alternates
+ * between the two nibbles of one byte, or repeats one byte. */
 static void rle_put(rle *r, const uint8_t *src, size_t n, bool run)
 {
     int64_t y = r->row < r->height ? (int64_t)(r->height - 1 - r->row) - r->window->y : -1;
@@ -275,7 +275,7 @@ static void rle_put(rle *r, const uint8_t *src, size_t n, bool run)
     r->x += n;
 }
 
-/* A pair of bytes that begins with 0. false: no more pixels, or damage (`*damaged`). */
+/* Handles a pair of bytes that begins with 0. false: no more pixels, or damage (`*damaged`). */
 static bool rle_escape(rle *r, uint8_t code, bool *damaged)
 {
     size_t left = (size_t)(r->end - r->p), size;
@@ -300,7 +300,7 @@ static bool rle_escape(rle *r, uint8_t code, bool *damaged)
         if (*damaged)
             return false;
         rle_put(r, r->p, code, false);
-        size += size & 1; /* padded to 16 bits; the padding of the last one may be missing */
+        size += size & 1; /* padded to 16 bits; the last padding byte may be missing */
         r->p += HR_MIN(size, left);
         return true;
     }
@@ -326,7 +326,7 @@ static hr_status rle_read(rle *r, hr_error *error)
                    : HR_STATUS_OK;
 }
 
-/* Pixels that the runs leave out have index 0. */
+/* Pixels not covered by runs have index 0. */
 static hr_status decode_rle(const uint8_t *bytes, size_t size, const bmp_header *h,
                             const hr_codec_request *q, hr_arena *arena, hr_error *error)
 {
@@ -361,7 +361,7 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return decode_plain(bytes, size, &h, request, c->arena, error);
 }
 
-/* Run lengths may leave out any number of pixels. */
+/* Run-length files may leave out any number of pixels. */
 static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        int64_t *pixels, hr_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Numbers in files, byte by byte: no alignment is assumed. */
+/* Numbers in files, read byte by byte, so alignment does not matter. */
 #ifndef HR_CODECS_BYTES_H
 #define HR_CODECS_BYTES_H
 

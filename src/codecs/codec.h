@@ -12,11 +12,11 @@
 
 typedef struct hr_codec hr_codec;
 
-/* Pixels that a picture may lack without being refused before it is decoded: damaged files of usual
- * sizes are left to the decoders. */
+/* A file may lack this many pixels of its picture without being refused before decoding: damaged
+ * files of usual sizes are left to the decoders. */
 #define HR_IMAGE_SLACK ((int64_t)1 << 24)
 
-/* What the header says. */
+/* The contents of the header. */
 typedef struct hr_image_info {
     const hr_codec *codec;
     int32_t height, width; /* as stored, before orientation */
@@ -24,13 +24,14 @@ typedef struct hr_image_info {
                               counts as 3) */
     int32_t bits;          /* per element: 8 or 16 */
     int32_t orientation;   /* EXIF, 1 .. 8 */
-    bool refused;          /* `open` or `read` gave the file up: `decode` need not try the same */
+    bool refused;          /* `open` or `read` rejected the file, so `decode` need not try the same
+                              method */
 } hr_image_info;
 
 /* A request to a codec: a window of the stored picture. */
 typedef struct hr_codec_request {
     hr_window window;
-    /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped) or
+    /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped), or
      * info.channels. */
     int32_t channels;
     void *dst;     /* u8, or u16 when info.bits is 16 */
@@ -43,42 +44,43 @@ struct hr_codec {
     const char *(*version)(void);
     bool (*match)(const uint8_t *bytes, size_t size);
     hr_status (*header)(const uint8_t *bytes, size_t size, hr_image_info *info, hr_error *error);
-    /* Optional: fails for what cannot be decoded. *pixels: the most that the file can hold. */
+    /* Optional: fails for files that cannot be decoded. *pixels: an upper bound on the pixels in
+     * the file. */
     hr_status (*check)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        int64_t *pixels, hr_error *error);
     hr_status (*decode)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                         const hr_codec_request *request, hr_op_call *c, hr_error *error);
-    /* Optional: the same rows a few at a time, top to bottom; `request`'s dst and stride mean
-     * nothing. The reader lives in c->arena. HR_STATUS_NOT_FUSABLE from either: use decode, which
-     * also says what is wrong. */
+    /* Optional: the same rows a few at a time, from top to bottom; `request`'s dst and stride are
+     * ignored. The reader is allocated from c->arena. If either returns HR_STATUS_NOT_FUSABLE, use
+     * decode, which also reports errors. */
     hr_status (*open)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                       const hr_codec_request *request, hr_op_call *c, void **reader,
                       hr_error *error);
     hr_status (*read)(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error);
-    /* Optional: makes the window ready for a device (request's dst means nothing).
+    /* Optional: prepares the window for decoding on a device (request's dst is ignored).
      * HR_STATUS_NOT_FUSABLE: use decode. */
     hr_status (*stage)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
                        struct hr_jpeg_device_picture *out, hr_error *error);
-    bool grey;         /* gives its own luma plane when asked for one channel */
-    int32_t luma_bits; /* otherwise: fraction bits of the weights that make grey from its colours,
-                          14 or 15; DALI's readers differ in this, by 1 in some hundred pixels */
+    bool grey;         /* can decode its luma plane alone when asked for one channel */
+    int32_t luma_bits; /* otherwise: fraction bits of the weights that convert colours to grey, 14
+                          or 15. DALI's readers differ in this, by 1 in one pixel of some hundred */
 };
 
 /* NULL-terminated; written by the build from the files in src/codecs. */
 extern const hr_codec *const hr_codecs[];
 
-/* The header only, which may be that of a file that cannot be decoded. Checks `max_pixels`. */
+/* Reads only the header; the file may still be undecodable. Checks `max_pixels`. */
 hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                         hr_error *error);
-/* Also fails where the file cannot be decoded, or is too short for its picture by more than
- * HR_IMAGE_SLACK: before memory is taken for it. */
+/* Also fails if the file cannot be decoded, or is too short for its picture by more than
+ * HR_IMAGE_SLACK pixels, before memory is allocated for it. */
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
-/* Height and width as delivered: turned when `adjust_orientation`. */
+/* Height and width as delivered: after orientation if `adjust_orientation`. */
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
                      int64_t *width);
-/* Channels delivered for a wanted type: RGB, BGR, YCBCR 3; GRAY 1; ANY_DATA the file's. */
+/* Channels delivered for a type: 3 for RGB, BGR, YCBCR; 1 for GRAY; the file's for ANY_DATA. */
 int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type);
 /* Whether pictures can be decoded to elements of this type. */
 bool hr_image_dtype_ok(hr_dtype dtype);
@@ -92,21 +94,22 @@ typedef struct hr_decode_request {
     size_t stride; /* bytes */
 } hr_decode_request;
 
-/* Uses c->arena for scratch (given back on return), c->task for remarks about damage. */
+/* Decodes the window into dst. Scratch memory comes from c->arena and is returned; warnings about
+ * damage go to c->task. */
 hr_status hr_image_decode(const uint8_t *bytes, size_t size, const hr_image_info *info,
                           const hr_decode_request *request, hr_op_call *c, hr_error *error);
 
-/* The same a few rows at a time, where the codec can and rows need no turning by more than left and
- * right; else HR_STATUS_NOT_FUSABLE, which hr_image_read may answer too. The reader lives in
- * c->arena. */
+/* The same a few rows at a time, if the codec supports it and the orientation needs at most a
+ * horizontal flip; otherwise HR_STATUS_NOT_FUSABLE, also from hr_image_read. The reader is
+ * allocated from c->arena. */
 typedef struct hr_image_reader hr_image_reader;
 hr_status hr_image_open(const uint8_t *bytes, size_t size, hr_image_info *info,
                         const hr_decode_request *request, hr_op_call *c, hr_image_reader **out,
                         hr_error *error);
 hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32_t rows,
                         hr_error *error);
-/* Makes the window ready for a device, which will deliver dense rows, where the codec can and rows
- * need no conversion and no turning; else HR_STATUS_NOT_FUSABLE. */
+/* Prepares the window for decoding to dense rows on a device, if the codec supports it and rows
+ * need no conversion or orientation; otherwise HR_STATUS_NOT_FUSABLE. */
 hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
                          struct hr_jpeg_device_picture *out, hr_error *error);

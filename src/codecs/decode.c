@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What all codecs share: detection, limits, EXIF orientation, colours and element types. A codec
- * writes directly to the destination where the last three have nothing to do. */
+/* Shared by all codecs: detection, limits, EXIF orientation, colours and element types. A codec
+ * writes directly to the destination if the last three need no work. */
 #include "codecs/codec.h"
 
 #include <string.h>
@@ -44,8 +44,8 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
                    info->codec->name, size, info->width, info->height);
 }
 
-/* Maps pixels of the delivered picture to the stored one: each EXIF orientation is a transposition
- * followed by reversals of the stored axes. */
+/* Maps the delivered picture to the stored one: each EXIF orientation is a transposition followed
+ * by reversals of the stored axes. */
 typedef struct turn {
     bool swap, flip_y, flip_x;
 } turn;
@@ -120,7 +120,7 @@ static void gather(uint8_t *dst, const uint8_t *src, ptrdiff_t step, size_t n, s
     }
 }
 
-/* Row `y` of the delivered window out of the stored window's h x w pixels. */
+/* Row `y` of the delivered window, from the stored window of h x w pixels. */
 static void turn_row(uint8_t *dst, const uint8_t *stored, turn t, int64_t h, int64_t w, int64_t y,
                      size_t pixel)
 {
@@ -202,7 +202,7 @@ static void store(void *dst, hr_dtype dtype, size_t i, float v)
         whole = (int32_t)hr_dtype_max(dtype);
     else if (v <= low)
         whole = (int32_t)hr_dtype_min(dtype);
-    else /* in double the half added is exact */
+    else /* in double, adding a half is exact */
         whole = (int32_t)((double)v + (v < 0 ? -0.5 : 0.5));
     switch (dtype) {
     case HR_DTYPE_UINT8:
@@ -255,8 +255,8 @@ static void convert_row(void *dst, hr_dtype dtype, const void *src, int32_t bits
     }
 }
 
-/* Studio-range BT.601, computed in the output's type: its unit is the type's largest value, the
- * offsets are 1/16 and 1/2 of the number of its values (of 1 for floats). */
+/* Studio-range BT.601, computed in the output's type: the unit is the type's largest value; the
+ * offsets are 1/16 and 1/2 of its number of values (of 1 for floats). */
 static void ycbcr_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, size_t n)
 {
     static const float m[3][3] = {{0.25678824f, 0.50412941f, 0.09790588f},
@@ -264,7 +264,7 @@ static void ycbcr_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, 
                                   {0.43921569f, -0.36778831f, -0.07142737f}};
     float top = type_top(dtype), range = dtype == HR_DTYPE_FLOAT ? 1.0f : top + 1.0f;
     float scale = top / (bits == 16 ? 65535.0f : 255.0f);
-    if (dtype == HR_DTYPE_INT32) /* top is rounded up to 2^31 already */
+    if (dtype == HR_DTYPE_INT32) /* as a float, top is already rounded up to 2^31 */
         range = top;
     for (size_t i = 0; i < n; i++) {
         float r = load(src, bits, 3 * i), g = load(src, bits, 3 * i + 1),
@@ -278,7 +278,7 @@ static void ycbcr_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, 
 
 /* ---- decoding ---- */
 
-/* A decode that cannot go straight into the destination. */
+/* A decode that cannot write directly to the destination. */
 typedef struct conversion {
     hr_image_type type;
     hr_dtype dtype;
@@ -286,7 +286,8 @@ typedef struct conversion {
     weights luma;
 } conversion;
 
-/* One row; `row` is scratch holding n decoded pixels, `grey` scratch for as many grey ones. */
+/* Delivers one row. `row` holds n decoded pixels and is overwritten; `grey` is scratch for n grey
+ * ones. */
 static void deliver_row(const conversion *v, void *dst, void *row, void *grey, size_t n)
 {
     if (v->type == HR_IMAGE_TYPE_YCBCR) {
@@ -352,17 +353,17 @@ static hr_status check_request(const hr_image_info *info, const hr_decode_reques
                        (long long)height, (long long)width);
     if (!hr_image_dtype_ok(q->dtype))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "pictures cannot be decoded to %s; UINT8, INT8, UINT16, INT16, INT32 and "
-                       "FLOAT are possible",
+                       "pictures cannot be decoded to %s; use UINT8, INT8, UINT16, INT16, INT32 or "
+                       "FLOAT",
                        hr_dtype_name(q->dtype));
     return HR_STATUS_OK;
 }
 
-/* How a request is met: what the codec is asked for, and what becomes of it. */
+/* How a request is met: what the codec decodes, and how the rows are converted. */
 typedef struct delivery {
     conversion v;
     turn t;
-    bool direct; /* the codec's rows are what is wanted */
+    bool direct; /* the codec's rows need no conversion */
 } delivery;
 
 static delivery plan_delivery(const hr_image_info *info, const hr_decode_request *q)
@@ -381,7 +382,8 @@ static delivery plan_delivery(const hr_image_info *info, const hr_decode_request
     return d;
 }
 
-/* Memory that no limit allows is the file's fault (HR_STATUS_LIMIT), not the moment's. */
+/* Restores HR_STATUS_LIMIT, which codecs report as NO_MEMORY: the file needs more than the limit
+ * allows at any time. */
 static hr_status memory_status(hr_status status, const hr_error *error)
 {
     return status == HR_STATUS_NO_MEMORY && error ? error->status : status;
@@ -414,11 +416,11 @@ struct hr_image_reader {
     void *inner;
     delivery d;
     size_t width, pixel;
-    uint8_t *stored, *row; /* a row as stored, and turned; unless direct */
+    uint8_t *stored, *row; /* a row as stored, and oriented; NULL if direct */
     void *grey;
 };
 
-/* Remembers that the codec gave the file up. */
+/* Records that the codec rejected the file. */
 static hr_status note_refusal(hr_image_info *info, hr_status status)
 {
     info->refused |= status == HR_STATUS_NOT_FUSABLE;

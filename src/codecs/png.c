@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* PNG through libpng. Transparency given by a key or in the palette (tRNS) is ignored, as DALI
- * does; only an alpha channel of its own counts as a channel. */
+/* PNG through libpng. As in DALI, transparency from tRNS (a colour key or palette entries) is
+ * ignored; only an alpha channel counts as a channel. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
@@ -26,7 +26,7 @@ static bool match(const uint8_t *bytes, size_t size)
     return size >= SIGNATURE && memcmp(bytes, "\x89PNG\r\n\x1a\n", SIGNATURE) == 0;
 }
 
-/* ---- header: IHDR, then the chunks' names until eXIf ---- */
+/* ---- header: IHDR, then chunk names up to eXIf ---- */
 
 static int32_t find_orientation(const uint8_t *bytes, size_t size)
 {
@@ -76,7 +76,7 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
     return HR_STATUS_OK;
 }
 
-/* Deflate makes at most 1032 bytes of one. */
+/* Deflate expands a byte to at most 1032 bytes. */
 static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        int64_t *pixels, hr_error *error)
 {
@@ -98,7 +98,7 @@ static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *i
     return HR_STATUS_OK;
 }
 
-/* ---- libpng with errors that come back ---- */
+/* ---- libpng, with errors that return ---- */
 
 typedef struct png_reader {
     png_structp png;
@@ -143,7 +143,7 @@ static void on_read(png_structp png, png_bytep dst, size_t count)
 
 /* ---- rows ---- */
 
-/* Asks libpng for the wanted channels; returns bytes per pixel. */
+/* Sets up libpng for the wanted channels; returns bytes per pixel. */
 static size_t set_transforms(png_reader *r)
 {
     png_structp png = r->png;
@@ -187,7 +187,7 @@ static void read_plain(png_reader *r, size_t pixel)
     }
 }
 
-/* Seven passes over all rows; the pixels of the window's rows come together in memory. */
+/* Seven passes over all rows; the rows of the window are collected in memory. */
 static void read_interlaced(png_reader *r, size_t pixel)
 {
     const hr_codec_request *q = r->request;
@@ -198,7 +198,7 @@ static void read_interlaced(png_reader *r, size_t pixel)
         stride = q->stride;
     } else {
         if (!hr_size_mul(stride, (size_t)q->window.h, &size))
-            fail(r, HR_STATUS_NO_MEMORY, "the picture does not fit memory");
+            fail(r, HR_STATUS_NO_MEMORY, "no memory for the interlaced picture");
         rows = scratch(r, size);
     }
     for (int pass = 0; pass < PNG_INTERLACE_ADAM7_PASSES; pass++)
@@ -214,8 +214,8 @@ static void read_interlaced(png_reader *r, size_t pixel)
                    (size_t)q->window.w * pixel);
 }
 
-/* Chunks that cost time or memory and change no pixel. The ones about gamma stay: libpng weighs
- * them when it makes grey from colour. */
+/* Skips chunks that cost time or memory but change no pixel. Gamma chunks are kept: libpng uses
+ * them when it converts colour to grey. */
 static void skip_chunks(png_structp png, bool grey)
 {
     static const png_byte names[] = "tEXt\0zTXt\0iTXt\0eXIf\0hIST\0pHYs\0sPLT\0tIME\0iCCP";
@@ -234,7 +234,7 @@ static void read_picture(png_reader *r)
     png_read_info(png, r->info);
     if (png_get_image_width(png, r->info) != (png_uint_32)r->image->width ||
         png_get_image_height(png, r->info) != (png_uint_32)r->image->height)
-        fail(r, HR_STATUS_CORRUPT, "the file gives two sizes");
+        fail(r, HR_STATUS_CORRUPT, "the file states two different sizes");
     size_t pixel = set_transforms(r);
     bool interlaced = png_get_interlace_type(png, r->info) == INTERLACED;
     if (interlaced)
@@ -248,8 +248,7 @@ static void read_picture(png_reader *r)
         read_plain(r, pixel);
 }
 
-/* The only frame that longjmp comes back to; everything that lives across it is in the caller's
- * `r`. */
+/* The only frame that longjmp returns to. All data that must survive it is in the caller's `r`. */
 static void guard(png_reader *r)
 {
     if (setjmp(r->escape) != 0)

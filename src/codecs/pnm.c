@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* PNM: P1 .. P6, plain and binary. Values are scaled from 0 .. maxval to the full range of 8 bits,
- * or of 16 where maxval is over 255. */
+ * or of 16 bits if maxval is over 255. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
@@ -76,13 +76,13 @@ static hr_status read_header(const uint8_t *bytes, size_t size, pnm_header *h, h
                  read_number(bytes, size, &at, INT32_MAX / 16, &h->height) && h->width > 0 &&
                  h->height > 0;
     if (!sound)
-        return hr_fail(error, HR_STATUS_CORRUPT, "PNM: the header lacks a usable size");
+        return hr_fail(error, HR_STATUS_CORRUPT, "PNM: the header has no valid size");
     if (!is_bitmap(h) && (!read_number(bytes, size, &at, 65535, &h->top) || h->top == 0))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "PNM: the header lacks a largest value between 1 and 65535");
+                       "PNM: the header has no maximum value between 1 and 65535");
     if (at >= size || !is_space(bytes[at]))
         return hr_fail(error, HR_STATUS_CORRUPT, "PNM: the file ends in its header");
-    h->data = at + 1; /* one white space, then pixels */
+    h->data = at + 1; /* one white space character, then the pixels */
     return HR_STATUS_OK;
 }
 
@@ -107,7 +107,7 @@ typedef struct pnm_reader {
     const hr_codec_request *request;
 } pnm_reader;
 
-/* Half up; what is over the largest value counts as it. */
+/* Rounds half up; values over the maximum count as the maximum. */
 static uint32_t scaled(uint32_t v, uint32_t top)
 {
     uint32_t full = top > 255 ? 65535 : 255;
@@ -167,7 +167,7 @@ static hr_status read_binary(const pnm_reader *r, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* One value as written in digits; bits need no space between them. */
+/* One value in decimal digits; bits need no white space between them. */
 static bool read_value(pnm_reader *r, uint32_t *v)
 {
     if (r->h.kind != 1) {
@@ -194,7 +194,7 @@ static hr_status read_plain(pnm_reader *r, hr_error *error)
             for (int32_t k = 0; k < channels; k++)
                 if (!read_value(r, &v[k]))
                     return hr_fail(error, HR_STATUS_CORRUPT,
-                                   "PNM: no number for row %lld, column %lld", (long long)y,
+                                   "PNM: no valid number for row %lld, column %lld", (long long)y,
                                    (long long)x);
             if (y >= w->y && x >= w->x && x < w->x + w->w)
                 put(r, (uint8_t *)q->dst + (size_t)(y - w->y) * q->stride, (size_t)(x - w->x), v);
@@ -213,7 +213,7 @@ static hr_status decode(const uint8_t *bytes, size_t size, const hr_image_info *
     return is_plain(&r.h) ? read_plain(&r, error) : read_binary(&r, error);
 }
 
-/* In text, values are digits with white space between them, which bitmaps need not have. */
+/* In plain files, values are digits separated by white space; bits need no separator. */
 static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        int64_t *pixels, hr_error *error)
 {

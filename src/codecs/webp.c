@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* WebP, lossy and lossless, through libwebp. A window is decoded with a margin, because libwebp
- * upsamples the chroma of what it crops as if there were nothing around it. */
+ * upsamples the chroma of a crop without looking at the pixels around it. */
 #include "codecs/codec.h"
 
 #include "codecs/bytes.h"
@@ -53,12 +53,12 @@ static const char *status_text(VP8StatusCode status)
     case VP8_STATUS_BITSTREAM_ERROR:
         return "the data is damaged";
     case VP8_STATUS_UNSUPPORTED_FEATURE:
-        return "a feature that libwebp does not support";
+        return "the file needs a feature that libwebp does not support";
     case VP8_STATUS_SUSPENDED:
     case VP8_STATUS_NOT_ENOUGH_DATA:
         return "the file ends early";
     default:
-        return "libwebp refused the request";
+        return "libwebp rejected the request";
     }
 }
 
@@ -84,8 +84,8 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
     return HR_STATUS_OK;
 }
 
-/* Pixels of one colour cost a lossless file nothing, and libwebp four bytes each: how little we
- * believe is our choice. */
+/* A lossless file stores pixels of one colour in no bytes at all, and libwebp takes four bytes of
+ * memory for each. LOSSLESS_PIXELS is the compression that we accept. */
 static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        int64_t *pixels, hr_error *error)
 {
@@ -97,7 +97,7 @@ static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *i
     return HR_STATUS_OK;
 }
 
-/* The window with a margin, from even positions, because chroma has half the resolution. */
+/* The window with a margin, starting at even positions because chroma has half the resolution. */
 static hr_window with_margin(const hr_image_info *info, hr_window w)
 {
     hr_window wide = {.y = HR_MAX(w.y - MARGIN, 0) & ~(int64_t)1,
@@ -107,8 +107,8 @@ static hr_window with_margin(const hr_image_info *info, hr_window w)
     return wide;
 }
 
-/* What libwebp keeps of the whole picture: four bytes per pixel of a lossless file, the alpha of a
- * lossy one. */
+/* Bytes that libwebp keeps for the whole picture: four per pixel of a lossless file, one (alpha) of
+ * a lossy one. */
 static size_t memory_of(const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
     WebPBitstreamFeatures features;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Arguments of a node: the user's values, checked against the table, into the operator's struct. */
+/* Arguments of a node: checks the user's values against the table and stores them in the operator's
+ * struct. */
 #include "graph/value.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ int32_t hr__args_find_exact(const hr_op_def *def, const char *name)
 int32_t hr_args_find(const hr_op_def *def, const char *name)
 {
     int32_t i = hr__args_find_exact(def, name);
-    /* Renamed twice at most; a table whose names go in circles ends here too. */
+    /* At most two renames in practice; the bound also ends cycles in a table. */
     for (int hops = 0; hops < 4 && i >= 0 && def->args[i].use; hops++)
         i = hr__args_find_exact(def, def->args[i].use);
     return i;
@@ -71,7 +72,7 @@ static void *arg_field(void *args, const hr_arg_def *arg)
 
 /* ---- names ---- */
 
-/* Letters to change between two names, up to 63 letters; case costs nothing. */
+/* Edit distance between two names of up to 63 letters; changes of case are free. */
 static int32_t distance(const char *a, const char *b)
 {
     int32_t row[64], n = (int32_t)strlen(b);
@@ -142,7 +143,7 @@ static hr_status common_seed(hr_node *node, const hr_value *value, hr_error *err
     hr__conversion c = {.node = node, .arg = &seed_def, .value = value};
     int64_t seed = -1;
     HR_TRY(hr__convert(&c, &seed, error));
-    /* Elsewhere a seed is accepted and means nothing. */
+    /* Other operators accept a seed and ignore it. */
     if (node->def->flags & (HR_OP_RANDOM | HR_OP_SOURCE))
         node->seed = seed < 0 ? -1 : seed;
     return HR_STATUS_OK;
@@ -245,7 +246,7 @@ static hr_status arg_set_edge(hr_node *node, int32_t i, hr_edge edge, hr_error *
     if (!(arg->flags & HR_ARG_PER_SAMPLE))
         return hr_fail(
             error, HR_STATUS_TYPE,
-            "%s: argument \"%s\": must be a constant; got a value a sample (a data node)",
+            "%s: argument \"%s\": must be a constant; got one value per sample (a DataNode)",
             hr_node_text(node, text, sizeof(text)), arg->name);
     if (!(arg->flags & HR_ARG_IGNORED))
         node->arg_inputs[node->arg_input_count++] = (hr_arg_input){i, edge};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Whether an operator's table is sound: what the rest of the library takes for granted. */
+/* Checks that an operator's table is valid. The rest of the library relies on it. */
 #include "graph/value.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ static hr_status arg_check(const hr_op_def *def, int32_t i, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "\"%s\", which replaces it, does not exist",
                        arg->use);
     if (arg->use && !(arg->flags & HR_ARG_DEPRECATED))
-        return hr_fail(error, HR_STATUS_VALUE, "it is replaced by \"%s\" and not deprecated",
+        return hr_fail(error, HR_STATUS_VALUE, "it is replaced by \"%s\" but is not deprecated",
                        arg->use);
     if (arg->min > arg->max ||
         arg->count_min > HR_MAX(arg->count_max, 0x7fffffff * !arg->count_max))
@@ -29,18 +29,18 @@ static hr_status arg_check(const hr_op_def *def, int32_t i, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE,
                        "it has no default and is neither required nor optional");
     if ((arg->flags & HR_ARG_PER_SAMPLE) && arg->type == HR_ARG_TYPE_STRINGS)
-        return hr_fail(error, HR_STATUS_VALUE, "lists of strings cannot come a sample");
+        return hr_fail(error, HR_STATUS_VALUE, "lists of strings cannot be given per sample");
     if (arg->flags & HR_ARG_IGNORED || arg->use)
         return HR_STATUS_OK;
     if (arg->size != hr__arg_type_size(arg->type))
         return hr_fail(error, HR_STATUS_VALUE, "the field has %zu bytes, %s needs %zu", arg->size,
                        hr__arg_type_name(arg->type), hr__arg_type_size(arg->type));
     if (!hr_size_add(arg->offset, arg->size, &end) || end > def->args_size)
-        return hr_fail(error, HR_STATUS_VALUE, "the field lies outside of the args struct");
+        return hr_fail(error, HR_STATUS_VALUE, "the field is outside the args struct");
     return HR_STATUS_OK;
 }
 
-/* Two arguments in one field: a slip of copy and paste that nothing else would notice. */
+/* Two arguments in one field: a copy-and-paste mistake that no other check finds. */
 static hr_status overlap_check(const hr_op_def *def, int32_t i, hr_error *error)
 {
     const hr_arg_def *a = &def->args[i];
@@ -68,25 +68,26 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
     if (source && def->in_max > 0)
         return hr_fail(error, HR_STATUS_VALUE, "a source takes no inputs");
     if (!source && def->reader)
-        return hr_fail(error, HR_STATUS_VALUE, "it has a reader and is no source");
+        return hr_fail(error, HR_STATUS_VALUE, "it has a reader but is not a source");
     if (source && def->reader && !(def->reader->count && def->reader->locate && def->reader->emit))
         return hr_fail(error, HR_STATUS_VALUE, "its reader is not complete");
     if (source && def->reader && def->args_size < sizeof(hr_sampler_args))
         return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST);
     if (!source && !moves && !def->lower && !def->run_cpu && !def->run_batch)
-        return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it");
+        return hr_fail(error, HR_STATUS_VALUE, "it has no function that runs it");
     bool sometimes = def->infer_batch || (def->run_batch && def->whole_batch);
     if (sometimes && !def->lower && !def->run_cpu)
-        return hr_fail(error, HR_STATUS_VALUE, "there is no function that runs it for a sample");
+        return hr_fail(error, HR_STATUS_VALUE, "it has no function that runs it per sample");
     if (def->run_batch && def->infer_batch)
-        return hr_fail(error, HR_STATUS_VALUE, "run_batch describes: infer_batch has no use");
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "run_batch describes its outputs, so infer_batch must be NULL");
     if (def->run_cpu && !def->infer)
-        return hr_fail(error, HR_STATUS_VALUE, "it runs and has no infer");
+        return hr_fail(error, HR_STATUS_VALUE, "it runs but has no infer");
     if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))
         return hr_fail(error, HR_STATUS_VALUE, "lower and lower_rank belong together");
     if (def->create && !def->destroy)
-        return hr_fail(error, HR_STATUS_VALUE, "it creates state and does not destroy it");
+        return hr_fail(error, HR_STATUS_VALUE, "it creates state but does not destroy it");
     return HR_STATUS_OK;
 }
 

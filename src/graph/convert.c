@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* One conversion for constants, defaults and samples: nothing is lost in silence, and what is
- * refused is named together with what is allowed. */
+/* One conversion for constants, defaults and per-sample values. It never loses information
+ * silently; errors name the value and what is allowed. */
 #include "graph/value.h"
 
 #include <float.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An element on its way. */
+/* An element being converted. */
 typedef struct element {
     enum { ELEMENT_INT, ELEMENT_FLOAT, ELEMENT_STRING } kind;
     int64_t i;
@@ -36,8 +36,7 @@ static const char *given_text(const hr__conversion *c, char *text, size_t size)
     return text;
 }
 
-/* What is wrong with a sample's value is a failure at run time, whatever kind it would be for a
- * constant. */
+/* Fails with `status`, or with ERROR for a per-sample value, which fails at run time. */
 HR_PRINTF(4, 5)
 static hr_status refuse(const hr__conversion *c, hr_error *error, hr_status status, const char *fmt,
                         ...)
@@ -104,7 +103,7 @@ static bool ranged(const hr__conversion *c)
     return !c->trusted && (c->arg->min != 0.0 || c->arg->max != 0.0);
 }
 
-/* "between 0 and 1", "at least 1": ends that no value of the type reaches are not worth a word. */
+/* "between 0 and 1", "at least 1": limits that no value of the type can reach are not mentioned. */
 static const char *range_text(const hr_arg_def *arg, char *text, size_t size)
 {
     if (arg->max >= INT32_MAX)
@@ -120,7 +119,7 @@ static hr_status integer_get(const hr__conversion *c, const element *e, int64_t 
                              int64_t *out, hr_error *error)
 {
     char range[64];
-    if (e->kind == ELEMENT_STRING) /* what Python's int() raises for text, and so DALI */
+    if (e->kind == ELEMENT_STRING) /* as Python's int() and DALI do for text */
         return refuse(c, error, HR_STATUS_VALUE, "must be an integer");
     int64_t v = e->i;
     if (e->kind == ELEMENT_FLOAT) {
@@ -151,10 +150,9 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
         return refuse(c, error, HR_STATUS_VALUE, "must be a number, not NaN");
     if (!any && !(v >= -FLT_MAX && v <= FLT_MAX))
         return refuse(c, error, HR_STATUS_VALUE, "must be a finite number that a float can hold");
-    /* Beyond the floats the conversion is infinite under IEEE 754; say so instead of leaving it to
-     * C. */
+    /* Out of range, the conversion is undefined in C; IEEE 754 gives infinities. */
     float f = v > FLT_MAX ? INFINITY : v < -FLT_MAX ? -INFINITY : (float)v;
-    /* Compared as floats: 0.1 of a sample is as good as the 0.1 of the table. */
+    /* Compared as floats, so that a per-sample 0.1 equals the 0.1 of the table. */
     if (ranged(c) && !(f >= (float)c->arg->min && f <= (float)c->arg->max))
         return refuse(c, error, HR_STATUS_ERROR, "must be %s",
                       range_text(c->arg, range, sizeof(range)));
@@ -162,7 +160,8 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
     return HR_STATUS_OK;
 }
 
-/* DALI's types of image types, element types and interpolations as elements: numbers here. */
+/* Tensors of DALI's image types, element types and interpolations have these dtypes; they are
+ * converted as integers. */
 #define DTYPE_OF_ENUMS 20
 
 static hr_status enum_get(const hr__conversion *c, const element *e, int32_t *out, hr_error *error)
@@ -230,7 +229,7 @@ static void *memory_take(const hr__conversion *c, size_t count, size_t size, hr_
     return hr_arena_alloc(c->arena, bytes, error);
 }
 
-/* A sample's string is a list of bytes. */
+/* A per-sample string is a list of bytes. */
 static hr_status string_from_tensor(const hr__conversion *c, const char **out, hr_error *error)
 {
     int32_t n = source_count(c);
@@ -270,7 +269,7 @@ static hr_status scalar_convert(const hr__conversion *c, void *field, hr_error *
     if (c->value && hr__value_is_list(c->value))
         return refuse(c, error, HR_STATUS_TYPE, "must be one value, not a list");
     if (c->tensor && source_count(c) != 1)
-        return refuse(c, error, HR_STATUS_TYPE, "must be one value a sample");
+        return refuse(c, error, HR_STATUS_TYPE, "must be one value per sample");
     element e = element_get(c, 0);
     switch (c->arg->type) {
     case HR_ARG_TYPE_BOOL:
@@ -341,9 +340,9 @@ static hr_status list_convert(const hr__conversion *c, void *field, hr_error *er
 {
     int32_t n = source_count(c);
     if (c->tensor && c->arg->type == HR_ARG_TYPE_STRINGS)
-        return refuse(c, error, HR_STATUS_TYPE, "takes no tensors");
+        return refuse(c, error, HR_STATUS_TYPE, "must be a constant, not a tensor");
     HR_TRY(length_check(c, n, error));
-    /* One more, so that an empty list differs from an absent one. */
+    /* One extra element, so that an empty list differs from an absent one (NULL). */
     void *v = memory_take(c, (size_t)n + 1, sizeof(int64_t), error);
     if (!v)
         return HR_STATUS_NO_MEMORY;
@@ -386,11 +385,11 @@ hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error)
         return refuse(c, error, HR_STATUS_TYPE, "must have an element type");
     if (c->tensor && (c->arg->flags & HR_ARG_EXACT))
         HR_TRY(exact_check(c, error));
-    /* Operators that take a value a frame have a list for it. */
+    /* Operators that accept per-frame values have a list for them. */
     bool takes_frames = (c->arg->flags & HR_ARG_PER_FRAME) && hr__arg_type_is_list(c->arg->type);
     if (c->tensor && hr_layout_find(&c->tensor->layout, 'F') == 0 && !takes_frames)
         return refuse(c, error, HR_STATUS_NOT_IMPLEMENTED,
-                      "values a frame are not part of this version of Headrace");
+                      "values per frame are not supported by this version of Headrace");
     return hr__arg_type_is_list(c->arg->type) ? list_convert(c, field, error)
                                               : scalar_convert(c, field, error);
 }

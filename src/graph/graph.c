@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Graphs: nodes in definition order, owned whole by one thread. */
+/* Graphs: nodes in definition order. A graph is used by one thread at a time. */
 #include "graph/value.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error)
 {
-    /* Grown by doubling: full at 0 and at every power of two. */
+    /* Doubled when full: at 0 and at every power of two. */
     size_t n = (size_t)node->storage_count;
     if ((n & (n - 1)) == 0) {
         void **grown = hr_realloc(node->storage, n ? 2 * n : 1, sizeof(*grown), error);
@@ -54,7 +54,7 @@ static hr_status edge_check(const hr_graph *graph, const hr_node *node, hr_edge 
     if (outputs >= 0 && edge.output >= 0 && edge.output < outputs)
         return HR_STATUS_OK;
     if (outputs < 0)
-        return hr_fail(error, HR_STATUS_VALUE, "%s: %s: there is no node %d",
+        return hr_fail(error, HR_STATUS_VALUE, "%s: %s: node %d does not exist",
                        hr_node_text(node, text, sizeof(text)), what, edge.node);
     return hr_fail(
         error, HR_STATUS_VALUE, "%s: %s: node %d (%s) has %d output%s, there is no output %d",
@@ -94,8 +94,8 @@ static bool on_gpu(const hr_graph *graph, hr_edge edge)
     return strcmp(graph->nodes[edge.node]->device, "cpu") != 0;
 }
 
-/* Whether the inputs lie where the node needs them: a device's operator on the device, but for
- * those of "mixed" and what moves data; per-sample arguments on the host. */
+/* Checks that inputs are on the right device: on the GPU for GPU operators, except for "mixed" and
+ * operators that move data; per-sample arguments on the host. */
 static hr_status devices_check(const hr_graph *graph, const hr_node *node, hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE];
@@ -130,8 +130,8 @@ static bool guard_equal(const hr_guard *a, const hr_guard *b)
            a->when == b->when;
 }
 
-/* Whether what `other` makes is there whenever `node` runs: `node` stands in the same branch or in
- * one inside of it. */
+/* Whether the outputs of `other` exist whenever `node` runs: `node` is in the same branch or in one
+ * nested inside it. */
 static bool sees(const hr_graph *graph, const hr_node *node, const hr_node *other)
 {
     while (other->guarded && node->guarded && !guard_equal(&node->guard, &other->guard))
@@ -157,8 +157,8 @@ static hr_status guard_set(const hr_graph *graph, hr_node *node, const hr_guard 
     hr_node_text(node, text, sizeof(text));
     if (node->def->flags & HR_OP_SOURCE)
         return hr_fail(error, HR_STATUS_VALUE,
-                       "%s: a source gives a sample to all that ask for it and cannot stand in a "
-                       "branch of a conditional",
+                       "%s: a source cannot be in a branch of a conditional; define it before the "
+                       "conditional",
                        text);
     if (on_gpu(graph, guard->predicate))
         return hr_fail(error, HR_STATUS_VALUE, "%s: the condition of its branch must be on the CPU",
@@ -168,7 +168,7 @@ static hr_status guard_set(const hr_graph *graph, hr_node *node, const hr_guard 
     return HR_STATUS_OK;
 }
 
-/* Whether all that the node needs is there whenever it runs. */
+/* Checks that all inputs of the node exist whenever it runs. */
 static hr_status branches_check(const hr_graph *graph, const hr_node *node, hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE], other[HR_NODE_TEXT_SIZE];
@@ -185,22 +185,22 @@ static hr_status branches_check(const hr_graph *graph, const hr_node *node, hr_e
         if (sees(graph, node, from) || (merge && input && guard_equal(&from->guard, &branch)))
             continue;
         return hr_fail(error, HR_STATUS_VALUE,
-                       "%s: what %s gives is not there: it was made in a branch of a conditional "
-                       "that this operator does not stand in",
+                       "%s: the output of %s exists only in a branch of a conditional that does "
+                       "not contain this operator",
                        hr_node_text(node, text, sizeof(text)),
                        hr_node_text(from, other, sizeof(other)));
     }
     return HR_STATUS_OK;
 }
 
-/* "__resize_3" where the user gave none; never one that is taken. */
+/* "__resize_3" for a node without a name; never a name that is already used. */
 static hr_status name_set(const hr_graph *graph, hr_node *node, hr_error *error)
 {
     char text[160];
     if (node->name) {
         if (hr_graph_find_node(graph, node->name) < 0)
             return HR_STATUS_OK;
-        return hr_fail(error, HR_STATUS_ERROR, "%s: another node has this name already",
+        return hr_fail(error, HR_STATUS_ERROR, "%s: another node already has this name",
                        hr_node_text(node, text, sizeof(text)));
     }
     for (int32_t k = 0; k <= graph->count; k++) {
@@ -331,7 +331,7 @@ hr_status hr_graph_add_node(hr_graph *graph, const hr_node_desc *desc, int32_t *
                             hr_error *error)
 {
     if (!desc->op)
-        return hr_fail(error, HR_STATUS_VALUE, "a node without an operator");
+        return hr_fail(error, HR_STATUS_VALUE, "the node has no operator");
     const hr_op_def *def = hr_registry_find(desc->op, NULL);
     if (!def)
         return fail_operator(desc, error);
@@ -342,11 +342,11 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
                                hr_error *error)
 {
     if (count <= 0)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "a pipeline without outputs");
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the pipeline has no outputs");
     for (int32_t i = 0; i < count; i++) {
         int32_t outputs = hr_graph_node_outputs(graph, edges[i].node);
         if (outputs < 0)
-            return hr_fail(error, HR_STATUS_VALUE, "pipeline output %d: there is no node %d", i,
+            return hr_fail(error, HR_STATUS_VALUE, "pipeline output %d: node %d does not exist", i,
                            edges[i].node);
         if (edges[i].output < 0 || edges[i].output >= outputs)
             return hr_fail(

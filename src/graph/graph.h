@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the user defined: nodes in definition order, each after its inputs. */
+/* The user's definition: nodes in definition order, each after its inputs. */
 #ifndef HR_GRAPH_GRAPH_H
 #define HR_GRAPH_GRAPH_H
 
@@ -14,19 +14,19 @@ typedef struct hr_arg_input { /* a per-sample argument */
 
 typedef struct hr_node {
     const hr_op_def *def;
-    char *name;   /* never NULL: made from op and number when not given */
+    char *name;   /* never NULL: made from op and number if not given */
     char *origin; /* "" when not given */
     char *device;
-    int32_t index; /* definition order: the `node` of random numbers */
+    int32_t index; /* in definition order; seeds the node's random numbers */
     hr_edge *inputs;
     int32_t input_count;
     hr_arg_input *arg_inputs;
     int32_t arg_input_count;
     void *args;           /* def->args_size bytes: constants and defaults */
     uint64_t given;       /* bit i: argument i was given, as constant or input */
-    hr_arg_value *values; /* the given constants, to write and copy the graph */
+    hr_arg_value *values; /* the given constants, for serialising and copying */
     int32_t value_count;
-    void **storage; /* memory of names, lists and all else, freed with the node */
+    void **storage; /* memory of names, lists etc., freed with the node */
     int32_t storage_count;
     int64_t seed; /* explicit seed, or -1 */
     bool preserve;
@@ -44,44 +44,44 @@ struct hr_graph {
 };
 
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error);
-/* Adds copies for outputs on a GPU that would share memory with other values. */
+/* Adds copies for GPU outputs that would share memory with other values. */
 hr_status hr__graph_own_outputs(hr_graph *graph, hr_error *error);
-/* What the graph computes, as text to compare: without functions, lines, versions. */
+/* What the graph computes, as text for comparison: without functions, source lines, versions. */
 hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error);
 
 /* ---- registry (written by the build from the files in src/ops and src/readers) ---- */
 extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */
 extern const char *const hr_cuda_op_names[];    /* operators of the CUDA module; NULL-terminated */
-/* By name or alias ("decoders.image", "image_decoder"); NULL when unknown. `*deprecated` (may be
- * NULL) when through an alias. */
+/* Finds an operator by name or alias ("decoders.image", "image_decoder"); NULL when unknown.
+ * `*deprecated` (may be NULL): found through an alias. */
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
 int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
-/* The source whose batches come from outside. */
+/* The source that is fed from outside. */
 const hr_op_def *hr_registry_fed(void);
 /* Checks a table: sizes against types, defaults that parse, offsets in range. For unit tests and
  * plug-ins. */
 hr_status hr_op_def_check(const hr_op_def *def, hr_error *error);
 
 /* ---- arguments ---- */
-/* Index of an argument; -1. Deprecated names are resolved through `use`. */
+/* Index of an argument, or -1. Deprecated names are resolved through `use`. */
 int32_t hr_args_find(const hr_op_def *def, const char *name);
-/* Makes node->args: defaults, then desc->args checked and converted. Errors name operator,
- * argument, value and what is allowed: unknown name KEY, missing ERROR (lists them), unconvertible
- * VALUE or TYPE, out of range, of a wrong length or not among the choices ERROR. */
+/* Makes node->args from the defaults and desc->args, checked and converted. Errors name the
+ * operator, argument, value and what is allowed. Statuses: KEY for an unknown name; ERROR for
+ * missing arguments (lists them), values out of range, wrong lengths, strings not among the
+ * choices; VALUE or TYPE for values that cannot be converted. */
 hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error);
-/* Writes one sample's tensor into the field of argument `arg` of the struct `args` (a copy of
- * node->args): conversion, range and length checks, all failing with ERROR; list memory from the
- * arena. */
+/* Converts and checks one sample's tensor into the field of argument `arg` of `args`, a copy of
+ * node->args. All failures have ERROR; lists are allocated from the arena. */
 hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const hr_tensor *value,
                              hr_arena *arena, hr_error *error);
-/* Of an operator with HR_OP_MERGE: the edge of its argument "predicate". */
+/* The edge of the argument "predicate" of an operator with HR_OP_MERGE. */
 hr_edge hr_node_predicate(const hr_node *node);
 /* "decoders.image_crop 'crop_3' (train.py:31)" */
 const char *hr_node_text(const hr_node *node, char *text, size_t size);
-/* What an operator says of its input `i`. */
+/* How the operator describes its input `i`. */
 const hr_input_def *hr_input_of(const hr_op_def *def, int32_t i);
-/* Whether the device does the work, moving data there and back included. */
+/* Whether the work is done on the device, including transfers to and from it. */
 bool hr_node_on_device(const hr_node *node);
 /* Whether it must see all samples of an iteration at once. */
 bool hr_node_whole_batch(const hr_node *node);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Python literals, as defaults are written in tables: numbers, True, strings, names, flat lists. */
+/* Python literals, as tables write defaults: numbers, True, strings, names, flat lists. */
 #include "graph/value.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static bool number_parse(const char **p, hr_value *out)
     return true;
 }
 
-/* A quoted string without escapes, or a bare name; both become STRING but for True and False. */
+/* A quoted string without escapes, or a bare name. Both become STRING, except True and False. */
 static hr_status word_parse(hr_node *node, const char **p, hr_value *out, hr_error *error)
 {
     const char *start = *p;
@@ -45,7 +45,7 @@ static hr_status word_parse(hr_node *node, const char **p, hr_value *out, hr_err
         while (isalnum((unsigned char)*end) || *end == '_')
             end++;
     if (!end || (!quote && end == start))
-        return hr_fail(error, HR_STATUS_VALUE, "no literal at '%.40s'", *p);
+        return hr_fail(error, HR_STATUS_VALUE, "not a literal: '%.40s'", *p);
     size_t size = (size_t)(end - start);
     char *text = hr__node_store(node, size + 1, 1, error);
     if (!text)
@@ -72,7 +72,7 @@ static hr_status scalar_parse(hr_node *node, const char **p, hr_value *out, hr_e
     return word_parse(node, p, out, error);
 }
 
-/* Turns scalars into the narrowest list that holds them all. */
+/* Makes the narrowest list that can hold all the scalars. */
 static hr_status list_make(hr_node *node, const hr_value *items, int32_t n, hr_value *out,
                            hr_error *error)
 {
@@ -82,7 +82,7 @@ static hr_status list_make(hr_node *node, const hr_value *items, int32_t n, hr_v
         floats += items[i].kind == HR_VALUE_FLOAT;
     }
     if (strings && strings != n)
-        return hr_fail(error, HR_STATUS_VALUE, "a list of strings and numbers");
+        return hr_fail(error, HR_STATUS_VALUE, "a list mixes strings and numbers");
     void *memory = hr__node_store(node, (size_t)n + 1, sizeof(int64_t), error);
     if (!memory)
         return HR_STATUS_NO_MEMORY;
@@ -118,13 +118,13 @@ static hr_status list_parse(hr_node *node, const char **p, hr_value *out, hr_err
     int32_t n = 0;
     for (skip_space(p); **p != close; skip_space(p)) {
         if (n == LIST_MAX)
-            return hr_fail(error, HR_STATUS_VALUE, "a list of more than %d elements", LIST_MAX);
+            return hr_fail(error, HR_STATUS_VALUE, "a list has more than %d elements", LIST_MAX);
         HR_TRY(scalar_parse(node, p, &items[n++], error));
         skip_space(p);
         if (**p == ',')
             ++*p;
         else if (**p != close)
-            return hr_fail(error, HR_STATUS_VALUE, "a list without its '%c'", close);
+            return hr_fail(error, HR_STATUS_VALUE, "a list does not end with '%c'", close);
     }
     ++*p;
     return list_make(node, items, n, out, error);
@@ -141,6 +141,6 @@ hr_status hr__literal_parse(hr_node *node, const char *text, hr_value *out, hr_e
         HR_TRY(scalar_parse(node, &p, out, error));
     skip_space(&p);
     if (*p)
-        return hr_fail(error, HR_STATUS_VALUE, "'%s' is not one literal", text);
+        return hr_fail(error, HR_STATUS_VALUE, "'%s' is not a single literal", text);
     return HR_STATUS_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Outputs of a pipeline on a GPU have memory of their own: users write into them. An operator that
- * works on the whole batch runs on the host, where it can only refer to device memory. Such an
- * output gets a `copy` node, which copies on the device. */
+/* Pipeline outputs on a GPU have memory of their own, because users write into them. Whole-batch
+ * operators run on the host and can only refer to device memory, so such an output gets a `copy`
+ * node, which copies on the device. */
 #include <string.h>
 
 #include "graph/graph.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Finding operators by name. */
+/* The operators by name. */
 #include "graph/value.h"
 
 #include <stdatomic.h>
@@ -8,9 +8,9 @@
 
 #define SLOTS 4096 /* a power of two, several times the number of names */
 
-/* Open addressing; a slot holds 1 + (operator << 8 | alias), alias 0 being the name itself. Filled
- * on first use and not locked: every thread would store the same numbers in the same order, so
- * threads that fill it at once only repeat each other. */
+/* A hash table with open addressing. A slot holds 1 + (operator << 8 | alias); alias 0 is the name
+ * itself. It is filled on first use without a lock: all threads store the same numbers in the same
+ * order, so concurrent fills only repeat each other. */
 static _Atomic uint32_t slots[SLOTS];
 static atomic_bool slots_ready;
 
@@ -29,7 +29,7 @@ static const char *slot_name(uint32_t slot)
     return alias ? def->aliases[alias - 1] : def->name;
 }
 
-/* The slot of the name, or the empty one where it belongs. */
+/* The slot of the name, or the empty slot for it. */
 static _Atomic uint32_t *slot_find(const char *name)
 {
     for (uint32_t i = hash(name), n = 0;; i++, n++) {
@@ -43,7 +43,7 @@ static _Atomic uint32_t *slot_find(const char *name)
 static void slot_fill(const char *name, uint32_t value)
 {
     _Atomic uint32_t *slot = slot_find(name);
-    if (!atomic_load(slot)) /* the first of two equal names stays */
+    if (!atomic_load(slot)) /* the first of two equal names wins */
         atomic_store(slot, value);
 }
 
@@ -65,7 +65,7 @@ const hr_op_def *hr_registry_find(const char *name, bool *deprecated)
     if (!atomic_load(&slots_ready))
         slots_make();
     uint32_t slot = name ? atomic_load(slot_find(name)) : 0;
-    if (slot && strcmp(slot_name(slot), name) != 0) /* every slot is taken */
+    if (slot && strcmp(slot_name(slot), name) != 0) /* the table is full */
         slot = 0;
     if (deprecated)
         *deprecated = slot && ((slot - 1) & 255) != 0;

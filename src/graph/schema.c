@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The operators' tables as JSON: what Python signatures, stubs, documentation and argument tests
- * are made from. */
+/* The operators' tables as JSON, the source of Python signatures, stubs, documentation and argument
+ * tests. */
 #include "graph/value.h"
 
 #include <string.h>
@@ -77,7 +77,8 @@ static bool in_module(const char *name)
     return false;
 }
 
-/* Devices that the operator runs on here, if the CUDA module is there; `devices` are DALI's. */
+/* Devices that the operator runs on in this build and with its CUDA module; `devices` are DALI's.
+ */
 static void put_runs_on(hr_text *text, const hr_op_def *def)
 {
     const uint32_t moves = HR_OP_TO_DEVICE | HR_OP_TO_HOST | HR_OP_ANYWHERE;
@@ -148,11 +149,11 @@ static void put_outputs(hr_text *text, const hr_op_def *def)
     hr_text_append(text, "]");
 }
 
-/* What the graph takes beside the arguments: hr_node_desc.function. */
+/* hr_node_desc.function, described as an argument. */
 static const hr_arg_def function_arg = {
     .name = "function",
     .flags = HR_ARG_REQUIRED,
-    .doc = "What is called with the inputs; it returns the output, or a tuple of outputs."};
+    .doc = "Called with the inputs; returns the output, or a tuple of outputs."};
 
 static void put_operator(hr_text *text, const hr_op_def *def)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Graphs as JSON text and back. Parsing adds nodes as a user would, so that every check applies:
- * any bytes give a graph or an error. */
+/* Graphs as JSON text and back. Parsing adds nodes as a user would, so all checks apply: any bytes
+ * give a graph or an error. */
 #include "graph/value.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 /* ---- writing ---- */
 
-/* JSON has no NaN; {"float": "nan"} stands for what it lacks. */
+/* JSON has no NaN and infinities: they are written as {"float": "nan"}. */
 static void put_float(hr_text *text, double f)
 {
     if (f - f == 0.0)
@@ -66,7 +66,7 @@ static void put_value(hr_text *text, const hr_value *v)
     }
 }
 
-/* `bare`: without the line that it was defined in. */
+/* `bare`: without its source line. */
 static void put_node(hr_text *text, const hr_node *node, bool bare)
 {
     hr_arg_value args[HR_NODE_ARGS_MAX];
@@ -115,7 +115,7 @@ hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, h
     for (int32_t i = 0; i < graph->count; i++)
         if (graph->nodes[i]->function)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "%s calls a function of this program: it cannot be serialized",
+                           "%s calls a function of this program, so the graph cannot be serialized",
                            hr_node_text(graph->nodes[i], node, sizeof(node)));
     hr_text out = {0};
     hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", ", HR_GRAPH_VERSION,
@@ -206,7 +206,7 @@ static bool json_double(const hr_json *v, double *out)
     return true;
 }
 
-/* Elements are 8 bytes whatever the list holds. */
+/* Elements take 8 bytes, whatever their type. */
 static hr_status get_list(const hr_json *v, void *memory, hr_value *out, hr_error *error)
 {
     int32_t strings = 0, integers = 0;
@@ -267,10 +267,10 @@ static hr_status get_value(const hr_json *v, void *memory, hr_value *out, hr_err
         break;
     }
     out->kind = HR_VALUE_FLOAT;
-    return json_double(v, &out->u.f) ? HR_STATUS_OK : fail_text(error, "this is no value");
+    return json_double(v, &out->u.f) ? HR_STATUS_OK : fail_text(error, "not a value");
 }
 
-/* Memory of one node's description, freed as a whole. */
+/* Memory for one node's description, freed as a whole. */
 typedef struct scratch {
     hr_edge *inputs;
     hr_arg_value *args;
@@ -302,7 +302,7 @@ static hr_status get_args(const hr_json *node, scratch *s, hr_node_desc *desc, h
     return HR_STATUS_OK;
 }
 
-/* [node, output, true or false]; `desc` keeps NULL without one. */
+/* [node, output, true or false]; without one, desc->guard stays NULL. */
 static hr_status get_guard(const hr_json *node, hr_guard *out, hr_node_desc *desc, hr_error *error)
 {
     const hr_json *v = hr_json_get(node, "guard");
@@ -354,7 +354,7 @@ static hr_status parse_root(hr_graph *graph, const hr_json *root, hr_error *erro
     const hr_json *version = hr_json_get(root, "headrace_graph");
     const hr_json *nodes = hr_json_get(root, "nodes");
     if (!version || version->kind != HR_JSON_KIND_NUMBER || !version->is_integer)
-        return fail_text(error, "this is no serialized graph");
+        return fail_text(error, "not a serialized graph");
     if (version->i != HR_GRAPH_VERSION)
         return hr_fail(error, HR_STATUS_VALUE,
                        "the graph has format %" PRId64 "; this version of Headrace reads format %d",

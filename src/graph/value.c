@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Values of arguments as data: copies, texts, the names and sizes of types. */
+/* Values of arguments: copying, printing, and the names and sizes of their types. */
 #include "graph/value.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static bool type_known(hr_arg_type type)
 
 const char *hr__arg_type_name(hr_arg_type type)
 {
-    return type_known(type) ? types[type].name : "FUNCTION"; /* no argument of the engine's */
+    return type_known(type) ? types[type].name : "FUNCTION"; /* not a type of the engine */
 }
 
 bool hr__arg_type_is_list(hr_arg_type type)
@@ -116,7 +116,7 @@ hr_status hr__value_copy(hr_node *node, hr_value *out, const hr_value *value, hr
     return HR_STATUS_OK;
 }
 
-/* A text of bounded size that drops what does not fit. */
+/* A bounded line of text; what does not fit is dropped. */
 typedef struct line {
     char *text;
     size_t size, used;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Internal to graph/: values of arguments, from the user, a default literal or a sample's tensor,
- * into the fields of args structs. */
+/* Internal to graph/: values of arguments (the user's, default literals, per-sample tensors) and
+ * their conversion into fields of args structs. */
 #ifndef HR_GRAPH_VALUE_H
 #define HR_GRAPH_VALUE_H
 
@@ -21,7 +21,7 @@ void hr__node_destroy(hr_node *node);
 /* Writes defaults and absent values into node->args. */
 hr_status hr__args_defaults(hr_node *node, hr_error *error);
 int32_t hr__args_count(const hr_op_def *def);
-/* The argument of exactly this name, deprecated ones included; -1. */
+/* Index of the argument with exactly this name, deprecated ones included, or -1. */
 int32_t hr__args_find_exact(const hr_op_def *def, const char *name);
 /* Names of enumeration values ("INTERP_NN"); NULL beyond the last. */
 const char *hr__enum_name(hr_arg_type type, int64_t value);
@@ -32,15 +32,15 @@ size_t hr__arg_type_size(hr_arg_type type);
 
 /* ---- values ---- */
 bool hr__value_is_list(const hr_value *value);
-/* A copy whose lists and strings live in the node. EDGE values copy as they are. */
+/* A copy whose lists and strings are stored in the node. EDGE values are copied unchanged. */
 hr_status hr__value_copy(hr_node *node, hr_value *out, const hr_value *value, hr_error *error);
 /* As Python would write it, shortened to `size`; returns `text`. */
 const char *hr__value_text(const hr_value *value, char *text, size_t size);
-/* Parses a Python literal; names (FLOAT, INTERP_LINEAR) become strings. Memory lives in the node.
+/* Parses a Python literal; names (FLOAT, INTERP_LINEAR) become strings. Memory belongs to the node.
  */
 hr_status hr__literal_parse(hr_node *node, const char *text, hr_value *out, hr_error *error);
 
-/* One value on its way into a field: exactly one of `value` and `tensor` is set. */
+/* A value being converted into a field: exactly one of `value` and `tensor` is set. */
 typedef struct hr__conversion {
     const hr_node *node; /* for messages */
     const hr_arg_def *arg;
@@ -55,17 +55,17 @@ typedef struct hr__conversion {
 hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error);
 /* Writes the absent value: NaN, NULL, -1. */
 void hr__field_absent(const hr_arg_def *arg, void *field);
-/* Equal fields of two args structs of one operator (floats by their bits). */
+/* Whether the fields of two args structs of one operator are equal (floats by their bits). */
 bool hr__field_equal(const hr_arg_def *arg, const void *a, const void *b);
 
 /* ---- graph ---- */
-/* As hr_graph_add_node for a table that need not be registered; desc->op is not used. */
+/* As hr_graph_add_node, for a table that need not be registered; desc->op is ignored. */
 hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_desc *desc,
                         int32_t *node, hr_error *error);
 /* The node as the user could have described it; `args` has HR_NODE_ARGS_MAX elements. */
 #define HR_NODE_ARGS_MAX (HR_GRAPH_MAX_ARGS + 1) /* and the seed */
 hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args);
-/* Names among candidates that `name` may have meant, as ' (did you mean "x"?)', or "". */
+/* Candidates that `name` may have meant, as ' (did you mean "x"?)', or "". */
 const char *hr__suggest(const char *name, const char *const *candidates, int32_t count, char *text,
                         size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Rows from one element type to another, and reversed rows. */
+/* Converts rows between element types, and reverses rows. */
 #include "kernels/half.h"
 #include "kernels/level.h"
 
@@ -50,8 +50,8 @@ void HR_LEVELED(hr__mirror_u8)(uint8_t *restrict dst, const uint8_t *restrict sr
 {
     size_t step = (size_t)channels, i = 0;
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
-    /* Whole pixels of the 16 bytes that end at pixel n - i, reversed; what is stored beyond them is
-     * stored again by what comes next. */
+    /* Reverses the whole pixels in the 16 bytes that end at pixel n - i. The bytes stored after
+     * them are overwritten by the next store. */
     size_t pixels = 16 / step;
     int8_t at[16];
     for (size_t b = 0; b < 16; b++)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Picks the kernels of a CPU level. */
+/* Selects the kernels for a CPU level. */
 #include "kernels/level.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #if defined(__x86_64__)
-/* __builtin_cpu_supports also asks whether the operating system saves the registers. Features it
- * cannot name (F16C, LZCNT, MOVBE) came with FMA and BMI2 on every CPU that has AVX2. */
+/* __builtin_cpu_supports also checks that the operating system saves the registers. The features
+ * that it cannot name (F16C, LZCNT, MOVBE) exist on every CPU that has AVX2, FMA and BMI2. */
 static hr_cpu_level best_level(void)
 {
     __builtin_cpu_init();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* IEEE half floats in plain C, bit for bit what F16C does: nearest even, NaNs quiet with the upper
- * payload bits. */
+/* IEEE half floats in plain C, with the results of F16C bit for bit: rounding to nearest even; NaNs
+ * become quiet and keep the upper payload bits. */
 #ifndef HR_KERNELS_HALF_H
 #define HR_KERNELS_HALF_H
 
@@ -39,7 +39,7 @@ static inline float half_to_float(uint16_t half)
     } else if (exponent != 0) {
         bits = ((exponent + 112) << 23) | (mantissa << 13);
     } else if (mantissa != 0) {
-        uint32_t up = (uint32_t)__builtin_clz(mantissa) - 21; /* to bring the top bit to bit 10 */
+        uint32_t up = (uint32_t)__builtin_clz(mantissa) - 21; /* moves the top bit to bit 10 */
         bits = ((113 - up) << 23) | ((mantissa << up & 0x3ffu) << 13);
     } else {
         bits = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The construction of UMAC (RFC 4418): blocks are compressed by NH, the sum of the products of
- * neighbouring words each added to a word of the key (two contents meet with probability 2^-32),
- * twice with shifted keys (2^-64); the blocks' sums are the coefficients of a polynomial modulo
- * 2^61 - 1. Words are little endian on every machine. */
+/* The construction of UMAC (RFC 4418). Blocks are compressed by NH: the sum of products of
+ * neighbouring words, each added to a word of the key. Two contents collide with probability 2^-32;
+ * doing this twice with shifted keys gives 2^-64. The sums of the blocks are the coefficients of a
+ * polynomial modulo 2^61 - 1. Words are little endian on every machine. */
 #include "kernels/hash.h"
 
 #include "kernels/level.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A keyed hash that tells the contents of files apart at the speed of memory. Whoever does not know
- * the key can make two contents of the same hash only by luck: below 2^-60 a pair. */
+/* A keyed hash that distinguishes the contents of files at the speed of memory. Without the key,
+ * two contents collide only by chance, with a probability below 2^-60 per pair. */
 #ifndef HR_KERNELS_HASH_H
 #define HR_KERNELS_HASH_H
 

@@ -23,17 +23,18 @@ typedef enum hr_cpu_level {
 #define HR_FIX_COEF_BITS 14 /* of a coefficient's fraction, in int16; a filter sums to 1 << 14 */
 #define HR_FIX_ROW_BITS 6   /* the intermediate row is int16 with this many fraction bits */
 
-/* Horizontal filter of one axis: for output x, taps source elements start[x] .. start[x] + taps - 1
- * (pixel numbers, already inside the row), weights coef[x * stride + k]; zero weights pad to
- * `stride`, even. */
+/* Horizontal filter of one axis. Output x reads source elements start[x] .. start[x] + taps - 1
+ * (pixel numbers, always inside the row) with weights coef[x * stride + k]; zero weights pad to
+ * `stride`, which is even. */
 typedef struct hr_filter_fix {
     int32_t out, taps, stride;
     const int32_t *start;
     const int16_t *coef;
-    const void *table; /* made of the fields above by hfilter_table: how a level likes them best */
+    const void *table; /* filled by hfilter_table from the fields above, in the format of a CPU
+                          level */
 } hr_filter_fix;
 
-/* hfilter_u8 may read this many elements beyond its row; their values do not matter. */
+/* hfilter_u8 may read this many elements beyond its row and ignores their values. */
 #define HR_FIX_ROW_PAD 128
 
 typedef struct hr_filter_float {
@@ -48,20 +49,20 @@ struct hr_jpeg_scan;
 
 /* What is accumulated, and in which type. */
 typedef enum hr_reduce_kind {
-    HR_REDUCE_SUM,       /* of integers: uint64_t, int64_t for types with a sign; wraps */
+    HR_REDUCE_SUM,       /* of integers: uint64_t, int64_t for signed types; wraps */
     HR_REDUCE_SQUARES,   /* of integers: uint64_t; wraps */
     HR_REDUCE_TOTAL,     /* the sum, as double */
-    HR_REDUCE_DISTANCES, /* squares of the differences to the column's mean, as double */
-    HR_REDUCE_MIN,       /* of the elements' type; NaN does not count */
+    HR_REDUCE_DISTANCES, /* squared differences from the column's mean, as double */
+    HR_REDUCE_MIN,       /* in the elements' type; NaN is ignored */
     HR_REDUCE_MAX,
     HR_REDUCE_COUNT
 } hr_reduce_kind;
 
-/* acc[c] takes in x[r * stride + c * step] for c < cols and, in this order, r < rows. Where `step`
- * is 1, vectors are used. `mean` has one element per column; only DISTANCES reads it. */
+/* Accumulates x[r * stride + c * step] into acc[c] for c < cols and, in this order, r < rows.
+ * Vectorised if `step` is 1. `mean` has one element per column; only DISTANCES reads it. */
 typedef void (*hr_reduce_fn)(void *acc, const void *x, const double *mean, size_t rows, size_t cols,
                              size_t stride, size_t step);
-/* By kind and hr_dtype; NULL for what there is not: FLOAT16, BOOL, floats of the first two. */
+/* By kind and hr_dtype; NULL where not supported: FLOAT16, BOOL, and floats for the first two. */
 typedef struct hr_reduce_table {
     hr_reduce_fn of[HR_REDUCE_COUNT][12];
 } hr_reduce_table;
@@ -76,8 +77,9 @@ typedef struct hr_kernels {
      * bytes beyond n. */
     void (*vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef, int32_t taps,
                        size_t n);
-    /* Bytes of a level's table for `f` (without table), 0 when it needs none; fills it, 64-byte
-     * aligned. The starts must not be negative and stay below 2^24. */
+    /* hfilter_table_size: the bytes of this level's table for `f`, or 0 if it needs none.
+     * hfilter_table fills it; it must be 64-byte aligned. Starts must be at least 0 and below 2^24.
+     */
     size_t (*hfilter_table_size)(const hr_filter_fix *f, int32_t channels);
     void (*hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels);
     /* One row, interleaved channels (1 to 4): dst[x * channels + c], rounded half even, saturated
@@ -94,9 +96,9 @@ typedef struct hr_kernels {
     void (*u16_to_f32)(float *dst, const uint16_t *src, size_t n);
 
     /* ---- storing: (v - mean[c]) * mul[c] in float32 ---- */
-    /* u8 pixels of `channels` interleaved; n pixels; mirror reads from the last pixel to the first.
-     * Planes lie `plane` elements apart (CHW); HWC writes `out_channels` a pixel, the added ones 0.
-     */
+    /* n u8 pixels of `channels` interleaved elements; `mirror` reads from the last pixel to the
+     * first. CHW planes are `plane` elements apart; HWC writes `out_channels` elements per pixel,
+     * the added ones 0. */
     void (*norm_u8_chw_f32)(float *dst, size_t plane, const uint8_t *src, size_t n,
                             int32_t channels, const float *mean, const float *mul, int mirror);
     void (*norm_u8_chw_f16)(uint16_t *dst, size_t plane, const uint8_t *src, size_t n,
@@ -105,22 +107,22 @@ typedef struct hr_kernels {
                             int32_t channels, const float *mean, const float *mul, int mirror);
     void (*f32_to_f16)(uint16_t *dst, const float *src, size_t n); /* nearest even */
     void (*f16_to_f32)(float *dst, const uint16_t *src, size_t n);
-    /* dst and src do not overlap. */
+    /* dst and src must not overlap. */
     void (*mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
 
-    /* ---- functions, with the bits of core/mathx.h's ---- */
+    /* ---- functions, with the same bits as core/mathx.h ---- */
     void (*sqrt_f32)(float *dst, const float *src, size_t n);
     void (*exp_f32)(float *dst, const float *src, size_t n);
-    /* Natural logarithms divided by `base`, which is the logarithm of another base, or 1. */
+    /* Natural logarithms divided by `base`: the natural logarithm of another base, or 1. */
     void (*log_f32)(float *dst, const float *src, size_t n, double base);
-    /* A function of core/mathx_short.h, a mathx_short, of n numbers, or pairs; false: some are not
-     * for it. dst overlaps neither. */
+    /* A function of core/mathx_short.h, given as mathx_short, of n numbers or pairs. false: some
+     * values are outside its domain. dst must not overlap x or y. */
     bool (*short_f32)(int function, float *dst, const float *x, const float *y, size_t n);
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;
 
-    /* ---- telling contents apart ---- */
+    /* ---- hashing ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);
 
     /* ---- JPEG; kernels/jpeg.h ---- */
@@ -140,15 +142,15 @@ typedef struct hr_kernels {
     void (*jpeg_h2v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n);
     void (*jpeg_h1v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n, bool below);
     void (*jpeg_h4v1)(uint8_t *dst, const uint8_t *src, size_t n);
-    /* Rows padded as above become exactly n interleaved pixels. */
+    /* Converts rows padded as above to exactly n interleaved pixels. */
     void (*jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t *cb, const uint8_t *cr,
                          size_t n);
     void (*jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b, const uint8_t *c,
                             size_t n);
 } hr_kernels;
 
-/* The table of a level: `wanted` or the best below it that this CPU runs; AUTO is the best.
- * HEADRACE_CPU_LEVEL (base, v3, v4) caps AUTO. Never NULL. */
+/* The table of a level: `wanted`, or the best below it that this CPU supports; AUTO means the best.
+ * HEADRACE_CPU_LEVEL (base, v3, v4) limits AUTO. Never NULL. */
 const hr_kernels *hr_kernels_get(hr_cpu_level wanted);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the files that are compiled once a CPU level share: HR_LEVELED(hr__x) is hr__x_base,
- * hr__x_v3 or hr__x_v4, so that the levels can live in one library. Only table.c refers to the
- * functions below. */
+/* Shared by the files that are compiled once per CPU level. HR_LEVELED(hr__x) is hr__x_base,
+ * hr__x_v3 or hr__x_v4, so that all levels can be linked into one library. Only table.c refers to
+ * the functions below. */
 #ifndef HR_KERNELS_LEVEL_H
 #define HR_KERNELS_LEVEL_H
 

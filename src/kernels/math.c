@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions of many floats. Each is computed in double precision with the operations of
- * core/mathx_inline.h, in their order, so that the bits are those of one at a time; what has no
- * usual value (zeros, NaNs, what overflows) is left to that. */
+/* Functions of arrays of floats, with the bits of core/mathx.h. Each loop uses the short functions
+ * if all values are in their domain; otherwise mathx.h computes every value. */
 #include "core/mathx_short.h"
 #include "kernels/level.h"
 
@@ -10,7 +9,7 @@
 
 void HR_LEVELED(hr__sqrt_f32)(float *restrict dst, const float *restrict src, size_t n)
 {
-    for (size_t i = 0; i < n; i++) /* a double's root, rounded again, is the same float */
+    for (size_t i = 0; i < n; i++) /* rounding the double's root to float gives the same */
         dst[i] = sqrtf(src[i]);
 }
 
@@ -19,7 +18,7 @@ static bool within(const float *x, size_t n, float low, float high)
     int32_t beyond = 0;
 
     for (size_t i = 0; i < n; i++)
-        beyond |= !((x[i] >= low) & (x[i] <= high)); /* a NaN, too */
+        beyond |= !((x[i] >= low) & (x[i] <= high)); /* also true for NaN */
     return beyond == 0;
 }
 

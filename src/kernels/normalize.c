@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Outputs [from, to) of a row of n pixels, one by one: whole rows at the base level, the ends of
- * rows above. */
+ * rows at the others. */
 static void planes_f32(float *dst, size_t plane, const uint8_t *src, size_t n, int32_t channels,
                        const float *mean, const float *mul, int mirror, size_t from, size_t to)
 {
@@ -41,8 +41,8 @@ static void planes_f16(uint16_t *dst, size_t plane, const uint8_t *src, size_t n
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
-/* Byte positions that spread channel `c` of four pixels into four dwords, the last pixel first if
- * mirrored. */
+/* Shuffle positions that spread channel `c` of four pixels into four dwords; the last pixel first
+ * if mirrored. */
 static __m128i spread(int32_t channels, int32_t c, int mirror)
 {
     int8_t at[16];
@@ -101,7 +101,7 @@ static inline void store_f16(uint16_t *dst, __m512 v)
     _mm256_storeu_si256((__m256i *)dst, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* Source pixels at the row's end that a whole load would reach beyond. */
+/* Pixels at the end of a source row for which a full load would read beyond the row. */
 static size_t end_pixels(int32_t channels)
 {
     (void)channels;
@@ -161,8 +161,8 @@ static size_t end_pixels(int32_t channels)
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
-/* The outputs [first, last) that whole vectors make: all but what would load beyond the row, and a
- * rest. */
+/* The outputs [first, last) that full vectors compute. Excluded are pixels whose load would pass
+ * the row's end, and the remainder of less than a vector. */
 static void vector_range(size_t n, int32_t channels, int mirror, size_t *first, size_t *last)
 {
     size_t end = end_pixels(channels);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Accumulating rows: column by column, in the order of the rows, so that the order of additions
- * does not depend on how wide the machine's vectors are. Sixteen columns at a time stay in
- * registers. */
+/* Accumulates rows column by column, in the order of the rows, so that the order of additions does
+ * not depend on the width of vectors. Sixteen columns at a time stay in registers. */
 #include "kernels/level.h"
 
-enum { LANES = 16, BLOCK = 32768 }; /* rows that a partial sum of 32 bits has room for */
+enum { LANES = 16, BLOCK = 32768 }; /* BLOCK: rows whose sum fits a partial sum of 32 bits */
 
-/* Of type T into accumulators A; BLOCK rows at a time into P, which begins as `first`. `next` is
- * the partial result with v, whose column's mean is m; `joined` is the accumulator a with it. */
+/* Accumulates elements of type T into accumulators A, through partial results P that start as
+ * `first` for every BLOCK rows. `next` is the partial result after element v, whose column has mean
+ * m; `joined` is accumulator a combined with the partial result. */
 #define COLUMNS(name, T, A, P, first, next, joined)                                                \
     static void name(void *acc, const void *from, const double *mean, size_t rows, size_t cols,    \
                      size_t stride, size_t step)                                                   \
@@ -23,7 +23,7 @@ enum { LANES = 16, BLOCK = 32768 }; /* rows that a partial sum of 32 bits has ro
                 P part[LANES];                                                                     \
                 for (size_t l = 0; l < LANES; l++) {                                               \
                     const A a = to[c + l];                                                         \
-                    (void)a; /* sums begin at 0 */                                                 \
+                    (void)a; /* unused by sums, which begin at 0 */                                \
                     part[l] = first;                                                               \
                 }                                                                                  \
                 for (size_t r = 0; r < n; r++) {                                                   \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Float resampling. Every output is ((c0 * v0) + c1 * v1) + ..., in this order and without FMA on
- * every level, so the loops only ever run over outputs in parallel, never over taps. */
+/* Float resampling. Every output is ((c0 * v0) + c1 * v1) + ..., in this order and without FMA at
+ * every level, so loops run over outputs in parallel, never over taps. */
 #include "kernels/level.h"
 
-enum { BLOCK = 256 }; /* floats: the sums stay in the first cache level */
+enum { BLOCK = 256 }; /* floats: the sums fit the L1 cache */
 
 void HR_LEVELED(hr__vfilter_f32)(float *dst, const float *const *rows, const float *coef,
                                  int32_t taps, size_t n)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fixed-point resampling of u8. Two taps at a time: a pair of pixels times a pair of coefficients
- * is one multiply-add into 32 bits. The sums fit: |coefficients| of an output sum to less than
- * 2^15.
- * The last rounding takes ties to even, as DALI's does but for the last few elements of a row. Ties
- * are common: every fourth pixel of a picture that is doubled in one direction. */
+/* Fixed-point resampling of u8. Taps are processed in pairs: two pixels times two coefficients are
+ * one multiply-add into 32 bits. The sums fit, because the |coefficients| of an output sum to less
+ * than 2^15. The last rounding takes ties to even, as DALI's does except for the last few elements
+ * of a row. Ties are common: every fourth pixel of a picture that is doubled in one direction. */
 #include "kernels/level.h"
 
 #include <string.h>
@@ -13,12 +12,12 @@ enum {
     V_SHIFT = HR_FIX_COEF_BITS - HR_FIX_ROW_BITS,
     H_SHIFT = HR_FIX_COEF_BITS + HR_FIX_ROW_BITS,
     H_BELOW_HALF =
-        (1 << (H_SHIFT - 1)) - 1 /* one more where the result would be odd: ties to even */
+        (1 << (H_SHIFT - 1)) - 1 /* plus one where the result would be odd: ties to even */
 };
 
 #if !defined(HR_LEVEL_v3) && !defined(HR_LEVEL_v4)
 
-enum { BLOCK = 256 }; /* elements: the sums stay in the first cache level */
+enum { BLOCK = 256 }; /* elements: the sums fit the L1 cache */
 
 static int16_t saturate_i16(int32_t v)
 {
@@ -42,7 +41,7 @@ void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const 
             const uint8_t *restrict row = rows[k] + at;
             int16_t c = coef[k];
             for (size_t i = 0; i < count; i++)
-                sum[i] += c * (int16_t)row[i]; /* 16 x 16 bits: what SSE2 can multiply */
+                sum[i] += c * (int16_t)row[i]; /* 16 x 16 bits: SSE2 has this multiplication */
         }
         int16_t *restrict out = dst + at;
         for (size_t i = 0; i < count; i++)
@@ -88,13 +87,13 @@ static int32_t load_pair(const int16_t *coef)
     return pair;
 }
 
-/* The last tap of an odd number, with a zero beside it. */
+/* The last tap if their number is odd, paired with a zero. */
 static int32_t load_single(const int16_t *coef)
 {
     return (int32_t)(uint16_t)*coef;
 }
 
-/* ---- two output pixels a step, one in each 128-bit half ---- */
+/* ---- two output pixels per step, one in each 128-bit half ---- */
 
 static size_t pixel_table_size(const hr_filter_fix *f)
 {
@@ -116,7 +115,7 @@ static void pixel_table(int32_t *table, const hr_filter_fix *f)
     }
 }
 
-/* Makes (tap, next tap) pairs of each channel out of two neighbouring pixels. */
+/* Makes (tap, next tap) pairs for each channel of two neighbouring pixels. */
 static __m256i pixel_shuffle(int32_t channels)
 {
     int8_t at[16];
@@ -129,7 +128,8 @@ static __m256i pixel_shuffle(int32_t channels)
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)at));
 }
 
-/* Two outputs as bytes: the channels of the first in the low dword of `left`'s half, and so on. */
+/* Two outputs as bytes: the channels of the first are in the low dword of the lower half, those of
+ * the second in that of the upper half. */
 static inline __m256i hfilter_two(const int16_t *left, const int16_t *right, const __m256i *table,
                                   int32_t pairs, __m256i shuffle, const int32_t channels)
 {
@@ -158,7 +158,7 @@ static inline __attribute__((always_inline)) void hfilter_pixels(uint8_t *dst, c
     const __m256i shuffle = pixel_shuffle(channels);
     const int32_t pairs = f->stride / 2;
     int32_t x = 0;
-    /* Stores whole words while at least as much of the row follows as they have too much. */
+    /* Stores 4 bytes per pixel while enough of the row follows to overwrite the excess. */
     for (; x + 5 < f->out; x += 2, dst += 2 * channels, table += pairs) {
         const int16_t *left = src + (size_t)f->start[x] * (size_t)channels;
         const int16_t *right = src + (size_t)f->start[x + 1] * (size_t)channels;
@@ -270,17 +270,17 @@ void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const 
     }
 }
 
-/* ---- sixteen output elements a step: their taps are picked out of one or two vectors ---- */
+/* ---- sixteen output elements per step: their taps are picked from one or two vectors ---- */
 
-/* The table: a group_head and its coefficient pairs a group; or, where the taps of sixteen elements
- * lie too far apart, that of the pixel loop. */
+/* The table: per group, a group_head and its coefficient pairs; or the table of the pixel loop, if
+ * the taps of sixteen elements are too far apart. */
 typedef struct group_head {
     int16_t pick[32]; /* for each element: its tap and the next one, relative to `base` */
     int32_t base, unused[15];
 } group_head;
 
 typedef struct group_table {
-    int32_t vectors; /* 1 or 2: that many hold all taps of a pair; 0: the pixel loop */
+    int32_t vectors; /* 1 or 2: number of vectors that hold all taps of a pair; 0: the pixel loop */
     int32_t groups, unused[14];
 } group_table;
 
@@ -300,7 +300,7 @@ size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channe
     return sizeof(group_table) + (groups > pixels ? groups : pixels);
 }
 
-/* Fills group `g`; returns how many elements from its base on a pair of taps reaches. */
+/* Fills group `g`; returns the number of elements, from its base on, that a pair of taps spans. */
 static int32_t fill_group(group_head *head, const hr_filter_fix *f, int32_t channels, int32_t g)
 {
     int32_t last = f->out * channels - 1, reach = 0, at[16], low = INT32_MAX;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Links nodes that may become one image program: each the only consumer of the one before, ranks
- * going forward; or branches that begin with one picture and are merged, of which a sample goes
- * through one. Whether a sample's arguments allow it is asked of the operators' lower at run time.
- */
+/* Links nodes that may become one image program. In a chain, each node is the only consumer of the
+ * one before, and ranks do not fall. Branches that begin with the same picture and are merged join
+ * one chain; a sample goes through one of them. Whether a sample's arguments allow fusion is
+ * decided at run time by the operators' lower. */
 #include "plan/pass.h"
 
 static void uses_count(hr__planning *p)
@@ -29,7 +29,7 @@ static bool lowers(const hr_node *node)
            node->input_count >= 1;
 }
 
-/* Rank that the chain ending in `last` has reached; windows do not count. */
+/* The rank that the chain ending in `last` has reached, ignoring windows. */
 static hr_lower_rank chain_rank(const hr__planning *p, int32_t last)
 {
     for (int32_t i = last; i >= 0; i = p->prev[i]) {
@@ -50,12 +50,12 @@ static bool follows(hr_lower_rank reached, hr_lower_rank rank)
         return rank > reached;
     case HR_LOWER_RANK_POINT:
         return rank >= reached;
-    default: /* a source starts its chain */
+    default: /* a source begins its chain */
         return false;
     }
 }
 
-/* A chain runs for a sample or does not: all of it stands in one branch. */
+/* A chain runs completely or not at all for a sample, so all of it is in one branch. */
 static bool same_branch(const hr__planning *p, const hr_node *a, const hr_node *b)
 {
     if (!a->guarded || !b->guarded)
@@ -78,7 +78,7 @@ typedef struct side { /* a branch that is a chain by itself, or has no node at a
     int32_t from; /* the node whose output it begins with */
 } side;
 
-/* Whether the node stands in the branch that gives input `k` of the merge. */
+/* Whether the node is in the branch that gives input `k` of the merge. */
 static bool stands_in(const hr__planning *p, const hr_node *node, const hr_node *merge, int32_t k)
 {
     hr_edge asked = hr_node_predicate(merge);
@@ -88,7 +88,7 @@ static bool stands_in(const hr__planning *p, const hr_node *node, const hr_node 
     return edge.node == p->plan->replaced[asked.node] && edge.output == asked.output;
 }
 
-/* Walks back through input 0. false: a node is no link of a chain. */
+/* Walks back through input 0 to the start of the branch; false if a node cannot be in a chain. */
 static bool side_walk(const hr__planning *p, const hr_node *merge, int32_t k, side *out)
 {
     const hr_graph *graph = p->plan->graph;
@@ -108,7 +108,7 @@ static bool side_walk(const hr__planning *p, const hr_node *merge, int32_t k, si
     return true;
 }
 
-/* Puts the nodes of a branch behind `before`; gives the last node of the chain. */
+/* Links the nodes of a branch after `before`; returns the last node of the chain. */
 static int32_t side_link(hr__planning *p, const side *s, int32_t before)
 {
     if (s->first < 0)
@@ -119,8 +119,8 @@ static int32_t side_link(hr__planning *p, const side *s, int32_t before)
     return s->last;
 }
 
-/* One chain of what both branches begin with, the branches, and the merge, which may go on: for a
- * sample the nodes of the other branch are left out. */
+/* Makes one chain of the common input, both branches and the merge. The chain may go on after the
+ * merge. For a sample, the nodes of the other branch are skipped. */
 static void branches_link(hr__planning *p, int32_t index)
 {
     const hr_node *merge = p->plan->graph->nodes[index];
@@ -134,8 +134,8 @@ static void branches_link(hr__planning *p, int32_t index)
         link(p, side_link(p, &no, side_link(p, &yes, yes.from)), index);
 }
 
-/* Whether a chain may go on behind the node; what stands in branches leaves open how far the ranks
- * have gone. */
+/* Whether a chain may continue after the node. After a merge, the rank depends on the branch, so it
+ * is checked at run time. */
 static bool leads_on(const hr__planning *p, int32_t node)
 {
     const hr_node *at = p->plan->graph->nodes[node];
@@ -155,7 +155,7 @@ void hr__plan_fuse(hr__planning *p)
         if (p->plan->replaced[i] != i || !lowers(node))
             continue;
         int32_t before = hr__plan_edge(p->plan, node, 0).node;
-        /* With one consumer nothing else can depend on `before`: no argument of the chain does. */
+        /* `before` has one consumer, so nothing else, arguments included, depends on it. */
         if (p->uses[before] == 1 && leads_on(p, before) &&
             hr_node_on_device(graph->nodes[before]) == hr_node_on_device(node) &&
             same_branch(p, graph->nodes[before], node) &&

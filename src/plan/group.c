@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Orders steps and gathers them to stages: all per-sample work that can run together does, and only
- * nodes that need the whole batch or iterations in order cut it. */
+/* Orders steps and groups them into stages. Per-sample work shares a stage where possible; only
+ * nodes that need the whole batch, or iterations in order, end one. */
 #include "plan/pass.h"
 
 static bool fed(const hr_op_def *def)
@@ -25,8 +25,8 @@ static bool in_chain(const hr__planning *p, int32_t head, int32_t node)
     return head >= 0;
 }
 
-/* `stage`: the first step of the stage that is being made. What a device brings to the host is
- * there only behind its stage. */
+/* `stage`: the first step of the stage being made. Data that a device copies to the host is
+ * available only after its stage. */
 static bool ready(const hr__planning *p, int32_t head, int32_t stage)
 {
     for (int32_t i = head; i >= 0; i = p->next[i]) {
@@ -69,7 +69,7 @@ static bool stage_cheap(const hr_plan *plan, const hr_plan_stage *stage)
     return true;
 }
 
-/* Closes the stage that the steps from `first` on make. */
+/* Makes a stage of the steps from `first` on. */
 static void stage_add(hr_plan *plan, int32_t first, hr_stage_kind kind, const hr_node *alone)
 {
     if (plan->step_count == first)
@@ -83,7 +83,7 @@ static void stage_add(hr_plan *plan, int32_t first, hr_stage_kind kind, const hr
     stage->group = whole && kind != HR_STAGE_KIND_DEVICE ? 0 : 1;
 }
 
-/* The chain that ends in `last`. */
+/* The first node of the chain that ends in `last`. */
 static int32_t chain_head(const hr__planning *p, int32_t last)
 {
     while (p->prev[last] >= 0)
@@ -93,11 +93,11 @@ static int32_t chain_head(const hr__planning *p, int32_t last)
 
 typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT, STEP_INFER } step_kind;
 
-/* A node that infers over the batch is first that, and then like any other. */
+/* A node with infer_batch first gets an INFER stage, then a step like any other node. */
 static step_kind kind_of(const hr_plan *plan, const hr_node *node)
 {
     bool infers = node->def->infer_batch && plan->inferred[node->index] < 0;
-    /* Moves no elements, on whatever device they are. */
+    /* A permutation copies no elements, so it runs on the host for any device. */
     bool permutes = (node->def->flags & HR_OP_VIEW) && cuts(node);
     return node->def->flags & HR_OP_SOURCE        ? STEP_SOURCE
            : infers && hr_node_whole_batch(node)  ? STEP_INFER
@@ -114,8 +114,8 @@ static void infer_add(hr_plan *plan, const hr_node *node)
     plan->inferred_count += node->output_count;
 }
 
-/* Adds every step of a kind that is ready. All that a chain needs was defined before its last node,
- * so going by last nodes is a topological order and one pass is enough. */
+/* Adds every step of the kind that is ready. All inputs of a chain are defined before its last
+ * node, so the order of last nodes is topological and one pass is enough. */
 static void steps_add(hr__planning *p, step_kind kind)
 {
     hr_plan *plan = p->plan;
@@ -139,7 +139,7 @@ static void steps_add(hr__planning *p, step_kind kind)
     }
 }
 
-/* The primary source, the first reader if there is one, comes first. */
+/* Lists the sources; the primary one (the first reader if there is one) comes first. */
 static void sources_list(hr_plan *plan)
 {
     for (int32_t i = 0; i < plan->graph->count; i++) {
@@ -175,8 +175,7 @@ hr_status hr__plan_group(hr__planning *p, hr_error *error)
     sources_list(plan);
     int32_t first = 0;
     steps_add(p, STEP_SOURCE);
-    /* Every round adds at least the undone step whose last node was defined first, or what it
-     * needs of the batch. */
+    /* Every round adds at least the earliest missing step, by its last node, or its INFER stage. */
     while (plan->order_count < planned || first < plan->step_count) {
         steps_add(p, STEP_SAMPLE);
         stage_add(plan, first, HR_STAGE_KIND_SAMPLE, NULL);

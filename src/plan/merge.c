@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Runs equal nodes once: same operator, same arguments, same inputs. Random operators are equal
- * only under the same explicit seed; sources and operators that see iterations in order never are.
- * Two pipeline outputs stay two: users may write into them. */
+/* Runs equal nodes only once: same operator, same arguments, same inputs. Random operators are
+ * equal only if they have the same explicit seed; sources and operators that need iterations in
+ * order never are. Two pipeline outputs are not merged, because users write into them. */
 #include "graph/value.h"
 #include "plan/pass.h"
 
@@ -10,7 +10,7 @@
 
 #define BUCKETS 256
 
-/* Names that were not given begin with "__". A named node stays, as in DALI. */
+/* Generated names begin with "__". As in DALI, a node with a given name is not merged. */
 static bool named(const hr_node *node)
 {
     return strncmp(node->name, "__", 2) != 0;

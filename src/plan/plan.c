@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Plans: the passes in their order, and the values that flow between nodes. */
+/* Runs the passes in order and lists the values that pass between nodes. */
 #include "plan/pass.h"
 
 int32_t hr__plan_edge_count(const hr_node *node)
@@ -50,8 +50,9 @@ static hr_status values_reserve(hr_plan *plan, hr_error *error)
     return plan->outputs ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-/* Whether the outputs of a node may share memory without being documented as views: its own, or as
- * views of such memory. Inputs come first, so their values are known. */
+/* Whether the outputs of a node may share memory although it is not documented as a view: because
+ * it borrows, or because it is a view of a value that does. Inputs come first, so their values are
+ * known. */
 static bool node_borrows(const hr_plan *plan, const hr_node *node)
 {
     if (node->def->flags & HR_OP_BORROWS)
@@ -69,7 +70,8 @@ static void values_make(hr__planning *p)
         int32_t node = plan->order[i];
         int32_t stage = stage_of_step(plan, p->step_of[node]);
         bool internal = p->next[node] >= 0;
-        /* What a device makes is not there before its launch, when the preparing task is over. */
+        /* A device's outputs do not exist before the launch, after the preparing tasks have ended.
+         */
         bool outlives = plan->stages[stage].kind == HR_STAGE_KIND_DEVICE && !internal;
         bool borrows = node_borrows(plan, plan->graph->nodes[node]);
         plan->value_of[node] = plan->value_count;
@@ -108,8 +110,8 @@ static void values_use(hr__planning *p)
     }
 }
 
-/* What is made in a branch for nothing but an output is made in the output's place: of the branches
- * of a merge only one runs for a sample. */
+/* A value made in a branch only for a merge is made in the memory of the merge's pipeline output:
+ * only one branch of a merge runs for a sample. */
 static void values_place(hr_plan *plan)
 {
     for (int32_t i = plan->order_count - 1; i >= 0; i--) {
@@ -153,7 +155,7 @@ static hr_status plan_fill(hr__planning *p, hr_error *error)
 hr_status hr_plan_make(hr_plan **out, const hr_graph *graph, bool fuse, hr_error *error)
 {
     if (graph->output_count == 0)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "a pipeline without outputs");
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the pipeline has no outputs");
     hr_plan *plan = hr_calloc(1, sizeof(*plan), error);
     if (!plan)
         return HR_STATUS_NO_MEMORY;

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The graph compiled: which nodes run, in which stages, which of them as chains of image programs.
- * Pure functions on data: prune, merge (equal nodes), place, fuse, group. */
+/* The compiled graph: which nodes run, in which stages, and which of them form chains of image
+ * programs. Pure functions on data: prune, merge (equal nodes), fuse, group, values. */
 #ifndef HR_PLAN_PLAN_H
 #define HR_PLAN_PLAN_H
 
 #include "graph/graph.h"
 
-/* One slot a (node, output) that is used. */
-typedef struct hr_plan_input {
-    int32_t value; /* which value (plan->values index) */
-} hr_plan_input;
-
-/* A step: one node, or a chain of nodes that lower into image programs one behind the other. */
+/* A step: one node, or a chain of nodes that are lowered into one image program. */
 typedef struct hr_plan_step {
     int32_t first,
         count; /* nodes plan->order[first .. first + count - 1]; count > 1 is a fused chain */
@@ -21,8 +16,8 @@ typedef struct hr_plan_step {
 typedef enum hr_stage_kind {
     HR_STAGE_KIND_SAMPLE, /* tasks of `group` samples through all steps */
     HR_STAGE_KIND_BATCH,  /* one task: a whole-batch node */
-    HR_STAGE_KIND_INFER,  /* one task: describes the outputs of a whole-batch node of a later stage
-                           */
+    HR_STAGE_KIND_INFER,  /* one task: describes the outputs of a node that needs the whole batch;
+                             its work is done in a later stage */
     HR_STAGE_KIND_DEVICE  /* tasks of one sample prepare it; the last one launches them all */
 } hr_stage_kind;
 
@@ -30,21 +25,21 @@ typedef struct hr_plan_stage {
     hr_stage_kind kind;
     bool ordered;         /* iterations one at a time, in order */
     int32_t first, count; /* steps */
-    int32_t group;        /* samples a task; <= 0: the whole batch (all nodes CHEAP, or ordered) */
-    int32_t infers;       /* INFER: the graph node */
+    int32_t group;  /* samples per task; <= 0: the whole batch (all nodes CHEAP, or ordered) */
+    int32_t infers; /* INFER: index of the graph node */
 } hr_plan_stage;
 
 /* A value is one output of one planned node. */
 typedef struct hr_plan_value {
     hr_edge edge;   /* graph node and output */
-    int32_t output; /* which pipeline output it is first, or -1 */
-    int32_t place;  /* the pipeline output in whose memory it is made: its own, or that of the merge
-                       that it goes into; or -1 */
-    int32_t uses;   /* consumers in the plan, outputs counted */
-    int32_t stage;  /* made in this stage */
+    int32_t output; /* the first pipeline output that returns it, or -1 */
+    int32_t place;  /* the pipeline output whose memory it is made in: its own, or that of the merge
+                       that consumes it; or -1 */
+    int32_t uses;   /* consumers in the plan, pipeline outputs included */
+    int32_t stage;  /* the stage that makes it */
     bool crosses;   /* also used in a later stage: must outlive its task */
-    bool borrows;  /* may share memory that is another value's; as a pipeline output it is copied */
-    bool internal; /* inside a fused chain: exists only if the chain is cut there */
+    bool borrows;   /* may share the memory of another value; copied when it is a pipeline output */
+    bool internal;  /* inside a fused chain: exists only if the chain is cut there */
 } hr_plan_value;
 
 typedef struct hr_plan {
@@ -52,7 +47,7 @@ typedef struct hr_plan {
     int32_t *order;        /* planned nodes (graph indices), in running order: sources first */
     int32_t order_count;
     int32_t
-        *replaced; /* graph node -> the equal node that runs for it (itself mostly); -1: pruned */
+        *replaced; /* graph node -> the equal node that runs for it (usually itself); -1: pruned */
     hr_plan_step *steps;
     int32_t step_count;
     hr_plan_stage *stages;
@@ -64,9 +59,10 @@ typedef struct hr_plan {
     int32_t *outputs;  /* pipeline output -> value */
     int32_t output_count;
     int32_t *sources; /* source nodes (graph indices); [0] is the primary one, the first reader if
-                         there is one; the others in definition order */
+                         there is one; the others are in definition order */
     int32_t source_count;
-    int32_t *inferred; /* graph node -> first row of what its INFER stage says of its outputs; -1 */
+    int32_t
+        *inferred; /* graph node -> first row of the outputs described by its INFER stage, or -1 */
     int32_t inferred_count;
 } hr_plan;
 

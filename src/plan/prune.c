@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Drops what nothing asks for. */
+/* Drops nodes that no output or preserved node needs. */
 #include "plan/pass.h"
 
 static void want(hr_plan *plan, int32_t node)
@@ -16,7 +16,7 @@ void hr__plan_prune(hr__planning *p)
         plan->replaced[i] = graph->nodes[i]->preserve ? i : -1;
     for (int32_t i = 0; i < graph->output_count; i++)
         want(plan, graph->outputs[i].node);
-    /* Inputs come before their consumers, so one way back sees all. */
+    /* Inputs come before their consumers, so one backward pass is enough. */
     for (int32_t i = graph->count - 1; i >= 0; i--) {
         const hr_node *node = graph->nodes[i];
         if (plan->replaced[i] < 0)

@@ -200,9 +200,10 @@ TEST(refusals_of_types)
     CHECK(refused("strings", INTS(1, 1), HR_STATUS_TYPE,
                   "test.all 'n' (train.py:31): argument \"strings\": must be a string; got [1]"));
     hr_value edge = {.kind = HR_VALUE_EDGE, .u.edge = {0, 0}};
-    CHECK(refused("dtype", edge, HR_STATUS_TYPE,
-                  "test.all 'n' (train.py:31): argument \"dtype\": must be a constant; got a value "
-                  "a sample (a data node)"));
+    CHECK(
+        refused("dtype", edge, HR_STATUS_TYPE,
+                "test.all 'n' (train.py:31): argument \"dtype\": must be a constant; got one value "
+                "per sample (a DataNode)"));
 }
 
 TEST(refusals_of_values)
@@ -356,7 +357,7 @@ TEST(samples)
     hr_tensor frames = tensor(f32, HR_DTYPE_FLOAT, 1, 2);
     frames.layout = (hr_layout){"F"};
     CHECK(set(&a, "floats", frames, arena) == HR_STATUS_ERROR);
-    CHECK(strstr(error.message, "values a frame are not part of this version of Headrace"));
+    CHECK(strstr(error.message, "values per frame are not supported by this version of Headrace"));
     frames = tensor(i32, HR_DTYPE_INT32, 1, 3);
     frames.layout = (hr_layout){"F"};
     CHECK_OK(set(&a, "wides", frames, arena), error);

@@ -161,7 +161,7 @@ static bool unparsable(const char *text, hr_status status, const char *part)
 
 TEST(hostile_texts)
 {
-    CHECK(unparsable("{}", HR_STATUS_VALUE, "no serialized graph"));
+    CHECK(unparsable("{}", HR_STATUS_VALUE, "not a serialized graph"));
     CHECK(unparsable("{\"headrace_graph\": 2}", HR_STATUS_VALUE, "format 2"));
     CHECK(unparsable("{\"headrace_graph\": 1}", HR_STATUS_VALUE, "\"nodes\" must be a list"));
     CHECK(unparsable(GRAPH("[3]", "[]"), HR_STATUS_VALUE, "node 0: a node must be an object"));
@@ -170,14 +170,14 @@ TEST(hostile_texts)
     CHECK(unparsable(GRAPH("[{\"op\": \"no\"}]", "[]"), HR_STATUS_KEY,
                      "operator 'no' is not part of this version of Headrace"));
     CHECK(unparsable(GRAPH("[{\"op\": \"resize\", \"inputs\": [[0, 0]]}]", "[]"), HR_STATUS_VALUE,
-                     "input 0: there is no node 0"));
+                     "input 0: node 0 does not exist"));
     CHECK(unparsable(GRAPH("[{\"op\": \"resize\", \"inputs\": [[0]]}]", "[]"), HR_STATUS_VALUE,
                      "an edge must be"));
     CHECK(
         unparsable(GRAPH("[{\"op\": \"resize\"}]", "[]"), HR_STATUS_VALUE, "takes 1 input; got 0"));
     CHECK(unparsable(
         GRAPH("[{\"op\": \"random.coin_flip\", \"args\": {\"probability\": null}}]", "[]"),
-        HR_STATUS_VALUE, "argument \"probability\": this is no value"));
+        HR_STATUS_VALUE, "argument \"probability\": not a value"));
     CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\", \"args\": {\"probability\": "
                            "[1, \"a\"]}}]",
                            "[]"),
@@ -185,7 +185,7 @@ TEST(hostile_texts)
     CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\", \"args\": {\"probability\": "
                            "{\"edge\": [0, 0]}}}]",
                            "[]"),
-                     HR_STATUS_VALUE, "there is no node 0"));
+                     HR_STATUS_VALUE, "node 0 does not exist"));
     CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\"}]", "[[0, 1]]"), HR_STATUS_VALUE,
                      "there is no output 1"));
     CHECK(unparsable(GRAPH("[]", "[[-1, 0]]"), HR_STATUS_VALUE, "an edge must be"));
@@ -204,7 +204,7 @@ TEST(special_floats_are_floats)
     CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\", \"args\": {\"probability\": "
                            "{\"float\": \"one\"}}}]",
                            "[]"),
-                     HR_STATUS_VALUE, "this is no value"));
+                     HR_STATUS_VALUE, "not a value"));
 }
 
 TEST(refusals)
@@ -217,14 +217,14 @@ TEST(refusals)
     CHECK(strcmp(error.message, "(train.py:7): operator 'resise' is not part of this version of "
                                 "Headrace; did you mean \"resize\"?") == 0);
     CHECK(add(g, "resize", NULL, &nowhere, 1, NULL, 0) == -HR_STATUS_VALUE);
-    CHECK(strcmp(error.message, "resize (train.py:7): input 0: there is no node 17") == 0);
+    CHECK(strcmp(error.message, "resize (train.py:7): input 0: node 17 does not exist") == 0);
     CHECK(add(g, "resize", NULL, &beyond, 1, NULL, 0) == -HR_STATUS_VALUE);
     CHECK(strcmp(error.message, "resize (train.py:7): input 0: node 1 (decoders.image) has 1 "
                                 "output, there is no output 1") == 0);
     CHECK(add(g, "resize", NULL, two, 2, NULL, 0) == -HR_STATUS_VALUE);
     CHECK(strcmp(error.message, "resize (train.py:7): takes 1 input; got 2") == 0);
     CHECK(add(g, "flip", "Reader", &image, 1, NULL, 0) == -HR_STATUS_ERROR);
-    CHECK(strcmp(error.message, "flip 'Reader' (train.py:7): another node has this name already") ==
+    CHECK(strcmp(error.message, "flip 'Reader' (train.py:7): another node already has this name") ==
           0);
     CHECK(hr_graph_set_outputs(g, &nowhere, 1, &error) == HR_STATUS_VALUE);
     CHECK(hr_graph_set_outputs(g, NULL, 0, &error) == HR_STATUS_NOT_IMPLEMENTED);

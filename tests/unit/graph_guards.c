@@ -87,7 +87,7 @@ TEST(merges_take_one_input_of_each_branch)
 TEST(guards_are_checked)
 {
     CHECK(refused(HEAD LAST("0", ", \"guard\": [7, 0, true]") TAIL("0"),
-                  "guard: there is no node 7"));
+                  "guard: node 7 does not exist"));
     CHECK(refused(HEAD LAST("0", ", \"guard\": [1, 1, true]") TAIL("0"), "there is no output 1"));
     CHECK(refused(HEAD LAST("0", ", \"guard\": [1, 0, 1]") TAIL("0"), "\"guard\" must be"));
     CHECK(refused(HEAD LAST("0", ", \"guard\": [1, 0]") TAIL("0"), "\"guard\" must be"));
