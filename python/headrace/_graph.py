@@ -55,6 +55,11 @@ def package() -> str:
     return "nvidia.dali" if hasattr(dali, "_made_by_headrace_as_dali") else "headrace"
 
 
+def product() -> str:
+    """The name of this package in messages that scripts match on: "DALI" under `headrace.as_dali`."""
+    return "DALI" if package() == "nvidia.dali" else "Headrace"
+
+
 def user_line() -> str:
     """Where the user's code called into this package: "file.py:31"."""
     frame = sys._getframe(1)

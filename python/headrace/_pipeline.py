@@ -87,7 +87,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         enable_memory_stats: bool = False,
         enable_checkpointing: bool = False,
         checkpoint: bytes | str | None = None,
-        py_num_workers: int = 1,
+        py_num_workers: int | None = 1,
         py_start_method: str = "fork",
         py_callback_pickler: Any = None,
         output_dtype: Any = None,
@@ -380,6 +380,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
                 self._py_start_method,
                 self._py_callback_pickler,
             )
+            weakref.finalize(self, self._pool.close)  # at once: sources and pool refer to each other
 
     def close(self) -> None:
         """Stops the workers; later calls raise RuntimeError. Garbage collection does the same."""

@@ -47,7 +47,7 @@ _INTEGERS = {
     "index_memory_limit": (0, _INT64),
 }
 _OPTIONAL = "batch_size num_threads device_id seed max_streams default_cuda_stream_priority".split()
-_OPTIONAL += ["index_memory_limit"]
+_OPTIONAL += ["index_memory_limit", "py_num_workers"]
 _BOOLS = (
     "exec_pipelined exec_async exec_dynamic experimental_exec_dynamic set_affinity fuse strict "
 )

@@ -28,7 +28,7 @@ class PipelineFacts:
     _gpu_queue_size: int
     _set_affinity: bool
     _enable_memory_stats: bool
-    _py_num_workers: int
+    _py_num_workers: int | None
     _py_start_method: str
     _stream_policy: StreamPolicy | None
     _concurrency: OperatorConcurrency | None
@@ -136,9 +136,18 @@ class PipelineFacts:
         return self._enable_memory_stats
 
     @property
-    def py_num_workers(self) -> int:
+    def py_num_workers(self) -> int | None:
         """As it was given."""
         return self._py_num_workers
+
+    @property
+    def _py_pool(self) -> Any:
+        """The workers as an object with DALI's `pids` and `close`, None where there are none."""
+        if self._pool is None:
+            return None
+        from headrace._external.pool_view import PoolView
+
+        return PoolView(self._pool)
 
     @property
     def py_start_method(self) -> str:

@@ -88,8 +88,9 @@ class PipelineState(PipelineFacts):
                 source.sample = self._consumer_iter * (self._max_batch_size or 0)
             if self._enable_checkpointing and not source.resumable:
                 _graph.warn(
-                    f"Checkpointing with {source.label}: only a callable with one argument can be "
-                    "resumed. Its state is not saved, and a resumed pipeline starts it from the beginning."
+                    f"Checkpointing with {source.label}: only a callable with one argument can be resumed. "
+                    f"{_graph.product()} doesn't capture state of such 'source'. A resumed pipeline starts it "
+                    "from the beginning."
                 )
 
     # ---- serialization ---------------------------------------------------------------------------

@@ -126,8 +126,10 @@ def _make_parallel(
             "arguments instead."
         )
     if not plain and not feeder.batch:
+        function = isinstance(feeder.callback, Items) and callable(source)
+        kind = "a generator function" if function else "an iterable"
         raise TypeError(
-            "Parallel external source with an iterable must be run in a batch mode (specify `batch=True` in the "
+            f"Parallel external source with {kind} must be run in a batch mode (specify `batch=True` in the "
             "external source definition and make sure your source returns batches)"
         )
     hint = args.get("bytes_per_sample_hint") or 0

@@ -305,6 +305,37 @@ def test_dropped_pipelines_end_their_workers() -> None:
     assert ended(pids) and set(os.listdir("/dev/shm")) <= before
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_scripts_find_the_workers_under_the_names_of_dali(method: str) -> None:
+    options: dict[str, Any] = {"py_num_workers": 2, "py_start_method": method}
+    pipe = Pipeline(2, 1, None, **options)
+    with pipe:
+        pipe.set_outputs(fn.external_source(by_info, batch=True, batch_info=True, parallel=True))
+    assert pipe._py_pool is None
+    pipe.build()
+    pool = pipe._py_pool
+    watch = pool.pool._observer.thread
+    assert len(set(pool.pids())) == pool.num_workers == 2
+    assert all(Path(f"/proc/{pid}").exists() for pid in pool.pids()) and watch.is_alive()
+    pids = pool.pids()
+    gc.disable()  # the last reference is enough
+    try:
+        del pool, pipe
+    finally:
+        gc.enable()
+    assert not watch.is_alive() and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_closing_the_pool_ends_the_workers() -> None:
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(by_index, parallel=True))
+    pipe.build()
+    watch = pipe._py_pool._observer.thread
+    pipe._py_pool.close()
+    assert not watch.is_alive()
+
+
 def test_busy_workers_of_closed_pipelines_are_ended() -> None:
     pipe = build(headrace, lambda i: (time.sleep(60 * (i > 0)), batch(i))[1])
     pids = pipe._pool.pids

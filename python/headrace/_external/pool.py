@@ -102,7 +102,10 @@ class Pool:
         pickler: Any,
     ) -> None:
         if workers < 1:
-            raise RuntimeError(f"py_num_workers is {workers}; parallel sources need 1 or more.")
+            raise RuntimeError(
+                "The external source cannot run in parallel mode without Python workers pool: py_num_workers is "
+                f"{workers}; give 1 or more."
+            )
         if method == "fork":
             _check_fork()
         count = min(workers, sum(dedicated)) if all(dedicated) else workers
@@ -146,6 +149,11 @@ class Pool:
     @property
     def workers(self) -> int:
         return len(self._processes)
+
+    @property
+    def processes(self) -> list[Any]:
+        """The processes, also once they have ended."""
+        return self._processes
 
     @property
     def pids(self) -> list[int]:
@@ -337,18 +345,18 @@ class ParallelSource:
 
 
 def start(
-    sources: Sequence[Any], max_batch: int, workers: int, method: str, pickler: Any
+    sources: Sequence[Any], max_batch: int, workers: int | None, method: str, pickler: Any
 ) -> Pool:
     """Processes for parallel sources, each of which knows its part of them afterwards."""
     pool = Pool(
         [source.given for source in sources],
         [not source.resumable for source in sources],
         [source.hint * max_batch for source in sources],
-        workers,
+        workers or 0,
         method,
         pickler,
     )
-    if pool.workers < workers:
+    if workers is not None and pool.workers < workers:
         warnings.warn(
             f"There will be run only {pool.workers} python worker(s), even though {workers} were specified to "
             "run: a source that is an iterable runs in one.",
