@@ -130,7 +130,7 @@ class _Tensor(_Data):
             view = self._view(int(dtype), tuple(self.shape()), self.layout())
         except ValueError:
             raise RuntimeError(
-                f"Cannot reinterpret {self.dtype} as {DALIDataType(dtype)}: the sizes differ."
+                f"Cannot reinterpret {self.dtype} as {DALIDataType(dtype)}: they have different sizes."
             ) from None
         self._assign(view)
 

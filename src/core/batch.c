@@ -192,8 +192,11 @@ static hr_status batch_measure(const hr_tensor *tensors, int32_t count, bool no_
         if (hr_dtype_size(t->dtype) == 0)
             return hr_fail(error, HR_STATUS_TYPE, "sample %d has no element type", (int)i);
         if (t->dtype != first->dtype)
-            return hr_fail(error, HR_STATUS_TYPE, "sample %d is %s but sample 0 is %s", (int)i,
-                           hr_dtype_name(t->dtype), hr_dtype_name(first->dtype));
+            return hr_fail(
+                error, HR_STATUS_TYPE,
+                "Tensors cannot have different data types. Tensor at position %d has type "
+                "'%s' expected to have type '%s'.",
+                (int)i, hr_dtype_name(t->dtype), hr_dtype_name(first->dtype));
         if (t->shape.ndim != first->shape.ndim)
             return hr_fail(error, HR_STATUS_ERROR,
                            "sample %d has %d dimensions but sample 0 has %d", (int)i,

@@ -54,7 +54,8 @@ hr_status hr_layout_match(const char *allowed, const hr_layout *given, int32_t n
         at += size + (at[size] == '|');
     }
     if (given_size)
-        return hr_fail(error, HR_STATUS_VALUE, "the layout \"%s\" is not supported: allowed are %s",
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "The layout \"%s\" does not match any of the allowed layouts: %s",
                        given->name, allowed);
     return hr_fail(error, HR_STATUS_VALUE,
                    "%d dimensions without a layout are not supported: allowed are %s", (int)ndim,

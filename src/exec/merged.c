@@ -33,12 +33,17 @@ hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_te
     if (a->dtype == b->dtype && a->shape.ndim == b->shape.ndim &&
         strcmp(a->layout.name, b->layout.name) == 0)
         return HR_STATUS_OK;
+    const char *what = a->dtype != b->dtype             ? "types"
+                       : a->shape.ndim != b->shape.ndim ? "sample dimensions"
+                                                        : "layouts";
     return hr_fail(error, HR_STATUS_ERROR,
-                   "%s: divergent data in different branches of a conditional: samples of one "
-                   "batch must have one type, number of dimensions and layout; found %s, "
-                   "%d-d, \"%s\" and %s, %d-d, \"%s\"",
-                   hr_node_text(merge, text, sizeof(text)), hr_dtype_name(a->dtype), a->shape.ndim,
-                   a->layout.name, hr_dtype_name(b->dtype), b->shape.ndim, b->layout.name);
+                   "%s: Divergent data found in different branches of conditional operation. All "
+                   "paths in conditional operation are merged into one batch which must have "
+                   "consistent type, number of dimensions, layout and other metadata. Found "
+                   "distinct %s: %s, %d-d, \"%s\" and %s, %d-d, \"%s\"",
+                   hr_node_text(merge, text, sizeof(text)), what, hr_dtype_name(a->dtype),
+                   a->shape.ndim, a->layout.name, hr_dtype_name(b->dtype), b->shape.ndim,
+                   b->layout.name);
 }
 
 void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t)

@@ -221,7 +221,9 @@ def test_empty_batches(empty, depth):
         x = fn.external_source(lambda: next(batches), dtype=types.INT32)
         y = fn.permute_batch(x, indices=fn.batch_permutation())
         pipe.set_outputs(x, x + 1, fn.random.uniform(range=[0, 1]), y)
-    assert [[len(out) for out in pipe.run()] for _ in range(5)] == [[n] * 4 for n in (0, 2, 0, 0, 1)]
+    assert [[len(out) for out in pipe.run()] for _ in range(5)] == [
+        [n] * 4 for n in (0, 2, 0, 0, 1)
+    ]
     with pytest.raises(StopIteration):
         pipe.run()
 
@@ -230,7 +232,9 @@ def test_empty_batches(empty, depth):
     "declared", [{"dtype": types.UINT8}, {"ndim": 2}, {"layout": "HW"}, {"layout": "HWC"}]
 )
 def test_declarations_are_checked(declared):
-    with pytest.raises(RuntimeError, match="but `ndim` is 2"):
+    with pytest.raises(
+        RuntimeError, match=r"does not match the ndim argument[^:]*:\n ndim = 2,\n layout: "
+    ):
         pipe_of(source=lambda: batch(1), layout="HWC", ndim=2)
     pipe = pipe_of(source=lambda: batch(1), **declared)
     with pytest.raises(RuntimeError):
@@ -387,3 +391,34 @@ def test_epochs_as_in_dali(cycle, depth, live_dali):
     import headrace
 
     assert sequence(headrace) == sequence(dali)
+
+
+@pytest.mark.parametrize(
+    "declared, message",
+    [
+        ({"dtype": types.UINT8}, "expected data of type uint8 and got: float"),
+        ({"ndim": 3}, "expected data with 3 dimensions and got 1 dimensions"),
+    ],
+)
+def test_data_that_were_declared_differently(declared: dict, message: str) -> None:
+    pipe = Pipeline(1, 1, None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(lambda: [np.zeros(2, np.float32)], **declared))
+    with pytest.raises(RuntimeError, match=message):
+        pipe.run()
+
+
+def test_sources_without_a_state_are_named_when_checkpoints_are_on() -> None:
+    pipe = Pipeline(1, 1, None, enable_checkpointing=True)
+    with pipe:
+        pipe.set_outputs(fn.external_source([[np.zeros(2)]]))
+    with pytest.warns(UserWarning, match="Headrace doesn't capture state of such 'source'"):
+        pipe.build()
+
+
+def test_parallel_sources_need_workers() -> None:
+    pipe = Pipeline(1, 1, None, py_num_workers=None)
+    with pipe:
+        pipe.set_outputs(fn.external_source(lambda i: [np.zeros(2)], parallel=True))
+    with pytest.raises(RuntimeError, match="parallel mode without Python workers pool"):
+        pipe.build()

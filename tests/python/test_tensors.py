@@ -166,7 +166,7 @@ def test_what_cannot_be_a_tensor():
         TensorCPU(np.zeros(2, complex))
     with pytest.raises(ValueError, match="8 dimensions"):
         TensorCPU(np.zeros((1,) * 9))
-    with pytest.raises(TypeError, match="sample 1"):
+    with pytest.raises(TypeError, match="Tensor at position 1 has type"):
         TensorListCPU([np.zeros(2, np.uint8), np.zeros(2, np.int8)])
     with pytest.raises(RuntimeError, match="dimensions"):
         TensorListCPU([np.zeros(2), np.zeros((2, 2))])

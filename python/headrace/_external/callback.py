@@ -31,11 +31,11 @@ def _takes_argument(function: Callable[..., Any]) -> bool:
     parameters = [p for p in parameters if p.name not in given]
     found = [_REFUSED[p.kind].format(p.name) for p in parameters if p.kind in _REFUSED]
     if not found and len(parameters) > 1:
-        found = ["more than one positional argument"]
+        found = ["more than one positional argument,"]
     if found:
         raise TypeError(
             "The `source` callable must accept either 0 or 1 positional arguments to indicate whether it accepts "
-            f"the batch or sample indexing information. Found {found[0]}, which is not allowed."
+            f"the batch or sample indexing information. Found {found[0]} which is not allowed."
         )
     return len(parameters) == 1
 
@@ -101,11 +101,13 @@ def callback_of(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool
         if mode != "no":
             raise TypeError(
                 "Cannot cycle through a generator - if the generator is a result of calling a generator "
-                "function, pass that function instead."
+                "function, pass that function instead as `source`."
             )
         return Items(lambda: source, mode), False, False
     kind = type(source)
-    iterable = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")  # before being called, as in DALI
+    iterable = hasattr(kind, "__iter__") or hasattr(
+        kind, "__getitem__"
+    )  # before being called, as in DALI
     if callable(source) and not iterable:
         if cycle is not None:
             raise ValueError("`cycle` argument is only valid for iterable `source`")

@@ -230,7 +230,7 @@ class Source:
             self._check(batch, k, max_batch)
         if len({len(batch) for batch in batches}) > 1:
             raise RuntimeError(
-                f"{self.label}: the outputs have batches of different sizes: "
+                f"{self.label}: External source must return outputs with consistent batch size. Got "
                 f"{[len(batch) for batch in batches]}."
             )
         return batches
@@ -257,13 +257,14 @@ class Source:
             )
         dtype, ndim = self.dtypes[k], self.ndims[k]
         if dtype is not None and batch._dtype != int(dtype):
+            want, got = (types.DALIDataType(kind).name.lower() for kind in (dtype, batch._dtype))
             raise RuntimeError(
-                f"{self.label}: data of type {types.DALIDataType(batch._dtype)}, but dtype="
-                f"{types.DALIDataType(dtype)} was declared."
+                f"{self.label}: ExternalSource expected data of type {want} and got: {got}"
             )
         if ndim is not None and batch.ndim() != ndim:
             raise RuntimeError(
-                f"{self.label}: data of {batch.ndim()} dimensions, but ndim={ndim} was declared."
+                f"{self.label}: ExternalSource expected data with {ndim} dimensions and got "
+                f"{batch.ndim()} dimensions"
             )
         self._check_unchanged(batch, k)
 

@@ -30,8 +30,10 @@ static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_e
     if (box.y.size > picture->height || box.x.size > picture->width)
         return hr_fail(
             error, HR_STATUS_ERROR,
-            "a crop of %lldx%lld does not fit into a picture of %lldx%lld (height x width)",
-            (long long)box.y.size, (long long)box.x.size, (long long)picture->height,
+            "cropping window of rows %lld..%lld and columns %lld..%lld is not valid for image "
+            "dimensions [%lldx%lld]",
+            (long long)box.y.start, (long long)(box.y.start + box.y.size), (long long)box.x.start,
+            (long long)(box.x.start + box.x.size), (long long)picture->height,
             (long long)picture->width);
     hr_window window = {box.y.start, box.x.start, box.y.size, box.x.size};
     return hr__decode_program(program, picture, window, error);

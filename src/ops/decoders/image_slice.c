@@ -54,12 +54,12 @@ static hr_status slice_window(const hr_op_call *c, const hr_decode_picture *pict
         int32_t axis = axes[i];
         HR_TRY(hr__slice_range(c, a, count, i, extent[axis], &from[axis], &to[axis], error));
         if (from[axis] < 0 || to[axis] == from[axis] || to[axis] > extent[axis])
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "the window [%lld, %lld) along the %s is not inside the picture of "
-                           "%lldx%lld (height x width)",
-                           (long long)from[axis], (long long)to[axis],
-                           axis == 0 ? "height" : "width", (long long)extent[0],
-                           (long long)extent[1]);
+            return hr_fail(
+                error, HR_STATUS_ERROR,
+                "cropping window %lld..%lld along the %s, which is 0..%lld, is not valid "
+                "for image dimensions [%lldx%lld]",
+                (long long)from[axis], (long long)to[axis], axis == 0 ? "height" : "width",
+                (long long)extent[axis], (long long)extent[0], (long long)extent[1]);
     }
     *window = (hr_window){from[0], from[1], to[0] - from[0], to[1] - from[1]};
     return HR_STATUS_OK;

@@ -62,7 +62,9 @@ static hr_status expand_dims_infer(hr_op_call *c, hr_error *error)
             from++;
         } else {
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`axes` has an axis beyond the output's %d dimensions", (int)ndim);
+                           "Data has not enough dimensions to add new axes at specified indices: "
+                           "the output has %d",
+                           (int)ndim);
         }
     }
     return HR_STATUS_OK;

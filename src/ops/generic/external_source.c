@@ -44,8 +44,10 @@ static hr_status external_source_check(const void *args, uint64_t given, hr_erro
     (void)given;
     HR_TRY(hr_layout_set(&layout, a->layout, error));
     if (a->layout && *a->layout && a->ndim >= 0 && strlen(layout.name) != (size_t)a->ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" but `ndim` is %d", a->layout,
-                       (int)a->ndim);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Number of dimensions in the provided layout does not match the ndim "
+                       "argument. The arguments provided:\n ndim = %d,\n layout: \"%s\".",
+                       (int)a->ndim, a->layout);
     return HR_STATUS_OK;
 }
 

@@ -87,13 +87,15 @@ static hr_status source_extent(const hr_new_shape_args *a, const hr_shape *in, i
     int32_t d = a->src_dims.v ? a->src_dims.v[i] : i;
 
     if (d < -1 || d >= in->ndim)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       a->src_dims.v
-                           ? "`src_dims` has %d at position %d; it must be -1 or a dimension of "
-                             "the input, which has %d dimensions"
-                           : "`rel_shape` needs dimension %d (at position %d) of the input, which "
-                             "has %d dimensions; `src_dims` can add dimensions",
-                       (int)d, (int)i, (int)in->ndim);
+        return a->src_dims.v
+                   ? hr_fail(error, HR_STATUS_ERROR,
+                             "`src_dims` has %d at position %d, which is out of bounds: it must be "
+                             "-1 or a dimension of the input, which has %d dimensions",
+                             (int)d, (int)i, (int)in->ndim)
+                   : hr_fail(error, HR_STATUS_ERROR,
+                             "`rel_shape` has more elements (%d) than there are dimensions in the "
+                             "input (%d): use `src_dims` to add dimensions",
+                             (int)a->rel_shape.n, (int)in->ndim);
     *extent = d < 0 ? 1 : in->extent[d];
     return HR_STATUS_OK;
 }
@@ -105,10 +107,9 @@ static hr_status from_source(const hr_new_shape_args *a, const hr_shape *in, hr_
     int32_t n = a->src_dims.v ? a->src_dims.n : a->rel_shape.n;
 
     if (a->src_dims.v && a->rel_shape.v && a->src_dims.n != a->rel_shape.n)
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "`src_dims` has %d elements and `rel_shape` has %d; the numbers must be equal",
-            (int)a->src_dims.n, (int)a->rel_shape.n);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`src_dims` and `rel_shape` have different lengths: %d vs %d",
+                       (int)a->src_dims.n, (int)a->rel_shape.n);
     HR_TRY(hr__ndim_check(n, error));
     shape->ndim = n;
     for (int32_t i = 0; i < n; i++) {
@@ -149,10 +150,16 @@ static hr_status check_bytes(const hr_tensor *out, const hr_tensor *in, size_t b
                              hr_error *error)
 {
     char from[128], to[128];
-    size_t needed;
+    size_t needed, volume;
 
     if (hr_tensor_bytes(out, &needed) && needed == bytes)
         return HR_STATUS_OK;
+    if (in->dtype == out->dtype && hr_shape_volume(&out->shape, &volume))
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "The volume of the new shape should match the one of the original shape. "
+            "Requested a shape with %zu elements but the original shape has %zu elements.",
+            volume, bytes / hr_dtype_size(in->dtype));
     return hr_fail(error, HR_STATUS_ERROR,
                    "%s elements of shape %s do not have as many bytes as %s elements of shape %s",
                    hr_dtype_name(in->dtype), hr_shape_text(&in->shape, from, sizeof(from)),

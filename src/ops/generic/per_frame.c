@@ -20,13 +20,14 @@ static hr_status per_frame_infer(hr_op_call *c, hr_error *error)
     hr_tensor *out = &c->out[0];
 
     if (in->shape.ndim == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "a number without dimensions has no frames");
+        return hr_fail(error, HR_STATUS_ERROR, "Cannot mark zero-dimensional input as a sequence");
     hr_tensor_describe(out, in->dtype, in->shape, in->layout.name);
     if (!in->layout.name[0])
         memset(out->layout.name, '*', (size_t)in->shape.ndim);
     else if (in->layout.name[0] != 'F' && !((const per_frame_args *)c->args)->replace)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the layout \"%s\" does not begin with F; set `replace` to change it",
+                       "Per-frame argument input must be a sequence. The input layout should start "
+                       "with 'F'; it is \"%s\". Set `replace` to change it",
                        in->layout.name);
     out->layout.name[0] = 'F';
     return HR_STATUS_OK;

@@ -23,17 +23,20 @@ static hr_status squeeze_check(const void *args, uint64_t given, hr_error *error
     (void)args;
     if (hr__arg_given(squeeze_arg_defs, given, "axes") ==
         hr__arg_given(squeeze_arg_defs, given, "axis_names"))
-        return hr_fail(error, HR_STATUS_ERROR, "one of `axes` and `axis_names` must be given");
+        return hr_fail(error, HR_STATUS_ERROR,
+                       hr__arg_given(squeeze_arg_defs, given, "axes")
+                           ? "Provided both ``axes`` and ``axis_names`` arguments: give one of them"
+                           : "one of `axes` and `axis_names` must be given");
     return HR_STATUS_OK;
 }
 
-/* Whether one of the dimensions that are not in `dropped` has no elements. */
-static bool empty_without(const hr_shape *shape, uint32_t dropped)
+/* Number of elements of the dimensions that are not in `dropped`. */
+static int64_t volume_without(const hr_shape *shape, uint32_t dropped)
 {
+    int64_t volume = 1;
     for (int32_t d = 0; d < shape->ndim; d++)
-        if (!(dropped >> d & 1) && shape->extent[d] == 0)
-            return true;
-    return false;
+        volume *= dropped >> d & 1 ? 1 : shape->extent[d];
+    return volume;
 }
 
 /* One bit for each dimension to remove. */
@@ -54,13 +57,16 @@ static hr_status find_dropped(const squeeze_args *a, const hr_tensor *in, uint32
             return hr_fail(error, HR_STATUS_ERROR,
                            "Specified at least twice same dimension to remove. `axes` has %d twice",
                            (int)d);
-        /* As in DALI, of a tensor without elements any dimension may go that leaves none, too. */
-        if (in->shape.extent[d] != 1 && !empty_without(&in->shape, *dropped | 1u << d))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "dimension %d cannot be removed: its extent is %lld, not 1", (int)d,
-                           (long long)in->shape.extent[d]);
         *dropped |= 1u << d;
     }
+    /* As in DALI, of a tensor without elements any dimension may go that leaves none, too. */
+    const int64_t requested = volume_without(&in->shape, *dropped);
+    const int64_t original = volume_without(&in->shape, 0);
+    if (requested != original)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Requested a shape with %lld elements but the original shape has %lld "
+                       "elements. Only dimensions of extent 1 can be removed",
+                       (long long)requested, (long long)original);
     return HR_STATUS_OK;
 }
 

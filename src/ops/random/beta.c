@@ -45,7 +45,7 @@ static hr_status beta_infer(hr_op_call *c, hr_error *error)
     int32_t dtype = a->dtype == HR_DTYPE_NONE ? HR_DTYPE_FLOAT : a->dtype;
 
     if (!valid(a->alpha) || !valid(a->beta))
-        return hr_fail(error, HR_STATUS_ERROR, "`%s` is %g: it must be a finite number above 0",
+        return hr_fail(error, HR_STATUS_ERROR, "The `%s` must be a positive float32; got %g",
                        valid(a->alpha) ? "beta" : "alpha",
                        (double)(valid(a->alpha) ? a->beta : a->alpha));
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
