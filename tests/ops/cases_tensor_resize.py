@@ -67,6 +67,39 @@ CALLS: list[dict[str, Any]] = [
     {"sizes": [13, 70], "mag_filter": Interps([1, 2]), **HW},
 ]
 
+Row = tuple[tuple[int, ...], dict[str, Any]]
+# Axes that are not named count as given; with `alignment`, they keep their start.
+UNNAMED: list[Row] = [
+    ((6, 277, 13), {"axes": [1, 0], "sizes": [283, 0]}),  # 6 stays 6, and moves all the same
+    ((56, 4, 4, 53), {"axes": [1, 0], "sizes": [-31, 0]}),
+    ((4, 36, 50, 2), {"axes": [0, 2], "sizes": [1, 0]}),
+    *[
+        ((378, 20), {"axes": [0], "sizes": [53.7], "mode": "not_larger", "alignment": alignment})
+        for alignment in ([0.0], 0.3, [0.5])
+    ],
+    ((40, 345, 15), {"axes": [0, 1], "sizes": [20, 85], "mode": "not_larger", "alignment": [1, 1]}),
+]
+# The alignment counts from the higher end of a mirrored region.
+MIRRORED: list[Row] = [
+    ((44, 54, 3), {"axes": [0, 2], "scales": [1.0, -1.7], "alignment": [1.0, 0.3]}),
+    ((12, 20), {"axes": [0], "scales": [-3.15], "alignment": [0.3]}),
+    (
+        (42, 20),
+        {
+            "axes": [1, 0],
+            "scales": [-1.7, 0.3],
+            "alignment": [0.3, 1.0],
+            "roi_start": [10.4, 27.6],
+            "roi_end": [0.3, 0.5],
+        },
+    ),
+]
+# Scales are of the extents of the input, not of the region.
+REGIONS: list[Row] = [
+    ((29, 37), {"axes": [1], "scales": [0.7], "roi_start": [11.6], "roi_end": [30.1]}),
+    ((19, 23), {"scales": [1.0, 0.413], "roi_start": [0.1, 0.6], "roi_end": [0.9, 0.1], "roi_relative": True}),
+]  # fmt: skip
+
 
 def cases() -> list[Case]:
     found = [Case("tensor_resize", [PICTURES], args, resampled) for args in CALLS]
@@ -83,6 +116,9 @@ def cases() -> list[Case]:
         {"scales": [1, 0.6], "axes": [1, 2], "interp_type": "types.INTERP_GAUSSIAN"},
     ):
         found.append(Case("tensor_resize", [volume], args, resampled))
+    for shape, args in UNNAMED + MIRRORED + REGIONS:
+        data = pictures([shape], np.uint8, "")
+        found.append(Case("tensor_resize", [data], args, resampled))
     line = pictures([(17,)], np.float32, "")
     found.append(Case("tensor_resize", [line], {"sizes": [7]}, resampled))
     plane = pictures([(17, 23)], np.uint8, "")
@@ -101,6 +137,8 @@ ERRORS = [
             {"sizes": [2, 3], "roi_start": [1, 1], **HW},
             {"sizes": [2, 3], "size_rounding": "x", **HW},
             {"sizes": [2, 3], "mode": "x", **HW},
+            {"scales": 0.5, "mode": "not_larger", **HW},
+            {"scales": 0.5, "mode": "not_smaller", **HW},
             {"sizes": [2, 3], "axes": [0, 3]},
             {"sizes": [2, 3], "axes": [0, 0]},
             {"sizes": [2, 3], "dtype": "types.INT16", **HW},

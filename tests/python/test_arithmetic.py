@@ -174,3 +174,19 @@ def test_functions_of_lists_and_arrays_without_a_node(define, expected):
 def test_functions_of_numbers_alone_are_refused(define):
     with pytest.raises(ValueError, match="needs a DataNode, a list or an array"):
         pipeline_def(batch_size=1, num_threads=1, device_id=None)(define)()
+
+
+@pytest.mark.parametrize(
+    ("define", "expected"),
+    [
+        (lambda x, y: x << y, [False, False, True, True]),
+        (lambda x, y: x >> y, [False, False, True, False]),
+        (lambda x, y: x << True, [False, False, True, True]),
+        (lambda x, y: True >> y, [True, False, True, False]),
+    ],
+)
+def test_shifts_of_booleans(define, expected):
+    x, y = np.array([False, False, True, True]), np.array([False, True, False, True])
+    (out,) = run(define, [x], [y])
+    assert out.dtype == np.bool_
+    np.testing.assert_array_equal(out.view(np.uint8), np.array(expected, np.uint8))

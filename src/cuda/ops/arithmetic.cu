@@ -140,6 +140,8 @@ struct record {
         uint64_t v = apply(a.load(at_a, type), b.load(at_b, type));
         if (op == HR_MATH_OP_INVERT && type == HR_DTYPE_BOOL)
             v &= 1;
+        if (op == HR_MATH_OP_LSHIFT && type == HR_DTYPE_BOOL)
+            v = v != 0;
         if (type == HR_DTYPE_FLOAT64 && result == HR_DTYPE_FLOAT)
             v = value_convert(v, type, result);
         value_store(dst + i * result_size, result_size, v);

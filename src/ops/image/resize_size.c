@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "core/mathx.h"
+
 #define LEAST_SIZE 0.1    /* pixels; DALI moves the ends of a region as if for this at least */
 #define LEAST_REGION 1e-3 /* pixels; a region without extent still has a middle */
 
@@ -37,8 +39,11 @@ static void choose_separate(const hr_resize_request *q, const double *extent, do
     if (q->mode == HR_RESIZE_MODE_DEFAULT) {
         for (int32_t i = 0; i < q->axes; i++)
             scale *= size[i] != 0.0 ? fabs(size[i]) / extent[i] : 1.0;
+        /* The other axes take the geometric mean. */
         if (given == 2)
-            scale = sqrt(scale); /* of two scales the third axis takes the geometric mean */
+            scale = sqrt(scale);
+        else if (given > 2)
+            scale = hr_pow(scale, 1.0 / given);
     }
     for (int32_t i = 0; i < q->axes; i++) {
         if (size[i] == 0.0)
@@ -62,7 +67,9 @@ static hr_status finish_axis(const hr_resize_request *q, int32_t i, double lo, d
     axis->out = (int32_t)rounded;
     if (q->subpixel && rounded != wanted && wanted > 0.0) {
         double grow = rounded / HR_MAX(wanted, LEAST_SIZE);
-        double middle = (lo + hi) * 0.5 + (double)q->off_centre[i] * (hi - lo);
+        /* A mirrored region starts at its higher end. */
+        double off = (double)(size < 0.0 ? -q->off_centre[i] : q->off_centre[i]);
+        double middle = (lo + hi) * 0.5 + off * (hi - lo);
         lo = middle + (lo - middle) * grow;
         hi = middle + (hi - middle) * grow;
     }

@@ -25,9 +25,9 @@ typedef struct tensor_resize_args {
 static const hr_arg_def tensor_resize_arg_defs[] = {
     HR_FILTER_ARG_DEFS(tensor_resize_args, filter),
     HR_AXES_ARG_DEFS(tensor_resize_args),
-    HR_ARG(tensor_resize_args, alignment, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[0.5]",
+    HR_ARG(tensor_resize_args, alignment, FLOATS, WHEN_GIVEN, "[0.5]",
            "The point of the region that does not move when the size is rounded: 0 the start, 0.5 "
-           "the centre, 1 the end."),
+           "the centre, 1 the end. If given, it is 0 for axes that are not named."),
     HR_ARG(tensor_resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
            "Upper limit of the output extents, one for all axes or one per axis."),
     HR_ARG(tensor_resize_args, mode, STRING, 0, "\"default\"",
@@ -39,7 +39,8 @@ static const hr_arg_def tensor_resize_arg_defs[] = {
     HR_ARG(tensor_resize_args, roi_relative, BOOL, 0, "False",
            "The region is given in fractions of the extents of the input."),
     HR_ARG(tensor_resize_args, scales, FLOATS, WHEN_GIVEN, NULL,
-           "Factors of the extents, one per axis or one for all. Not together with `sizes`."),
+           "Factors of the extents of the input, one per axis or one for all, whatever the region "
+           "is. Not together with `sizes`, or with the modes `not_larger` and `not_smaller`."),
     HR_ARG(tensor_resize_args, size_rounding, STRING, 0, "\"round\"",
            "How sizes are rounded to whole numbers.", .choices = "round|truncate|ceil"),
     HR_ARG(tensor_resize_args, sizes, FLOATS, WHEN_GIVEN, NULL,
@@ -58,6 +59,9 @@ static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error 
     HR_TRY(hr__axes_check(a->axes, a->axis_names, error));
     if (hr__arg_given(d, given, "sizes") == hr__arg_given(d, given, "scales"))
         return hr_fail(error, HR_STATUS_ERROR, "exactly one of `sizes` and `scales` must be given");
+    if (hr__arg_given(d, given, "scales") && strncmp(a->mode, "not_", 4) == 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Providing `scales` is incompatible with the mode \"%s\"", a->mode);
     if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
         return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` must be given together");
     return HR_STATUS_OK;
@@ -120,7 +124,7 @@ static hr_status request_make(const hr_op_call *c, hr_resize_request *q, hr_erro
                              .subpixel = a->subpixel_scale != 0};
     for (int32_t d = 0; d < shape->ndim; d++) {
         q->size[d] = q->hi[d] = (float)shape->extent[d];
-        align[d] = 0.5f;
+        align[d] = a->alignment.v ? 0.0f : 0.5f; /* 0: DALI's, for axes that are not named */
     }
     HR_TRY(spread(a->sizes, "sizes", dims, count, q->size, error));
     HR_TRY(spread(a->scales, "scales", dims, count, scales, error));
@@ -135,19 +139,21 @@ static hr_status request_make(const hr_op_call *c, hr_resize_request *q, hr_erro
             q->hi[d] *= (float)shape->extent[d];
         }
         if (a->scales.v)
-            q->size[d] = scales[d] * fabsf(q->hi[d] - q->lo[d]);
-        q->off_centre[d] = align[d] - 0.5f;
+            q->size[d] = scales[d] * (float)shape->extent[d];
     }
+    for (int32_t d = 0; d < shape->ndim; d++)
+        q->off_centre[d] = align[d] - 0.5f;
     return HR_STATUS_OK;
 }
 
-/* Whether axis d keeps the extent of the whole input, before rounding. (DALI compares regions
- * truncated to whole elements, and so ignores [0.5, 3) of 3.) */
+/* Whether axis d keeps the extent of the whole input. The region that rounding changed is compared
+ * after truncation to whole elements, as in DALI. (DALI truncates what the user gives, too, and so
+ * ignores [0.5, 3) of 3.) */
 static bool is_kept(const hr_resize_request *q, const hr_resample_axis *axis, int32_t d,
                     int64_t extent)
 {
     return q->lo[d] == 0.0f && q->hi[d] == (float)extent && axis->lo <= axis->hi &&
-           axis->out == extent;
+           axis->out == extent && (int64_t)axis->lo == 0 && (int64_t)axis->hi == extent;
 }
 
 /* As in DALI, axes are skipped only at the two ends of the shape, first at the front, and at least

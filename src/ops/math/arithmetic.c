@@ -110,9 +110,8 @@ static hr_status check_types(hr_math_op op, hr_dtype a, hr_dtype b, hr_error *er
             error, HR_STATUS_ERROR,
             "Inputs to bitwise operator `%s` must be of integral type. Got %s: cast first",
             symbol_of(op), hr_dtype_name(hr_dtype_is_float(a) ? a : b));
-    if (bools && !is_comparison(op) && op != HR_MATH_OP_MUL && op != HR_MATH_OP_AND &&
-        op != HR_MATH_OP_OR && op != HR_MATH_OP_XOR && op != HR_MATH_OP_POS &&
-        op != HR_MATH_OP_INVERT)
+    if (bools && !is_comparison(op) && !is_bitwise(op) && op != HR_MATH_OP_MUL &&
+        op != HR_MATH_OP_POS)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Input%s to arithmetic operator `%s` cannot be %s. Consider using bitwise "
                        "operators `|`, `&`, `^`, `~`, a comparison, or a cast",
@@ -403,8 +402,13 @@ static hr_status run_elements(const hr_arithmetic *o, uint8_t *out, const void *
     } else {
         HR_TRY(hr__math_apply(o->op, o->type, out, x, y, n, error));
     }
-    for (size_t k = 0; o->op == HR_MATH_OP_INVERT && o->type == HR_DTYPE_BOOL && k < n; k++)
-        out[k] &= 1;
+    if (o->type == HR_DTYPE_BOOL && o->op == HR_MATH_OP_INVERT) {
+        for (size_t k = 0; k < n; k++)
+            out[k] &= 1;
+    } else if (o->type == HR_DTYPE_BOOL && o->op == HR_MATH_OP_LSHIFT) {
+        for (size_t k = 0; k < n; k++)
+            out[k] = out[k] != 0; /* True << True is 2, which is True */
+    }
     return HR_STATUS_OK;
 }
 
