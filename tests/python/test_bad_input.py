@@ -17,7 +17,7 @@ pytest.importorskip("numpy")
 pytest.importorskip("PIL")
 
 import numpy as np  # noqa: E402
-from headrace import Pipeline, fn  # noqa: E402
+from headrace import Pipeline, fn, pipeline_def  # noqa: E402
 from photos import encoded, fill, resized, sources  # noqa: E402
 
 PIXELS = 100_000  # max_image_pixels in these tests
@@ -562,3 +562,16 @@ def test_damaged_serialized_pipelines(photos_root: Path) -> None:
         except (ValueError, TypeError, RuntimeError, KeyError, MemoryError, IndexError):
             refused += 1
     assert refused > 200
+
+
+def test_an_empty_file_is_refused_by_io_file_read(tmp_path):
+    """As in DALI, which cannot map it."""
+    (tmp_path / "empty").touch()
+    path = np.frombuffer(str(tmp_path / "empty").encode(), np.uint8)
+
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def pipe():
+        return fn.io.file.read(fn.external_source(source=[[path]]))
+
+    with pytest.raises(RuntimeError, match="is empty"):
+        pipe().run()
