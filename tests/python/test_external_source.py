@@ -408,6 +408,17 @@ def test_data_that_were_declared_differently(declared: dict, message: str) -> No
         pipe.run()
 
 
+def test_fed_data_have_the_declared_layout() -> None:
+    pipe = Pipeline(1, 1, None, prefetch_queue_depth=1)
+    with pipe:
+        pipe.set_outputs(fn.external_source(name="input", layout="H"))
+    with pytest.raises(RuntimeError, match='Expected data with layout: "H" and got: "W"'):
+        pipe.feed_input("input", [np.zeros(1)], layout="W")
+        pipe.run()
+    pipe.feed_input("input", [np.zeros(1)], layout="H")
+    assert pipe.run()[0].layout() == "H"
+
+
 def test_sources_without_a_state_are_named_when_checkpoints_are_on() -> None:
     pipe = Pipeline(1, 1, None, enable_checkpointing=True)
     with pipe:

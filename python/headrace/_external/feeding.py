@@ -213,6 +213,11 @@ class Source:
         Raises:
             RuntimeError: more samples than the pipeline takes, none, or not what was declared.
         """
+        for declared in self.layouts:
+            if declared and layout and declared != layout:
+                raise RuntimeError(
+                    f'{self.label}: Expected data with layout: "{declared}" and got: "{layout}"'
+                )
         stream = self.cuda_stream if stream is None else stream
         batches = [
             make_batch(
