@@ -312,13 +312,14 @@ class PipelineRun(PipelineFacts):
         known = self._looked_ahead or self._last_iter or self._source_error is not None
         if asks and self._consumer_iter > 0 and not known:
             with self._lock:
-                restored, self._first_iter = self._first_iter, False
+                first, self._first_iter = self._first_iter, False
                 try:
                     self._schedule()
                     self._looked_ahead = not self._last_iter
                 except Exception as error:  # the next call of `run` raises it
                     self._source_error = error
-                self._first_iter = restored
+                finally:  # Ctrl-C goes to the caller
+                    self._first_iter = first
         return self._last_iter and not self._batches_to_consume
 
     def empty(self) -> bool:

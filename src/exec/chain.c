@@ -16,18 +16,12 @@ typedef struct timed_source {
     int64_t stall_us;
 } timed_source;
 
-static void stall(const timed_source *t)
-{
-    if (t->stall_us > 0)
-        nanosleep(&(struct timespec){t->stall_us / 1000000, t->stall_us % 1000000 * 1000}, NULL);
-}
-
 static hr_status timed_decode(void *context, hr_window window, void *dst, size_t stride,
                               hr_op_call *c, hr_error *error)
 {
     timed_source *t = context;
     int64_t start = hr_clock_ns();
-    stall(t);
+    hr__stall_for(t->stall_us);
     hr_status status = t->inner.decode(t->inner.context, window, dst, stride, c, error);
     *t->ns += hr_clock_ns() - start;
     return status;
@@ -39,7 +33,7 @@ static hr_status timed_open(void *context, hr_window window, hr_op_call *c, hr_e
     int64_t start = hr_clock_ns();
     hr_status status = t->inner.open(t->inner.context, window, c, error);
     if (status == HR_STATUS_OK)
-        stall(t);
+        hr__stall_for(t->stall_us);
     *t->ns += hr_clock_ns() - start;
     return status;
 }

@@ -154,8 +154,10 @@ static void keep_entries(hr_pipeline *p, hr_device_batch *b)
     for (int32_t i = 0; i < b->decoding_count; i++) {
         const hr_piece *piece = b->decoding[i];
         hr_arena_mark mark = hr_arena_save(arena);
-        if (piece->entries && !b->status[i])
+        if (piece->entries && !b->status[i]) {
+            hr__stall_for(p->stall.index_us);
             hr_jpeg_device_keep(&piece->picture, piece->entries, p->cache, arena);
+        }
         hr_arena_restore(arena, mark);
     }
 }

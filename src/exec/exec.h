@@ -136,7 +136,7 @@ typedef struct hr_worker {
 
 typedef struct hr_stall { /* HEADRACE_STALL: delays injected by tests */
     bool random;
-    int64_t read_us, decode_us;
+    int64_t read_us, decode_us, index_us;
 } hr_stall;
 
 struct hr_pipeline {
@@ -362,5 +362,6 @@ void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_
                     int64_t end_ns, int64_t iteration, int32_t sample);
 void hr__trace_destroy(hr_trace *trace); /* writes the file */
 void hr__stall_random(const hr_stall *stall, uint64_t salt);
+void hr__stall_for(int64_t us);
 
 #endif

@@ -13,12 +13,14 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from headrace import Pipeline, StreamPolicy, fn, ops, pipeline_def, types
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
@@ -183,6 +185,27 @@ def test_outputs_on_the_host_are_pinned(fake: Any) -> None:
         assert not out.as_array().any()
         del out
         fake.fail(None)
+
+
+def test_batches_do_not_wait_for_indices(
+    module: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Index entries that the device noted are stored after their batch was published."""
+    if module.fake is not None:
+        pytest.skip("needs a GPU: the fake module notes no entries")
+    noise = np.random.default_rng(1).integers(0, 256, (5, 160, 200, 3), np.uint8)
+    (tmp_path / "class").mkdir()
+    for i, pixels in enumerate(noise):
+        Image.fromarray(pixels).save(tmp_path / f"class/{i}.jpg", quality=90)
+    monkeypatch.setenv("HEADRACE_STALL", "index:1000000")  # 1 s per file
+    pipe = training(tmp_path, True, device_id=0, prefetch_queue_depth=1)
+    pipe.build()
+    pipe.run()
+    assert pipe.stats()["index_made"] < 5
+    end = time.monotonic() + 60
+    while pipe.stats()["index_made"] < 5 and time.monotonic() < end:
+        time.sleep(0.1)
+    assert pipe.stats()["index_made"] == 5
 
 
 @pytest.mark.parametrize("policy", ["raise", "skip", "replace"])

@@ -335,11 +335,12 @@ class _DaliBaseIterator(Generic[Item]):
         if not self._ended and self._epochs.next_action() is Action.DROP:
             self._run()  # the user counted batches and did not fetch the dropped one
             self._epochs.advance()
+        for pipe in self._pipes:
+            pipe._at_end()  # restarts a source that ended together with the epoch
         self._epochs.roll()
         self._begun = self._epochs.taken
         self._ended = False
         for pipe in self._pipes:
-            pipe._at_end()  # restarts a source that ended together with the epoch
             pipe.reset()
         self._find_plain()
 
