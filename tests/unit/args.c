@@ -345,7 +345,7 @@ TEST(samples)
     CHECK(set(&a, "number", tensor(i32, HR_DTYPE_INT32, 1, 3), arena) == HR_STATUS_ERROR);
     CHECK(strcmp(error.message,
                  "test.all 'n' (train.py:31): argument \"number\": must be one value "
-                 "a sample; got a tensor of INT32 of shape 3") == 0);
+                 "per sample; got a tensor of INT32 of shape 3") == 0);
     CHECK(set(&a, "number", tensor(NULL, HR_DTYPE_INT32, 1, 0), arena) == HR_STATUS_ERROR);
     CHECK(set(&a, "ratio", tensor(&f32[2], HR_DTYPE_FLOAT, 0, 0), arena) == HR_STATUS_ERROR);
     CHECK(strcmp(error.message, "test.all 'n' (train.py:31): argument \"ratio\": must be a number, "

@@ -165,7 +165,7 @@ TEST(hostile_texts)
     CHECK(unparsable("{\"headrace_graph\": 2}", HR_STATUS_VALUE, "format 2"));
     CHECK(unparsable("{\"headrace_graph\": 1}", HR_STATUS_VALUE, "\"nodes\" must be a list"));
     CHECK(unparsable(GRAPH("[3]", "[]"), HR_STATUS_VALUE, "node 0: a node must be an object"));
-    CHECK(unparsable(GRAPH("[{}]", "[]"), HR_STATUS_VALUE, "without an operator"));
+    CHECK(unparsable(GRAPH("[{}]", "[]"), HR_STATUS_VALUE, "the node has no operator"));
     CHECK(unparsable(GRAPH("[{\"op\": 1}]", "[]"), HR_STATUS_VALUE, "\"op\" must be a string"));
     CHECK(unparsable(GRAPH("[{\"op\": \"no\"}]", "[]"), HR_STATUS_KEY,
                      "operator 'no' is not part of this version of Headrace"));

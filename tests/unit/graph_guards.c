@@ -59,26 +59,26 @@ TEST(text_and_back)
 TEST(what_a_branch_makes_stays_in_it)
 {
     CHECK(refused(HEAD COPY("0", IF("1")) "{\"op\": \"copy\", \"inputs\": [[3, 0]]}" TAIL("4"),
-                  "node 4: copy: what copy gives is not there"));
+                  "node 4: copy: the output of copy exists only in a branch"));
     CHECK(refused(HEAD COPY("0", IF("1")) COPY("3", UNLESS("1")) "{\"op\": \"copy\"}" TAIL("0"),
-                  "node 4: copy: what copy gives is not there"));
+                  "node 4: copy: the output of copy exists only in a branch"));
     CHECK(refused(HEAD COPY("0", IF("2")) COPY("3", IF("1")) "{\"op\": \"copy\"}" TAIL("0"),
-                  "node 4: copy: what copy gives is not there"));
+                  "node 4: copy: the output of copy exists only in a branch"));
     CHECK(refused(HEAD COPY("0", IF("1")) COPY("3", IF("2")) "{\"op\": \"copy\"}" TAIL("0"),
                   "node 5: copy: takes 1 input; got 0")); /* an inner branch sees the outer one */
     CHECK(refused(
         HEAD "{\"op\": \"random.coin_flip\", \"args\": {\"probability\": " P("2") "}}" TAIL("3"),
-        "node 3: random.coin_flip: what _conditional.validate_logical gives"));
+        "node 3: random.coin_flip: the output of _conditional.validate_logical"));
 }
 
 TEST(merges_take_one_input_of_each_branch)
 {
     CHECK(refused(HEAD COPY("0", UNLESS("1")) COPY("0", IF("1")) MERGE("3", "4", P("1"), "")
                       TAIL("5"),
-                  "node 5: _conditional.merge: what copy gives is not there"));
+                  "node 5: _conditional.merge: the output of copy exists only in a branch"));
     CHECK(refused(HEAD COPY("0", IF("2")) COPY("0", UNLESS("2")) MERGE("3", "4", P("2"), "")
                       TAIL("5"),
-                  "node 5: _conditional.merge: what"));
+                  "node 5: _conditional.merge: the output of copy exists only"));
     CHECK(refused(HEAD COPY("0", IF("1")) COPY("0", UNLESS("1")) MERGE("3", "4", "true", "")
                       TAIL("5"),
                   "node 5: _conditional.merge: it needs two inputs, and a tensor as predicate"));

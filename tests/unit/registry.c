@@ -119,7 +119,7 @@ TEST(bad_arguments_are_refused)
                                    .def = "1",
                                    .doc = "A."},
                                   HR_ARG_END};
-    CHECK(refused(outside, "outside of the args struct"));
+    CHECK(refused(outside, "outside the args struct"));
     const hr_arg_def no_default[] = {HR_ARG(sample_args, a, INT, 0, NULL, "A."), HR_ARG_END};
     CHECK(refused(no_default, "no default"));
     const hr_arg_def bad_default[] = {HR_ARG(sample_args, a, INT, 0, "[1", "A."), HR_ARG_END};
@@ -166,9 +166,10 @@ TEST(bad_tables_are_refused)
     def.infer_batch = run_nothing;
     CHECK_OK(hr_op_def_check(&def, &error), error);
     def.run_batch = run_nothing;
-    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "no use"));
+    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE &&
+          strstr(error.message, "must be NULL"));
     def.run_cpu = NULL;
-    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "a sample"));
+    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "per sample"));
     def = table(none);
     def.lower_rank = HR_LOWER_RANK_POINT;
     CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "lower_rank"));
