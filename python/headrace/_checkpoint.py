@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checkpoints of iterators: the state of a pipeline with the position of its iterator."""
+"""Checkpoint format: the state of a pipeline, preceded by a JSON header."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ _HEADER = len(_MAGIC) + _LENGTH.size
 
 
 def wrap(pipeline_state: bytes, extra: dict[str, Any]) -> bytes:
-    """Joins the state of a pipeline and what belongs to it (JSON values) into one checkpoint."""
+    """Joins the state of a pipeline and a header of JSON values into one checkpoint."""
     text = json.dumps(extra, sort_keys=True, separators=(",", ":")).encode()
     return _MAGIC + _LENGTH.pack(len(text)) + text + pipeline_state
 
 
 def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
-    """Splits a checkpoint into the state of the pipeline and what `wrap` put in front of it.
+    """Splits a checkpoint into the state of the pipeline and the header added by `wrap`.
 
     Returns:
-        The state, and None in the second place for a checkpoint of a pipeline alone.
+        The state and the header; the header is None if the checkpoint has none.
 
     Raises:
         RuntimeError: the checkpoint is damaged.
-        TypeError: it is no bytes.
+        TypeError: the checkpoint is neither bytes nor a string.
     """
     if not isinstance(checkpoint, (bytes, bytearray, memoryview, str)):
-        raise TypeError(f"A checkpoint is bytes, not {type(checkpoint).__name__}.")
+        raise TypeError(f"A checkpoint must be bytes, not {type(checkpoint).__name__}.")
     if isinstance(checkpoint, str):
         checkpoint = checkpoint.encode(errors="surrogateescape")
     data = bytes(checkpoint)
     if not data.startswith(_MAGIC):
         return data, None
     if len(data) < _HEADER:
-        raise RuntimeError("The checkpoint is cut off.")
+        raise RuntimeError("The checkpoint is truncated.")
     (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
     if length > len(data) - _HEADER:
-        raise RuntimeError("The checkpoint is cut off.")
+        raise RuntimeError("The checkpoint is truncated.")
     try:
         extra = json.loads(data[_HEADER : _HEADER + length])
     except (ValueError, RecursionError) as error:
         raise RuntimeError(f"The checkpoint is damaged: {error}") from None
     if not isinstance(extra, dict):
-        raise RuntimeError("The checkpoint is damaged: its header is no object.")
+        raise RuntimeError("The checkpoint is damaged: its header is not a JSON object.")
     for name in ("epoch_idx", "iter"):
         value = extra.get(name, 0)
         if type(value) is not int or not 0 <= value < 2**62:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""How much memory the outputs of a pipeline take: `Pipeline.executor_statistics`."""
+"""Memory used by the outputs of a pipeline, for `Pipeline.executor_statistics`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class OutputMemory:
     """The largest batch and the largest sample of each output so far, in bytes.
 
     Args:
-        nodes: the outputs; none of a pipeline whose definition was deserialized, which has no names for them.
+        nodes: the outputs; empty for a deserialized pipeline, whose outputs have no names.
     """
 
     def __init__(self, nodes: Sequence[DataNode]) -> None:
@@ -23,14 +23,14 @@ class OutputMemory:
         self._sample = [0] * len(nodes)
 
     def add(self, batches: Sequence[Any]) -> None:
-        """Counts the outputs of an iteration."""
+        """Records the outputs of an iteration."""
         for i, batch in enumerate(batches[: len(self._keys)]):
             sizes = [sample.nbytes for sample in batch]
             self._batch[i] = max(self._batch[i], sum(sizes))
             self._sample[i] = max(self._sample[i], *sizes, 0)
 
     def by_operator(self) -> dict[str, dict[str, list[int]]]:
-        """Lists of sizes by operator, in the order of the pipeline's outputs."""
+        """Returns lists of sizes by operator, in the order of the pipeline's outputs."""
         found: dict[str, dict[str, list[int]]] = {}
         for key, batch, sample in zip(self._keys, self._batch, self._sample, strict=True):
             sizes = found.setdefault(key, {})

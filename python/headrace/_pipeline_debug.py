@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`Pipeline` in debug mode: its function runs in every iteration, and the operators at once."""
+"""`Pipeline` in debug mode: its function runs in every iteration, operators run immediately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIKE_THE_WHOLE = ("strict", "max_image_pixels", "host_memory_limit", "device_me
 
 
 class _NoEngine:
-    """In place of the engine that a debugged pipeline does not have."""
+    """Stands in for the engine, which a pipeline in debug mode does not have."""
 
     def __getattr__(self, name: str) -> Any:
         raise RuntimeError(
@@ -29,11 +29,14 @@ class _NoEngine:
 
 
 class PipelineDebug(Pipeline):
-    """A pipeline whose operators run where they are called. Made by ``experimental.pipeline_def(debug=True)``.
+    """A pipeline whose operators run where they are called.
+
+    ``experimental.pipeline_def(debug=True)`` creates it. One iteration is in flight, and bad
+    samples raise an error.
 
     Args:
-        function: defines the graph; it is called in every iteration, without arguments.
-        kwargs: those of `Pipeline`. One iteration is in flight, and bad samples raise.
+        function: defines the graph; it is called without arguments in every iteration.
+        kwargs: arguments of `Pipeline`.
     """
 
     def __init__(self, function: Callable[[], Any], **kwargs: Any) -> None:
@@ -42,7 +45,7 @@ class PipelineDebug(Pipeline):
             raise ValueError("The pipeline has no batch_size.")
         self._function = function
         self._core = _NoEngine()
-        self._ahead: Outputs | None = None  # an iteration that ran before it was asked for
+        self._ahead: Outputs | None = None  # outputs of an iteration that ran ahead of `run`
         options = {k: self._options[k] for k in _LIKE_THE_WHOLE if self._options[k] is not None}
         options["device_id"] = -1 if self.device_id is None else self.device_id
         seed = int.from_bytes(os.urandom(4), "little") if self._seed is None else self._seed
@@ -59,17 +62,19 @@ class PipelineDebug(Pipeline):
         )
 
     def build(self) -> None:
-        """Nothing to do: operators are built in the first iteration."""
+        """Does nothing: operators are built in the first iteration."""
 
     def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> Any:
-        """Calls the function, and gives its outputs as a tuple of batches.
+        """Calls the function and returns its outputs as a tuple of batches.
 
         Args:
-            pipeline_inputs: batches for external sources by name.
+            cuda_stream: has no effect.
+            pipeline_inputs: batches for external sources, by name.
 
         Raises:
-            StopIteration: a source is at its end; `reset` starts the next epoch.
-            RuntimeError: other operators or arguments than in the first iteration; what an operator raises.
+            StopIteration: a source has ended; `reset` starts the next epoch.
+            RuntimeError: an operator failed, or the operators or their arguments differ from the
+                first iteration.
         """
         for name, data in pipeline_inputs.items():
             self.feed_input(name, data)
@@ -113,13 +118,13 @@ class PipelineDebug(Pipeline):
         return node if isinstance(node, DataNode) else output_node(node, i)
 
     def _evaluated(self, node: DataNode) -> DataNode:
-        """A node that was made outside the function, with its data."""
+        """Returns a node that was created outside the function, with its data."""
         if node.source not in self._debug.numbers:
             self._debug.outputs_of(node.source)
         return self._debug.nodes_of(node.source)[node.index]
 
     def reset(self) -> None:
-        """Starts the next epoch after StopIteration; ignored before."""
+        """Starts the next epoch after StopIteration; before that, it has no effect."""
         if self._last_iter:
             self._last_iter = False
             self._debug.epoch += 1
@@ -141,18 +146,18 @@ class PipelineDebug(Pipeline):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """As `Pipeline.feed_input`. What is fed before the first iteration waits for the source of that name."""
+        """As `Pipeline.feed_input`. Data fed before the first iteration wait for their source."""
         name = data_node if isinstance(data_node, str) else data_node.name
         if self._taken and name not in self._debug.sources():
             raise KeyError(f'Could not find an input operator with name "{name}"')
         self._debug.fed.setdefault(name, deque()).append((data, layout, cuda_stream))
 
     def empty(self) -> bool:
-        """Nothing runs ahead."""
+        """Always True: no iteration is scheduled ahead."""
         return True
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """As `Pipeline.reader_meta`; the first iteration runs for it, if it did not yet."""
+        """As `Pipeline.reader_meta`; runs the first iteration if it has not run yet."""
         self._run_once()
         readers = self._debug.readers()
         metas = {known: step.engine.reader_meta(step.number) for known, step in readers.items()}
@@ -166,7 +171,7 @@ class PipelineDebug(Pipeline):
 
     @property
     def num_outputs(self) -> int:
-        """Number of outputs; the first iteration runs for it, if it did not yet."""
+        """Number of outputs; runs the first iteration if it has not run yet."""
         self._run_once()
         return self._output_count
 
@@ -175,10 +180,10 @@ class PipelineDebug(Pipeline):
             self._ahead = self._iterate()
 
     def _scheduled(self) -> None:
-        raise RuntimeError("A pipeline in debug mode has `run` alone: it does nothing ahead.")
+        raise RuntimeError("A pipeline in debug mode supports only `run`: it does not schedule iterations ahead.")
 
     def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> None:
-        raise RuntimeError("A pipeline in debug mode has no graph that could be stored.")
+        raise RuntimeError("A pipeline in debug mode has no graph to serialize.")
 
     def close(self) -> None:
         """Stops the workers of all operators."""

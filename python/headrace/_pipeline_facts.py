@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What a pipeline tells about itself: arguments, readers, statistics."""
+"""Properties of a pipeline: its arguments, readers and statistics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 
 
 class PipelineFacts:
-    """The part of `Pipeline` that only reads."""
+    """The read-only part of `Pipeline`."""
 
     _max_batch_size: int | None
     _num_threads: int | None
@@ -52,22 +52,22 @@ class PipelineFacts:
 
     @property
     def max_batch_size(self) -> int | None:
-        """Most samples in a batch."""
+        """Maximum number of samples in a batch."""
         return self._max_batch_size
 
     @property
     def num_threads(self) -> int | None:
-        """Workers."""
+        """Number of worker threads."""
         return self._num_threads
 
     @property
     def device_id(self) -> int | None:
-        """As it was given; None for the CPU."""
+        """The GPU as given to the constructor; None: CPU only."""
         return None if self._device_id == types.CPU_ONLY_DEVICE_ID else self._device_id
 
     @property
     def seed(self) -> int | None:
-        """Base of all random numbers, or None."""
+        """Seed of all random numbers, or None."""
         return self._seed
 
     @property
@@ -77,27 +77,27 @@ class PipelineFacts:
 
     @property
     def exec_async(self) -> bool:
-        """Whether work goes on while Python does something else."""
+        """Whether iterations run while Python does other work."""
         return self._exec_async
 
     @property
     def exec_dynamic(self) -> bool | None:
-        """As it was given; True by default."""
+        """As given to the constructor; True by default."""
         return self._exec_dynamic
 
     @property
     def exec_separated(self) -> bool:
-        """Whether `prefetch_queue_depth` was given for CPU and GPU."""
+        """Whether `prefetch_queue_depth` was given separately for CPU and GPU."""
         return self._exec_separated
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
-        """As it was given."""
+        """As given to the constructor."""
         return self._stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
-        """As it was given."""
+        """As given to the constructor."""
         return self._concurrency
 
     @property
@@ -112,17 +112,17 @@ class PipelineFacts:
 
     @property
     def prefetch_queue_depth(self) -> int | dict[str, int]:
-        """As it was given."""
+        """As given to the constructor."""
         return self._prefetch_queue_depth
 
     @property
     def cpu_queue_size(self) -> int:
-        """Iterations in flight."""
+        """Number of iterations in flight on the CPU."""
         return self._cpu_queue_size
 
     @property
     def gpu_queue_size(self) -> int:
-        """Iterations in flight on the GPU."""
+        """Number of iterations in flight on the GPU."""
         return self._gpu_queue_size
 
     @property
@@ -132,12 +132,12 @@ class PipelineFacts:
 
     @property
     def enable_memory_stats(self) -> bool:
-        """As it was given."""
+        """As given to the constructor."""
         return self._enable_memory_stats
 
     @property
     def py_num_workers(self) -> int | None:
-        """As it was given."""
+        """As given to the constructor."""
         return self._py_num_workers
 
     @property
@@ -151,12 +151,12 @@ class PipelineFacts:
 
     @property
     def py_start_method(self) -> str:
-        """As it was given."""
+        """As given to the constructor."""
         return self._py_start_method
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
-        """Whether it goes on from a checkpoint."""
+        """Whether the pipeline was restored from a checkpoint."""
         return self._core is not None and self._restored
 
     @property
@@ -176,11 +176,13 @@ class PipelineFacts:
         return _pipeline_args.each_output("output_ndim", self._output_ndim, self._output_count)
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Of a reader, or of all by name: epoch_size, epoch_size_padded, number_of_shards, shard_id,
-        pad_last_batch, stick_to_shard.
+        """Returns the metadata of a reader, or of all readers by name.
+
+        Keys: epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
+        stick_to_shard.
 
         Raises:
-            RuntimeError: no such reader.
+            RuntimeError: there is no such reader.
         """
         self.build()
         if name is None:
@@ -193,27 +195,33 @@ class PipelineFacts:
         return self._core.reader_meta(self._readers[name])
 
     def epoch_size(self, name: str | None = None) -> Any:
-        """Number of samples in an epoch of a reader, all shards together, or of all readers by name; with
-        `pad_last_batch` what it is with all shards as long as the longest.
+        """Returns the number of samples in an epoch of a reader, or of all readers by name.
+
+        All shards are counted; with `pad_last_batch`, each as long as the longest.
 
         Raises:
-            RuntimeError: no such reader.
+            RuntimeError: there is no such reader.
         """
         if name is None:
             return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}
         return self.reader_meta(name)["epoch_size_padded"]
 
     def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Memory of outputs in bytes, if `enable_memory_stats` was given, by "CPU_name" or "GPU_name" of the operator
-        that makes them, with an entry an output: `real_memory_size` of the largest batch so far,
-        `max_real_memory_size` of the largest sample, and both again as `reserved_memory_size` and
-        `max_reserved_memory_size`. What stays inside the pipeline has no batch of its own; see also `stats`.
+        """Returns the memory of the pipeline's outputs in bytes; empty without `enable_memory_stats`.
+
+        Keys are "CPU_name" or "GPU_name" of the operator. Each value has lists with one entry per
+        output: `real_memory_size` (largest batch so far), `max_real_memory_size` (largest sample),
+        and the same numbers as `reserved_memory_size` and `max_reserved_memory_size`. Data that
+        stay inside the pipeline are not counted; see also `stats`.
         """
         self.build()
         return self._memory.by_operator() if self._memory is not None else {}
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
-        """Bytes of the pieces of shared memory of parallel sources, and a sample's part of each."""
+        """Returns the sizes in bytes of the shared memory blocks of parallel sources.
+
+        "capacities" has one entry per block, "per_sample_capacities" the same per sample.
+        """
         slots = [] if self._pool is None else self._pool.all_slots()
         return {
             "capacities": [slot.size for slot in slots],
@@ -221,21 +229,24 @@ class PipelineFacts:
         }
 
     def stats(self) -> dict[str, Any]:
-        """Counters since the start: see docs/statistics.md."""
+        """Returns the counters since the start: see docs/statistics.md."""
         self.build()
         return json.loads(self._core.stats())
 
     def explain(self) -> str:
-        """What holds this pipeline back, in words."""
+        """Returns a text that explains what limits the speed of this pipeline."""
         self.build()
         return self._core.explain()
 
     def errors(self) -> list[dict[str, Any]]:
-        """The bad samples: iteration, index, epoch, source, operator, message, action."""
+        """Returns one dictionary per bad sample.
+
+        Keys: iteration, index, epoch, source, operator, message, action.
+        """
         self.build()
         return json.loads(self._core.errors())
 
     def describe(self) -> str:
-        """The compiled plan in words: stages, nodes, fused chains."""
+        """Returns a text that describes the compiled plan: stages, nodes, fused chains."""
         self.build()
         return self._core.describe()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Outputs of a pipeline's definition: what may be one, and what of the graph leads to them."""
+"""Outputs of a pipeline definition: their conversion to nodes, and the nodes they depend on."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def _has_node(value: Any) -> bool:
 
 
 def output_node(value: Any, i: int) -> DataNode:
-    """What the pipeline function returned as output `i`, as a node; numbers and arrays become constants.
+    """Returns output `i` of the pipeline function as a node; numbers and arrays become constants.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: `value` is none of these.
     """
     if isinstance(value, DataNode):
         return value
@@ -43,7 +43,7 @@ def output_node(value: Any, i: int) -> DataNode:
 
 
 def used_outputs(graph: _graph.Graph, ends: list[DataNode]) -> dict[Any, set[int]]:
-    """Instances that lead to `ends` or are preserved, and which of their outputs are used."""
+    """Instances that `ends` depend on or that are preserved, and which outputs of them are used."""
     used: dict[Any, set[int]] = {}
     work = list(ends)
     for instance in graph.numbers:
@@ -68,7 +68,7 @@ def _needs(instance: Any) -> Iterator[DataNode]:
 
 
 def warn_unused(instance: Any, outputs: set[int]) -> None:
-    """Warns of a source whose callback computes more than the used `outputs`."""
+    """Warns if the callback of a source computes outputs that nothing uses."""
     unused = sorted(set(range(instance.outputs)) - outputs)
     if instance.source.callback is not None and unused and not instance.preserve:
         text = ", ".join(str(i) for i in unused)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What of a pipeline outlives it: checkpoints, its definition as bytes, its graph as a picture."""
+"""Saving and restoring a pipeline: checkpoints, serialization, Graphviz output."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ class PipelineState(PipelineFacts):
         raise NotImplementedError
 
     def checkpoint(self, filename: str | os.PathLike[str] | None = None) -> bytes:
-        """The state after the last batch taken: the `checkpoint` argument of an equal pipeline goes on there.
+        """Returns the state after the last batch taken.
+
+        To resume, pass it as the `checkpoint` argument of an identical pipeline.
 
         Args:
-            filename: also write it to this file.
+            filename: also write the checkpoint to this file.
 
         Raises:
-            RuntimeError: the pipeline was made without `enable_checkpointing`.
+            RuntimeError: the pipeline was created without `enable_checkpointing`.
+            OSError: the file cannot be written.
         """
         if not self._enable_checkpointing:
             raise RuntimeError(
@@ -50,7 +53,7 @@ class PipelineState(PipelineFacts):
 
     def _take_checkpoint(self, checkpoint: bytes | str | None) -> None:
         self._engine_state: bytes | None = None
-        self._restored_extra: dict[str, Any] | None = None  # of the iterator in front
+        self._restored_extra: dict[str, Any] | None = None  # state of the iterator
         self._restored = checkpoint is not None
         if checkpoint is None:
             return
@@ -59,16 +62,16 @@ class PipelineState(PipelineFacts):
             self._restored_extra = extra
             state, extra = _checkpoint.unwrap(state)
         if extra is None or not {"epoch_idx", "iter"} <= extra.keys():
-            raise RuntimeError("The checkpoint is not one of Pipeline.checkpoint().")
+            raise RuntimeError("The checkpoint was not created by Pipeline.checkpoint().")
         self._engine_state = state
         self._epoch_idx = self._consumer_epoch_idx = int(extra["epoch_idx"])
         self._consumer_iter = int(extra["iter"])
 
     def _check_resumes(self) -> None:
-        """Whether a checkpoint can be taken.
+        """Checks that a checkpoint can be taken.
 
         Raises:
-            RuntimeError: an operator was not called in the definition of this pipeline.
+            RuntimeError: an operator was called outside the definition of this pipeline.
         """
         graph = self._graph
         foreign = [made.text() for made in graph.numbers if made.home() is not graph]
@@ -96,11 +99,16 @@ class PipelineState(PipelineFacts):
     # ---- serialization ---------------------------------------------------------------------------
 
     def serialize(self, define_graph: Any = None, filename: Any = None) -> bytes:
-        """The definition of the pipeline (not its state) as bytes; sources in Python become inputs to feed.
+        """Returns the definition of the pipeline (not its state) as bytes.
+
+        External sources lose their `source` and must be fed with `feed_input`.
 
         Args:
-            define_graph: used in place of the method; deprecated.
-            filename: also write it to this file.
+            define_graph: function to call instead of the method; deprecated.
+            filename: also write the bytes to this file.
+
+        Raises:
+            TypeError: `define_graph` is not callable.
         """
         if define_graph is not None and not callable(define_graph):
             raise TypeError("Provided `define_graph` argument is not callable.")
@@ -114,12 +122,17 @@ class PipelineState(PipelineFacts):
     def deserialize(
         cls, serialized_pipeline: bytes | str | None = None, filename: Any = None, **kwargs: Any
     ) -> Any:
-        """A built pipeline from what `serialize` gave; arguments of the constructor replace those stored.
+        """Creates and builds a pipeline from the result of `serialize`.
+
+        Args:
+            serialized_pipeline: the bytes.
+            filename: file to read the bytes from.
+            kwargs: constructor arguments, which override those that are stored.
 
         Raises:
-            ValueError: both or neither of the two sources.
-            TypeError: no bytes and no string.
-            RuntimeError: not a serialized pipeline.
+            ValueError: both or neither of `serialized_pipeline` and `filename` are given.
+            TypeError: the data are neither bytes nor a string.
+            RuntimeError: the data are not a serialized pipeline.
         """
         if (serialized_pipeline is None) == (filename is None):
             raise ValueError(
@@ -135,15 +148,17 @@ class PipelineState(PipelineFacts):
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
-        """Gives this pipeline, which has no graph of its own, the graph that `serialize` gave, and builds it. Batch
-        size, threads, device and seed come from the bytes only where the constructor was not told.
+        """Builds this pipeline, which has no graph yet, with a graph from `serialize`.
+
+        Batch size, threads, device and seed are read from the bytes only if the constructor did
+        not get them.
 
         Raises:
-            TypeError: no bytes and no string.
-            RuntimeError: not a serialized pipeline; this one is built already.
+            TypeError: the data are neither bytes nor a string.
+            RuntimeError: the data are not a serialized pipeline, or this one is already built.
         """
         if self._core is not None:
-            raise RuntimeError("The pipeline is built: it cannot take another graph.")
+            raise RuntimeError("The pipeline is already built: it cannot take another graph.")
         definition = _serialize.Definition(serialized_pipeline)
         for own in ("max_batch_size", "num_threads", "device_id", "seed"):
             if getattr(self, f"_{own}") is None:
@@ -159,7 +174,14 @@ class PipelineState(PipelineFacts):
         show_ids: bool | None = None,
         use_colors: bool = False,
     ) -> None:
-        """Writes the graph for Graphviz."""
+        """Writes the graph to a file for Graphviz.
+
+        Args:
+            filename: the file.
+            show_tensors: label the edges with the names of the nodes.
+            show_ids: has no effect.
+            use_colors: color the nodes.
+        """
         self.build()
         text = _serialize.to_dot(self, show_tensors, use_colors)
         Path(filename).write_text(text, encoding="utf-8")

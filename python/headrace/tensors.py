@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Tensors and batches of the CPU and the GPU: views of memory that stays as long as something looks at it."""
+"""Tensors and batches on the CPU and the GPU. Their memory lives as long as a view of it."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def _address(ptr: Any) -> int:
 
 
 class _OnCpu:
-    """What tensors and batches in host memory have."""
+    """Members of tensors and batches in host memory."""
 
     __slots__ = ()
     _place = "cpu"
 
     def as_cpu(self) -> Self:
-        """This one."""
+        """Returns the object itself."""
         return self
 
 
 class _OnGpu:
-    """What tensors and batches in GPU memory have."""
+    """Members of tensors and batches in GPU memory."""
 
     __slots__ = ()
     _place = "gpu"
 
     @property
     def stream(self) -> None:
-        """The stream that the data are complete on: None, because they are complete on all of them."""
+        """The stream on which the data are complete: None, because they are on every stream."""
         return None
 
     def as_cpu(self: Any) -> Any:
-        """A copy in host memory."""
+        """Returns a copy in host memory."""
         return self._to_host()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -58,20 +58,20 @@ class _OnGpu:
 
 
 class _Data:
-    """What tensors and batches of both devices have."""
+    """Members of tensors and batches on both devices."""
 
     __slots__ = ()
 
     @property
     def dtype(self: Any) -> DALIDataType:
-        """Type of the elements."""
+        """Element type."""
         return DALIDataType(self._dtype)
 
     def set_layout(self: Any, layout: str | None) -> None:
-        """Names the dimensions of a sample, one letter each; None or an empty text: no names.
+        """Sets the layout: one letter per dimension of a sample; None or "" removes it.
 
         Raises:
-            ValueError: not as many letters as dimensions.
+            ValueError: the number of letters is not the number of dimensions.
         """
         super().set_layout(layout or "")  # type: ignore[misc]
 
@@ -82,13 +82,13 @@ class _Data:
         non_blocking: bool = False,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Copies the elements to an address in host memory or on their device, samples one behind the other.
+        """Copies all elements, sample after sample, to an address in host or device memory.
 
         Args:
-            ptr: int or ``ctypes.c_void_p``; there must be room for the elements.
-            cuda_stream: of data on a GPU, the stream that copies are queued on; None: the default stream.
-            non_blocking: of data on a GPU, do not wait for the end of the copy.
-            use_copy_kernel: of no effect.
+            ptr: target address: int or ``ctypes.c_void_p``. The memory must hold all elements.
+            cuda_stream: for GPU data: stream on which copies are queued; None: the default stream.
+            non_blocking: for GPU data: return without waiting for the copy.
+            use_copy_kernel: has no effect.
         """
         address = _address(ptr)
         for part in self._parts():
@@ -97,7 +97,7 @@ class _Data:
 
 
 class _Tensor(_Data):
-    """What tensors of both devices have."""
+    """Members of tensors on both devices."""
 
     __slots__ = ()
 
@@ -105,14 +105,21 @@ class _Tensor(_Data):
         return (self,)
 
     def squeeze(self: Any, dim: int | None = None) -> bool:
-        """Removes axes of extent 1 in place: axis `dim`, or all of them. Returns whether there was one."""
+        """Removes axis `dim`, or every axis, of extent 1, in place.
+
+        Returns:
+            Whether an axis was removed.
+
+        Raises:
+            RuntimeError: there is no axis `dim`.
+        """
         shape, layout = self.shape(), self.layout()
         if dim is None:
             keep = [i for i, extent in enumerate(shape) if extent != 1]
         else:
             axis = dim + len(shape) if dim < 0 else dim
             if not 0 <= axis < len(shape):
-                raise RuntimeError(f"Axis {dim} is out of range: there are {len(shape)}.")
+                raise RuntimeError(f"Axis {dim} is out of range: the tensor has {len(shape)} dimensions.")
             keep = [i for i, extent in enumerate(shape) if i != axis or extent != 1]
         if len(keep) == len(shape):
             return False
@@ -135,7 +142,7 @@ class _Tensor(_Data):
         self._assign(view)
 
     def get_property(self: Any, key: str) -> str | None:
-        """`"layout"` or `"source_info"`; None when there is none."""
+        """Returns the property `"layout"` or `"source_info"`; None if it is not set."""
         if key == "layout":
             return self.layout() or None
         if key == "source_info":
@@ -150,22 +157,22 @@ class _Tensor(_Data):
 
 
 class _Batch(_Data):
-    """What batches of both devices have."""
+    """Members of batches on both devices."""
 
     __slots__ = ()
     _sample: Any  # the class of its samples
 
     def _parts(self: Any) -> Any:
-        """Tensors that together are all samples: one where they lie together."""
+        """Tensors that cover all samples: a single one if the samples are contiguous."""
         dense = self._dense()
         return self if dense is None else (dense,)
 
     @classmethod
     def broadcast(cls: Any, tensor: Any, num_samples: int) -> Any:
-        """A batch that shows one tensor `num_samples` times.
+        """Returns a batch whose `num_samples` samples are all `tensor`.
 
         Raises:
-            ValueError: less than no samples.
+            ValueError: `num_samples` is negative.
         """
         if num_samples < 0:
             raise ValueError(f"A batch cannot have {num_samples} samples.")
@@ -175,36 +182,36 @@ class _Batch(_Data):
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self: Any) -> bool:
-        """Whether all samples have one shape and are contiguous."""
+        """Whether all samples have the same shape and are contiguous."""
         return len(self) == 0 or self._dense() is not None
 
     def as_tensor(self: Any) -> Any:
-        """The batch as one tensor that shares its memory, with the batch in dimension 0.
+        """Returns the batch as one tensor that shares its memory, with the batch in dimension 0.
 
         Raises:
-            RuntimeError: the samples do not have one shape, or do not lie together.
+            RuntimeError: the samples differ in shape or are not contiguous.
         """
         dense = self._dense()
         if dense is None:
             raise RuntimeError(
-                "Cannot make one tensor: the samples do not all have one shape and lie together. Pad or "
-                "crop the samples to a common shape, or check is_dense_tensor() beforehand."
+                "Cannot make one tensor: the samples differ in shape or are not contiguous. Pad or crop "
+                "the samples to a common shape, or check is_dense_tensor() beforehand."
             )
         return dense
 
     def as_reshaped_tensor(self: Any, shape: Sequence[int]) -> Any:
-        """The batch as one tensor of `shape`, without layout.
+        """Returns the batch as one tensor of `shape`, without layout, that shares its memory.
 
         Raises:
-            RuntimeError: another number of elements, or as for `as_tensor`.
+            RuntimeError: `shape` has a different number of elements, or `as_tensor` fails.
         """
         dense = self.as_tensor()
         try:
             return dense._view(dense._dtype, tuple(int(n) for n in shape), "")
         except ValueError:
             raise RuntimeError(
-                f"To view the batch as a tensor, the new shape needs the same volume: {list(shape)} "
-                f"against {dense.shape()}."
+                f"To view the batch as a tensor, the new shape needs the same volume: got {list(shape)} "
+                f"for {dense.shape()}."
             ) from None
 
     def reinterpret(self: Any, dtype: DALIDataType) -> None:
@@ -219,23 +226,23 @@ class _Batch(_Data):
         self._assign(_core.make_batch(type(self), views, None, False, None, self._device))
 
     def data_ptr(self: Any) -> int:
-        """Address of the first sample; valid while this batch lives.
+        """Returns the address of the first sample, which is valid while this batch lives.
 
         Raises:
-            RuntimeError: the samples do not lie together.
+            RuntimeError: the samples differ in shape or are not contiguous.
         """
         return self.as_tensor().data_ptr()
 
     def source_info(self: Any) -> list[str]:
-        """Where each sample came from."""
+        """Origin of each sample, for example its file name."""
         return [sample.source_info() for sample in self]
 
     def asCPU(self: Any) -> Any:
-        """`as_cpu` by the name that it had at first."""
+        """Old name of `as_cpu`."""
         return self.as_cpu()
 
     def reset(self: Any) -> None:
-        """Lets go of the samples; the batch is empty."""
+        """Releases the samples; the batch is empty afterwards."""
         self._assign(_core.make_batch(TensorListCPU, [], None, True))
 
     def __repr__(self) -> str:
@@ -249,17 +256,20 @@ class _Batch(_Data):
 
 
 class TensorCPU(_Tensor, _OnCpu, _core.HostTensor):
-    """One sample, or a whole batch, in host memory. NumPy, PyTorch and others read it without a copy, by the
-    buffer protocol, ``__array_interface__`` and DLPack; it may be written to.
+    """One sample, or a whole batch, in host memory.
+
+    NumPy, PyTorch and other libraries read it without a copy through the buffer protocol,
+    ``__array_interface__`` or DLPack. The memory is writable.
 
     Args:
-        data: object with the buffer protocol, ``__array_interface__`` or DLPack, or a DLPack capsule.
-        layout: one letter a dimension, or empty.
-        is_pinned: accepted; it changes nothing.
+        data: object with the buffer protocol, ``__array_interface__`` or DLPack, or a DLPack
+            capsule. It is referenced, not copied.
+        layout: one letter per dimension, or empty.
+        is_pinned: has no effect.
 
     Raises:
         TypeError: the object cannot be read as a tensor.
-        ValueError: the layout does not fit.
+        ValueError: the layout does not match the number of dimensions.
     """
 
     __slots__ = ()
@@ -280,24 +290,26 @@ class TensorCPU(_Tensor, _OnCpu, _core.HostTensor):
         array = numpy.asarray(memoryview(self))
         if dtype is not None and array.dtype != dtype:
             if copy is False:
-                raise ValueError("copy=False: the type of the elements has to change")
+                raise ValueError("copy=False is not possible: the element type has to be converted")
             return array.astype(dtype)
         return array.copy() if copy else array
 
 
 class TensorListCPU(_Batch, _OnCpu, _core.Batch):
-    """A batch in host memory: samples of one type and number of dimensions, whose shapes may differ.
+    """A batch in host memory.
+
+    All samples have the same element type and number of dimensions. Their shapes may differ.
 
     Args:
-        data: DLPack capsule or array with the batch in dimension 0, another batch, or a list of tensors or
-            arrays, one a sample.
-        layout: of a sample, one letter a dimension.
-        is_pinned, contiguous: accepted; they change nothing here.
+        data: DLPack capsule or array with the batch in dimension 0, another batch, or a list with
+            one tensor or array per sample.
+        layout: layout of a sample, one letter per dimension.
+        is_pinned, contiguous: have no effect.
 
     Raises:
-        TypeError: the data cannot be read, or the samples differ in type.
+        TypeError: the data cannot be read, or the samples differ in element type.
         RuntimeError: the samples differ in number of dimensions.
-        ValueError: the layout does not fit.
+        ValueError: the layout does not match the number of dimensions.
     """
 
     __slots__ = ()
@@ -317,14 +329,14 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
     def from_dlpack_list(
         objects: Sequence[Any], layout: str | None = None, contiguous: bool = False
     ) -> TensorListCPU:
-        """A batch of objects that speak DLPack, one a sample; `contiguous` copies them together."""
+        """Makes a batch from DLPack objects, one per sample; `contiguous` copies them together."""
         return _core.make_batch(TensorListCPU, list(objects), layout or None, contiguous)
 
     def at(self, i: int) -> Any:
-        """Sample `i` as a NumPy array that shares the memory.
+        """Returns sample `i` as a NumPy array that shares its memory.
 
         Raises:
-            RuntimeError: there is no such sample.
+            RuntimeError: `i` is out of range.
         """
         import numpy
 
@@ -333,11 +345,12 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
         return numpy.asarray(self[i])
 
     def as_array(self) -> Any:
-        """The batch as a NumPy array that shares its memory; samples of one shape that are not contiguous
-        are copied.
+        """Returns the batch as a NumPy array that shares its memory.
+
+        Samples of one shape that are not contiguous are copied.
 
         Raises:
-            RuntimeError: the samples have different shapes.
+            RuntimeError: the samples differ in shape.
         """
         import numpy
 
@@ -368,20 +381,23 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
 
 
 class TensorGPU(_Tensor, _OnGpu, _core.DeviceTensor):
-    """One sample, or a whole batch, in GPU memory. PyTorch, CuPy and others read it without a copy, by DLPack and
-    ``__cuda_array_interface__``. The data are complete, no stream has to be waited for; the memory is taken
-    back only behind what its readers have queued.
+    """One sample, or a whole batch, in GPU memory.
+
+    PyTorch, CuPy and other libraries read it without a copy through DLPack or
+    ``__cuda_array_interface__``. The data are complete, so readers need not wait for a stream. The
+    memory is reused only after the work that its readers have queued.
 
     Args:
-        data: object with DLPack or ``__cuda_array_interface__`` (contiguous), or a DLPack capsule; it is held
-            on to, not copied.
-        layout: one letter a dimension, or empty.
-        device_id: the device of an object that does not tell; -1: the first one.
-        stream: on which the data are complete; None: the default stream.
+        data: object with DLPack or ``__cuda_array_interface__`` (contiguous), or a DLPack capsule.
+            It is referenced, not copied.
+        layout: one letter per dimension, or empty.
+        device_id: device of an object that does not state its own; -1: the first one.
+        stream: stream on which the data are complete; None: the default stream.
 
     Raises:
         TypeError: the object cannot be read as a tensor in GPU memory.
-        ValueError: the layout does not fit, or the array is not contiguous.
+        ValueError: the layout does not match the number of dimensions, or the array is not
+            contiguous.
         RuntimeError: the CUDA module is missing.
     """
 
@@ -397,20 +413,23 @@ class TensorGPU(_Tensor, _OnGpu, _core.DeviceTensor):
 
 
 class TensorListGPU(_Batch, _OnGpu, _core.Batch):
-    """A batch in GPU memory: samples of one type and number of dimensions, whose shapes may differ.
+    """A batch in GPU memory.
+
+    All samples have the same element type and number of dimensions. Their shapes may differ.
 
     Args:
-        data: DLPack capsule or array with the batch in dimension 0, another batch, or a list of tensors or
-            arrays, one a sample; all in GPU memory.
-        layout: of a sample, one letter a dimension.
-        device_id: the device of objects that do not tell; -1: the first one.
-        contiguous: copy the samples of a list together.
-        stream: on which the data are complete; None: the default stream.
+        data: DLPack capsule or array with the batch in dimension 0, another batch, or a list with
+            one tensor or array per sample; all in GPU memory.
+        layout: layout of a sample, one letter per dimension.
+        device_id: device of objects that do not state their own; -1: the first one.
+        contiguous: copy the samples of a list into one block of memory.
+        stream: stream on which the data are complete; None: the default stream.
 
     Raises:
-        TypeError: the data cannot be read, or the samples differ in type.
+        TypeError: the data cannot be read, or the samples differ in element type.
         RuntimeError: the samples differ in number of dimensions or in device.
-        ValueError: the layout does not fit, or an array is not contiguous.
+        ValueError: the layout does not match the number of dimensions, or an array is not
+            contiguous.
     """
 
     __slots__ = ()
@@ -440,15 +459,15 @@ class TensorListGPU(_Batch, _OnGpu, _core.Batch):
         stream: Any = None,
         contiguous: bool = False,
     ) -> TensorListGPU:
-        """A batch of objects that speak DLPack, one a sample; `contiguous` copies them together."""
+        """Makes a batch from DLPack objects, one per sample; `contiguous` copies them together."""
         return TensorListGPU(list(objects), layout, -1, contiguous, stream)
 
     def device_id(self) -> int:
-        """The CUDA device; -1 for an empty batch."""
+        """Index of the CUDA device; -1 for an empty batch."""
         return self._device
 
     def at(self, i: int) -> Any:
-        """Sample `i`, as ``batch[i]``."""
+        """Returns sample `i`, as ``batch[i]`` does."""
         return self[i]
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Element types, enumerations and constants. Every member of an enumeration is also a name of this module."""
+"""Element types, enumerations and constants. Enumeration members are also module attributes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ CPU_ONLY_DEVICE_ID = -99999
 
 
 class _Enum(enum.IntEnum):
-    """Prints as DALI's enumerations do, also where IntEnum would print the number."""
+    """Prints as DALI's enumerations do, even where IntEnum would print the number."""
 
     __str__ = enum.Enum.__str__
     __format__ = enum.Enum.__format__  # type: ignore[assignment]
 
 
 class DALIDataType(_Enum):
-    """Types of elements (UINT8 to BOOL) and of arguments."""
+    """Types of elements (UINT8 to BOOL) and of operator arguments."""
 
     NO_TYPE = -1
     UINT8 = 0
@@ -47,7 +47,7 @@ class DALIDataType(_Enum):
 
 
 class DALIImageType(_Enum):
-    """Colour spaces of images."""
+    """Color spaces of images."""
 
     RGB = 0
     BGR = 1
@@ -57,7 +57,7 @@ class DALIImageType(_Enum):
 
 
 class DALIInterpType(_Enum):
-    """Filters of resampling."""
+    """Resampling filters."""
 
     INTERP_NN = 0
     INTERP_LINEAR = 1
@@ -68,7 +68,7 @@ class DALIInterpType(_Enum):
 
 
 class PipelineAPIType(enum.Enum):
-    """The ways to run a pipeline, which do not mix: `run`, iterators, `schedule_run`."""
+    """Ways to run a pipeline, which cannot be mixed: `run`, iterators, `schedule_run`."""
 
     BASIC = 0
     ITERATOR = 1
@@ -76,7 +76,7 @@ class PipelineAPIType(enum.Enum):
 
 
 class TensorLayout(str):
-    """A layout, one letter a dimension ("HWC"); equal to its string."""
+    """A layout, one letter per dimension ("HWC"); compares equal to its string."""
 
     __slots__ = ()
 
@@ -115,7 +115,7 @@ INTERP_LANCZOS3 = DALIInterpType.INTERP_LANCZOS3
 INTERP_TRIANGULAR = DALIInterpType.INTERP_TRIANGULAR
 INTERP_GAUSSIAN = DALIInterpType.INTERP_GAUSSIAN
 
-# Layouts by the names of a batch's: what an operator is told is the layout of a sample.
+# Named after the layout of a batch; the value is the layout of a sample, as operators take it.
 NCHW = "CHW"
 NHWC = "HWC"
 NFCHW = "FCHW"
@@ -145,10 +145,10 @@ _FROM_NAME |= {"int": INT32, "long": INT64, "ulong": UINT64}
 
 
 def to_numpy_type(dali_type: DALIDataType) -> type:
-    """The NumPy scalar type of an element type.
+    """Returns the NumPy scalar type of an element type.
 
     Raises:
-        KeyError: the type is no type of elements.
+        KeyError: `dali_type` is not an element type.
     """
     import numpy
 
@@ -156,10 +156,10 @@ def to_numpy_type(dali_type: DALIDataType) -> type:
 
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
-    """The element type that a type of NumPy, PyTorch or another framework, or a name of one, stands for.
+    """Returns the element type for a type of NumPy, PyTorch or another framework, or for its name.
 
     Raises:
-        TypeError: there is none.
+        TypeError: there is no such element type.
     """
     if isinstance(framework_type, DALIDataType):
         return framework_type
@@ -176,14 +176,14 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     try:
         return _FROM_NAME[name.rpartition(".")[2]]
     except KeyError:
-        raise TypeError(f"No element type stands for {framework_type!r}.") from None
+        raise TypeError(f"There is no element type for {framework_type!r}.") from None
 
 
 def element_type(dtype: Any) -> DALIDataType:
-    """`dtype` as the type of a constant's elements.
+    """Returns `dtype` as the element type of a constant.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is not an element type.
     """
     try:
         known = DALIDataType(dtype)
@@ -215,10 +215,10 @@ class ScalarConstant:
 
     Args:
         value: bool, int or float.
-        dtype: element type; by default BOOL, INT32 or FLOAT after the value.
+        dtype: element type; by default BOOL, INT32 or FLOAT, depending on the value.
 
     Raises:
-        TypeError: the value is no number, or the type is none of elements.
+        TypeError: the value is not a number, or `dtype` is not an element type.
     """
 
     def __init__(self, value: bool | int | float, dtype: DALIDataType | None = None) -> None:
@@ -292,12 +292,12 @@ class ScalarConstant:
         from headrace import data_node
 
         if not any(isinstance(side, data_node.DataNode) for side in (left, right)):
-            raise TypeError("One side of an operation with a constant has to be a node.")
+            raise TypeError("One operand of an operation with a constant must be a DataNode.")
         return data_node.arithmetic(op, left, right)
 
 
 def _add_operators() -> None:
-    """The operators of DataNode; an operation of two constants is an error."""
+    """Adds the operators of DataNode; an operation on two constants is an error."""
 
     def both(op: str) -> tuple[Any, Any]:
         def forward(self: ScalarConstant, other: Any) -> Any:
@@ -329,20 +329,22 @@ def Constant(
     device: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A constant: `ScalarConstant` for a number alone, otherwise a node that gives it to every sample.
+    """A constant: a `ScalarConstant`, or a node with the same value for every sample.
+
+    A number without `shape`, `layout` and `device` gives a `ScalarConstant`.
 
     Args:
         value: number, list of numbers, or array.
-        dtype: element type; by default that of the value, where NumPy's float64 becomes FLOAT, and its int64
-            INT32.
+        dtype: element type; by default that of the value, except that NumPy's float64 becomes
+            FLOAT and int64 becomes INT32.
         shape: shape of the tensor; by default that of the value.
-        layout: one letter a dimension.
+        layout: one letter per dimension.
         device: "cpu" or "gpu".
 
     Raises:
-        TypeError: the value is not numeric, or the type is none of elements.
-        RuntimeError: the values do not fill the shape.
-        OverflowError: an integer does not fit into INT32, and no type was given.
+        TypeError: the value is not numeric, or `dtype` is not an element type.
+        RuntimeError: the number of values does not match the shape.
+        OverflowError: an integer does not fit into INT32 and no `dtype` was given.
     """
     number = isinstance(value, (bool, int, float)) or getattr(value, "shape", None) == ()
     if number and device is None and layout is None and not shape and not kwargs:
@@ -359,10 +361,10 @@ ConstantNode = Constant
 
 
 class CUDAStream:
-    """A CUDA stream by its address, where one is asked for.
+    """A CUDA stream given by its address.
 
     Args:
-        ptr: the address of the stream, a ``cudaStream_t``; 0: the default stream.
+        ptr: address of the stream (``cudaStream_t``); 0: the default stream.
     """
 
     __slots__ = ("_ptr",)
@@ -372,7 +374,7 @@ class CUDAStream:
 
     @property
     def ptr(self) -> int:
-        """The address."""
+        """Address of the stream."""
         return self._ptr
 
 
@@ -380,13 +382,13 @@ class CUDAStream:
 
 
 class SampleInfo:
-    """Which sample an `external_source` callback has to give.
+    """The sample that an `external_source` callback must return.
 
     Attributes:
-        idx_in_epoch: running number of the sample in the epoch.
-        idx_in_batch: its place in the batch.
-        iteration: number of the batch in the epoch.
-        epoch_idx: number of the epoch.
+        idx_in_epoch: index of the sample in the epoch.
+        idx_in_batch: index of the sample in the batch.
+        iteration: index of the batch in the epoch.
+        epoch_idx: index of the epoch.
     """
 
     __slots__ = ("idx_in_epoch", "idx_in_batch", "iteration", "epoch_idx")
@@ -407,11 +409,11 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Which batch an `external_source` callback has to give.
+    """The batch that an `external_source` callback must return.
 
     Attributes:
-        iteration: number of the batch in the epoch.
-        epoch_idx: number of the epoch.
+        iteration: index of the batch in the epoch.
+        epoch_idx: index of the epoch.
     """
 
     __slots__ = ("iteration", "epoch_idx")
