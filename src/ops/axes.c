@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Axes by number or by letter. */
+/* Axes given by number or by letter. */
 #include "ops/axes.h"
 
 hr_status hr__axes_check(hr_ints axes, const char *axis_names, hr_error *error)

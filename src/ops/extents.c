@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Extents as an output. */
+/* Outputs that contain extents. */
 #include "ops/extents.h"
 
 hr_status hr__extents_check(int32_t dtype, hr_error *error)

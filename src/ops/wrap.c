@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Truncating and wrapping of numbers. */
+/* Truncates numbers and wraps them to the range of a type. */
 #include "ops/wrap.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* slice: a window of a tensor. Of pictures it is a step of an image program where it can be. */
+/* slice: takes a window of a tensor. For pictures it is a step of an image program if possible. */
 #include "image/program.h"
 #include "ops/generic/view.h"
 #include "ops/generic/window_parts.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define VIEW_BYTES 4096 /* less is copied rather than kept alive with all that lies around it */
+#define VIEW_BYTES 4096 /* smaller windows are copied: a view keeps the whole input alive */
 
 typedef struct slice_args {
     hr_slice_args window;
@@ -55,7 +55,7 @@ static hr_status slice_type(const slice_args *a, hr_dtype in, hr_dtype *out, hr_
                    hr_dtype_name(*out), hr_dtype_name(in));
 }
 
-/* What a tensor without layout is taken for. */
+/* The layout of a tensor, or a usual one if it has none. */
 static const char *usual_layout(const hr_tensor *in)
 {
     static const char *const usual[] = {"", "", "HW", "HWC", "DHWC"};
@@ -89,7 +89,7 @@ static hr_status bound(const slice_args *a, const hr_tensor *in, int32_t d, box 
     }
 }
 
-/* `in`: its shape and layout alone are looked at. */
+/* Only the shape and layout of `in` are used. */
 static hr_status slice_box(const hr_op_call *c, const hr_tensor *in, box *b, hr_error *error)
 {
     const slice_args *a = c->args;
@@ -99,7 +99,7 @@ static hr_status slice_box(const hr_op_call *c, const hr_tensor *in, box *b, hr_
 
     HR_TRY(hr__slice_given(c, w, error));
     if (in->shape.ndim == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "a number without dimensions cannot be sliced");
+        return hr_fail(error, HR_STATUS_ERROR, "the input is a scalar, which cannot be sliced");
     memset(&named.layout, 0, sizeof(named.layout));
     memcpy(named.layout.name, usual_layout(in), strlen(usual_layout(in)));
     HR_TRY(hr__axes_resolve(&named, w->axes, w->axis_names ? w->axis_names : "WH", axes, &count,
@@ -127,11 +127,11 @@ static hr_status fill_check(const slice_args *a, const hr_tensor *in, const box 
     if (!pads || a->fill_values.n <= 1 || (at && b->size[at - layout] == a->fill_values.n))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "`fill_values` has %d elements: it must have one, or one a channel",
+                   "`fill_values` has %d elements: it must have one, or one per channel",
                    (int)a->fill_values.n);
 }
 
-/* A window in one piece, of some size, is a view. */
+/* A large window that is contiguous in memory becomes a view. */
 static void view_it(hr_op_call *c)
 {
     hr_region_parts *parts = c->memo;
@@ -166,7 +166,7 @@ static hr_status slice_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Windows of height, width and depth of pictures join their programs; all else is done here. */
+/* Windows of height, width and depth are added to the image program. All others cannot be fused. */
 static hr_status slice_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
 {
     const slice_args *a = c->args;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _subscript: behind x[...] of a data node; NumPy's basic indexing without new axes. */
+/* _subscript: implements x[...] of data nodes: NumPy's basic indexing, without new axes. */
 #include "ops/generic/region.h"
 
-#define VIEW_BYTES 4096 /* less is copied rather than kept alive with all that lies around it */
+#define VIEW_BYTES 4096 /* smaller windows are copied: a view keeps the whole input alive */
 
 typedef struct subscript {
     hr_int64s at, lo, hi, step;
@@ -11,7 +11,7 @@ typedef struct subscript {
 
 typedef struct subscript_args {
     int32_t num_subscripts;
-    subscript of[HR_MAX_NDIM]; /* a dimension */
+    subscript of[HR_MAX_NDIM]; /* per dimension */
 } subscript_args;
 
 #define NUMBER(id, d, field, text)                                                                 \
@@ -22,10 +22,10 @@ typedef struct subscript_args {
         .count_min = 1, .count_max = 1                                                             \
     }
 #define DIMENSION(d)                                                                               \
-    NUMBER("at", d, at, "Index into dimension " #d ", which goes; < 0: from the end."),            \
+    NUMBER("at", d, at, "Index into dimension " #d ", which is removed; < 0: from the end."),      \
         NUMBER("lo", d, lo, "Start of a range of dimension " #d "; < 0: from the end."),           \
         NUMBER("hi", d, hi, "End of a range of dimension " #d "; < 0: from the end."),             \
-        NUMBER("step", d, step, "Step of a range of dimension " #d ": not 0; default 1.")
+        NUMBER("step", d, step, "Step of a range of dimension " #d ", not 0; default 1.")
 
 static const hr_arg_def subscript_arg_defs[] = {
     HR_ARG(subscript_args, num_subscripts, INT, 0, "0",
@@ -61,7 +61,8 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
     return HR_MAX(lo, HR_MIN(v, hi));
 }
 
-/* `v` counted from the end if it is negative, within lo .. hi. */
+/* `v`, counted from the end if it is negative, and clamped to lo .. hi; `otherwise` if not given.
+ */
 static int64_t bound(hr_int64s v, int64_t extent, int64_t otherwise, int64_t lo, int64_t hi)
 {
     if (!v.v)
@@ -69,19 +70,20 @@ static int64_t bound(hr_int64s v, int64_t extent, int64_t otherwise, int64_t lo,
     return clamp(v.v[0] < 0 ? clamp(v.v[0], -extent - 1, -1) + extent : v.v[0], lo, hi);
 }
 
-/* First index, number of indices and step of a range, as Python's slices have them. */
+/* First index, number of indices and step of a range, with the rules of Python's slices. */
 static hr_status range(const subscript *s, int32_t d, int64_t extent, int64_t *start,
                        int64_t *count, int64_t *step, hr_error *error)
 {
     int64_t size = s->step.v ? s->step.v[0] : 1;
 
     if (size == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "`step_%d` is 0: a range needs another step", d);
+        return hr_fail(error, HR_STATUS_ERROR, "`step_%d` is 0: the step of a range must not be 0",
+                       d);
     bool back = size < 0;
     int64_t low = back ? -1 : 0, high = back ? extent - 1 : extent;
     int64_t end = bound(s->hi, extent, back ? low : high, low, high);
     *start = bound(s->lo, extent, back ? high : low, low, high);
-    *step = clamp(size, -extent - 1, extent + 1); /* a longer one takes the first index alone */
+    *step = clamp(size, -extent - 1, extent + 1); /* a larger one selects only the first index */
     int64_t reach = back ? *start - end : end - *start, stride = back ? -*step : *step;
     *count = reach > 0 ? (reach + stride - 1) / stride : 0;
     return HR_STATUS_OK;
@@ -131,7 +133,7 @@ static hr_status subscript_infer(hr_op_call *c, hr_error *error)
                        (int)needed, (int)in->shape.ndim);
     hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
     hr__region_init(&s->region, &in->shape, hr_dtype_size(in->dtype));
-    s->region.ndim = 0; /* grows over dimensions that are done with */
+    s->region.ndim = 0; /* each dimension that is kept adds one */
     for (int32_t d = 0; d < in->shape.ndim; d++)
         HR_TRY(dimension(&a->of[d], in, d, out, s, error));
     out->shape.ndim = s->region.ndim;

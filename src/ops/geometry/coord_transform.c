@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* coord_transform: points times a matrix, plus a vector. */
+/* coord_transform: multiplies points by a matrix and adds a vector. */
 #include "ops/geometry/frames.h"
 #include "ops/geometry/points.h"
 #include "ops/given.h"
 
 #include <string.h>
 
-enum { MAX = HR_POINT_MAX_DIMS, RUN = 240 }; /* RUN: numbers that are converted at once */
+enum { MAX = HR_POINT_MAX_DIMS, RUN = 240 }; /* RUN: elements that are converted at once */
 
 typedef struct coord_transform_args {
     hr_floats M, MT, T;
@@ -19,14 +19,14 @@ typedef struct coord_transform_args {
            HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | HR_ARG_OPTIONAL, NULL, text)
 
 static const hr_arg_def coord_transform_arg_defs[] = {
-    LIST(M, "The matrix, row by row, as many columns as a point has coordinates; or one number, "
-            "which multiplies all coordinates. The identity if not given."),
-    LIST(MT, "Matrix and vector side by side, row by row; or one number, as `M`. Not together with "
-             "`M` and `T`."),
-    LIST(T, "The vector that is added, or one number for all coordinates. Nothing is added if not "
-            "given."),
+    LIST(M, "The matrix, row by row, with one column per coordinate; or one number, by which all "
+            "coordinates are multiplied. Default: the identity."),
+    LIST(MT,
+         "Matrix and vector side by side, row by row; or one number, as for `M`. Cannot be given "
+         "together with `M` or `T`."),
+    LIST(T, "The vector to add, or one number for all coordinates. Default: 0."),
     HR_ARG(coord_transform_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: FLOAT or that of the input, to which results are rounded."),
+           "Type of the output: FLOAT, or that of the input. Results are rounded to integers."),
     HR_ARG_END};
 
 static hr_status coord_transform_check(const void *args, uint64_t given, hr_error *error)
@@ -37,17 +37,18 @@ static hr_status coord_transform_check(const void *args, uint64_t given, hr_erro
     if (hr__arg_given(d, given, "MT") &&
         (hr__arg_given(d, given, "M") || hr__arg_given(d, given, "T")))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`MT` says what `M` and `T` say: give it or those, not both");
+                       "`MT` contains `M` and `T`: give either `MT`, or `M` and `T`");
     return HR_STATUS_OK;
 }
 
 static hr_status fail_length(const char *name, int32_t n, int32_t cols, hr_error *error)
 {
-    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have 1 to %d rows of %d",
-                   name, (int)n, MAX, (int)cols);
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`%s` has %d elements: it must have 1 to %d rows of %d elements", name, (int)n,
+                   MAX, (int)cols);
 }
 
-/* `empty`: there are no points, so that any matrix and vector will do, as in DALI. */
+/* `empty`: there are no points; any matrix and vector are accepted then, as in DALI. */
 static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t frame, bool empty,
                           hr_point_map *map, hr_error *error)
 {
@@ -100,13 +101,14 @@ static hr_status check_input(const hr_tensor *in, int32_t dtype, hr_error *error
                        hr_dtype_name((hr_dtype)dtype), hr_dtype_name(in->dtype));
     if (in->shape.ndim < 2 || in->shape.extent[in->shape.ndim - 1] > MAX)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input has %d dimensions: it must have 2 or more, the last one of at "
+                       "the input has %d dimensions: it must have 2 or more, and the last one at "
                        "most %d coordinates",
                        (int)in->shape.ndim, MAX);
     return HR_STATUS_OK;
 }
 
-/* Frames; those of the arguments become a new first dimension where the input has no frames. */
+/* The number of frames. If the input has none, those of the arguments become a new first dimension.
+ */
 static hr_status frames_find(const hr_op_call *c, int64_t *frames, hr_error *error)
 {
     const coord_transform_args *a = c->args;
@@ -122,7 +124,7 @@ static hr_status frames_find(const hr_op_call *c, int64_t *frames, hr_error *err
     return HR_STATUS_OK;
 }
 
-/* The maps of all frames; of the first one where there is none, for it says the output's shape. */
+/* One map per frame, or one map without frames: the shape of the output depends on it. */
 static hr_status memo_make(const hr_op_call *c, hr_coord_transform **out, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
@@ -164,7 +166,8 @@ static hr_status coord_transform_infer(hr_op_call *c, hr_error *error)
     shape.extent[shape.ndim - 1] = memo->maps->out;
     memcpy(layout + 1, in->layout.name, sizeof(in->layout.name));
     if (memo->repeated && shape.ndim == HR_MAX_NDIM)
-        return hr_fail(error, HR_STATUS_ERROR, "frames of an input with %d dimensions: too many",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input has %d dimensions, too many to add one for frames",
                        (int)shape.ndim);
     if (memo->repeated) {
         memmove(shape.extent + 1, shape.extent, (size_t)shape.ndim * sizeof(*shape.extent));
@@ -177,7 +180,7 @@ static hr_status coord_transform_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* With `in` and `out` known to the compiler where that matters. */
+/* `in` and `out` are constants in the calls that matter for speed. */
 static inline void map_points(const hr_point_map *map, const float *x, float *y, size_t n,
                               int32_t in, int32_t out)
 {
@@ -240,8 +243,8 @@ static hr_status coord_transform_run(hr_op_call *calls, int32_t n, hr_error *err
 const hr_op_def hr_op_coord_transform = {
     HR_OP_ABI,
     .name = "coord_transform",
-    .doc = "Maps points by a matrix and a vector: M * p + T. Points are along the last dimension "
-           "of the input; the output has as many coordinates as the matrix has rows.",
+    .doc = "Maps points by a matrix and a vector: M * p + T. The last dimension of the input holds "
+           "the coordinates of a point; that of the output has one per row of the matrix.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
     .args = coord_transform_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* crop: a window of pictures, sequences and volumes. */
+/* crop: takes a window of pictures, sequences and volumes. */
 #include "ops/image/crop_window.h"
 #include "ops/wrap.h"
 
@@ -16,14 +16,14 @@ typedef struct crop_args {
 static const hr_arg_def crop_arg_defs[] = {
     HR_CROP_ARG_DEFS(crop_args, crop),
     HR_ARG(crop_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "A window that leaves the picture is an \"error\", is filled (\"pad\", see "
-           "`fill_values`) or made smaller (\"trim_to_shape\").",
+           "What to do if the window extends beyond the picture: \"error\", \"pad\" (fill with "
+           "`fill_values`) or \"trim_to_shape\" (make the window smaller).",
            .choices = "error|pad|trim_to_shape"),
     HR_ARG(crop_args, fill_values, FLOATS, 0, "[0.0]",
-           "What \"pad\" writes outside of the picture: one value or one a channel."),
+           "What \"pad\" writes outside the picture: one value, or one per channel."),
     HR_ARG(crop_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: the input's (default), FLOAT, FLOAT16 or UINT8. Fractions are cut "
-           "off, values outside of the range saturate."),
+           "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
+           "are truncated, and values outside the range saturate."),
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
@@ -54,14 +54,15 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
     float values[HR_CHANNELS_MAX] = {0}, *fill = bounds == HR_BOUNDS_PAD ? values : NULL;
     hr_point_step cut = {.kind = HR_POINT_KIND_CUT};
     hr_image_program before = *p;
-    int32_t fills = HR_MAX(a->fill_values.n, 1); /* zero where the list is empty */
+    int32_t fills = HR_MAX(a->fill_values.n, 1); /* an empty list means zero */
     hr_crop_box box;
 
     HR_TRY(output_type(a, hr_program_dtype(p), &cut.dtype, error));
     HR_TRY(hr__crop_box(&a->crop, depth != 0, d, h, w, &box, error));
     HR_TRY(hr__crop_bound(c, &box, bounds, d, h, w, error));
     if (a->fill_values.n > HR_CHANNELS_MAX)
-        return hr_fail(error, HR_STATUS_ERROR, "`fill_values` has %d elements: at most %d work",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`fill_values` has %d elements: it can have at most %d",
                        (int)a->fill_values.n, HR_CHANNELS_MAX);
     for (int32_t i = 0; i < a->fill_values.n; i++)
         values[i] = hr__value_wrap(a->fill_values.v[i], cut.dtype);
@@ -79,9 +80,9 @@ static hr_status crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
 const hr_op_def hr_op_crop = {
     HR_OP_ABI,
     .name = "crop",
-    .doc = "Takes a window of the height and width, and of the depth of volumes or the frames of "
-           "sequences where one is asked for. The "
-           "layout stays.",
+    .doc =
+        "Takes a window of height and width, and of the depth of volumes or the frames of "
+        "sequences if `crop_d` or three elements of `crop` are given. The layout does not change.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = crop_arg_defs,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* crop_mirror_normalize: window, mirror, (v - mean) / std * scale + shift, type and layout in one.
- */
+/* crop_mirror_normalize: window, mirror, (v - mean) / std * scale + shift, type and layout. */
 #include "ops/image/crop_window.h"
 #include "ops/wrap.h"
 
@@ -20,28 +19,28 @@ typedef struct cmn_args {
 static const hr_arg_def cmn_arg_defs[] = {
     HR_CROP_ARG_DEFS(cmn_args, crop),
     HR_ARG(cmn_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "A window that leaves the picture is an \"error\", is filled (\"pad\", see "
-           "`fill_values`) or made smaller (\"trim_to_shape\").",
+           "What to do if the window extends beyond the picture: \"error\", \"pad\" (fill with "
+           "`fill_values`) or \"trim_to_shape\" (make the window smaller).",
            .choices = "error|pad|trim_to_shape"),
     HR_ARG(cmn_args, fill_values, FLOATS, 0, "[0.0]",
-           "What \"pad\" writes outside of the picture and into channels that `pad_output` adds: "
-           "one value or one an output channel, in units of the output (not normalised)."),
+           "What \"pad\" writes outside the picture and into channels that `pad_output` adds: "
+           "one value, or one per output channel, in units of the output (not normalised)."),
     HR_ARG(cmn_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",
-           "Not 0: mirror the window left to right."),
+           "If not 0, the window is mirrored left to right."),
     HR_ARG(cmn_args, mean, FLOATS, HR_ARG_PER_SAMPLE, "[0.0]",
-           "Subtracted: one value or one a channel, in units of the input."),
+           "Is subtracted: one value, or one per channel, in units of the input."),
     HR_ARG(cmn_args, std, FLOATS, HR_ARG_PER_SAMPLE, "[1.0]",
-           "Divided by: one value or one a channel, in units of the input."),
-    HR_ARG(cmn_args, scale, FLOAT, 0, "1.0", "Multiplied with the normalised values."),
-    HR_ARG(cmn_args, shift, FLOAT, 0, "0.0", "Added to the scaled values."),
+           "Divisor: one value, or one per channel, in units of the input."),
+    HR_ARG(cmn_args, scale, FLOAT, 0, "1.0", "Factor of the normalised values."),
+    HR_ARG(cmn_args, shift, FLOAT, 0, "0.0", "Is added to the scaled values."),
     HR_ARG(cmn_args, dtype, DTYPE, 0, "FLOAT",
-           "Type of the output: FLOAT, FLOAT16, UINT8 or INT8; integers round halves away from "
-           "zero and saturate."),
+           "Type of the output: FLOAT, FLOAT16, UINT8 or INT8. For integers, halves are rounded "
+           "away from zero, and values outside the range saturate."),
     HR_ARG(cmn_args, output_layout, LAYOUT, 0, "\"CHW\"",
-           "Order of the output's dimensions, a permutation of the input's; empty: as the input."),
+           "Layout of the output, a permutation of the input's; empty: as the input."),
     HR_ARG(cmn_args, pad_output, BOOL, 0, "False",
-           "Adds channels up to the next power of two: zeros, or `fill_values` under the policy "
-           "\"pad\"."),
+           "Add channels up to the next power of two. They contain zeros, or `fill_values` with "
+           "the policy \"pad\"."),
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
@@ -58,7 +57,7 @@ static hr_status cmn_check(const void *args, uint64_t given, hr_error *error)
     return hr__crop_check(cmn_arg_defs, given, error);
 }
 
-/* The constants of (v - mean) * mul, folded in double: DALI's bits. */
+/* The constants of (v - mean) * mul, computed in double as in DALI, which gives the same bits. */
 static hr_status fold(const cmn_args *a, int32_t channels, float *mean, float *mul, int32_t *count,
                       hr_error *error)
 {
@@ -66,10 +65,11 @@ static hr_status fold(const cmn_args *a, int32_t channels, float *mean, float *m
 
     if (a->mean.n < 1 || a->std.n < 1 || n > HR_CHANNELS_MAX || (n != 1 && n != channels) ||
         (a->mean.n != n && a->mean.n != 1) || (a->std.n != n && a->std.n != 1))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`mean` has %d and `std` %d elements: each must have one, or one a channel; "
-                       "the input has %d channels",
-                       (int)a->mean.n, (int)a->std.n, (int)channels);
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "`mean` has %d and `std` %d elements: each must have one, or one per channel; "
+            "the input has %d channels",
+            (int)a->mean.n, (int)a->std.n, (int)channels);
     for (int32_t i = 0; i < n; i++) {
         double m = (double)a->mean.v[a->mean.n == 1 ? 0 : i];
         double s = (double)a->std.v[a->std.n == 1 ? 0 : i];
@@ -103,15 +103,15 @@ static hr_status layout_check(const char *layout, const hr_layout *in, hr_error 
                    layout, in->name);
 }
 
-/* Fill values as the output's type holds them; their count must be 1 or `channels`. */
+/* Fill values, converted to the type of the output; their count must be 1 or `channels`. */
 static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t *count,
                        hr_error *error)
 {
     *count = HR_MAX(a->fill_values.n, 1);
-    fill[0] = 0.0f; /* where the list is empty */
+    fill[0] = 0.0f; /* if the list is empty */
     if ((*count != 1 && *count != channels) || *count > HR_CHANNELS_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`fill_values` has %d elements: it must have one, or one an output channel "
+                       "`fill_values` has %d elements: it must have one, or one per output channel "
                        "(%d)",
                        (int)*count, (int)channels);
     for (int32_t i = 0; i < a->fill_values.n; i++)
@@ -119,7 +119,8 @@ static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t
     return HR_STATUS_OK;
 }
 
-/* The window in the mirrored picture, so that normalising and mirroring come before the fill. */
+/* Adds mirror and window. The picture is mirrored before the window is taken, so that normalising
+ * and mirroring come before the fill. */
 static hr_status add_window(hr_image_program *p, const cmn_args *a, const hr_crop_box *box,
                             const float *fill, int32_t fill_count, hr_error *error)
 {
@@ -151,8 +152,7 @@ static hr_status check_input(hr_dtype in, hr_error *error)
         return HR_STATUS_OK;
     default:
         return hr_fail(error, HR_STATUS_ERROR,
-                       "input of type %s cannot be normalised: UINT8, UINT16, INT16, INT32, "
-                       "FLOAT16 and FLOAT can",
+                       "the input is %s: it must be UINT8, UINT16, INT16, INT32, FLOAT16 or FLOAT",
                        hr_dtype_name(in));
     }
 }
@@ -211,8 +211,8 @@ const hr_op_def hr_op_crop_mirror_normalize = {
     .name = "crop_mirror_normalize",
     .doc =
         "Takes a window, mirrors it, computes (v - mean) / std * scale + shift for every channel "
-        "and writes it in another type and layout. UINT8, UINT16, INT16, INT32, FLOAT16 and "
-        "FLOAT in. Sequences and volumes need an `output_layout` of their own.",
+        "and converts type and layout. The input is UINT8, UINT16, INT16, INT32, FLOAT16 or FLOAT. "
+        "For sequences and volumes, give `output_layout`.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = cmn_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* resize: pictures, sequences and volumes to another size. Pictures are a step of an image program;
+/* resize: pictures, sequences and volumes. Pictures are resized by a step of an image program;
  * volumes whose depth changes are resampled here. */
 #include "ops/image/crop_window.h"
 #include "ops/image/filters.h"
@@ -26,8 +26,9 @@ typedef struct resize_args {
 static const hr_arg_def resize_arg_defs[] = {
     HR_FILTER_ARG_DEFS(resize_args, filter),
     HR_ARG(resize_args, size, FLOATS, WHEN_GIVEN, NULL,
-           "Output size in pixels, (depth,) height, width; one number stands for all axes. 0: not "
-           "given, `mode` decides; negative: the axis is mirrored. Halves round away from zero."),
+           "Output size in pixels: (depth,) height, width, or one number for all axes. 0 means not "
+           "given: `mode` decides. With a negative size, the axis is mirrored. Halves are rounded "
+           "away from zero."),
     HR_ARG(resize_args, resize_x, FLOAT, WHEN_GIVEN, "0.0",
            "Output width in pixels; 0: not given."),
     HR_ARG(resize_args, resize_y, FLOAT, WHEN_GIVEN, "0.0",
@@ -35,28 +36,28 @@ static const hr_arg_def resize_arg_defs[] = {
     HR_ARG(resize_args, resize_z, FLOAT, WHEN_GIVEN, "0.0",
            "Output depth in slices; 0: not given."),
     HR_ARG(resize_args, resize_shorter, FLOAT, WHEN_GIVEN, "0.0",
-           "Length of the shortest side in pixels; the others follow the aspect ratio."),
+           "Length of the shortest side in pixels. The aspect ratio is kept."),
     HR_ARG(resize_args, resize_longer, FLOAT, WHEN_GIVEN, "0.0",
-           "Length of the longest side in pixels; the others follow the aspect ratio."),
+           "Length of the longest side in pixels. The aspect ratio is kept."),
     HR_ARG(resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
-           "Upper limit of the output in pixels, one for all axes or one an axis, applied after "
-           "the size rule."),
-    HR_ARG(resize_args, mode, STRING, HR_ARG_OPTIONAL, "\"default\"",
-           "What happens with axes: \"default\" keeps the aspect ratio on axes without a size, "
-           "\"stretch\" leaves these as they are, \"not_larger\" and \"not_smaller\" use one scale "
-           "for all axes so that none is larger (smaller) than asked.",
-           .choices = "default|stretch|not_larger|not_smaller"),
+           "Upper limit of the output size in pixels: one for all axes, or one per axis."),
+    HR_ARG(
+        resize_args, mode, STRING, HR_ARG_OPTIONAL, "\"default\"",
+        "How sizes are used. \"default\": axes without a size keep the aspect ratio. "
+        "\"stretch\": axes without a size are not scaled. \"not_larger\" and \"not_smaller\": all "
+        "axes have the same scale, so that none is larger (smaller) than its size.",
+        .choices = "default|stretch|not_larger|not_smaller"),
     HR_ARG(resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
-           "Start of the region to resize, in pixels or relative; needs `roi_end`. A start behind "
-           "the end mirrors."),
+           "Start of the region to resize, in pixels or relative; needs `roi_end`. If the start is "
+           "greater than the end, the axis is mirrored."),
     HR_ARG(resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL, "End of the region to resize."),
     HR_ARG(resize_args, roi_relative, BOOL, 0, "False",
-           "The region is in fractions of the picture's extents."),
+           "Whether the region is given in fractions of the input's extents."),
     HR_ARG(resize_args, subpixel_scale, BOOL, 0, "True",
-           "Where the wanted size is no whole number, move the region's ends so that the scale "
-           "stays the wanted one."),
+           "If the requested size is not an integer, move the ends of the region so that rounding "
+           "the size does not change the scale."),
     HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
-           "Adds a second output: the input's extents, INT32, (depth,) height, width."),
+           "Add a second output, INT32: the extents of the input, (depth,) height, width."),
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25"),
     HR_ARG_END};
 
@@ -86,9 +87,9 @@ static hr_status resize_check(const void *args, uint64_t given, hr_error *error)
         return fail_ways(error);
     if ((shorter || longer) && hr__arg_given(d, given, "mode"))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`mode` does not go with `resize_shorter` and `resize_longer`");
+                       "`mode` cannot be given together with `resize_shorter` or `resize_longer`");
     if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
-        return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` go together");
+        return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` must be given together");
     return HR_STATUS_OK;
 }
 
@@ -106,7 +107,7 @@ static hr_resize_mode mode_parse(const resize_args *args)
                                                  : HR_RESIZE_MODE_NOT_SMALLER;
 }
 
-/* A list of one number an axis; one number stands for all unless `exact`. */
+/* A list with one number per axis, or one for all axes unless `exact`. */
 static hr_status spread(const char *name, hr_floats list, int32_t axes, bool exact, float *out,
                         hr_error *error)
 {
@@ -132,7 +133,7 @@ static hr_status request_make(const resize_args *args, int32_t axes, const int64
 
     if (isnan(one) && !args->size.v && isnan(args->resize_x) && isnan(args->resize_y) &&
         isnan(args->resize_z))
-        return fail_ways(error); /* not in the check: DALI takes such a node if nothing runs it */
+        return fail_ways(error); /* not in the check: DALI accepts such a node if it never runs */
     *q = (hr_resize_request){
         .axes = axes, .mode = mode_parse(args), .subpixel = args->subpixel_scale != 0};
     for (int32_t i = 0; i < axes; i++) {
@@ -154,8 +155,7 @@ static hr_status request_make(const resize_args *args, int32_t axes, const int64
     return HR_STATUS_OK;
 }
 
-/* Takes axes without elements out of the request, as if they were not there. `kept` becomes where
- * the others were. */
+/* Removes axes without elements from the request. `kept` gets the numbers of the other axes. */
 static void drop_empty(hr_resize_request *q, const int64_t *extent, int32_t *kept)
 {
     int32_t n = 0;
@@ -172,7 +172,7 @@ static void drop_empty(hr_resize_request *q, const int64_t *extent, int32_t *kep
     q->axes = n;
 }
 
-/* The axes to resample, the last two being height and width. */
+/* The axes to resample; the last two are height and width. */
 static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
                        hr_resample_axis *axis, hr_error *error)
 {
@@ -205,7 +205,7 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
     if (c->n_out > 1)
         return HR_STATUS_NOT_FUSABLE; /* the second output is not a picture */
     if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0)
-        return HR_STATUS_NOT_FUSABLE; /* nor is one without pixels */
+        return HR_STATUS_NOT_FUSABLE; /* there are no pixels */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
     HR_TRY(solve(c, axes, extent + 3 - axes, axis, error));
     if (axes == 3 && !hr__resample_is_identity(&axis[0], extent[0]))
@@ -269,10 +269,11 @@ static hr_status resize_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_resize = {
     HR_OP_ABI,
     .name = "resize",
-    .doc = "Resizes pictures (H, W), every frame of sequences, and volumes (D, H, W). Pixel i "
-           "covers [i, i + 1); shrinking filters are widened, so that detail does not alias, and "
-           "pixels beyond the picture repeat its edge. UINT8, INT16, UINT16 and FLOAT in; the "
-           "input's type or FLOAT out.",
+    .doc =
+        "Resizes pictures (H, W), every frame of sequences, and volumes (D, H, W). Pixel i "
+        "covers [i, i + 1). When an axis shrinks, its filter is widened to avoid aliasing. Pixels "
+        "outside the picture repeat its edge. The input is UINT8, INT16, UINT16 or FLOAT, the "
+        "output FLOAT or the input's type.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = resize_arg_defs,

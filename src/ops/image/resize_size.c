@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Output sizes: modes, limits, rounding, and the region that goes with them. */
+/* Output sizes: modes, limits, rounding, and the region that is resampled. */
 #include "ops/image/resize_size.h"
 
 #include <math.h>
 
 #include "core/mathx.h"
 
-#define LEAST_SIZE 0.1    /* pixels; DALI moves the ends of a region as if for this at least */
-#define LEAST_REGION 1e-3 /* pixels; a region without extent still has a middle */
+#define LEAST_SIZE 0.1    /* pixels; DALI moves the ends of a region for at least this size */
+#define LEAST_REGION 1e-3 /* pixels; smaller regions are widened to it around their centre */
 
-/* Sizes (signed, before rounding) by mode; extent[i] > 0. */
+/* One scale for all axes. Sizes are signed and not rounded yet; extent[i] > 0. */
 static void choose_scaled(const hr_resize_request *q, const double *extent, double *size)
 {
     double scale = 0.0;
@@ -31,6 +31,7 @@ static void choose_scaled(const hr_resize_request *q, const double *extent, doub
         size[i] = copysign(extent[i] * scale, size[i]);
 }
 
+/* A scale for each axis. */
 static void choose_separate(const hr_resize_request *q, const double *extent, double *size,
                             int32_t given)
 {

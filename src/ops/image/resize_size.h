@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The size rules of `resize`: from what the user asked for to a source range and an output length
- * an axis. */
+/* The size rules of `resize`: they turn the requested sizes into a source range and an output
+ * length per axis. */
 #ifndef HR_OPS_IMAGE_RESIZE_SIZE_H
 #define HR_OPS_IMAGE_RESIZE_SIZE_H
 
@@ -11,9 +11,9 @@
 
 typedef enum hr_resize_mode {
     HR_RESIZE_MODE_DEFAULT,    /* axes without a size keep the aspect ratio */
-    HR_RESIZE_MODE_STRETCH,    /* axes without a size keep theirs */
-    HR_RESIZE_MODE_NOT_LARGER, /* one scale for all: the least */
-    HR_RESIZE_MODE_NOT_SMALLER /* one scale for all: the greatest */
+    HR_RESIZE_MODE_STRETCH,    /* axes without a size keep their extent */
+    HR_RESIZE_MODE_NOT_LARGER, /* all axes have the smallest scale */
+    HR_RESIZE_MODE_NOT_SMALLER /* all axes have the greatest scale */
 } hr_resize_mode;
 
 typedef enum hr_resize_rounding {
@@ -30,8 +30,8 @@ typedef struct hr_resize_request {
     float max_size[HR_RESIZE_MAX_AXES];                   /* 0: no limit */
     float lo[HR_RESIZE_MAX_AXES], hi[HR_RESIZE_MAX_AXES]; /* the region; hi < lo mirrors */
     hr_resize_rounding rounding;
-    float off_centre[HR_RESIZE_MAX_AXES]; /* of the point that subpixel keeps, in region extents */
-    bool subpixel; /* move the region's ends so that rounding the size does not change the scale */
+    float off_centre[HR_RESIZE_MAX_AXES]; /* of the fixed point of subpixel, in region extents */
+    bool subpixel; /* move the ends of the region so that rounding does not change the scale */
 } hr_resize_request;
 
 /* Fills lo, hi and out of `axis[0 .. axes - 1]`. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* random.beta: numbers of a beta distribution, x / (x + y) of x and y of gamma distributions. Those
- * need any number of draws, so draws 4k .. 4k + 3 start a generator for element k. */
+/* random.beta: numbers of a beta distribution are x / (x + y), where x and y have gamma
+ * distributions. How many draws these need is not known in advance, so draws 4k .. 4k + 3 seed a
+ * generator for element k. */
 #include <float.h>
 #include <math.h>
 
@@ -16,11 +17,11 @@ typedef struct beta_args {
 
 static const hr_arg_def beta_arg_defs[] = {
     HR_ARG(beta_args, alpha, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE, "1.0",
-           "First shape parameter, above 0."),
+           "First shape parameter, greater than 0."),
     HR_ARG(beta_args, beta, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_EXACT | HR_ARG_NONFINITE, "1.0",
-           "Second shape parameter, above 0."),
+           "Second shape parameter, greater than 0."),
     HR_ARG(beta_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
-           "Type of the output: FLOAT, also if not given, or FLOAT64."),
+           "Type of the output: FLOAT (default) or FLOAT64."),
     HR_DRAW_SHAPE_ARG(beta_args), HR_ARG_END};
 
 static hr_status beta_check(const void *args, uint64_t given, hr_error *error)
@@ -51,7 +52,7 @@ static hr_status beta_infer(hr_op_call *c, hr_error *error)
     return hr__draw_describe(c, a->shape, (hr_dtype)dtype, error);
 }
 
-/* Draws of an element, block by block. */
+/* The generator of one element. */
 typedef struct stream {
     hr_rng rng;
     uint32_t bits[4], used;
@@ -67,8 +68,8 @@ static double next(stream *s)
     return (s->bits[s->used++] + 0.5) * 0x1p-32;
 }
 
-/* Logarithm of a number of the gamma distribution (Marsaglia and Tsang 2000): that does not vanish
- * where the shape is tiny. */
+/* The logarithm of a number of the gamma distribution (Marsaglia and Tsang 2000). The number itself
+ * would underflow for small shapes. */
 static double log_gamma(stream *s, double shape)
 {
     const double d = (shape < 1.0 ? shape + 1.0 : shape) - 1.0 / 3.0, c = 1.0 / sqrt(9.0 * d);
@@ -110,8 +111,8 @@ const hr_op_def hr_op_random_beta = {
     HR_OP_ABI,
     .name = "random.beta",
     .doc =
-        "Draws numbers of a beta distribution, between 0 and 1. A scalar a sample unless `shape` "
-        "or an input, whose shape is taken, says more.",
+        "Draws numbers of a beta distribution, between 0 and 1: one scalar per sample, or a tensor "
+        "with the shape `shape` or that of the input.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = beta_arg_defs,

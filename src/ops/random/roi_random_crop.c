@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* roi_random_crop: where a crop starts that lies within a region, or around it. Dimension d is made
- * of draws 2d and 2d + 1. */
+/* roi_random_crop: draws the start of a crop within a region, or around it. Dimension d uses draws
+ * 2d and 2d + 1. */
 #include "core/core.h"
 #include "headrace/operator.h"
 #include "ops/given.h"
@@ -14,10 +14,10 @@ static const hr_arg_def roi_crop_arg_defs[] = {
     HR_ARG(roi_crop_args, crop_shape, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
            "Extents of the crop."),
     HR_ARG(roi_crop_args, in_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "Extents of what is cropped, which the crop must not leave. Not together with an input, "
-           "whose extents are taken."),
+           "Extents of the tensor to crop; the crop stays inside. Cannot be given together with an "
+           "input, whose extents are used otherwise."),
     HR_ARG(roi_crop_args, roi_end, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "End of the region, exclusive. Either this or `roi_shape` is needed."),
+           "End of the region, exclusive. Either this or `roi_shape` is required."),
     HR_ARG(roi_crop_args, roi_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
            "Extents of the region."),
     HR_ARG(roi_crop_args, roi_start, INTS, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
@@ -39,8 +39,9 @@ static hr_status check_length(hr_ints list, const char *name, int32_t n, hr_erro
 {
     if (!list.v || list.n == n)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`%s` has %d elements: it must have %d, as `crop_shape`",
-                   name, (int)list.n, (int)n);
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`%s` has %d elements: it must have %d, like `crop_shape`", name, (int)list.n,
+                   (int)n);
 }
 
 static hr_status roi_crop_infer(hr_op_call *c, hr_error *error)
@@ -63,13 +64,13 @@ static hr_status roi_crop_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Where the crop may start along dimension d, both ends included. */
+/* The least and the greatest start of the crop along dimension d. */
 static hr_status range(const hr_op_call *c, int32_t d, int64_t *low, int64_t *high, hr_error *error)
 {
     const roi_crop_args *a = c->args;
     const int64_t start = a->roi_start.v[d], crop = a->crop_shape.v[d];
     const int64_t end = a->roi_end.v ? a->roi_end.v[d] : start + a->roi_shape.v[d];
-    const bool inside = end - start >= crop; /* of the region; otherwise around it */
+    const bool inside = end - start >= crop; /* otherwise the crop is around the region */
 
     *low = inside ? start : end - crop;
     *high = inside ? end - crop : start;
@@ -117,8 +118,9 @@ static hr_status roi_crop_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_roi_random_crop = {
     HR_OP_ABI,
     .name = "roi_random_crop",
-    .doc = "Draws where a crop starts so that it lies within a region of interest, or, in "
-           "dimensions where it is larger, holds all of it.",
+    .doc =
+        "Draws the start of a crop so that the crop is within a region of interest. In dimensions "
+        "where the crop is larger than the region, it contains the whole region.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = roi_crop_arg_defs,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* normalize: subtracts means and divides by standard deviations, which are computed or given. */
+/* normalize: subtracts means and divides by standard deviations, which are given or computed. */
 #include "ops/reductions/normalize.h"
 #include "ops/given.h"
 #include "ops/reductions/scale_shift.h"
@@ -73,7 +73,7 @@ static bool known_type(hr_dtype dtype)
     return dtype == HR_DTYPE_FLOAT || (hr_dtype_is_integer(dtype) && hr_dtype_size(dtype) <= 4);
 }
 
-/* Elements without the axes of `mask`. */
+/* Number of elements that are left when the axes of `mask` are reduced. */
 static size_t kept(const hr_shape *shape, uint32_t mask)
 {
     hr_reduce_shape reduced;
@@ -82,7 +82,8 @@ static size_t kept(const hr_shape *shape, uint32_t mask)
     return reduced.outputs;
 }
 
-/* The axes that a tensor of `n` elements leaves: the only ones that fit. */
+/* The axes to normalise if a mean has `n` elements. Fails if no axes fit, or several sets of them.
+ */
 static hr_status infer_axes(const hr_shape *shape, size_t n, uint32_t *mask, hr_error *error)
 {
     uint32_t all = (1u << shape->ndim) - 1, ones = 0;
@@ -99,7 +100,7 @@ static hr_status infer_axes(const hr_shape *shape, size_t n, uint32_t *mask, hr_
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
                    "means or deviations of %zu elements fit %s of the input: give `axes`", n,
-                   found ? "several axes" : "no axes");
+                   found ? "several sets of axes" : "no axes");
 }
 
 static hr_status find_mask(const hr_op_call *c, uint32_t *mask, hr_error *error)
@@ -124,7 +125,7 @@ static hr_status find_mask(const hr_op_call *c, uint32_t *mask, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* `list` for each group of elements, or NULL if it is not given. */
+/* One value of `list` per group of elements; NULL if it is not given. */
 static hr_status spread(const hr_op_call *c, hr_floats list, size_t n, float **out, hr_error *error)
 {
     *out = NULL;
@@ -136,7 +137,7 @@ static hr_status spread(const hr_op_call *c, hr_floats list, size_t n, float **o
     return *out ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
-/* A given deviation as what to multiply with. */
+/* The factor that corresponds to a given deviation. */
 static float given_factor(const normalize_args *a, double stddev)
 {
     const double epsilon = (double)a->epsilon;
@@ -158,9 +159,10 @@ static hr_status normalize_infer(hr_op_call *c, hr_error *error)
     if (!m)
         return HR_STATUS_NO_MEMORY;
     if (!known_type(in->dtype) || !known_type(dtype))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "%s cannot be normalised to %s: FLOAT and integers of up to 32 bits can",
-                       hr_dtype_name(in->dtype), hr_dtype_name(dtype));
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "%s cannot be normalised to %s: both must be FLOAT or an integer of up to 32 bits",
+            hr_dtype_name(in->dtype), hr_dtype_name(dtype));
     HR_TRY(find_mask(c, &mask, error));
     hr_tensor_describe(&c->out[0], dtype, in->shape, in->layout.name);
     *m = (hr_normalization){.epsilon = (double)a->epsilon,
@@ -181,7 +183,7 @@ static hr_status normalize_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Of all samples, the sums of each group, and how many elements went into each. */
+/* Sums of each group over all samples, and the number of elements in each sum. */
 static hr_status sum_all(const hr_op_call *calls, int32_t n, hr_reduce_kind kind,
                          const double *mean, double **sums, double *count, hr_error *error)
 {
