@@ -78,7 +78,7 @@ TEST(merges_take_one_input_of_each_branch)
                   "node 5: _conditional.merge: the output of copy exists only in a branch"));
     CHECK(refused(HEAD COPY("0", IF("2")) COPY("0", UNLESS("2")) MERGE("3", "4", P("2"), "")
                       TAIL("5"),
-                  "node 5: _conditional.merge: the output of copy exists only"));
+                  "node 5: _conditional.merge: the output of _conditional.validate_logical"));
     CHECK(refused(HEAD COPY("0", IF("1")) COPY("0", UNLESS("1")) MERGE("3", "4", "true", "")
                       TAIL("5"),
                   "node 5: _conditional.merge: it needs two inputs, and a tensor as predicate"));
