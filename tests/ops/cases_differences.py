@@ -15,7 +15,7 @@ BASES = {
     "coord_transform": Case("coord_transform", [POINTS], {"M": [1.0, 2.0, 3.0, 4.0]}),
     "full": Case("full", [Data([np.int32(3), np.int32(4)])], {"shape": [2, 2]}),
     "reshape": Case("reshape", [CUBES], {"shape": [-1, 4]}),
-    "rotate": Case("rotate", [pictures([(19, 31, 3), (23, 17, 3)])], {"angle": 30.0}, rotated),
+    "rotate": Case("rotate", [pictures([(19, 31, 3), (23, 17, 3)])], {"angle": 20.0}, rotated),
 }
 
 DIFFERENT = {

@@ -305,7 +305,7 @@ def test_leaving_an_epoch_early_warns(folder: Path, caplog: pytest.LogCaptureFix
         assert caplog.text == ""
         next(iterator)
         assert len(list(iterator)) == 2
-        assert "left after 2 of 6 samples" in caplog.text
+        assert "stopped after 2 of 6 samples" in caplog.text
         caplog.clear()
 
 
