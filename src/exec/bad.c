@@ -104,11 +104,12 @@ void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, con
 {
     const hr_sample *s = task->sample;
     const char *source = task->info ? task->info : s->info ? s->info : "";
-    hr_place place = s->sources ? s->sources[0].place
-                                : (hr_place){task->iteration->first_sample + s->index, 0, 0};
+    hr_sampler_item item = s->sources
+                               ? s->sources[0].item
+                               : (hr_sampler_item){task->iteration->first_sample + s->index, 0, 0};
     hr_bad bad = {.iteration = task->iteration->number,
-                  .index = place.index,
-                  .epoch = place.epoch,
+                  .index = item.index,
+                  .epoch = item.epoch,
                   .action = action};
     int code = quarantine(p, source, message);
     pthread_mutex_lock(&p->lock);

@@ -209,8 +209,8 @@ static hr_status queue_programs(queueing *q, hr_error *error)
         to->src = piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device : piece->in[0]->data;
         const hr_jpeg_device_image *image = &piece->picture.image;
         if (piece->kind == HR_PIECE_KIND_PICTURE)
-            hr_device_program_place(to, image->dst, image->stride,
-                                    image->stride * image->window_height + HR_PAD);
+            hr_device_program_set_source(to, image->dst, image->stride,
+                                         image->stride * image->window_height + HR_PAD);
     }
     HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
     return q->module->program_run(&q->launch->cuda, records, n, error);

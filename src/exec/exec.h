@@ -44,7 +44,7 @@ typedef struct hr_source {
 /* ---- iterations ---- */
 
 typedef struct hr_sample_source { /* what one source contributes to one sample */
-    hr_place place;
+    hr_sampler_item item;
     int64_t position;
     hr_read *read;
 } hr_sample_source;

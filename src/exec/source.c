@@ -67,7 +67,7 @@ hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
 
 void hr__source_next(hr_source *s, hr_sample_source *out)
 {
-    *out = (hr_sample_source){.place = hr_sampler_at(&s->sampler, s->position),
+    *out = (hr_sample_source){.item = hr_sampler_at(&s->sampler, s->position),
                               .position = s->position,
                               .read = s->ahead[s->ahead_first]};
     s->ahead_first = (s->ahead_first + 1) % s->ahead_capacity;
@@ -78,7 +78,7 @@ void hr__source_next(hr_source *s, hr_sample_source *out)
 hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                            hr_error *error)
 {
-    return ss->read ? HR_STATUS_OK : ask(p, s, ss->place.index, &ss->read, error);
+    return ss->read ? HR_STATUS_OK : ask(p, s, ss->item.index, &ss->read, error);
 }
 
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
@@ -86,8 +86,8 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_sourc
 {
     hr_readahead_drop(p->readahead, ss->read);
     ss->read = NULL;
-    ss->place = hr_sampler_replace(&s->sampler, ss->position, attempt);
-    return ask(p, s, ss->place.index, &ss->read, error); /* taken at once, so not started */
+    ss->item = hr_sampler_replace(&s->sampler, ss->position, attempt);
+    return ask(p, s, ss->item.index, &ss->read, error); /* taken at once, so not started */
 }
 
 static int32_t value_of(const hr_group *g, const hr_source *s, int32_t output)
@@ -142,7 +142,7 @@ static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss
                     .arena = g->arena,
                     .task = &g->tasks[i],
                     .kernels = g->pipeline->kernels};
-    HR_TRY(s->reader->emit(&c, ss->place.index, &bytes, error));
+    HR_TRY(s->reader->emit(&c, ss->item.index, &bytes, error));
     for (int32_t k = 0; k < s->node->output_count; k++) {
         out[k].source_info = g->tasks[i].info;
         HR_TRY(hr__value_put(g, value_of(g, s, k), i, 1, &out[k], error));
@@ -159,7 +159,7 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
     hr_sample *sample = &g->iteration->samples[g->first + i];
     hr_sample_source *ss = &sample->sources[source];
     hr_span span;
-    HR_TRY(s->reader->locate(s->state, ss->place.index, &span, error));
+    HR_TRY(s->reader->locate(s->state, ss->item.index, &span, error));
     if (source == 0)
         sample->info = span.path;
     g->tasks[i].info = span.path;
@@ -170,7 +170,7 @@ hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32
     hr_status status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
     g->worker->stats.read_wait_ns += waited;
     if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
-        HR_TRY(ask(p, s, ss->place.index, &read, error));
+        HR_TRY(ask(p, s, ss->item.index, &read, error));
         status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
     }
     HR_TRY(status);

@@ -116,10 +116,11 @@ static const char *find_info(const hr_tensor *in, size_t n_in, const char *other
 static hr_rng rng_of(const hr_group *g, const hr_node *node, int32_t i)
 {
     const hr_sample *s = sample_at(g, i);
-    const hr_place place =
-        s->sources ? s->sources[0].place : (hr_place){g->iteration->first_sample + s->index, 0, 0};
-    return hr_rng_make(g->pipeline->node_seeds[node->index], place.index, (uint32_t)place.epoch,
-                       (uint32_t)place.repeat);
+    const hr_sampler_item item =
+        s->sources ? s->sources[0].item
+                   : (hr_sampler_item){g->iteration->first_sample + s->index, 0, 0};
+    return hr_rng_make(g->pipeline->node_seeds[node->index], item.index, (uint32_t)item.epoch,
+                       (uint32_t)item.repeat);
 }
 
 hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,

@@ -145,11 +145,11 @@ hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, int32_t n, const 
 hr_status hr__value_memory(hr_group *g, int32_t value, int32_t i, int32_t n, hr_tensor *t,
                            hr_error *error)
 {
-    int32_t place = g->pipeline->plan->values[value].place;
+    int32_t output = g->pipeline->plan->values[value].made_in;
     hr_column *column = &g->values[value];
     size_t bytes, total;
-    if (place >= 0)
-        return hr__gather_memory(g->pipeline, g->iteration, place, g->first + i, n, t, error);
+    if (output >= 0)
+        return hr__gather_memory(g->pipeline, g->iteration, output, g->first + i, n, t, error);
     if (!hr_tensor_bytes(t, &bytes) || !hr_size_mul(bytes, (size_t)n, &total))
         return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
     if (!column->room && bytes <= COLUMN_SAMPLE) {

@@ -66,9 +66,9 @@ typedef struct hr_device_tiles {
 
 /* Plain data; pointers are device addresses. */
 typedef struct hr_device_program {
-    /* Set by the launch before the records are copied. The source is the window that
-     * hr_device_program_window asks for: dense rows of interleaved pixels, unless
-     * hr_device_program_place sets another stride. Or it is the tensor's first element, which
+    /* Set by the launch before the records are copied. A coded source: the window that
+     * hr_device_program_window asks for, as dense rows of interleaved pixels, unless
+     * hr_device_program_set_source sets another stride. A tensor: its first element, which
      * hr_device_program_make sets if the tensor's data is known. */
     const void *src;
     void *dst;
@@ -125,8 +125,8 @@ hr_status hr_device_taps_make(const struct hr_resample_axis *axis, int64_t n, hr
 
 /* Sets the address of a coded source's window: rows are `stride` bytes apart, and `size` bytes from
  * `src` on may be read, whatever is in them. Fastest with a few bytes after the last row. */
-static inline void hr_device_program_place(hr_device_program *p, const void *src, int64_t stride,
-                                           int64_t size)
+static inline void hr_device_program_set_source(hr_device_program *p, const void *src,
+                                                int64_t stride, int64_t size)
 {
     p->src = src;
     p->src_stride = stride;

@@ -133,16 +133,16 @@ static bool insert(hr_cache *cache, slot *fresh)
     return first;
 }
 
-static slot placed(const hr_hash *key, const hr_cache_place *place)
+static slot slot_at(const hr_hash *key, const hr_cache_location *location)
 {
-    slot s = {.key = *key, .size = place->size, .file = place->file};
-    s.at.offset = place->offset;
+    slot s = {.key = *key, .size = location->size, .file = location->file};
+    s.at.offset = location->offset;
     return s;
 }
 
-static void on_found(void *context, const hr_hash *key, const hr_cache_place *place)
+static void on_found(void *context, const hr_hash *key, const hr_cache_location *location)
 {
-    slot s = placed(key, place);
+    slot s = slot_at(key, location);
     insert(context, &s);
 }
 
@@ -214,12 +214,12 @@ static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *
 }
 
 /* Marks a value that cannot be read, so that any new value replaces it. */
-static void lose(hr_cache *cache, const hr_hash *key, const hr_cache_place *place)
+static void lose(hr_cache *cache, const hr_hash *key, const hr_cache_location *location)
 {
     part *p = part_of(cache, key);
     pthread_mutex_lock(&p->lock);
     slot *s = find(p->slots, p->capacity, key);
-    if (s->size > 0 && s->file == place->file && s->at.offset == place->offset) {
+    if (s->size > 0 && s->file == location->file && s->at.offset == location->offset) {
         s->file = LOST;
         s->size = 1; /* shorter than any other */
     }
@@ -228,13 +228,13 @@ static void lose(hr_cache *cache, const hr_hash *key, const hr_cache_place *plac
 
 static bool read_file(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *s)
 {
-    hr_cache_place place = {.offset = s->at.offset, .size = s->size, .file = s->file};
+    hr_cache_location location = {.offset = s->at.offset, .size = s->size, .file = s->file};
     s->at.value = hr_arena_alloc(arena, s->size, NULL);
     if (!s->at.value)
         return false;
-    if (hr_cache_folder_read(cache->folder, key, &place, s->at.value))
+    if (hr_cache_folder_read(cache->folder, key, &location, s->at.value))
         return true;
-    lose(cache, key, &place);
+    lose(cache, key, &location);
     return false;
 }
 
@@ -258,11 +258,11 @@ bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const ui
 void hr_cache_put(hr_cache *cache, const hr_hash *key, const void *value, size_t size)
 {
     slot s = {.size = 0}, fresh = {.key = *key, .size = (uint32_t)size, .file = IN_MEMORY};
-    hr_cache_place place;
+    hr_cache_location location;
     if (size == 0 || size > HR_CACHE_VALUE_MAX || (look_up(cache, key, NULL, &s) && s.size >= size))
         return;
-    if (cache->folder && hr_cache_folder_append(cache->folder, key, value, size, &place)) {
-        s = placed(key, &place);
+    if (cache->folder && hr_cache_folder_append(cache->folder, key, value, size, &location)) {
+        s = slot_at(key, &location);
         atomic_fetch_add(&cache->made, insert(cache, &s));
         return;
     }

@@ -249,8 +249,8 @@ static void scan_entries(hr_cache_folder *f, int32_t number, int fd, entry *wind
             damaged++;
             if (!entry_good(f, e, size))
                 continue;
-            hr_cache_place place = {e->offset, e->size, number};
-            f->found(f->context, &e->key, &place);
+            hr_cache_location location = {e->offset, e->size, number};
+            f->found(f->context, &e->key, &location);
             file->scanned = at;
             file->end = HR_MAX(file->end, record_end(e->offset, e->size));
             damaged = 0;
@@ -328,14 +328,14 @@ bool hr_cache_folder_refresh(hr_cache_folder *f)
 
 /* ---- values ---- */
 
-bool hr_cache_folder_read(const hr_cache_folder *f, const hr_hash *key, const hr_cache_place *place,
-                          void *value)
+bool hr_cache_folder_read(const hr_cache_folder *f, const hr_hash *key,
+                          const hr_cache_location *location, void *value)
 {
     record r;
-    int fd = atomic_load(&f->file[place->file].fd);
-    return read_at(fd, &r, sizeof(r), place->offset) && record_good(f, &r) &&
-           r.size == place->size && memcmp(&r.key, key, sizeof(*key)) == 0 &&
-           read_at(fd, value, r.size, place->offset + (int64_t)sizeof(r)) &&
+    int fd = atomic_load(&f->file[location->file].fd);
+    return read_at(fd, &r, sizeof(r), location->offset) && record_good(f, &r) &&
+           r.size == location->size && memcmp(&r.key, key, sizeof(*key)) == 0 &&
+           read_at(fd, value, r.size, location->offset + (int64_t)sizeof(r)) &&
            r.check == hash_of(f, value, r.size);
 }
 
@@ -435,10 +435,10 @@ static char *make_record(hr_cache_folder *f, const hr_hash *key, const void *val
 /* Lock held. The record is written first, so that every entry has its record. A partial write is
  * removed. */
 static bool append_record(hr_cache_folder *f, const hr_hash *key, const char *bytes, size_t size,
-                          hr_cache_place *place)
+                          hr_cache_location *location)
 {
     cache_file *file = &f->file[f->own];
-    entry e = {.key = *key, .offset = file->end, .size = place->size};
+    entry e = {.key = *key, .offset = file->end, .size = location->size};
     e.check = hash_of(f, &e, offsetof(entry, check));
     bool room = file->end <= f->own_most - (int64_t)size &&
                 file->scanned <= f->own_most - (int64_t)sizeof(e);
@@ -449,8 +449,8 @@ static bool append_record(hr_cache_folder *f, const hr_hash *key, const char *by
         (void)!cut_own(f, f->own_fd, file->end);
         return false;
     }
-    place->file = f->own;
-    place->offset = file->end;
+    location->file = f->own;
+    location->offset = file->end;
     file->end += (int64_t)size;
     file->scanned += (int64_t)sizeof(e);
     file->size = file->scanned;
@@ -458,14 +458,14 @@ static bool append_record(hr_cache_folder *f, const hr_hash *key, const char *by
 }
 
 bool hr_cache_folder_append(hr_cache_folder *f, const hr_hash *key, const void *value, size_t size,
-                            hr_cache_place *place)
+                            hr_cache_location *location)
 {
     pthread_mutex_lock(&f->lock);
     size_t bytes = 0;
     bool good = !f->closed && (f->own >= 0 || take_some_file(f));
     const char *text = good ? make_record(f, key, value, size, &bytes) : NULL;
-    place->size = (uint32_t)size;
-    good = text && append_record(f, key, text, bytes, place);
+    location->size = (uint32_t)size;
+    good = text && append_record(f, key, text, bytes, location);
     pthread_mutex_unlock(&f->lock);
     return good;
 }

@@ -11,14 +11,15 @@
 
 typedef struct hr_cache_folder hr_cache_folder;
 
-typedef struct hr_cache_place { /* location of a value */
+typedef struct hr_cache_location { /* of a value */
     int64_t offset;
     uint32_t size;
     int32_t file;
-} hr_cache_place;
+} hr_cache_location;
 
 /* Called for every value found in the files, with the folder's lock held. */
-typedef void (*hr_cache_found)(void *context, const hr_hash *key, const hr_cache_place *place);
+typedef void (*hr_cache_found)(void *context, const hr_hash *key,
+                               const hr_cache_location *location);
 
 /* Values of more bytes are not kept. */
 enum { HR_CACHE_VALUE_MAX = 1 << 24 };
@@ -33,10 +34,10 @@ const hr_hash_key *hr_cache_folder_key(const hr_cache_folder *folder);
 bool hr_cache_folder_refresh(hr_cache_folder *folder);
 /* False if the value cannot be read or is damaged. */
 bool hr_cache_folder_read(const hr_cache_folder *folder, const hr_hash *key,
-                          const hr_cache_place *place, void *value);
+                          const hr_cache_location *location, void *value);
 /* False if the folder cannot be written, or not any more. */
 bool hr_cache_folder_append(hr_cache_folder *folder, const hr_hash *key, const void *value,
-                            size_t size, hr_cache_place *place);
+                            size_t size, hr_cache_location *location);
 /* Number of files that are not used: links, files that are not regular, files that everybody may
  * write, and files of other users in a folder that is not shared with them. */
 int32_t hr_cache_folder_ignored(const hr_cache_folder *folder);

@@ -78,7 +78,7 @@ static void values_make(hr__planning *p)
         for (int32_t k = 0; k < plan->graph->nodes[node]->output_count; k++) {
             plan->values[plan->value_count++] = (hr_plan_value){.edge = {node, k},
                                                                 .output = -1,
-                                                                .place = -1,
+                                                                .made_in = -1,
                                                                 .stage = stage,
                                                                 .crosses = outlives,
                                                                 .borrows = borrows,
@@ -106,13 +106,13 @@ static void values_use(hr__planning *p)
         plan->outputs[plan->output_count++] = v;
         plan->values[v].uses++;
         if (plan->values[v].output < 0)
-            plan->values[v].output = plan->values[v].place = i;
+            plan->values[v].output = plan->values[v].made_in = i;
     }
 }
 
-/* A value made in a branch only for a merge is made in the memory of the merge's pipeline output:
- * only one branch of a merge runs for a sample. */
-static void values_place(hr_plan *plan)
+/* A value made in a branch only for a merge is made in the output slots of the merge's pipeline
+ * output: only one branch of a merge runs for a sample. */
+static void values_memory(hr_plan *plan)
 {
     for (int32_t i = plan->order_count - 1; i >= 0; i--) {
         const hr_node *node = plan->graph->nodes[plan->order[i]];
@@ -126,7 +126,7 @@ static void values_place(hr_plan *plan)
             bool branch = from->guarded && from->guard.when == (k == 0) &&
                           hr_plan_value_find(plan, from->guard.predicate) == predicate;
             if (branch && value->uses == 1)
-                value->place = plan->values[plan->value_of[node->index]].place;
+                value->made_in = plan->values[plan->value_of[node->index]].made_in;
         }
     }
 }
@@ -148,7 +148,7 @@ static hr_status plan_fill(hr__planning *p, hr_error *error)
     HR_TRY(values_reserve(p->plan, error));
     values_make(p);
     values_use(p);
-    values_place(p->plan);
+    values_memory(p->plan);
     return HR_STATUS_OK;
 }
 

@@ -31,15 +31,15 @@ typedef struct hr_plan_stage {
 
 /* A value is one output of one planned node. */
 typedef struct hr_plan_value {
-    hr_edge edge;   /* graph node and output */
-    int32_t output; /* the first pipeline output that returns it, or -1 */
-    int32_t place;  /* the pipeline output whose memory it is made in: its own, or that of the merge
-                       that consumes it; or -1 */
-    int32_t uses;   /* consumers in the plan, pipeline outputs included */
-    int32_t stage;  /* the stage that makes it */
-    bool crosses;   /* also used in a later stage: must outlive its task */
-    bool borrows;   /* may share the memory of another value; copied when it is a pipeline output */
-    bool internal;  /* inside a fused chain: exists only if the chain is cut there */
+    hr_edge edge;    /* graph node and output */
+    int32_t output;  /* the first pipeline output that returns it, or -1 */
+    int32_t made_in; /* the pipeline output in whose output slots it is made: its own, or that of
+                        the merge that consumes it; or -1 */
+    int32_t uses;    /* consumers in the plan, pipeline outputs included */
+    int32_t stage;   /* the stage that makes it */
+    bool crosses;    /* also used in a later stage: must outlive its task */
+    bool borrows;  /* may share the memory of another value; copied when it is a pipeline output */
+    bool internal; /* inside a fused chain: exists only if the chain is cut there */
 } hr_plan_value;
 
 typedef struct hr_plan {

@@ -101,16 +101,16 @@ static void locate(const hr_sampler *s, int64_t position, int64_t *epoch, int64_
     *offset = position % size;
 }
 
-hr_place hr_sampler_at(const hr_sampler *s, int64_t position)
+hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position)
 {
     int64_t epoch, offset;
     locate(s, position, &epoch, &offset);
     int64_t size = shard_size(s, shard_of_epoch(s, epoch));
     int32_t repeat = offset < size ? 0 : (int32_t)(offset - size + 1);
-    return (hr_place){item_at(s, epoch, offset - repeat), epoch, repeat};
+    return (hr_sampler_item){item_at(s, epoch, offset - repeat), epoch, repeat};
 }
 
-hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt)
+hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt)
 {
     int64_t epoch, offset;
     locate(s, position, &epoch, &offset);
@@ -121,7 +121,7 @@ hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attem
     /* It counts as a repeat, so that its augmentation differs from the item's regular one in this
      * epoch. */
     int64_t other = hr_rng_below(&rng, 0, size);
-    return (hr_place){item_at(s, epoch, other), epoch, (int32_t)(0x10000 + attempt)};
+    return (hr_sampler_item){item_at(s, epoch, other), epoch, (int32_t)(0x10000 + attempt)};
 }
 
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)

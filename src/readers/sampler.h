@@ -15,20 +15,20 @@ typedef struct hr_sampler {
     uint64_t key; /* of the shuffle */
 } hr_sampler;
 
-typedef struct hr_place {
-    int64_t index;  /* number of the item */
-    int64_t epoch;  /* of this sample */
-    int32_t repeat; /* 0, or the number of the padded copy */
-} hr_place;
+typedef struct hr_sampler_item { /* what a position maps to */
+    int64_t index;               /* number of the item */
+    int64_t epoch;               /* of the position */
+    int32_t repeat;              /* 0, or the number of the padded copy */
+} hr_sampler_item;
 
 /* `seed` as in hr_rng_node_seed. HR_STATUS_ERROR: no items, shard out of range, options that
  * exclude each other. */
 hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count,
                           int32_t batch_size, uint64_t seed, hr_error *error);
-hr_place hr_sampler_at(const hr_sampler *s, int64_t position);
+hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position);
 /* Another item in place of a bad one, from the same epoch and shard, independent of batches.
  * `attempt`: 1, 2, ... */
-hr_place hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt);
+hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt);
 int64_t hr_sampler_shard_start(const hr_sampler *s, int64_t shard);
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out);
 

@@ -160,7 +160,7 @@ static void upload_window(item *it)
     free(host);
     it->record.src = it->src;
     if (roomy)
-        hr_device_program_place(&it->record, it->src, (int64_t)stride, (int64_t)size);
+        hr_device_program_set_source(&it->record, it->src, (int64_t)stride, (int64_t)size);
 }
 
 static void prepare(item *it, pair_staging *staging)
@@ -348,8 +348,8 @@ static bench_set bench_make(const shape *s, fake_codec *codec, pair_staging *sta
     wait_for_all();
     module->host_free(random);
     for (int i = 0; i < BATCH; i++) {
-        hr_device_program_place(&record[i], (char *)*memory + src[i], record[i].src_stride,
-                                record[i].tail + 16);
+        hr_device_program_set_source(&record[i], (char *)*memory + src[i], record[i].src_stride,
+                                     record[i].tail + 16);
         record[i].dst = (char *)*memory + dst[i];
     }
     return set;

@@ -65,7 +65,7 @@ static void *decode_window(const hr_image_program *p, hr_device_program *d, hr_e
     }
     d->src = memory;
     if (roomy)
-        hr_device_program_place(d, memory, (int64_t)stride, (int64_t)size);
+        hr_device_program_set_source(d, memory, (int64_t)stride, (int64_t)size);
     return memory;
 }
 

@@ -75,7 +75,7 @@ static double exact_sample(const int16_t *coef, const int16_t *quant, int y, int
     return fmin(fmax(sum + 128, 0), 255);
 }
 
-TEST(places)
+TEST(positions)
 {
     bool seen[64] = {false};
     for (int r = 0; r < 8; r++)

@@ -410,9 +410,9 @@ TEST(branches)
     CHECK_OK(hr_graph_set_outputs(g, outputs, 2, &error), error);
     CHECK(plan_golden(g, "branches"));
     CHECK_OK(hr_plan_make(&plan, g, true, &error), error);
-    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){a, 0})].place == 0);
-    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){b, 0})].place == 1);
-    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){c, 0})].place == -1); /* used twice */
+    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){a, 0})].made_in == 0);
+    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){b, 0})].made_in == 1);
+    CHECK(plan->values[hr_plan_value_find(plan, (hr_edge){c, 0})].made_in == -1); /* used twice */
     CHECK(plan->replaced[same] == twin && plan->replaced[c] == c && plan->replaced[q] == -1);
     hr_plan_destroy(plan);
     hr_graph_destroy(g);

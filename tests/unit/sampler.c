@@ -55,7 +55,7 @@ static bool same_as_walk(int64_t count, int32_t batch, hr_sampler_args args)
         if (args.pad_last_batch)
             length = (largest + batch - 1) / batch * batch;
         for (int64_t i = 0; i < length; i++, position++) {
-            hr_place at = hr_sampler_at(&s, position);
+            hr_sampler_item at = hr_sampler_at(&s, position);
             int64_t repeat = HR_MAX(i - size + 1, 0);
             if (at.epoch != epoch || at.repeat != repeat || at.index != start + i - repeat)
                 return false;
@@ -90,7 +90,7 @@ TEST(shuffles_are_complete_and_differ_by_epoch)
                                                   .shuffle_after_epoch = whole});
             int moved = 0;
             for (int64_t p = 0, k = 0; hr_sampler_at(&s, p).epoch < 4; p++, k++) {
-                hr_place at = hr_sampler_at(&s, p);
+                hr_sampler_item at = hr_sampler_at(&s, p);
                 seen[at.epoch][at.index]++;
                 k = p > 0 && at.epoch != hr_sampler_at(&s, p - 1).epoch ? 0 : k;
                 order[at.epoch][k] = at.index;
@@ -128,7 +128,7 @@ TEST(replacements_stay_in_epoch_and_shard)
     int differ = 0;
     for (int64_t p = 0; p < 25; p++)
         for (int32_t attempt = 1; attempt <= 16; attempt++) {
-            hr_place at = hr_sampler_replace(&s, p, attempt);
+            hr_sampler_item at = hr_sampler_replace(&s, p, attempt);
             CHECK(at.epoch == 0 && at.index >= 50 && at.index < 75 && at.repeat != 0);
             differ += at.index != hr_sampler_at(&s, p).index;
         }
@@ -156,7 +156,7 @@ TEST(positions_far_away_cost_nothing)
     hr_sampler s =
         make(1281167, 256, (hr_sampler_args){.num_shards = 8, .shard_id = 3, .random_shuffle = 1});
     for (int64_t p = 0; p < 1000; p++) {
-        hr_place at = hr_sampler_at(&s, p * 1000000007);
+        hr_sampler_item at = hr_sampler_at(&s, p * 1000000007);
         CHECK(at.index >= 0 && at.index < 1281167 && at.epoch > 0 - (p == 0));
     }
 }

@@ -19,26 +19,26 @@
 
 enum {
     HR_JPEG_TABLES_MAX = 6,
-    HR_JPEG_FAST_BITS = 10,
-    HR_JPEG_FAST_SIZE = 1 << HR_JPEG_FAST_BITS,
-    HR_JPEG_FAST_BYTES = 4 * HR_JPEG_FAST_SIZE,
+    HR_JPEG_DEVICE_FAST_BITS = 10,
+    HR_JPEG_DEVICE_FAST_SIZE = 1 << HR_JPEG_DEVICE_FAST_BITS,
+    HR_JPEG_DEVICE_FAST_BYTES = 4 * HR_JPEG_DEVICE_FAST_SIZE,
     HR_JPEG_STEP = 1024, // bits between two entries of the trace
     HR_JPEG_STEPS = HR_JPEG_DEVICE_SUB / HR_JPEG_STEP,
     // that synchronising may follow an image's scan from thread block to thread block; photographs
     // take up to about a hundred
     HR_JPEG_ROUNDS = 1024,
-    HR_JPEG_GROUP = 256,        // threads of a block that synchronises, one subsequence each
-    HR_JPEG_DECODE = 128,       // ... of a block that decodes
-    HR_JPEG_BLOCKS_A_CTA = 128, // transformed
-    HR_JPEG_COLOR_PIXELS = 4,   // made by a thread at a time: a group
-    HR_JPEG_COLOR_GROUPS = 1024 // groups of a thread block
+    HR_JPEG_GROUP = 256,          // threads of a block that synchronises, one subsequence each
+    HR_JPEG_DECODE = 128,         // ... of a block that decodes
+    HR_JPEG_BLOCKS_PER_CTA = 128, // transformed
+    HR_JPEG_COLOR_PIXELS = 4,     // made by a thread at a time: a group
+    HR_JPEG_COLOR_GROUPS = 1024   // groups of a thread block
 };
 
 // A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
 // bits of the code; bits of the value; how far the position in the block advances. 0: the code is
-// longer than HR_JPEG_FAST_BITS, or invalid.
+// longer than HR_JPEG_DEVICE_FAST_BITS, or invalid.
 typedef struct hr_jpeg_table {
-    uint32_t fast[HR_JPEG_FAST_SIZE];
+    uint32_t fast[HR_JPEG_DEVICE_FAST_SIZE];
     // codes of 11 to 16 bits: the first 16-bit window above them; offset from code to symbol
     uint32_t limit[6];
     int32_t offset[6];
@@ -115,7 +115,7 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
     w.decode = HR_DIVIDE_UP(image->subs, HR_JPEG_DECODE);
     w.sync = image->subs > image->segment_count ? HR_DIVIDE_UP(image->subs, HR_JPEG_GROUP) : 0;
     w.block = hr_jpeg_window_blocks(image);
-    w.transform = HR_DIVIDE_UP(w.block, HR_JPEG_BLOCKS_A_CTA);
+    w.transform = HR_DIVIDE_UP(w.block, HR_JPEG_BLOCKS_PER_CTA);
     w.color = HR_DIVIDE_UP(hr_jpeg_color_groups(image) * (uint32_t)image->window_height,
                            HR_JPEG_COLOR_GROUPS);
     return w;

@@ -8,7 +8,7 @@
 namespace
 {
 
-constexpr int THREADS = HR_JPEG_BLOCKS_A_CTA;
+constexpr int THREADS = HR_JPEG_BLOCKS_PER_CTA;
 
 __device__ __forceinline__ int wrap(int v)
 {

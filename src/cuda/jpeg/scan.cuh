@@ -21,7 +21,7 @@ enum {
 
 // Shared memory of a thread block, which works on one image.
 template <int TABLES> struct hr_jpeg_shared {
-    uint32_t fast[TABLES * HR_JPEG_FAST_SIZE];
+    uint32_t fast[TABLES * HR_JPEG_DEVICE_FAST_SIZE];
     uint32_t tables[6]; // of each block of an MCU: byte offset of its DC table, and of its AC table
                         // << 16
 };
@@ -33,14 +33,14 @@ __device__ __forceinline__ void hr_jpeg_share(hr_jpeg_shared<TABLES> *s,
 {
     int count = image->dc_count + image->ac_count;
     for (int t = 0; t < count; t++)
-        for (int i = (int)threadIdx.x; i < HR_JPEG_FAST_SIZE / 4; i += THREADS)
-            ((uint4 *)s->fast)[t * (HR_JPEG_FAST_SIZE / 4) + i] =
+        for (int i = (int)threadIdx.x; i < HR_JPEG_DEVICE_FAST_SIZE / 4; i += THREADS)
+            ((uint4 *)s->fast)[t * (HR_JPEG_DEVICE_FAST_SIZE / 4) + i] =
                 ((const uint4 *)tables[t].fast)[i];
     int luma = image->h * image->v, c = (int)threadIdx.x;
     if (c < luma + (image->components > 1 ? 2 : 0)) {
         int component = c < luma ? 0 : c - luma + 1;
         uint32_t dc = image->dc[component], ac = image->dc_count + image->ac[component];
-        s->tables[c] = dc * HR_JPEG_FAST_BYTES | ac * HR_JPEG_FAST_BYTES << 16;
+        s->tables[c] = dc * HR_JPEG_DEVICE_FAST_BYTES | ac * HR_JPEG_DEVICE_FAST_BYTES << 16;
     }
 }
 
@@ -229,7 +229,7 @@ __device__ __forceinline__ uint32_t hr_jpeg_tables_of(const hr_jpeg_lookup *l, u
 __device__ __forceinline__ uint32_t hr_jpeg_fast(const hr_jpeg_lookup *l, uint32_t table,
                                                  uint32_t window)
 {
-    return hr_jpeg_load(l->fast + table + (window >> (32 - HR_JPEG_FAST_BITS)) * 4);
+    return hr_jpeg_load(l->fast + table + (window >> (32 - HR_JPEG_DEVICE_FAST_BITS)) * 4);
 }
 
 // The entry for the first symbol of a window, of any length.
@@ -237,7 +237,7 @@ __device__ __forceinline__ uint32_t hr_jpeg_look(const hr_jpeg_lookup *l, uint32
                                                  uint32_t window)
 {
     uint32_t e = hr_jpeg_fast(l, table, window);
-    return e != 0 ? e : hr_jpeg_slow(l->tables + table / HR_JPEG_FAST_BYTES, window);
+    return e != 0 ? e : hr_jpeg_slow(l->tables + table / HR_JPEG_DEVICE_FAST_BYTES, window);
 }
 
 #endif

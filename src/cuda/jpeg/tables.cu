@@ -78,11 +78,11 @@ __device__ void build_table(hr_jpeg_table *t, const uint8_t *definition, int sym
         t->offset[threadIdx.x] = c.offset[11 + threadIdx.x];
         t->ac = ac;
     }
-    for (uint32_t i = threadIdx.x; i < HR_JPEG_FAST_SIZE; i += THREADS) {
-        uint32_t top = i << (16 - HR_JPEG_FAST_BITS), length = 1, entry = 0;
-        while (length <= HR_JPEG_FAST_BITS && top >= c.limit[length])
+    for (uint32_t i = threadIdx.x; i < HR_JPEG_DEVICE_FAST_SIZE; i += THREADS) {
+        uint32_t top = i << (16 - HR_JPEG_DEVICE_FAST_BITS), length = 1, entry = 0;
+        while (length <= HR_JPEG_DEVICE_FAST_BITS && top >= c.limit[length])
             length++;
-        if (length <= HR_JPEG_FAST_BITS) {
+        if (length <= HR_JPEG_DEVICE_FAST_BITS) {
             int32_t at = (int32_t)(top >> (16 - length)) + c.offset[length];
             entry = hr_jpeg_entry(length, definition[at & (symbols - 1)], ac);
         }

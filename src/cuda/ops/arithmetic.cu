@@ -118,7 +118,8 @@ struct record {
     int32_t op, type, result, result_size, ndim;
     bool mixed;
 
-    template <typename Index> HR_DEVICE void place(Index i, int64_t *at_a, int64_t *at_b) const
+    template <typename Index>
+    HR_DEVICE void find_offsets(Index i, int64_t *at_a, int64_t *at_b) const
     {
         *at_a = *at_b = 0;
         for (int32_t d = ndim - 1; d >= 0; d--) {
@@ -134,9 +135,9 @@ struct record {
     {
         int64_t at_a = i, at_b = i;
         if (ndim > 0 && count <= UINT32_MAX)
-            place((uint32_t)i, &at_a, &at_b);
+            find_offsets((uint32_t)i, &at_a, &at_b);
         else if (ndim > 0)
-            place(i, &at_a, &at_b);
+            find_offsets(i, &at_a, &at_b);
         uint64_t v = apply(a.load(at_a, type), b.load(at_b, type));
         if (op == HR_MATH_OP_INVERT && type == HR_DTYPE_BOOL)
             v &= 1;

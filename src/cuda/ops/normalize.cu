@@ -80,9 +80,9 @@ void step_add(step *s, const hr_op_call *c, int32_t i, const float *mean, const 
     op::reduce_add(&s->own, i, kind, &c->in[0], &m->shape, mean, &end);
 }
 
-// A list of floats on the device: staged, if it is given, else at `room`.
-hr_status place(const float *given, size_t n, float *room, hr_staging *staging, const float **out,
-                hr_error *error)
+// A list of floats on the device: the given one, staged, or else memory at `room`.
+hr_status find_list(const float *given, size_t n, float *room, hr_staging *staging,
+                    const float **out, hr_error *error)
 {
     hr_staged staged;
     *out = room;
@@ -161,8 +161,8 @@ hr_status add_sample(work *w, const hr_op_call *calls, int32_t i, hr_error *erro
         r->mean = r[-1].mean;
         r->factor = r[-1].factor;
     } else {
-        HR_TRY(place(m->mean, n, w->lists, w->staging, &r->mean, error));
-        HR_TRY(place(m->factor, n, w->lists + n, w->staging, &r->factor, error));
+        HR_TRY(find_list(m->mean, n, w->lists, w->staging, &r->mean, error));
+        HR_TRY(find_list(m->factor, n, w->lists + n, w->staging, &r->factor, error));
         w->lists += 2 * n;
     }
     double *sums = m->batch ? w->sums + (size_t)i * n : nullptr;
@@ -207,8 +207,8 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
         HR_TRY(add_sample(&w, calls, i, error));
     if (batch)
         join(&w, calls, n);
-    HR_TRY(op::reduce_place(&w.means.own, error));
-    HR_TRY(op::reduce_place(&w.factors.own, error));
+    HR_TRY(op::reduce_allocate(&w.means.own, error));
+    HR_TRY(op::reduce_allocate(&w.factors.own, error));
     HR_TRY(staging->flush(staging, error));
     HR_TRY(step_launch(&w.means, l, error));
     HR_TRY(step_launch(&w.factors, l, error));

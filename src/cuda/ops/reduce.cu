@@ -261,7 +261,8 @@ hr_status reduce_begin(reduction *r, hr_cuda_launch *l, int32_t n, hr_staging *s
     return HR_STATUS_OK;
 }
 
-// Room for `count` accumulators of a sample, which reduce_place adds the address of scratch to.
+// Reserves scratch for `count` accumulators of a sample. Returns its offset as a pointer;
+// reduce_allocate adds the address.
 static char *reduce_room(reduction *r, int64_t count)
 {
     size_t at = r->scratch;
@@ -345,7 +346,7 @@ void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *i
     e->term_step = across;
 }
 
-hr_status reduce_place(reduction *r, hr_error *error)
+hr_status reduce_allocate(reduction *r, hr_error *error)
 {
     void *memory;
     if (r->scratch == 0)
@@ -412,7 +413,7 @@ hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_stag
             in.dtype = HR_DTYPE_UINT32; // NaN and infinities stay, too
         reduce_add(&r, i, same ? HR_REDUCE_SUM : m->kind, &in, &m->shape, mean, &end);
     }
-    HR_TRY(reduce_place(&r, error));
+    HR_TRY(reduce_allocate(&r, error));
     HR_TRY(staging->flush(staging, error));
     return reduce_launch(&r, error);
 }

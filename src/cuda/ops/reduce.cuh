@@ -59,8 +59,8 @@ struct reduce_pass_record {
     HR_DEVICE void element(int64_t i) const;
 };
 
-// Reductions of `n` samples: begin, add for each that there is, place, and, when the staging is
-// flushed, launch.
+// Reductions of `n` samples. The order of calls: reduce_begin, reduce_add for each sample that is
+// to be reduced, reduce_allocate, and, once the staging is flushed, reduce_launch.
 struct reduction {
     hr_cuda_launch *l;
     int32_t n;
@@ -73,7 +73,7 @@ hr_status reduce_begin(reduction *r, hr_cuda_launch *l, int32_t n, hr_staging *s
 // Of sample i: what is at `in`.
 void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *in,
                 const hr_reduce_shape *shape, const float *mean, const reduce_end *end);
-hr_status reduce_place(reduction *r, hr_error *error);
+hr_status reduce_allocate(reduction *r, hr_error *error);
 hr_status reduce_launch(const reduction *r, hr_error *error);
 // Adds up doubles: `groups` of each of `n` samples, which lie one behind the other. `chain` is
 // staged; it is launched by reduce_chains.

@@ -25,7 +25,7 @@ struct region_record {
     // outermost first; the last one is the units of an element
     int64_t extent[HR_MAX_NDIM + 1], to_step[HR_MAX_NDIM + 1], from_step[HR_MAX_NDIM + 1];
 
-    template <typename Index> HR_DEVICE void place(Index i, int64_t *out, int64_t *in) const
+    template <typename Index> HR_DEVICE void find_offsets(Index i, int64_t *out, int64_t *in) const
     {
         for (int32_t d = ndim - 1; d > 0; d--) {
             Index n = (Index)extent[d], next = i / n;
@@ -42,9 +42,9 @@ struct region_record {
     {
         int64_t out = 0, in = 0;
         if (count <= UINT32_MAX) // 64-bit divisions are expensive
-            place((uint32_t)i, &out, &in);
+            find_offsets((uint32_t)i, &out, &in);
         else
-            place(i, &out, &in);
+            find_offsets(i, &out, &in);
         if (from_type != to_type)
             value_store(
                 to + out, value_size(to_type),

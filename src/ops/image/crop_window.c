@@ -23,8 +23,8 @@ hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error
     return HR_STATUS_OK;
 }
 
-static hr_status place(float wanted, float pos, char axis, bool truncate, int64_t extent,
-                       hr_crop_range *range, hr_error *error)
+static hr_status find_range(float wanted, float pos, char axis, bool truncate, int64_t extent,
+                            hr_crop_range *range, hr_error *error)
 {
     if (!(pos >= 0.0f && pos <= 1.0f))
         return hr_fail(error, HR_STATUS_ERROR, "`crop_pos_%c` is %g: it must be in [0, 1]", axis,
@@ -65,9 +65,9 @@ hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, 
         h = args->crop.v[n - 2];
         w = args->crop.v[n - 1];
     }
-    HR_TRY(place(h, args->crop_pos_y, 'y', truncate, height, &box->y, error));
-    HR_TRY(place(w, args->crop_pos_x, 'x', truncate, width, &box->x, error));
-    return place(has_depth ? d : 0.0f, args->crop_pos_z, 'z', truncate, depth, &box->z, error);
+    HR_TRY(find_range(h, args->crop_pos_y, 'y', truncate, height, &box->y, error));
+    HR_TRY(find_range(w, args->crop_pos_x, 'x', truncate, width, &box->x, error));
+    return find_range(has_depth ? d : 0.0f, args->crop_pos_z, 'z', truncate, depth, &box->z, error);
 }
 
 hr_bounds hr__bounds_parse(const char *policy)

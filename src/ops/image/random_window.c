@@ -64,7 +64,7 @@ static void fall_back(const ranges *r, hr_window *window, double height, double 
 hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng, int64_t height,
                             int64_t width, hr_window *window, hr_error *error)
 {
-    const uint64_t place = (uint64_t)1 << 32;
+    const uint64_t counter = (uint64_t)1 << 32;
     ranges r;
 
     HR_TRY(ranges_check(args, &r, error));
@@ -83,7 +83,7 @@ hr_status hr__random_window(const hr_random_window_args *args, const hr_rng *rng
     }
     window->w = HR_MIN(HR_MAX(window->w, 1), width);
     window->h = HR_MIN(HR_MAX(window->h, 1), height);
-    window->y = hr_rng_below(rng, place, height - window->h + 1);
-    window->x = hr_rng_below(rng, place + 2, width - window->w + 1);
+    window->y = hr_rng_below(rng, counter, height - window->h + 1);
+    window->x = hr_rng_below(rng, counter + 2, width - window->w + 1);
     return HR_STATUS_OK;
 }
