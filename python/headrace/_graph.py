@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""From calls of operators to the nodes of a graph.
+"""Turns operator calls into nodes of a graph.
 
-A call makes an `Instance`. With a pipeline being defined it becomes a node of its graph at once, so that mistakes show
-at the user's line; without one it is checked in a graph of its own and becomes a node where it is first used.
+Each call makes an `Instance`. While a pipeline is being defined, the instance becomes a node of its graph at once, so
+that errors are raised at the user's line. Outside a pipeline the instance is checked in a temporary graph; it becomes
+a node of the first pipeline that uses it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def current_pipeline() -> Any:
 
 
 def push_pipeline(pipeline: Any) -> Any:
-    """Makes `pipeline` the current one; returns the one before."""
+    """Makes `pipeline` the current one and returns the previous one."""
     previous = current_pipeline()
     stack = getattr(_current, "stack", None)
     if stack is None:
@@ -50,7 +51,7 @@ def pop_pipeline() -> None:
 
 
 def package() -> str:
-    """How the user's script calls this package: "nvidia.dali" under `headrace.as_dali`."""
+    """The name under which the user's script imported this package: "nvidia.dali" under `headrace.as_dali`."""
     dali = type(sys.modules.get("nvidia.dali"))
     return "nvidia.dali" if hasattr(dali, "_made_by_headrace_as_dali") else "headrace"
 
@@ -61,7 +62,7 @@ def product() -> str:
 
 
 def user_line() -> str:
-    """Where the user's code called into this package: "file.py:31"."""
+    """The line of the user's code that called into this package, e.g. "file.py:31"."""
     frame = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
@@ -76,7 +77,7 @@ def user_line() -> str:
 
 @functools.lru_cache(maxsize=64)
 def _relative(path: str) -> str:
-    """Shorter where the file lies below the current folder."""
+    """The path relative to the current folder, if the file is below it."""
     try:
         return str(Path(path).relative_to(Path.cwd()))
     except (ValueError, OSError):
@@ -84,7 +85,7 @@ def _relative(path: str) -> str:
 
 
 def is_source(op: str) -> bool:
-    """Whether the operator is a reader or an external source: those give samples to all branches."""
+    """Whether the operator is a reader or an external source. Sources run for all samples, even inside a branch."""
     from headrace import _schema
 
     known = _schema.operators().get(op)
@@ -92,7 +93,7 @@ def is_source(op: str) -> bool:
 
 
 class Instance:
-    """A call of an operator: what the node will be made from."""
+    """One call of an operator; a graph makes its node from it."""
 
     __slots__ = (
         "op",
@@ -136,11 +137,11 @@ class Instance:
         self.arg_nodes = arg_nodes
         self.preserve = preserve
         self.origin = user_line()
-        self.source: Any = None  # what feeds an external_source
-        self.function = function  # a `Function`, to which the engine keeps a weak reference
+        self.source: Any = None  # the `Source` that feeds an external_source
+        self.function = function  # a `Function`; the engine keeps a weak reference to it
         graph = _current_graph()
-        self.home = weakref.ref(graph)  # where it was made; it may be used in others
-        self.splits = False  # its guard is that of a `_conditional.split`, which consumers inherit
+        self.home = weakref.ref(graph)  # the graph of the call; other graphs may use the instance too
+        self.splits = False  # the guard comes from a `_conditional.split`; consumers inherit it
         self.guard = None if is_source(op) else self._innermost(graph.branch)
         self.outputs = graph.outputs_of(self)
 
@@ -149,7 +150,7 @@ class Instance:
         return self.serial
 
     def _innermost(self, branch: tuple[DataNode, bool] | None) -> tuple[DataNode, bool] | None:
-        """The guard of the branch of `if`, or of the split inside it whose outputs the call takes."""
+        """The guard of the current `if` branch, or of a split inside that branch whose output the call takes."""
         taken = [*self.inputs, *self.arg_nodes.values()]
         if self.op == MERGE:
             taken = [self.arg_nodes["predicate"]] if self.arg_nodes else []
@@ -163,23 +164,23 @@ class Instance:
         return guard
 
     def text(self) -> str:
-        """The call, for messages: "decoders.image 'name' (train.py:9)", with the name that the user gave it."""
+        """The call as messages show it, with the name that the user gave: "decoders.image 'name' (train.py:9)"."""
         name = f" '{self.given_name}'" if self.given_name else ""
         return f"{self.op}{name} ({self.origin})"
 
     def nodes(self) -> list[DataNode]:
-        """One DataNode an output."""
+        """One DataNode per output."""
         return _current_graph().nodes_of(self)
 
     def names(self) -> list[str]:
-        """The names of the outputs' nodes."""
+        """The names of the output nodes."""
         if self.outputs == 1:
             return [self.name]
         return [f"{self.name}[{i}]" for i in range(self.outputs)]
 
 
 def _depth_of(guard: tuple[DataNode, bool] | None) -> int:
-    """How many branches a guard is inside of."""
+    """How many branches enclose the guard's branch, itself included."""
     depth = 0
     while guard is not None:
         guard, depth = guard[0].source.guard, depth + 1
@@ -187,23 +188,26 @@ def _depth_of(guard: tuple[DataNode, bool] | None) -> int:
 
 
 def _current_graph() -> Graph:
-    """The graph of the pipeline that is being defined, or one for a call outside. An instance does not keep it:
-    a dropped pipeline must end at once, not when the garbage collector comes."""
+    """The graph of the pipeline that is being defined, or a temporary one for a call outside any pipeline.
+
+    Instances keep no strong reference to it: a dropped pipeline must end at once, without waiting for the garbage
+    collector.
+    """
     pipeline = current_pipeline()
     graph: Graph = pipeline._graph if pipeline is not None else Graph()
     return graph
 
 
 class Graph:
-    """The graph of a pipeline: instances become nodes in the order in which they come."""
+    """The graph of a pipeline. Instances become nodes in the order in which they are added."""
 
     def __init__(self, graph: Any = None) -> None:
         self.core = _core.Graph() if graph is None else graph
         self.numbers: dict[Instance, int] = {}
-        self.branch: tuple[DataNode, bool] | None = None  # of a conditional, being defined
+        self.branch: tuple[DataNode, bool] | None = None  # the conditional branch being defined
 
     def add(self, instance: Instance) -> int:
-        """The number of the instance's node, which is made if there is none; so are those it needs."""
+        """The number of the instance's node. Adds the node, and those it depends on, if they are missing."""
         number = self.numbers.get(instance)
         if number is not None:
             return number
@@ -212,7 +216,7 @@ class Graph:
         return number
 
     def description(self, instance: Instance) -> tuple[Any, ...]:
-        """What the engine is told of an instance; instances that it needs become nodes first."""
+        """The arguments of `core.add_node` for an instance. Adds the nodes it depends on."""
         return (
             instance.op,
             instance.given_name,
@@ -235,12 +239,12 @@ class Graph:
         return self.core.node_outputs(self.add(instance))
 
     def nodes_of(self, instance: Instance) -> list[DataNode]:
-        """One DataNode an output of the instance, which was added here."""
+        """One DataNode per output of the instance, which must have been added."""
         device = "cpu" if instance.device == "cpu" else "gpu"
         return [DataNode(name, device, instance, i) for i, name in enumerate(instance.names())]
 
     def accept(self, value: Any, as_input: bool) -> Any:
-        """What a call is given, as this graph takes it: an input, or the value of an argument."""
+        """Hook for debug mode: converts an input or argument value of a call to what this graph takes."""
         return value
 
 
@@ -248,17 +252,17 @@ class Graph:
 
 
 def check_device(device: Any, label: str) -> None:
-    """Whether there are such devices. Which operators have them, and what their inputs need, says the engine.
+    """Checks a device name. The engine checks whether the operator and its inputs support that device.
 
     Raises:
-        ValueError: no such device.
+        ValueError: the name is not "cpu", "gpu" or "mixed".
     """
     if device not in (None, "cpu", "gpu", "mixed"):
         raise ValueError(f'Unsupported device type: "{device}" for operator {label}.')
 
 
 def choose_device(inputs: Iterable[Any]) -> str:
-    """Where an operator runs that was not told: where its inputs are."""
+    """The device of an operator called without `device`: "gpu" if any input is there."""
     for value in inputs:
         for node in value if isinstance(value, (list, tuple)) else (value,):
             if getattr(node, "device", None) == "gpu":
@@ -267,7 +271,7 @@ def choose_device(inputs: Iterable[Any]) -> str:
 
 
 def transfer(op: str, node: DataNode) -> DataNode:
-    """The node on the other device; `op` is ``_to_gpu`` or ``_to_cpu``."""
+    """Copies the node to the other device; `op` is ``_to_gpu`` or ``_to_cpu``."""
     device = "gpu" if op == "_to_gpu" else "cpu"
     (moved,) = Instance(op, [node], {}, {}, device=device).nodes()
     moved.name = node.name
@@ -283,7 +287,7 @@ def _plain(value: Any) -> Any:
             return [_plain(v) for v in value]
         return value
     if isinstance(value, (_core.Tensor, _core.Batch)):
-        raise TypeError("a tensor cannot be a constant argument: feed it through external_source")
+        raise TypeError("a tensor cannot be a constant argument; feed it through external_source")
     if hasattr(value, "tolist") and not isinstance(value, type):
         flat = value.reshape(-1) if getattr(value, "ndim", 0) > 1 else value
         return flat.tolist()
@@ -293,11 +297,12 @@ def _plain(value: Any) -> Any:
 def split_arguments(
     op: Operator, label: str, kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, DataNode]]:
-    """Constants and nodes among the keyword arguments of a call; None is an argument not given.
+    """Splits the keyword arguments of a call into constants and nodes. None means that the argument is not given.
 
     Raises:
-        KeyError: an argument that the operator does not have.
-        TypeError: a value that cannot be an argument; an argument under its old and its new name.
+        KeyError: the operator has no argument of that name.
+        TypeError: a value of the wrong type; an argument given under both its old and its new name.
+        RuntimeError: an array with more dimensions than the argument takes.
     """
     constants: dict[str, Any] = {}
     nodes: dict[str, DataNode] = {}
@@ -326,8 +331,8 @@ def split_arguments(
             continue
         if isinstance(value, (list, tuple)) and any(isinstance(v, DataNode) for v in value):
             raise TypeError(
-                f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument; give one '
-                "node that has all the numbers."
+                f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument. Pass one '
+                "node with all the numbers instead, for example from fn.stack."
             )
         if known is not None and "exact" in known.flags:
             _check_array(label, known, value)
@@ -341,12 +346,12 @@ def split_arguments(
 
 
 def _check_array(label: str, argument: Any, value: Any) -> None:
-    """Refuses an array that has more dimensions than the argument: a number has none, or one element."""
+    """Raises RuntimeError for an array with more dimensions than the argument. A scalar takes one element."""
     ndim = getattr(value, "ndim", 0)
     if ndim > 1 or (ndim == 1 and not argument.is_list and value.size != 1):
         raise RuntimeError(
-            f'Argument "{argument.name}" of operator "{label}": an array of shape {tuple(value.shape)} is given; '
-            f"{'a list of numbers' if argument.is_list else 'one number'} is needed."
+            f'Argument "{argument.name}" of operator "{label}": got an array of shape {tuple(value.shape)}, expected '
+            f"{'a list of numbers' if argument.is_list else 'one number'}."
         )
 
 
@@ -359,7 +364,7 @@ def _warn_argument(label: str, argument: Any) -> None:
 
 
 def _depth() -> int:
-    """The stack level of the user's frame, for warnings raised by the caller of this function."""
+    """The `stacklevel` of the user's frame, for warnings issued by the caller of this function."""
     frame, depth = sys._getframe(1), 1
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
@@ -375,12 +380,12 @@ def warn(text: str) -> None:
 
 
 def deprecated(text: str) -> None:
-    """Warns at the user's line that something is deprecated."""
+    """Issues a DeprecationWarning at the user's line."""
     warnings.warn(text, DeprecationWarning, stacklevel=_depth())
 
 
 def warn_renamed(old: str, new: str) -> None:
-    """Says that an old name of an operator was called."""
+    """Warns that an operator was called by its old name."""
     warnings.warn(
         f"WARNING: `{package()}.{old}` is now deprecated. Use `{package()}.{new}` instead.",
         DeprecationWarning,
@@ -393,10 +398,10 @@ def _is_set(value: Any) -> bool:
 
 
 def promote(value: Any, label: str, position: int, device: str = "cpu") -> DataNode:
-    """An input as a node; numbers and arrays become constants on the operator's device.
+    """Converts an input to a node. Numbers and arrays become constants on the operator's device.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: `value` is not a node, a number or an array.
     """
     if isinstance(value, DataNode):
         return value
@@ -415,10 +420,14 @@ def promote(value: Any, label: str, position: int, device: str = "cpu") -> DataN
 def input_sets(
     inputs: Iterable[Any], label: str, device: str = "cpu"
 ) -> tuple[list[list[DataNode]], bool]:
-    """The inputs of each call that `inputs` stand for, and whether a list asked for several.
+    """Expands lists of nodes: an operator called with lists of N nodes is called N times.
+
+    Returns:
+        The inputs of each call, and whether any input was a list.
 
     Raises:
         ValueError: lists of different lengths.
+        TypeError: an input that cannot be a node.
     """
     inputs = list(inputs)
     lengths = {len(value) for value in inputs if _is_set(value)}
@@ -439,13 +448,16 @@ def input_sets(
 
 
 def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Calls an operator: a node, a list of nodes, or None when it has no output.
+    """Calls an operator.
+
+    Returns:
+        A node, a list of nodes if the operator has several outputs, or None if it has none.
 
     Raises:
         ValueError: wrong number of inputs, wrong device name.
         KeyError: unknown argument.
         TypeError: wrong type of an input or argument.
-        RuntimeError: what the operator's table does not allow; inputs on another device than it needs.
+        RuntimeError: anything else that the operator's schema does not allow, e.g. an input on the wrong device.
     """
     check_device(kwargs.get("device"), label)
     graph = _current_graph()
@@ -466,12 +478,13 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     results = []
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
-        facts = device == "gpu" and device in op.devices and "anywhere" in op.flags  # the CPU's
-        place = "cpu" if facts else device
-        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, place)
+        # Such an operator (e.g. shapes) needs no sample data: it runs on the CPU and its output is copied.
+        copied = device == "gpu" and device in op.devices and "anywhere" in op.flags
+        runs_on = "cpu" if copied else device
+        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
         made = instance.nodes()
-        results.append([node.gpu() for node in made] if facts else made)
-    if len(results) == 1:  # a list of one, too
+        results.append([node.gpu() for node in made] if copied else made)
+    if len(results) == 1:  # also for a list of one node
         return _unwrap(results[0])
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):
         return [nodes_of_set[0] for nodes_of_set in results]
@@ -498,12 +511,20 @@ def constant(
     device: str | None = "cpu",
     **kwargs: Any,
 ) -> DataNode:
-    """A node that gives `value` (number, list of numbers, array) to every sample.
+    """A node whose every sample is `value`.
+
+    Args:
+        value: a number, a list of numbers or an array.
+        dtype: element type. By default that of `value`; 64-bit types become 32-bit ones, as in DALI.
+        shape: shape of each sample, by default that of `value`. A single number fills any shape.
+        layout: layout of the samples.
+        device: "cpu" or "gpu".
 
     Raises:
-        TypeError: the value is not numeric, or the type is none of elements.
-        RuntimeError: the values do not fill the shape.
-        OverflowError: an integer does not fit into the 32 bits that it gets without `dtype`.
+        TypeError: the value is not numeric, or `dtype` is not an element type.
+        ValueError: no such device.
+        RuntimeError: the number of values does not match the shape.
+        OverflowError: without `dtype`, an integer does not fit into 32 bits.
     """
     check_device(device, "Constant")
     if isinstance(value, types.ScalarConstant):
@@ -512,7 +533,7 @@ def constant(
     flat, own_shape, own_dtype = _flatten(value)
     low, high = _RANGES.get(own_dtype, (None, None)) if dtype is None else (None, None)
     if low is not None and high is not None and flat and not low <= min(flat) <= max(flat) <= high:
-        raise OverflowError(f"{value} does not fit into {own_dtype.name}: give a dtype.")
+        raise OverflowError(f"{value} does not fit into {own_dtype.name}. Pass a larger dtype.")
     dtype = types.element_type(own_dtype if dtype is None else dtype)
     if shape is None:
         shape = own_shape
@@ -532,12 +553,12 @@ def constant(
     if layout:
         args["layout"] = str(layout)
     name = kwargs.pop("name", None)
-    place = "gpu" if device == "gpu" else "cpu"
-    return Instance("constant", [], args | kwargs, {}, name, False, "Constant", place).nodes()[0]
+    runs_on = "gpu" if device == "gpu" else "cpu"
+    return Instance("constant", [], args | kwargs, {}, name, False, "Constant", runs_on).nodes()[0]
 
 
 def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
-    """Elements, shape and type of a number, list or array."""
+    """The elements in row-major order, the shape and the type of a number, list or array."""
     if isinstance(value, bool):
         return [value], [], types.BOOL
     if isinstance(value, int):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What the operators' tables say: names, arguments, defaults. Everything here is made from the extension's JSON."""
+"""Operator schemas: names, arguments, defaults. Everything here is made from the JSON of the C extension."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class Operator:
         self.out_count: int | None = raw["out_count"]
         self.outputs: list[str] = raw["outputs"]
         self.is_reader: bool = raw["reader"]
-        self.whole_batch: bool = raw["batch"]  # its meaning is the batch, not the sample
-        self.devices: list[str] = raw["devices"] or ["cpu"]
-        self.runs_on: list[str] = raw["runs_on"]  # here; `devices` are DALI's
+        self.whole_batch: bool = raw["batch"]  # processes the batch as a whole, not each sample
+        self.devices: list[str] = raw["devices"] or ["cpu"]  # those that DALI accepts
+        self.runs_on: list[str] = raw["runs_on"]  # those that this build has
 
     @property
     def has_seed(self) -> bool:
@@ -83,12 +83,12 @@ class Operator:
 
     @property
     def class_name(self) -> str:
-        """Its name under `ops`, without the module."""
+        """The name under `ops`, without the module."""
         return class_name(self.name)
 
 
 def _literal(type_name: str, text: str | None) -> Any:
-    """A default as Python has it; enumerations as their members."""
+    """The Python value of a default written as text. Enumeration names become members."""
     if text is None:
         return None
     if type_name in ("DTYPE", "IMAGE_TYPE", "INTERP") and hasattr(types, text):
@@ -100,7 +100,7 @@ def _literal(type_name: str, text: str | None) -> Any:
 
 
 def class_name(name: str) -> str:
-    """The class of a function: "decoders.image_crop" -> "ImageCrop"."""
+    """The class name of a function: "decoders.image_crop" -> "ImageCrop"."""
     known = _dali_names.CLASSES.get(name)
     if known:
         return known
@@ -109,7 +109,7 @@ def class_name(name: str) -> str:
 
 @functools.cache
 def operators() -> dict[str, Operator]:
-    """All operators by name, hidden ones included."""
+    """All operators by name, including hidden ones."""
     loaded = json.loads(_core.schema_json())
     return {raw["name"]: Operator(raw) for raw in loaded["operators"]}
 
@@ -129,7 +129,7 @@ def _functions() -> dict[str, tuple[str, bool]]:
 
 @functools.cache
 def _classes() -> dict[str, tuple[str, bool]]:
-    """Name under `ops` with its module -> (operator's name, whether it is an old name)."""
+    """Name under `ops`, with module -> (operator's name, whether it is an old name)."""
     table = {}
     for function, target in _functions().items():
         table[_join(function, class_name(function))] = target
@@ -151,40 +151,40 @@ def _missing_classes() -> dict[str, str]:
 
 
 def find_function(name: str) -> tuple[Operator, bool] | None:
-    """The operator behind a name under `fn`, and whether the name is an old one."""
+    """The operator that a name under `fn` refers to, and whether it is an old name. None if unknown."""
     found = _functions().get(name)
     return (operators()[found[0]], found[1]) if found else None
 
 
 def find_class(name: str) -> tuple[Operator, bool] | None:
-    """The operator behind a name under `ops`, and whether the name is an old one."""
+    """The operator that a name under `ops` refers to, and whether it is an old name. None if unknown."""
     found = _classes().get(name)
     return (operators()[found[0]], found[1]) if found else None
 
 
 def missing_function(name: str) -> bool:
-    """Whether DALI has a function of that name and this version has not."""
+    """Whether DALI has a function of that name that this version lacks."""
     return name in _dali_names.NAMES and name not in _functions()
 
 
 def missing_class(name: str) -> bool:
-    """Whether DALI has a class of that name and this version has not."""
+    """Whether DALI has a class of that name that this version lacks."""
     return name in _missing_classes() and name not in _classes()
 
 
 def function_names() -> list[str]:
-    """Names under `fn` that are listed: no hidden operators, no old names."""
+    """The names under `fn`, without hidden operators and old names."""
     return sorted(op.name for op in operators().values() if "hidden" not in op.flags)
 
 
 def class_names() -> list[str]:
-    """Names under `ops` that are listed."""
+    """The names under `ops`, without hidden operators and old names."""
     return sorted(_join(name, class_name(name)) for name in function_names())
 
 
 @functools.cache
 def modules() -> frozenset[str]:
-    """Sub-modules of `fn` and `ops`, those of DALI included: "readers", "experimental.decoders"."""
+    """Submodules of `fn` and `ops`, including those that only DALI has: "readers", "experimental.decoders"."""
     found = {"hidden"}
     for name in (*_functions(), *_dali_names.NAMES, *_classes()):
         parts = name.split(".")[:-1]

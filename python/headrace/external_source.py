@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`external_source`: batches from Python, from the thread that runs the pipeline or from worker processes."""
+"""`external_source`: data from Python code that runs in the pipeline's thread or in worker processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.data_node import DataNode
 
 __all__ = ["ExternalSource", "external_source"]
 
-_MOST_OUTPUTS = 64  # of any operator
+_MOST_OUTPUTS = 64  # the limit of every operator
 _OWN = "layout dtype ndim cuda_stream use_copy_kernel blocking parallel no_copy".split()
 _OWN += "prefetch_queue_depth bytes_per_sample_hint batch batch_info repeat_last device".split()
 
@@ -22,13 +22,13 @@ _DECLARED = ("layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 
 
 class ExternalSource:
-    """`external_source` as a class: see `headrace.fn.external_source` for the arguments, which may be given here
-    or to the call, not to both.
+    """`external_source` as a class. See `headrace.fn.external_source` for the arguments; each may be given to the
+    constructor or to the call, but not to both.
 
     Raises:
-        ValueError: arguments that exclude each other, or one given twice.
-        TypeError: `source` is none.
-        RuntimeError: ``num_outputs`` with a name.
+        ValueError: arguments that exclude each other, an unknown argument, or one given twice.
+        TypeError: `source` is not a source.
+        RuntimeError: ``num_outputs`` with a name; ``source`` given twice.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ def _check_outputs(count: Any) -> None:
         raise TypeError(f"``num_outputs`` of ExternalSource must be an integer, not {count!r}.")
     if count is not None and not 1 <= count <= _MOST_OUTPUTS:
         raise RuntimeError(
-            f"``num_outputs`` of ExternalSource is {count}; allowed are 1 .. {_MOST_OUTPUTS}."
+            f"``num_outputs`` of ExternalSource must be between 1 and {_MOST_OUTPUTS}, got {count}."
         )
 
 
@@ -112,10 +112,10 @@ def _check_parallel(source: Any, args: dict[str, Any]) -> None:
 def _make_parallel(
     feeder: Source, source: Any, facts: dict[str, Any], args: dict[str, Any]
 ) -> None:
-    """Lets workers run the source.
+    """Prepares the source to run in worker processes.
 
     Raises:
-        TypeError: a callable that takes no argument; an iterable of samples.
+        TypeError: the source is a callable without argument, or an iterable of single samples.
     """
     plain = callable(source) and not isinstance(feeder.callback, Items)
     if plain and not feeder.takes_argument:
@@ -219,38 +219,40 @@ def external_source(
     preserve: bool = False,
     **unknown: Any,
 ) -> DataNode | list[DataNode]:
-    """Data from Python.
+    """Data from Python code.
 
     Args:
-        source: where batches come from, asked in the thread that runs the pipeline:
+        source: supplies the data. It is called in the thread that runs the pipeline, unless `parallel` is set:
 
-            * a callable without argument, or with one: the number of the batch in the epoch (`BatchInfo` with
-              `batch_info`), or with ``batch=False`` a `SampleInfo`;
-            * an iterable or iterator, or a generator function;
-            * None: `Pipeline.feed_input` gives them.
+            * a callable without argument;
+            * a callable with one argument: the number of the batch in the epoch (a `BatchInfo` with `batch_info`),
+              or with ``batch=False`` a `SampleInfo`;
+            * an iterable, an iterator or a generator function;
+            * None: the data are passed to `Pipeline.feed_input`.
 
-            StopIteration ends the epoch; other exceptions pass through `run` unchanged.
-        num_outputs: the source gives tuples of so many batches (samples); the result is a list, also for 1.
-        cycle: for iterables: None, False, "no": end once; True, "quiet": start over; "raise": end the epoch,
-            then start over.
-        name: of the node, for `feed_input`.
-        device: "cpu", or "gpu": the batches are on the GPU, or are copied there.
-        layout: of a sample, one letter a dimension; with `num_outputs` also a list.
-        dtype: element type that the data must have; with `num_outputs` also a list.
-        ndim: number of dimensions that samples must have; with `num_outputs` also a list.
-        batch: the source gives batches: an array with the batch in dimension 0, a list of arrays, or a
-            `TensorListCPU`. False: single samples. Fewer samples make the batch of the whole pipeline smaller.
-        repeat_last: without source: the last batch again when no other was fed.
-        parallel: the pipeline's ``py_num_workers`` processes run the source, which takes an argument, or is an
-            iterable (one process runs it then); batches come through shared memory, in order.
-        cuda_stream: which arrays in GPU memory are used on; None: PyTorch's or CuPy's current one.
-        no_copy: hold on to the user's memory instead of copying it.
-        batch_info: the callable takes a `BatchInfo`.
+            StopIteration ends the epoch; other exceptions are raised unchanged by `Pipeline.run`.
+        num_outputs: the source returns tuples of this many batches (or samples). The result is then a list of
+            nodes, also for 1. Between 1 and 64.
+        cycle: what happens at the end of an iterable. None, False or "no": every later epoch is empty; True or
+            "quiet": start over; "raise": end the epoch, then start over.
+        name: name of the node, for `feed_input`.
+        device: "cpu", or "gpu". With "gpu", data in CPU memory are copied to the GPU.
+        layout: layout of the samples, one letter per dimension; with `num_outputs` it may be a list.
+        dtype: element type that the data must have; with `num_outputs` it may be a list.
+        ndim: number of dimensions that each sample must have; with `num_outputs` it may be a list.
+        batch: True: the source returns batches, each an array with the batch in dimension 0, a list of arrays, or
+            a `TensorListCPU`. Fewer samples than the batch size make the batch of the whole pipeline smaller.
+            False: it returns single samples.
+        repeat_last: without source: use the last batch again if no new one was fed.
+        parallel: run the source in the pipeline's ``py_num_workers`` worker processes, which pass batches in order
+            through shared memory. The source must take an argument, or be an iterable, which runs in one process.
+        cuda_stream: stream on which data in GPU memory were written. None: the current stream of PyTorch or CuPy.
+        no_copy: use the caller's memory directly. The caller must not change it while the pipeline uses it.
+        batch_info: pass a `BatchInfo` to the callable instead of a number.
         use_copy_kernel, blocking: no effect.
-        prefetch_queue_depth: of parallel sources: how many batches are asked for ahead of the pipeline; 1 by
-            default.
-        bytes_per_sample_hint: of parallel sources: size of a sample, where shared memory begins.
-        preserve: keep the node though nothing uses it.
+        prefetch_queue_depth: parallel sources: number of batches requested ahead of the pipeline, 1 by default.
+        bytes_per_sample_hint: parallel sources: expected bytes per sample, for the initial size of the shared memory.
+        preserve: keep the node even if nothing uses it.
 
     Returns:
         A node, or a list of nodes with `num_outputs`.
@@ -258,7 +260,7 @@ def external_source(
     Raises:
         ValueError: arguments that exclude each other, or an unknown one.
         TypeError: `source` is not a source, or takes more than one argument.
-        RuntimeError: ``num_outputs`` with a name.
+        RuntimeError: ``num_outputs`` with a name, or out of range.
     """
     _check_names(unknown)
     args = {

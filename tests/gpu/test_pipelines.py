@@ -379,7 +379,7 @@ def test_second_device(photos: Path, fake: Any) -> None:
     with Pipeline(2, 1, 1) as pipe:
         pipe.set_outputs(fn.external_source(name="in", device="gpu", no_copy=True))
     pipe.build()
-    with pytest.raises(RuntimeError, match="data on the GPU 0; the pipeline runs on 1"):
+    with pytest.raises(RuntimeError, match="data are on GPU 0, but the pipeline runs on GPU 1"):
         pipe.feed_input("in", on_gpu(ARRAY))
 
 

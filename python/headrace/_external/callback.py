@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What users give as a source, as something to call: callables, iterables, generators, generator functions."""
+"""Converts the `source` argument (callable, iterable, generator or generator function) to one callable."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _REFUSED = {
 
 
 def _takes_argument(function: Callable[..., Any]) -> bool:
-    """Whether a callable takes the index of a batch or a sample.
+    """Whether a callable takes an argument: the index of a batch or sample.
 
     Raises:
-        TypeError: its signature does not tell, or it takes more.
+        TypeError: it takes variadic or keyword-only arguments, or more than one argument.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
@@ -41,7 +41,7 @@ def _takes_argument(function: Callable[..., Any]) -> bool:
 
 
 def _required(function: Callable[..., Any]) -> int:
-    """How many positional arguments a call must give."""
+    """The number of positional arguments without default."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -51,7 +51,7 @@ def _required(function: Callable[..., Any]) -> int:
 
 
 def _cycling(cycle: Any) -> str:
-    """One of "no", "quiet", "raise"."""
+    """The `cycle` argument as one of "no", "quiet", "raise"."""
     if cycle is None or cycle is False or cycle == "no":
         return "no"
     if cycle is True or cycle == "quiet":
@@ -59,13 +59,13 @@ def _cycling(cycle: Any) -> str:
     if cycle == "raise":
         return "raise"
     raise ValueError(
-        f'Invalid value {cycle!r} for the argument `cycle`: None, False or "no", True or "quiet", or '
+        f'Invalid value {cycle!r} for the argument `cycle`. Valid values are None, False, "no", True, "quiet" and '
         '"raise".'
     )
 
 
 class Items:
-    """An iterable or generator function as a callable without argument."""
+    """A callable without argument that returns the next item of an iterable or generator function."""
 
     def __init__(self, make: Callable[[], Iterator[Any]], cycle: str) -> None:
         self._make = make
@@ -85,17 +85,20 @@ class Items:
 
 
 def callback_of(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool]:
-    """The source as a callable, whether it takes an argument, and whether it is a plain callable.
+    """Converts a source to a callable.
+
+    Returns:
+        The callable, whether it takes an argument, and whether the source itself is the callable.
 
     Raises:
-        TypeError: it is no source.
-        ValueError: `cycle` where nothing can be cycled.
+        TypeError: `source` is not a source.
+        ValueError: `cycle` for a source that is not iterable.
     """
     mode = _cycling(cycle)
-    call = getattr(type(source), "__call__", None)  # noqa: B004 - an object whose call generates
+    call = getattr(type(source), "__call__", None)  # noqa: B004 - may be a generator function
     if inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call):
         if _required(source):
-            raise TypeError("A generator function passed as `source` must not need an argument.")
+            raise TypeError("A generator function passed as `source` must not have required arguments.")
         return Items(source, mode), False, False
     if inspect.isgenerator(source):
         if mode != "no":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Feeding an external source: asking its callback, and batches of what it gives."""
+"""Feeding an external source: calls its callback and makes batches of the results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from headrace.tensors import TensorListCPU, TensorListGPU
 _NOT_DATA = (bool, int, float, complex, str)
 
 
-_CHANGED = " fed to the external source has changed from"  # as DALI says it
+_CHANGED = " fed to the external source has changed from"  # DALI's wording, which scripts match
 
 
 def check_sample(sample: Any) -> None:
     if isinstance(sample, (*_NOT_DATA, list, tuple, dict)) or sample is None:
         raise RuntimeError(
-            f"a sample cannot be a {type(sample).__name__}: give a NumPy array or another "
-            "object with the buffer protocol, __array_interface__ or DLPack."
+            f"a sample cannot be a {type(sample).__name__}. Pass a NumPy array or another object that "
+            "supports the buffer protocol, __array_interface__ or DLPack."
         )
 
 
 def _current_stream(data: Any) -> Any:
-    """The stream that an array in GPU memory is used on, None where its library does not tell."""
+    """The current stream of the library that owns an array in GPU memory, or None if it is unknown."""
     array = data[0] if isinstance(data, (list, tuple)) and data else data
     library = type(array).__module__.partition(".")[0]
     if library == "torch" and array.is_cuda:
@@ -50,16 +50,16 @@ def make_batch(
     stream: Any = None,
     engine: _core.Pipeline | None = None,
 ) -> _core.Batch:
-    """A batch of what the user gave: a batch, a list of samples, or an array with the batch in dimension 0.
+    """Makes a batch of user data: a batch, a list of samples, or an array with the batch in dimension 0.
 
     Args:
-        device: the GPU that it goes to, or -1.
-        stream: that arrays in GPU memory are used on; None: their library's current one.
-        engine: whose memory copies are made in; None: memory of their own.
+        device: ordinal of the target GPU, or -1 for the CPU.
+        stream: stream on which arrays in GPU memory were written. None: the current stream of their library.
+        engine: copies are allocated in its memory pool. None: allocated separately.
 
     Raises:
-        RuntimeError: data that are no batch, or samples of different types or numbers of dimensions; data
-            on another device.
+        RuntimeError: the data are not a batch, the samples differ in type or number of dimensions, or the data
+            are on another device.
     """
     layout = layout or None
     made: type[_core.Batch] = TensorListCPU if device < 0 else TensorListGPU
@@ -81,11 +81,12 @@ def make_batch(
 
 
 class Source:
-    """What feeds one external_source node: the callback and its place in it, and the batches that wait.
+    """The state of one external_source node: its callback, the position in the epoch, and the batches not yet used.
 
     Args:
-        source: callable, iterable, generator function or None (fed by hand).
-        outputs: number of outputs of the node; the callback gives a tuple where `several`.
+        source: a callable, iterable or generator function, or None for `feed_input`.
+        several: the callback returns a tuple with one item per output.
+        outputs: number of outputs of the node.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Source:
     ) -> None:
         self.callback: Callable[..., Any] | None = None
         self.takes_argument = False
-        self.resumable = True  # its place is a number: a callable with an argument, or fed by hand
+        self.resumable = True  # a checkpoint needs only a number: a callable with an argument, or feed_input
         if source is not None:
             self.callback, self.takes_argument, plain = callback_of(source, cycle)
             self.resumable = plain and self.takes_argument
@@ -120,7 +121,7 @@ class Source:
         self.no_copy = no_copy
         self.repeat_last = repeat_last
         self.device = device
-        self.device_id = -1  # of the pipeline, where `device` is "gpu"
+        self.device_id = -1  # the pipeline's GPU if `device` is "gpu"
         self.cuda_stream = cuda_stream
         self.node = -1
         self.label = "external_source"
@@ -130,15 +131,15 @@ class Source:
         self.last: list[_core.Batch] | None = None
         self.fed = 0
         self.parallel = False
-        self.depth = 1  # batches that workers are asked for ahead
-        self.hint = 0  # bytes of a sample, 0 where nobody told
-        self.given: tuple[Any, dict[str, Any]] | None = None  # what workers make theirs from
-        self.workers: Any = None  # a ParallelSource, once they are started
-        self.answer: tuple[Any] | None = None  # of the callback, not a batch yet
-        self.before: dict[int, tuple[int, int, str]] = {}  # type, dimensions, layout of each output
+        self.depth = 1  # batches requested ahead from workers
+        self.hint = 0  # expected bytes per sample; 0: unknown
+        self.given: tuple[Any, dict[str, Any]] | None = None  # arguments with which workers make a copy
+        self.workers: Any = None  # a ParallelSource, once the workers are started
+        self.answer: tuple[Any] | None = None  # the callback's last result, not yet made a batch
+        self.before: dict[int, tuple[int, int, str]] = {}  # per output: type, dimensions, layout
 
     def rewind(self) -> None:
-        """The next batch is the first of an epoch."""
+        """Returns to the start of an epoch."""
         self.iteration = 0
         self.sample = 0
         if self.workers is not None:
@@ -160,7 +161,8 @@ class Source:
         ]
 
     def ask(self, max_batch: int, epoch: int) -> None:
-        """Asks the callback, unless its last answer waits; what it raises passes through. StopIteration rewinds."""
+        """Calls the callback, unless its last result is still unused. Its exceptions propagate unchanged;
+        StopIteration also rewinds."""
         if self.answer is not None:
             return
         get = self._call if self.workers is None else self.workers.take
@@ -175,25 +177,25 @@ class Source:
             self.workers.fill(max_batch, epoch)
 
     def take_answer(self) -> Any:
-        """What `ask` got, None where the source ended."""
+        """The result that `ask` stored, or None if the source has ended."""
         answer, self.answer = self.answer, None
         return None if answer is None else answer[0]
 
     def columns(self, data: Any) -> list[Any]:
-        """The data of each output in an answer of the callback.
+        """The data of each output in a result of the callback.
 
         Raises:
-            RuntimeError: not as many outputs as there are.
+            RuntimeError: the number of outputs is wrong.
         """
         if self.workers is not None:
-            return data  # a worker did it
+            return data  # the worker has split it already
         if not self.several:
             return [data]
         for outputs in (data,) if self.batch else data:
             count = len(outputs) if hasattr(outputs, "__len__") else 1
             if count != self.outputs:
                 raise RuntimeError(
-                    f"{self.label}: the source gave {count} outputs, expected {self.outputs}."
+                    f"{self.label}: the source returned {count} outputs, expected {self.outputs}."
                 )
         return list(data) if self.batch else list(map(list, zip(*data, strict=True)))
 
@@ -205,13 +207,17 @@ class Source:
         engine: _core.Pipeline | None = None,
         layout: str | None = None,
     ) -> list[_core.Batch]:
-        """Checked batches, one an output, for `engine`.
+        """Makes and checks one batch per output.
 
         Args:
-            layout: of outputs that were declared without one.
+            columns: the data of each output.
+            max_batch: the largest number of samples.
+            stream, engine: as in `make_batch`.
+            layout: layout of outputs that were declared without one.
 
         Raises:
-            RuntimeError: more samples than the pipeline takes, none, or not what was declared.
+            RuntimeError: too many samples, batches of different sizes, or data that differ from the declared type,
+                number of dimensions, layout or device.
         """
         for declared in self.layouts:
             if declared and layout and declared != layout:
@@ -241,7 +247,7 @@ class Source:
         return batches
 
     def _join(self, parts: list[Any]) -> _core.Batch:
-        """The batch that workers wrote, over their memory."""
+        """The batch that workers wrote. It uses their shared memory without copying."""
         pieces = [(part.memory, part.lease, part.start) for part in parts]
         try:
             return _core.unpack(TensorListCPU, pieces, None)
@@ -251,14 +257,14 @@ class Source:
     def _check(self, batch: _core.Batch, k: int, max_batch: int) -> None:
         if len(batch) > max_batch:
             raise RuntimeError(
-                f"{self.label}: a batch of {len(batch)} samples; expected at most {max_batch} (the pipeline's "
+                f"{self.label}: got a batch of {len(batch)} samples, expected at most {max_batch} (the pipeline's "
                 "batch size)."
             )
-        if not batch:  # of no type, and nowhere
+        if not batch:  # an empty batch has no type and no device
             return
         if batch._device != self.device_id:
             raise RuntimeError(
-                f"{self.label}: data on the GPU {batch._device}; the pipeline runs on {self.device_id}."
+                f"{self.label}: the data are on GPU {batch._device}, but the pipeline runs on GPU {self.device_id}."
             )
         dtype, ndim = self.dtypes[k], self.ndims[k]
         if dtype is not None and batch._dtype != int(dtype):
@@ -274,7 +280,7 @@ class Source:
         self._check_unchanged(batch, k)
 
     def _check_unchanged(self, batch: _core.Batch, k: int) -> None:
-        """All batches of an output have one type, number of dimensions and layout."""
+        """Raises RuntimeError if type, number of dimensions or layout differ from the output's first batch."""
         now = (batch._dtype, batch.ndim(), batch.layout())
         before = self.before.setdefault(k, now)
         if now == before:
@@ -293,7 +299,7 @@ class Source:
 
 
 def _each(value: Any, count: int, what: str) -> list[Any]:
-    """One value an output."""
+    """One value per output."""
     if not isinstance(value, (list, tuple)):
         return [value] * count
     if len(value) > count:

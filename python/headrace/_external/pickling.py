@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Pickling callbacks for processes that are not forks: functions that cannot be imported go by their code."""
+"""Pickles callbacks for spawned processes. Functions that cannot be imported are pickled by value, with their code."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BY_VALUE = "_headrace_pickle_by_value"
 
 
 def pickle_by_value(function: Any) -> Any:
-    """Marks a function that shall travel by its code, not by its name.
+    """Marks a function to be pickled by value (its code), not by reference (its name). Returns the function.
 
     Raises:
-        TypeError: it is no Python function.
+        TypeError: it is not a Python function.
     """
     if not isinstance(function, types.FunctionType):
         raise TypeError(
@@ -32,22 +32,22 @@ def pickle_by_value(function: Any) -> Any:
 
 
 def functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
-    """What pickles and unpickles a callback.
+    """The functions that pickle and unpickle a callback.
 
     Args:
-        pickler: None, a module with ``dumps`` and ``loads``, or a tuple of it and the keyword arguments of
-            the two.
+        pickler: None, a module with ``dumps`` and ``loads``, or a tuple of the module and up to two dictionaries
+            of keyword arguments for the two functions.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: `pickler` is none of these.
     """
     if pickler is None:
         return dumps, loads
     module, *arguments = pickler if isinstance(pickler, (tuple, list)) else (pickler,)
     if len(arguments) > 2 or not all(hasattr(module, name) for name in ("dumps", "loads")):
         raise ValueError(
-            "py_callback_pickler must be a module with the functions `dumps` and `loads`, or a tuple of it and "
-            f"up to two dictionaries of their arguments, not {pickler!r}."
+            "py_callback_pickler must be a module with the functions `dumps` and `loads`, or a tuple of the module "
+            f"and up to two dictionaries of keyword arguments for them, not {pickler!r}."
         )
     first, second = [*arguments, {}, {}][:2]
     kwargs = first or {}
@@ -55,7 +55,7 @@ def functions(pickler: Any) -> tuple[Callable[[Any], bytes], Callable[[bytes], A
 
 
 class _Loads:
-    """``loads`` of another pickler, which itself goes by its name."""
+    """``loads`` of a user's pickler. Modules are pickled by name and imported in the worker."""
 
     def __init__(self, module: Any, kwargs: dict[str, Any]) -> None:
         self._name = module.__name__ if isinstance(module, types.ModuleType) else None
@@ -96,7 +96,7 @@ def _import(name: str) -> types.ModuleType:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """Global names that the code, or code in it, may use."""
+    """Global names that the code, or code nested in it, may use."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -144,7 +144,7 @@ class _Pickler(pickle.Pickler):
 
 
 def dumps(value: Any) -> bytes:
-    """Pickles; lambdas, local functions and those of the main module by their code."""
+    """Pickles a value. Lambdas, local functions and functions of the main module are pickled by value."""
     stream = io.BytesIO()
     _Pickler(stream).dump(value)
     return stream.getvalue()

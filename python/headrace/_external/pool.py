@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The workers of a pipeline as the pipeline sees them: tasks out, finished batches in."""
+"""The worker processes of a pipeline, seen from the main process: it sends tasks and receives finished batches."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from typing import Any
 from headrace._external import pickling, worker
 from headrace._external.slots import Lease, Slot, Slots
 
-_GRACE = 1.0  # seconds that a worker has to end by itself
-_FIRST = 1 << 20  # bytes of a slot when nothing is known
+_GRACE = 1.0  # seconds for a worker to end by itself, before it is killed
+_FIRST = 1 << 20  # initial bytes of a slot without hint
 
 
 class Ticket:
-    """A batch that was asked for: some chunks, each in a slot of its own."""
+    """A requested batch. It consists of chunks, each in its own slot."""
 
     def __init__(self, number: int, source: int, chunks: int) -> None:
         self.number = number
@@ -40,14 +40,14 @@ class Ticket:
 
 
 class WorkerError(Exception):
-    """The traceback that an exception has in the worker it comes from."""
+    """The worker's traceback, attached as the cause of an exception raised there."""
 
     def __init__(self, text: str) -> None:
         super().__init__(f"in a worker process:\n\n{text}")
 
 
 class Part:
-    """A chunk of one output: what `_core.unpack` takes."""
+    """A chunk of one output, as `_core.unpack` takes it."""
 
     __slots__ = ("memory", "lease", "start")
 
@@ -58,7 +58,7 @@ class Part:
 
 
 class _Maker:
-    """Makes a source in the worker."""
+    """Makes the copy of a source in a worker."""
 
     def __init__(self, source: Any, arguments: dict[str, Any], loads: Any) -> None:
         self._source = source
@@ -86,10 +86,16 @@ class Pool:
     """Processes that run the parallel sources of a pipeline.
 
     Args:
-        sources: their callbacks and what makes them, in the order of their numbers.
-        dedicated: whether a source has a state, so that one worker runs it.
-        hints: bytes of a slot of each source, 0 where nothing is known.
-        pickler: for "spawn": a module with ``dumps`` and ``loads``, or a tuple of it and their arguments.
+        sources: per source, the user's callback and the keyword arguments of its `Source`.
+        dedicated: per source, whether it has state and must run in one worker.
+        hints: per source, initial bytes of a slot; 0 if unknown.
+        workers: number of processes; fewer are started if dedicated sources alone need fewer.
+        method: start method of `multiprocessing`: "fork" or "spawn".
+        pickler: for "spawn", see `pickling.functions`.
+
+    Raises:
+        RuntimeError: fewer than one worker; "fork" after CUDA was initialized.
+        ValueError: `pickler` is not a pickler.
     """
 
     def __init__(
@@ -104,7 +110,7 @@ class Pool:
         if workers < 1:
             raise RuntimeError(
                 "The external source cannot run in parallel mode without Python workers pool: py_num_workers is "
-                f"{workers}; give 1 or more."
+                f"{workers}, but must be at least 1."
             )
         if method == "fork":
             _check_fork()
@@ -152,19 +158,23 @@ class Pool:
 
     @property
     def processes(self) -> list[Any]:
-        """The processes, also once they have ended."""
+        """The processes, including those that have ended."""
         return self._processes
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes."""
+        """The process ids of the workers."""
         return [process.pid for process in self._processes]
 
     def all_slots(self) -> list[Slot]:
         return [slot for slots in self.slots for slot in slots.all]
 
     def ask(self, source: int, calls: Sequence[tuple[int, ...]]) -> Ticket:
-        """Hands out the tasks of a batch, one a call."""
+        """Requests a batch: sends one task per element of `calls`.
+
+        Raises:
+            RuntimeError: a worker has died.
+        """
         self._check_failure()
         ticket = self._tickets[self._next] = Ticket(self._next, source, len(calls))
         self._next += 1
@@ -182,13 +192,13 @@ class Pool:
         return ticket
 
     def drop(self, ticket: Ticket) -> None:
-        """Nobody wants it any more."""
+        """Discards a request, finished or not."""
         ticket.stale = True
         if ticket.missing == 0:
             self._forget(ticket)
 
     def wait(self, ticket: Ticket) -> list[list[Part]]:
-        """The parts of each output, once they are there; what the source raised passes through.
+        """Waits for a batch and returns the parts of each output. Exceptions of the source are raised again here.
 
         Raises:
             RuntimeError: a worker has died.
@@ -242,7 +252,7 @@ class Pool:
         for slot in ticket.slots:
             if slot is not None:
                 self.slots[ticket.source].give(slot)
-        ticket.slots = []  # once
+        ticket.slots = []  # so that they are returned only once
 
     def _look_for_dead(self) -> None:
         for process in self._processes:
@@ -251,8 +261,8 @@ class Pool:
                 continue
             how = f"with exit status {code}" if code >= 0 else f"by signal {_signal(-code)}"
             self._failure = (
-                f"external_source: worker process {process.pid} ({process.name}) has ended {how}: its "
-                "samples are lost. Make the pipeline anew."
+                f"external_source: worker process {process.pid} ({process.name}) ended unexpectedly {how}. "
+                "Its samples are lost; create the pipeline again."
             )
             self.close()
             raise RuntimeError(self._failure)
@@ -266,14 +276,14 @@ def _signal(number: int) -> str:
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    """Messages arrive whole, each at one of those who wait."""
+    """A pair of sockets that keep message boundaries. Each message reaches exactly one of several receivers."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def _end(
     owner: int, processes: list[Any], own: list[socket.socket], others: list[socket.socket]
 ) -> None:
-    """Ends the workers: those that are busy have a second."""
+    """Ends the workers. Busy ones are killed after `_GRACE` seconds."""
     if os.getpid() != owner:  # a fork of the owner
         return
     for sock in own:
@@ -292,11 +302,12 @@ def _end(
 
 
 class ParallelSource:
-    """The batches of a source that workers make ahead.
+    """Requests batches of one source from the workers ahead of time.
 
     Args:
+        number: index of the source in the pool.
         source: a `Source` of external_source.
-        depth: how many batches are asked for ahead.
+        depth: number of batches requested ahead.
     """
 
     def __init__(self, pool: Pool, number: int, source: Any, depth: int) -> None:
@@ -319,13 +330,14 @@ class ParallelSource:
         ]
 
     def fill(self, max_batch: int, epoch: int) -> None:
-        """Asks for batches until enough are on their way."""
+        """Requests batches until `depth` are pending."""
         while len(self._pending) < self._depth:
             calls = self._calls(len(self._pending), max_batch, epoch)
             self._pending.append(self._pool.ask(self._number, calls))
 
     def take(self, max_batch: int, epoch: int) -> list[list[Part]]:
-        """The next batch; what failed is asked for again by the next call."""
+        """Waits for the next batch. After an exception, all pending requests are dropped; the next call repeats
+        them."""
         self.fill(max_batch, epoch)
         try:
             parts = self._pool.wait(self._pending[0])
@@ -338,7 +350,7 @@ class ParallelSource:
         return parts
 
     def forget(self) -> None:
-        """What was asked for ahead belongs to an epoch that is over."""
+        """Drops all pending requests."""
         for ticket in self._pending:
             self._pool.drop(ticket)
         self._pending.clear()
@@ -347,7 +359,7 @@ class ParallelSource:
 def start(
     sources: Sequence[Any], max_batch: int, workers: int | None, method: str, pickler: Any
 ) -> Pool:
-    """Processes for parallel sources, each of which knows its part of them afterwards."""
+    """Starts the processes for parallel sources and sets `workers` of each source."""
     pool = Pool(
         [source.given for source in sources],
         [not source.resumable for source in sources],

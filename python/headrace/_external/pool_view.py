@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The worker processes under the names that they have in DALI, for scripts that look after them."""
+"""The worker processes under DALI's names, for scripts that monitor them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from headrace._external.pool import Pool
 
 
 class PoolView:
-    """What `Pipeline._py_pool` is: DALI's names over a `Pool`. It does not keep the pipeline alive."""
+    """The value of `Pipeline._py_pool`: a `Pool` with DALI's names. It does not keep the pipeline alive."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     def pids(self) -> list[int]:
-        """Of the processes, also once they have ended."""
+        """The process ids of the workers, including those that have ended."""
         return self._pool.pids
 
     def close(self) -> None:
@@ -26,12 +26,12 @@ class PoolView:
 
     @property
     def num_workers(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return self._pool.workers
 
     @property
     def pool(self) -> PoolView:
-        """The same: DALI has two levels."""
+        """This object; DALI has two nested ones."""
         return self
 
     @property
@@ -40,7 +40,7 @@ class PoolView:
 
 
 class _Watch:
-    """What DALI has a thread for that ends with the workers: here a question to the operating system."""
+    """Stands for DALI's observer thread, which ends with the workers. Asks the operating system instead."""
 
     def __init__(self, processes: Sequence[Any]) -> None:
         self._processes = processes
@@ -50,5 +50,5 @@ class _Watch:
         return self
 
     def is_alive(self) -> bool:
-        """Whether a worker runs."""
+        """Whether any worker runs."""
         return any(process.is_alive() for process in self._processes)

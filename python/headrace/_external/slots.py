@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Shared memory that workers write batches into: a slot at a time, used again when nobody holds its batch."""
+"""Shared memory into which workers write batches, in slots. A slot is reused once its batch is released."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ def round_up(size: int) -> int:
 
 
 class Slot:
-    """Anonymous memory with a descriptor: it has no name that could be left behind."""
+    """Anonymous shared memory with a file descriptor. It has no name in the file system that could be left behind."""
 
     def __init__(self, number: int, size: int) -> None:
         self.number = number
         self.size = round_up(size)
-        self.samples = 0  # of the last batch that lay in it
+        self.samples = 0  # samples of its last batch
         self.fd = os.memfd_create("headrace-samples", os.MFD_CLOEXEC)
         os.ftruncate(self.fd, self.size)
         self.map = mmap.mmap(self.fd, self.size)
 
     def grown(self, size: int) -> None:
-        """A worker has made it larger."""
+        """Maps the slot again after a worker enlarged it to `size` bytes."""
         if size != self.size:
             self.size = size
             self.map = mmap.mmap(self.fd, size)
@@ -38,7 +38,7 @@ class Slot:
 
 
 class Lease:
-    """Keeps a slot from being used again; the batch over it holds this."""
+    """Reserves a slot for as long as a batch uses its memory. The batch holds the lease."""
 
     __slots__ = ("slot", "_free")
 
@@ -51,23 +51,23 @@ class Lease:
 
 
 class Slots:
-    """The slots of a source: as many as are held or written at once."""
+    """The slots of a source. There are as many as were in use at the same time."""
 
     def __init__(self, hint: int) -> None:
-        self._hint = hint  # bytes of a new one
+        self._hint = hint  # initial bytes of a slot
         self._free: deque[Slot] = deque()
         self.all: list[Slot] = []
 
     def take(self) -> Slot:
         try:
-            return self._free.pop()  # the last one used: it may still be in a cache
+            return self._free.pop()  # the one used last, which may still be in a CPU cache
         except IndexError:
             size = max([self._hint, *(slot.size for slot in self.all[-1:])])
             self.all.append(Slot(len(self.all), size))
             return self.all[-1]
 
     def give(self, slot: Slot) -> None:
-        """Nothing was made of it."""
+        """Returns a slot that was taken but not leased."""
         self._free.append(slot)
 
     def lease(self, slot: Slot) -> Lease:

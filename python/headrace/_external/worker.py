@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What a worker process does: waits for a task, calls the source, writes the samples into the task's slot."""
+"""The worker process: waits for a task, calls the source and writes the samples into the task's slot."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from headrace import _core, types
 from headrace._external.slots import round_up
 
 STOP = b"stop"
-MESSAGE = 1 << 16  # bytes a message can have
-_MOST = MESSAGE // 4  # of the text of an error
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
-_KEPT, _LARGE = 1 << 26, 1 << 25  # bytes; what is larger than the latter goes back at once
+MESSAGE = 1 << 16  # largest message, in bytes
+_MOST = MESSAGE // 4  # longest text of an error, in characters
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from malloc.h
+_KEPT, _LARGE = 1 << 26, 1 << 25  # bytes; larger blocks than _LARGE are unmapped when freed
 
 
 class _Memory:
-    """A slot as it is mapped here."""
+    """The mapping of a slot in this process."""
 
     def __init__(self, fd: int, size: int) -> None:
         self.fd = fd
         self.map = mmap.mmap(fd, size)
 
     def reach(self, size: int) -> None:
-        """Maps it as large as the parent has it, or makes it larger."""
+        """Maps at least `size` bytes, and enlarges the memory if it has fewer."""
         if size <= len(self.map):
             return
         if os.fstat(self.fd).st_size < size:
@@ -41,7 +41,7 @@ class _Memory:
         self.map = mmap.mmap(self.fd, size)
 
     def write(self, columns: list[Any]) -> list[int]:
-        """Writes the samples of each output; where they begin."""
+        """Writes the samples of each output. Returns the offset in bytes at which each output begins."""
         at, starts = 0, []
         for samples in columns:
             end = _core.pack(samples, self.map, at)
@@ -54,12 +54,12 @@ class _Memory:
 
 
 class _Runner:
-    """A source in this process."""
+    """A source that runs in this process."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._source: Any = None
-        self._ended_epoch: int | None = None  # iterators are not asked twice for their end
+        self._ended_epoch: int | None = None  # an iterator that has ended is not called again in that epoch
 
     def columns(self, first: int, base: int, count: int, iteration: int, epoch: int) -> list[Any]:
         if self._source is None:
@@ -96,14 +96,14 @@ def _samples(data: Any) -> list[Any]:
 
 
 def _pack_error(error: BaseException) -> bytes:
-    """The exception and its traceback, as text where it does not pickle."""
+    """Pickles the exception with its traceback. An exception that does not pickle becomes a RuntimeError."""
     text = "".join(traceback.format_exception(error))[-_MOST:]
     try:
         packed = pickle.dumps((error, text))
         pickle.loads(packed)
         if len(packed) < MESSAGE // 2:
             return packed
-    except Exception:  # whatever user's classes do
+    except Exception:  # user-defined classes can raise anything here
         pass
     plain = StopIteration() if isinstance(error, StopIteration) else RuntimeError(
         f"{type(error).__name__}: {error}"[:_MOST]
@@ -112,20 +112,20 @@ def _pack_error(error: BaseException) -> bytes:
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process when its parent is gone, also while a callback runs."""
+    """Ends this process when its parent ends, even while a callback runs."""
     try:
         poll = select.poll()
         poll.register(os.pidfd_open(parent), select.POLLIN)
         poll.poll()
-    except OSError:  # an old kernel, or gone already
+    except OSError:  # the kernel lacks pidfd_open, or the parent has ended
         while os.getppid() == parent:
             threading.Event().wait(1.0)
     os._exit(1)
 
 
 def _keep_memory() -> None:
-    """Lets glibc keep what a callback frees: it is going to ask for as much for the next batch, and to give it back
-    and fault it in again takes longer than to fill it."""
+    """Makes glibc keep freed memory. A callback allocates the same amount for the next batch, and page faults on
+    returned memory take longer than filling it."""
     import ctypes
 
     try:
@@ -137,7 +137,7 @@ def _keep_memory() -> None:
 
 
 def _next_task(own: socket.socket, shared: socket.socket) -> tuple[bytes, int] | None:
-    """A task with its slot's descriptor; None: stop."""
+    """Waits for a task. Returns it with the file descriptor of its slot, or None to stop."""
     poll = select.poll()
     poll.register(own, select.POLLIN)
     poll.register(shared, select.POLLIN)
@@ -148,7 +148,7 @@ def _next_task(own: socket.socket, shared: socket.socket) -> tuple[bytes, int] |
                 continue
             try:
                 data, fds, _, _ = socket.recv_fds(sock, MESSAGE, 1, socket.MSG_DONTWAIT)
-            except BlockingIOError:  # another worker was faster
+            except BlockingIOError:  # another worker took it
                 continue
             if data in (b"", STOP):
                 return None
@@ -163,14 +163,16 @@ def run(
     results: socket.socket,
     makers: list[Callable[[], Any]],
 ) -> None:
-    """The process's main function.
+    """The main function of the process.
 
     Args:
-        inherited: the parent's ends of the sockets, which a forked process has too.
-        own, shared: tasks for this worker, and for any.
-        makers: each makes a source.
+        parent: process id of the parent.
+        inherited: the parent's ends of the sockets, which a forked process closes.
+        own, shared: sockets with tasks for this worker, and for any worker.
+        results: socket for results.
+        makers: one function per source, which makes it.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     for sock in inherited:
         sock.close()
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
