@@ -2,13 +2,13 @@
 # Copyright The Headrace authors
 """Debug mode: operators run where they are called, and nodes hold their data.
 
-Each call in the function that defines the pipeline is a step. In the first iteration it gets a pipeline of its own, of one
-node, with fed sources in the places of the nodes that it needs: so every operator, reader and device works as
-ever, and random numbers are those of the whole pipeline, whose graph numbers the nodes. Later iterations feed the same
-steps again.
+Each call in the function that defines the pipeline is a step. In the first iteration a step gets its own pipeline,
+which contains the node and one fed source for each node that it depends on. So every operator, reader and device
+works as without debug mode. The node keeps its number from the whole graph, so random numbers are the same too. Later
+iterations feed the same steps again.
 
-In a branch of an `if` on a node, nodes hold the samples that take the branch, and steps are fed with those; what merges branches
-puts them together again. Random numbers drawn in a branch are others than without debug mode.
+In a branch of an `if` on a node, nodes hold only the samples that take the branch, and steps run on those. A merge
+step combines the branches. Random numbers drawn in a branch differ from those without debug mode.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _MERGE = _graph.MERGE
 
 
 class DebugGraph(_graph.Graph):
-    """A graph whose nodes are worked on as they come."""
+    """A graph whose nodes run as soon as they are added."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings
         self.epoch = 0
-        self.fed: dict[str, deque[tuple[Any, Any, Any]]] = {}  # data, layout, stream by source
+        self.fed: dict[str, deque[tuple[Any, Any, Any]]] = {}  # data, layout, stream by source name
         self._steps: list[Step] = []
-        self._complete = False  # the steps are all that there are
-        self._at = 0
-        self._size: int | None = None  # of the batches of this iteration
-        self._data: dict[int, list[Any]] = {}  # of this iteration, by the node's number
-        self._where: dict[int, list[int] | None] = {}  # whose these samples are; None: all
+        self._complete = False  # the first iteration is over; no step may be added
+        self._at = 0  # index of the next step
+        self._size: int | None = None  # samples per batch of this iteration
+        self._data: dict[int, list[Any]] = {}  # batches of this iteration by node number
+        self._where: dict[int, list[int] | None] = {}  # indices of a node's samples in the whole batch; None: all
 
     def begin(self) -> None:
         """Starts an iteration."""
@@ -49,7 +49,7 @@ class DebugGraph(_graph.Graph):
         self.branch = None
 
     def end(self) -> None:
-        """An iteration went through: from now on the steps must be the same."""
+        """Ends an iteration without error. Later iterations must have the same steps."""
         self._complete = True
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class DebugGraph(_graph.Graph):
         """The readers by name."""
         return {s.instance.name: s for s in self._steps if s.engine is not None and s.reads()}
 
-    # ---- what a call becomes ----
+    # ---- running calls ----
 
     def outputs_of(self, instance: _graph.Instance) -> int:
         for node in needs(instance):
@@ -103,14 +103,14 @@ class DebugGraph(_graph.Graph):
         ]
 
     def _taking(self, guard: tuple[DataNode, bool] | None) -> list[int] | None:
-        """Which samples take a branch; None: all do."""
+        """The indices of the samples that take the branch; None: all."""
         if guard is None:
             return None
         predicate, when = guard
         given = self._batch(predicate)
         where = self._where[self.numbers[predicate.source]]
-        places = range(len(given)) if where is None else where
-        return [i for i, value in zip(places, given, strict=True) if bool(_scalar(value)) == when]
+        indices = range(len(given)) if where is None else where
+        return [i for i, value in zip(indices, given, strict=True) if bool(_scalar(value)) == when]
 
     def _batch(self, node: DataNode) -> Any:
         return self._data[self.numbers[node.source]][node.index]
@@ -137,7 +137,7 @@ class DebugGraph(_graph.Graph):
         return batches
 
     def _of(self, number: int, where: list[int] | None, instance: _graph.Instance) -> list[Any]:
-        """The batches of a node, of the samples `where`."""
+        """The outputs of a node, restricted to the samples `where`."""
         batches, own = self._data[number], self._where[number]
         if where == own:
             if own is None:
@@ -145,17 +145,18 @@ class DebugGraph(_graph.Graph):
             return batches
         if where is None or (own is not None and not set(where) <= set(own)):
             raise RuntimeError(
-                f"'{instance.name}' ({instance.origin}) takes a node of a branch of an `if` statement, outside of it."
+                f"'{instance.name}' ({instance.origin}) takes a node that was computed inside a branch of an `if` "
+                "statement, but is not inside that branch."
             )
-        places = where if own is None else [own.index(i) for i in where]
-        return [_kind(batch)([batch[i] for i in places], batch.layout()) for batch in batches]
+        indices = where if own is None else [own.index(i) for i in where]
+        return [_kind(batch)([batch[i] for i in indices], batch.layout()) for batch in batches]
 
     def _merge(self, instance: _graph.Instance, where: list[int] | None) -> Any:
-        """The samples of both branches in one batch."""
+        """Combines the samples of both branches in one batch."""
         predicate = self._batch(instance.arg_nodes["predicate"])
-        places = list(range(len(predicate))) if where is None else where
+        indices = list(range(len(predicate))) if where is None else where
         samples = []
-        for i, value in zip(places, predicate, strict=True):
+        for i, value in zip(indices, predicate, strict=True):
             taken = instance.inputs[0 if bool(_scalar(value)) else 1]
             own = self._where[self.numbers[taken.source]]
             samples.append(self._batch(taken)[i if own is None else own.index(i)])
@@ -165,10 +166,10 @@ class DebugGraph(_graph.Graph):
         return kind(samples, samples[0].layout())
 
     def _agree(self, size: int, instance: _graph.Instance) -> None:
-        """All batches of an iteration have one size.
+        """Checks that all batches of an iteration have the same size.
 
         Raises:
-            RuntimeError: this one has another.
+            RuntimeError: this one has a different size.
         """
         if self._size is None:
             self._size = size
@@ -191,7 +192,7 @@ class DebugGraph(_graph.Graph):
                 size = self.settings.batch_size
                 source.last = source.prepare([data], size, stream, layout=layout)
             elif not source.repeat_last or source.last is None:
-                raise IndexError(f"{source.label}: nothing was fed. Call feed_input before run.")
+                raise IndexError(f"{source.label}: no data were fed. Call feed_input before run.")
             return list(source.last)
         if waiting:
             raise RuntimeError(
@@ -201,11 +202,14 @@ class DebugGraph(_graph.Graph):
         columns = source.columns(source.take_answer())
         return list(source.prepare(columns, self.settings.batch_size))
 
-    # ---- data among the arguments of a call ----
+    # ---- data passed to calls ----
 
     def accept(self, value: Any, as_input: bool) -> Any:
-        """Batches and lists of tensors become nodes, and so do inputs that are arrays of more dimensions than one
-        with as many entries as the batch has samples. What remains is a constant, as ever."""
+        """Converts data in the arguments of a call to nodes.
+
+        Batches and lists of tensors become nodes. So does an input array with two or more dimensions whose first
+        extent is the batch size. Everything else is a constant, as without debug mode.
+        """
         if isinstance(value, (TensorListCPU, TensorListGPU)):
             return self._given(value)
         if isinstance(value, (list, tuple)) and value and all(map(_has_data, value)):
@@ -220,12 +224,12 @@ class DebugGraph(_graph.Graph):
         return value
 
     def _samples(self) -> int:
-        """How many samples a batch has here."""
+        """The number of samples per batch at this point: in a branch, of those that take it."""
         where = self._taking(self.branch)
         return len(where) if where is not None else self._size or self.settings.batch_size
 
     def _given(self, batch: Any) -> DataNode:
-        """A node of a batch that comes from the user."""
+        """A node that holds a batch from the user."""
         device = "gpu" if batch._device >= 0 else "cpu"
         instance = _graph.Instance(SOURCE, [], {}, {}, None, False, "Given", device)
         where = self._where[self.numbers[instance]] = self._taking(self.branch)
@@ -246,7 +250,7 @@ def _kind(batch: Any) -> Any:
 
 
 def _has_data(value: Any) -> bool:
-    """Whether it is a node, a batch, a tensor or an array."""
+    """Whether `value` is a node, a batch, a tensor or an array."""
     return isinstance(value, (DataNode, _core.Batch, _core.Tensor)) or (
         hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__")
     )

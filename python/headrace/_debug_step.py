@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Debug mode: a node that holds its data, and a step, the pipeline that makes them."""
+"""Debug mode: nodes that hold data, and steps, the one-node pipelines that compute them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ SOURCE = "external_source"
 
 
 class DataNodeDebug(DataNode):
-    """A node that holds what its operator gave in this iteration.
+    """A node that holds its operator's output of the current iteration.
 
-    `get` gives the batch, ``numpy.array(node)`` an array of a batch of one shape; printing shows the samples.
+    `get` returns the batch. ``numpy.array(node)`` makes an array if all samples have one shape. Printing shows the
+    samples.
     """
 
     __slots__ = ("_data",)
-    __array_ufunc__ = None  # of an array and a node, the node does the arithmetic
+    __array_ufunc__ = None  # NumPy leaves arithmetic of an array and a node to the node
 
     def __init__(self, data: Any, name: str, device: str, source: Any, index: int = 0) -> None:
         super().__init__(name, device, source, index)
@@ -33,7 +34,7 @@ class DataNodeDebug(DataNode):
         return self._data
 
     def shape(self, **unused: Any) -> Any:  # type: ignore[override]
-        """The shapes of the samples: a list of tuples."""
+        """The shapes of the samples, as a list of tuples."""
         return self._data.shape()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -47,7 +48,7 @@ class DataNodeDebug(DataNode):
 
 
 class Settings:
-    """What steps need to know of the pipeline."""
+    """The pipeline's parameters that steps use."""
 
     def __init__(
         self, batch_size: int, num_threads: int, seed: int, options: dict[str, Any]
@@ -59,37 +60,38 @@ class Settings:
 
 
 def needs(instance: _graph.Instance) -> list[DataNode]:
+    """The nodes that an instance takes as inputs or arguments."""
     return [*instance.inputs, *instance.arg_nodes.values()]
 
 
 class Step:
-    """A call of an operator; `instance` is that of the first iteration."""
+    """An operator call that each iteration repeats; `instance` is the call of the first iteration."""
 
     def __init__(self, instance: _graph.Instance, number: int) -> None:
         self.instance = instance
         self.number = number
         self.engine: Any = None
         self._fed: list[int] = []
-        self._lone = -1  # a source that only says how many samples there are
+        self._lone = -1  # number of a source that only sets the batch size
 
     def check(self, call: _graph.Instance) -> None:
-        """Whether `call` is this step, once more.
+        """Checks that `call` repeats this step.
 
         Raises:
-            RuntimeError: another operator, or other arguments.
+            RuntimeError: it is a different operator or line, or has different inputs or arguments.
         """
         first = self.instance
         if (call.op, call.origin) != (first.op, first.origin):
             raise RuntimeError(
-                f"Unexpected operator '{call.op}' ({call.origin}), where '{first.op}' ({first.origin}) was called in "
-                "the first iteration. Debug mode does not support changing the order of operators executed "
+                f"Unexpected operator '{call.op}' ({call.origin}). The first iteration called '{first.op}' "
+                f"({first.origin}) here. Debug mode does not support changing the order of operators executed "
                 "within the pipeline."
             )
         shapes = [(len(i.inputs), sorted(i.arg_nodes)) for i in (call, first)]
         if shapes[0] != shapes[1]:
             raise RuntimeError(
                 f"Trying to use operator '{first.op}' ({first.origin}) with other inputs than when it was built. "
-                f"Expected number and argument inputs: {shapes[1]}, got {shapes[0]}."
+                f"Expected number of inputs and argument inputs: {shapes[1]}, got {shapes[0]}."
             )
         for name in first.args.keys() | call.args.keys():
             then, now = first.args.get(name), call.args.get(name)
@@ -100,8 +102,8 @@ class Step:
                 )
 
     def prepare(self, graph: _graph.Graph, settings: Settings) -> None:
-        """Makes the pipeline of this step: the node has the number that it has in the whole graph, and so have
-        the sources that stand for the nodes that it needs."""
+        """Makes the pipeline of this step. The node, and the sources that stand for the nodes it depends on, have the
+        same numbers as in the whole graph."""
         needed = {graph.numbers[node.source]: node.source for node in needs(self.instance)}
         own = _core.Graph()
         for number in range(self.number):
@@ -111,7 +113,7 @@ class Step:
             device = "cpu" if source is None or source.device == "cpu" else "gpu"
             own.add_node(SOURCE, None, device, None, [], args, {})
         call = copy.copy(self.instance)
-        call.guard = None  # it is given the samples of its branch alone
+        call.guard = None  # the step is fed only the samples of its branch
         own.add_node(*graph.description(call))
         self._fed = sorted(needed)
         edges = [(self.number, i) for i in range(self.instance.outputs)]
@@ -134,7 +136,15 @@ class Step:
         return _schema.operators()[self.instance.op].is_reader
 
     def run(self, data: dict[int, list[Any]], size: int) -> list[Any]:
-        """A batch an output, from those of the nodes that it needs, or of `size` samples."""
+        """Runs the step once.
+
+        Args:
+            data: the batches of the nodes it depends on, by node number.
+            size: number of samples, for a step without inputs.
+
+        Returns:
+            One batch per output.
+        """
         for number in self._fed:
             self.engine.feed(number, data[number])
         if self._lone >= 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Python functions as operators: `python_function` and its kin."""
+"""Operators that call Python functions: `python_function` and `dl_tensor_python_function`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["DLTensorPythonFunction", "PythonFunction", "make_function"]
 _PACKAGE = str(Path(__file__).parent)
 
 
-# ---- what a worker calls ----
+# ---- called by worker threads ----
 
 
 def _array(tensor: Any) -> Any:
@@ -33,12 +33,14 @@ def _capsule(tensor: Any) -> Any:
 
 
 class Function:
-    """A function at its node: takes an iteration's samples to the user's function and its results back.
+    """The function of one node. Passes the samples of an iteration to the user's function and stores its results.
 
     Args:
-        convert: makes what the user's function takes from a tensor.
-        batch: it takes lists with an item a sample.
-        outputs: how many it returns.
+        function: the user's function.
+        convert: converts a tensor to what the user's function takes.
+        batch: the function takes and returns lists with one item per sample.
+        outputs: number of outputs that the function returns.
+        pipeline: the pipeline of the node; no strong reference is kept.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Function:
         self.failures: deque[tuple[str, BaseException]] = deque(maxlen=16)
 
     def __call__(self, call: Any) -> str | None:
-        """The text of what went wrong, or None; on a worker."""
+        """Runs the function on a worker thread. Returns the text of the error, or None."""
         pipeline = self._pipeline()
         if pipeline is None:
             return "the pipeline is gone"
@@ -91,10 +93,10 @@ class Function:
                 call.put(k, i, values[i])
 
     def _results(self, result: Any) -> Sequence[Any]:
-        """The outputs in what the function returned.
+        """Splits the return value of the function into outputs.
 
         Raises:
-            TypeError, ValueError, RuntimeError: not as many as declared.
+            TypeError, ValueError, RuntimeError: the number of outputs is not the declared one.
         """
         count = self._outputs
         if result is None:
@@ -116,7 +118,7 @@ class Function:
 
 
 def _describe(error: BaseException) -> str:
-    """Type, text, and the user's lines, the innermost first."""
+    """The error's type and text, and the lines of user code, innermost first."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     lines = [
         f"  {frame.filename}({frame.lineno}): {frame.name}"
@@ -127,13 +129,13 @@ def _describe(error: BaseException) -> str:
 
 
 def add_cause(instances: Iterable[Any], error: BaseException) -> None:
-    """Makes the exception of a function, which `error` reports, its cause."""
+    """If `error` reports an exception of a Python function, sets that exception as its cause."""
     for instance in instances:
         if instance.function is None:
             continue
         failures = instance.function.failures
         for failure in failures:
-            if failure[0][:200] in str(error):  # long ones are cut
+            if failure[0][:200] in str(error):  # the engine truncates long messages
                 error.__cause__ = failure[1]
                 failures.remove(failure)
                 return
@@ -150,20 +152,26 @@ def make_function(
     inputs: Sequence[Any],
     kwargs: dict[str, Any],
 ) -> DataNode | list[DataNode]:
-    """A node of the operator `name`.
+    """Adds a node of the operator `name` that calls `function`.
 
     Args:
-        label: how messages call the operator.
+        label: the operator's name in messages.
+        convert: converts a tensor to what `function` takes.
+        inputs: nodes, numbers or arrays.
+        kwargs: arguments of the operator.
+
+    Returns:
+        A node, or a list of nodes unless there is one output.
 
     Raises:
         RuntimeError: no pipeline is being defined.
-        TypeError: an input is no node; `function` cannot be called.
+        TypeError: an input cannot be a node; `function` is missing or not callable.
     """
     kwargs = dict(kwargs)
     device = kwargs.pop("device", None) or "cpu"
     _graph.check_device(device, label)
     node_name = kwargs.pop("name", None)
-    kwargs.pop("preserve", None)  # it always runs: what it does may be all that is wanted
+    kwargs.pop("preserve", None)  # always preserved: the function may be called only for its side effects
     constants, arguments = _graph.split_arguments(_schema.operators()[name], label, kwargs)
     pipeline = _graph.current_pipeline()
     if pipeline is None:
@@ -201,7 +209,7 @@ def make_function(
 
 
 class _FunctionOperator:
-    """What the classes share: arguments of the constructor, inputs of the call."""
+    """Base of the classes: the constructor takes the arguments, the call takes the inputs."""
 
     _name = ""
     _label = ""
@@ -237,7 +245,7 @@ class _FunctionOperator:
 
 
 class PythonFunction(_FunctionOperator):
-    """`python_function` as a class: see `headrace.fn.python_function` for the arguments."""
+    """`python_function` as a class. See `headrace.fn.python_function` for the arguments."""
 
     _name = "python_function"
     _label = "PythonFunction"
@@ -245,7 +253,7 @@ class PythonFunction(_FunctionOperator):
 
 
 class DLTensorPythonFunction(_FunctionOperator):
-    """`dl_tensor_python_function` as a class: see `headrace.fn.dl_tensor_python_function`."""
+    """`dl_tensor_python_function` as a class. See `headrace.fn.dl_tensor_python_function`."""
 
     _name = "dl_tensor_python_function"
     _label = "DLTensorPythonFunction"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""``x[...]`` of a data node: indices, ranges and new axes as arguments of operators."""
+"""Implements ``x[...]`` of a data node. Indices and ranges become arguments of an operator, new axes another one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MOST_SUBSCRIPTS = 32
 
 
 def _number(value: Any) -> Any:
-    """An index: a node, or an int of what has one value.
+    """Converts an index to a node or an int.
 
     Raises:
-        TypeError: it is no integer.
+        TypeError: it is not an integer.
     """
     if isinstance(value, DataNode):
         return value
@@ -29,29 +29,29 @@ def _number(value: Any) -> Any:
         pass
     if getattr(value, "size", None) == 1 and hasattr(value, "item"):
         return _number(value.item())  # an array of one element
-    raise TypeError(f"Indices of a data node are integers or nodes, not {type(value).__name__}.")
+    raise TypeError(f"Indices of a DataNode must be integers or nodes, not {type(value).__name__}.")
 
 
 def _bound(value: Any) -> Any:
-    """A bound of a range: as an index; a float is truncated, as in DALI.
+    """Converts a bound of a range like an index. Floats are truncated, as in DALI.
 
     Raises:
-        TypeError, ValueError: it is no number.
+        TypeError, ValueError: it is not a number.
     """
     return int(value) if isinstance(value, (float, str)) else _number(value)
 
 
 def _range(subscript: slice, d: int) -> dict[str, Any]:
-    """The arguments of a range of dimension `d`."""
+    """The operator arguments for a range in dimension `d`."""
     parts = {"lo": subscript.start, "hi": subscript.stop, "step": subscript.step}
     return {f"{k}_{d}": _bound(value) for k, value in parts.items() if value is not None}
 
 
 def _new_axes(node: DataNode, axes: list[int], names: list[str | None]) -> DataNode:
-    """The node with axes of extent 1 at `axes` of the result.
+    """Inserts axes of extent 1 at the positions `axes` of the result.
 
     Raises:
-        ValueError: some of them are named and some are not.
+        ValueError: only some of them are named.
     """
     named = [name for name in names if name is not None]
     if named and len(named) != len(names):
@@ -67,22 +67,22 @@ def _new_axes(node: DataNode, axes: list[int], names: list[str | None]) -> DataN
 
 
 def subscript(node: DataNode, subscripts: Any) -> DataNode:
-    """What ``node[subscripts]`` is: integers take one index of a dimension, which goes; ranges and nodes as bounds
-    take several; `newaxis` makes a dimension of extent 1.
+    """The node ``node[subscripts]``. An index removes its dimension, a range keeps it, and `newaxis` adds a dimension
+    of extent 1.
 
     Raises:
         NotImplementedError: ``...``.
-        TypeError: an index or bound that is neither number nor node.
-        ValueError: some new axes have names and some have none; too many subscripts.
+        TypeError: an index or bound that is not a number or a node.
+        ValueError: only some of the new axes have names; too many subscripts.
     """
     if not isinstance(subscripts, tuple):
         subscripts = (subscripts,)
     if len(subscripts) > _MOST_SUBSCRIPTS:
-        raise ValueError(f"Too many subscripts: {len(subscripts)}, at most {_MOST_SUBSCRIPTS}.")
+        raise ValueError(f"Got {len(subscripts)} subscripts, expected at most {_MOST_SUBSCRIPTS}.")
     arguments: dict[str, Any] = {}
     axes: list[int] = []
     names: list[str | None] = []
-    dimension = kept = 0  # dimensions of the input that are done with, and of the result
+    dimension = kept = 0  # current dimension of the input and of the result
     for item in subscripts:
         if item is Ellipsis:
             raise NotImplementedError("Ellipsis in indexing is not implemented")
@@ -100,7 +100,7 @@ def subscript(node: DataNode, subscripts: Any) -> DataNode:
     op = _schema.operators()["_subscript"]
     if dimension > len(op.args) // 4:
         raise ValueError(
-            f"{dimension} subscripts: a tensor has at most {len(op.args) // 4} dimensions."
+            f"Got {dimension} subscripts, but a tensor has at most {len(op.args) // 4} dimensions."
         )
     if dimension:
         arguments["num_subscripts"] = dimension

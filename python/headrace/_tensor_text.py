@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Tensors and batches as text: elements, type, layout, shape."""
+"""Formats tensors and batches as text: elements, type, layout, shape."""
 
 from __future__ import annotations
 
 from typing import Any
 
-_MOST_SHAPES = 16  # of a batch that are all written
+_MOST_SHAPES = 16  # longer lists of shapes are abbreviated
 
 
 def format_tensor(tensor: Any, show_data: bool = True) -> str:
-    """Text of a tensor: its elements (shortened by NumPy), type, layout and shape."""
+    """The text of a tensor: its elements (abbreviated by NumPy), type, layout and shape."""
     lines = [_elements(tensor)] if show_data else []
     lines += [*_facts(tensor), f"shape={tuple(tensor.shape())}"]
     return _body(type(tensor).__name__, lines, "")
 
 
 def format_batch(batch: Any, show_data: bool = True, indent: str = "") -> str:
-    """Text of a batch: its samples' elements (shortened by NumPy), type, layout and shapes."""
+    """The text of a batch: the elements of its samples (abbreviated by NumPy), type, layout and shapes."""
     lines = []
     if show_data:
         gap = ", " if batch.ndim() == 0 else "," + "\n" * batch.ndim() + "    "

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""DataNode: what an operator gives, before there are data."""
+"""DataNode: an output of an operator while the pipeline is being defined."""
 
 from __future__ import annotations
 
@@ -38,14 +38,15 @@ newaxis = _NewAxis()
 
 
 class DataNode:
-    """One output of an operator in a graph. Nodes are inputs of other operators, per-sample arguments, operands of
-    arithmetic, and outputs of the pipeline; they hold no data.
+    """One output of an operator in a graph. It holds no data.
+
+    Nodes are inputs of other operators, per-sample arguments, operands of arithmetic and outputs of the pipeline.
 
     Attributes:
-        name: of the operator, with ``[i]`` where it has several outputs.
+        name: name of the operator, followed by ``[i]`` if it has several outputs.
         device: "cpu" or "gpu".
-        source: the call that made it.
-        index: which output of `source` it is.
+        source: the call that made the node.
+        index: number of the output of `source`.
     """
 
     __slots__ = ("name", "device", "source", "index", "__weakref__")
@@ -65,10 +66,10 @@ class DataNode:
 
     __str__ = __repr__
 
-    # ---- devices and facts ----
+    # ---- devices and properties ----
 
     def gpu(self) -> DataNode:
-        """The data on the GPU: this node, if they are there already."""
+        """The data on the GPU. Returns this node if the data are already there."""
         from headrace import _graph
 
         if self.device == "gpu":
@@ -79,10 +80,10 @@ class DataNode:
         return _graph.transfer("_to_gpu", self)
 
     def cpu(self) -> DataNode:
-        """The data on the CPU: this node, if they are there already.
+        """The data on the CPU. Returns this node if the data are already there.
 
         Raises:
-            RuntimeError: the pipeline was made without the dynamic executor.
+            RuntimeError: the pipeline was created without the dynamic executor.
         """
         from headrace import _graph
 
@@ -100,49 +101,58 @@ class DataNode:
         return _graph.transfer("_to_cpu", self)
 
     def shape(self, *, dtype: Any = None, device: str = "cpu") -> DataNode:
-        """Shapes of the samples: one number a dimension, INT64 unless `dtype` says otherwise.
+        """The shape of each sample, as a 1-D tensor with one number per dimension.
+
+        Args:
+            dtype: element type of the result, INT64 by default.
+            device: "cpu" or "gpu": where the result is placed.
 
         Raises:
             ValueError: no such device.
-            RuntimeError: the device is neither "cpu" nor "gpu".
+            RuntimeError: the device is "mixed".
         """
         return _placed(_hidden("_shape", "shape()", self, dtype=dtype, device="cpu"), device)
 
     def property(self, key: str, *, device: str = "cpu") -> DataNode:
-        """`"source_info"` or `"layout"` of the samples, as UINT8 tensors.
+        """A property of each sample, as a 1-D UINT8 tensor with the text.
+
+        Args:
+            key: `"source_info"` or `"layout"`.
+            device: "cpu" or "gpu": where the result is placed.
 
         Raises:
             ValueError: no such device.
-            RuntimeError: no such property; the device is neither "cpu" nor "gpu".
+            RuntimeError: no such property; the device is "mixed".
         """
         node = _hidden("get_property", "property()", self, key=key, device="cpu")
         return _placed(node, device)
 
     def source_info(self, *, device: str = "cpu") -> DataNode:
-        """Where the samples came from, as UINT8 tensors."""
+        """The origin of each sample, such as its file name, as a 1-D UINT8 tensor."""
         return self.property("source_info", device=device)
 
     def __getitem__(self, subscript: Any) -> DataNode:
-        """Elements of the samples, as NumPy's basic indexing has them: integers and ranges (negative ones count
-        from the end), either also as nodes with a number a sample, and `newaxis`.
+        """Indexes each sample like NumPy's basic indexing: with integers, ranges and `newaxis`.
+
+        Negative indices count from the end. Indices and bounds may be nodes with one integer per sample.
 
         Raises:
             NotImplementedError: ``...`` among the subscripts.
-            TypeError: a subscript that is no integer, range, node or new axis.
-            ValueError: some new axes have names and some have none.
+            TypeError: a subscript that is not an integer, a range, a node or a new axis.
+            ValueError: only some of the new axes have names; too many subscripts.
         """
         from headrace import _subscript
 
         return _subscript.subscript(self, subscript)
 
-    # ---- what a node is not ----
+    # ---- unsupported operations ----
 
     def __bool__(self) -> bool:
         from headrace import _graph
 
         raise TypeError(_NO_BOOL.format(package=_graph.package()))
 
-    # Without this, iter() would try __getitem__. Not an Iterable: code asks that to tell one output from several.
+    # Without this, iter() would try __getitem__. Code tests for Iterable to tell one output from several.
     __iter__ = None
 
     # ---- arithmetic ----
@@ -253,7 +263,7 @@ class DataNode:
 
 
 def _check(maybe_node: Any) -> None:
-    """TypeError unless it is a node."""
+    """Raises TypeError unless `maybe_node` is a node."""
     if not isinstance(maybe_node, DataNode):
         raise TypeError(
             f'Expected outputs of type compatible with "DataNode". Received output type with name '
@@ -271,12 +281,12 @@ def _hidden(name: str, what: str, node: DataNode, **kwargs: Any) -> DataNode:
 
 
 def _placed(node: DataNode, device: str) -> DataNode:
-    """What is made on the CPU, on the device that was asked for."""
+    """Moves a node that is computed on the CPU to `device`."""
     from headrace import _graph
 
     _graph.check_device(device, node.name)
     if device == "mixed":
-        raise RuntimeError(f'{node.name} has no device "mixed": it is "cpu" or "gpu".')
+        raise RuntimeError(f'{node.name} does not support device "mixed"; use "cpu" or "gpu".')
     return node.gpu() if device == "gpu" else node
 
 
@@ -309,7 +319,7 @@ def _has_nodes(value: Any) -> bool:
 
 
 def is_number(operand: Any) -> bool:
-    """Whether the operand is neither a node nor a list, a tuple or an array with dimensions."""
+    """Whether the operand is a scalar: not a node, list, tuple, or array with dimensions."""
     return not isinstance(operand, (DataNode, list, tuple)) and getattr(operand, "shape", None) in (
         None,
         (),
@@ -318,7 +328,7 @@ def is_number(operand: Any) -> bool:
 
 
 def check_operand(op: str, side: int, operand: Any) -> None:
-    """TypeError for a list of nodes."""
+    """Raises TypeError for a list of nodes."""
     if isinstance(operand, (list, tuple)) and _has_nodes(operand):
         raise TypeError(
             f"The input {side} of operator `{_SYMBOLS.get(op, op)}` must be a `DataNode` or a compatible "
@@ -330,23 +340,25 @@ def check_operand(op: str, side: int, operand: Any) -> None:
 def _scalar(operand: Any) -> types.ScalarConstant:
     if isinstance(operand, types.ScalarConstant):
         number = operand
-    elif isinstance(operand, float):  # NumPy's float64, too
+    elif isinstance(operand, float):  # also NumPy's float64, which becomes FLOAT
         return types.ScalarConstant(float(operand))
     elif hasattr(operand, "dtype"):
         return types.ScalarConstant(operand, types.to_dali_type(operand.dtype))
     else:
         number = types.ScalarConstant(operand)
     if number.dtype == types.INT32 and not -(2**31) <= number.value < 2**31:
-        raise OverflowError(f"{operand} does not fit into INT32: use types.Constant(...).int64().")
+        raise OverflowError(f"{operand} does not fit into INT32; use types.Constant(...).int64().")
     return number
 
 
 def arithmetic(op: str, *operands: Any) -> DataNode:
-    """A node that computes `op` of one or two operands, on the GPU if one of them is there. Numbers are
-    constants; arrays become nodes.
+    """A node that computes `op` of one or two operands, element by element.
+
+    It runs on the GPU if an operand is there. Operands are nodes, numbers or arrays.
 
     Raises:
-        TypeError: an operand that is neither.
+        TypeError: an operand of another type.
+        OverflowError: an integer that does not fit into INT32.
     """
     from headrace import _graph, _schema
 
@@ -365,7 +377,7 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
             continue
         number = _scalar(operand)
         if "const_side" in args:
-            inputs.append(_graph.constant(number))  # a second constant
+            inputs.append(_graph.constant(number))  # the operator takes only one constant
             continue
         args["const_side"] = side
         args["const_type"] = number.dtype

@@ -2,8 +2,9 @@
 # Copyright The Headrace authors
 """Conditional mode: functions whose `if`, `and`, `or` and `not` take nodes (docs/conditionals.md).
 
-`call` gives a function rewritten (`convert`, `rewrite`, `flow`), and so what it calls; the new code asks `run` at each condition,
-which gives nodes guards, so that they run for the samples that take their branch, and merges what branches give.
+`call` rewrites a function and the functions that it calls (`convert`, `rewrite`, `flow`). The rewritten code calls
+`run` at each condition. `run` gives the nodes of a branch a guard, so that they run only for the samples that take the
+branch, and merges the results of the branches.
 """
 
 from __future__ import annotations

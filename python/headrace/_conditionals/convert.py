@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""From a function to its rewritten self: the same globals, defaults and cells, other code."""
+"""Makes the rewritten version of a function: the same globals, defaults and cells with new code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 
 from headrace._conditionals.rewrite import RUNTIME, Rewriter
 
-KEPT = "_headrace_do_not_convert"  # attribute of functions that are left alone
+KEPT = "_headrace_do_not_convert"  # attribute of functions that are not rewritten
 
-# Packages whose code never sees a node.
+# Packages whose code never handles nodes.
 _LIBRARIES = {
     "numpy",
     "scipy",
@@ -33,17 +33,17 @@ _LIBRARIES = {
     "jax",
 }
 _LIBRARIES |= {"cupy", "numba", "nvidia", "pytest", "_pytest", "absl", "optree"}
-# Ours that are written like a user's functions.
+# Modules of this package that are written like user code.
 _CONVERTED = ("headrace.auto_aug", "headrace.experimental.torchvision")
 _FUTURE = 0x1FF0000  # flags of `from __future__` in code objects
 
-_rewritten: dict[types.CodeType, types.CodeType | None] = {}  # None: it is left as it is
-_made: set[types.CodeType] = set()  # rewritten code and what is inside it
+_rewritten: dict[types.CodeType, types.CodeType | None] = {}  # None: cannot be rewritten
+_made: set[types.CodeType] = set()  # rewritten code objects and those nested in them
 _functions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def call(function: Any, asked: bool = False) -> Any:
-    """What to call in place of `function`: its rewritten self, where it has one; `asked` as in `convert`."""
+    """What to call instead of `function`: its rewritten version if there is one. For `asked` see `convert`."""
     if isinstance(function, types.FunctionType):
         return convert(function, asked)
     if isinstance(function, types.MethodType):
@@ -61,10 +61,10 @@ def call(function: Any, asked: bool = False) -> Any:
 
 
 def convert(function: types.FunctionType, asked: bool = False) -> Any:
-    """The rewritten function, or the function itself where it is none of the user's.
+    """The rewritten function, or the function itself if it is not user code.
 
     Args:
-        asked: it is the pipeline's function: a warning says that its text cannot be found.
+        asked: the function defines the pipeline. Warn if its source is not available.
     """
     code = function.__code__
     if code in _made or function.__dict__.get(KEPT) or not _is_users(function):
@@ -78,7 +78,8 @@ def convert(function: types.FunctionType, asked: bool = False) -> Any:
     if new is None:
         if asked:
             warnings.warn(
-                f"The source of {function.__qualname__} cannot be found: its `if` statements cannot take nodes.",
+                f"The source code of {function.__qualname__} is not available, so its `if` statements cannot take "
+                "nodes. Define the function in a file.",
                 stacklevel=4,
             )
         return function
@@ -116,7 +117,7 @@ def _with_code(function: types.FunctionType, code: types.CodeType) -> types.Func
 
 @functools.lru_cache(maxsize=64)
 def _functions_of(text: str) -> dict[int, list[Any]]:
-    """Functions and lambdas of a file by the line where they begin."""
+    """Functions and lambdas of a file by their first line."""
     found: dict[int, list[Any]] = {}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
@@ -126,7 +127,7 @@ def _functions_of(text: str) -> dict[int, list[Any]]:
 
 
 def _find(function: types.FunctionType) -> Any:
-    """The tree of a function, a copy of its own; None without source."""
+    """The syntax tree of a function, or None if its source is not available or not unique."""
     code = function.__code__
     text = "".join(linecache.getlines(code.co_filename, function.__globals__))
     try:
@@ -154,15 +155,16 @@ def _spans(node: Any, spot: tuple[int, int]) -> bool:
 
 
 def _rewrite(function: types.FunctionType) -> types.CodeType | None:
-    """New code for a function; None where it is to stay as it is."""
+    """New code for a function, or None if its source is not available."""
     found = _find(function)
     if found is None:
         return None
     node = Rewriter().function(copy.deepcopy(found))
     inner: Any = ast.Expr(node) if isinstance(node, ast.Lambda) else node
     inner.decorator_list = []
-    # In a class, whose names functions do not see: the function's own name stays global. Names with two
-    # underscores are the class's; of a class that is all underscores they stay as they are.
+    # The function is compiled inside a class body. Functions do not see names of a class body, so the function's own
+    # name still refers to the global. The class name mangles private names (`__x`) as before; a class named only
+    # with underscores mangles nothing.
     owner = function.__qualname__.rpartition(".")[0].rpartition(".")[2]
     owner = owner if owner.isidentifier() else "_"
     inner = ast.ClassDef(owner, [], [], [inner], [], **_NO_TYPES)
@@ -181,7 +183,7 @@ _NO_TYPES: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) e
 
 
 def _inside(code: types.CodeType, name: str) -> types.CodeType | None:
-    """The code of the function that the module wraps."""
+    """The code object named `name` that is nested in the compiled module."""
     for const in code.co_consts:
         if not isinstance(const, types.CodeType):
             continue

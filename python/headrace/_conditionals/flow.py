@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What can be said of a function without running it: where it may leave a block, which names a block binds, and
-which names are read after a statement."""
+"""Static analysis of a function: where control may leave a block, which names a block binds, and which names are read
+after a statement."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Block = list[ast.stmt]
 
 
 def walk(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes and what is inside them, but for the insides of functions and classes."""
+    """The nodes and their descendants, except those inside functions and classes."""
     for node in nodes:
         yield node
         if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
@@ -26,7 +26,7 @@ def walk(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def leaves(nodes: Sequence[ast.AST], kinds: tuple[type[ast.AST], ...], loops: bool = True) -> bool:
-    """Whether a statement of these kinds is inside; `loops`: also one that belongs to a loop inside."""
+    """Whether the nodes contain a statement of these kinds. Nested loops are searched only if `loops` is set."""
     for node in nodes:
         if isinstance(node, kinds):
             return True
@@ -38,7 +38,7 @@ def leaves(nodes: Sequence[ast.AST], kinds: tuple[type[ast.AST], ...], loops: bo
 
 
 def _ends(block: Block, kind: type[ast.stmt]) -> bool:
-    """Whether every way through the block ends with a statement of this kind, or raises."""
+    """Whether every path through the block ends with a statement of this kind, or raises."""
     last = block[-1] if block else None
     if isinstance(last, ast.If):
         return _ends(last.body, kind) and _ends(last.orelse, kind)
@@ -46,7 +46,7 @@ def _ends(block: Block, kind: type[ast.stmt]) -> bool:
 
 
 def _only_at_ends(block: Block, kind: type[ast.stmt]) -> bool:
-    """Whether statements of this kind stand at ends only, of the block or of an `if` that ends it."""
+    """Whether statements of this kind occur only at the end of the block, or of an `if` that ends the block."""
     if not block:
         return True
     last = block[-1]
@@ -59,10 +59,11 @@ def _only_at_ends(block: Block, kind: type[ast.stmt]) -> bool:
 
 
 def straighten(block: Block, kind: type[ast.stmt] | None) -> Block:
-    """Moves what follows an `if` with a `return` (or, in the body of a loop, a `continue`) into its branches, so
-    that each way through ends with it.
+    """Moves the statements after an `if` that contains a `return` (in a loop body: a `continue`) into its branches,
+    so that every path through the `if` ends with that statement.
 
-    `kind`: what the end of the block means: Return, Continue, or None where something comes behind it.
+    Args:
+        kind: what reaching the end of the block means: Return, Continue, or None if more statements follow.
     """
     for i, statement in enumerate(block):
         if not isinstance(statement, ast.If):
@@ -103,12 +104,12 @@ def _blocks(statement: ast.stmt) -> Iterator[Block]:
 
 
 def returns_whole(statement: ast.If) -> bool:
-    """Whether each way through returns or raises, and no return is hidden in a loop or the like."""
+    """Whether every path returns or raises, and no `return` is inside a loop, `try`, `with` or `match`."""
     return _ends([statement], ast.Return) and _only_at_ends([statement], ast.Return)
 
 
 def continues_whole(statement: ast.If) -> bool:
-    """Whether leaving out each `continue` changes nothing."""
+    """Whether every `continue` can be removed without effect."""
     tail = getattr(statement, "ends", None) is ast.Continue
     return tail and _only_at_ends([statement], ast.Continue)
 
@@ -134,7 +135,7 @@ def bound(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _comprehension_names(nodes: Sequence[ast.AST]) -> set[str]:
-    """Targets of comprehensions, which are names of their own, unless assigned elsewhere, too."""
+    """Targets of comprehensions, which have their own scope, unless the name is also assigned elsewhere."""
     inner: dict[int, str] = {}
     for node in walk(nodes):
         if isinstance(node, ast.comprehension):
@@ -147,9 +148,9 @@ def _comprehension_names(nodes: Sequence[ast.AST]) -> set[str]:
     return set(inner.values()) - outside
 
 
-def places(nodes: Sequence[ast.AST], changed: set[str]) -> set[str]:
-    """Items and attributes that are assigned to (``d["a"]``, ``self.x``) and that the same text names before
-    and behind, because nothing in it is among the `changed` names."""
+def item_targets(nodes: Sequence[ast.AST], changed: set[str]) -> set[str]:
+    """Items and attributes that are assigned to, as text (``d["a"]``, ``self.x``). Only those without a `changed`
+    name: their text means the same before and after the nodes."""
     found: set[str] = set()
     for node in walk(nodes):
         if not isinstance(node, (ast.Subscript, ast.Attribute)) or isinstance(node.ctx, ast.Load):
@@ -168,12 +169,12 @@ def places(nodes: Sequence[ast.AST], changed: set[str]) -> set[str]:
 
 
 class Liveness:
-    """Notes at each `if` which names are read after it, as its attribute `live`."""
+    """Sets the attribute `live` of each `if` statement to the names that are read after it."""
 
     def __init__(self, body: Block) -> None:
         self.breaks: list[set[str]] = []
         self.continues: list[set[str]] = []
-        self.handlers: set[str] = set()  # what handlers around may read
+        self.handlers: set[str] = set()  # names that enclosing exception handlers may read
         self._block(body, set())
 
     def _block(self, block: Block, after: set[str]) -> set[str]:
@@ -197,7 +198,7 @@ class Liveness:
     ) -> set[str]:
         done = after | self._block(node.orelse, after)
         start = done | _reads(head)
-        for _ in range(2):  # the second time with what the next round reads
+        for _ in range(2):  # the second pass includes the names that the next iteration reads
             self.breaks.append(after)
             self.continues.append(start)
             start = start | (self._block(node.body, start) - given)
@@ -249,7 +250,7 @@ class Liveness:
 
 
 def _reads(node: ast.AST) -> set[str]:
-    """Names that are read, also by functions inside."""
+    """Names that are read, also by nested functions."""
     return {
         n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     } | {

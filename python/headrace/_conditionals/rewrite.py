@@ -2,8 +2,8 @@
 # Copyright The Headrace authors
 """Rewrites functions so that `if`, `and`, `or`, `not` and chained comparisons take nodes.
 
-An `if` becomes a loop over its branches: one of them for a Python value, as ever; both for a node, each in its
-turn, with the state of the names before it. In the rewritten text::
+An `if` becomes a loop over its branches. For a Python value the loop runs the branch that Python would run. For a
+node it runs both branches, each starting with the variables as they were before the `if`. The rewritten code::
 
     _headrace_1 = _headrace.branches(TEST, ("y",), ("t",), locals(), {})
     for _headrace_2 in _headrace_1:
@@ -14,7 +14,7 @@ turn, with the state of the names before it. In the rewritten text::
         if _headrace_1.open:
             y, t = _headrace_1.swap(locals(), {})
 
-All that is new stands on the line of the `if`, so that messages and debuggers show the user's lines.
+All added code gets the line number of the `if`, so that messages and debuggers show the user's lines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from typing import Any
 
 from headrace._conditionals import flow
 
-RUNTIME = "_headrace"  # what the rewritten code calls: headrace._conditionals.run
+RUNTIME = "_headrace"  # the name of headrace._conditionals.run in rewritten code
 RESULT = "_headrace_result"
 
 
 def _located(text: str, at: ast.AST, **parts: Any) -> list[ast.stmt]:
-    """Statements from a text in which names stand for `parts`: expressions or lists of statements."""
+    """Parses `text` and replaces the names in `parts` by expressions or lists of statements."""
 
     class Fill(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.AST:
@@ -67,7 +67,7 @@ def _is_kept(decorator: ast.expr) -> bool:
 
 
 class Rewriter(ast.NodeTransformer):
-    """One function; those inside it get a rewriter each."""
+    """Rewrites one function. Each nested function gets its own rewriter."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -92,7 +92,7 @@ class Rewriter(ast.NodeTransformer):
     def block(self, block: list[ast.stmt]) -> list[ast.stmt]:
         return [s for statement in block for s in _as_list(self.visit(statement))]
 
-    # ---- functions inside ----
+    # ---- nested functions ----
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if any(_is_kept(d) for d in node.decorator_list):
@@ -140,16 +140,16 @@ class Rewriter(ast.NodeTransformer):
     def _branches(self, node: ast.If) -> list[ast.stmt]:
         branches = [*node.body, *node.orelse]
         changed = flow.bound(branches)
-        places = {name: name for name in changed & self.globals}
+        items = {name: name for name in changed & self.globals}
         changed -= self.globals
-        places |= {text: text for text in sorted(flow.places(branches, changed))}
+        items |= {text: text for text in sorted(flow.item_targets(branches, changed))}
         live = getattr(node, "live", set()) | {RESULT}
         merged = sorted(changed & live)
         temporary = sorted(changed - live)
         self.count += 1
         it, when = f"{RUNTIME}_{self.count}", f"{RUNTIME}_branch_{self.count}"
-        peek = ", ".join(f"{text!r}: {RUNTIME}.peek(lambda: {e})" for text, e in places.items())
-        targets = [*merged, *places.values(), *temporary]
+        peek = ", ".join(f"{text!r}: {RUNTIME}.peek(lambda: {e})" for text, e in items.items())
+        targets = [*merged, *items.values(), *temporary]
         assign = ", ".join(targets) + ", = " if targets else ""
         swap = f"{assign}{it}.swap(locals(), {{{peek}}})\n"
         drop = "".join(f"        if {t} is {RUNTIME}.MISSING: del {t}\n" for t in targets)
@@ -199,7 +199,7 @@ class Rewriter(ast.NodeTransformer):
 
 
 class _Ends(ast.NodeTransformer):
-    """Changes statements at the ends of the branches of an `if`."""
+    """Replaces the last statement of each branch of an `if`."""
 
     def visit_branches(self, node: ast.If) -> None:
         for block in (node.body, node.orelse):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What rewritten functions call. Python values mean what they always mean; nodes make guards and merges."""
+"""The functions that rewritten code calls. Python values behave as usual; nodes create guards and merges."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Marker:
 MISSING = _Marker("<not assigned>")
 NO_RETURN = _Marker("<no return>")
 
-# Scripts match these messages, which are those of DALI.
+# These are DALI's messages, which scripts match.
 _ABSENT = (
     "Encountered inconsistent outputs out of the `if/else` control flow statement. Variables need to be "
     "initialized in every code path (both `if` branches)."
@@ -58,7 +58,7 @@ def _operator(name: str, *inputs: DataNode, **kwargs: Any) -> DataNode:
 
 
 def _truth(value: DataNode, expression: str, side: str = "") -> DataNode:
-    """The condition as the BOOL scalar that guards need."""
+    """Converts a condition to the BOOL scalar that guards need."""
     if value.device != "cpu":
         if expression == "if":
             raise ValueError(
@@ -81,7 +81,7 @@ def _gpu_operand(expression: str, side: str = "") -> RuntimeError:
 def _graph_now(condition: DataNode) -> _graph.Graph:
     pipeline = _graph.current_pipeline()
     if pipeline is None or not getattr(pipeline, "_conditionals_enabled", False):
-        bool(condition)  # says why it cannot be
+        bool(condition)  # raises the error that explains it
     return pipeline._graph  # type: ignore[union-attr,no-any-return]
 
 
@@ -101,7 +101,7 @@ _PLAIN = _Plain(False), _Plain(True)
 
 
 class _Branches:
-    """An `if` on a node: what the names are at its beginning, and what its first branch made of them."""
+    """An `if` on a node. Holds the variables as they were before it, and their values after the first branch."""
 
     open = True
 
@@ -111,14 +111,14 @@ class _Branches:
         merged: tuple[str, ...],
         temporary: tuple[str, ...],
         state: Mapping[str, Any],
-        places: dict[str, Any],
+        items: dict[str, Any],
     ) -> None:
         self.graph = _graph_now(test)
         self.outer = self.graph.branch
         self.predicate = _truth(test, "if")
         self.merged = merged
         self.temporary = temporary
-        self.before = self._values(state, places)
+        self.before = self._values(state, items)
         self.taken: list[Any] | None = None
 
     def __iter__(self) -> Iterator[bool]:
@@ -126,17 +126,17 @@ class _Branches:
             for when in (True, False):
                 self.graph.branch = (self.predicate, when)
                 yield when
-        finally:  # also when a branch raises: the loop lets go of the iterator
+        finally:  # also when a branch raises, because the loop then drops the iterator
             self.graph.branch = self.outer
 
-    def _values(self, state: Mapping[str, Any], places: dict[str, Any]) -> list[Any]:
+    def _values(self, state: Mapping[str, Any], items: dict[str, Any]) -> list[Any]:
         merged = [state.get(name, MISSING) for name in self.merged]
-        return merged + list(places.values()) + [state.get(n, MISSING) for n in self.temporary]
+        return merged + list(items.values()) + [state.get(n, MISSING) for n in self.temporary]
 
-    def swap(self, state: Mapping[str, Any], places: dict[str, Any]) -> list[Any]:
-        """At the end of a branch: what the names are to be from here on."""
-        names = [*self.merged, *places]
-        values = self._values(state, places)[: len(names)]
+    def swap(self, state: Mapping[str, Any], items: dict[str, Any]) -> list[Any]:
+        """Called at the end of a branch. Returns the values that the variables get from here on."""
+        names = [*self.merged, *items]
+        values = self._values(state, items)[: len(names)]
         branch = "else" if self.taken is not None else "if"
         outputs = [_output(n, v, branch) for n, v in zip(names, values, strict=True)]
         if self.taken is None:
@@ -164,7 +164,12 @@ class _Branches:
 
 
 def _output(name: str, value: Any, branch: str) -> Any:
-    """What a branch leaves behind, with numbers as nodes of the branch."""
+    """The value of a variable at the end of a branch, with numbers as nodes of the branch.
+
+    Raises:
+        RuntimeError: the branch does not assign the variable.
+        TypeError: a value that cannot be a node.
+    """
     if value is MISSING:
         raise RuntimeError(
             f"{_ABSENT} Variable '{name}' must also be initialized in the `{branch}` branch."
@@ -184,7 +189,7 @@ def _promote(value: Any, name: str) -> DataNode:
     except TypeError:
         what = "The returned value" if name.startswith("_headrace") else f"Variable '{name}'"
         raise TypeError(
-            f"{what} is a `{type(value).__name__}` in a branch of an `if` statement on a node: only nodes, "
+            f"{what} is a `{type(value).__name__}` in a branch of an `if` statement on a node. Only nodes, "
             "numbers and arrays can be merged with the other branch."
         ) from None
 
@@ -197,32 +202,44 @@ def branches(
     merged: tuple[str, ...],
     temporary: tuple[str, ...],
     state: Mapping[str, Any],
-    places: dict[str, Any],
+    items: dict[str, Any],
 ) -> _Plain | _Branches:
-    """The branches of an `if` to go through, and the names that they change: `merged` are used later."""
+    """The branches of an `if` to run.
+
+    Args:
+        test: the condition.
+        merged: names that the branches assign and that are used later.
+        temporary: names that the branches assign and that are not used later.
+        state: the current variables.
+        items: current values of the assigned items and attributes, by their text.
+    """
     if isinstance(test, DataNode):
-        return _Branches(test, merged, temporary, state, places)
+        return _Branches(test, merged, temporary, state, items)
     return _PLAIN[bool(test)]
 
 
-def peek(place: Callable[[], Any]) -> Any:
-    """The value of an item or attribute, if there is one."""
+def peek(read: Callable[[], Any]) -> Any:
+    """The value of an item or attribute, or MISSING."""
     try:
-        return place()
+        return read()
     except (NameError, AttributeError, LookupError, TypeError):
         return MISSING
 
 
 def plain(test: Any, statement: str) -> Any:
-    """The condition of an `if` that cannot be split: it leaves a loop, or a function from within one."""
+    """The condition of an `if` that cannot be split because it contains `statement`. It must not be a node.
+
+    Raises:
+        RuntimeError, TypeError: it is a node.
+    """
     if isinstance(test, DataNode):
-        text = f"`{statement}` inside an `if` statement on a node: which samples it is for is known only later."
+        text = f"`{statement}` is not supported inside an `if` statement on a node: each sample has its own condition."
         raise RuntimeError(f"{_ABSENT} {text}") if statement == "return" else TypeError(text)
     return test
 
 
 def result(value: Any) -> Any:
-    """What a function returns."""
+    """The return value of a function."""
     return None if value is NO_RETURN else value
 
 
@@ -241,14 +258,14 @@ def _lazy(expression: str, left: DataNode, right: Callable[[], Any]) -> DataNode
 
 
 def and_(left: Any, right: Callable[[], Any]) -> Any:
-    """``left and right()``, lazily for each sample."""
+    """``left and right()``. `right` is evaluated only for the samples that need it."""
     if isinstance(left, DataNode):
         return _lazy("and", left, right)
     return left and right()
 
 
 def or_(left: Any, right: Callable[[], Any]) -> Any:
-    """``left or right()``, lazily for each sample."""
+    """``left or right()``. `right` is evaluated only for the samples that need it."""
     if isinstance(left, DataNode):
         return _lazy("or", left, right)
     return left or right()

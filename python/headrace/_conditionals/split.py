@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`fn._conditional.split` and `merge`: branches of a conditional without `if`."""
+"""`fn._conditional.split` and `merge`: conditional execution without an `if` statement."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from headrace import _graph, _schema
 from headrace.data_node import DataNode
 
-# The truth value that was made of a predicate, by the predicate's operator and output: guards and merges are
-# matched by it.
+# The truth value node of each predicate, by the predicate's operator and output. A merge is matched to its split by
+# this node.
 _truths: weakref.WeakKeyDictionary[Any, dict[int, DataNode]] = weakref.WeakKeyDictionary()
 
 
@@ -38,15 +38,15 @@ def _truth(predicate: Any, name: str) -> DataNode:
 def split(input: Any, *, predicate: Any, **kwargs: Any) -> list[DataNode]:
     """Splits a batch into the samples whose `predicate` is true and the others.
 
-    What is computed from one of the two outputs is computed for its samples only, until `merge`
-    puts the batch together again.
+    Operators that take one of the two outputs run for its samples only. `merge` combines the results into a whole
+    batch.
 
     Args:
         input: the batch.
-        predicate: a node with one scalar per sample, on the CPU.
+        predicate: a node on the CPU with one scalar per sample.
 
     Returns:
-        The samples for which the predicate holds, and those for which it does not.
+        The samples whose predicate is true, and those whose predicate is false.
 
     Raises:
         TypeError: the predicate is not a node.
@@ -69,15 +69,16 @@ def split(input: Any, *, predicate: Any, **kwargs: Any) -> list[DataNode]:
 
 
 def merge(if_true: Any, if_false: Any, *, predicate: Any, **kwargs: Any) -> DataNode:
-    """Puts together what was computed from the outputs of `split`.
+    """Combines results computed from the two outputs of `split` into one batch, in the original order.
 
     Args:
-        if_true: what was computed from the first output.
-        if_false: what was computed from the second output.
-        predicate: that of `split`.
+        if_true: computed from the first output of `split`.
+        if_false: computed from the second output of `split`.
+        predicate: the predicate of `split`.
 
     Raises:
-        ValueError: an input that was not made from the outputs of such a split.
+        TypeError: the predicate is not a node.
+        ValueError: an input that does not come from a split on this predicate; the predicate is on the GPU.
     """
     op = _schema.operators()[_graph.MERGE]
     kwargs["predicate"] = _truth(predicate, "merge")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Tuples, lists and dictionaries of nodes, leaf by leaf. None is a structure without leaves."""
+"""Nested tuples, lists and dictionaries of nodes. None is a structure without leaves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def _children(value: Any) -> list[Any] | None:
-    """None: a leaf."""
+    """The items of a structure, or None for a leaf."""
     if value is None:
         return []
     if isinstance(value, dict):
@@ -29,7 +29,8 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """The same structure with what `function` makes of the leaves of one, or of several that are alike."""
+    """Applies `function` to each leaf, or to corresponding leaves of several structures that are alike. Returns the
+    same structure."""
     if value is None:
         return None
     if isinstance(value, dict):
@@ -47,7 +48,7 @@ def map_leaves(function: Callable[..., Any], value: Any, *others: Any) -> Any:
 
 
 def sketch(value: Any) -> str:
-    """The structure in words: ``(*, [*, *])``."""
+    """The structure as text with ``*`` for leaves: ``(*, [*, *])``."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k!r}: {sketch(v)}" for k, v in value.items()) + "}"
     children = _children(value)

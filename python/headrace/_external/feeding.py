@@ -287,8 +287,8 @@ class Source:
             return
         if now[0] != before[0]:
             old, new = (types.DALIDataType(kind).name.lower() for kind in (before[0], now[0]))
-            what = f"Type of the data{_CHANGED} the previous iteration. Type in the previous iteration was {old} and the "
-            what += f"current type is {new}."
+            what = f"Type of the data{_CHANGED} the previous iteration. Type in the previous iteration was {old} "
+            what += f"and the current type is {new}."
         elif now[1] != before[1]:
             what = f"Number of dimensions of the data{_CHANGED} previous iteration. Dimensionality in the previous "
             what += f"iteration was {before[1]} and the current is {now[1]}."
