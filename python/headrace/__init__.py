@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Headrace: data loading and preprocessing for deep learning, in place of NVIDIA DALI.
+"""Headrace: data loading and preprocessing for deep learning, a replacement for NVIDIA DALI.
 
     from headrace import pipeline_def, fn, types
 
-Modules are imported when they are first used; no framework ever is, except by the plug-in for it.
+Modules are imported on first use. Only the plug-in for a framework imports that framework.
 """
 
 from __future__ import annotations

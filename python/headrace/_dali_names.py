@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The operators of DALI 2.4 under `fn`, so that one that is missing here can say that it is."""
+"""The names of DALI 2.4, so that using one that this version lacks raises NotImplementedError."""
 
 from __future__ import annotations
 
-# Names that DALI 2.4 registers; a graph that uses one without a counterpart here gets NotImplementedError.
+# Operators of DALI 2.4 under `fn`. Calling one that is not implemented raises NotImplementedError.
 NAMES = frozenset(
     """
     audio_decoder audio_resample batch_permutation bb_flip bbox_paste bbox_rotate box_encoder
@@ -43,7 +43,7 @@ NAMES = frozenset(
     """.split()
 )
 
-# Class names that are not the CamelCase of the function name.
+# Class names that differ from the function name in CamelCase.
 CLASSES = {
     "bbox_paste": "BBoxPaste",
     "bbox_rotate": "BBoxRotate",
@@ -62,7 +62,7 @@ CLASSES = {
     "tfrecord_reader": "TFRecordReader",
 }
 
-# Old names and what they are now; calling one warns.
+# Old names and the names that replaced them. Calling an old name issues a warning.
 RENAMED = {
     "file_reader": "readers.file",
     "caffe_reader": "readers.caffe",
@@ -100,8 +100,8 @@ RENAMED = {
     "experimental.decoders.video": "decoders.video",
 }
 
-# Modules of DALI 2.4 that are missing here, with the public names that scripts import from them.
-# Where a real module has the name of an entry, the real one is imported.
+# Modules of DALI 2.4 that this version lacks, with the public names that scripts import from them.
+# A real module of the same name takes precedence.
 MODULES = {
     module: tuple(names.split())
     for module, names in {
@@ -163,7 +163,7 @@ _NOT_DYNAMIC = frozenset(
 
 
 def _dynamic_operators() -> None:
-    """In the dynamic mode each operator has the name that it has under `fn`; readers are classes."""
+    """Adds the operators of the dynamic mode to MODULES, under their names in `fn`. Readers are classes there."""
     for name in sorted(NAMES - RENAMED.keys() - _NOT_DYNAMIC):
         group, _, leaf = name.rpartition(".")
         if group.split(".")[-1] == "readers":
@@ -173,7 +173,7 @@ def _dynamic_operators() -> None:
 
 
 _dynamic_operators()
-for _module in [*MODULES]:  # and the packages above those
+for _module in [*MODULES]:  # add the parent packages
     while _module := _module.rpartition(".")[0]:
         if _module not in ("plugin", "plugin.pytorch"):
             MODULES.setdefault(_module, ())

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Stand-ins for modules of DALI that are missing here: importing them works, using them raises NotImplementedError."""
+"""Stand-ins for DALI modules that this version lacks. They can be imported; using them raises NotImplementedError."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _ROOT = __name__.partition(".")[0]
 
 
 class Missing:
-    """A function, class or constant that is missing.
+    """Stands for a function, class or constant that is missing.
 
     Raises:
-        NotImplementedError: when it is called, subclassed, or asked for a public attribute.
+        NotImplementedError: it is called, subclassed, indexed or iterated, or a public attribute is read.
     """
 
     def __init__(self, path: str) -> None:
@@ -38,7 +38,7 @@ class Missing:
     __call__ = __mro_entries__ = __getitem__ = __iter__ = _refuse
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # what Python itself and its tools ask every object for
+        if name.startswith("_"):  # Python and its tools read these from every object
             raise AttributeError(name)
         self._refuse()
 
@@ -82,5 +82,5 @@ class _StandInFinder(MetaPathFinder):
 
 
 def register() -> None:
-    """Makes the missing modules importable below `headrace`, behind all other finders."""
+    """Makes the missing modules importable below `headrace`. Real modules take precedence."""
     sys.meta_path.append(_StandInFinder())

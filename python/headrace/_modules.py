@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The modules `fn` and `ops` and those below them: functions and classes are made when they are first asked for."""
+"""The modules `fn` and `ops` and their submodules, whose functions and classes are created on first access."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Lister = Callable[[], "list[str]"]
 
 
 class OperatorModule(python_types.ModuleType):
-    """A sub-module of `fn` or `ops`, such as ``fn.readers``."""
+    """A submodule of `fn` or `ops`, such as ``fn.readers``."""
 
     def __init__(self, package: str, path: str, make: Maker, names: Lister) -> None:
-        super().__init__(f"{package}.{path}", f"Operators of the group `{path}`.")
+        super().__init__(f"{package}.{path}", f"Operators of the module `{path}`.")
         self.__package__ = f"{package}.{path}"
         self.__path__: list[str] = []  # so that `import headrace.fn.readers` works
         self._root = package
@@ -35,10 +35,10 @@ class OperatorModule(python_types.ModuleType):
 def attribute(
     package: str, prefix: str, name: str, make: Maker, cache: dict[str, Any], names: Lister
 ) -> Any:
-    """What `name` is in the module `package` + `prefix`; remembered in `cache`.
+    """Creates the attribute `name` of the module `package` + `prefix` and stores it in `cache`.
 
     Raises:
-        AttributeError: nothing of that name.
+        AttributeError: no such attribute.
     """
     if name.startswith("__"):
         raise AttributeError(name)
@@ -53,7 +53,7 @@ def attribute(
 
 
 def _without_hidden(prefix: str) -> str:
-    """`fn.hidden.X` and `fn.readers.hidden.X` are X as well."""
+    """Removes "hidden" from a prefix: `fn.readers.hidden.X` is the same as `fn.readers.X`."""
     return "".join(f"{part}." for part in prefix.split(".") if part and part != "hidden")
 
 
@@ -71,7 +71,7 @@ def _submodule(package: str, path: str, make: Maker, names: Lister) -> OperatorM
 
 
 def register(package: str, make: Maker, names: Lister) -> None:
-    """Makes all sub-modules importable."""
+    """Makes all submodules importable."""
     from headrace import _schema
 
     for path in sorted(_schema.modules()):
@@ -81,7 +81,7 @@ def register(package: str, make: Maker, names: Lister) -> None:
 
 
 def listing(prefix: str, names: Lister) -> list[str]:
-    """Names right below `prefix`, modules included."""
+    """Names directly below `prefix`, including modules, sorted."""
     return sorted(
         {name[len(prefix) :].split(".")[0] for name in names() if name.startswith(prefix)}
     )
@@ -91,7 +91,7 @@ def listing(prefix: str, names: Lister) -> list[str]:
 
 
 def signature(op: Any, wants_self: bool = False, with_inputs: bool = True) -> Any:
-    """The signature of an operator's function (or of its class) from its table."""
+    """The signature of an operator's function or class, from its schema."""
     import inspect
 
     kind = inspect.Parameter
@@ -112,7 +112,7 @@ def _input_parameters(op: Any, kind: Any) -> list[Any]:
     parameters = []
     for i, spec in enumerate(op.inputs[: op.in_max]):
         default = kind.empty if i < op.in_min else None
-        name = spec["name"] + "_input" * (spec["name"] in op.args)  # as DALI tells them apart
+        name = spec["name"] + "_input" * (spec["name"] in op.args)  # DALI's way to avoid a clash
         parameters.append(kind(name, kind.POSITIONAL_ONLY, default=default))
     return parameters
 
@@ -130,8 +130,8 @@ def _common(op: Any) -> list[tuple[str, Any]]:
 
 
 def missing_message(name: str) -> str:
-    """For operators that DALI has and this version has not."""
+    """The message for an operator of DALI that this version lacks."""
     return (
-        f"The operator `{name}` of DALI is not part of this version of Headrace. `headrace ops` lists those "
-        "that are."
+        f"The operator `{name}` of DALI is not part of this version of Headrace. `headrace ops` lists the "
+        "available operators."
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Definitions of pipelines as bytes (JSON around the engine's text of the graph), and as text for Graphviz."""
+"""Serializes pipelines to bytes (JSON that contains the engine's text of the graph) and to text for Graphviz."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORMAT = 1
 
 
 def to_bytes(pipeline: Any) -> bytes:
-    """The graph and the arguments of a pipeline whose graph is complete."""
+    """Serializes the graph and the arguments of a pipeline. Its graph must be complete."""
     return json.dumps(
         {
             "headrace": _FORMAT,
@@ -27,7 +27,7 @@ def to_bytes(pipeline: Any) -> bytes:
             "sinks": len(pipeline._sinks),
             "graph": pipeline._graph.core.serialize().decode("utf-8", "surrogateescape"),
         },
-        default=lambda value: value.item(),  # numbers and truth values of NumPy
+        default=lambda value: value.item(),  # NumPy scalars
     ).encode()
 
 
@@ -58,16 +58,16 @@ _ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
 
 
 class Definition:
-    """What `to_bytes` stored. The text is hostile: any bytes give a definition or an error.
+    """A pipeline definition that `to_bytes` stored. The input is not trusted: any bytes give a definition or an error.
 
     Raises:
-        TypeError: no bytes and no string.
-        RuntimeError: not a serialized pipeline.
+        TypeError: `text` is neither bytes nor a string.
+        RuntimeError: `text` is not a serialized pipeline.
     """
 
     def __init__(self, text: Any) -> None:
         if not isinstance(text, (bytes, bytearray, str)):
-            raise TypeError(f"A serialized pipeline is bytes, not {type(text).__name__}.")
+            raise TypeError(f"A serialized pipeline must be bytes, not {type(text).__name__}.")
         try:
             stored = json.loads(text)
             if stored["headrace"] != _FORMAT:
@@ -94,7 +94,7 @@ class Definition:
             raise RuntimeError("Not a serialized pipeline: it has no outputs.")
 
     def give_to(self, pipeline: Any) -> None:
-        """Makes this the graph of a pipeline that is not built yet, in place of its own."""
+        """Replaces the graph of a pipeline that is not built yet."""
         pipeline._graph = _graph.Graph(self._graph)
         pipeline._output_count = self._outputs
         pipeline._nodes = []
@@ -109,7 +109,7 @@ def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
 
     outputs = pipeline._graph.core.node_outputs(node)
     if outputs < 1:
-        raise RuntimeError(f"Not a serialized pipeline: there is no node {node}.")
+        raise RuntimeError(f"Not a serialized pipeline: node {node} does not exist.")
     source = Source(
         source=None,
         cycle=None,
@@ -130,14 +130,19 @@ def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
 
 
 def _label(instance: Any) -> str:
-    """A node as messages name it: the operator, the name that the user gave, the line."""
+    """The label of a node: the operator, the name that the user gave, and the line."""
     name = "" if instance.name.startswith("__") else f" '{instance.name}'"
     origin = f" ({instance.origin})" if instance.origin else ""
     return f"{instance.op}{name}{origin}".replace("\\", "\\\\").replace('"', '\\"')
 
 
 def to_dot(pipeline: Any, show_tensors: bool, use_colors: bool) -> str:
-    """The graph for Graphviz."""
+    """The graph in Graphviz's DOT language.
+
+    Args:
+        show_tensors: label the edges with node names.
+        use_colors: fill the nodes.
+    """
     colour = ', style=filled, fillcolor="lightblue"' if use_colors else ""
     lines = ["digraph graphname {"]
     for instance, number in pipeline._graph.numbers.items():

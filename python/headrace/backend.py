@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What the engine offers, as `nvidia.dali.backend` answers it. Settings of DALI's memory pools are kept and change
-nothing: memory belongs to pipelines here and goes with them."""
+"""The functions of `nvidia.dali.backend`: operator schemas and memory settings.
+
+The settings of DALI's memory pools are stored but have no effect. In Headrace each pipeline owns its memory and frees
+it when it ends.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ __all__ = [
 ]
 
 initialized = True
-__cuda_version__ = 13000  # CUDA Toolkit of the packages: 1000 * major + 10 * minor
+__cuda_version__ = 13000  # CUDA Toolkit that the wheels are built with: 1000 * major + 10 * minor
 
 # ---- operators ----
 
@@ -60,88 +63,105 @@ def _registered(device: str) -> list[str]:
 
 
 def RegisteredCPUOps() -> list[str]:
-    """Schema names ("readers__File") of the operators of the CPU."""
+    """Schema names ("readers__File") of the operators that run on the CPU, sorted."""
     return _registered("cpu")
 
 
 def RegisteredGPUOps() -> list[str]:
-    """Schema names of the operators that have a GPU form."""
+    """Schema names of the operators that run on the GPU, sorted."""
     return _registered("gpu")
 
 
 def RegisteredMixedOps() -> list[str]:
-    """Schema names of the operators from CPU to GPU."""
+    """Schema names of the operators that take CPU inputs and give GPU outputs, sorted."""
     return _registered("mixed")
 
 
 class OpSchema:
-    """What an operator takes, by the methods that DALI has for it."""
+    """The schema of an operator, with DALI's method names."""
 
     def __init__(self, op: _schema.Operator) -> None:
         self._op = op
 
     def Name(self) -> str:
-        """Its schema name: "readers__File"."""
+        """The schema name: "readers__File"."""
         return _schema_name(self._op.name)
 
     def OperatorName(self) -> str:
-        """Its class, without modules: "File"."""
+        """The class name without modules: "File"."""
         return self._op.class_name
 
     def ModulePath(self) -> list[str]:
-        """Its modules: ["readers"]."""
+        """The modules of the operator: ["readers"]."""
         return self._op.name.split(".")[:-1]
 
     def Dox(self) -> str:
-        """What it does."""
+        """The documentation of the operator."""
         return self._op.doc
 
     def MinNumInput(self) -> int:
-        """Fewest inputs."""
+        """The smallest number of inputs."""
         return self._op.in_min
 
     def MaxNumInput(self) -> int:
-        """Most inputs."""
+        """The largest number of inputs."""
         return self._op.in_max
 
     def GetInputName(self, i: int) -> str:
-        """The name of an input."""
+        """The name of input `i`.
+
+        Raises:
+            IndexError: no such input.
+        """
         return str(self._op.inputs[i]["name"])
 
     def GetArgumentNames(self) -> list[str]:
-        """The names of all arguments, those of every operator included."""
+        """The names of all arguments, including those common to all operators, sorted."""
         common = ["bytes_per_sample_hint", "preserve", *(["seed"] if self._op.has_seed else [])]
         return sorted([*self._op.args, *common])
 
     def HasArgument(self, name: str) -> bool:
-        """Whether there is such an argument."""
+        """Whether the operator has an argument of that name."""
         return name in self.GetArgumentNames()
 
     def IsArgumentOptional(self, name: str) -> bool:
-        """Whether a call may go without it."""
+        """Whether a call may omit the argument."""
         return name not in self._op.args or not self._op.args[name].required
 
     def IsTensorArgument(self, name: str) -> bool:
-        """Whether it may be a node, with a value a sample."""
+        """Whether the argument may be a DataNode, with one value per sample."""
         return name in self._op.args and self._op.args[name].per_sample
 
     def GetArgumentDox(self, name: str) -> str:
-        """What an argument means."""
+        """The documentation of an argument.
+
+        Raises:
+            KeyError: no such argument.
+        """
         return self._op.args[name].doc
 
     def HasArgumentDefaultValue(self, name: str) -> bool:
-        """Whether the argument has a value where it is not given."""
+        """Whether the argument has a default value."""
         return name not in self._op.args or self._op.args[name].default is not None
 
     def GetArgumentDefaultValueString(self, name: str) -> str:
-        """That value, as Python has it."""
+        """The `repr` of the argument's default value.
+
+        Raises:
+            KeyError: no such argument.
+        """
         return repr(self._op.args[name].default)
 
     def GetInputDevice(
         self, index: int, actual_device: str | None = None, operator_device: str | None = None
     ) -> str | None:
-        """The device on which an operator on `operator_device` takes an input. `actual_device` is where the data
-        are; it decides where the operator takes both."""
+        """The device on which an input must be.
+
+        Args:
+            index: number of the input.
+            actual_device: where the data are. This is the result if the operator accepts both devices.
+            operator_device: where the operator runs.
+        """
         if operator_device in (None, "mixed"):
             return "cpu" if operator_device else actual_device
         if "anywhere" in self._op.flags and actual_device is not None:
@@ -149,25 +169,25 @@ class OpSchema:
         return operator_device
 
     def HasRandomSeedArg(self) -> bool:
-        """Whether it draws random numbers."""
+        """Whether the operator has the argument `seed`."""
         return self._op.has_seed
 
     def IsDeprecated(self) -> bool:
-        """Whether another one should be used."""
+        """Whether the operator is deprecated."""
         return "deprecated" in self._op.flags
 
 
 def TryGetSchema(name: str) -> OpSchema | None:
-    """The schema of that name ("readers__File"), or None."""
+    """The schema named `name` ("readers__File"), or None if it does not exist."""
     found = _schema.find_class(name.replace("__", "."))
     return OpSchema(found[0]) if found else None
 
 
 def GetSchema(name: str) -> OpSchema:
-    """The schema of that name ("readers__File").
+    """The schema named `name` ("readers__File").
 
     Raises:
-        KeyError: there is none.
+        KeyError: it does not exist.
     """
     schema = TryGetSchema(name)
     if schema is None:
@@ -182,78 +202,78 @@ _factors = {"host": 1.1, "device": 1.1, "shrink": 0.5}
 
 def _set_growth(kind: str, factor: float) -> None:
     if not factor >= 1:
-        raise ValueError(f"A growth factor is at least 1, not {factor}.")
+        raise ValueError(f"A growth factor must be at least 1, got {factor}.")
     _factors[kind] = float(factor)
 
 
 def GetHostBufferGrowthFactor() -> float:
-    """What `SetHostBufferGrowthFactor` was given."""
+    """The value last passed to `SetHostBufferGrowthFactor`."""
     return _factors["host"]
 
 
 def GetDeviceBufferGrowthFactor() -> float:
-    """What `SetDeviceBufferGrowthFactor` was given."""
+    """The value last passed to `SetDeviceBufferGrowthFactor`."""
     return _factors["device"]
 
 
 def GetHostBufferShrinkThreshold() -> float:
-    """What `SetHostBufferShrinkThreshold` was given."""
+    """The value last passed to `SetHostBufferShrinkThreshold`."""
     return _factors["shrink"]
 
 
 def SetHostBufferGrowthFactor(factor: float) -> None:
-    """Without effect.
+    """Stores the value; it has no effect.
 
     Raises:
-        ValueError: less than 1.
+        ValueError: `factor` is less than 1.
     """
     _set_growth("host", factor)
 
 
 def SetDeviceBufferGrowthFactor(factor: float) -> None:
-    """Without effect.
+    """Stores the value; it has no effect.
 
     Raises:
-        ValueError: less than 1.
+        ValueError: `factor` is less than 1.
     """
     _set_growth("device", factor)
 
 
 def SetBufferGrowthFactor(factor: float) -> None:
-    """Without effect.
+    """Stores the value for host and device; it has no effect.
 
     Raises:
-        ValueError: less than 1.
+        ValueError: `factor` is less than 1.
     """
     _set_growth("host", factor)
     _set_growth("device", factor)
 
 
 def SetHostBufferShrinkThreshold(fraction: float) -> None:
-    """Without effect.
+    """Stores the value; it has no effect.
 
     Raises:
-        ValueError: not between 0 and 1.
+        ValueError: `fraction` is not between 0 and 1.
     """
     if not 0 <= fraction <= 1:
-        raise ValueError(f"A threshold is between 0 and 1, not {fraction}.")
+        raise ValueError(f"A shrink threshold must be between 0 and 1, got {fraction}.")
     _factors["shrink"] = float(fraction)
 
 
 def ReleaseUnusedMemory() -> None:
-    """Nothing to do: memory pools belong to pipelines and go with them."""
+    """Does nothing: each pipeline owns its memory and frees it when it ends."""
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int) -> None:
-    """Nothing to do: memory pools belong to pipelines."""
+    """Does nothing: each pipeline owns its memory."""
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Nothing to do: memory pools belong to pipelines."""
+    """Does nothing: each pipeline owns its memory."""
 
 
 def RestrictPinnedMemUsage() -> bool:
-    """Whether pinned memory is restricted: it is taken for large outputs and staging alone, so no."""
+    """Always False: the use of pinned memory cannot be restricted."""
     return False
 
 
@@ -261,20 +281,20 @@ def RestrictPinnedMemUsage() -> bool:
 
 
 def GetNvjpegVersion() -> int:
-    """-1: nvJPEG is not used."""
+    """Always -1: nvJPEG is not used."""
     return -1
 
 
 def GetCxx11AbiFlag() -> int:
-    """1: what C++ code for DALI is compiled with."""
+    """Always 1, the C++ ABI that DALI is compiled with."""
     return 1
 
 
 def CheckDLPackCapsule(ptr: Any) -> tuple[bool, bool]:
-    """Whether `ptr` is a DLPack capsule that nobody has consumed, and whether its tensor is on a CUDA device."""
+    """Whether `ptr` is a DLPack capsule that has not been consumed, and whether its tensor is on a CUDA device."""
     return _core.dlpack_check(ptr)
 
 
 def deprecation_warning(what: str) -> None:
-    """Warns at the user's line."""
+    """Issues a DeprecationWarning at the user's line."""
     _graph.deprecated(what)

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Functions of nodes, element by element. Integers become FLOAT except in abs, min, max and clamp."""
+"""Mathematical functions of nodes, computed element by element.
+
+Operands are nodes, numbers or arrays; at least one must not be a number. Operands are broadcast like in arithmetic.
+Integers are converted to FLOAT, except by `abs`, `min`, `max`, `clamp` and `pow`.
+
+All functions raise ValueError if every operand is a number, and TypeError for a list of nodes.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +21,7 @@ __all__ = (
 
 
 def _checked(name: str, *operands: Any) -> None:
-    """TypeError for a list of nodes; ValueError unless a node, a list or an array is among the operands."""
+    """Raises TypeError for a list of nodes, and ValueError if all operands are numbers."""
     for side, operand in enumerate(operands):
         check_operand(name, side, operand)
     if all(is_number(operand) for operand in operands):
@@ -28,7 +34,7 @@ def _apply(name: str, *operands: Any) -> DataNode:
 
 
 def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
-    """`value`, but at least `lo` and at most `hi`; operands are nodes, numbers or arrays."""
+    """`value` limited to the range from `lo` to `hi`."""
     _checked("clamp", value, lo, hi)
     if is_number(value) and is_number(lo):
         return arithmetic("max", arithmetic("min", value, hi), lo)
@@ -36,27 +42,27 @@ def clamp(value: Any, lo: Any, hi: Any) -> DataNode:
 
 
 def atan2(x: Any, y: Any) -> DataNode:
-    """The angle, in radians, whose sine and cosine are as `x` to `y`; operands are nodes, numbers or arrays."""
+    """The angle in radians, from -pi to pi, of the point with ordinate `x` and abscissa `y`: C's ``atan2(x, y)``."""
     return _apply("atan2", x, y)
 
 
 def fpow(base: Any, exponent: Any) -> DataNode:
-    """`base` to the power of `exponent`, as floats; operands are nodes, numbers or arrays."""
+    """`base` to the power of `exponent`. Integers are converted to FLOAT."""
     return _apply("fpow", base, exponent)
 
 
 def max(left: Any, right: Any) -> DataNode:
-    """The greater of two elements; operands are nodes, numbers or arrays."""
+    """The greater of two elements."""
     return _apply("max", left, right)
 
 
 def min(left: Any, right: Any) -> DataNode:
-    """The lesser of two elements; operands are nodes, numbers or arrays."""
+    """The lesser of two elements."""
     return _apply("min", left, right)
 
 
 def pow(base: Any, exponent: Any) -> DataNode:
-    """`base` to the power of `exponent`; operands are nodes, numbers or arrays."""
+    """`base` to the power of `exponent`. The result of integers is an integer."""
     return _apply("pow", base, exponent)
 
 
@@ -66,7 +72,7 @@ def _function(name: str) -> Any:
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
-    function.__doc__ = f"`{name}` of the elements of a node."
+    function.__doc__ = f"`{name}` of each element of a node."
     return function
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""How callbacks of parallel external sources travel to spawned workers."""
+"""Pickling of callbacks of parallel external sources for spawned workers."""
 
 from headrace._external.pickling import dumps, loads, pickle_by_value
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Flags for compiling operators outside the tree."""
+"""Compiler and linker flags for custom operators."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = [
 
 
 def get_lib_dir() -> str:
-    """The folder of the package, which holds its libraries."""
+    """The folder of the package, which contains its libraries."""
     return os.path.dirname(os.path.realpath(__file__))
 
 
 def get_include_dir() -> str:
-    """The folder of the headers."""
+    """The folder that contains the headers."""
     return os.path.join(get_lib_dir(), "include")
 
 
 def get_include_flags() -> list[str]:
-    """Flags by which a compiler finds the headers."""
+    """Compiler flags for finding the headers."""
     return [f"-I{get_include_dir()}"]
 
 
 def get_compile_flags() -> list[str]:
-    """Flags for compiling an operator."""
+    """Compiler flags for an operator."""
     return get_include_flags()
 
 
 def get_link_flags() -> list[str]:
-    """Flags for linking an operator."""
+    """Linker flags for an operator."""
     return [f"-L{get_lib_dir()}"]

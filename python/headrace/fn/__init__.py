@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Operators as functions: called while a pipeline is defined, they add a node to its graph.
+"""Operators as functions. Calling one while a pipeline is being defined adds a node to its graph.
 
-The functions are made from the operators' tables when they are first asked for; `dir(headrace.fn)` lists them.
+Each function is created from its operator's schema on first access. `dir(headrace.fn)` lists them.
 """
 
 from __future__ import annotations

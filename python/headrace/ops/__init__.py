@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Operators as classes: arguments that stay are given to the constructor, inputs and the rest to the call.
+"""Operators as classes. The constructor takes arguments; the call takes the inputs and further arguments.
 
-The classes are made from the operators' tables when they are first asked for; `dir(headrace.ops)` lists them.
+Each class is created from its operator's schema on first access. `dir(headrace.ops)` lists them.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import _docs, _graph, _modules, _schema
-from headrace.data_node import DataNode as _DataNode  # noqa: F401  DALI's name of it here
+from headrace.data_node import DataNode as _DataNode  # noqa: F401  DALI has this name here
 
 
 class Operator:
-    """What the classes of operators share.
+    """Base of the operator classes.
 
     Raises:
         KeyError: unknown argument.
-        ValueError: an argument given both to the constructor and to the call.
+        ValueError: an argument given to both the constructor and the call; no such device.
     """
 
     _op: _schema.Operator
@@ -45,7 +45,7 @@ class Operator:
             if value is not None and self._init_args.get(name) is not None and name != "device":
                 raise ValueError(f"The argument `{name}` was already specified in __init__.")
         given = {**self._init_args, **{k: v for k, v in kwargs.items() if v is not None}}
-        given["device"] = given.get("device") or "cpu"  # never where the inputs are
+        given["device"] = given.get("device") or "cpu"  # does not follow the inputs, unlike fn
         return _graph.call(self._op, self._op.class_name, inputs, given)
 
 
@@ -57,7 +57,12 @@ class _Missing:
 
 
 class Compose:
-    """Operators one behind the other: each takes what the one before gave, moved to the GPU where it runs there."""
+    """A chain of operators, each of which takes the outputs of the previous one. Outputs are copied to the GPU before
+    an operator that runs there.
+
+    Raises:
+        ValueError: `op_list` is empty.
+    """
 
     def __init__(self, op_list: Sequence[Any]) -> None:
         if not op_list:
@@ -77,17 +82,17 @@ class Compose:
 
 
 def cpu_ops() -> set[str]:
-    """Names of the operators on the CPU, with modules: "readers__File"."""
+    """Schema names of the operators that run on the CPU, with modules: "readers__File"."""
     return _registered("cpu")
 
 
 def gpu_ops() -> set[str]:
-    """Names of the operators on the GPU."""
+    """Schema names of the operators that run on the GPU."""
     return _registered("gpu")
 
 
 def mixed_ops() -> set[str]:
-    """Names of the operators from the CPU to the GPU."""
+    """Schema names of the operators that take CPU inputs and give GPU outputs."""
     return _registered("mixed")
 
 
