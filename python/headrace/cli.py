@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The `headrace` command: its arguments; each sub-command has a module of its own (`cli_*.py`)."""
+"""The `headrace` command and its arguments. Each subcommand is implemented in its own module (`cli_*.py`)."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from typing import NoReturn
 
 
 class UserError(Exception):
-    """A mistake of the user's, told in one line without a traceback."""
+    """An error caused by the user's input, reported in one line without a traceback."""
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
-    """Keeps the layout of descriptions and shows defaults."""
+    """Keeps line breaks in descriptions and shows default values."""
 
 
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not at least 1")
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
     return value
 
 
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
     return value
 
 
@@ -38,33 +38,33 @@ def _threads(parser: argparse.ArgumentParser) -> None:
         "--threads",
         type=_positive,
         default=len(os.sched_getaffinity(0)),
-        help="worker threads (all CPUs this process may use, unless given)",
+        help="worker threads; by default one per CPU that this process may use",
     )
 
 
 def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     bench = commands.add_parser(
         "bench",
-        help="measure the training and evaluation pipelines over a folder",
-        description="Measures images a second and a CPU-second over a folder of images, with the\n"
+        help="measure the speed of the training and evaluation pipelines on a folder",
+        description="Measures images per second and per CPU-second on a folder of images, for the\n"
         "training pipeline (random crop, resize to 224, mirror, normalise) and the\n"
-        "evaluation pipeline (resize to 256, crop 224). Contenders take turns in one run.",
+        "evaluation pipeline (resize to 256, crop 224). The compared libraries take turns.",
         formatter_class=_Formatter,
     )
-    bench.add_argument("dir", metavar="DIR", help="folder with one folder of images a class")
+    bench.add_argument("dir", metavar="DIR", help="folder with one subfolder of images per class")
     _threads(bench)
-    bench.add_argument("--batch-size", type=_positive, default=64, help="samples in a batch")
+    bench.add_argument("--batch-size", type=_positive, default=64, help="samples per batch")
     bench.add_argument(
-        "--seconds", type=_seconds, default=6.0, help="measured time of each contender and pipeline"
+        "--seconds", type=_seconds, default=6.0, help="measured time per library and pipeline"
     )
     bench.add_argument(
-        "--rounds", type=_positive, default=3, help="turns that the time is cut into"
+        "--rounds", type=_positive, default=3, help="number of turns into which the time is split"
     )
     bench.add_argument(
         "--compare",
         default="",
         metavar="LIST",
-        help="others to measure beside Headrace, where installed: dali,torchvision",
+        help="other libraries to measure, if they are installed: dali,torchvision",
     )
     bench.add_argument(
         "--pipeline", default="train,eval", metavar="LIST", help="pipelines to run: train,eval"
@@ -76,61 +76,65 @@ def _add_show(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     show = commands.add_parser(
         "show",
         help="write a contact sheet of augmented samples",
-        description="Writes one picture with samples as the training pipeline gives them.",
+        description="Writes one image that shows samples augmented as in the training pipeline.",
         formatter_class=_Formatter,
     )
-    show.add_argument("dir", metavar="DIR", help="folder with one folder of images a class")
-    show.add_argument("-o", "--output", default="sheet.png", help="the picture to write")
-    show.add_argument("--count", type=_positive, default=32, help="samples")
-    show.add_argument("--columns", type=_positive, default=8, help="samples in a row")
-    show.add_argument("--size", type=_positive, default=160, help="edge of a sample in pixels")
-    show.add_argument("--seed", type=int, default=0, help="seed of order and augmentations")
+    show.add_argument("dir", metavar="DIR", help="folder with one subfolder of images per class")
+    show.add_argument("-o", "--output", default="sheet.png", help="image file to write")
+    show.add_argument("--count", type=_positive, default=32, help="number of samples")
+    show.add_argument("--columns", type=_positive, default=8, help="samples per row")
+    show.add_argument(
+        "--size", type=_positive, default=160, help="width and height of a sample in pixels"
+    )
+    show.add_argument("--seed", type=int, default=0, help="seed of the order and augmentations")
     _threads(show)
 
 
 def _add_demo(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     demo = commands.add_parser(
         "demo",
-        help="run the training pipeline over a folder, with figures and a contact sheet",
-        description="Runs the training pipeline over a folder of images, shows throughput and\n"
+        help="run the training pipeline on a folder; show its speed and a contact sheet",
+        description="Runs the training pipeline on a folder of images, shows the throughput and\n"
         "where the time went, and writes a contact sheet of augmented samples.",
         formatter_class=_Formatter,
     )
-    demo.add_argument("dir", metavar="DATA", help="folder with one folder of images a class")
+    demo.add_argument("dir", metavar="DATA", help="folder with one subfolder of images per class")
     _threads(demo)
-    demo.add_argument("--batch-size", type=_positive, default=64, help="samples in a batch")
+    demo.add_argument("--batch-size", type=_positive, default=64, help="samples per batch")
     demo.add_argument("--epochs", type=_positive, default=3, help="passes over the folder")
     demo.add_argument(
-        "-o", "--output", default="headrace-demo.png", help="the contact sheet to write"
+        "-o", "--output", default="headrace-demo.png", help="file of the contact sheet"
     )
-    demo.add_argument("--no-progress", action="store_true", help="no progress bar")
+    demo.add_argument("--no-progress", action="store_true", help="show no progress bar")
 
 
 def _add_index(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     index = commands.add_parser(
         "index",
-        help="make the indices of JPEG files ahead, in a folder for `Pipeline(index_cache=...)`",
-        description="Makes the indices of all JPEG files under a folder, so that the first epoch is as fast\n"
-        "as the others. What is there already is passed over: it may be stopped and started\n"
-        "again, and several may run at once.",
+        help="make the indices of JPEG files in advance, for `Pipeline(index_cache=...)`",
+        description="Makes the indices of all JPEG files under a folder, so that the first epoch is as\n"
+        "fast as later ones. Existing indices are skipped, so the command can be interrupted\n"
+        "and started again. Several can run at the same time.",
         formatter_class=_Formatter,
     )
     index.add_argument("dir", metavar="DIR", help="folder with JPEG files, at any depth")
-    index.add_argument("--cache", metavar="FOLDER", required=True, help="where indices are kept")
-    index.add_argument("--bad", metavar="FILE", help="add the names of bad files to this one")
+    index.add_argument(
+        "--cache", metavar="FOLDER", required=True, help="folder in which indices are stored"
+    )
+    index.add_argument("--bad", metavar="FILE", help="append the names of bad files to FILE")
     _threads(index)
-    index.add_argument("--no-progress", action="store_true", help="no progress bar")
+    index.add_argument("--no-progress", action="store_true", help="show no progress bar")
 
 
 def _add_ops(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     ops = commands.add_parser(
         "ops",
         help="list the operators, or describe one",
-        description="Lists the operators; with a name, describes one: inputs, arguments, defaults.",
+        description="Lists the operators. With a name, shows that operator's inputs, arguments and defaults.",
         formatter_class=_Formatter,
     )
     ops.add_argument(
-        "name", nargs="?", metavar="NAME", help="operator, as under fn: decoders.image"
+        "name", nargs="?", metavar="NAME", help="name of an operator under fn: decoders.image"
     )
     ops.add_argument("--json", action="store_true", help="print the schema as JSON")
 
@@ -138,13 +142,13 @@ def _add_ops(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     doctor = commands.add_parser(
         "doctor",
-        help="say what this machine and build have, and what would make loading faster",
-        description="Says what this machine and build have (CPU levels, limits, memory, codecs)\n"
+        help="show what this machine and build support, and what would make loading faster",
+        description="Shows what this machine and build support (CPU levels, limits, memory, codecs)\n"
         "and what would make loading faster.",
         formatter_class=_Formatter,
     )
     doctor.add_argument(
-        "--data", metavar="DIR", help="measure how fast files of this folder are read"
+        "--data", metavar="DIR", help="measure how fast the files of this folder can be read"
     )
     doctor.add_argument("--json", action="store_true", help="print JSON instead of tables")
 
@@ -167,10 +171,10 @@ def _fail(message: object) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Entry point.
+    """The entry point of the command.
 
     Returns:
-        0, 2 for a mistake of the user's (told in one line), 130 after Ctrl-C.
+        The exit status: 0, 2 for an error in the user's input, 130 after Ctrl-C.
     """
     parser = make_parser()
     args = parser.parse_args(argv)
@@ -189,13 +193,13 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(error)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of a pipe has gone: `headrace ops | head`
+    except BrokenPipeError:  # the reader of a pipe has exited: `headrace ops | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def entry() -> NoReturn:
-    """For `python -m headrace.cli`."""
+    """The entry point of `python -m headrace.cli`."""
     sys.exit(main())
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace bench`: Headrace, DALI and torchvision over one folder, in turns within one run."""
+"""`headrace bench`: measures Headrace, DALI and torchvision on one folder, in turns within one run."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ from headrace.cli import UserError
 from headrace.cli_pipelines import MEAN, STD, evaluation, find_images, training
 
 PIPELINES = {"train": training, "eval": evaluation}
-_WARM_UP = (
-    4  # batches before a turn is measured: what was prefetched while others ran is not counted
-)
+_WARM_UP = 4  # batches per turn before measuring, so that batches prefetched earlier do not count
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass
 class Contender:
-    """One library with one pipeline; `take` gives the next batch and returns its samples."""
+    """One library with one pipeline. `take` runs the next batch and returns its number of samples."""
 
     library: str
     pipeline: str
@@ -46,7 +44,7 @@ class Contender:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process with all its threads, and of its living children."""
+    """CPU seconds used by this process with all its threads, and by its living children."""
     total = time.process_time()
     for task in os.listdir("/proc/self/task"):
         try:
@@ -57,7 +55,7 @@ def cpu_seconds() -> float:
                     fields = file.read().rpartition(")")[2].split()
                 total += (int(fields[11]) + int(fields[12])) / _TICKS
         except OSError:
-            continue  # a thread or child that has just ended
+            continue  # the thread or child has just ended
     return total
 
 
@@ -124,12 +122,12 @@ _MODULES = {"dali": "nvidia.dali", "torchvision": "torchvision"}
 def _installed(library: str) -> bool:
     try:
         return importlib.util.find_spec(_MODULES[library]) is not None
-    except ModuleNotFoundError:  # no package `nvidia` at all
+    except ModuleNotFoundError:  # the parent package `nvidia` is not installed
         return False
 
 
 def _settle() -> None:
-    """Waits until the queues of whoever ran before are full, so that their work is not counted."""
+    """Waits until the previous contender has filled its queues, so that its work is not counted."""
     for _ in range(50):
         before = cpu_seconds()
         time.sleep(0.1)
@@ -160,10 +158,17 @@ def measure(
     libraries: list[str],
     pipelines: list[str],
 ) -> list[Contender]:
-    """Measures every library with every pipeline; the libraries take turns.
+    """Measures every library with every pipeline. The libraries take turns.
 
-    Idle contenders hold a few prefetched batches, and torchvision sleeping workers; neither
-    takes CPU time in another's turn, which starts when all is quiet.
+    Idle contenders keep prefetched batches, and torchvision keeps sleeping workers. They use no CPU time during
+    another contender's turn, which starts only when the CPU is idle.
+
+    Args:
+        seconds: measured seconds per library and pipeline.
+        rounds: number of turns into which they are split.
+
+    Raises:
+        UserError: no images to read, or a pipeline failed.
     """
     source, _ = find_images(folder)
     results = []
@@ -177,7 +182,7 @@ def measure(
             raise UserError(f"{name} pipeline: {str(error).splitlines()[0]}") from None
         for contender in contenders:
             contender.close()
-            contender.take = contender.close = _gone  # pipelines and workers end here
+            contender.take = contender.close = _gone  # drops the pipeline, which ends its workers
         results.extend(contenders)
     return results
 
@@ -212,7 +217,7 @@ def _print_table(results: list[Contender]) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("pipeline", "library"):
         table.add_column(column)
-    for column in ("img/s", "img per CPU-s", "Headrace is", "per CPU-s"):
+    for column in ("images/s", "images/CPU-s", "Headrace is", "per CPU-s"):
         table.add_column(column, justify="right")
     for c in results:
         own = ours[c.pipeline]
@@ -232,7 +237,7 @@ def _names(text: str, known: Any, what: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            raise UserError(f"unknown {what} {name!r}; known are {', '.join(known)}")
+            raise UserError(f"unknown {what} {name!r}; choose from {', '.join(known)}")
     return names
 
 
@@ -248,7 +253,7 @@ def run(args: argparse.Namespace) -> int:
         if _installed(library):
             libraries.append(library)
         else:
-            print(f"headrace: {library} is not installed, left out", file=sys.stderr)
+            print(f"headrace: {library} is not installed; skipped", file=sys.stderr)
     results = measure(
         args.dir, args.threads, args.batch_size, args.seconds, args.rounds, libraries, pipelines
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace demo`: the training pipeline over a folder, with figures and a contact sheet."""
+"""`headrace demo`: runs the training pipeline on a folder, and shows its speed and a contact sheet."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from headrace.cli import UserError
 from headrace.cli_pipelines import find_images, training
 from headrace.cli_show import contact_sheet
 
-_SHOWN = 10  # files that are named
+_SHOWN = 10  # largest number of bad files that are listed
+
 
 def _epochs(pipe: Any, epochs: int, show_progress: bool) -> tuple[int, float, float]:
-    """Runs whole epochs; returns images, seconds and CPU-seconds."""
+    """Runs whole epochs. Returns the number of images, seconds and CPU-seconds."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -36,7 +37,7 @@ def _epochs(pipe: Any, epochs: int, show_progress: bool) -> tuple[int, float, fl
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("batches, {task.fields[rate]:,.0f} img/s"),
+        TextColumn("batches, {task.fields[rate]:,.0f} images/s"),
         TimeRemainingColumn(),
         console=Console(stderr=True),
         disable=not show_progress,
@@ -64,7 +65,7 @@ def _throughput(images: int, seconds: float, cpu: float, args: argparse.Namespac
 
 
 def _shares(stats: dict[str, Any]) -> list[tuple[str, float, int]]:
-    """(operator, seconds of the workers, samples), the most expensive first."""
+    """Tuples (operator, worker seconds, samples), the most expensive first."""
     rows = [(op["node"], op["seconds"], op["samples"]) for op in stats["operators"]]
     rows.append(("waiting for files", stats["workers_read_wait_s"], stats["files_read"]))
     return sorted((row for row in rows if row[1] > 0), key=lambda row: -row[1])
@@ -94,14 +95,22 @@ def _where(stats: dict[str, Any]) -> Any:
 
 
 def report(errors: list[dict[str, Any]]) -> list[str]:
-    """What to say of bad samples: replaced files and files with warnings, each counted once and named."""
+    """The lines that report bad files. Each file is listed once, as replaced or as decoded with a warning."""
     replaced = {e["source"]: e["message"] for e in errors if e["action"] != "warning"}
     warned = {e["source"]: e["message"] for e in errors if e["action"] == "warning"}
     warned = {source: text for source, text in warned.items() if source not in replaced}
     lines = []
     for files, one, many in (
-        (replaced, "1 file could not be decoded and was replaced", "files could not be decoded and were replaced"),
-        (warned, "1 file is damaged and was decoded with a warning", "files are damaged and were decoded with a warning"),
+        (
+            replaced,
+            "1 file could not be decoded and was replaced",
+            "files could not be decoded and were replaced",
+        ),
+        (
+            warned,
+            "1 file is damaged and was decoded with a warning",
+            "files are damaged and were decoded with a warning",
+        ),
     ):
         if not files:
             continue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace doctor`: what this machine and build have, and what would make loading faster."""
+"""`headrace doctor`: shows what this machine and build support, and what would make loading faster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headrace.cli import UserError
 
 _READ_SECONDS = 2.0
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "fuse", "afs", "gpfs", "beegfs"}
-_HYPERVISORS = {"QEMU", "VMWARE", "MSFT", "XEN", "GOOGLE", "VBOX"}  # vendors of virtual disks
+_HYPERVISORS = {"QEMU", "VMWARE", "MSFT", "XEN", "GOOGLE", "VBOX"}  # vendor ids of virtual disks
 _FRAMEWORKS = ("torch", "torchvision", "numpy", "PIL", "jax", "tensorflow")
 
 
@@ -34,7 +34,7 @@ def _read(path: str) -> str | None:
 
 
 def cpu_facts() -> dict[str, Any]:
-    """Model, cores, the CPUs that this process may use, and the quota of its control group."""
+    """The CPU model, the number of cores, and the limits of this process: affinity and control-group quota."""
     model = next(
         (
             line.partition(":")[2].strip()
@@ -59,7 +59,7 @@ def cpu_facts() -> dict[str, Any]:
 
 
 def _cgroup_folders() -> list[str]:
-    """The folders of this process's control groups (version 2 and 1), innermost first."""
+    """The folders of this process's control groups (versions 1 and 2), innermost first."""
     folders = []
     for line in (_read("/proc/self/cgroup") or "").splitlines():
         _, controllers, path = line.split(":", 2)
@@ -78,7 +78,7 @@ def _cgroup_folders() -> list[str]:
 
 
 def cgroup_cpus() -> float | None:
-    """CPUs' worth of time that the control groups allow; None without a limit."""
+    """The CPU time per second of wall time that the control groups allow, or None if unlimited."""
     limits = []
     for folder in _cgroup_folders():
         quota, period = None, None
@@ -92,7 +92,7 @@ def cgroup_cpus() -> float | None:
 
 
 def memory_facts() -> dict[str, Any]:
-    """Bytes of memory, those free for use, the control groups' limit; huge pages."""
+    """Total and available memory and the control-group limit, in bytes; the setting of huge pages."""
     info = {}
     for line in (_read("/proc/meminfo") or "").splitlines():
         key, _, value = line.partition(":")
@@ -113,7 +113,7 @@ def memory_facts() -> dict[str, Any]:
 
 
 def _chosen(text: str | None) -> str | None:
-    """The word in brackets: "always [madvise] never"."""
+    """The word in brackets, e.g. "madvise" in "always [madvise] never"."""
     return text[text.find("[") + 1 : text.find("]")] if text and "[" in text else text
 
 
@@ -126,7 +126,7 @@ def _free(path: str) -> int | None:
 
 
 def gpu_facts() -> list[str]:
-    """Names of the device files of NVIDIA GPUs."""
+    """The names of the device files of NVIDIA GPUs."""
     try:
         names = os.listdir("/dev")
     except OSError:
@@ -135,10 +135,10 @@ def gpu_facts() -> list[str]:
 
 
 def storage_facts(folder: str) -> dict[str, Any]:
-    """File system and kind of disk of a folder, and how fast its files are read now.
+    """The file system and kind of disk of a folder, and the measured speed of reading its files.
 
     Raises:
-        UserError: no such folder, or no files in it.
+        UserError: the folder does not exist or contains no files.
     """
     if not os.path.isdir(folder):
         raise UserError(f"no such folder: {folder}")
@@ -158,10 +158,10 @@ def storage_facts(folder: str) -> dict[str, Any]:
 
 
 def disk_kind(block: str) -> str | None:
-    """What a block device is: "virtual", "rotating", "solid state", or None if that cannot be told.
+    """The kind of a block device: "virtual", "rotating", "solid state", or None if unknown.
 
     Args:
-        block: its folder in /sys.
+        block: the folder of the device in /sys.
     """
     path = os.path.realpath(block)
     if not os.path.isdir(os.path.join(path, "queue")):
@@ -171,7 +171,7 @@ def disk_kind(block: str) -> str | None:
         return None
     vendor = (_read(os.path.join(path, "device", "vendor")) or "").upper()
     model = (_read(os.path.join(path, "device", "model")) or "").upper()
-    # Nothing is known of what is behind a virtual disk; many of them claim to rotate.
+    # The physical disk behind a virtual one is unknown; many virtual disks report that they rotate.
     if "/virtio" in path or "/vbd-" in path or vendor in _HYPERVISORS:
         return "virtual"
     if any(word in model for word in ("VIRTUAL", "QEMU", "ELASTIC BLOCK", "PERSISTENT")):
@@ -180,7 +180,7 @@ def disk_kind(block: str) -> str | None:
 
 
 def _read_speed(folder: str) -> dict[str, Any]:
-    """Reads files in random order for a moment, from the disk where pages can be dropped."""
+    """Reads files in random order for up to `_READ_SECONDS`, dropping them from the page cache if possible."""
     files = []
     for root, _, names in os.walk(folder):
         files += [os.path.join(root, name) for name in names]
@@ -216,7 +216,7 @@ def _read_speed(folder: str) -> dict[str, Any]:
 
 
 def build_facts() -> dict[str, Any]:
-    """What the engine says of itself: versions, CPU levels, codecs."""
+    """What the engine reports about itself: versions, CPU levels, codecs."""
     from headrace import _core
 
     facts: dict[str, Any] = json.loads(_core.doctor_json())
@@ -224,7 +224,7 @@ def build_facts() -> dict[str, Any]:
 
 
 def framework_facts() -> dict[str, str]:
-    """Versions of what is installed beside Headrace; nothing is imported for it."""
+    """Versions of installed frameworks, found without importing them."""
     from importlib import metadata
 
     found = {}
@@ -239,7 +239,14 @@ def framework_facts() -> dict[str, str]:
 
 
 def collect(data: str | None) -> dict[str, Any]:
-    """All facts, as JSON values."""
+    """Collects all facts as JSON values.
+
+    Args:
+        data: folder whose reading speed is measured, or None.
+
+    Raises:
+        UserError: the folder does not exist or contains no files.
+    """
     facts: dict[str, Any] = {
         "build": build_facts(),
         "cpu": cpu_facts(),
@@ -253,15 +260,15 @@ def collect(data: str | None) -> dict[str, Any]:
     return facts
 
 
-# ---- advice: each rule looks at the facts and says one thing or nothing --------------------------
+# ---- advice: each rule returns one sentence about the facts, or None -----------------------------
 
 
 def _advise_affinity(facts: dict[str, Any]) -> str | None:
     cpu = facts["cpu"]
     if cpu["usable_cpus"] < cpu["cpus"]:
         return (
-            f"This process may use {cpu['usable_cpus']} of {cpu['cpus']} CPUs (affinity): more "
-            "num_threads than that gain nothing; taskset or the job's CPU request widens it."
+            f"This process may use {cpu['usable_cpus']} of {cpu['cpus']} CPUs (affinity). A larger "
+            "num_threads does not help. To use more CPUs, change taskset or the job's CPU request."
         )
     return None
 
@@ -270,9 +277,9 @@ def _advise_quota(facts: dict[str, Any]) -> str | None:
     cpu = facts["cpu"]
     if cpu["cgroup_cpus"] is not None and cpu["cgroup_cpus"] < cpu["usable_cpus"]:
         return (
-            f"The container may use {cpu['cgroup_cpus']:g} CPUs' worth of time on "
-            f"{cpu['usable_cpus']} CPUs: set num_threads to about "
-            f"{max(1, round(cpu['cgroup_cpus']))}, or raise its CPU limit."
+            f"The container is limited to the time of {cpu['cgroup_cpus']:g} CPUs on "
+            f"{cpu['usable_cpus']} CPUs. Set num_threads to about "
+            f"{max(1, round(cpu['cgroup_cpus']))}, or raise the CPU limit."
         )
     return None
 
@@ -280,27 +287,28 @@ def _advise_quota(facts: dict[str, Any]) -> str | None:
 def _advise_threads(facts: dict[str, Any]) -> str | None:
     cpu = facts["cpu"]
     limit = min(cpu["usable_cpus"], cpu["cgroup_cpus"] or cpu["usable_cpus"])
-    return f"num_threads={max(1, round(limit))} uses all the CPU time there is for one process."
+    return f"num_threads={max(1, round(limit))} uses all CPU time available to one process."
 
 
 def _advise_load(facts: dict[str, Any]) -> str | None:
     cpu = facts["cpu"]
     if cpu["load"] > 0.5 * cpu["cpus"]:
         return (
-            f"Other work is running (load {cpu['load']:g} on {cpu['cpus']} CPUs): figures are low."
+            f"Other processes are running (load {cpu['load']:g} on {cpu['cpus']} CPUs), so measured "
+            "speeds are too low."
         )
     return None
 
 
 def _advise_governor(facts: dict[str, Any]) -> str | None:
     if facts["cpu"]["governor"] == "powersave":
-        return "The CPU's frequency governor is powersave; performance may decode faster."
+        return "The CPU frequency governor is powersave; decoding may be faster with performance."
     return None
 
 
 def _advise_level(facts: dict[str, Any]) -> str | None:
     if facts["build"].get("cpu_level") == "base" and platform.machine() == "x86_64":
-        return "This CPU has no AVX2, or HEADRACE_CPU_LEVEL turns it off: the plain loops run."
+        return "This CPU has no AVX2, or HEADRACE_CPU_LEVEL disables it, so slower code is used."
     return None
 
 
@@ -310,13 +318,13 @@ def _advise_memory(facts: dict[str, Any]) -> str | None:
         memory["cgroup_limit"] or memory["available"] or 1 << 62, memory["available"] or 1 << 62
     )
     if room < 2 << 30:
-        return f"{_size(room)} of memory are free: keep batch_size and prefetch_queue_depth small."
+        return f"Only {_size(room)} of memory are free. Keep batch_size and prefetch_queue_depth small."
     return None
 
 
 def _advise_huge_pages(facts: dict[str, Any]) -> str | None:
     if facts["memory"]["huge_pages"] == "never":
-        return "Transparent huge pages are off; madvise makes writing large batches cheaper."
+        return "Transparent huge pages are off. The setting madvise makes writing large batches cheaper."
     return None
 
 
@@ -326,17 +334,17 @@ def _advise_storage(facts: dict[str, Any]) -> str | None:
         return None
     speed = f"{storage['files_per_second']:,.0f} files per second"
     if storage["file_system"].split(".")[0] in _NETWORK:
-        return f"The data is on a network file system ({speed}): a local copy is read faster."
+        return f"The data are on a network file system ({speed}). A local copy is faster."
     if storage["disk"] == "rotating":
-        return f"The data is on a rotating disk ({speed}, one by one): an SSD or memory is faster."
+        return f"The data are on a rotating disk ({speed}, one by one). An SSD or memory is faster."
     if storage["files_per_second"] < 500 and storage["mean_file_bytes"] < 1 << 20:
-        return f"Files are read at {speed}, one by one: faster storage would help."
+        return f"Files are read at {speed}, one by one. Faster storage would help."
     return None
 
 
 def _advise_gpu(facts: dict[str, Any]) -> str | None:
     if not facts["gpus"]:
-        return "No NVIDIA GPU is visible: everything runs on the CPU."
+        return "No NVIDIA GPU is visible, so everything runs on the CPU."
     return None
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace index`: indices of JPEG files made ahead, in a folder for `Pipeline(index_cache=...)`."""
+"""`headrace index`: makes the indices of JPEG files in advance, in a folder for `Pipeline(index_cache=...)`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from headrace import fn
 from headrace.cli import UserError
 
 _BATCH = 64
-_SHOWN = 20  # bad files that are named
+_SHOWN = 20  # largest number of bad files that are listed
 
 
 def find_files(folder: str) -> list[str]:
-    """The JPEG files under a folder, at any depth, in order.
+    """The paths of the JPEG files under a folder, at any depth, sorted.
 
     Raises:
-        UserError: there is no such folder, it cannot be read, or it has none.
+        UserError: the folder does not exist, cannot be read, or contains no JPEG files.
     """
 
     def fail(error: OSError) -> None:
@@ -38,7 +38,7 @@ def find_files(folder: str) -> list[str]:
 
 
 def _pipeline(files: list[str], args: argparse.Namespace) -> Any:
-    """Decodes the last pixel of every file: there is an index of all before it then."""
+    """Decodes the last pixel of every file, which makes an index of everything before it."""
     pipe = headrace.Pipeline(
         batch_size=_BATCH,
         num_threads=args.threads,
@@ -96,11 +96,11 @@ def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
         print(f"... and {len(bad) - _SHOWN:,} more bad files", file=sys.stderr)
     others = max(count - stats["index_made"] - len(bad), 0)
     print(
-        f"{count:,} files: {stats['index_made']:,} indices made, {others:,} files had one or need none, "
+        f"{count:,} files: {stats['index_made']:,} indices made, {others:,} files had one or do not need one, "
         f"{len(bad):,} bad files"
     )
     if stats["index_unwritten"]:
-        raise UserError(f"{args.cache} could not take {stats['index_unwritten']:,} of the indices")
+        raise UserError(f"could not write {stats['index_unwritten']:,} of the indices to {args.cache}")
     return 0
 
 
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
         _run(pipe, len(files), not args.no_progress)
     except KeyboardInterrupt:
         made = pipe.stats()["index_made"]
-        print(f"stopped; {made:,} indices were made and are kept", file=sys.stderr)
+        print(f"stopped; {made:,} indices were made and stored", file=sys.stderr)
         raise
     except RuntimeError as error:
         if len({bad["source"] for bad in pipe.errors()}) < len(files):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace ops`: the operators, from their tables."""
+"""`headrace ops`: lists operators and describes them from their schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headrace.cli import UserError
 
 
 def load_operators() -> list[dict[str, Any]]:
-    """The operators' tables without hidden ones, sorted by name."""
+    """The schemas of all operators except hidden ones, sorted by name."""
     from headrace import _core
 
     operators = json.loads(_core.schema_json())["operators"]
@@ -23,10 +23,10 @@ def load_operators() -> list[dict[str, Any]]:
 
 
 def find_operator(operators: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    """The operator of that name under `fn` or `ops`; old names too.
+    """The operator with a name under `fn` or `ops`, current or old.
 
     Raises:
-        UserError: there is no such operator; the message names similar ones.
+        UserError: the operator does not exist; the message suggests similar names.
     """
     from headrace import _schema
 
@@ -36,11 +36,11 @@ def find_operator(operators: list[dict[str, Any]], name: str) -> dict[str, Any]:
         if found and op["name"] == found[0].name:
             return op
     if _schema.missing_function(wanted) or _schema.missing_class(wanted):
-        raise UserError(f"DALI's operator {wanted} is not in this version yet")
+        raise UserError(f"DALI's operator {wanted!r} is not part of this version of Headrace")
     names = [str(op["name"]) for op in operators]
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
-    hint = f"; similar: {', '.join(close)}" if close else "; `headrace ops` lists them"
-    raise UserError(f"no operator {wanted!r}{hint}")
+    hint = f"; similar names: {', '.join(close)}" if close else "; `headrace ops` lists all"
+    raise UserError(f"unknown operator {wanted!r}{hint}")
 
 
 def _print_list(operators: list[dict[str, Any]]) -> None:

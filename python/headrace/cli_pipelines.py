@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The pipelines that the commands run, written once for Headrace and for DALI."""
+"""The pipelines that the commands run. They work with both Headrace and DALI."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".pnm", ".ppm", ".pgm", ".pbm", "
 
 
 def find_images(folder: str) -> tuple[dict[str, Any], list[str]]:
-    """What there is to read in a folder.
+    """Finds the images of a folder.
 
     Returns:
-        Arguments for `readers.file`, and the names of the classes (empty without class folders).
+        Arguments for `readers.file`, and the names of the classes (empty if there are no class folders).
 
     Raises:
-        UserError: no such folder, or no images in it.
+        UserError: the folder does not exist or contains no images.
     """
     if not os.path.isdir(folder):
         raise UserError(f"no such folder: {folder}")
@@ -87,7 +87,7 @@ def evaluation(dali: Any, source: dict[str, Any], **kwargs: Any) -> Any:
 
 
 def samples(dali: Any, source: dict[str, Any], size: int, **kwargs: Any) -> Any:
-    """Samples augmented as for training, as u8 HWC pictures of `size` x `size`."""
+    """Samples augmented as for training: UINT8, HWC, `size` x `size` pixels."""
     fn, types = dali.fn, dali.types
     pipe = dali.Pipeline(device_id=None, **kwargs)
     with pipe:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace show`: a contact sheet of augmented samples."""
+"""`headrace show`: writes a contact sheet of augmented samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headrace.cli import UserError
 from headrace.cli_pipelines import find_images, samples
 
 _GAP = 4  # pixels around a sample
-_CAPTION = 14  # pixels of height under a sample
+_CAPTION = 14  # height in pixels of the caption under a sample
 _PAPER = (250, 250, 250)
 
 
@@ -26,10 +26,20 @@ def contact_sheet(
     seed: int = 0,
     threads: int = 1,
 ) -> int:
-    """Writes a contact sheet; returns how many samples are on it.
+    """Writes a contact sheet.
+
+    Args:
+        folder: folder of images.
+        output: image file to write.
+        count: number of samples.
+        columns: samples per row.
+        size: width and height of a sample in pixels.
+
+    Returns:
+        The number of samples on the sheet.
 
     Raises:
-        UserError: nothing to read, or the picture cannot be written.
+        UserError: there are no images to read, or the sheet cannot be written.
     """
     source, classes = find_images(folder)
     pipe = samples(
@@ -52,7 +62,7 @@ def contact_sheet(
     )
     try:
         sheet.save(output)
-    except (OSError, ValueError) as error:  # ValueError: a file name whose ending says no format
+    except (OSError, ValueError) as error:  # ValueError: the file extension is not a known format
         raise UserError(f"cannot write {output}: {error}") from None
     return len(images)
 
@@ -83,5 +93,5 @@ def run(args: argparse.Namespace) -> int:
     count = contact_sheet(
         args.dir, args.output, args.count, args.columns, args.size, args.seed, args.threads
     )
-    print(f"{args.output}: {count} samples of {os.path.abspath(args.dir)}")
+    print(f"{args.output}: {count} samples from {os.path.abspath(args.dir)}")
     return 0

@@ -49,7 +49,7 @@ def test_all_and_once(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     cache = tmp_path / "cache"
     assert cli.main(["index", str(root), "--cache", str(cache), "--threads", "3"]) == 0
     out = capsys.readouterr().out
-    assert out == f"{COUNT} files: {COUNT} indices made, 0 files had one or need none, 0 bad files\n"
+    assert out == f"{COUNT} files: {COUNT} indices made, 0 files had one or do not need one, 0 bad files\n"
     size = sum(path.stat().st_size for path in cache.iterdir())
     assert cli.main(["index", str(root), "--cache", str(cache), "--no-progress"]) == 0
     captured = capsys.readouterr()
@@ -93,7 +93,7 @@ def test_mistakes(
         "folder": (tmp_path / "no", tmp_path / "cache", "no"),
         "none": (tmp_path / "empty", tmp_path / "cache", "no JPEG files"),
         "cache": (root, "/dev/null", "/dev/null"),
-        "full": (root, "/proc/self", "could not take"),
+        "full": (root, "/proc/self", "could not write"),
     }[which]
     assert cli.main(["index", str(data), "--cache", str(cache), "--no-progress"]) == 2
     error = capsys.readouterr().err
