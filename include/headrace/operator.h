@@ -87,6 +87,7 @@ typedef struct hr_arg_def {
     double min, max;
     int32_t count_min, count_max; /* allowed lengths of a list; no limit when both are 0 */
     const char *choices;          /* allowed strings: "round|truncate" */
+    const char *excludes;         /* "a|b": arguments that cannot be given together with this one */
     const char *use;              /* deprecated: the argument that replaces it */
     const char *since;            /* deprecated since this version */
 } hr_arg_def;
@@ -119,6 +120,11 @@ typedef struct hr_arg_def {
     {                                                                                              \
         .type = HR_ARG_TYPE_END                                                                    \
     }
+
+/* Which arguments a node was given, as constants or one value per sample. */
+typedef struct hr_given hr_given;
+/* Whether the argument of this name was given. */
+bool hr_arg_given(const hr_given *given, const char *name);
 
 /* ---- one sample at one node ---- */
 
@@ -215,7 +221,7 @@ enum {
     HR_OP_TO_DEVICE = 1 << 10, /* output 0 is input 0 in device memory ... */
     HR_OP_TO_HOST = 1 << 11,   /* ... and in host memory; the executor does both */
     HR_OP_ANYWHERE = 1 << 12,  /* reads no elements: its inputs may be on any device */
-    /* Input 0 comes from the branch where the argument "predicate" is true, input 1 from the other
+    /* Input 0 comes from the branch where the argument `predicate` is true, input 1 from the other
      * branch. A sample has only one of them. */
     HR_OP_MERGE = 1 << 13,
     HR_OP_FUNCTION = 1 << 15, /* needs hr_node_desc.function */
@@ -251,6 +257,10 @@ typedef struct hr_output_def {
     const char *name;
 } hr_output_def;
 
+/* Lists of inputs and outputs in tables: HR_INPUTS({.name = "data"}, {.name = "other"}). */
+#define HR_INPUTS(...) ((const hr_input_def[]){__VA_ARGS__, {NULL}})
+#define HR_OUTPUTS(...) ((const hr_output_def[]){__VA_ARGS__, {NULL}})
+
 typedef struct hr_op_def {
     uint32_t abi;         /* HR_OP_ABI_VERSION */
     uint32_t struct_size; /* sizeof(hr_op_def) when the table was compiled */
@@ -263,14 +273,14 @@ typedef struct hr_op_def {
     uint32_t flags;
     const hr_arg_def *args;
     size_t args_size;
-    hr_input_def in[4]; /* further inputs are like the last one described */
+    const hr_input_def *in; /* HR_INPUTS(...); further inputs are like the last one described */
     int32_t in_min, in_max;
-    hr_output_def out[4];
-    int32_t out_count; /* number of outputs; < 0: `outputs` computes it */
+    const hr_output_def *out; /* HR_OUTPUTS(...) */
+    int32_t out_count;        /* number of outputs; < 0: `outputs` computes it */
     int32_t (*outputs)(const void *args, int32_t n_in);
     /* Checks several arguments together, once per node. Arguments given per sample have their
      * absent value. */
-    hr_status (*check)(const void *args, uint64_t given, hr_error *error);
+    hr_status (*check)(const void *args, const hr_given *given, hr_error *error);
     /* State of a node, shared by all workers and read-only. */
     hr_status (*create)(const void *args, void **state, hr_error *error);
     void (*destroy)(void *state);
@@ -297,8 +307,9 @@ typedef struct hr_op_def {
     hr_status (*infer_batch)(hr_op_call *calls, int32_t n, hr_error *error);
     /* Whether a node needs the whole batch; arguments as in `check`. If it does not, run_batch and
      * infer_batch are not called. NULL: it does if one of them is set. */
-    bool (*whole_batch)(const void *args, uint64_t given);
+    bool (*whole_batch)(const void *args, const hr_given *given);
     const hr_reader_def *reader; /* of a SOURCE; NULL: it is fed */
+    int32_t predicate;           /* with HR_OP_MERGE: its index in `args` */
 } hr_op_def;
 
 #define HR_OP_ABI .abi = HR_OP_ABI_VERSION, .struct_size = sizeof(hr_op_def)

@@ -36,10 +36,16 @@ int32_t hr_args_find(const hr_op_def *def, const char *name)
 
 const hr_input_def *hr_input_of(const hr_op_def *def, int32_t i)
 {
-    int32_t last = (int32_t)HR_COUNT_OF(def->in) - 1;
-    while (last > 0 && !def->in[last].name)
-        last--;
-    return &def->in[HR_MIN(i, last)];
+    int32_t last = 0;
+    while (last < i && def->in[last + 1].name)
+        last++;
+    return &def->in[last];
+}
+
+bool hr_arg_given(const hr_given *given, const char *name)
+{
+    int32_t i = hr__args_find_exact(given->def, name);
+    return i >= 0 && given->v[i];
 }
 
 bool hr_node_on_device(const hr_node *node)
@@ -52,7 +58,7 @@ bool hr_node_whole_batch(const hr_node *node)
     const hr_op_def *def = node->def;
     if (!def->run_batch && !def->infer_batch)
         return false;
-    return !def->whole_batch || def->whole_batch(node->args, node->given);
+    return !def->whole_batch || def->whole_batch(node->args, &node->given);
 }
 
 const char *hr_node_text(const hr_node *node, char *text, size_t size)
@@ -116,12 +122,14 @@ const char *hr__suggest(const char *name, const char *const *candidates, int32_t
     return text;
 }
 
+#define NAMES_MAX 64 /* of arguments in a message */
+
 static hr_status fail_unknown(const hr_node *node, const char *name, hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE], hint[900];
-    const char *names[HR_GRAPH_MAX_ARGS];
+    const char *names[NAMES_MAX];
     int32_t n = 0, count = hr__args_count(node->def);
-    for (int32_t i = 0; i < count && n < HR_GRAPH_MAX_ARGS; i++) {
+    for (int32_t i = 0; i < count && n < NAMES_MAX; i++) {
         if (!(node->def->args[i].flags & HR_ARG_DEPRECATED))
             names[n++] = node->def->args[i].name;
     }
@@ -144,8 +152,10 @@ static hr_status common_seed(hr_node *node, const hr_value *value, hr_error *err
     int64_t seed = -1;
     HR_TRY(hr__convert(&c, &seed, error));
     /* Other operators accept a seed and ignore it. */
-    if (node->def->flags & (HR_OP_RANDOM | HR_OP_SOURCE))
-        node->seed = seed < 0 ? -1 : seed;
+    if (seed < 0 || !(node->def->flags & (HR_OP_RANDOM | HR_OP_SOURCE)))
+        return HR_STATUS_OK;
+    node->seed = seed;
+    node->values[node->value_count++] = (hr_arg_value){"seed", {.kind = HR_VALUE_INT, .u.i = seed}};
     return HR_STATUS_OK;
 }
 
@@ -248,8 +258,11 @@ static hr_status arg_set_edge(hr_node *node, int32_t i, hr_edge edge, hr_error *
             error, HR_STATUS_TYPE,
             "%s: argument \"%s\": must be a constant; got one value per sample (a DataNode)",
             hr_node_text(node, text, sizeof(text)), arg->name);
-    if (!(arg->flags & HR_ARG_IGNORED))
-        node->arg_inputs[node->arg_input_count++] = (hr_arg_input){i, edge};
+    if (arg->flags & HR_ARG_IGNORED)
+        return HR_STATUS_OK;
+    node->arg_inputs[node->arg_input_count++] = (hr_arg_input){i, edge};
+    node->values[node->value_count++] =
+        (hr_arg_value){arg->name, {.kind = HR_VALUE_EDGE, .u.edge = edge}};
     return HR_STATUS_OK;
 }
 
@@ -269,13 +282,13 @@ static hr_status arg_set(hr_node *node, const hr_arg_value *given, hr_error *err
         HR_TRY(common_set(node, given, &common, error));
         return common ? HR_STATUS_OK : fail_unknown(node, given->name, error);
     }
-    if (node->given >> i & 1)
+    if (node->given.v[i])
         return hr_fail(error, HR_STATUS_VALUE, "%s: argument \"%s\" is given twice%s%s%s",
                        hr_node_text(node, text, sizeof(text)), node->def->args[i].name,
                        strcmp(given->name, node->def->args[i].name) ? " (\"" : "",
                        strcmp(given->name, node->def->args[i].name) ? given->name : "",
                        strcmp(given->name, node->def->args[i].name) ? "\" is its old name)" : "");
-    node->given |= UINT64_C(1) << i;
+    node->given.v[i] = true;
     if (given->value.kind == HR_VALUE_EDGE)
         return arg_set_edge(node, i, given->value.u.edge, error);
     const hr_arg_def *arg = &node->def->args[i];
@@ -294,7 +307,7 @@ static hr_status required_check(const hr_node *node, hr_error *error)
     size_t used = 0;
     int32_t n = hr__args_count(node->def), count = 0;
     for (int32_t i = 0; i < n; i++) {
-        if (!(node->def->args[i].flags & HR_ARG_REQUIRED) || (node->given >> i & 1))
+        if (!(node->def->args[i].flags & HR_ARG_REQUIRED) || node->given.v[i])
             continue;
         if (used < sizeof(missing))
             used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s\"%s\"",
@@ -307,11 +320,29 @@ static hr_status required_check(const hr_node *node, hr_error *error)
                    hr_node_text(node, text, sizeof(text)), count == 1 ? "" : "s", missing);
 }
 
+static hr_status excludes_check(const hr_node *node, hr_error *error)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    int32_t n = hr__args_count(node->def);
+    for (int32_t i = 0; i < n; i++) {
+        for (int32_t k = 0; k < n && node->given.v[i]; k++)
+            if (node->given.v[k] && listed(node->def->args[i].excludes, node->def->args[k].name))
+                return hr_fail(error, HR_STATUS_ERROR,
+                               "%s: Arguments `%s` and `%s` are mutually exclusive",
+                               hr_node_text(node, text, sizeof(text)), node->def->args[i].name,
+                               node->def->args[k].name);
+    }
+    return HR_STATUS_OK;
+}
+
 hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error)
 {
     char text[HR_NODE_TEXT_SIZE];
-    size_t n = (size_t)HR_MAX(desc->arg_count, 0);
-    node->args = hr__node_store(node, 1, HR_MAX(node->def->args_size, 1), error);
+    size_t n = (size_t)HR_MAX(desc->arg_count, 0), defined = (size_t)hr__args_count(node->def);
+    node->given.def = node->def;
+    node->given.v = hr__node_store(node, defined + 1, sizeof(*node->given.v), error);
+    if (node->given.v)
+        node->args = hr__node_store(node, 1, HR_MAX(node->def->args_size, 1), error);
     node->values = node->args ? hr__node_store(node, n + 1, sizeof(*node->values), error) : NULL;
     node->arg_inputs =
         node->values ? hr__node_store(node, n + 1, sizeof(*node->arg_inputs), error) : NULL;
@@ -326,7 +357,8 @@ hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error
     }
     HR_TRY(common_device(node, node->device, error));
     HR_TRY(required_check(node, error));
-    if (node->def->check && node->def->check(node->args, node->given, error) != HR_STATUS_OK)
+    HR_TRY(excludes_check(node, error));
+    if (node->def->check && node->def->check(node->args, &node->given, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
     return HR_STATUS_OK;
 }

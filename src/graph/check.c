@@ -5,6 +5,23 @@
 
 #include <string.h>
 
+/* The arguments that it excludes exist. */
+static hr_status excludes_check(const hr_op_def *def, const hr_arg_def *arg, hr_error *error)
+{
+    for (const char *p = arg->excludes; p;) {
+        char name[64];
+        size_t size = strcspn(p, "|"), kept = HR_MIN(size, sizeof(name) - 1);
+        memcpy(name, p, kept);
+        name[kept] = '\0';
+        int32_t i = hr__args_find_exact(def, name);
+        if (i < 0 || &def->args[i] == arg)
+            return hr_fail(error, HR_STATUS_VALUE, "\"%s\", which it excludes, does not exist",
+                           name);
+        p = p[size] ? p + size + 1 : NULL;
+    }
+    return HR_STATUS_OK;
+}
+
 static hr_status arg_check(const hr_op_def *def, int32_t i, hr_error *error)
 {
     const hr_arg_def *arg = &def->args[i];
@@ -21,6 +38,7 @@ static hr_status arg_check(const hr_op_def *def, int32_t i, hr_error *error)
     if (arg->use && !(arg->flags & HR_ARG_DEPRECATED))
         return hr_fail(error, HR_STATUS_VALUE, "it is replaced by \"%s\" but is not deprecated",
                        arg->use);
+    HR_TRY(excludes_check(def, arg, error));
     if (arg->min > arg->max ||
         arg->count_min > HR_MAX(arg->count_max, 0x7fffffff * !arg->count_max))
         return hr_fail(error, HR_STATUS_VALUE, "its range or length allows nothing");
@@ -57,13 +75,15 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
 {
     if (!def->doc || !def->doc[0])
         return hr_fail(error, HR_STATUS_VALUE, "it has no documentation");
-    if (hr__args_count(def) > HR_GRAPH_MAX_ARGS)
-        return hr_fail(error, HR_STATUS_VALUE, "more than %d arguments", HR_GRAPH_MAX_ARGS);
     if (def->in_min < 0 || def->in_max < def->in_min || def->in_max > HR_OP_MAX_INPUTS)
         return hr_fail(error, HR_STATUS_VALUE, "%d to %d inputs are not possible", def->in_min,
                        def->in_max);
     if (def->out_count > HR_OP_MAX_OUTPUTS || (def->out_count < 0 && !def->outputs))
         return hr_fail(error, HR_STATUS_VALUE, "its number of outputs is not possible");
+    if (def->in_max > 0 && !(def->in && def->in[0].name))
+        return hr_fail(error, HR_STATUS_VALUE, "its inputs have no names");
+    if ((def->flags & HR_OP_MERGE) && (def->predicate < 0 || def->predicate >= hr__args_count(def)))
+        return hr_fail(error, HR_STATUS_VALUE, "its predicate is not an argument");
     bool source = def->flags & HR_OP_SOURCE;
     if (source && def->in_max > 0)
         return hr_fail(error, HR_STATUS_VALUE, "a source takes no inputs");

@@ -141,8 +141,9 @@ static bool sees(const hr_graph *graph, const hr_node *node, const hr_node *othe
 
 hr_edge hr_node_predicate(const hr_node *node)
 {
-    for (int32_t i = 0; i < node->arg_input_count; i++)
-        if (strcmp(node->def->args[node->arg_inputs[i].arg].name, "predicate") == 0)
+    bool merge = node->def->flags & HR_OP_MERGE;
+    for (int32_t i = 0; merge && i < node->arg_input_count; i++)
+        if (node->arg_inputs[i].arg == node->def->predicate)
             return node->arg_inputs[i].edge;
     return (hr_edge){-1, -1};
 }
@@ -379,18 +380,8 @@ int32_t hr_graph_find_node(const hr_graph *graph, const char *name)
     return -1;
 }
 
-hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args)
+hr_node_desc hr__node_describe(const hr_node *node)
 {
-    int32_t n = node->value_count;
-    if (n)
-        memcpy(args, node->values, (size_t)n * sizeof(*args));
-    for (int32_t i = 0; i < node->arg_input_count; i++) {
-        const hr_arg_input *in = &node->arg_inputs[i];
-        args[n++] = (hr_arg_value){node->def->args[in->arg].name,
-                                   {.kind = HR_VALUE_EDGE, .u.edge = in->edge}};
-    }
-    if (node->seed >= 0)
-        args[n++] = (hr_arg_value){"seed", {.kind = HR_VALUE_INT, .u.i = node->seed}};
     return (hr_node_desc){
         .op = node->def->name,
         .name = node->name,
@@ -398,8 +389,8 @@ hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args)
         .origin = node->origin,
         .inputs = node->inputs,
         .input_count = node->input_count,
-        .args = args,
-        .arg_count = n,
+        .args = node->values,
+        .arg_count = node->value_count,
         .preserve = node->preserve,
         .guard = node->guarded ? &node->guard : NULL,
         .function = node->function,
@@ -409,11 +400,10 @@ hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args)
 hr_status hr_graph_copy(hr_graph **out, const hr_graph *graph, hr_error *error)
 {
     hr_graph *copy = NULL;
-    hr_arg_value args[HR_NODE_ARGS_MAX];
     HR_TRY(hr_graph_create(&copy, error));
     hr_status status = HR_STATUS_OK;
     for (int32_t i = 0; i < graph->count && status == HR_STATUS_OK; i++) {
-        hr_node_desc desc = hr__node_describe(graph->nodes[i], args);
+        hr_node_desc desc = hr__node_describe(graph->nodes[i]);
         status = hr__graph_add(copy, graph->nodes[i]->def, &desc, NULL, error);
     }
     if (status == HR_STATUS_OK && graph->output_count)

@@ -12,6 +12,11 @@ typedef struct hr_arg_input { /* a per-sample argument */
     hr_edge edge;
 } hr_arg_input;
 
+struct hr_given {
+    const hr_op_def *def;
+    bool *v; /* by argument */
+};
+
 typedef struct hr_node {
     const hr_op_def *def;
     char *name;   /* never NULL: made from op and number if not given */
@@ -22,9 +27,9 @@ typedef struct hr_node {
     int32_t input_count;
     hr_arg_input *arg_inputs;
     int32_t arg_input_count;
-    void *args;           /* def->args_size bytes: constants and defaults */
-    uint64_t given;       /* bit i: argument i was given, as constant or input */
-    hr_arg_value *values; /* the given constants, for serialising and copying */
+    void *args; /* def->args_size bytes: constants and defaults */
+    hr_given given;
+    hr_arg_value *values; /* all arguments as given, for serialising and copying */
     int32_t value_count;
     void **storage; /* memory of names, lists etc., freed with the node */
     int32_t storage_count;
@@ -75,7 +80,7 @@ hr_status hr_args_build(hr_node *node, const hr_node_desc *desc, hr_error *error
  * node->args. All failures have ERROR; lists are allocated from the arena. */
 hr_status hr_args_set_sample(const hr_node *node, void *args, int32_t arg, const hr_tensor *value,
                              hr_arena *arena, hr_error *error);
-/* The edge of the argument "predicate" of an operator with HR_OP_MERGE. */
+/* The predicate of a node whose operator has HR_OP_MERGE; {-1, -1} for others. */
 hr_edge hr_node_predicate(const hr_node *node);
 /* "decoders.image_crop 'crop_3' (train.py:31)" */
 const char *hr_node_text(const hr_node *node, char *text, size_t size);

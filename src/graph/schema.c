@@ -113,6 +113,8 @@ static void put_arg(hr_text *text, const hr_arg_def *arg)
                        arg->count_max);
     if (arg->choices)
         put_split(text, "choices", arg->choices);
+    if (arg->excludes)
+        put_split(text, "excludes", arg->excludes);
     if (arg->use)
         put_string(text, "use", arg->use);
     if (arg->since)
@@ -124,7 +126,7 @@ static void put_inputs(hr_text *text, const hr_op_def *def)
 {
     hr_text_append(text, ", \"in_min\": %d, \"in_max\": %d, \"inputs\": [", def->in_min,
                    def->in_max);
-    for (size_t i = 0; i < HR_COUNT_OF(def->in) && def->in[i].name; i++) {
+    for (int32_t i = 0; def->in && def->in[i].name; i++) {
         hr_text_append(text, "%s{", i ? ", " : "");
         put_key(text, "name", true);
         hr_text_append_quoted(text, def->in[i].name);
@@ -142,7 +144,7 @@ static void put_outputs(hr_text *text, const hr_op_def *def)
         hr_text_append(text, ", \"out_count\": null, \"outputs\": [");
     else
         hr_text_append(text, ", \"out_count\": %d, \"outputs\": [", def->out_count);
-    for (size_t i = 0; i < HR_COUNT_OF(def->out) && def->out[i].name; i++) {
+    for (int32_t i = 0; def->out && def->out[i].name; i++) {
         hr_text_append(text, "%s", i ? ", " : "");
         hr_text_append_quoted(text, def->out[i].name);
     }

@@ -69,8 +69,7 @@ static void put_value(hr_text *text, const hr_value *v)
 /* `bare`: without its source line. */
 static void put_node(hr_text *text, const hr_node *node, bool bare)
 {
-    hr_arg_value args[HR_NODE_ARGS_MAX];
-    hr_node_desc desc = hr__node_describe(node, args);
+    hr_node_desc desc = hr__node_describe(node);
     hr_text_append(text, "{\"op\": ");
     hr_text_append_quoted(text, desc.op);
     hr_text_append(text, ", \"name\": ");
@@ -90,9 +89,9 @@ static void put_node(hr_text *text, const hr_node *node, bool bare)
     hr_text_append(text, "\"args\": {");
     for (int32_t i = 0; i < desc.arg_count; i++) {
         hr_text_append(text, "%s", i ? ", " : "");
-        hr_text_append_quoted(text, args[i].name);
+        hr_text_append_quoted(text, desc.args[i].name);
         hr_text_append(text, ": ");
-        put_value(text, &args[i].value);
+        put_value(text, &desc.args[i].value);
     }
     hr_text_append(text, "}}");
 }

@@ -8,8 +8,7 @@
 #include "graph/graph.h"
 
 #define HR_GRAPH_MAX_NODES 16384
-#define HR_GRAPH_MAX_ARGS 64 /* bits of hr_node.given */
-#define HR_GRAPH_VERSION 1   /* of the serialised text */
+#define HR_GRAPH_VERSION 1 /* of the serialised text */
 #define HR_NODE_TEXT_SIZE 192
 
 /* ---- memory that lives as long as the node ---- */
@@ -62,9 +61,8 @@ bool hr__field_equal(const hr_arg_def *arg, const void *a, const void *b);
 /* As hr_graph_add_node, for a table that need not be registered; desc->op is ignored. */
 hr_status hr__graph_add(hr_graph *graph, const hr_op_def *def, const hr_node_desc *desc,
                         int32_t *node, hr_error *error);
-/* The node as the user could have described it; `args` has HR_NODE_ARGS_MAX elements. */
-#define HR_NODE_ARGS_MAX (HR_GRAPH_MAX_ARGS + 1) /* and the seed */
-hr_node_desc hr__node_describe(const hr_node *node, hr_arg_value *args);
+/* The node as the user could have described it. */
+hr_node_desc hr__node_describe(const hr_node *node);
 /* Candidates that `name` may have meant, as ' (did you mean "x"?)', or "". */
 const char *hr__suggest(const char *name, const char *const *candidates, int32_t count, char *text,
                         size_t size);

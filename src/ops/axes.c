@@ -3,14 +3,6 @@
 /* Axes given by number or by letter. */
 #include "ops/axes.h"
 
-hr_status hr__axes_check(hr_ints axes, const char *axis_names, hr_error *error)
-{
-    if (axes.v && axis_names)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "Arguments `axes` and `axis_names` are mutually exclusive");
-    return HR_STATUS_OK;
-}
-
 static hr_status take(int32_t axis, uint32_t *mask, hr_error *error)
 {
     if (*mask >> axis & 1)

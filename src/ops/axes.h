@@ -10,13 +10,12 @@
 #define HR_AXES_ARG_DEFS(S)                                                                        \
     HR_ARG(S, axes, INTS, HR_ARG_OPTIONAL, NULL,                                                   \
            "The axes to process; negative numbers count from the end. Default: all axes, if "      \
-           "`axis_names` is not given either."),                                                   \
+           "`axis_names` is not given either.",                                                    \
+           .excludes = "axis_names"),                                                              \
         HR_ARG(S, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,                                       \
                "The axes to process, as letters of the layout of the input. Not together with "    \
                "`axes`.")
 
-/* Fails if both are given. */
-hr_status hr__axes_check(hr_ints axes, const char *axis_names, hr_error *error);
 /* The axes as bits. HR_STATUS_INDEX for an axis that the tensor does not have. */
 hr_status hr__axes_mask(hr_ints axes, const char *axis_names, const hr_tensor *in, uint32_t *mask,
                         hr_error *error);

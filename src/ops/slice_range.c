@@ -5,33 +5,6 @@
 
 #include <string.h>
 
-static bool is_given(const hr_arg_def *args, uint64_t given, const char *name)
-{
-    for (int32_t i = 0; args[i].type != HR_ARG_TYPE_END; i++)
-        if (strcmp(args[i].name, name) == 0)
-            return given >> i & 1;
-    return false;
-}
-
-hr_status hr__slice_check(const hr_arg_def *args, uint64_t given, hr_error *error)
-{
-    static const char *const ends[] = {"end", "rel_end", "shape", "rel_shape"};
-    int count = 0;
-
-    if (is_given(args, given, "start") && is_given(args, given, "rel_start"))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`start` and `rel_start` arguments are mutually exclusive");
-    if (is_given(args, given, "axes") && is_given(args, given, "axis_names"))
-        return hr_fail(error, HR_STATUS_ERROR, "`axes` and `axis_names` are mutually exclusive");
-    for (size_t i = 0; i < HR_COUNT_OF(ends); i++)
-        count += is_given(args, given, ends[i]);
-    if (count > 1)
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "`end`, `rel_end`, `shape` and `rel_shape` arguments are mutually exclusive");
-    return HR_STATUS_OK;
-}
-
 hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *a, hr_error *error)
 {
     bool named =

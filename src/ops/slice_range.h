@@ -14,10 +14,10 @@ typedef struct hr_slice_args {
     int32_t normalized_anchor, normalized_shape;
 } hr_slice_args;
 
-#define HR_SLICE_ARG(S, field, id, kind, flag, deflt, text)                                        \
+#define HR_SLICE_ARG(S, field, id, kind, flag, deflt, ...)                                         \
     {                                                                                              \
         .name = #id, .type = HR_ARG_TYPE_##kind, .flags = (flag), .offset = offsetof(S, field.id), \
-        .size = sizeof(((S *)0)->field.id), .def = (deflt), .doc = text                            \
+        .size = sizeof(((S *)0)->field.id), .def = (deflt), .doc = __VA_ARGS__                     \
     }
 #define HR_SLICE_WHEN_GIVEN (HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL)
 /* Describes the hr_slice_args called `field` in the args struct S. */
@@ -25,19 +25,22 @@ typedef struct hr_slice_args {
     HR_SLICE_ARG(                                                                                  \
         S, field, axes, INTS, HR_SLICE_WHEN_GIVEN, "[1, 0]",                                       \
         "The axes to which the elements of the window's arguments refer; negative numbers count "  \
-        "from the end. Other axes are not sliced. Not together with `axis_names`."),               \
+        "from the end. Other axes are not sliced. Not together with `axis_names`.",                \
+        .excludes = "axis_names"),                                                                 \
         HR_SLICE_ARG(S, field, axis_names, LAYOUT, HR_ARG_OPTIONAL, "\"WH\"",                      \
                      "The axes as letters of the layout. Other axes are not sliced."),             \
         HR_SLICE_ARG(S, field, start, INTS, HR_SLICE_WHEN_GIVEN, NULL,                             \
-                     "Start of the window in elements."),                                          \
+                     "Start of the window in elements.", .excludes = "rel_start"),                 \
         HR_SLICE_ARG(S, field, rel_start, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
                      "Start of the window as a fraction of the extent."),                          \
         HR_SLICE_ARG(S, field, end, INTS, HR_SLICE_WHEN_GIVEN, NULL,                               \
-                     "End of the window in elements (not included)."),                             \
+                     "End of the window in elements (not included).",                              \
+                     .excludes = "rel_end|shape|rel_shape"),                                       \
         HR_SLICE_ARG(S, field, rel_end, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,      \
-                     "End of the window as a fraction of the extent."),                            \
+                     "End of the window as a fraction of the extent.",                             \
+                     .excludes = "shape|rel_shape"),                                               \
         HR_SLICE_ARG(S, field, shape, INTS, HR_SLICE_WHEN_GIVEN, NULL,                             \
-                     "Size of the window in elements."),                                           \
+                     "Size of the window in elements.", .excludes = "rel_shape"),                  \
         HR_SLICE_ARG(S, field, rel_shape, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
                      "Size of the window as a fraction of the extent."),                           \
         HR_SLICE_ARG(S, field, normalized_anchor, BOOL, 0, "True",                                 \
@@ -45,8 +48,6 @@ typedef struct hr_slice_args {
         HR_SLICE_ARG(S, field, normalized_shape, BOOL, 0, "True",                                  \
                      "If the input `shape` is a float, it is a fraction of the extent.")
 
-/* For `check`: HR_STATUS_ERROR for arguments that exclude each other. */
-hr_status hr__slice_check(const hr_arg_def *args, uint64_t given, hr_error *error);
 /* Fails unless the window is given either by inputs 1 and 2 or by arguments. */
 hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *args, hr_error *error);
 /* The window in elements along the i-th of `count` sliced axes. It may be anywhere; start <= end.

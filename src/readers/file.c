@@ -27,7 +27,8 @@ static const hr_arg_def file_arg_defs[] = {
            "names). With file_list or files, the folder that relative paths start from."),
     HR_ARG(file_args, file_list, STRING, HR_ARG_OPTIONAL, NULL,
            "Text file with one line 'path label' per file. Without file_root, relative paths "
-           "start from the folder of this file."),
+           "start from the folder of this file.",
+           .excludes = "files"),
     HR_ARG(file_args, files, STRINGS, HR_ARG_OPTIONAL, NULL, "Paths of the files."),
     HR_ARG(file_args, labels, INTS, HR_ARG_OPTIONAL, NULL,
            "One label per element of `files`; without them the files are numbered."),
@@ -43,12 +44,10 @@ static const hr_arg_def file_arg_defs[] = {
     HR_SAMPLER_ARG_DEFS(file_args),
     HR_ARG_END};
 
-static hr_status file_check(const void *args, uint64_t given, hr_error *error)
+static hr_status file_check(const void *args, const hr_given *given, hr_error *error)
 {
     const file_args *a = args;
     (void)given;
-    if (a->files.v && a->file_list)
-        return hr_fail(error, HR_STATUS_ERROR, "files and file_list exclude each other");
     if (!a->files.v && !a->file_list && !a->file_root)
         return hr_fail(error, HR_STATUS_ERROR, "give one of file_root, file_list and files");
     if (a->labels.v && !a->files.v)
@@ -162,7 +161,7 @@ const hr_op_def hr_op_readers_file = {
     .flags = HR_OP_SOURCE,
     .args = file_arg_defs,
     .args_size = sizeof(file_args),
-    .out = {{"bytes"}, {"labels"}},
+    .out = HR_OUTPUTS({"bytes"}, {"labels"}),
     .out_count = 2,
     .check = file_check,
     .create = file_create,

@@ -50,7 +50,7 @@ static hr_status run_ordered(hr_op_call *calls, int32_t n, hr_error *error)
 #define OP_INT(op, what, run, more)                                                                \
     {                                                                                              \
         HR_OP_ABI, .name = (op), .doc = (what), .flags = (more), .args = no_args,                  \
-                   .in = {{"data", NULL}}, .in_min = 1, .in_max = 1, .out_count = 1,               \
+                   .in = HR_INPUTS({"data", NULL}), .in_min = 1, .in_max = 1, .out_count = 1,      \
                    .infer = infer_first, .run_cpu = (run)                                          \
     }
 

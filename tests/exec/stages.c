@@ -27,9 +27,15 @@ static hr_status sort_batch(hr_op_call *calls, int32_t n, hr_error *error)
 static const hr_arg_def no_args[] = {HR_ARG_END};
 
 static const hr_op_def op_sort = {
-    HR_OP_ABI,       .name = "test.sort",    .doc = "Sorts.",
-    .args = no_args, .in = {{"data", NULL}}, .in_min = 1,
-    .in_max = 1,     .out_count = 1,         .run_batch = sort_batch,
+    HR_OP_ABI,
+    .name = "test.sort",
+    .doc = "Sorts.",
+    .args = no_args,
+    .in = HR_INPUTS({"data", NULL}),
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .run_batch = sort_batch,
 };
 
 /* As many zeros as the greatest number of the batch says: only the shape means the batch. */
@@ -66,7 +72,7 @@ static const hr_op_def op_widen = {
     .name = "test.widen",
     .doc = "Widens.",
     .args = no_args,
-    .in = {{"data", NULL}},
+    .in = HR_INPUTS({"data", NULL}),
     .in_min = 1,
     .in_max = 1,
     .out_count = 1,
@@ -103,7 +109,7 @@ static const hr_op_def op_ordered = {
     .doc = "Sees iterations in order.",
     .flags = HR_OP_ORDERED,
     .args = no_args,
-    .in = {{"data", NULL}},
+    .in = HR_INPUTS({"data", NULL}),
     .in_min = 1,
     .in_max = 1,
     .out_count = 1,
@@ -134,7 +140,7 @@ static const hr_op_def op_refuse = {
     .name = "test.refuse",
     .doc = "Refuses negative numbers.",
     .args = no_args,
-    .in = {{"data", NULL}},
+    .in = HR_INPUTS({"data", NULL}),
     .in_min = 1,
     .in_max = 1,
     .out_count = 1,

@@ -63,7 +63,7 @@ CASES = {
     ),
     "slice, end and shape": (
         lambda e: e.fn.slice(frames(e), start=[0], end=[1], shape=[1], axes=[0]),
-        "arguments are mutually exclusive",
+        "are mutually exclusive",
     ),
     "crop, window": (lambda e: e.fn.crop(frames(e), crop=(10, 10)), OUT_OF_BOUNDS),
     "normalize, axes": (

@@ -24,7 +24,8 @@ static const hr_arg_def all_defs[] = {
     HR_ARG(all_args, dtype, DTYPE, 0, "FLOAT", "Type."),
     HR_ARG(all_args, image_type, IMAGE_TYPE, 0, "BGR", "Colours."),
     HR_ARG(all_args, interp, INTERP, HR_ARG_PER_SAMPLE, "INTERP_CUBIC", "Filter."),
-    HR_ARG(all_args, opt_int, INT, HR_ARG_OPTIONAL, NULL, "Optional number."),
+    HR_ARG(all_args, opt_int, INT, HR_ARG_OPTIONAL, NULL, "Optional number.",
+           .excludes = "interp|wide"),
     HR_ARG(all_args, required, INT, HR_ARG_REQUIRED, NULL, "Needed."),
     HR_ARG(all_args, wide, INT64, HR_ARG_PER_SAMPLE, "-5000000000", "Wide number."),
     HR_ARG(all_args, real, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "-1.5e2", "Any number."),
@@ -59,7 +60,7 @@ static hr_status infer_nothing(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static hr_status all_check(const void *args, uint64_t given, hr_error *error)
+static hr_status all_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
     if (((const all_args *)args)->number == 13)
@@ -169,7 +170,9 @@ TEST(conversions)
     CHECK((a = built("strings", STRING("x"))) && a->strings.n == 1 && a->strings.v[0][0] == 'x');
     CHECK((a = built("strings", STRINGS(2, "x", "yz"))) && strcmp(a->strings.v[1], "yz") == 0);
     CHECK((a = built("old_number", INT(8))) && a->number == 8);
-    CHECK(graph->nodes[0]->given == (UINT64_C(1) << 1 | UINT64_C(1) << 6));
+    const hr_given *given = &graph->nodes[0]->given;
+    CHECK(hr_arg_given(given, "number") && hr_arg_given(given, "required"));
+    CHECK(!hr_arg_given(given, "flag") && !hr_arg_given(given, "old_number"));
 }
 
 TEST(refusals_of_types)
@@ -259,6 +262,63 @@ TEST(refusals_of_names)
     desc.arg_count = 1;
     CHECK(hr__graph_add(graph, &all_op, &desc, NULL, &error) == HR_STATUS_ERROR);
     CHECK(strcmp(error.message, "test.all: missing required argument \"required\"") == 0);
+}
+
+TEST(arguments_that_exclude_each_other)
+{
+    hr_arg_value args[] = {{"required", INT(1)}, {"wide", INT(1)}, {"opt_int", INT(1)}};
+    hr_node_desc desc = {.args = args, .arg_count = 3};
+    CHECK(build("opt_int", INT(1)) == HR_STATUS_OK);
+    CHECK(hr__graph_add(graph, &all_op, &desc, NULL, &error) == HR_STATUS_ERROR);
+    CHECK(strcmp(error.message,
+                 "test.all: Arguments `opt_int` and `wide` are mutually exclusive") == 0);
+}
+
+enum { MANY = 200 };
+
+/* Sum of the arguments a0 .. a199 that are given. */
+static hr_status many_check(const void *args, const hr_given *given, hr_error *e)
+{
+    int32_t sum = 0;
+    char name[16];
+    for (int32_t i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "a%d", i);
+        sum += hr_arg_given(given, name) ? ((const int32_t *)args)[i] : 0;
+    }
+    return sum == 65 + 199 ? HR_STATUS_OK : hr_fail(e, HR_STATUS_ERROR, "the sum is %d", sum);
+}
+
+TEST(many_arguments_inputs_and_outputs)
+{
+    static char names[MANY][16];
+    static hr_arg_def defs[MANY + 1];
+    static const hr_input_def in[] = {{"a"}, {"b"}, {"c"}, {"d"}, {"e", NULL, true}, {NULL}};
+    for (int32_t i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof(names[i]), "a%d", i);
+        defs[i] = (hr_arg_def){.name = names[i],
+                               .type = HR_ARG_TYPE_INT,
+                               .size = 4,
+                               .def = "1",
+                               .offset = (size_t)i * 4,
+                               .doc = "A number."};
+    }
+    hr_op_def def = all_op;
+    def.args = defs;
+    def.args_size = MANY * 4;
+    def.check = many_check;
+    def.in = in;
+    def.in_max = 7;
+    CHECK_OK(hr_op_def_check(&def, &error), error);
+    CHECK(hr_input_of(&def, 3) == &in[3] && hr_input_of(&def, 4) == &in[4]);
+    CHECK(hr_input_of(&def, 6)->host);
+    hr_arg_value args[] = {{"a65", INT(65)}, {"a199", INT(199)}};
+    hr_node_desc desc = {.args = args, .arg_count = 2};
+    CHECK(build("hint", INT(1)) == HR_STATUS_OK);
+    CHECK_OK(hr__graph_add(graph, &def, &desc, NULL, &error), error);
+    desc.arg_count = 1;
+    CHECK(hr__graph_add(graph, &def, &desc, NULL, &error) == HR_STATUS_ERROR);
+    hr_graph_destroy(graph);
+    graph = NULL;
 }
 
 TEST(common_arguments)

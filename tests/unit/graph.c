@@ -70,7 +70,8 @@ static bool nodes_equal(const hr_node *a, const hr_node *b)
     bool equal = a->def == b->def && strcmp(a->name, b->name) == 0 &&
                  strcmp(a->origin, b->origin) == 0 && a->index == b->index &&
                  a->input_count == b->input_count && a->arg_input_count == b->arg_input_count &&
-                 a->given == b->given && a->seed == b->seed && a->preserve == b->preserve &&
+                 memcmp(a->given.v, b->given.v, (size_t)hr__args_count(a->def)) == 0 &&
+                 a->seed == b->seed && a->preserve == b->preserve &&
                  a->output_count == b->output_count;
     for (int32_t i = 0; equal && i < a->input_count; i++)
         equal = memcmp(&a->inputs[i], &b->inputs[i], sizeof(hr_edge)) == 0;

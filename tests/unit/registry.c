@@ -71,6 +71,8 @@ static hr_status infer_nothing(hr_op_call *c, hr_error *error)
 }
 
 /* A sound table around `args`. */
+static const hr_input_def one_input[] = {{"data", NULL}, {NULL}};
+
 static hr_op_def table(const hr_arg_def *args)
 {
     return (hr_op_def){HR_OP_ABI,
@@ -78,7 +80,7 @@ static hr_op_def table(const hr_arg_def *args)
                        .doc = "A table.",
                        .args = args,
                        .args_size = sizeof(sample_args),
-                       .in = {{"data", NULL}},
+                       .in = one_input,
                        .in_min = 1,
                        .in_max = 1,
                        .out_count = 1,
@@ -144,6 +146,9 @@ TEST(bad_arguments_are_refused)
     CHECK(refused(no_doc, "no documentation"));
     const hr_arg_def range[] = {HR_ARG(sample_args, a, INT, 0, "1", "A.", .min = 1), HR_ARG_END};
     CHECK(refused(range, "allows nothing"));
+    const hr_arg_def nobody[] = {HR_ARG(sample_args, a, INT, 0, "1", "A.", .excludes = "b|c"),
+                                 HR_ARG(sample_args, b, FLOAT, 0, "1", "B."), HR_ARG_END};
+    CHECK(refused(nobody, "\"c\", which it excludes, does not exist"));
 }
 
 TEST(bad_tables_are_refused)
@@ -159,6 +164,12 @@ TEST(bad_tables_are_refused)
     def = table(none);
     def.in_max = HR_OP_MAX_INPUTS + 1;
     CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "inputs"));
+    def = table(none);
+    def.in = NULL;
+    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "no names"));
+    def = table(none);
+    def.flags = HR_OP_MERGE;
+    CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "predicate"));
     def = table(none);
     def.out_count = -1;
     CHECK(hr_op_def_check(&def, &error) == HR_STATUS_VALUE && strstr(error.message, "outputs"));

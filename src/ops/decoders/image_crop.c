@@ -13,10 +13,10 @@ static const hr_arg_def image_crop_arg_defs[] = {HR_DECODE_ARG_DEFS(image_crop_a
                                                  HR_CROP_ARG_DEFS(image_crop_args, crop),
                                                  HR_ARG_END};
 
-static hr_status image_crop_check(const void *args, uint64_t given, hr_error *error)
+static hr_status image_crop_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
-    return hr__crop_check(image_crop_arg_defs, given, error);
+    return hr__crop_check(given, error);
 }
 
 static hr_status image_crop_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -57,10 +57,10 @@ const hr_op_def hr_op_decoders_image_crop = {
     .devices = "cpu|mixed",
     .args = image_crop_arg_defs,
     .args_size = sizeof(image_crop_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"image"}},
+    .out = HR_OUTPUTS({"image"}),
     .out_count = 1,
     .check = image_crop_check,
     .lower = image_crop_lower,

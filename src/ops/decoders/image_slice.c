@@ -13,12 +13,6 @@ static const hr_arg_def image_slice_arg_defs[] = {HR_DECODE_ARG_DEFS(image_slice
                                                   HR_SLICE_ARG_DEFS(image_slice_args, window),
                                                   HR_ARG_END};
 
-static hr_status image_slice_check(const void *args, uint64_t given, hr_error *error)
-{
-    (void)args;
-    return hr__slice_check(image_slice_arg_defs, given, error);
-}
-
 /* The axes (0 height, 1 width) to which the elements of the window's arguments refer. */
 static hr_status slice_axes(const hr_slice_args *a, int32_t *axes, int32_t *count, hr_error *error)
 {
@@ -96,12 +90,11 @@ const hr_op_def hr_op_decoders_image_slice = {
     .devices = "cpu|mixed",
     .args = image_slice_arg_defs,
     .args_size = sizeof(image_slice_args),
-    .in = {{.name = "data"}, {.name = "anchor"}, {.name = "shape_input"}},
+    .in = HR_INPUTS({.name = "data"}, {.name = "anchor"}, {.name = "shape_input"}),
     .in_min = 1,
     .in_max = 3,
-    .out = {{"image"}},
+    .out = HR_OUTPUTS({"image"}),
     .out_count = 1,
-    .check = image_slice_check,
     .lower = image_slice_lower,
     .lower_rank = HR_LOWER_RANK_SOURCE,
 };

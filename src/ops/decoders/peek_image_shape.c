@@ -17,7 +17,7 @@ static const hr_arg_def peek_arg_defs[] = {
            "Return height and width after applying the EXIF orientation."),
     HR_ARG_END};
 
-static hr_status peek_check(const void *args, uint64_t given, hr_error *error)
+static hr_status peek_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
     return hr__extents_check(((const peek_args *)args)->dtype, error);
@@ -61,10 +61,10 @@ const hr_op_def hr_op_peek_image_shape = {
     .devices = "cpu",
     .args = peek_arg_defs,
     .args_size = sizeof(peek_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"shape"}},
+    .out = HR_OUTPUTS({"shape"}),
     .out_count = 1,
     .check = peek_check,
     .infer = peek_infer,

@@ -19,7 +19,7 @@ int32_t hr__function_outputs(const void *args, int32_t n_in)
     return ((const function_args *)args)->num_outputs;
 }
 
-hr_status hr__function_check(const void *args, uint64_t given, hr_error *error)
+hr_status hr__function_check(const void *args, const hr_given *given, hr_error *error)
 {
     const function_args *a = args;
     hr_layout layout;

@@ -82,7 +82,7 @@ const hr_op_def hr_op_batch_permutation = {
     .args_size = sizeof(batch_permutation_args),
     .in_min = 0,
     .in_max = 0,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .run_batch = batch_permutation_run,
 };

@@ -11,7 +11,7 @@ typedef struct cast_args {
 static const hr_arg_def cast_arg_defs[] = {
     HR_ARG(cast_args, dtype, DTYPE, HR_ARG_REQUIRED, NULL, "Type of the output."), HR_ARG_END};
 
-static hr_status cast_check(const void *args, uint64_t given, hr_error *error)
+static hr_status cast_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
     if (((const cast_args *)args)->dtype == HR_DTYPE_NONE)
@@ -58,10 +58,10 @@ const hr_op_def hr_op_cast = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_arg_defs,
     .args_size = sizeof(cast_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = cast_check,
     .infer = cast_infer,

@@ -4,7 +4,6 @@
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
-#include "ops/given.h"
 
 #include <string.h>
 
@@ -17,15 +16,14 @@ static const hr_arg_def cat_arg_defs[] = {
     HR_ARG(cat_args, axis, INT, 0, "0",
            "The axis along which the inputs are joined; negative numbers count from the end."),
     HR_ARG(cat_args, axis_name, STRING, HR_ARG_OPTIONAL, NULL,
-           "The axis as a letter of the layout. Not together with `axis`."),
+           "The axis as a letter of the layout. Not together with `axis`.", .excludes = "axis"),
     HR_ARG_END};
 
-static hr_status cat_check(const void *args, uint64_t given, hr_error *error)
+static hr_status cat_check(const void *args, const hr_given *given, hr_error *error)
 {
     const cat_args *a = args;
 
-    if (a->axis_name && hr__arg_given(cat_arg_defs, given, "axis"))
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` and `axis_name` are mutually exclusive");
+    (void)given;
     if (a->axis_name && strlen(a->axis_name) != 1)
         return hr_fail(error, HR_STATUS_ERROR, "`axis_name` must be a single character; got \"%s\"",
                        a->axis_name);
@@ -67,10 +65,10 @@ const hr_op_def hr_op_cat = {
     .devices = "cpu|gpu",
     .args = cat_arg_defs,
     .args_size = sizeof(cat_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 999,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = cat_check,
     .infer = cat_infer,

@@ -51,7 +51,7 @@ static hr_status constant_shape(const constant_args *a, hr_shape *shape, hr_erro
     return HR_STATUS_OK;
 }
 
-static hr_status constant_check(const void *args, uint64_t given, hr_error *error)
+static hr_status constant_check(const void *args, const hr_given *given, hr_error *error)
 {
     const constant_args *a = args;
     hr_shape shape;
@@ -123,7 +123,7 @@ const hr_op_def hr_op_constant = {
     .args_size = sizeof(constant_args),
     .in_min = 0,
     .in_max = 0,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = constant_check,
     .create = constant_create,

@@ -21,10 +21,10 @@ const hr_op_def hr_op_copy = {
     .flags = HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP |
              HR_OP_COLUMNS,
     .args = copy_arg_defs,
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .infer = copy_infer,
     .run_cpu = hr__view_run,

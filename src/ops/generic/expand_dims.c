@@ -19,7 +19,7 @@ static const hr_arg_def expand_dims_arg_defs[] = {
            "layout."),
     HR_ARG_END};
 
-static hr_status expand_dims_check(const void *args, uint64_t given, hr_error *error)
+static hr_status expand_dims_check(const void *args, const hr_given *given, hr_error *error)
 {
     const expand_dims_args *a = args;
     size_t names = strlen(a->new_axis_names);
@@ -78,10 +78,10 @@ const hr_op_def hr_op_expand_dims = {
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = expand_dims_arg_defs,
     .args_size = sizeof(expand_dims_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = expand_dims_check,
     .infer = expand_dims_infer,

@@ -36,7 +36,7 @@ static int32_t external_source_outputs(const void *args, int32_t n_in)
     return ((const external_source_args *)args)->num_outputs;
 }
 
-static hr_status external_source_check(const void *args, uint64_t given, hr_error *error)
+static hr_status external_source_check(const void *args, const hr_given *given, hr_error *error)
 {
     const external_source_args *a = args;
     hr_layout layout;
@@ -85,7 +85,7 @@ const hr_op_def hr_op_external_source = {
     .flags = HR_OP_SOURCE,
     .args = external_source_arg_defs,
     .args_size = sizeof(external_source_args),
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = -1,
     .outputs = external_source_outputs,
     .check = external_source_check,

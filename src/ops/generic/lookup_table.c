@@ -25,7 +25,7 @@ static const hr_arg_def lookup_table_arg_defs[] = {
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_END};
 
-static hr_status lookup_table_check(const void *args, uint64_t given, hr_error *error)
+static hr_status lookup_table_check(const void *args, const hr_given *given, hr_error *error)
 {
     const lookup_table_args *a = args;
 
@@ -139,10 +139,10 @@ const hr_op_def hr_op_lookup_table = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_COLUMNS,
     .args = lookup_table_arg_defs,
     .args_size = sizeof(lookup_table_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = lookup_table_check,
     .create = lookup_table_create,

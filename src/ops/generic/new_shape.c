@@ -3,16 +3,8 @@
 /* New shapes for the same bytes. */
 #include "ops/generic/new_shape.h"
 #include "ops/generic/view.h"
-#include "ops/given.h"
 
 #include <string.h>
-
-hr_status hr__new_shape_check(const hr_arg_def *args, uint64_t given, hr_error *error)
-{
-    if (hr__arg_given(args, given, "shape") && hr__arg_given(args, given, "rel_shape"))
-        return hr_fail(error, HR_STATUS_ERROR, "`shape` and `rel_shape` exclude each other");
-    return HR_STATUS_OK;
-}
 
 /* Computes the extent of the wildcard, at position `at`, from `bytes`. Without one there is nothing
  * to do. */

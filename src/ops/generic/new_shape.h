@@ -12,16 +12,17 @@ typedef struct hr_new_shape_args {
     const char *layout;
 } hr_new_shape_args;
 
-#define HR_NEW_SHAPE_ARG(S, field, id, kind, text)                                                 \
+#define HR_NEW_SHAPE_ARG(S, field, id, kind, ...)                                                  \
     {                                                                                              \
         .name = #id, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,     \
-        .offset = offsetof(S, field.id), .size = sizeof(((S *)0)->field.id), .doc = text           \
+        .offset = offsetof(S, field.id), .size = sizeof(((S *)0)->field.id), .doc = __VA_ARGS__    \
     }
 /* Describes the hr_new_shape_args called `field` in the args struct S. */
 #define HR_NEW_SHAPE_ARG_DEFS(S, field)                                                            \
     HR_NEW_SHAPE_ARG(S, field, shape, INTS,                                                        \
                      "The new extents. One of them may be negative; it is computed from the "      \
-                     "number of elements. Not together with `rel_shape` or a second input."),      \
+                     "number of elements. Not together with `rel_shape` or a second input.",       \
+                     .excludes = "rel_shape"),                                                     \
         HR_NEW_SHAPE_ARG(S, field, rel_shape, FLOATS,                                              \
                          "The new extents as factors of those of the input, rounded. One of them " \
                          "may be negative; it is computed from the number of elements."),          \
@@ -36,8 +37,6 @@ typedef struct hr_new_shape_args {
                "dimensions does not change, otherwise none."                                       \
     }
 
-/* For `check`: HR_STATUS_ERROR if the shape is given in more than one way. */
-hr_status hr__new_shape_check(const hr_arg_def *args, uint64_t given, hr_error *error);
 /* Describes output 0: the bytes of input 0 as elements of `dtype`. */
 hr_status hr__new_shape(hr_op_call *c, const hr_new_shape_args *args, hr_dtype dtype,
                         hr_error *error);

@@ -5,7 +5,6 @@
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
-#include "ops/given.h"
 #include "ops/wrap.h"
 
 #include <string.h>
@@ -31,7 +30,7 @@ static const hr_arg_def one_hot_arg_defs[] = {
     HR_ARG(one_hot_args, dtype, DTYPE, 0, "FLOAT", "Type of the output."),
     HR_ARG_END};
 
-static hr_status one_hot_check(const void *args, uint64_t given, hr_error *error)
+static hr_status one_hot_check(const void *args, const hr_given *given, hr_error *error)
 {
     const one_hot_args *a = args;
 
@@ -45,10 +44,10 @@ static hr_status one_hot_check(const void *args, uint64_t given, hr_error *error
     return HR_STATUS_OK;
 }
 
-static bool one_hot_whole_batch(const void *args, uint64_t given)
+static bool one_hot_whole_batch(const void *args, const hr_given *given)
 {
     (void)args;
-    return !hr__arg_given(one_hot_arg_defs, given, "axis");
+    return !hr_arg_given(given, "axis");
 }
 
 /* If all samples have one element, they count as numbers without dimensions. */
@@ -126,10 +125,10 @@ const hr_op_def hr_op_one_hot = {
     .flags = HR_OP_CHEAP,
     .args = one_hot_arg_defs,
     .args_size = sizeof(one_hot_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = one_hot_check,
     .infer = one_hot_infer,

@@ -3,7 +3,6 @@
 /* pad: adds elements at the ends of axes, up to the largest extent in the batch or a given size. */
 #include "ops/generic/view.h"
 #include "ops/generic/window_parts.h"
-#include "ops/given.h"
 
 typedef struct pad_args {
     hr_ints axes, shape, align;
@@ -15,7 +14,7 @@ static const hr_arg_def pad_arg_defs[] = {
     HR_ARG(pad_args, axes, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
            "Axes to pad; negative numbers count from the end. Default: all."),
     HR_ARG(pad_args, axis_names, LAYOUT, HR_ARG_OPTIONAL, NULL,
-           "The axes as letters of the layout. Not together with `axes`."),
+           "The axes as letters of the layout. Not together with `axes`.", .excludes = "axes"),
     HR_ARG(pad_args, shape, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
            "Extents to reach, one per axis or one for all. Larger samples do not change. 0 or "
            "less, or not given: the largest extent in the batch."),
@@ -26,17 +25,8 @@ static const hr_arg_def pad_arg_defs[] = {
            "Value of the new elements; for integer types it is truncated."),
     HR_ARG_END};
 
-static hr_status pad_check(const void *args, uint64_t given, hr_error *error)
-{
-    (void)args;
-    if (hr__arg_given(pad_arg_defs, given, "axes") &&
-        hr__arg_given(pad_arg_defs, given, "axis_names"))
-        return hr_fail(error, HR_STATUS_ERROR, "`axes` and `axis_names` are mutually exclusive");
-    return HR_STATUS_OK;
-}
-
 /* Sizes given per sample may refer to the batch. */
-static bool pad_whole_batch(const void *args, uint64_t given)
+static bool pad_whole_batch(const void *args, const hr_given *given)
 {
     const pad_args *a = args;
     bool whole = !a->shape.v || a->shape.n == 0;
@@ -104,12 +94,11 @@ const hr_op_def hr_op_pad = {
     .devices = "cpu|gpu",
     .args = pad_arg_defs,
     .args_size = sizeof(pad_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = pad_check,
     .whole_batch = pad_whole_batch,
     .infer_batch = pad_infer_batch,
     .infer = pad_infer,

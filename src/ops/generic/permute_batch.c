@@ -48,10 +48,10 @@ const hr_op_def hr_op_permute_batch = {
     .flags = HR_OP_VIEW | HR_OP_BORROWS,
     .args = permute_batch_arg_defs,
     .args_size = sizeof(permute_batch_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .run_batch = permute_batch_run,
 };

@@ -18,12 +18,6 @@ static const hr_arg_def reinterpret_arg_defs[] = {
            "given, the last extent changes with the size of the elements."),
     HR_ARG_END};
 
-static hr_status reinterpret_check(const void *args, uint64_t given, hr_error *error)
-{
-    (void)args;
-    return hr__new_shape_check(reinterpret_arg_defs, given, error);
-}
-
 static hr_status reinterpret_infer(hr_op_call *c, hr_error *error)
 {
     const reinterpret_args *a = c->args;
@@ -72,12 +66,11 @@ const hr_op_def hr_op_reinterpret = {
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reinterpret_arg_defs,
     .args_size = sizeof(reinterpret_args),
-    .in = {{.name = "data"}, {.name = "shape_input", .host = true}},
+    .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),
     .in_min = 1,
     .in_max = 2,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = reinterpret_check,
     .infer = reinterpret_infer,
     .run_cpu = reinterpret_run,
 };

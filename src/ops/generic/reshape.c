@@ -10,12 +10,6 @@ typedef struct reshape_args {
 
 static const hr_arg_def reshape_arg_defs[] = {HR_NEW_SHAPE_ARG_DEFS(reshape_args, to), HR_ARG_END};
 
-static hr_status reshape_check(const void *args, uint64_t given, hr_error *error)
-{
-    (void)args;
-    return hr__new_shape_check(reshape_arg_defs, given, error);
-}
-
 static hr_status reshape_infer(hr_op_call *c, hr_error *error)
 {
     const reshape_args *a = c->args;
@@ -36,12 +30,11 @@ const hr_op_def hr_op_reshape = {
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reshape_arg_defs,
     .args_size = sizeof(reshape_args),
-    .in = {{.name = "data"}, {.name = "shape_input", .host = true}},
+    .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),
     .in_min = 1,
     .in_max = 2,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = reshape_check,
     .infer = reshape_infer,
     .run_cpu = hr__view_run,
 };

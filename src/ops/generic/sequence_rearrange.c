@@ -14,7 +14,7 @@ static const hr_arg_def sequence_rearrange_arg_defs[] = {
            "For each frame of the output, the number of the input frame. Numbers may repeat."),
     HR_ARG_END};
 
-static hr_status sequence_rearrange_check(const void *args, uint64_t given, hr_error *error)
+static hr_status sequence_rearrange_check(const void *args, const hr_given *given, hr_error *error)
 {
     const hr_ints order = ((const sequence_rearrange_args *)args)->new_order;
 
@@ -79,10 +79,10 @@ const hr_op_def hr_op_sequence_rearrange = {
     .flags = HR_OP_SEQUENCE,
     .args = sequence_rearrange_arg_defs,
     .args_size = sizeof(sequence_rearrange_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = sequence_rearrange_check,
     .infer = sequence_rearrange_infer,

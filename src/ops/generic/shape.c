@@ -9,7 +9,7 @@ typedef struct shape_args {
 
 static const hr_arg_def shape_arg_defs[] = {HR_EXTENTS_DTYPE_ARG(shape_args), HR_ARG_END};
 
-static hr_status shape_check(const void *args, uint64_t given, hr_error *error)
+static hr_status shape_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
     return hr__extents_check(((const shape_args *)args)->dtype, error);
@@ -38,10 +38,10 @@ const hr_op_def hr_op_shape = {
     .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
     .args = shape_arg_defs,
     .args_size = sizeof(shape_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"shape"}},
+    .out = HR_OUTPUTS({"shape"}),
     .out_count = 1,
     .check = shape_check,
     .infer = shape_infer,
@@ -61,10 +61,10 @@ const hr_op_def hr_op_shapes = {
     .flags = HR_OP_DEPRECATED | HR_OP_CHEAP | HR_OP_ANYWHERE | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = shapes_arg_defs,
     .args_size = sizeof(shape_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"shape"}},
+    .out = HR_OUTPUTS({"shape"}),
     .out_count = 1,
     .check = shape_check,
     .infer = shape_infer,

@@ -39,12 +39,6 @@ typedef struct box {
     bool sticks_out; /* only with the policy "pad" */
 } box;
 
-static hr_status slice_check(const void *args, uint64_t given, hr_error *error)
-{
-    (void)args;
-    return hr__slice_check(slice_arg_defs, given, error);
-}
-
 static hr_status slice_type(const slice_args *a, hr_dtype in, hr_dtype *out, hr_error *error)
 {
     *out = a->dtype == HR_DTYPE_NONE ? in : (hr_dtype)a->dtype;
@@ -219,12 +213,12 @@ const hr_op_def hr_op_slice = {
     .flags = HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = slice_arg_defs,
     .args_size = sizeof(slice_args),
-    .in = {{.name = "data"}, {.name = "anchor", .host = true}, {.name = "shape", .host = true}},
+    .in = HR_INPUTS({.name = "data"}, {.name = "anchor", .host = true},
+                    {.name = "shape", .host = true}),
     .in_min = 1,
     .in_max = 3,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = slice_check,
     .infer = slice_infer,
     .lower = slice_lower,
     .lower_rank = HR_LOWER_RANK_WINDOW,

@@ -2,7 +2,6 @@
  * Copyright The Headrace authors */
 /* squeeze: removes dimensions of extent 1. */
 #include "ops/generic/view.h"
-#include "ops/given.h"
 
 #include <string.h>
 
@@ -18,13 +17,12 @@ static const hr_arg_def squeeze_arg_defs[] = {
            "The dimensions as letters of the layout. Not together with `axes`."),
     HR_ARG_END};
 
-static hr_status squeeze_check(const void *args, uint64_t given, hr_error *error)
+static hr_status squeeze_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
-    if (hr__arg_given(squeeze_arg_defs, given, "axes") ==
-        hr__arg_given(squeeze_arg_defs, given, "axis_names"))
+    if (hr_arg_given(given, "axes") == hr_arg_given(given, "axis_names"))
         return hr_fail(error, HR_STATUS_ERROR,
-                       hr__arg_given(squeeze_arg_defs, given, "axes")
+                       hr_arg_given(given, "axes")
                            ? "Provided both ``axes`` and ``axis_names`` arguments: give one of them"
                            : "one of `axes` and `axis_names` must be given");
     return HR_STATUS_OK;
@@ -92,10 +90,10 @@ const hr_op_def hr_op_squeeze = {
     .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = squeeze_arg_defs,
     .args_size = sizeof(squeeze_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = squeeze_check,
     .infer = squeeze_infer,

@@ -19,7 +19,7 @@ static const hr_arg_def stack_arg_defs[] = {
            "Letter of the new axis. Without it the output has no layout."),
     HR_ARG_END};
 
-static hr_status stack_check(const void *args, uint64_t given, hr_error *error)
+static hr_status stack_check(const void *args, const hr_given *given, hr_error *error)
 {
     const char *name = ((const stack_args *)args)->axis_name;
 
@@ -54,10 +54,10 @@ const hr_op_def hr_op_stack = {
     .devices = "cpu|gpu",
     .args = stack_arg_defs,
     .args_size = sizeof(stack_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 999,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = stack_check,
     .infer = stack_infer,

@@ -14,15 +14,16 @@ typedef struct subscript_args {
     subscript of[HR_MAX_NDIM]; /* per dimension */
 } subscript_args;
 
-#define NUMBER(id, d, field, text)                                                                 \
+#define NUMBER(id, d, field, ...)                                                                  \
     {                                                                                              \
         .name = id "_" #d, .type = HR_ARG_TYPE_INT64S,                                             \
         .flags = HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,                                              \
-        .offset = offsetof(subscript_args, of[d].field), .size = sizeof(hr_int64s), .doc = text,   \
-        .count_min = 1, .count_max = 1                                                             \
+        .offset = offsetof(subscript_args, of[d].field), .size = sizeof(hr_int64s),                \
+        .doc = __VA_ARGS__, .count_min = 1, .count_max = 1                                         \
     }
 #define DIMENSION(d)                                                                               \
-    NUMBER("at", d, at, "Index into dimension " #d ", which is removed; < 0: from the end."),      \
+    NUMBER("at", d, at, "Index into dimension " #d ", which is removed; < 0: from the end.",       \
+           .excludes = "lo_" #d "|hi_" #d "|step_" #d),                                            \
         NUMBER("lo", d, lo, "Start of a range of dimension " #d "; < 0: from the end."),           \
         NUMBER("hi", d, hi, "End of a range of dimension " #d "; < 0: from the end."),             \
         NUMBER("step", d, step, "Step of a range of dimension " #d ", not 0; default 1.")
@@ -41,20 +42,6 @@ static const hr_arg_def subscript_arg_defs[] = {
     DIMENSION(6),
     DIMENSION(7),
     HR_ARG_END};
-
-static hr_status subscript_check(const void *args, uint64_t given, hr_error *error)
-{
-    const uint64_t dimension = 0xf;
-
-    (void)args;
-    for (int32_t d = 0; d < HR_MAX_NDIM; d++) {
-        uint64_t of = given >> (1 + 4 * d) & dimension;
-        if ((of & 1) && of != 1)
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`at_%d` is an index, and a range is given for the same dimension", d);
-    }
-    return HR_STATUS_OK;
-}
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 {
@@ -160,12 +147,11 @@ const hr_op_def hr_op__subscript = {
     .flags = HR_OP_BORROWS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = subscript_arg_defs,
     .args_size = sizeof(subscript_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = subscript_check,
     .infer = subscript_infer,
     .run_cpu = hr__parts_run,
 };

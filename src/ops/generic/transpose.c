@@ -23,7 +23,7 @@ static const hr_arg_def transpose_arg_defs[] = {
            "Layout of the output; overrides `transpose_layout`."),
     HR_ARG_END};
 
-static hr_status transpose_check(const void *args, uint64_t given, hr_error *error)
+static hr_status transpose_check(const void *args, const hr_given *given, hr_error *error)
 {
     const transpose_args *a = args;
     uint64_t seen = 0;
@@ -95,10 +95,10 @@ const hr_op_def hr_op_transpose = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = transpose_arg_defs,
     .args_size = sizeof(transpose_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = transpose_check,
     .infer = transpose_infer,

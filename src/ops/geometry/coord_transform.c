@@ -3,7 +3,6 @@
 /* coord_transform: multiplies points by a matrix and adds a vector. */
 #include "ops/geometry/frames.h"
 #include "ops/geometry/points.h"
-#include "ops/given.h"
 
 #include <string.h>
 
@@ -14,32 +13,22 @@ typedef struct coord_transform_args {
     int32_t dtype;
 } coord_transform_args;
 
-#define LIST(field, text)                                                                          \
+#define LIST(field, ...)                                                                           \
     HR_ARG(coord_transform_args, field, FLOATS,                                                    \
-           HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | HR_ARG_OPTIONAL, NULL, text)
+           HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | HR_ARG_OPTIONAL, NULL,        \
+           __VA_ARGS__)
 
 static const hr_arg_def coord_transform_arg_defs[] = {
     LIST(M, "The matrix, row by row, with one column per coordinate; or one number, by which all "
             "coordinates are multiplied. Default: the identity."),
     LIST(MT,
          "Matrix and vector side by side, row by row; or one number, as for `M`. Cannot be given "
-         "together with `M` or `T`."),
+         "together with `M` or `T`.",
+         .excludes = "M|T"),
     LIST(T, "The vector to add, or one number for all coordinates. Default: 0."),
     HR_ARG(coord_transform_args, dtype, DTYPE, 0, "FLOAT",
            "Type of the output: FLOAT, or that of the input. Results are rounded to integers."),
     HR_ARG_END};
-
-static hr_status coord_transform_check(const void *args, uint64_t given, hr_error *error)
-{
-    const hr_arg_def *d = coord_transform_arg_defs;
-
-    (void)args;
-    if (hr__arg_given(d, given, "MT") &&
-        (hr__arg_given(d, given, "M") || hr__arg_given(d, given, "T")))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`MT` contains `M` and `T`: give either `MT`, or `M` and `T`");
-    return HR_STATUS_OK;
-}
 
 static hr_status fail_length(const char *name, int32_t n, int32_t cols, hr_error *error)
 {
@@ -249,12 +238,11 @@ const hr_op_def hr_op_coord_transform = {
     .flags = HR_OP_SEQUENCE | HR_OP_CHEAP,
     .args = coord_transform_arg_defs,
     .args_size = sizeof(coord_transform_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = coord_transform_check,
     .infer = coord_transform_infer,
     .run_cpu = coord_transform_run,
 };

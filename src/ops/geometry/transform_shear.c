@@ -2,7 +2,6 @@
  * Copyright The Headrace authors */
 /* transforms.shear: shears. */
 #include "ops/geometry/transform.h"
-#include "ops/given.h"
 
 static const hr_arg_def shear_arg_defs[] = {
     HR_TRANSFORM_LIST_ARG(
@@ -35,12 +34,12 @@ static hr_status shear_make(const hr_transform_args *a, hr_matrix *matrix, hr_er
     return hr__transform_center(matrix, a->center, error);
 }
 
-static hr_status shear_check(const void *args, uint64_t given, hr_error *error)
+static hr_status shear_check(const void *args, const hr_given *given, hr_error *error)
 {
-    const bool shear = hr__arg_given(shear_arg_defs, given, "shear");
+    const bool shear = hr_arg_given(given, "shear");
 
     (void)args;
-    if (shear == hr__arg_given(shear_arg_defs, given, "angles"))
+    if (shear == hr_arg_given(given, "angles"))
         return hr_fail(error, HR_STATUS_ERROR, "exactly one of `shear` and `angles` must be given");
     return HR_STATUS_OK;
 }

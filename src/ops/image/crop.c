@@ -28,10 +28,10 @@ static const hr_arg_def crop_arg_defs[] = {
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
 
-static hr_status crop_check(const void *args, uint64_t given, hr_error *error)
+static hr_status crop_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
-    return hr__crop_check(crop_arg_defs, given, error);
+    return hr__crop_check(given, error);
 }
 
 static hr_status output_type(const crop_args *a, hr_dtype in, hr_dtype *out, hr_error *error)
@@ -87,10 +87,10 @@ const hr_op_def hr_op_crop = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = crop_arg_defs,
     .args_size = sizeof(crop_args),
-    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = crop_check,
     .lower = crop_lower,

@@ -45,7 +45,7 @@ static const hr_arg_def cmn_arg_defs[] = {
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.24"),
     HR_ARG_END};
 
-static hr_status cmn_check(const void *args, uint64_t given, hr_error *error)
+static hr_status cmn_check(const void *args, const hr_given *given, hr_error *error)
 {
     const cmn_args *a = args;
 
@@ -54,7 +54,7 @@ static hr_status cmn_check(const void *args, uint64_t given, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`dtype` is %s: it must be FLOAT, FLOAT16, UINT8 or INT8",
                        hr_dtype_name((hr_dtype)a->dtype));
-    return hr__crop_check(cmn_arg_defs, given, error);
+    return hr__crop_check(given, error);
 }
 
 /* The constants of (v - mean) * mul, computed in double as in DALI, which gives the same bits. */
@@ -217,10 +217,10 @@ const hr_op_def hr_op_crop_mirror_normalize = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = cmn_arg_defs,
     .args_size = sizeof(cmn_args),
-    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = cmn_check,
     .lower = cmn_lower,

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error)
+hr_status hr__crop_check(const hr_given *given, hr_error *error)
 {
-    bool h = hr__arg_given(defs, given, "crop_h"), w = hr__arg_given(defs, given, "crop_w");
-    bool d = hr__arg_given(defs, given, "crop_d");
+    bool h = hr_arg_given(given, "crop_h"), w = hr_arg_given(given, "crop_w");
+    bool d = hr_arg_given(given, "crop_d");
 
     if (h != w)
         return hr_fail(error, HR_STATUS_ERROR,
@@ -17,9 +17,6 @@ hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error
                        h ? "crop_h" : "crop_w");
     if (d && !h)
         return hr_fail(error, HR_STATUS_ERROR, "`crop_d` needs `crop_h` and `crop_w`");
-    if (h && hr__arg_given(defs, given, "crop"))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "give either `crop` or `crop_h` and `crop_w`, not both");
     return HR_STATUS_OK;
 }
 

@@ -6,7 +6,6 @@
 #define HR_OPS_IMAGE_CROP_WINDOW_H
 
 #include "image/program.h"
-#include "ops/given.h"
 
 typedef struct hr_crop_args {
     hr_floats crop;
@@ -20,7 +19,8 @@ typedef struct hr_crop_args {
     HR_CROP_ARG(S, field, crop, FLOATS, HR_ARG_OPTIONAL, NULL,                                     \
                 "Height and width of the window in pixels, or depth, height and width. Fractions " \
                 "are truncated. 0 or less keeps the whole extent. Not together with `crop_h`, "    \
-                "`crop_w`, `crop_d`."),                                                            \
+                "`crop_w`, `crop_d`.",                                                             \
+                .excludes = "crop_h|crop_w|crop_d"),                                               \
         HR_CROP_ARG(S, field, crop_d, FLOAT, HR_ARG_OPTIONAL, "0.0",                               \
                     "Depth of the window in slices, or its frames in sequences of pictures; 0 "    \
                     "keeps all."),                                                                 \
@@ -42,15 +42,15 @@ typedef struct hr_crop_args {
         .choices = "round|truncate"                                                                \
     }
 
-#define HR_CROP_ARG(S, field, id, kind, flag, deflt, text)                                         \
+#define HR_CROP_ARG(S, field, id, kind, flag, deflt, ...)                                          \
     {                                                                                              \
         .name = #id, .type = HR_ARG_TYPE_##kind, .flags = HR_ARG_PER_SAMPLE | (flag),              \
         .offset = offsetof(S, field.id), .size = sizeof(((S *)0)->field.id), .def = (deflt),       \
-        .doc = (text)                                                                              \
+        .doc = __VA_ARGS__                                                                         \
     }
 
 /* For `check`: the rules for combining these arguments. */
-hr_status hr__crop_check(const hr_arg_def *defs, uint64_t given, hr_error *error);
+hr_status hr__crop_check(const hr_given *given, hr_error *error);
 
 /* Start and size along one axis. The start is negative if the window is larger than the picture. */
 typedef struct hr_crop_range {

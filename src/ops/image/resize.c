@@ -28,7 +28,8 @@ static const hr_arg_def resize_arg_defs[] = {
     HR_ARG(resize_args, size, FLOATS, WHEN_GIVEN, NULL,
            "Output size in pixels: (depth,) height, width, or one number for all axes. 0 means not "
            "given: `mode` decides. With a negative size, the axis is mirrored. Halves are rounded "
-           "away from zero."),
+           "away from zero.",
+           .excludes = "resize_x|resize_y|resize_z|resize_shorter|resize_longer"),
     HR_ARG(resize_args, resize_x, FLOAT, WHEN_GIVEN, "0.0",
            "Output width in pixels; 0: not given."),
     HR_ARG(resize_args, resize_y, FLOAT, WHEN_GIVEN, "0.0",
@@ -36,9 +37,11 @@ static const hr_arg_def resize_arg_defs[] = {
     HR_ARG(resize_args, resize_z, FLOAT, WHEN_GIVEN, "0.0",
            "Output depth in slices; 0: not given."),
     HR_ARG(resize_args, resize_shorter, FLOAT, WHEN_GIVEN, "0.0",
-           "Length of the shortest side in pixels. The aspect ratio is kept."),
+           "Length of the shortest side in pixels. The aspect ratio is kept.",
+           .excludes = "resize_x|resize_y|resize_z|resize_longer|mode"),
     HR_ARG(resize_args, resize_longer, FLOAT, WHEN_GIVEN, "0.0",
-           "Length of the longest side in pixels. The aspect ratio is kept."),
+           "Length of the longest side in pixels. The aspect ratio is kept.",
+           .excludes = "resize_x|resize_y|resize_z|mode"),
     HR_ARG(resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
            "Upper limit of the output size in pixels: one for all axes, or one per axis."),
     HR_ARG(
@@ -67,28 +70,10 @@ static int32_t resize_outputs(const void *args, int32_t n_in)
     return ((const resize_args *)args)->save_attrs ? 2 : 1;
 }
 
-static hr_status fail_ways(hr_error *error)
+static hr_status resize_check(const void *args, const hr_given *given, hr_error *error)
 {
-    return hr_fail(error, HR_STATUS_ERROR,
-                   "the output size is given in exactly one of these ways: `size`, "
-                   "`resize_x`/`resize_y`/`resize_z`, `resize_shorter`, `resize_longer`");
-}
-
-static hr_status resize_check(const void *args, uint64_t given, hr_error *error)
-{
-    const hr_arg_def *d = resize_arg_defs;
-    bool shorter = hr__arg_given(d, given, "resize_shorter");
-    bool longer = hr__arg_given(d, given, "resize_longer");
-    bool axes = hr__arg_given(d, given, "resize_x") || hr__arg_given(d, given, "resize_y") ||
-                hr__arg_given(d, given, "resize_z");
-
     (void)args;
-    if (shorter + longer + axes + hr__arg_given(d, given, "size") > 1)
-        return fail_ways(error);
-    if ((shorter || longer) && hr__arg_given(d, given, "mode"))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`mode` cannot be given together with `resize_shorter` or `resize_longer`");
-    if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
+    if (hr_arg_given(given, "roi_start") != hr_arg_given(given, "roi_end"))
         return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` must be given together");
     return HR_STATUS_OK;
 }
@@ -133,7 +118,10 @@ static hr_status request_make(const resize_args *args, int32_t axes, const int64
 
     if (isnan(one) && !args->size.v && isnan(args->resize_x) && isnan(args->resize_y) &&
         isnan(args->resize_z))
-        return fail_ways(error); /* not in the check: DALI accepts such a node if it never runs */
+        /* not in the check: DALI accepts such a node if it never runs */
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the output size is given in exactly one of these ways: `size`, "
+                       "`resize_x`/`resize_y`/`resize_z`, `resize_shorter`, `resize_longer`");
     *q = (hr_resize_request){
         .axes = axes, .mode = mode_parse(args), .subpixel = args->subpixel_scale != 0};
     for (int32_t i = 0; i < axes; i++) {
@@ -278,10 +266,10 @@ const hr_op_def hr_op_resize = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = resize_arg_defs,
     .args_size = sizeof(resize_args),
-    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}, {"attributes"}},
+    .out = HR_OUTPUTS({"output"}, {"attributes"}),
     .out_count = -1,
     .outputs = resize_outputs,
     .check = resize_check,

@@ -40,7 +40,7 @@ static const hr_arg_def rotate_arg_defs[] = {
     HR_ARG_RENAMED(output_dtype, DTYPE, dtype, "0.24"),
     HR_ARG_END};
 
-static hr_status rotate_check(const void *args, uint64_t given, hr_error *error)
+static hr_status rotate_check(const void *args, const hr_given *given, hr_error *error)
 {
     int32_t interp = ((const rotate_args *)args)->interp_type;
 
@@ -281,10 +281,10 @@ const hr_op_def hr_op_rotate = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = rotate_arg_defs,
     .args_size = sizeof(rotate_args),
-    .in = {{.name = "data", .layouts = LAYOUTS}},
+    .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = rotate_check,
     .infer = rotate_infer,

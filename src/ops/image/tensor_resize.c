@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ops/axes.h"
-#include "ops/given.h"
 #include "ops/image/filters.h"
 #include "ops/image/resample.h"
 #include "ops/image/resize_size.h"
@@ -51,18 +50,16 @@ static const hr_arg_def tensor_resize_arg_defs[] = {
            "changed by rounding."),
     HR_ARG_END};
 
-static hr_status tensor_resize_check(const void *args, uint64_t given, hr_error *error)
+static hr_status tensor_resize_check(const void *args, const hr_given *given, hr_error *error)
 {
     const tensor_resize_args *a = args;
-    const hr_arg_def *d = tensor_resize_arg_defs;
 
-    HR_TRY(hr__axes_check(a->axes, a->axis_names, error));
-    if (hr__arg_given(d, given, "sizes") == hr__arg_given(d, given, "scales"))
+    if (hr_arg_given(given, "sizes") == hr_arg_given(given, "scales"))
         return hr_fail(error, HR_STATUS_ERROR, "exactly one of `sizes` and `scales` must be given");
-    if (hr__arg_given(d, given, "scales") && strncmp(a->mode, "not_", 4) == 0)
+    if (hr_arg_given(given, "scales") && strncmp(a->mode, "not_", 4) == 0)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Providing `scales` is incompatible with the mode \"%s\"", a->mode);
-    if (hr__arg_given(d, given, "roi_start") != hr__arg_given(d, given, "roi_end"))
+    if (hr_arg_given(given, "roi_start") != hr_arg_given(given, "roi_end"))
         return hr_fail(error, HR_STATUS_ERROR, "`roi_start` and `roi_end` must be given together");
     return HR_STATUS_OK;
 }
@@ -226,10 +223,10 @@ const hr_op_def hr_op_tensor_resize = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = tensor_resize_arg_defs,
     .args_size = sizeof(tensor_resize_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = tensor_resize_check,
     .infer = tensor_resize_infer,

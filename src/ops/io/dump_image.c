@@ -20,7 +20,7 @@ static const hr_arg_def dump_image_arg_defs[] = {
            "folder."),
     HR_ARG_END};
 
-static hr_status dump_image_check(const void *args, uint64_t given, hr_error *error)
+static hr_status dump_image_check(const void *args, const hr_given *given, hr_error *error)
 {
     const dump_image_args *a = args;
 
@@ -92,10 +92,10 @@ const hr_op_def hr_op_dump_image = {
     .flags = HR_OP_ORDERED, /* a later iteration writes the same files */
     .args = dump_image_arg_defs,
     .args_size = sizeof(dump_image_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = dump_image_check,
     .infer = dump_image_infer,

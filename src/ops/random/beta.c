@@ -24,7 +24,7 @@ static const hr_arg_def beta_arg_defs[] = {
            "Type of the output: FLOAT (default) or FLOAT64."),
     HR_DRAW_SHAPE_ARG(beta_args), HR_ARG_END};
 
-static hr_status beta_check(const void *args, uint64_t given, hr_error *error)
+static hr_status beta_check(const void *args, const hr_given *given, hr_error *error)
 {
     int32_t dtype = ((const beta_args *)args)->dtype;
 
@@ -117,10 +117,10 @@ const hr_op_def hr_op_random_beta = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = beta_arg_defs,
     .args_size = sizeof(beta_args),
-    .in = {{.name = "shape_like"}},
+    .in = HR_INPUTS({.name = "shape_like"}),
     .in_min = 0,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = beta_check,
     .infer = beta_infer,

@@ -17,7 +17,7 @@ static const hr_arg_def coin_flip_arg_defs[] = {
            "Type of the output: BOOL, UINT8 or INT32 (default)."),
     HR_DRAW_SHAPE_ARG(coin_flip_args), HR_ARG_END};
 
-static hr_status coin_flip_check(const void *args, uint64_t given, hr_error *error)
+static hr_status coin_flip_check(const void *args, const hr_given *given, hr_error *error)
 {
     int32_t dtype = ((const coin_flip_args *)args)->dtype;
 
@@ -76,10 +76,10 @@ const hr_op_def hr_op_random_coin_flip = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = coin_flip_arg_defs,
     .args_size = sizeof(coin_flip_args),
-    .in = {{.name = "shape_like"}},
+    .in = HR_INPUTS({.name = "shape_like"}),
     .in_min = 0,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = coin_flip_check,
     .infer = coin_flip_infer,

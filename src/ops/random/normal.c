@@ -20,7 +20,7 @@ static const hr_arg_def normal_arg_defs[] = {
            "Standard deviation of the distribution."),
     HR_ARG_END};
 
-static hr_status normal_check(const void *args, uint64_t given, hr_error *error)
+static hr_status normal_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
     return hr__draw_check_dtype(((const normal_args *)args)->dtype, error);
@@ -81,10 +81,10 @@ const hr_op_def hr_op_random_normal = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = normal_arg_defs,
     .args_size = sizeof(normal_args),
-    .in = {{.name = "shape_like"}},
+    .in = HR_INPUTS({.name = "shape_like"}),
     .in_min = 0,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = normal_check,
     .infer = normal_infer,

@@ -4,7 +4,6 @@
  * 2d and 2d + 1. */
 #include "core/core.h"
 #include "headrace/operator.h"
-#include "ops/given.h"
 
 typedef struct roi_crop_args {
     hr_ints crop_shape, in_shape, roi_end, roi_shape, roi_start;
@@ -24,11 +23,10 @@ static const hr_arg_def roi_crop_arg_defs[] = {
            "Start of the region."),
     HR_ARG_END};
 
-static hr_status roi_crop_check(const void *args, uint64_t given, hr_error *error)
+static hr_status roi_crop_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
-    if (hr__arg_given(roi_crop_arg_defs, given, "roi_end") ==
-        hr__arg_given(roi_crop_arg_defs, given, "roi_shape"))
+    if (hr_arg_given(given, "roi_end") == hr_arg_given(given, "roi_shape"))
         return hr_fail(error, HR_STATUS_ERROR,
                        "Either ROI end or ROI shape should be defined, but not both: give one of "
                        "`roi_end` and `roi_shape`");
@@ -125,10 +123,10 @@ const hr_op_def hr_op_roi_random_crop = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = roi_crop_arg_defs,
     .args_size = sizeof(roi_crop_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 0,
     .in_max = 1,
-    .out = {{"start"}},
+    .out = HR_OUTPUTS({"start"}),
     .out_count = 1,
     .check = roi_crop_check,
     .infer = roi_crop_infer,

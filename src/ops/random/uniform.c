@@ -23,7 +23,7 @@ static const hr_arg_def uniform_arg_defs[] = {
            "Type of the output: any numeric type except FLOAT16 and BOOL. Default: FLOAT."),
     HR_DRAW_SHAPE_ARG(uniform_args), HR_ARG_END};
 
-static hr_status uniform_check(const void *args, uint64_t given, hr_error *error)
+static hr_status uniform_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)given;
     return hr__draw_check_dtype(((const uniform_args *)args)->dtype, error);
@@ -106,10 +106,10 @@ const hr_op_def hr_op_random_uniform = {
     .flags = HR_OP_RANDOM | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = uniform_arg_defs,
     .args_size = sizeof(uniform_args),
-    .in = {{.name = "shape_like"}},
+    .in = HR_INPUTS({.name = "shape_like"}),
     .in_min = 0,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = uniform_check,
     .infer = uniform_infer,

@@ -2,7 +2,6 @@
  * Copyright The Headrace authors */
 /* normalize: subtracts means and divides by standard deviations, which are given or computed. */
 #include "ops/reductions/normalize.h"
-#include "ops/given.h"
 #include "ops/reductions/scale_shift.h"
 
 #include <string.h>
@@ -37,16 +36,14 @@ static const hr_arg_def normalize_arg_defs[] = {
     GIVEN(stddev, "Standard deviations to divide by instead of those of the data, as `mean`."),
     HR_ARG_END};
 
-static hr_status normalize_check(const void *args, uint64_t given, hr_error *error)
+static hr_status normalize_check(const void *args, const hr_given *given, hr_error *error)
 {
     const normalize_args *a = args;
-    const hr_arg_def *d = normalize_arg_defs;
-    const bool mean = hr__arg_given(d, given, "mean"), stddev = hr__arg_given(d, given, "stddev");
+    const bool mean = hr_arg_given(given, "mean"), stddev = hr_arg_given(given, "stddev");
     /* A list of several numbers is a tensor that is the same for all samples. */
     const bool tensors =
         (mean && !(a->mean.v && a->mean.n == 1)) || (stddev && !(a->stddev.v && a->stddev.n == 1));
 
-    HR_TRY(hr__axes_check(a->axes, a->axis_names, error));
     if (a->axes.v && a->axes.n == 0)
         return hr_fail(error, HR_STATUS_ERROR, "`axes` is empty: there must be one at least");
     if (mean && stddev && !tensors && (a->axes.v || a->axis_names))
@@ -62,7 +59,7 @@ static hr_status normalize_check(const void *args, uint64_t given, hr_error *err
     return HR_STATUS_OK;
 }
 
-static bool normalize_whole(const void *args, uint64_t given)
+static bool normalize_whole(const void *args, const hr_given *given)
 {
     (void)given;
     return ((const normalize_args *)args)->batch;
@@ -284,10 +281,10 @@ const hr_op_def hr_op_normalize = {
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = normalize_arg_defs,
     .args_size = sizeof(normalize_args),
-    .in = {{.name = "data"}},
+    .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,
-    .out = {{"output"}},
+    .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = normalize_check,
     .infer = normalize_infer,

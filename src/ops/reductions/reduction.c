@@ -7,14 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-hr_status hr__reduction_check(const void *args, uint64_t given, hr_error *error)
-{
-    const hr_reduction_args *a = args;
-
-    (void)given;
-    return hr__axes_check(a->axes, a->axis_names, error);
-}
-
 hr_dtype hr__reduction_wide(hr_dtype dtype)
 {
     if (hr_dtype_is_float(dtype))

@@ -25,12 +25,12 @@ typedef struct hr_reduction_args {
 /* The table of an operator without its inputs. `id` is also the prefix of its functions. */
 #define HR_REDUCTION_TABLE(id, text)                                                               \
     HR_OP_ABI, .name = "reductions." #id, .doc = text, .devices = "cpu|gpu",                       \
-               .args = id##_arg_defs, .args_size = sizeof(hr_reduction_args), .out = {{"output"}}, \
-               .out_count = 1, .check = hr__reduction_check, .infer = id##_infer,                  \
+               .args = id##_arg_defs, .args_size = sizeof(hr_reduction_args),                      \
+               .out = HR_OUTPUTS({"output"}), .out_count = 1, .infer = id##_infer,                 \
                .run_cpu = hr__reduction_run
-#define HR_REDUCTION_DATA .in = {{.name = "data"}}, .in_min = 1, .in_max = 1
+#define HR_REDUCTION_DATA .in = HR_INPUTS({.name = "data"}), .in_min = 1, .in_max = 1
 #define HR_REDUCTION_DATA_AND_MEAN                                                                 \
-    .in = {{.name = "data"}, {.name = "mean"}}, .in_min = 2, .in_max = 2
+    .in = HR_INPUTS({.name = "data"}, {.name = "mean"}), .in_min = 2, .in_max = 2
 
 /* How accumulators become results. */
 typedef enum hr_reduction_end {
@@ -52,7 +52,6 @@ typedef struct hr_reduction {
     bool untouched; /* no axis is reduced */
 } hr_reduction;
 
-hr_status hr__reduction_check(const void *args, uint64_t given, hr_error *error);
 /* The 64-bit integer type for sums of a type; FLOAT for FLOAT. */
 hr_dtype hr__reduction_wide(hr_dtype dtype);
 /* Describes output 0. Its type is `wanted`, which must be allowed, or the first allowed type if
