@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Every target does its own set-up (tools/setup.sh), which takes no time when nothing has changed.
-# Variables: DATA=folder of class folders (demo, bench), PYTHON=interpreter, ARGS=more arguments for
-# demo, bench and, in test and test-dali, pytest.
+# Every target first runs the set-up steps that it needs (tools/setup.sh). They are fast if nothing has changed.
+# Variables:
+#   DATA    data set for demo and bench: a folder with one subfolder of images per class
+#   PYTHON  Python interpreter for .venv
+#   ARGS    further arguments of demo and bench, or of pytest in test and test-dali
 
 SETUP = tools/setup.sh
 PY = .venv/bin/python
@@ -11,14 +13,14 @@ BUILD = build/dev
 .PHONY: help all build demo test test-dali wheel bench check clean distclean
 
 help:
-	@echo "make demo        run the training pipeline on sample photographs (DATA=folder for yours)"
-	@echo "make test        all C and Python tests; compares with recorded results of DALI"
-	@echo "make test-dali   install DALI and compare with it directly"
+	@echo "make demo        run the training pipeline on sample photographs (or on DATA=folder)"
+	@echo "make test        run all C and Python tests; they compare with recorded results of DALI"
+	@echo "make test-dali   install DALI and run the tests that compare with it directly"
 	@echo "make build       build and install into .venv"
-	@echo "make wheel       self-contained wheel in dist/"
-	@echo "make bench       Headrace, DALI and torchvision side by side (DATA=folder for yours)"
-	@echo "make check       formatting, include direction, licence headers"
-	@echo "make clean       remove builds (distclean: .venv and caches, too)"
+	@echo "make wheel       build a self-contained wheel in dist/"
+	@echo "make bench       measure Headrace, DALI and torchvision (on DATA=folder)"
+	@echo "make check       check formatting, include directions and licence headers"
+	@echo "make clean       remove builds (distclean: also .venv and caches)"
 
 all: build
 

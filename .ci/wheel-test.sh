@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
 # Checks a built wheel: tag, size, exported symbols, and a run of the README's pipeline in a fresh environment
-# under every CPython from 3.11 that is found.
+# with every CPython since 3.11 that is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(realpath "$1")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Use an installed headrace as the README does, without PyTorch: run by wheel-test.sh."""
+"""Uses an installed headrace as the README does, without PyTorch. Run by wheel-test.sh."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ print(took)
 
 
 def check_import() -> None:
-    """`import headrace` takes less than 100 ms (best of five processes) and loads no framework."""
+    """Checks that `import headrace` takes less than 100 ms (best of five processes) and loads no framework."""
     times = []
     for _ in range(5):
         done = subprocess.run(
@@ -31,7 +31,7 @@ def check_import() -> None:
 
 
 def make_images(root: Path) -> int:
-    """Three class folders of gradients in every bundled format; returns how many files."""
+    """Makes three class folders of gradients in every bundled format. Returns the number of files."""
     from PIL import Image
 
     count = 0
@@ -46,7 +46,7 @@ def make_images(root: Path) -> int:
 
 
 def check_pipeline(root: Path, count: int) -> None:
-    """One epoch of the README's training pipeline: shapes, values and labels."""
+    """Runs one epoch of the README's training pipeline and checks shapes, values and labels."""
     import numpy as np
     from headrace import fn, pipeline_def, types
 

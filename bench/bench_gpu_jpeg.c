@@ -96,7 +96,7 @@ static void index_files(void)
     hr_arena_destroy(arena);
 }
 
-/* RandomResizedCrop's window. */
+/* A window as RandomResizedCrop chooses it. */
 static hr_window random_window(int height, int width)
 {
     for (int i = 0; i < 10; i++) {
@@ -117,13 +117,13 @@ typedef struct flight {
     hr_staged records, status;
     char *pixels;
     int taken;
-    double prepare; /* seconds of this thread */
+    double prepare; /* CPU seconds of this thread */
     void *begin, *end;
 } flight;
 
 static int next_file;
 
-/* Prepares a batch of the next files; `whole`: without a window. */
+/* Prepares a batch of the next `n` files. `whole`: decode whole images, not windows. */
 static void fill(flight *f, int n, bool whole, bool indexed)
 {
     batch_reset(f->b);
@@ -164,7 +164,7 @@ static void launch(flight *f)
     BATCH_TRY(module->jpeg_decode(&f->b->launch, f->records, f->taken, error));
 }
 
-/* GPU microseconds per image of one batch alone: the median of some runs. */
+/* GPU microseconds per image with one batch in flight: the median of 15 runs. */
 static double alone(flight *f)
 {
     float ms[15];
@@ -184,6 +184,7 @@ static double alone(flight *f)
     return (double)ms[7] * 1e3 / f->taken;
 }
 
+/* Microseconds per image with FLIGHT batches in flight. `copy`: include the copy to the device. */
 static double together(flight *flights, bool copy)
 {
     int images = 0;
@@ -202,6 +203,7 @@ static double together(flight *flights, bool copy)
     return (now(CLOCK_MONOTONIC) - start) * 1e6 / images;
 }
 
+/* The number of images of the batch that the device found damaged. */
 static int damaged(flight *f)
 {
     int n = 0;

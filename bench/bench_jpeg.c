@@ -119,8 +119,8 @@ typedef struct libjpeg {
 
 static libjpeg lib;
 
-/* Seconds of the stages that its interface separates. `start` builds the Huffman tables and also
- * allocates the rows of the picture. `symbols` is a whole decode that skips all rows but one.
+/* Seconds of the stages that the API of libjpeg separates. `start` builds the Huffman tables and
+ * allocates the rows of the image. `symbols` is a whole decode that skips all rows but one.
  * `planar` ends before upsampling. */
 typedef struct libjpeg_times {
     double full, crop, header, start, symbols, planar;
@@ -165,7 +165,7 @@ static void libjpeg_window(const file *f, hr_window w, uint8_t *dst)
     jpeg_destroy_decompress(cinfo);
 }
 
-/* Skips all rows but one: it does not read what only the last rows would need. */
+/* Skips all rows but the last, so that nearly all of the time is entropy decoding. */
 static void libjpeg_symbols(const file *f, libjpeg_times *t)
 {
     JSAMPROW rows[1] = {lib.row};
@@ -240,7 +240,7 @@ typedef struct stages {
 
 typedef bool (*mcu_kernel)(hr_jpeg_scan *scan, int32_t mcus);
 
-/* The time of one kernel over the whole scan, without opening it. 0 when it fails. */
+/* The seconds of one kernel for the whole scan, or 0 on failure. `*open`: seconds to open it. */
 static double run_scan(const file *f, const hr_jpeg_markers *m, hr_jpeg_scan *scan,
                        mcu_kernel kernel, double *open)
 {
@@ -336,7 +336,7 @@ static bool finish_program(hr_image_program *p, hr_window w, bool normal)
             hr_program_output(p, "CHW", 0, NULL, 0, &error) == HR_STATUS_OK);
 }
 
-/* A decoded window. */
+/* Runs the program on a decoded window. */
 static bool run_decoded(const file *f, uint8_t *pixels, bool normal, void *batch,
                         const hr_kernels *kernels)
 {
@@ -352,7 +352,7 @@ static bool run_decoded(const file *f, uint8_t *pixels, bool normal, void *batch
            hr_program_run(&p, &c, batch, &error) == HR_STATUS_OK;
 }
 
-/* The file, with rows streaming from our decoder. */
+/* Runs the program on the file, with rows streamed from our decoder. */
 static bool run_coded(const file *f, void *batch, const hr_kernels *kernels)
 {
     hr_op_call c = {.arena = arena, .kernels = kernels};
@@ -404,7 +404,7 @@ static bool measure(const file *f, uint64_t round, times *t, uint8_t *const pixe
     libjpeg_window(f, f->window, pixels[0]);
     t->lib.crop = since(&start);
     bytes = (size_t)f->window.h * (size_t)f->window.w * 3;
-    /* the first of two finds less in the cache, so they take turns */
+    /* the first of the two finds less in the CPU cache, so they take turns */
     for (int i = 0; i < 2; i++) {
         start = now();
         if ((round + (uint64_t)i) % 2 == 0) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Every operator on typical input, in Headrace and in DALI's CPU back end, one thread each, in one process.
+"""Measures every operator on typical input, in Headrace and DALI's CPU back end, one thread each, in one process.
 
-A row is a pipeline that is fed the same batch again and again. Rounds are interleaved: each engine in turn runs the
-pipeline, and a second one that only feeds. Counted is the CPU time of the process until it is idle again. `net` is the
-median of the pipeline minus that of feeding; where the difference is lost in noise, no ratio is given, and only `total`
-is meaningful. A ratio is DALI's time over Headrace's: above 1, Headrace is faster.
+A row is a pipeline that is always fed the same batch. Rounds are interleaved: each engine in turn runs the pipeline,
+and a second pipeline that only feeds. The measured time is the CPU time of the process until it is idle again. `net` is
+the median time of the pipeline minus that of feeding. If the difference is lost in noise, no ratio is given, and only
+`total` is meaningful. A ratio is DALI's time divided by Headrace's: above 1, Headrace is faster.
 
     bench_ops.py                  all rows
     bench_ops.py resize reduc     rows whose names contain one of these
@@ -48,7 +48,7 @@ def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
 
 
 def photographs(data: str | None) -> list[np.ndarray]:
-    """Eight JPEG files of a folder, none of them small, or generated ones."""
+    """Eight JPEG files: from a folder and at least 300 pixels wide and high, or generated."""
     from PIL import Image
 
     if data:
@@ -84,7 +84,7 @@ def feed(fn: Any, batch: list[np.ndarray], layout: str) -> Any:
 
 
 class Loop:
-    """A pipeline of one engine. If `row` is None, it only feeds."""
+    """A pipeline of one engine. With `feeds_only`, it returns its inputs."""
 
     def __init__(self, engine: str, row: ops_rows.Row, feeds_only: bool, data: str | None) -> None:
         root = importlib.import_module(engine)
@@ -112,7 +112,7 @@ class Loop:
         self.iterations = 1
 
     def calibrate(self, seconds: float) -> None:
-        """Choose the number of iterations per round so that it takes about `seconds`."""
+        """Choose the number of iterations so that a round takes about `seconds`."""
         self.iterations = max(2, min(2000, round(seconds / max(self.round(), 1e-6))))
 
     def round(self) -> float:
@@ -163,7 +163,7 @@ def text(record: dict[str, Any]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("rows", nargs="*", help="parts of the names of rows")
+    parser.add_argument("rows", nargs="*", help="measure only rows whose names contain one of these")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.03, help="CPU time per round")
     parser.add_argument("--data", default=os.environ.get("HEADRACE_TEST_DATA"))

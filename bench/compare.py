@@ -257,12 +257,12 @@ def report_scaling(records: list[Record], kind: str, names: list[str], threads: 
             cpu = ratios(runs[threads[0]], runs[n], "per_cpu_second")
             wall = ratios(runs[n], runs[threads[0]], "per_second")
             rows.append([name, str(n), spread(cpu), spread(wall)])
-    table(f"{kind}: more threads against {threads[0]}",
+    table(f"{kind}: more threads compared with {threads[0]}",
           ["", "threads", "CPU-s per image", "images / s"], rows)  # fmt: skip
 
 
 def report_start(records: list[Record], kind: str, names: list[str]) -> None:
-    """Start-up time, memory, and the CPU time of the consumer."""
+    """The table of start-up time, peak memory and the consumer's CPU time."""
     rows = []
     for name in names:
         start = pick(records, measure="start", pipeline=kind, contender=name)[0]
@@ -278,11 +278,11 @@ def report_start(records: list[Record], kind: str, names: list[str]) -> None:
 
 def find_data() -> str:
     """The folder HEADRACE_TEST_DATA, a shared sample set, or the demo's data."""
-    places = [os.environ.get("HEADRACE_TEST_DATA", ""),
-              str(REPOSITORY.parent / "shared" / "data" / "imagenet-250")]  # fmt: skip
-    for place in places:
-        if place and Path(place).is_dir():
-            return place
+    folders = [os.environ.get("HEADRACE_TEST_DATA", ""),
+               str(REPOSITORY.parent / "shared" / "data" / "imagenet-250")]  # fmt: skip
+    for folder in folders:
+        if folder and Path(folder).is_dir():
+            return folder
     demo = REPOSITORY / ".cache" / "demo-data"
     subprocess.run(
         [sys.executable, str(REPOSITORY / "tools" / "make_demo_data.py"), str(demo)], check=True
@@ -301,7 +301,7 @@ def installed(name: str) -> bool:
 def parse() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
-    parser.add_argument("--data", help="folder of class folders")
+    parser.add_argument("--data", help="folder with one subfolder of images per class")
     parser.add_argument("--contenders", default="headrace,headrace-index,dali,torchvision")
     parser.add_argument(
         "--pipelines", default="train,eval", help="some of " + ",".join(pipelines.PIPELINES)
@@ -309,7 +309,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each round (default: 2)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of a round (default: 2)")
     parser.add_argument("--batches", type=int, default=20, help="batches for memory and consumer time")
     parser.add_argument(
         "--json", default="build/bench.jsonl", help="file for the results, one record per line"
@@ -371,7 +371,7 @@ def main() -> None:
         report_start(records, kind, args.contenders)
     Path(args.json).parent.mkdir(parents=True, exist_ok=True)
     Path(args.json).write_text("".join(json.dumps(r) + "\n" for r in records))
-    print(f"figures: {args.json}")
+    print(f"results written to {args.json}")
 
 
 if __name__ == "__main__":

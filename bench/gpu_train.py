@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Training and evaluation input on a GPU: Headrace, DALI and torchvision side by side, through their PyTorch
-iterators, from files to fp16 batches in device memory.
+"""Measures input pipelines for training and evaluation on a GPU, from files to fp16 batches in device memory, through
+the PyTorch iterators of Headrace, DALI and torchvision.
 
     python bench/gpu_train.py FOLDER [--files 10000] [--seconds 2] [--rounds 3] [--quick]
 
-FOLDER contains class folders of JPEG files. Copies with different bytes are made in --scratch until there are --files
-files, so that reads come from memory and not from the CPU's cache. Batch 256 with 16 threads is measured for both
-pipelines, then other batch sizes and thread counts one by one. All contenders of a case run in one process, rounds
-interleaved. Prints a table and one JSON line per case: images per second, kernel time and host CPU time per image,
-ratios to DALI.
+FOLDER contains class folders of JPEG files. Distinct copies are written to --scratch until there are --files files, so
+that the data do not fit into the CPU's caches. Batch size 256 with 16 threads is measured for both pipelines, then
+other batch sizes and thread counts one by one. All contenders of a case run in one process, in interleaved rounds.
+Prints a table and one JSON line per case: images per second, kernel time and host CPU time per image, and ratios to
+DALI.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CONTENDERS = {
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
-# headrace: a first epoch without end, where indices are made and there is no room to keep them.
+# headrace: like an endless first epoch, because indices are made but there is no memory to store them.
 OPTIONS: dict[str, dict[str, Any]] = {"headrace": {"index_memory_limit": 1}}
 
 
@@ -44,8 +44,8 @@ OPTIONS: dict[str, dict[str, Any]] = {"headrace": {"index_memory_limit": 1}}
 
 
 def spread(source: pathlib.Path, target: pathlib.Path, count: int) -> None:
-    """`count` files in class folders of `target`, made from those of `source`; each copy has a different comment
-    segment after the first marker."""
+    """Writes `count` copies of the files of `source` to class folders in `target`. Each has its own comment segment
+    after the SOI marker."""
     files = sorted(p for p in source.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
     if not files:
         raise SystemExit(f"no JPEG files in {source}")
@@ -161,7 +161,7 @@ def is_there(module: str) -> bool:
 
 
 def settle(limit: float = 10.0) -> None:
-    """Waits until the last contender has finished its work ahead, which must not count for the next one."""
+    """Waits until the previous contender has finished prefetching, so that this does not count for the next one."""
     end = time.perf_counter() + limit
     while time.perf_counter() < end:
         before, start = cpu_seconds(), time.perf_counter()
@@ -171,8 +171,8 @@ def settle(limit: float = 10.0) -> None:
 
 
 def kernel_seconds(stream: Iterator[Any], batches: int) -> tuple[float, float] | None:
-    """Device time per image: the sum of the process's kernels, and the time during which any of them ran (kernels of
-    several batches overlap). None where the profiler sees no kernels."""
+    """Device time per image: the sum over all kernels, and the time during which any kernel ran (kernels of several
+    batches overlap). None if the profiler sees no kernels."""
     from torch.autograd import DeviceType
     from torch.profiler import ProfilerActivity, profile
 
@@ -214,7 +214,7 @@ def measure(case: dict[str, Any], names: list[str], root: str, rounds: int, seco
     for _ in range(rounds):
         for name, stream in streams.items():
             settle()
-            # the batches of a DataLoader come in bursts: all its processes start at the same time
+            # a DataLoader produces batches in bursts, because its processes start at the same time
             window = seconds * (8 if name == "torchvision" else 1)
             run_for(window / 4, stream)
             rate, host = run_for(window, stream)
@@ -252,7 +252,7 @@ def show(result: dict[str, Any], names: list[str]) -> None:
             f"{head}  {name:14} {r['images_per_second']:8,} img/s ({r['least']:,}-{r['most']:,})"
             f"  host {r['host_cpu_us']:7.1f} us  kernels {r['kernel_us'] or float('nan'):6.2f} us"
             f" (device {r['device_us'] or float('nan'):5.2f})"
-            f"{'  times dali ' + format(r['times_dali'], '.2f') if 'times_dali' in r else ''}"
+            f"{'  x DALI ' + format(r['times_dali'], '.2f') if 'times_dali' in r else ''}"
         )
     print(json.dumps(result), flush=True)
 
@@ -272,7 +272,7 @@ def main() -> None:
     if not any(scratch.glob("class*")):
         spread(args.folder, scratch, args.files)
     for i, case in enumerate(cases(args.quick)):
-        # the processes of a DataLoader take long to start, and batch size hardly changes their speed
+        # DataLoader processes are slow to start, and the batch size hardly changes their speed
         some = [n for n in names if i < 2 or n != "torchvision"]
         show(measure(case, some, str(scratch), args.rounds, args.seconds), some)
     for name in names:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The pipelines that bench/compare.py measures, for each contender: endless sources of batches.
+"""The pipelines that bench/compare.py measures. Each contender is an endless source of batches.
 
 `open_loop(contender, ...)` returns a function that takes the next batch and drops it. Headrace and DALI share one
 definition; torchvision uses its usual transforms in a DataLoader with Pillow.
@@ -22,8 +22,9 @@ CONTENDERS = {
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
-# Arguments of the pipeline. headrace: no indices. headrace-indexing: a first epoch without end, where indices are made
-# and there is no room to keep them. headrace-index has defaults: an index of every file, as from the second epoch on.
+# Arguments of the pipeline. headrace: no indices. headrace-indexing: like an endless first epoch, because indices are
+# made but there is no memory to store them. headrace-index: defaults, measured with an index of every file, as from the
+# second epoch on.
 OPTIONS: dict[str, dict[str, Any]] = {
     "headrace": {"index_memory_limit": 0},
     "headrace-indexing": {"index_memory_limit": 1},

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The cost of a graph of many cheap nodes: CPU time of the process per iteration, Headrace and DALI in turns.
+"""Measures the cost of a graph of many cheap nodes: CPU time per iteration, Headrace and DALI in turns.
 
     PYTHONPATH=build/dev/python python bench/scalars.py [--nodes 40] [--batch 64] [--rounds 9]
 
-Nodes are random.uniform, arithmetic of two nodes and of a node and a constant, and comparisons; there is one output.
-The whole process counts, including Python's part of `run` and all threads, from full queues to full queues.
+The nodes are random.uniform, comparisons, and arithmetic on two nodes or on a node and a constant. There is one output.
+The CPU time is that of the whole process, including the Python code of `run` and all threads. The queues are full at
+the start and at the end.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import statistics
 import time
 from typing import Any
 
-SETTLE = 0.05  # seconds after which queues are full
+SETTLE = 0.05  # seconds until the queues are full
 
 
 def build(module: str, nodes: int, batch: int, threads: int) -> Any:
-    """A pipeline of `nodes` scalar nodes that all lead to one output."""
+    """A pipeline of `nodes` scalar nodes, all of which contribute to one output."""
     package = importlib.import_module(module)
     fn = importlib.import_module(module + ".fn")
     pipe = package.Pipeline(batch_size=batch, num_threads=threads, device_id=None, seed=12, exec_dynamic=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Make a small folder of class folders to try Headrace on.
+"""Makes a small data set of class folders for trying Headrace.
 
-The photographs are those that the wheel of scikit-image ships; the wheel is downloaded with pip and only
-opened, not installed. Each photograph is a class: crops of it, scaled and saved as JPEG with several
-qualities, chroma samplings and sizes, some progressive, some grey, some turned by EXIF, a few as PNG or WebP.
-The same files come out every time for one version of Pillow.
+The photographs come from the wheel of scikit-image, which is downloaded with pip but not installed. Each photograph
+becomes a class of scaled crops. Most are baseline JPEG files of various qualities, chroma samplings and sizes. Some are
+progressive, grey or rotated by EXIF, and a few are PNG or WebP. With the same version of Pillow the files are always
+the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SAMPLINGS = ("4:2:0", "4:2:0", "4:2:2", "4:4:4")
 
 
 def fetch_photographs(cache: Path) -> dict[str, Image.Image]:
-    """Download the package's wheel into `cache` (once) and read its photographs, by class name."""
+    """Downloads the wheel into `cache` unless it is there. Returns its photographs by class name."""
     wheels = sorted(cache.glob("scikit_image-*.whl"))
     if not wheels:
         cache.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def fetch_photographs(cache: Path) -> dict[str, Image.Image]:
 
 
 def variation(photograph: Image.Image, rng: random.Random) -> Image.Image:
-    """A crop of at least half of each side, scaled to one of LONG_SIDES."""
+    """A random crop of at least half of each side, scaled so that the longer side is one of LONG_SIDES."""
     width, height = photograph.size
     w = int(width * rng.uniform(0.5, 1.0))
     h = int(height * rng.uniform(0.5, 1.0))
@@ -65,7 +65,7 @@ def variation(photograph: Image.Image, rng: random.Random) -> Image.Image:
 
 
 def save(image: Image.Image, path: Path, rng: random.Random) -> None:
-    """Write `image` beside `path` (whose suffix is chosen here): nine in ten as baseline JPEG."""
+    """Writes `image` to `path` with a suffix for its format. Nine files in ten are baseline JPEG."""
     kind = rng.random()
     if kind < 0.03:
         image.save(path.with_suffix(".png"))
@@ -90,7 +90,7 @@ def save(image: Image.Image, path: Path, rng: random.Random) -> None:
 
 
 def make(root: Path, cache: Path, per_class: int) -> int:
-    """Fill `root` and return how many files it holds; a complete folder is left as it is."""
+    """Fills `root`, unless it is complete already. Returns the number of files."""
     mark = root.with_name(root.name + ".complete")
     wanted = per_class * len(PHOTOGRAPHS)
     if mark.exists() and sum(1 for p in root.rglob("*") if p.is_file()) == wanted:
@@ -107,12 +107,12 @@ def make(root: Path, cache: Path, per_class: int) -> int:
 
 
 def main() -> None:
-    """Command line: `make_demo_data.py FOLDER`."""
+    """The command `make_demo_data.py FOLDER`."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("root", type=Path, help="folder to make")
-    parser.add_argument("--per-class", type=int, default=50, help="files a class (default: 50)")
+    parser.add_argument("root", type=Path, metavar="FOLDER", help="folder to create")
+    parser.add_argument("--per-class", type=int, default=50, help="files per class (default: 50)")
     parser.add_argument(
-        "--cache", type=Path, help="where downloads go (default: beside the folder)"
+        "--cache", type=Path, help="folder for downloads (default: `downloads` next to FOLDER)"
     )
     args = parser.parse_args()
     cache = args.cache or args.root.parent / "downloads"

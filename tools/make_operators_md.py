@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Writes docs/operators.md from the operators' tables and the names of DALI's.
+"""Writes docs/operators.md from the operators' schemas and the list of DALI's operators.
 
-    make_operators_md.py           write it
-    make_operators_md.py --check   fail if it is not what would be written
+    make_operators_md.py           write the file
+    make_operators_md.py --check   fail if the file is out of date
 
-`headrace` must be importable: run it with the interpreter it is installed in.
+Run it with an interpreter that has `headrace` installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from headrace import _dali_names, _docs, _schema, fn
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "operators.md"
 NAMES = Path(__file__).with_name("dali_operators.txt")
-# What Python's syntax on nodes becomes here, where DALI has an internal operator for it.
+# DALI's internal operators for Python syntax on nodes, and those that stand for them here.
 INTERNAL = {
     "_arithmetic_generic_op": "_arithmetic",
     "_shape": "shapes",
@@ -32,19 +32,22 @@ INTERNAL = {
 }
 
 HEAD = """\
-<!-- Made by tools/make_operators_md.py from the operators' tables: edit those. -->
+<!-- Made by tools/make_operators_md.py from the operators' schemas. Edit those, not this file. -->
 # Operators
 
-Every operator of DALI 2.4 and what there is of it here: {whole}, old names included. *Devices* are those that it runs on
-here, and in DALI. An operator that is there has all arguments of DALI's. Old names work where the operator is there, and warn.
+This page lists the operators of DALI 2.4. Headrace implements
+{whole}.
+The numbers include old names. The column *devices* lists the devices on which Headrace runs an
+operator. An implemented operator has all arguments that it has in DALI. Its old names work too and
+issue a warning.
 
-`python tests/ops/report.py` compares every operator with a live DALI, case by case.
+`python tests/ops/report.py` compares every operator with an installed DALI.
 """
 
 
 @dataclasses.dataclass
 class Theirs:
-    """One line of dali_operators.txt."""
+    """An operator of DALI: one line of dali_operators.txt."""
 
     name: str
     devices: list[str]
@@ -52,13 +55,13 @@ class Theirs:
 
 
 def theirs() -> list[Theirs]:
-    """What DALI has, in order of the alphabet."""
+    """DALI's operators, in alphabetical order."""
     lines = [x.split() for x in NAMES.read_text().splitlines() if x and x[0] != "#"]
     return [Theirs(x[0], x[1].split("|"), x[2] if len(x) > 2 else "") for x in lines]
 
 
 def python_function(name: str) -> Any:
-    """A function of that name that is no operator of a table, or None."""
+    """The Python function of that name without a schema of its own, or None."""
     if name.startswith("plugin."):
         module, _, leaf = name.rpartition(".")
         try:
@@ -76,7 +79,7 @@ def python_function(name: str) -> Any:
 
 @dataclasses.dataclass
 class Row:
-    """An operator of DALI and what is here."""
+    """An operator of DALI and its counterpart in Headrace."""
 
     theirs: Theirs
     there: bool
@@ -98,7 +101,7 @@ def row_of(entry: Theirs) -> Row:
 
 
 def sentence(text: str) -> str:
-    """The first sentence, safe in a table."""
+    """The first sentence, escaped for a table."""
     return _docs.first_sentence(text).rstrip(".").replace("|", "\\|")
 
 
@@ -107,7 +110,7 @@ def family(name: str) -> str:
 
 
 def tables(rows: list[Row]) -> list[str]:
-    """A table a module, old names beside the new ones."""
+    """One table per module. Old names are listed in the row of the new name."""
     old: dict[str, list[str]] = {}
     for row in rows:
         if row.alias_of:
@@ -130,8 +133,8 @@ def tables(rows: list[Row]) -> list[str]:
 
 
 def syntax(rows: list[Row]) -> list[str]:
-    """DALI's operators that users do not name."""
-    out = ["\n## Behind Python's syntax\n", "| DALI's | here |", "| --- | --- |"]
+    """The table of DALI's internal operators."""
+    out = ["\n## Internal operators for Python syntax\n", "| DALI's name | implemented |", "| --- | --- |"]
     for row in rows:
         if row.theirs.kind == "internal":
             out.append(f"| `{row.theirs.name}` | {'yes' if row.there else 'not yet'} |")
@@ -139,7 +142,7 @@ def syntax(rows: list[Row]) -> list[str]:
 
 
 def own(rows: list[Row]) -> list[str]:
-    """Operators that DALI does not have."""
+    """The table of operators that DALI does not have."""
     known = {row.theirs.name for row in rows}
     listed = [op for op in _schema.operators().values() if "hidden" not in op.flags]
     listed = [op for op in listed if op.name not in known]
@@ -156,8 +159,8 @@ def document() -> str:
     wrappers = [row for row in rows if row.theirs.kind == "python"]
     registered = [row for row in rows if row.theirs.kind != "python"]
     whole = (
-        f"{sum(row.there for row in registered)} of its {len(registered)} registered operators, "
-        f"and {sum(row.there for row in wrappers)} of {len(wrappers)} functions around them"
+        f"{sum(row.there for row in registered)} of the {len(registered)} registered operators "
+        f"and {sum(row.there for row in wrappers)} of the {len(wrappers)} Python functions that wrap them"
     )
     lines = [HEAD.format(whole=whole), *tables(rows), *syntax(rows), *own(rows)]
     return "\n".join(lines) + "\n"
@@ -171,7 +174,7 @@ def main() -> int:
     if not args.check:
         DOCUMENT.write_text(text, encoding="utf-8")
     elif not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text:
-        print(f"{DOCUMENT.relative_to(ROOT)} is old: run tools/make_operators_md.py", file=sys.stderr)
+        print(f"{DOCUMENT.relative_to(ROOT)} is out of date: run tools/make_operators_md.py", file=sys.stderr)
         return 1
     return 0
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Writes the type stubs of `headrace.fn` and `headrace.ops` from the operators' tables.
+"""Writes the type stubs of `headrace.fn` and `headrace.ops` from the operators' schemas.
 
     make_pyi.py --core build/_core.abi3.so OUTDIR
     make_pyi.py --schema schema.json OUTDIR
 
-OUTDIR is the package's folder: the stubs go to OUTDIR/fn and OUTDIR/ops.
+OUTDIR is the folder of the package. The stubs are written to OUTDIR/fn and OUTDIR/ops.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HEADER = '''\
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Made from the operators' tables by tools/make_pyi.py."""
+"""Generated from the operators' schemas by tools/make_pyi.py."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeAlias, overload
@@ -38,7 +38,7 @@ from headrace.types import DALIDataType, DALIImageType, DALIInterpType, ScalarCo
 class _Array(Protocol):
     def __array__(self) -> Any: ...
 
-# What an operator takes as input: a node, or a constant that becomes one.
+# The type of operator inputs: a node, or a constant that becomes one.
 _Data: TypeAlias = (
     DataNode | TensorCPU | TensorListCPU | ScalarConstant | _Array | float | Sequence[Any]
 )
@@ -63,7 +63,7 @@ TYPES = {
 }
 PER_SAMPLE = " | DataNode | TensorListCPU | _Array"
 
-# Wrapped in Python, so the table does not tell its signature.
+# external_source is a Python function, so the schema does not contain its signature.
 EXTERNAL_ARGS = """\
 source: Callable[..., Any] | Iterable[Any] | None = None,
 num_outputs: {outputs},
@@ -88,7 +88,7 @@ batch_info: bool | None = None,
 
 
 def load_module(name: str, path: Path) -> ModuleType:
-    """A module from a file of any suffix."""
+    """Imports a module from a file of any suffix."""
     if path.suffix == ".so":
         loader: Any = importlib.machinery.ExtensionFileLoader(name, str(path))
     else:
@@ -104,7 +104,7 @@ DOCS = load_module("_docs", ROOT / "python" / "headrace" / "_docs.py")
 
 
 def literal(arg: dict[str, Any]) -> str:
-    """The default as a stub shows it."""
+    """The default value as written in a stub."""
     if arg["default"] is None:
         return "None"
     try:
@@ -123,7 +123,7 @@ def parameter(arg: dict[str, Any]) -> str:
 
 
 def parameters(op: dict[str, Any]) -> list[str]:
-    """Keyword parameters: the operator's own, then those that all operators have."""
+    """The keyword parameters: the operator's own, then those of all operators."""
     own = [parameter(arg) for arg in op["args"]]
     names = {arg["name"] for arg in op["args"]}
     common = {
@@ -138,7 +138,7 @@ def parameters(op: dict[str, Any]) -> list[str]:
 
 
 def inputs(op: dict[str, Any]) -> list[str]:
-    """Positional parameters."""
+    """The positional parameters."""
     named = [item["name"] for item in op["inputs"]]
     if op["in_max"] > max(len(named), 4):
         return ["*inputs: _Data"]
@@ -159,7 +159,7 @@ def returns(op: dict[str, Any]) -> str:
 
 
 def docstring(op: dict[str, Any]) -> list[str]:
-    """Lines of the docstring, not indented: those of help(), wrapped."""
+    """The lines of the docstring, wrapped but not indented."""
     lines = []
     for line in DOCS.docstring(op).splitlines():
         margin = line[: len(line) - len(line.lstrip())]
@@ -195,7 +195,7 @@ def external_function(name: str) -> str:
     texts = []
     for outputs, result in (("None = None", "DataNode"), ("int", "list[DataNode]")):
         body = EXTERNAL_ARGS.format(outputs=outputs)
-        if outputs == "int":  # a parameter without default may not follow one with
+        if outputs == "int":  # no default, so it must be keyword-only
             body = body.replace("source: Callable[..., Any] | Iterable[Any] | None = None,\n", "")
             body = body.replace("num_outputs: int,\n*,", "*,\nnum_outputs: int,")
             source = "source: Callable[..., Any] | Iterable[Any] | None = None,\n"
@@ -213,7 +213,7 @@ def class_stub(name: str, op: dict[str, Any]) -> str:
         lines += ["    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."]
         lines += ["    def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."]
         return "\n".join(lines) + "\n"
-    # Per-sample arguments may come with the call, so none is required in the constructor.
+    # Arguments may also be passed to the call, so none is required in the constructor.
     relaxed = {
         **op,
         "args": [{**a, "flags": [f for f in a["flags"] if f != "required"]} for a in op["args"]],
@@ -235,7 +235,7 @@ def class_name(function: str, names: ModuleType) -> str:
 def collect(
     operators: list[dict[str, Any]], names: ModuleType, kind: str
 ) -> dict[str, dict[str, str]]:
-    """Module ("", "readers") -> name -> stub. Old names included: they work."""
+    """The stubs by module ("", "readers") and name, including old names. `kind` is "fn" or "ops"."""
     by_name = {op["name"]: op for op in operators}
     functions = {old: by_name[new] for old, new in names.RENAMED.items() if new in by_name}
     classes: dict[str, dict[str, Any]] = {}
@@ -262,8 +262,8 @@ def collect(
 
 
 def write(modules: dict[str, dict[str, str]], folder: Path) -> None:
-    """One file a module; a folder only where there are modules below, as a folder without code
-    would look like a namespace package at run time."""
+    """Writes one file per module. A module gets a folder only if it has submodules, because a folder without code
+    would be a namespace package at run time."""
     for name in list(modules):
         parts = name.split(".")
         for i in range(1, len(parts)):
@@ -288,8 +288,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     given = parser.add_mutually_exclusive_group(required=True)
     given.add_argument("--core", type=Path, help="the built extension, _core.abi3.so")
-    given.add_argument("--schema", type=Path, help="its schema as JSON")
-    parser.add_argument("outdir", type=Path, metavar="OUTDIR", help="the package's folder")
+    given.add_argument("--schema", type=Path, help="the operators' schemas as JSON")
+    parser.add_argument("outdir", type=Path, metavar="OUTDIR", help="folder of the package")
     args = parser.parse_args()
     if args.core:
         text = load_module("_core", args.core).schema_json()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Writes the registries of operators and codecs: every table `const hr_op_def hr_op_NAME` and
-# `const hr_codec hr_codec_NAME` at the start of a line in the given sources, in order of name; and the names
-# of the operators that the CUDA module has, from the lines HR_CUDA_OP of its sources.
+# Writes the registries of operators and codecs, sorted by name. They contain every table that is defined at the start
+# of a line as `const hr_op_def hr_op_NAME` or `const hr_codec hr_codec_NAME` in the given sources. Also writes the
+# names of the CUDA module's operators, from the HR_CUDA_OP lines of its sources.
 function(collect result pattern)
   set(names)
   foreach(file IN LISTS ARGN)

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Sets a machine up, step by step:  tools/setup.sh STEP...
-#   system   compiler, CMake, Ninja, image libraries, Python (apt-get, when something is missing)
-#   lint     clang-format, clang and its sanitizers
-#   venv     .venv with what building and testing need from PyPI
-#   torch    PyTorch into .venv; without it the PyTorch tests are skipped
-#   peers    DALI and torchvision into .venv, to compare with
-#   install  builds the package and installs it into .venv
-#   wheel    builds the self-contained wheel into dist/
-# Every step looks first whether there is anything to do. Runs that overlap wait for each other.
+# Prepares a machine for development. Usage: tools/setup.sh STEP...
+#   system   install compiler, CMake, Ninja, image libraries and Python with apt-get
+#   lint     install clang-format and clang with its sanitizers
+#   venv     create .venv with the packages for building and testing
+#   torch    install PyTorch into .venv; without it the PyTorch tests are skipped
+#   peers    install DALI and torchvision into .venv, for comparisons
+#   install  build the package and install it into .venv
+#   wheel    build the self-contained wheel in dist/
+# A step does nothing if its result already exists. Concurrent runs wait for each other.
 set -eu
 cd "$(dirname "$0")/.."
 mkdir -p .cache
@@ -17,7 +17,7 @@ exec 9>.cache/setup.lock
 flock 9
 
 venv_python=.venv/bin/python
-export CC="${CC:-cc}" # else the compiler that Python was built with is asked for
+export CC="${CC:-cc}" # the default would be the compiler that built Python, which may be missing
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -31,16 +31,16 @@ have() { command -v "$1" >/dev/null 2>&1; }
 cmake_is_new() {
     have cmake && cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(v[1] > 3 || v[1] == 3 && v[2] >= 25) }'
 }
-links_with() { # links_with LIBRARY: the compiler finds it without pkg-config
+links_with() { # links_with LIBRARY: whether the compiler finds the library without pkg-config
     have cc && echo 'int main(void) { return 0; }' | cc -x c - -o /dev/null "-l$1" 2>/dev/null
 }
-python_is_fit() { # 3.11 or newer, with headers and the means to make an environment
+python_is_fit() { # python_is_fit PYTHON: whether it is 3.11 or newer, with headers, venv and ensurepip
     "$1" -c '
 import sys, os, sysconfig, venv, ensurepip
 fit = sys.version_info >= (3, 11) and os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h"))
 sys.exit(not fit)' >/dev/null 2>&1
 }
-find_python() { # prints a fit interpreter, or nothing
+find_python() { # prints a suitable interpreter, or nothing
     for p in ${PYTHON:+"$PYTHON"} python3.11 python3.12 python3.13 python3.14 python3 /usr/bin/python3 \
         "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3; do
         if python_is_fit "$p"; then
@@ -69,24 +69,24 @@ missing_lint() {
 }
 
 apt_install() { # apt_install PACKAGE...
-    have apt-get || die "please install these packages (names of Debian and Ubuntu): $*"
+    have apt-get || die "please install these packages (Debian and Ubuntu names): $*"
     if [ "$(id -u)" = 0 ]; then
         as_root=
     elif have sudo && sudo -n true 2>/dev/null; then
         as_root="sudo -n"
     else
         die "these packages are missing: $*
-As root:  apt-get install $*"
+Run as root:  apt-get install $*"
     fi
     say "setup: installing $*"
-    $as_root apt-get update -qq || say "setup: apt-get update failed; going on with the lists there are"
+    $as_root apt-get update -qq || say "setup: apt-get update failed; continuing with the old package lists"
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
         >.cache/apt.log 2>&1 </dev/null || {
         tail -n 20 .cache/apt.log >&2
         die "apt-get install $* failed"
     }
 }
-ensure_packages() { # ensure_packages CHECK: installs what the function CHECK names
+ensure_packages() { # ensure_packages CHECK: installs the packages that the function CHECK prints
     packages=$("$1" | tr '\n' ' ')
     [ -n "$packages" ] || return 0
     # shellcheck disable=SC2086 # a list of words
@@ -97,7 +97,7 @@ ensure_packages() { # ensure_packages CHECK: installs what the function CHECK na
 
 # ---- Python ---------------------------------------------------------------------------------------
 
-pip_install() { # pip_install REQUIREMENTS-FILE: once for each content of the file
+pip_install() { # pip_install REQUIREMENTS-FILE: installs its packages if the file has changed
     stamp=.venv/.$(basename "$1" .txt)
     cmp -s "$1" "$stamp" && return 0
     say "setup: installing $1"
@@ -107,8 +107,8 @@ pip_install() { # pip_install REQUIREMENTS-FILE: once for each content of the fi
 step_venv() {
     if ! "$venv_python" -c 'import pip' 2>/dev/null; then
         python=$(find_python)
-        [ -n "$python" ] || die "no Python of version 3.11 or newer (PYTHON=... names one)"
-        say "setup: making .venv with $("$python" --version)"
+        [ -n "$python" ] || die "Python 3.11 or newer is needed; set PYTHON to its path"
+        say "setup: creating .venv with $("$python" --version)"
         rm -rf .venv
         "$python" -m venv .venv
     fi
@@ -116,7 +116,7 @@ step_venv() {
 }
 step_torch() {
     pip_install tools/requirements-torch.txt ||
-        say "setup: PyTorch could not be installed: the tests that need it will be skipped"
+        say "setup: PyTorch could not be installed; the tests that need it will be skipped"
 }
 step_peers() {
     pip_install tools/requirements-peers.txt || die "could not install tools/requirements-peers.txt"
@@ -124,7 +124,7 @@ step_peers() {
 
 # ---- the package ----------------------------------------------------------------------------------
 
-sources_state() { # changes whenever a file that goes into the package does
+sources_state() { # prints a hash that changes with the files of the package
     {
         find CMakeLists.txt pyproject.toml README.md include src python tools/*.cmake tools/*.py -type f \
             ! -name '*.pyc' -printf '%p %s %T@\n' | LC_ALL=C sort
@@ -154,7 +154,7 @@ step_wheel() {
     ls -l dist/*.whl
 }
 
-[ $# -gt 0 ] || die "which step? (see the head of tools/setup.sh)"
+[ $# -gt 0 ] || die "no step given; the comment at the top of tools/setup.sh lists the steps"
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;

@@ -7,7 +7,7 @@
     python imagenet_train.py /data/imagenet --loader torchvision     # for comparison
 
 Files are decoded and augmented on the GPU that trains; every process reads its own shard. Prints images per second
-and the share of each step that the GPU was idle between two steps, waiting for data.
+and the share of time that the GPU was idle between steps, waiting for data.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def train_epoch(
             if int(os.environ.get("RANK", "0")) == 0:
                 print(
                     f"epoch {epoch} step {step}: loss {float(loss.detach()):.3f}, {rate:,.0f} img/s, "
-                    f"{share:.1%} of a step waiting for data",
+                    f"{share:.1%} of the time waiting for data",
                     flush=True,
                 )
             start, seen = time.perf_counter(), 0

@@ -6,8 +6,8 @@
     torchrun --nproc_per_node 2 train_cpu.py FOLDER --epochs 3 --checkpoint state.pt
     torchrun --nproc_per_node 2 train_cpu.py FOLDER --epochs 3 --checkpoint state.pt --resume
 
-Every process reads its own shard. In each epoch the shards are disjoint and together complete.
-A checkpoint contains model, optimiser and the state of the loader; training resumes exactly there.
+Every process reads its own shard. In each epoch the shards are disjoint and together contain every file.
+A checkpoint contains the state of the model, the optimiser and the loader; training resumes exactly there.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Network(nn.Module):
 
 
 def list_files(folder: str) -> tuple[list[str], list[int], int]:
-    """Paths, the class of each, and the number of classes."""
+    """The paths, the class of each file, and the number of classes."""
     names = sorted(p.name for p in Path(folder).iterdir() if p.is_dir())
     files, classes = [], []
     for number, name in enumerate(names):
@@ -108,7 +108,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=32, help="samples per process")
     parser.add_argument("--threads", type=int, default=1, help="loader threads per process")
-    parser.add_argument("--size", type=int, default=64, help="edge of the images in pixels")
+    parser.add_argument("--size", type=int, default=64, help="width and height of images in pixels")
     parser.add_argument("--lr", type=float, default=0.02)
     parser.add_argument("--checkpoint", help="save after every epoch to FILE.rankN")
     parser.add_argument("--resume", action="store_true", help="resume from --checkpoint")
@@ -144,7 +144,7 @@ def make_loader(
 
 
 class Epoch:
-    """Trains until the epoch ends or --stop-after batches are done, and keeps count."""
+    """Trains until the epoch ends or --stop-after batches are done, and counts batches and samples."""
 
     def __init__(self, args: argparse.Namespace, class_of: torch.Tensor, dump: IO[str] | None):
         self.args, self.class_of, self.dump = args, class_of, dump

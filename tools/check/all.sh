@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# All static checks, a line each; all of them run, the exit status says whether one failed.
+# Runs all static checks. Each prints one line. The exit status is 1 if any of them failed.
 cd "$(dirname "$0")" || exit 1
 failed=0
 for check in ./format.sh ./spdx.sh ./headers.sh ./includes.py ./style.py ./markdown.py; do

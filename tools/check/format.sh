@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Every C file is laid out by clang-format 14. `format.sh --fix` does it instead of asking for it.
+# Checks that clang-format 14 would not change any C file. `format.sh --fix` formats the files.
 set -eu
 cd "$(dirname "$0")/../.."
 format=$(command -v clang-format-14 || command -v clang-format) || {
@@ -11,7 +11,7 @@ format=$(command -v clang-format-14 || command -v clang-format) || {
 case $("$format" --version) in
 *"version 14."*) ;;
 *)
-    echo "format: version 14 is needed, this is $("$format" --version)" >&2
+    echo "format: clang-format 14 is required, found $("$format" --version)" >&2
     exit 1
     ;;
 esac
@@ -28,6 +28,6 @@ git ls-files '*.c' '*.h' | {
             bad=$((bad + 1))
         fi
     done
-    echo "format: $count files, $bad to be laid out"
+    echo "format: $count files, $bad not formatted"
     [ "$count" -gt 0 ] && [ "$bad" -eq 0 ]
 }

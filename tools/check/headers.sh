@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Every header compiles alone: the public ones as C11 and C++17 (where a C++ compiler is), ours as C11.
+# Checks that every header compiles on its own: public headers as C11 and C++17, internal headers as C11.
 set -eu
 cd "$(dirname "$0")/../.."
 warnings="-Wall -Wextra -Wpedantic -Wshadow -Werror"
@@ -35,15 +35,15 @@ for path in include/headrace/*.h; do
     done
 done
 [ "$count" -gt 0 ] || {
-    echo "headers: no compiler" >&2
+    echo "headers: no compiler found" >&2
     exit 1
 }
 public=$count
 for path in $(git ls-files 'src/*.h'); do
     case $path in
-    src/cuda/* | src/modules/*) continue ;; # they need their libraries' headers
+    src/cuda/* | src/modules/*) continue ;; # these need the headers of other libraries
     esac
     compile "${path#src/}" c "${CC:-cc}" -std=c11 -D_GNU_SOURCE -DHR_LEVEL=base -DHR_LEVEL_base=1 \
         -Wno-unused-function -Iinclude -Isrc
 done
-echo "headers: $public public compilations, $((count - public)) of internal headers"
+echo "headers: $public compilations of public headers, $((count - public)) of internal headers"

@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks the direction of dependencies: a folder of src/ includes only itself and folders before it.
-"""
+"""Checks the direction of dependencies: a file in src/ includes only its own folder and those before it in ORDER."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ORDER = "core kernels graph image plan io codecs device readers ops exec".split()
-# The modules are opened at run time by what comes before them and know nothing of the executor.
+# The modules are loaded at run time by the folders before them. They must not include the executor.
 LAST = ("modules", "cuda")
-# Pairs that the order would allow but that must not know each other.
+# Pairs (folder, target) that the order would allow, but that must stay independent.
 APART = {("image", "graph")}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 OURS = set(ORDER) | set(LAST) | {"headrace"}
 
 
 def allowed(folder: str, target: str) -> bool:
-    """May a file in src/`folder` include a header of `target` (a folder of src/, or headrace)?"""
+    """Whether a file in src/`folder` may include a header of `target` (a folder of src/, or headrace)."""
     if target in (folder, "headrace"):
         return True
     if folder in LAST:
@@ -29,9 +28,9 @@ def allowed(folder: str, target: str) -> bool:
 
 
 def complaint(path: pathlib.PurePosixPath, kind: str, name: str, local: bool) -> str | None:
-    """Says what is wrong with an include in `path` (relative to the root), or None.
+    """The text of what is wrong with an include in the file `path` (relative to the root), or None.
 
-    `kind` is the opening quote or bracket; `local` whether the header lies beside the file.
+    `kind` is the opening quote or bracket. `local` says whether the header is in the folder of the file.
     """
     top = name.split("/")[0]
     ours = top in OURS and "/" in name
@@ -42,16 +41,16 @@ def complaint(path: pathlib.PurePosixPath, kind: str, name: str, local: bool) ->
         good = kind == "<" and not ours or kind == '"' and (top == "headrace" or local)
         return None if good else f"the extension may include only headrace/*.h, not {name}"
     if kind == "<":
-        return f"<{name}> is ours: use quotes" if ours else None
+        return f"<{name}> is an internal header: use quotes" if ours else None
     if path.parts[1] not in ORDER + list(LAST):
         return f"src/{path.parts[1]} is not a layer"
     if not ours:
-        return None if local and path.parts[1] in LAST else f'"{name}" names no folder of src/'
+        return None if local and path.parts[1] in LAST else f'"{name}" does not begin with a folder of src/'
     return None if allowed(path.parts[1], top) else f"{path.parts[1]} must not include {name}"
 
 
 def check() -> list[str]:
-    """All complaints about the sources, one a line, and how many includes were seen."""
+    """The complaints about the sources, one line each. Prints the number of includes."""
     out, seen = [], 0
     files = [p for d in ("include", "src", "python/_core") for p in (ROOT / d).rglob("*")]
     for file in sorted(p for p in files if p.suffix in {".c", ".h", ".cu", ".cuh", ".inc"}):
@@ -64,14 +63,14 @@ def check() -> list[str]:
             text = complaint(path, found[1], found[2], (file.parent / found[2]).is_file())
             if text:
                 out.append(f"{path}:{number}: {text}")
-    print(f"includes: {seen} followed, {len(out)} in the wrong direction")
+    print(f"includes: {seen} checked, {len(out)} not allowed")
     if seen == 0:
-        out.append("includes: nothing found to check")
+        out.append("includes: found no includes to check")
     return out
 
 
 def self_test() -> None:
-    """Fails when a wrong include would pass."""
+    """Fails if the check would miss a wrong include."""
     cases = [
         ("src/core/a.c", '"', "core/b.h", True),
         ("src/core/a.c", '"', "graph/graph.h", False),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks Markdown: lines within 100 columns (tables excepted), links to files and headings that exist."""
+"""Checks Markdown files: lines have at most 100 columns (except in tables), and local links have a target."""
 import pathlib
 import re
 import subprocess
@@ -14,22 +14,22 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def anchors(text: str) -> set[str]:
-    """The names that GitHub gives to the headings of a document."""
+    """The anchors that GitHub generates for the headings of a document."""
     titles = re.findall(r"^#+ (.+)$", FENCE.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title).strip().lower().replace(" ", "-") for title in titles}
 
 
 def long_lines(name: str, text: str) -> list[str]:
-    """Lines that are too long. Tables, generated files and lines without spaces are not wrapped."""
+    """Complaints about long lines. Tables, generated files and lines without spaces are exempt."""
     return [] if text.startswith("<!-- Made by") else [
-        f"{name}:{number}: {len(line)} columns, {LINE} are allowed"
+        f"{name}:{number}: {len(line)} columns, at most {LINE} are allowed"
         for number, line in enumerate(text.splitlines(), 1)
         if len(line) > LINE and not line.startswith("|") and " " in line
     ]
 
 
 def dead_links(file: pathlib.Path, text: str) -> list[str]:
-    """Links in `file` to a file or heading of the repository that does not exist."""
+    """Complaints about links in `file` to files or headings of the repository that do not exist."""
     out = []
     for link in LINK.findall(FENCE.sub("", text)):
         if "://" in link:
@@ -37,14 +37,14 @@ def dead_links(file: pathlib.Path, text: str) -> list[str]:
         path, _, anchor = link.partition("#")
         target = (file.parent / path).resolve() if path else file
         if not target.exists():
-            out.append(f"{file.name}: {link}: there is no such file")
+            out.append(f"{file.name}: {link}: the file does not exist")
         elif anchor and anchor not in anchors(target.read_text(encoding="utf-8")):
-            out.append(f"{file.name}: {link}: there is no such heading")
+            out.append(f"{file.name}: {link}: the heading does not exist")
     return out
 
 
 def self_test() -> None:
-    """Fails when a long line or a dead link would pass."""
+    """Fails if the check would miss a long line or a dead link."""
     assert long_lines("a.md", "x " * LINE) and not long_lines("a.md", "| " + "x " * LINE)
     assert not long_lines("a.md", "x" * 2 * LINE)
     assert anchors("# One: `two` three\n```sh\n# no\n```\n") == {"one-two-three"}

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Every tracked source file begins with the two-line licence header (behind a #! line at most).
+# Checks that every tracked source file begins with the two-line licence header, after an optional #! line.
 set -eu
 cd "$(dirname "$0")/../.."
 git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.py' '*.pyi' '*.sh' '*.cmake' '*CMakeLists.txt' '*.toml' \
     '*.yml' '*.yaml' Makefile .ci/run | {
     count=0 bad=0
     while IFS= read -r file; do
-        [ -s "$file" ] || continue # an empty __init__.py says nothing that could be licensed
+        [ -s "$file" ] || continue # empty files need no licence
         count=$((count + 1))
         head=$(head -n 3 "$file")
         case $head in

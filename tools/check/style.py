@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks what clang-format does not: lengths of lines, functions and files, and nesting, in C."""
+"""Checks limits that clang-format does not enforce on C files: lengths of lines, functions and files, and nesting."""
 import pathlib
 import re
 import subprocess
@@ -13,22 +13,22 @@ TOO_DEEP = re.compile(r" {%d,}(if|for|while|do|switch)\b" % (4 * (LEVELS + 1)))
 
 
 def complaints(name: str, text: str) -> list[str]:
-    """What is too long or too deep in the C file `name`; clang-format's layout is relied on."""
+    """Complaints about the C file `name`. Its text must be formatted by clang-format."""
     out = []
     lines = text.splitlines()
     if len(lines) > FILE:
-        out.append(f"{name}: {len(lines)} lines, {FILE} are allowed")
+        out.append(f"{name}: {len(lines)} lines, at most {FILE} are allowed")
     start = None
     for number, line in enumerate(lines, 1):
         width = len(line.removesuffix("\\").rstrip())
         if width > LINE:
-            out.append(f"{name}:{number}: {width} columns, {LINE} are allowed")
+            out.append(f"{name}:{number}: {width} columns, at most {LINE} are allowed")
         if line == "{":
             start = number
         elif line == "}" and start is not None:
             length = number - start - 1
             if length > FUNCTION:
-                out.append(f"{name}:{start}: a function of {length} lines, {FUNCTION} are allowed")
+                out.append(f"{name}:{start}: function of {length} lines, at most {FUNCTION} are allowed")
             start = None
         elif start is not None and TOO_DEEP.match(line):
             out.append(f"{name}:{number}: nested deeper than {LEVELS} levels")
@@ -36,7 +36,7 @@ def complaints(name: str, text: str) -> list[str]:
 
 
 def self_test() -> None:
-    """Fails when something too long would pass."""
+    """Fails if the check would miss a violation."""
     body = "int f(void)\n{\n" + "    x();\n" * FUNCTION + "}\n"
     assert not complaints("a.c", body)
     assert complaints("a.c", body.replace("}\n", "    x();\n}\n"))
