@@ -25,7 +25,7 @@ static inline hr_status hr_cuda_fail(hr_error *error, const char *call, cudaErro
     do {                                                                                           \
         cudaError_t hr_cuda_code = (call);                                                         \
         if (hr_cuda_code != cudaSuccess) {                                                         \
-            (void)cudaGetLastError(); /* forget what does not stick */                             \
+            (void)cudaGetLastError(); /* clears errors that are not sticky */                      \
             return hr_cuda_fail(error, #call, hr_cuda_code);                                       \
         }                                                                                          \
     } while (0)

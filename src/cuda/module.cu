@@ -12,7 +12,7 @@ static hr_status device_count(int32_t *count, hr_error *error)
     int n = 0;
     cudaError_t code = cudaGetDeviceCount(&n);
     if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver) {
-        (void)cudaGetLastError(); // forget it: the answer is 0
+        (void)cudaGetLastError(); // clears the error; there are 0 devices
         n = 0;
     } else if (code != cudaSuccess) {
         return hr_cuda_fail(error, "cudaGetDeviceCount", code);

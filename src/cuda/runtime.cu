@@ -32,9 +32,9 @@ const Driver &driver()
     return found;
 }
 
-// Switches the calling thread to a device for the time of a call. Afterwards the thread has its
+// Switches the calling thread to a device for the duration of a call. Afterwards the thread has its
 // previous context, or none: cudaSetDevice would create a context of hundreds of megabytes on a
-// device that is perhaps not used otherwise.
+// device that may not be used otherwise.
 class Using
 {
   public:
@@ -61,13 +61,14 @@ class Using
     void *before = NULL;
 };
 
-// A device that pinned memory was allocated for: any that has a context can free it.
+// A device for which pinned memory was allocated. Any device with a context can free it.
 std::atomic<int32_t> pinned_for{0};
 
-// Each device has a pool of our own: the default pool belongs to the process, and others may have
-// set it up for themselves. A pool is made with the first stream and is never destroyed: the driver
-// crashed when memory was allocated after a pool had been destroyed while some of its memory was
-// still in use. With the last stream it returns its unused memory to the driver.
+// Each device has a pool of our own: the default pool belongs to the process, and other libraries
+// may have changed its settings. A pool is created with the first stream and never destroyed: the
+// driver crashed when memory was allocated after a pool had been destroyed while some of its memory
+// was still in use. When the last stream is destroyed, the pool returns its unused memory to the
+// driver.
 struct Pool {
     cudaMemPool_t handle;
     int64_t streams;
@@ -76,8 +77,8 @@ constexpr int32_t POOLS_MAX = 64; // devices; further ones use their default poo
 Pool pools[POOLS_MAX];
 pthread_rwlock_t pools_lock = PTHREAD_RWLOCK_INITIALIZER;
 
-// While there are streams, the pool returns nothing to the driver: a batch needs the memory that
-// the one before it released.
+// While streams exist, the pool returns nothing to the driver: a batch needs the memory that the
+// previous one released.
 cudaError_t make_pool(int32_t device, cudaMemPool_t *out)
 {
     cudaMemPoolProps properties = {};

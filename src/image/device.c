@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Flattening an image program for a device. */
+/* Flattens an image program into a record for a device. */
 #include "image/device.h"
 #include "image/filter.h"
 #include "image/output_map.h"
@@ -11,7 +11,7 @@
 
 _Static_assert(HR_DEVICE_OUTER_MAX == HR_OUTER_MAX && HR_DEVICE_CHANNELS_MAX == HR_CHANNELS_MAX &&
                    HR_DEVICE_POINT_MAX == HR_POINT_MAX,
-               "the record holds what a program holds");
+               "a record holds as many steps and dimensions as a program");
 
 /* The outputs to make, and the source pixels that they need. */
 typedef struct reach {
@@ -28,7 +28,7 @@ static hr_status too_large(hr_error *error, const char *what)
     return hr_fail(error, HR_STATUS_LIMIT, "%s is too large for the device", what);
 }
 
-/* Source elements that outputs first .. first + count - 1 read; starts only rise or only fall. */
+/* Source elements that outputs first .. first + count - 1 read. Starts only rise or only fall. */
 static void extent_of(const hr_taps *t, int32_t first, int32_t count, int64_t *at, int64_t *length)
 {
     int32_t a = taps_start(t, first), b = taps_start(t, first + count - 1);
@@ -154,8 +154,8 @@ static int32_t divide_up(int64_t a, int32_t b)
     return (int32_t)HR_DIVIDE_UP(a, b);
 }
 
-/* Source columns that `width` neighbouring outputs read, at most. Positions are floats: the larger
- * they are, the less exact. */
+/* Source columns that `width` neighbouring outputs read, at most. Positions are floats, so large
+ * ones are less exact. */
 static int64_t span_of(const hr_device_program *d, int32_t width)
 {
     const hr_taps *t = &d->x;
@@ -166,8 +166,8 @@ static int64_t span_of(const hr_device_program *d, int32_t width)
 
 enum { TILE_ROWS = 16, ROWS_BYTES = 34 * 1024, X_TAPS_BYTES = 10 * 1024, FLOATS = 8 * 1024 };
 
-/* Shared memory of a fixed-point tile: rows between the passes, and the taps, a word for the start
- * and one for two weights. */
+/* Shared memory of a fixed-point tile: the rows between the passes, and the taps (one word for the
+ * start and one per two weights). */
 static int64_t fixed_bytes(const hr_device_program *d, int64_t height)
 {
     const hr_device_tiles *t = &d->tiles;
@@ -176,8 +176,8 @@ static int64_t fixed_bytes(const hr_device_program *d, int64_t height)
     return height * t->span * pixel + 32 + 4 * (t->width * x_words + height * y_words);
 }
 
-/* Tiles of at least 4 rows, unless that makes them narrower than 16 columns. Where outputs lie so
- * far apart that not even one row of 16 fits, tiles get as narrow as it takes. */
+/* Tiles have at least 4 rows, unless that makes them narrower than 16 columns. If outputs are so
+ * far apart in the source that not even one row of 16 fits, tiles get as narrow as necessary. */
 static hr_status cut_fixed(hr_device_program *d, hr_error *error)
 {
     hr_device_tiles *t = &d->tiles;
@@ -249,7 +249,7 @@ static hr_status cut_tiles(hr_device_program *d, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* ---- what is done to pixels ---- */
+/* ---- per-pixel steps ---- */
 
 static hr_device_store store_of(const hr_image_program *p)
 {

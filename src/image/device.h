@@ -26,7 +26,8 @@ typedef enum hr_device_kind {
     HR_DEVICE_KIND_FLOAT  /* resampled in float */
 } hr_device_kind;
 
-/* How pixels are stored: u8 as one of three types, or any steps on any types. */
+/* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. ANY: any steps on any
+ * types. */
 typedef enum hr_device_store {
     HR_DEVICE_STORE_U8,  /* as it is */
     HR_DEVICE_STORE_F16, /* normalised */
@@ -101,10 +102,10 @@ typedef struct hr_device_program {
 } hr_device_program;
 
 enum {
-    HR_DEVICE_PIXELS = 4096,      /* outputs of a tile of PICK and of fill */
-    HR_DEVICE_THREADS = 256,      /* of a block */
-    HR_DEVICE_SHARED = 48 * 1024, /* bytes of shared memory of a block, at most */
-    HR_DEVICE_COLUMNS = 224,      /* FIXED: of a tile, and threads of a block, at most */
+    HR_DEVICE_PIXELS = 4096,      /* outputs per tile of PICK and of fill */
+    HR_DEVICE_THREADS = 256,      /* threads per block */
+    HR_DEVICE_SHARED = 48 * 1024, /* bytes of shared memory per block, at most */
+    HR_DEVICE_COLUMNS = 224,      /* FIXED: columns per tile and threads per block, at most */
     HR_DEVICE_GROUP = 4           /* FLOAT: channels at a time */
 };
 
@@ -115,7 +116,7 @@ struct hr_resample_axis;
 hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *out,
                                    hr_error *error);
 /* HR_STATUS_LIMIT for pictures that are too large for the kernels' 32-bit indices. Stages the
- * filter's curve and the tables if the program needs them; its taps are made on the device. */
+ * filter's curve and the tables if the program needs them; the device makes the taps. */
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
                                  hr_device_program *out, hr_error *error);
 
@@ -124,7 +125,8 @@ hr_status hr_device_taps_make(const struct hr_resample_axis *axis, int64_t n, hr
                               hr_taps *out, hr_error *error);
 
 /* Sets the address of a coded source's window: rows are `stride` bytes apart, and `size` bytes from
- * `src` on may be read, whatever is in them. Fastest with a few bytes after the last row. */
+ * `src` on may be read, whatever their values. Reading is fastest with a few readable bytes after
+ * the last row. */
 static inline void hr_device_program_set_source(hr_device_program *p, const void *src,
                                                 int64_t stride, int64_t size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The taps of one resampled axis. DALI evaluates cubic, Lanczos and Gaussian from tables with
- * linear interpolation; the differences from the exact functions are visible, so the tables are
- * part of the meaning. */
+/* The taps of one resampled axis. DALI evaluates cubic, Lanczos and Gaussian filters from tables
+ * with linear interpolation. The differences from the exact functions are visible, so the tables
+ * are part of the definition. */
 #include "image/filter.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 enum {
     TABLE_DENSITY = 32,   /* table entries per unit of t */
-    SUPPORT_MAX = 1 << 22 /* taps before folding; beyond it the region is nonsense */
+    SUPPORT_MAX = 1 << 22 /* taps before folding; larger regions are refused */
 };
 
 static double cubic(double t) /* Catmull-Rom */
@@ -50,15 +50,15 @@ void hr__taps_table(hr_interp interp, float *table)
         table[half + i] = table[half - i] = (float)curve_exact(interp, (double)i / TABLE_DENSITY);
 }
 
-/* `stretch` >= 1: how much wider than at scale 1 the filter is. Returns the elements from the
- * centre to the table's first entry. */
+/* `stretch` >= 1: how much wider the filter is than at scale 1. Returns the distance in elements
+ * from the centre to the table's first entry. */
 static float shape_curve(hr_taps *t, hr_interp interp, double stretch)
 {
     int32_t reach = curve_reach(interp), half = is_triangle(interp) ? 1 : reach * TABLE_DENSITY;
     float radius = (float)(reach * stretch), support = 2.0f * radius;
     if (interp == HR_INTERP_GAUSSIAN) {
-        /* Its width goes through sigma and back; what float loses on the way decides which side of
-         * an exact tie the first tap falls. */
+        /* DALI converts the radius to sigma and back. The rounding to float on the way decides on
+         * which side of an exact tie the first tap is. */
         float sigma = (float)((double)(radius * 0.5f) / SQRT2);
         support = (float)(4.0 * SQRT2) * sigma;
     }

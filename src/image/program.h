@@ -134,7 +134,7 @@ hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start,
                                 const float *fill, int32_t fill_count, hr_error *error);
 hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, bool depthwise,
                           hr_error *error);
-/* Axes are relative to the current picture. `dtype` is the picture's or FLOAT. */
+/* Axes are relative to the current picture. `dtype` is the picture's type or FLOAT. */
 hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
                               const hr_resample_axis *x, hr_dtype dtype, hr_error *error);
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error);

@@ -147,14 +147,15 @@ static void scatter(const runner *r, char *dst, const char *row)
     }
 }
 
-/* n pixels of `size` bytes, which are known where this is expanded, last to first. */
+/* Copies n pixels of `size` bytes in reverse order. `size` is a constant wherever this is inlined.
+ */
 static inline void reverse(char *dst, const char *row, size_t n, size_t size)
 {
     for (size_t i = 0; i < n; i++)
         memcpy(dst + i * size, row + (n - 1 - i) * size, size);
 }
 
-/* Three floats per pixel: 16 bytes are moved at once, and the next pixel overwrites the excess. */
+/* Pixels of three floats: moves 16 bytes at a time; the next pixel overwrites the excess. */
 static void reverse_12(char *dst, const char *row, size_t n)
 {
     if (n == 0)
@@ -177,7 +178,7 @@ static void mirror_pixels(char *dst, const char *row, size_t n, size_t size)
         reverse(dst, row, n, size);
 }
 
-/* The kernels that normalise and store in one go; false when none fits. */
+/* Normalises and stores in one kernel; false if no kernel fits. */
 static bool store_normalized(const runner *r, char *dst, const void *row)
 {
     const hr_image_program *p = r->p;
@@ -214,7 +215,7 @@ static void store_row(const runner *r, char *dst, const char *row)
         mirror_pixels(dst, row, n, (size_t)p->channels * r->element);
 }
 
-/* Row y of the existing part of the window, to the output position `dst`. */
+/* Makes row y of the part of the window that exists, at the output address `dst`. */
 static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
@@ -235,7 +236,7 @@ static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Repeats the first `step` bytes at `to`, to `n` times. */
+/* Repeats the first `step` bytes at `to` until `n` bytes are written. */
 static void repeat(char *to, size_t step, size_t n)
 {
     for (size_t done = step, total = step * n; done < total;) {
@@ -245,7 +246,7 @@ static void repeat(char *to, size_t step, size_t n)
     }
 }
 
-/* Channels of a picture of the output. */
+/* Channels of an output picture that come from the source. */
 static size_t channels_written(const runner *r)
 {
     const hr_image_program *p = r->p;

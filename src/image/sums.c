@@ -37,7 +37,7 @@ void hr__sums_restart(hr_sums *s, int32_t output)
     s->next = s->start[output];
 }
 
-/* Adds rows to output o. What it has so far goes on as a tap of weight 1, which changes nothing. */
+/* Adds rows to output o. The sum so far is passed as a tap of weight 1, which changes nothing. */
 static void add_to(hr_sums *s, int32_t o, const float *const *rows, int32_t count)
 {
     const float *list[HR_SUMS_ROWS + 1];

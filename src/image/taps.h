@@ -54,7 +54,7 @@ HR_SHARED float taps_curve(const float *table, int32_t last, float at)
     return a + (at - (float)i) * (b - a);
 }
 
-/* taps_curve of the table 0, 1, 0: the same operations where they do anything. */
+/* taps_curve for the table 0, 1, 0, without the operations that have no effect there. */
 HR_SHARED float taps_triangle(float at)
 {
     float v = at < 1.0f ? at : 1.0f - (at - 1.0f);
@@ -66,7 +66,7 @@ HR_SHARED float taps_weight(const hr_taps *t, float at)
     return t->last == 2 ? taps_triangle(at) : taps_curve(t->table, t->last, at);
 }
 
-/* The first element before folding, and its position in the table. */
+/* Returns the first element before folding; *entry is its position in the table. */
 HR_SHARED int64_t taps_first(const hr_taps *t, int32_t o, float *entry)
 {
     float at = (float)o * t->scale + t->origin;

@@ -26,8 +26,8 @@ HR_SHARED uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector)
 #endif
 }
 
-// sum + coef.lo * bytes[0] + coef.hi * bytes[1] (HIGH: bytes 2 and 3); coefs are signed, bytes are
-// not.
+// sum + coef.lo * bytes[0] + coef.hi * bytes[1] (HIGH: bytes 2 and 3). Coefficients are signed,
+// bytes are unsigned.
 template <bool HIGH> HR_SHARED int32_t add_pair(uint32_t coefs, uint32_t bytes, int32_t sum)
 {
 #if defined(__CUDA_ARCH__)

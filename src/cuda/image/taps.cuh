@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The taps of a program, made once for all tiles: for each column of the view, then for each row,
-// a start (relative to the pixels needed) and weights: pairs of 16 bits, or floats.
+// The taps of a program, made once for all tiles: first of each column of the view, then of each
+// row. The taps of one column or row are the first source index (relative to the pixels needed) and
+// the weights, as pairs of 16-bit integers or as floats.
 #ifndef HR_CUDA_IMAGE_TAPS_CUH
 #define HR_CUDA_IMAGE_TAPS_CUH
 
 #include "core/error.h"
 #include "image/device.h"
 
-// Words of an output's taps: t is the program's y or x.
+// Words that one output's taps take. t is the program's y or x.
 HR_SHARED int tap_words(const hr_device_program *p, const hr_taps *t)
 {
     return 1 + (p->kind == HR_DEVICE_KIND_FIXED ? (t->taps + 1) / 2 : t->taps);
 }
 
-// Words of a program's taps.
+// Words that all taps of a program take.
 HR_SHARED int64_t taps_size(const hr_device_program *p)
 {
     return (int64_t)p->view_w * tap_words(p, &p->x) + (int64_t)p->view_h * tap_words(p, &p->y);
@@ -37,7 +38,7 @@ HR_SHARED void make_floats(float *out, const hr_taps *t, hr_taps_walk *walk)
         out[k] = taps_walk_next(walk, t);
 }
 
-// Of column i, or of row i - view_w.
+// Makes the taps of column i, or of row i - view_w.
 HR_SHARED void make_taps(const hr_device_program *p, uint32_t *out, int64_t i)
 {
     bool is_row = i >= p->view_w;

@@ -9,7 +9,8 @@
 #include "image/device.h"
 
 #if defined(__CUDACC__)
-#define HR_MEMBER __host__ __device__ __forceinline__ // of a class: run by both, as HR_SHARED
+#define HR_MEMBER                                                                                  \
+    __host__ __device__ __forceinline__ // for members of a class: compiled for both, as HR_SHARED
 #else
 #define HR_MEMBER inline
 
@@ -191,7 +192,7 @@ enum WriteMode {
     WRITE_QUADS     // a pixel is four halves, three of them of the source: one store
 };
 
-// Stores u8 pixels of C channels; what that needs of the record is in registers.
+// Stores u8 pixels of C channels. The fields of the record that it needs are in registers.
 template <int C, int STORE> struct PixelStore {
     const hr_device_program *p;
     int plane;

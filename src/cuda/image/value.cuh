@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// One element of any type: its bytes in the low bytes of a word. hr_convert for a thread.
+// One element of any type, in the low bytes of a 64-bit word, and its conversions: hr_convert for
+// one thread.
 #ifndef HR_CUDA_IMAGE_VALUE_CUH
 #define HR_CUDA_IMAGE_VALUE_CUH
 
@@ -11,7 +12,8 @@
 #include "core/rounding.h"
 #include "headrace/headrace.h"
 
-// half_of_float by the instruction for it, which knows one NaN only.
+// half_of_float with the hardware instruction, except for NaN: the instruction gives the same bits
+// for every NaN.
 HR_SHARED uint16_t half_of(float f)
 {
 #if defined(__CUDA_ARCH__)
@@ -72,7 +74,7 @@ HR_SHARED void value_store(void *at, int size, uint64_t v)
     }
 }
 
-// Integers but UINT64, and BOOL.
+// For BOOL and all integer types except UINT64.
 HR_SHARED int64_t value_as_integer(uint64_t v, int dtype)
 {
     switch (dtype) {
@@ -155,7 +157,7 @@ HR_SHARED uint64_t value_of_double(double f, int dtype)
     }
 }
 
-// In float where that is enough: up to 16 bits every step is exact.
+// Computes in float if that is exact (types of up to 16 bits), otherwise in double.
 HR_SHARED uint64_t value_of_float(float f, int dtype)
 {
     switch (dtype) {
@@ -247,7 +249,7 @@ HR_SHARED bool value_is_float(int dtype)
     return dtype == HR_DTYPE_FLOAT || dtype == HR_DTYPE_FLOAT16 || dtype == HR_DTYPE_FLOAT64;
 }
 
-// hr_convert_cut for a thread.
+// hr_convert_cut for one thread.
 HR_SHARED uint64_t value_cut(uint64_t v, int from, int to)
 {
     if (!value_is_float(from) || value_is_float(to))

@@ -18,7 +18,7 @@ constexpr int32_t DC_MOST = 1 << 27; // a larger DC value is damage; the CPU all
 // that index per MCU down and across.
 struct layout {
     uint32_t first, down, across;
-    uint32_t component; // 3: not wanted
+    uint32_t component; // 3: not needed
 };
 
 __device__ void find_layouts(layout *layouts, const hr_jpeg_device_image *image)
@@ -297,7 +297,8 @@ __device__ uint32_t byte_of_file(const hr_jpeg_device_image *image,
     return begin + at - from + count_stuffed(image->scan, first + from, first + at);
 }
 
-// Makes entries relative to the file: positions count stuffing, DC predictions are absolute.
+// Makes entries relative to the file: their positions count stuffed bytes, and their DC predictions
+// are absolute.
 __device__ void finish_entries(const hr_jpeg_device_image *image, const uint32_t *strips,
                                const int32_t *predicted)
 {

@@ -11,7 +11,7 @@ namespace
 constexpr int THREADS = 128, PIXELS = HR_JPEG_COLOR_PIXELS;
 constexpr uint32_t GROUPS = HR_JPEG_COLOR_GROUPS;
 
-// One component: samples of the window's MCUs.
+// One component: the samples of the window's MCUs.
 struct plane {
     const uint8_t *samples; // address of the picture's first sample, which need not be stored
     uint32_t stride;
@@ -100,7 +100,7 @@ __device__ __forceinline__ uint32_t clamp(int v)
     return (uint32_t)max(min(v, 255), 0);
 }
 
-// Red, green, blue of four pixels as they lie in memory.
+// Red, green, blue of four pixels, in the order in which they are stored.
 __device__ __forceinline__ void mix(uint32_t out[3], const four &y, const four &b, const four &r,
                                     bool rgb)
 {
@@ -118,7 +118,7 @@ __device__ __forceinline__ void mix(uint32_t out[3], const four &y, const four &
         out[k] = c[4 * k] | c[4 * k + 1] << 8 | c[4 * k + 2] << 16 | c[4 * k + 3] << 24;
 }
 
-// Bytes from .. to (exclusive) of the 12 in `pixels`; `dst` is where the first of them goes.
+// Stores bytes from .. to - 1 of the 12 in `pixels`; byte k goes to dst[k].
 __device__ __forceinline__ void store(uint8_t *dst, const uint32_t pixels[3], int from, int to)
 {
     if (from == 0 && to == 12) {
@@ -133,8 +133,8 @@ __device__ __forceinline__ void store(uint8_t *dst, const uint32_t pixels[3], in
             dst[k] = (uint8_t)(pixels[k / 4] >> (8 * (k % 4)));
 }
 
-// Groups of four pixels, the first of which may begin before the row: so that all begin at a
-// multiple of four bytes.
+// Processes groups of four pixels. The first group may begin before the row, so that all groups
+// begin at a multiple of four bytes.
 template <int H, int V>
 __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
                              uint32_t first, uint32_t row)
@@ -148,7 +148,7 @@ __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *p
         uint32_t line = n / row;
         uint8_t *dst = image->dst + (int64_t)line * image->stride;
         int y = image->window_y + (int)line;
-        int beyond = (int)((uintptr_t)dst & 3); /* 3 at + beyond is to be a multiple of 4 */
+        int beyond = (int)((uintptr_t)dst & 3); /* 3 * at + beyond must be a multiple of 4 */
         int at = (int)(n - line * row) * PIXELS + (beyond > 0 ? beyond - 4 : 0);
         int from = max(0, -at), to = min(PIXELS, width - at);
         if (from >= to)
@@ -160,7 +160,7 @@ __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *p
     }
 }
 
-// One component, to one channel or three equal ones.
+// One component, written to one channel or to three equal ones.
 __device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
                             uint32_t first, uint32_t row)
 {

@@ -14,7 +14,7 @@ constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64 + 4; // coefficients, sa
 constexpr size_t PLANES_PAD = 64; // bytes after the planes that may be read
 constexpr uint32_t IMAGES_MOST = 4096, SUBS_MOST = 1 << 22;
 
-// Cuts memory into pieces. The first pass adds up sizes, the second hands out addresses.
+// Cuts memory into pieces. The first pass adds up sizes, the second assigns addresses.
 struct pieces {
     char *base;
     size_t used;
@@ -43,7 +43,7 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blo
     p->cut(&b->planes, blocks * 64 + PLANES_PAD);
 }
 
-// Sums of the images' work, as the kernels compute them. Only the sum of blocks over a whole batch
+// Sums of the images' work, as the kernels compute them. Only the number of blocks of a whole batch
 // may exceed 32 bits.
 struct sums {
     uint32_t sync, decode, transform, color;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Inside jpeg/: what the kernels share. A batch takes these launches, without waits on the host:
-// tables, unstuff, synchronise, join (once per batch); coefficients, predictions, transform, color
-// (once per part of the batch).
+// Shared by the kernels of this folder. The launches of a batch, in order and without waiting on
+// the host: tables, unstuff, synchronise, join (once per batch); coefficients, predictions,
+// transform, color (once per part of the batch).
 #ifndef HR_CUDA_JPEG_DECODE_CUH
 #define HR_CUDA_JPEG_DECODE_CUH
 
@@ -24,14 +24,14 @@ enum {
     HR_JPEG_DEVICE_FAST_BYTES = 4 * HR_JPEG_DEVICE_FAST_SIZE,
     HR_JPEG_STEP = 1024, // bits between two entries of the trace
     HR_JPEG_STEPS = HR_JPEG_DEVICE_SUB / HR_JPEG_STEP,
-    // that synchronising may follow an image's scan from thread block to thread block; photographs
-    // take up to about a hundred
+    // rounds in which synchronising may follow an image's scan from thread block to thread block;
+    // photographs need at most about a hundred
     HR_JPEG_ROUNDS = 1024,
-    HR_JPEG_GROUP = 256,          // threads of a block that synchronises, one subsequence each
-    HR_JPEG_DECODE = 128,         // ... of a block that decodes
-    HR_JPEG_BLOCKS_PER_CTA = 128, // transformed
-    HR_JPEG_COLOR_PIXELS = 4,     // made by a thread at a time: a group
-    HR_JPEG_COLOR_GROUPS = 1024   // groups of a thread block
+    HR_JPEG_GROUP = 256,  // threads of a thread block that synchronises, one subsequence each
+    HR_JPEG_DECODE = 128, // ... of a thread block that decodes
+    HR_JPEG_BLOCKS_PER_CTA = 128, // blocks that a thread block transforms
+    HR_JPEG_COLOR_PIXELS = 4,     // of a group: pixels that a thread makes at a time
+    HR_JPEG_COLOR_GROUPS = 1024   // groups per thread block
 };
 
 // A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
@@ -59,7 +59,7 @@ typedef struct hr_jpeg_batch {
     uint32_t from, to; // the images of a part
     hr_jpeg_work *work;
     hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
-    uint32_t *done;        // segments of each image that ended as they should
+    uint32_t *done;        // segments of each image that ended at the expected position
     // of each strip: twice the offset in its segment without stuffing; plus one if its first byte
     // in the file is stuffing
     uint32_t *strips;
@@ -81,7 +81,7 @@ HR_JPEG_HD uint32_t hr_jpeg_blocks_in_mcu(const hr_jpeg_device_image *image)
     return (uint32_t)(image->h * image->v + (image->components > 1 ? 2 : 0));
 }
 
-// Blocks of a component in the window's MCUs: across, and all.
+// Blocks of a component in the window's MCUs: per row of blocks, and in total.
 HR_JPEG_HD uint32_t hr_jpeg_across(const hr_jpeg_device_image *image, int component)
 {
     return (uint32_t)((image->right - image->left) * (component == 0 ? image->h : 1));
@@ -106,7 +106,7 @@ HR_JPEG_HD uint32_t hr_jpeg_color_groups(const hr_jpeg_device_image *image)
                         HR_JPEG_COLOR_PIXELS);
 }
 
-// An image's own work.
+// The work of one image.
 HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
     hr_jpeg_work w;
@@ -136,7 +136,8 @@ __device__ __forceinline__ uint32_t hr_jpeg_find(const hr_jpeg_work *work, uint3
     return from;
 }
 
-// The sum of the values of the threads before this one, and of all. `sums` may be reused at once.
+// Returns the sum of the values of the threads before this one; *all is the sum over all threads.
+// `sums` may be reused at once.
 template <uint32_t THREADS>
 __device__ uint32_t hr_jpeg_sum_before(uint32_t *sums, uint32_t value, uint32_t *all)
 {
@@ -179,7 +180,8 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
     r.known = sub == segments[low].first;
     r.alone = r.known && sub + 1 == segments[low + 1].first;
     uint32_t begin = segments[low].bit + (sub - segments[low].first) * HR_JPEG_DEVICE_SUB;
-    uint32_t end = segments[low].end; // before `begin` if more than a subsequence was stuffing
+    uint32_t end =
+        segments[low].end; // before `begin` if stuffed bytes filled more than one subsequence
     r.begin = min(begin, end);
     r.end = sub + 1 == segments[low + 1].first ? end : min(begin + HR_JPEG_DEVICE_SUB, end);
     return r;
@@ -187,7 +189,7 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
-// `blocks`: thread blocks of all images. `tables`: of the image that has the most.
+// `blocks`: thread blocks of all images. `tables`: of the image with the most tables.
 cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int tables,
                                  cudaStream_t stream);
 cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, uint32_t blocks, int tables,

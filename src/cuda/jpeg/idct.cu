@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The inverse DCT, one thread per block. The arithmetic is the CPU's (kernels/jpeg_shared.h), also
-// where it wraps and saturates.
+// The inverse DCT, one thread per block. The arithmetic is that of the CPU (kernels/jpeg_shared.h),
+// including where it wraps and saturates.
 #include "cuda/jpeg/decode.cuh"
 #include "kernels/jpeg_shared.h"
 
@@ -45,7 +45,7 @@ __device__ __forceinline__ uint32_t load(int v[64], const int4 *coefs, const uin
     return below;
 }
 
-// Only the first row of coefficients: it wraps where the whole transform would saturate.
+// Only the first row has coefficients. The result wraps where the full transform would saturate.
 __device__ __forceinline__ void spread_first_row(int v[64])
 {
 #pragma unroll
@@ -57,7 +57,7 @@ __device__ __forceinline__ void spread_first_row(int v[64])
     }
 }
 
-// Four samples about zero, saturated to 8 bits; then about CENTER.
+// Packs four samples, saturated to signed 8 bits, and adds CENTER.
 __device__ __forceinline__ uint32_t pack_samples(int a, int b, int c, int d)
 {
     uint32_t all;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The state machine of a sequential Huffman scan. Any bits are accepted: every symbol takes 1 to 31
-// of them, so that nothing here can loop forever.
+// The state machine of a sequential Huffman scan. It accepts any bits: every symbol consumes 1 to
+// 31 of them, so no input can loop forever.
 #ifndef HR_CUDA_JPEG_SCAN_CUH
 #define HR_CUDA_JPEG_SCAN_CUH
 
@@ -44,8 +44,8 @@ __device__ __forceinline__ void hr_jpeg_share(hr_jpeg_shared<TABLES> *s,
     }
 }
 
-// An address in shared memory that stays in a register; the compiler would compute it again for
-// every symbol.
+// An address in shared memory that stays in a register. Without it, the compiler computes the
+// address again for every symbol.
 #ifdef __CUDA_ARCH__
 typedef uint32_t hr_jpeg_address;
 __device__ __forceinline__ hr_jpeg_address hr_jpeg_address_of(const uint32_t *p)
@@ -88,8 +88,8 @@ __device__ __forceinline__ uint32_t hr_jpeg_entry(uint32_t length, uint32_t symb
     return move << 24 | size << 16 | length << 8 | (length + size);
 }
 
-// Codes that are not in the fast table. All loads are issued at once, because the whole warp waits
-// for them.
+// Decodes codes that are not in the fast table. All loads are issued at once, because the whole
+// warp waits for them.
 static __device__ __noinline__ uint32_t hr_jpeg_slow(const hr_jpeg_table *t, uint32_t window)
 {
     const uint4 *codes = (const uint4 *)t->limit;
@@ -107,12 +107,12 @@ static __device__ __noinline__ uint32_t hr_jpeg_slow(const hr_jpeg_table *t, uin
     return hr_jpeg_entry(length, t->symbols[((top >> (16 - length)) + from) & 255], t->ac != 0);
 }
 
-// A decoder's state: the bit, the position in the block, the block of the MCU.
+// A decoder's state: bit position, position in the block, block of the MCU.
 typedef struct hr_jpeg_state {
     uint32_t bit, z, c;
 } hr_jpeg_state;
 
-// An entry of the trace: bits beyond the step's end, position in the block, block of the MCU;
+// An entry of the trace: bits beyond the step's end, position in the block, block of the MCU,
 // number of blocks that ended in the step.
 enum { HR_JPEG_STATE = 0xFFFFF, HR_JPEG_COUNT_SHIFT = 20 };
 
@@ -128,8 +128,9 @@ __device__ __forceinline__ hr_jpeg_state hr_jpeg_unpack(uint32_t entry, uint32_t
     return s;
 }
 
-// Bits in registers: 64 at `base`, of which `used` are taken, the next 64, and 64 that are being
-// loaded. A load stalls the whole warp when it is used, so it is used a row after it was issued.
+// Bits in registers: 64 at `base`, of which `used` are consumed, the next 64, and 64 that are being
+// loaded. Using a load stalls the whole warp until it arrives, so it is used one row after it was
+// issued.
 typedef struct hr_jpeg_bits {
     const uint2 *next;
     uint32_t base, used;
@@ -161,7 +162,7 @@ __device__ __forceinline__ uint32_t hr_jpeg_bit(const hr_jpeg_bits *b)
     return b->base + b->used;
 }
 
-// Between rows: moves on by 64 bits when those at `base` are used up.
+// Called between rows: advances by 64 bits when those at `base` are consumed.
 __device__ __forceinline__ void hr_jpeg_turn(hr_jpeg_bits *b)
 {
     if (b->used >= 64) {
@@ -175,8 +176,8 @@ __device__ __forceinline__ void hr_jpeg_turn(hr_jpeg_bits *b)
     }
 }
 
-// The bits of a row; the next one is the top bit of v0. There are enough for a symbol while `used`
-// is below the row's limit.
+// The bits of a row; the next bit is the top bit of v0. They suffice for a symbol while `used` is
+// below the row's limit.
 typedef struct hr_jpeg_window {
     uint32_t v0, v1, v2;
 } hr_jpeg_window;
@@ -191,7 +192,7 @@ __device__ __forceinline__ hr_jpeg_window hr_jpeg_window_of(const hr_jpeg_bits *
     return w;
 }
 
-// The limit for the next row: no symbol begins at `end` or later.
+// The limit of the next row: no symbol begins at `end` or later.
 __device__ __forceinline__ uint32_t hr_jpeg_limit(const hr_jpeg_bits *b, uint32_t end)
 {
     return min(end - b->base, min(b->used + 65, 97u));
@@ -205,7 +206,8 @@ __device__ __forceinline__ void hr_jpeg_skip(hr_jpeg_bits *b, hr_jpeg_window *w,
     w->v2 <<= bits;
 }
 
-// Fast tables and each block's tables in shared memory, whole tables in global memory.
+// Fast tables and the table offsets of each block in shared memory, complete tables in global
+// memory.
 typedef struct hr_jpeg_lookup {
     hr_jpeg_address fast, block_tables;
     const hr_jpeg_table *tables;

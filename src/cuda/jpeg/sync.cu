@@ -98,7 +98,7 @@ __device__ __forceinline__ void guess(const hr_jpeg_lookup &lookup,
     }
 }
 
-// A follower: its next step, counted over the image, and the state at its beginning.
+// A follower that waits to run: its next step, counted over the image, and the state there.
 struct task {
     uint32_t step;
     uint32_t entry;
@@ -109,11 +109,12 @@ struct tasks {
     uint32_t count;
 };
 
-// A follower at work.
+// A follower that runs.
 struct walk {
     follower f;
-    uint32_t step, begin, end, boundary; // of its subsequence; of the step
-    uint32_t last, segment_end;          // the first subsequence not to enter; of the segment
+    uint32_t step, begin, end, boundary; // of its subsequence; of its step
+    uint32_t last,
+        segment_end; // the first subsequence that it must not enter; the end of the segment
 
     __device__ __forceinline__ walk(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
                                     uint32_t limit, task t)
@@ -135,7 +136,8 @@ struct walk {
         return hr_jpeg_unpack(t.entry, in_sub == 0 ? begin : step_end(begin, end, in_sub - 1));
     }
 
-    // Takes a step. False if it agrees with the trace, or the last subsequence is done.
+    // Runs one step. Returns false if the result agrees with the trace or the last subsequence is
+    // finished.
     __device__ __forceinline__ bool advance(uint32_t *trace, uint32_t *entry)
     {
         uint32_t old = trace[step];
@@ -158,9 +160,9 @@ struct walk {
     }
 };
 
-// Runs all followers of the list, for at most `rounds` rounds. When half of them are done, the
-// others are packed together; until then a follower stays with its thread. Returns how many rounds
-// are left; 0: some followers were not done.
+// Runs all followers of the list, for at most `rounds` rounds. When half of them have finished, the
+// others are packed into fewer warps; until then a follower stays with its thread. Returns how many
+// rounds are left; 0: some followers have not finished.
 __device__ uint32_t follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_device_image *image,
                                uint32_t limit, uint32_t *trace, tasks *q, uint32_t rounds)
 {
@@ -189,7 +191,7 @@ __device__ uint32_t follow_all(const hr_jpeg_lookup &lookup, const hr_jpeg_devic
     return rounds;
 }
 
-// Adds a follower that begins with subsequence `sub`, in the state that the trace has now.
+// Adds a follower that begins with subsequence `sub`, in the state that the trace contains now.
 __device__ void add_task(tasks *q, uint32_t sub, const uint32_t *trace)
 {
     task t = {sub * HR_JPEG_STEPS, trace[sub * HR_JPEG_STEPS - 1]};
@@ -221,12 +223,12 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_
     __syncthreads();
     if (mine && !r.known && threadIdx.x > 0)
         add_task(&q, sub, trace);
-    // a round for each step of the group: it cannot need more
+    // one round for each step of the group: no more can be needed
     follow_all(lookup, image, min(group + THREADS, image->subs), trace, &q, UINT32_MAX);
 }
 
-// The same across groups. Identical blocks decode alike whichever of the MCU's blocks a follower
-// takes them for, so that it may never agree with the trace. The host decodes such images.
+// The same across groups. Identical blocks decode alike, whichever block of the MCU a follower
+// takes them for, so it may never agree with the trace. The host decodes such images.
 template <int TABLES>
 __device__ void join_groups(const hr_jpeg_batch *b, uint32_t i, uint32_t groups, uint32_t *trace)
 {

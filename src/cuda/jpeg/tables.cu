@@ -45,7 +45,8 @@ __device__ void lay_out_all(const hr_jpeg_batch *b)
     lay_out<&hr_jpeg_work::strip>(b, sums);
 }
 
-// For each length: the first 16-bit window above its codes, and the offset from code to symbol.
+// For each code length: the first 16-bit window above its codes, and the offset from code to
+// symbol.
 struct codes {
     uint32_t limit[17];
     int32_t offset[17];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Copies the scans' bytes without stuffed zeros, from host or device memory. One thread block per
-// image processes strips of 256 bytes, one per thread: it loads them together, counts their data,
-// and stores it in words. A word belongs to the strip in which it begins.
+// Copies the bytes of scans without stuffed zeros, from host or device memory. One thread block per
+// image processes strips of 256 bytes, one per thread: it loads the strips together, counts their
+// data bytes, and stores the data in words. A word belongs to the strip in which it begins.
 #include "cuda/jpeg/decode.cuh"
 
 namespace
@@ -21,10 +21,10 @@ constexpr uint32_t NONE = UINT32_MAX;
 struct strip {
     const hr_jpeg_device_segment *segment;
     const uint32_t *window; // the loaded bytes
-    uint32_t at;            // the strip's first one there
+    uint32_t at;            // the strip's first byte in `window`
     uint32_t raw;           // ... and in the file
-    uint32_t length, known; // bytes of it; and with those behind it
-    bool first, last;       // of the segment
+    uint32_t length, known; // bytes of the strip; and with the bytes loaded after it
+    bool first, last;       // strip of the segment
 
     __device__ __forceinline__ uint32_t byte(uint32_t i) const
     {
@@ -48,7 +48,7 @@ struct strip {
         return behind_ones() && byte(0) == 0;
     }
 
-    // Whether the data ends at byte i, 0xFF: a marker begins there, or the file ends.
+    // Whether the data ends at byte i, which is 0xFF: a marker begins there, or the file ends.
     __device__ __forceinline__ bool ends_at(uint32_t i) const
     {
         if (raw + i + 1 >= segment->raw_end)
@@ -83,7 +83,7 @@ __device__ strip find_strip(const hr_jpeg_device_image *image, uint32_t s)
     return r;
 }
 
-// Counts bytes of data. *stop: where the data ends, if that is in the strip.
+// Counts data bytes. *stop: where the data ends, if that is in the strip.
 __device__ uint32_t count_data(const strip &s, uint32_t *stop)
 {
     bool ones = s.behind_ones();
@@ -162,7 +162,7 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     uint32_t limit = min(segment->raw_end, next + FILL_BYTES); // a file has less than 2^29 bytes
     while (next < limit && image->raw[next] == 0xFF)
         next++;
-    if (next < segment->raw_end) { // a marker, unless it is data that looks like padding
+    if (next < segment->raw_end) { // a marker, unless the bytes 0xFF are data
         if (image->raw[next] == 0 || image->raw[next] == 0xFF)
             return false;
         ahead = 0;
@@ -172,7 +172,7 @@ __device__ bool finish_segment(const hr_jpeg_device_image *image, hr_jpeg_device
     return end >= segment->bit + ahead;
 }
 
-// Several loads are in flight at a time, because the latency of host memory is high.
+// Keeps several loads in flight, because the latency of host memory is high.
 __device__ __forceinline__ void load_strips(uint32_t *windows, const uint4 *const *from,
                                             const uint32_t *pieces)
 {

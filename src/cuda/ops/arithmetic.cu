@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// _arithmetic: one thread per element. What has no value, an integer divided by zero, is 0 here:
-// there is nobody to tell.
+// _arithmetic: one thread per element. An integer divided by zero gives 0, because a kernel cannot
+// raise an error.
 #include "ops/math/arithmetic.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
@@ -90,7 +90,8 @@ template <typename T> HR_DEVICE uint64_t dear_floats(int op, uint64_t left, uint
     }
 }
 
-// UINT64 and INT64 are taken for each other, and a BOOL as it is by BOOLs.
+// Converts an operand to the computing type. UINT64 and INT64 have the same bits and are not
+// converted to each other; a BOOL stays unchanged if the computing type is BOOL.
 HR_SHARED uint64_t converted(uint64_t v, int from, int to)
 {
     bool wraps = (from == HR_DTYPE_UINT64 || from == HR_DTYPE_INT64) &&
@@ -197,8 +198,8 @@ struct costly : plain {
     }
 };
 
-// Operators that floats have to pay for.
-bool is_dear(int op)
+// Operators that are expensive for floats.
+bool is_expensive(int op)
 {
     return op >= HR_MATH_OP_SQRT || op == HR_MATH_OP_MOD || op == HR_MATH_OP_POW ||
            op == HR_MATH_OP_FPOW || op == HR_MATH_OP_ATAN2;
@@ -246,7 +247,7 @@ hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    if (is_dear(((const hr_arithmetic *)calls[0].memo)->op))
+    if (is_expensive(((const hr_arithmetic *)calls[0].memo)->op))
         return op::run<costly>(l, calls, n, staging, make, error);
     return op::run<plain>(l, calls, n, staging, make, error);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Random elements: one thread per block of four draws, which makes as many elements as that is
-// enough for.
+// Random elements: one thread per block of four draws, which makes as many elements as four draws
+// suffice for.
 #ifndef HR_CUDA_OPS_DRAW_CUH
 #define HR_CUDA_OPS_DRAW_CUH
 
@@ -12,8 +12,8 @@
 namespace op
 {
 
-// Make: what the device needs of a call. It has
-//   int per() const                                   draws an element: 1, 2 or 4
+// Make: the arguments of a call that the device needs. Its members:
+//   int per() const                                   draws per element: 1, 2 or 4
 //   uint64_t make(const uint32_t *bits, int to) const an element of type `to`
 template <typename Make> struct draw_record {
     hr_rng rng;
@@ -32,7 +32,7 @@ template <typename Make> struct draw_record {
     }
 };
 
-// Fills a record but for `how`; `per` as there.
+// Fills a record except for `how`; `per` as above.
 template <typename Make> void draw_make(draw_record<Make> *r, const hr_op_call *c, int per)
 {
     r->rng = c->rng;

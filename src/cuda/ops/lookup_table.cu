@@ -20,7 +20,7 @@ struct record {
         int size = value_size(from);
         uint64_t v = value_load(src + i * size, size);
         uint64_t key = from == HR_DTYPE_UINT64 ? v : (uint64_t)value_as_integer(v, from);
-        key = key < keys ? key : keys; // negative ones are large
+        key = key < keys ? key : keys; // negative keys are large as unsigned numbers
         value_store(dst + i * to_size, to_size,
                     value_load(values + key * (uint64_t)to_size, to_size));
     }

@@ -31,10 +31,11 @@ const hr_normalization *memo(const hr_op_call *c)
     return (const hr_normalization *)c->memo;
 }
 
-// Means, or factors: of each sample, or of the batch by adding up samples' sums of doubles.
+// The means or the factors: of each sample, or of the whole batch from the samples' sums of
+// doubles.
 struct step {
     op::reduction own;
-    hr_staged batch; // a record
+    hr_staged batch; // one record
 };
 
 hr_status step_begin(step *s, hr_cuda_launch *l, int32_t n, hr_staging *staging, hr_error *error)
@@ -64,7 +65,8 @@ op::reduce_end end_of(int32_t what, const hr_normalization *m, int64_t count, co
     return end;
 }
 
-// What is measured of a call. `mean`: NULL for means, else what distances are taken to.
+// Adds the reductions of one call. `mean`: NULL to compute means; otherwise the values that
+// deviations are taken from.
 void step_add(step *s, const hr_op_call *c, int32_t i, const float *mean, const float *out,
               double *sums)
 {
@@ -131,8 +133,8 @@ struct work {
     hr_staging *staging;
     step means, factors;
     hr_staged records;
-    double *sums; // of a batch, of all samples: the means', then the factors'
-    float *lists; // means and factors, of each sample or of the batch
+    double *sums; // per batch: sums of all samples, those of the means before those of the factors
+    float *lists; // means and factors, per sample or of the batch
 };
 
 hr_status find_room(work *w, const hr_op_call *calls, int32_t n, hr_error *error)
@@ -173,7 +175,7 @@ hr_status add_sample(work *w, const hr_op_call *calls, int32_t i, hr_error *erro
     return HR_STATUS_OK;
 }
 
-// What samples' sums become together.
+// Makes the batch's means and factors from the samples' sums.
 void join(work *w, const hr_op_call *calls, int32_t n)
 {
     const hr_normalization *m = memo(&calls[0]);

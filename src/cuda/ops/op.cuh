@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// What operators on the device share. An operator is a file here, X.cu, with its record: what a
-// sample's threads need to know, and `element`, the work of a thread. The records of all samples
-// are staged, and one launch does the batch. It ends with HR_CUDA_OP(X, "name", run).
+// What operators on the device share. Each file X.cu in this folder is an operator. It defines a
+// record (what the threads of a sample need to know) with a member `element` (the work of one
+// thread) and ends with HR_CUDA_OP(X, "name", run). The records of all samples are staged, and one
+// launch processes the batch.
 //
-// A host compiler takes these files too: there `element` is called for one element after the other,
-// by whatever stands in for a stream (tests/gpu).
+// A host compiler compiles these files, too. There, whatever replaces the stream calls `element`
+// for one element after the other (tests/gpu).
 #ifndef HR_CUDA_OPS_OP_CUH
 #define HR_CUDA_OPS_OP_CUH
 
@@ -19,7 +20,7 @@
 #else
 #include <functional>
 #define HR_DEVICE
-// Runs a kernel when the stream comes to it.
+// Queues a kernel on the launch's stream.
 hr_status hr_cuda_queue(hr_cuda_launch *l, std::function<void()> kernel, hr_error *error);
 #endif
 
@@ -32,7 +33,7 @@ namespace op
 constexpr int THREADS = 256;
 constexpr int EACH = 4;
 constexpr int64_t BLOCKS_MAX = 1024; // per sample
-constexpr int SAMPLES_MAX = 1 << 15; // of a launch's grid; its blocks go on to further ones
+constexpr int SAMPLES_MAX = 1 << 15; // in a launch's grid; its blocks process further samples, too
 
 #if defined(__CUDACC__)
 template <typename Record>
@@ -47,8 +48,8 @@ __global__ void __launch_bounds__(THREADS) each(const Record *records, int count
 }
 #endif
 
-// Does elements 0 .. count - 1 of every record; a thread does `per` at least, where there are as
-// many.
+// Processes elements 0 .. count - 1 of every record. A thread processes at least `per` of them, if
+// there are that many.
 template <typename Record, int per = EACH>
 hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
 {
@@ -92,7 +93,7 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     return launch<Record>(l, records, n, error);
 }
 
-// Takes the last digit, of base `n`, off *i. 64-bit divisions are expensive.
+// Removes the last digit, in base `n`, from *i and returns it. 64-bit divisions are expensive.
 HR_DEVICE static inline int64_t digit(int64_t *i, int64_t n)
 {
     int64_t whole = *i;
@@ -102,7 +103,7 @@ HR_DEVICE static inline int64_t digit(int64_t *i, int64_t n)
     return whole - *i * n;
 }
 
-// Elements of a tensor; its size was checked when it got its memory.
+// The elements of a tensor. Its size was checked when its memory was allocated.
 static inline int64_t count(const hr_tensor *t)
 {
     int64_t n = 1;

@@ -189,9 +189,9 @@ HR_DEVICE void reduce_chain::element(int64_t i) const
         end.store(i, sum(take_sum<uint64_t>{}, at));
 }
 
-// ---- ends ----
+// ---- results ----
 
-// What was divided by the number of elements, converted.
+// Divides by the number of elements and converts.
 static HR_DEVICE uint64_t reduce_mean(const reduce_end *e, uint64_t acc, bool root)
 {
     if (e->to == HR_DTYPE_FLOAT) {
@@ -234,7 +234,7 @@ HR_DEVICE void reduce_end::store(int64_t i, uint64_t acc) const
 
 // ---- records ----
 
-// What accumulating nothing gives.
+// The accumulator's initial value.
 static uint64_t reduce_start(int32_t kind, int32_t type)
 {
     if (kind != HR_REDUCE_MIN && kind != HR_REDUCE_MAX)
@@ -270,8 +270,8 @@ static char *reduce_room(reduction *r, int64_t count)
     return (char *)at;
 }
 
-// Splits the axes: the innermost reduced one and what is kept behind it, and the outer ones. The
-// numbers of outputs and of terms that the outer ones make.
+// Splits the axes into the innermost reduced one, the kept axes inside it, and the outer ones. Also
+// returns the numbers of outputs and of terms that the outer axes contribute.
 static void reduce_split(reduce_pass_record *p, const hr_reduce_shape *shape, int64_t *outputs,
                          int64_t *terms)
 {
@@ -410,7 +410,7 @@ hr_status reduction_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_stag
         hr_tensor in = c->in[0];
         bool same = m->untouched && (m->kind == HR_REDUCE_MIN || m->kind == HR_REDUCE_MAX);
         if (same && in.dtype == HR_DTYPE_FLOAT)
-            in.dtype = HR_DTYPE_UINT32; // NaN and infinities stay, too
+            in.dtype = HR_DTYPE_UINT32; // NaN and infinities are kept, too
         reduce_add(&r, i, same ? HR_REDUCE_SUM : m->kind, &in, &m->shape, mean, &end);
     }
     HR_TRY(reduce_allocate(&r, error));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Reductions of a batch, in the order of additions of ops/reductions/reduce.h: one thread per pass,
-// then threads that add up passes, lanes and further axes. Three launches at most.
+// Reductions of a batch, in the order of additions of ops/reductions/reduce.h. One thread runs each
+// pass; then threads add up passes, lanes and further axes. At most three launches.
 #ifndef HR_CUDA_OPS_REDUCE_CUH
 #define HR_CUDA_OPS_REDUCE_CUH
 
@@ -13,11 +13,11 @@
 namespace op
 {
 
-// Further ends than hr_reduction_end.
-constexpr int32_t REDUCE_END_KEPT = -1;   // a word for the next step
-constexpr int32_t REDUCE_END_FACTOR = -2; // normalize's: what to multiply with
+// Ends in addition to those of hr_reduction_end.
+constexpr int32_t REDUCE_END_KEPT = -1;   // the accumulator itself, for the next step
+constexpr int32_t REDUCE_END_FACTOR = -2; // of normalize: the factor to multiply by
 
-// What becomes of accumulators of type `type`, and where it goes.
+// How accumulators of type `type` become results, and where these are stored.
 struct reduce_end {
     char *dst;
     int32_t what, type, to;
@@ -29,8 +29,8 @@ struct reduce_end {
     HR_DEVICE void store(int64_t i, uint64_t acc) const;
 };
 
-// Accumulators out of accumulators: thread i adds up those of `lanes`, each of `rows`, and that for
-// every one of `terms`.
+// Combines accumulators: thread i adds up `lanes` accumulators, each the sum of `rows`, for each of
+// `terms`.
 struct reduce_chain {
     const uint64_t *src;
     uint64_t start;
@@ -43,14 +43,15 @@ struct reduce_chain {
     HR_DEVICE void element(int64_t i) const;
 };
 
-// Accumulators out of elements: thread i does a pass of a column, or of a column's lane.
+// Accumulates elements: thread i runs one pass of a column, or of one lane of a column.
 struct reduce_pass_record {
     const char *src;
-    const float *mean; // of each output, or NULL for 0
+    const float *mean; // per output, or NULL for 0
     uint64_t start;
     int64_t count, cols, wide, pass, passes;
-    int64_t rows, left; // full rows, `wide` each; columns of the last one
-    int64_t outer[HR_MAX_NDIM], outer_step[HR_MAX_NDIM]; // further axes, kept ones behind others
+    int64_t rows, left; // full rows of `wide` elements; columns of the last one
+    int64_t outer[HR_MAX_NDIM],
+        outer_step[HR_MAX_NDIM]; // further axes: reduced ones first, then kept ones
     int32_t axes, kept;
     int32_t kind, dtype;
     reduce_end end;
@@ -70,13 +71,13 @@ struct reduction {
 
 hr_status reduce_begin(reduction *r, hr_cuda_launch *l, int32_t n, hr_staging *staging,
                        hr_error *error);
-// Of sample i: what is at `in`.
+// Reduces the tensor `in` of sample i.
 void reduce_add(reduction *r, int32_t i, hr_reduce_kind kind, const hr_tensor *in,
                 const hr_reduce_shape *shape, const float *mean, const reduce_end *end);
 hr_status reduce_allocate(reduction *r, hr_error *error);
 hr_status reduce_launch(const reduction *r, hr_error *error);
-// Adds up doubles: `groups` of each of `n` samples, which lie one behind the other. `chain` is
-// staged; it is launched by reduce_chains.
+// Adds up doubles: `groups` values of each of `n` samples, stored one sample after the other.
+// `chain` is staged; reduce_chains launches it.
 void reduce_samples(reduce_chain *chain, const void *sums, int64_t n, int64_t groups,
                     const reduce_end *end);
 hr_status reduce_chains(hr_cuda_launch *l, hr_staged chains, int32_t n, hr_error *error);

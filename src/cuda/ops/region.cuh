@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Outputs put together from boxes of inputs (ops/generic/region.h): one record per box, one thread
-// per unit of up to 16 bytes.
+// Outputs assembled from boxes of inputs (ops/generic/region.h): one record per box, one thread per
+// unit of up to 16 bytes.
 #ifndef HR_CUDA_OPS_REGION_CUH
 #define HR_CUDA_OPS_REGION_CUH
 
@@ -21,8 +21,8 @@ struct region_record {
     const char *from;
     int64_t count;
     int32_t unit, ndim;
-    int32_t from_type, to_type; // where they differ a unit is an element
-    // outermost first; the last one is the units of an element
+    int32_t from_type, to_type; // if they differ, a unit is an element
+    // outermost first; the last dimension is the units of an element
     int64_t extent[HR_MAX_NDIM + 1], to_step[HR_MAX_NDIM + 1], from_step[HR_MAX_NDIM + 1];
 
     template <typename Index> HR_DEVICE void find_offsets(Index i, int64_t *out, int64_t *in) const
@@ -56,7 +56,7 @@ struct region_record {
     }
 };
 
-// The largest unit that `item`, addresses and steps are multiples of.
+// Finds the largest unit that divides `item`, the addresses and the steps.
 static inline void region_units(region_record *r, size_t item, bool repeats)
 {
     uint64_t bits = 16 | item | (uintptr_t)r->to | (uintptr_t)r->from;
@@ -69,7 +69,7 @@ static inline void region_units(region_record *r, size_t item, bool repeats)
     r->from_step[last] = repeats ? 0 : r->unit;
 }
 
-// `fill`: the device's.
+// `fill`: an address on the device.
 static inline void part_make(region_record *r, const hr_region_parts *parts,
                              const hr_region_part *p, const hr_op_call *c, const void *fill)
 {
@@ -91,7 +91,7 @@ static inline void part_make(region_record *r, const hr_region_parts *parts,
         r->from_type = in->dtype;
         r->to_type = c->out[0].dtype;
     } else {
-        // a row of one fill value is one element, made of units that repeat
+        // a row of one fill value is treated as one element made of repeating units
         bool row = !in && last >= 0 && region->from[last] == 0 && region->to[last] == (int64_t)item;
         r->ndim -= row;
         region_units(r, row ? item * (size_t)region->extent[last] : item, !in);
@@ -100,7 +100,7 @@ static inline void part_make(region_record *r, const hr_region_parts *parts,
         r->count *= r->extent[d];
 }
 
-// The fills of all calls, staged.
+// Stages the fill values of all calls.
 static inline hr_status fills_stage(const hr_op_call *calls, int32_t n, hr_staging *staging,
                                     hr_staged *fills, hr_error *error)
 {

@@ -15,7 +15,7 @@
 namespace op
 {
 
-// An axis' taps: of every output where its elements start, and a weight for each.
+// The taps of an axis: for each output the first element that it reads, and its weights.
 struct resample_taps {
     hr_taps taps;
     uint32_t *to;
@@ -37,7 +37,7 @@ struct resample_axis {
     const void *src;
     void *dst;
     int64_t count, inner;
-    int32_t in, out, length; // length: taps of an output
+    int32_t in, out, length; // length: taps per output
     int32_t from, to;
 
     template <typename T>
@@ -83,13 +83,13 @@ static inline const hr_resample_device *resample_of(const hr_op_call *c)
     return ((const hr_resampling *)c->memo)->device;
 }
 
-// Where tensors between two passes lie: passes write one side and the other in turn.
+// The memory for tensors between two passes. It has two sides; passes write to them in turn.
 struct resample_room {
     char *side[2];
-    size_t size; // of a side
+    size_t size; // of one side
 };
 
-// What a sample needs of a side.
+// The bytes of one side that a sample needs.
 static inline size_t resample_between(const hr_op_call *c)
 {
     return ((size_t)resample_of(c)->between * sizeof(float) + 255) / 256 * 256;
@@ -100,14 +100,15 @@ static inline size_t resample_words(const hr_resample_pass *pass)
     return (size_t)pass->taps.out * (size_t)(1 + pass->taps.taps);
 }
 
-// Calls that the room is enough for, and their records: a row a pass, a column a call.
+// The calls that fit into the memory at once, and their records: one row per pass, one column per
+// call.
 struct resample_part {
     const hr_op_call *calls;
     int32_t n, rows;
     hr_staged taps, axes;
 };
 
-// The records of call i. Its tensors lie at `at` in the room, its taps at `words`.
+// Fills the records of call i. Its tensors are at offset `at` of the memory, its taps at `words`.
 static inline void resample_fill(const resample_part *p, int32_t i, const resample_room *room,
                                  size_t at, uint32_t *words)
 {
@@ -169,7 +170,7 @@ static inline hr_status resample_run_part(hr_cuda_launch *l, resample_part *p,
     return HR_STATUS_OK;
 }
 
-// Part by part, where all tensors between passes would need too much at a time.
+// Processes the calls in parts if the tensors between passes would need too much memory at once.
 static inline hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
                                           hr_staging *staging, hr_error *error)
 {

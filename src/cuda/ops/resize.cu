@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// resize, where it is no step of an image program: of volumes whose depth changes, and with sizes
-// as a second output.
+// resize, where it is not a step of an image program: for volumes whose depth changes, and with
+// sizes as a second output.
 #include "cuda/ops/resample.cuh"
 
 namespace
