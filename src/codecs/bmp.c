@@ -25,11 +25,11 @@ typedef struct bmp_field {
 
 typedef struct bmp_header {
     uint32_t width, height, bits, compression;
-    bool top_down, grey; /* grey: a palette without colours */
-    size_t data;         /* offset of the pixels */
-    bmp_field field[4];  /* red, green, blue, alpha */
-    uint32_t colours;    /* entries of the palette */
-    uint8_t palette[256][3];
+    bool top_down, grey;     /* grey: a palette without colours */
+    size_t data;             /* offset of the pixels */
+    bmp_field field[4];      /* red, green, blue, alpha */
+    uint32_t colours;        /* entries of the palette */
+    uint8_t palette[256][4]; /* red, green, blue, unused */
 } bmp_header;
 
 static bool match(const uint8_t *bytes, size_t size)
@@ -174,12 +174,18 @@ static hr_status header(const uint8_t *bytes, size_t size, hr_image_info *info, 
 
 /* ---- pixels ---- */
 
-/* `index` holds n palette indices; indices beyond the palette give black. */
+/* `index` holds n > 0 palette indices; indices beyond the palette give black. */
 static void put_indexed(const bmp_header *h, uint8_t *dst, const uint8_t *index, size_t n,
                         int32_t channels)
 {
-    for (size_t i = 0; i < n; i++, dst += channels)
-        memcpy(dst, h->palette[index[i]], (size_t)channels);
+    if (channels == 1) {
+        for (size_t i = 0; i < n; i++)
+            dst[i] = h->palette[index[i]][0];
+        return;
+    }
+    for (size_t i = 0; i + 1 < n; i++, dst += 3) /* the fourth byte is overwritten by the next */
+        memcpy(dst, h->palette[index[i]], 4);
+    memcpy(dst, h->palette[index[n - 1]], 3);
 }
 
 static void unpack_indices(uint8_t *index, const uint8_t *src, size_t x, size_t n, uint32_t bits)
@@ -253,24 +259,39 @@ static hr_status decode_plain(const uint8_t *bytes, size_t size, const bmp_heade
 
 typedef struct rle {
     const uint8_t *p, *end;
-    const hr_window *window;
-    uint8_t *index;        /* of the window */
-    size_t height, x, row; /* row counts from the bottom */
-    uint32_t bits;
+    const bmp_header *header;
+    const hr_codec_request *request;
+    uint8_t *index;           /* of row `row`, in the window */
+    size_t x, row;            /* the next pixel; rows count from the bottom */
+    size_t next, first, last; /* the next row to store; rows of the window */
 } rle;
 
-/* Stores the next `n` pixels. Their values are the nibbles or bytes at `src`; a run alternates
+/* Stores the rows below `row`. Pixels not covered by runs have index 0. */
+static void rle_advance(rle *r, size_t row)
+{
+    const hr_codec_request *q = r->request;
+    r->row = row;
+    for (; r->next < row && r->next <= r->last; r->next++) {
+        uint8_t *dst = (uint8_t *)q->dst + (r->last - r->next) * q->stride;
+        put_indexed(r->header, dst, r->index, (size_t)q->window.w, q->channels);
+        memset(r->index, 0, (size_t)q->window.w);
+    }
+}
+
+/* Takes the next `n` pixels. Their values are the nibbles or bytes at `src`; a run alternates
  * between the two nibbles of one byte, or repeats one byte. */
 static void rle_put(rle *r, const uint8_t *src, size_t n, bool run)
 {
-    int64_t y = r->row < r->height ? (int64_t)(r->height - 1 - r->row) - r->window->y : -1;
-    bool inside = y >= 0 && y < r->window->h;
-    for (size_t i = 0; i < n && inside; i++) {
-        int64_t x = (int64_t)(r->x + i) - r->window->x;
-        size_t k = run ? i % 2 : i;
-        uint8_t v = r->bits == 8 ? src[run ? 0 : k] : (uint8_t)(src[k / 2] >> (k % 2 ? 0 : 4) & 15);
-        if (x >= 0 && x < r->window->w)
-            r->index[y * r->window->w + x] = v;
+    size_t left = (size_t)r->request->window.x, right = left + (size_t)r->request->window.w;
+    size_t from = HR_MAX(r->x, left), to = HR_MIN(r->x + n, right), skipped = from - r->x;
+    uint8_t *index = r->index + (from - left);
+    if (r->row >= r->first && r->row <= r->last && from < to) {
+        if (r->header->bits == 8 && run)
+            memset(index, *src, to - from);
+        else if (r->header->bits == 8)
+            memcpy(index, src + skipped, to - from);
+        for (size_t k = skipped; r->header->bits == 4 && k < skipped + to - from; k++)
+            *index++ = src[run ? 0 : k / 2] >> (k % 2 ? 0 : 4) & 15;
     }
     r->x += n;
 }
@@ -282,7 +303,7 @@ static bool rle_escape(rle *r, uint8_t code, bool *damaged)
     switch (code) {
     case 0:
         r->x = 0;
-        r->row++;
+        rle_advance(r, r->row + 1);
         return true;
     case 1:
         return false;
@@ -291,11 +312,11 @@ static bool rle_escape(rle *r, uint8_t code, bool *damaged)
         if (*damaged)
             return false;
         r->x += r->p[0];
-        r->row += r->p[1];
+        rle_advance(r, r->row + r->p[1]);
         r->p += 2;
         return true;
     default:
-        size = r->bits == 8 ? code : (code + 1u) / 2;
+        size = r->header->bits == 8 ? code : (code + 1u) / 2;
         *damaged = left < size;
         if (*damaged)
             return false;
@@ -308,11 +329,11 @@ static bool rle_escape(rle *r, uint8_t code, bool *damaged)
 
 static hr_status rle_read(rle *r, hr_error *error)
 {
-    size_t last = r->height - 1 - (size_t)r->window->y; /* the window's top row */
+    const hr_window *w = &r->request->window;
     bool damaged = false;
-    while (r->row <= last) {
+    while (r->row <= r->last) {
         if (r->end - r->p < 2) {
-            damaged = r->row < last || r->x < (size_t)(r->window->x + r->window->w);
+            damaged = r->row < r->last || r->x < (size_t)(w->x + w->w);
             break;
         }
         const uint8_t *pair = r->p;
@@ -326,27 +347,23 @@ static hr_status rle_read(rle *r, hr_error *error)
                    : HR_STATUS_OK;
 }
 
-/* Pixels not covered by runs have index 0. */
 static hr_status decode_rle(const uint8_t *bytes, size_t size, const bmp_header *h,
                             const hr_codec_request *q, hr_arena *arena, hr_error *error)
 {
-    size_t w = (size_t)q->window.w, pixels;
-    if (!hr_size_mul(w, (size_t)q->window.h, &pixels))
-        return hr_fail_memory(error, SIZE_MAX);
-    uint8_t *index = hr_arena_alloc(arena, pixels, error);
-    if (!index)
-        return HR_STATUS_NO_MEMORY;
-    memset(index, 0, pixels);
+    size_t below = (size_t)h->height - (size_t)(q->window.y + q->window.h);
     rle r = {.p = bytes + h->data,
              .end = bytes + size,
-             .window = &q->window,
-             .index = index,
-             .height = h->height,
-             .bits = h->bits};
+             .header = h,
+             .request = q,
+             .index = hr_arena_alloc(arena, (size_t)q->window.w, error),
+             .next = below,
+             .first = below,
+             .last = below + (size_t)q->window.h - 1};
+    if (!r.index)
+        return HR_STATUS_NO_MEMORY;
+    memset(r.index, 0, (size_t)q->window.w);
     HR_TRY(rle_read(&r, error));
-    for (int64_t y = 0; y < q->window.h; y++)
-        put_indexed(h, (uint8_t *)q->dst + (size_t)y * q->stride, index + (size_t)y * w, w,
-                    q->channels);
+    rle_advance(&r, r.last + 1);
     return HR_STATUS_OK;
 }
 

@@ -16,6 +16,12 @@ typedef struct hr_codec hr_codec;
  * files of usual sizes are left to the decoders. */
 #define HR_IMAGE_SLACK ((int64_t)1 << 24)
 
+/* Decoding may take this much memory beside the picture, and so many bytes more for each byte of
+ * the file. Only what libjpeg-turbo and libwebp keep of a whole picture comes near. A photograph as
+ * a progressive JPEG file takes 10 to 60. */
+#define HR_IMAGE_MEMORY ((size_t)256 << 20)
+#define HR_IMAGE_MEMORY_PER_BYTE 256
+
 /* The contents of the header. */
 typedef struct hr_image_info {
     const hr_codec *codec;
@@ -77,6 +83,9 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
  * HR_IMAGE_SLACK pixels, before memory is allocated for it. */
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
+/* Counts `bytes` that a library takes to decode the file; hr_arena_uncount gives them back. Fails
+ * if they are too much for a file of `size` bytes, or over the limit of the arena. */
+hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *error);
 /* Height and width as delivered: after orientation if `adjust_orientation`. */
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
                      int64_t *width);

@@ -229,7 +229,7 @@ static void read_rows(jpeg_reader *r)
 }
 
 /* libjpeg keeps the coefficients of files with several scans. */
-static void count_coefficients(jpeg_reader *r)
+static void count_coefficients(jpeg_reader *r, size_t size)
 {
     struct jpeg_decompress_struct *cinfo = &r->cinfo;
     size_t blocks = 0;
@@ -239,7 +239,7 @@ static void count_coefficients(jpeg_reader *r)
         size_t down = HR_DIVIDE_UP(c->height_in_blocks, (size_t)c->v_samp_factor);
         blocks += across * down * (size_t)(c->h_samp_factor * c->v_samp_factor);
     }
-    hr_status status = hr_arena_count(r->arena, blocks * sizeof(JBLOCK), r->error);
+    hr_status status = hr_image_count(r->arena, blocks * sizeof(JBLOCK), size, r->error);
     if (status != HR_STATUS_OK)
         fail(r, status, r->error ? r->error->message : "no memory for coefficients");
     r->counted = blocks * sizeof(JBLOCK);
@@ -263,7 +263,7 @@ static void read_picture(jpeg_reader *r, const uint8_t *bytes, size_t size,
         cinfo->out_color_space = r->request->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
     cinfo->dct_method = JDCT_ISLOW;
     cinfo->do_fancy_upsampling = TRUE;
-    count_coefficients(r);
+    count_coefficients(r, size);
     jpeg_start_decompress(cinfo);
     choose_columns(r);
     if (r->request->window.y > 0)

@@ -136,7 +136,7 @@ static hr_status decode_into(const uint8_t *bytes, size_t size, const hr_image_i
     config.output.u.RGBA.stride = (int)stride;
     config.output.u.RGBA.size = stride * (size_t)(w.h - 1) + (size_t)w.w * (size_t)channels;
     size_t counted = memory_of(bytes, size, info);
-    HR_TRY(hr_arena_count(arena, counted, error));
+    HR_TRY(hr_image_count(arena, counted, size, error));
     VP8StatusCode code = WebPDecode(bytes, size, &config);
     WebPFreeDecBuffer(&config.output);
     hr_arena_uncount(arena, counted);

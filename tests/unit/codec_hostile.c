@@ -223,6 +223,25 @@ TEST(jpeg_with_nearly_enough_bits)
     }
 }
 
+/* A complete progressive file: one bit per block for DC, and EOB runs of 16384 blocks. With
+ * `damaged`, the last component has no AC scan. */
+static file jpeg_of_one_bit(bool damaged)
+{
+    const size_t blocks = (size_t)SIDE / 8 * (SIDE / 8);
+    file f = jpeg_begin(0xC2, SIDE, SIDE, 3);
+    add_scan(&f, 0, 3, 0, 3 * blocks / 8);
+    for (int i = 0; i < (damaged ? 2 : 3); i++)
+        add_scan(&f, i, 1, 0x013F00, blocks / 16384 * 15 / 8);
+    add_be(&f, 0xFFD9, 2);
+    return f;
+}
+
+TEST(jpeg_with_enough_bits)
+{
+    CHECK(decoded("one bit per block", jpeg_of_one_bit(false)));
+    CHECK(refused("no AC of a component", jpeg_of_one_bit(true), HR_STATUS_LIMIT, "beside the"));
+}
+
 TEST(jpeg_of_many_scans)
 {
     for (int kind = 0; kind < 4; kind++) {
@@ -392,6 +411,11 @@ TEST(webp_of_few_bytes)
     for (int i = 0; i < 4; i++)
         f.bytes[21 + i] = (uint8_t)(bits >> 8 * i);
     CHECK(refused("one colour", f, HR_STATUS_CORRUPT, HOLD));
+    f = webp(256);
+    for (int i = 0; i < 4; i++)
+        f.bytes[21 + i] = (uint8_t)(bits >> 8 * i);
+    add_fill(&f, 0, 64 << 10); /* the file's sizes say that there is more */
+    CHECK(refused("one colour, and much behind it", f, HR_STATUS_LIMIT, "beside the"));
 }
 
 TEST_MAIN

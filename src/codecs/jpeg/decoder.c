@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Decodes a window of a JPEG file, one MCU row at a time. Symbols outside the window are only
  * skipped. Samples are kept in a ring of one or two MCU rows; rows of pixels are written as soon as
- * the chroma they need is available. The scans of progressive files are decoded first. */
+ * the chroma they need is available. */
 #include "codecs/jpeg/decoder.h"
 
 #include "codecs/jpeg/input.h"
@@ -33,10 +33,10 @@ struct hr_jpeg_reader {
     int32_t planes;         /* components wanted */
     int32_t x0, x1, y0, y1; /* the window */
     plane plane[HR_JPEG_COMPONENTS];
-    uint8_t *chroma[2];                                /* upsampled rows */
-    int16_t (*quant)[64];                              /* of each component */
-    hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS]; /* of a progressive file */
-    int32_t row;                                       /* next MCU row */
+    uint8_t *chroma[2];               /* upsampled rows */
+    int16_t (*quant)[64];             /* of each component */
+    hr_jpeg_progressive *progressive; /* NULL: the file is sequential */
+    int32_t row;                      /* next MCU row */
     int32_t y, ready; /* next row of pixels, and the first one that is not available yet */
 };
 
@@ -239,17 +239,17 @@ static void aim_blocks(decoder *d, int32_t row)
     }
 }
 
-/* Transforms the wanted blocks of a row of blocks of a progressive file. */
-static void transform_blocks(const decoder *d, int32_t i, int32_t row)
+/* Transforms the wanted blocks of row `down` of blocks in an MCU row of a progressive file. */
+static void transform_blocks(const decoder *d, int32_t i, int32_t row, int32_t down)
 {
     const plane *p = &d->plane[i];
-    const hr_jpeg_component_coefs *c = &d->coefs[i];
+    const hr_jpeg_component_coefs *c = hr_jpeg_progressive_coefs(d->progressive, i);
     hr_jpeg_coefs two[2];
     int32_t count = 0, left = d->left * p->h, right = d->right * p->h;
     for (int32_t x = left; x < right; x++) {
-        size_t at = (size_t)row * (size_t)c->across + (size_t)x;
+        size_t at = (size_t)down * (size_t)c->across + (size_t)x;
         int32_t last = c->mask[at] ? 63 : 0;
-        uint8_t *dst = plane_row(p, 8 * row) + (size_t)(x - left) * 8;
+        uint8_t *dst = plane_row(p, 8 * (row * p->v + down)) + (size_t)(x - left) * 8;
         two[count++] = (hr_jpeg_coefs){dst, p->stride, c->coef + 64 * at, d->quant[i], last};
         if (count == 2) {
             d->kernels->jpeg_idct_two(two);
@@ -263,10 +263,12 @@ static void transform_blocks(const decoder *d, int32_t i, int32_t row)
 /* Decodes the wanted MCUs of a row into the planes. */
 static bool decode_mcus(decoder *d, int32_t row)
 {
-    if (d->m.progressive) {
+    if (d->progressive) {
+        if (!hr_jpeg_progressive_read(d->progressive, row))
+            return false;
         for (int32_t i = 0; i < d->planes; i++)
             for (int32_t k = 0; k < d->plane[i].v; k++)
-                transform_blocks(d, i, row * d->plane[i].v + k);
+                transform_blocks(d, i, row, k);
         return true;
     }
     int32_t first = row * d->across + d->left, n = d->right - d->left;
@@ -328,7 +330,8 @@ hr_status hr_jpeg_open(const uint8_t *bytes, size_t size, const hr_image_info *i
     HR_TRY(make_quant(d, c->arena, error));
     HR_TRY(make_planes(d, c->arena, error));
     if (d->m.progressive)
-        HR_TRY(hr_jpeg_progressive_read(d->coefs, &d->m, bytes, size, d->kernels, c->arena, error));
+        HR_TRY(hr_jpeg_progressive_open(&d->progressive, &d->m, bytes, size, d->kernels, c->arena,
+                                        error));
     else
         HR_TRY(open_scan(d, bytes, size, index, c->arena, error));
     *out = d;
@@ -344,7 +347,7 @@ hr_status hr_jpeg_read(hr_jpeg_reader *d, void *dst, size_t stride, int32_t rows
                 return HR_STATUS_NOT_FUSABLE;
         write_row(d, d->y++, (uint8_t *)dst + (size_t)i * stride);
     }
-    bool whole = d->y < d->y1 || d->m.progressive || hr_jpeg_input_whole(&d->input, &d->scan);
+    bool whole = d->y < d->y1 || d->progressive || hr_jpeg_input_whole(&d->input, &d->scan);
     return whole ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE;
 }
 

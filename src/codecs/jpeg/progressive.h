@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The coefficients of a progressive JPEG file. */
+/* The coefficients of a progressive JPEG file, one row of MCUs at a time. */
 #ifndef HR_CODECS_JPEG_PROGRESSIVE_H
 #define HR_CODECS_JPEG_PROGRESSIVE_H
 
 #include "codecs/jpeg/markers.h"
 #include "kernels/kernels.h"
 
-/* The coefficients of one component: blocks in raster order, those of incomplete MCUs included.
- * Each has 64 coefficients in the order of HR_JPEG_POSITION, aligned to 64 bytes, and a mask of
- * nonzero AC coefficients by index in zigzag order. */
+/* The coefficients of one component in a row of MCUs: blocks in raster order, those of incomplete
+ * MCUs included. Each has 64 coefficients in the order of HR_JPEG_POSITION, aligned to 64 bytes,
+ * and a mask of nonzero AC coefficients by index in zigzag order. */
 typedef struct hr_jpeg_component_coefs {
     int16_t *coef;
     uint64_t *mask;
     int32_t across;        /* blocks in a row */
-    int32_t width, height; /* blocks that contain pixels */
+    int32_t width, height; /* blocks of the picture that contain pixels */
 } hr_jpeg_component_coefs;
 
-/* Decodes all scans of a file whose markers were read up to the first scan. Memory comes from the
+typedef struct hr_jpeg_progressive hr_jpeg_progressive;
+
+/* Opens all scans of a file whose markers were read up to the first scan. Memory comes from the
  * arena. HR_STATUS_NOT_FUSABLE: libjpeg-turbo would warn, fail, or smooth incomplete blocks. */
-hr_status hr_jpeg_progressive_read(hr_jpeg_component_coefs coefs[HR_JPEG_COMPONENTS],
-                                   hr_jpeg_markers *m, const uint8_t *bytes, size_t size,
-                                   const hr_kernels *kernels, hr_arena *arena, hr_error *error);
+hr_status hr_jpeg_progressive_open(hr_jpeg_progressive **out, hr_jpeg_markers *m,
+                                   const uint8_t *bytes, size_t size, const hr_kernels *kernels,
+                                   hr_arena *arena, hr_error *error);
+/* Decodes up to MCU row `row`, not above the last one. False: damage. */
+bool hr_jpeg_progressive_read(hr_jpeg_progressive *p, int32_t row);
+/* Of the last MCU row that was decoded. */
+const hr_jpeg_component_coefs *hr_jpeg_progressive_coefs(const hr_jpeg_progressive *p,
+                                                         int32_t component);
 
 #endif
