@@ -141,7 +141,7 @@ static PyObject *batch_ndim(PyObject *object, PyObject *unused)
     return PyLong_FromLong(first ? first->shape.ndim : 0);
 }
 
-/* _assign(batch): takes over its samples. Tensors taken before are unchanged. */
+/* _assign(batch): shares its samples from now on. Tensors taken before are unchanged. */
 static PyObject *batch_assign(PyObject *object, PyObject *other)
 {
     batch_object *self = (batch_object *)object;
@@ -397,7 +397,7 @@ PyMethodDef batch_functions[] = {
     {"make_batch_dense", (PyCFunction)(void (*)(void))make_batch_dense,
      METH_VARARGS | METH_KEYWORDS,
      "make_batch_dense(cls, object, layout=None, copy=True, stream=None, device=-1, "
-     "pipeline=None): dimension 0 is the samples."},
+     "pipeline=None): one sample per entry of dimension 0."},
     {"make_tensor", (PyCFunction)(void (*)(void))make_tensor, METH_VARARGS | METH_KEYWORDS,
      "make_tensor(cls, object, layout=None, copy=True, stream=None, device=-1)"},
     {NULL, NULL, 0, NULL}};
@@ -405,7 +405,7 @@ PyMethodDef batch_functions[] = {
 static PyMethodDef batch_methods[] = {
     {"_dense", batch_dense, METH_NOARGS,
      "The batch as one tensor that shares its memory, or None."},
-    {"_assign", batch_assign, METH_O, "_assign(batch): takes over its samples."},
+    {"_assign", batch_assign, METH_O, "_assign(batch): shares its samples from now on."},
     {"_to_host", batch_host_copy, METH_NOARGS, "_to_host() -> a copy in host memory."},
     {"shape", batch_shapes, METH_NOARGS, "shape() -> list of tuples, one per sample."},
     {"layout", batch_layout, METH_NOARGS, "layout() -> str: one letter per dimension, or empty."},

@@ -25,7 +25,7 @@ static PyObject *stream_number(PyObject *object)
         PyErr_Clear();
     }
     PyErr_Format(PyExc_TypeError,
-                 "a CUDA stream is an integer, or a stream of PyTorch, CuPy or ctypes; got %R",
+                 "a CUDA stream must be an integer or a stream of PyTorch, CuPy or ctypes; got %R",
                  object);
     return NULL;
 }

@@ -160,7 +160,7 @@ static int read_tensor(const dl_tensor *dl, hr_tensor *tensor, int64_t *strides,
         return -1;
     }
     if (dl->ndim < 0 || dl->ndim > HR_MAX_NDIM) {
-        PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, this one %d",
+        PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, this one has %d",
                      HR_MAX_NDIM, (int)dl->ndim);
         return -1;
     }

@@ -129,7 +129,7 @@ static int import_buffer(PyObject *object, imported *out)
         rc = t->dtype == HR_DTYPE_NONE ? -1 : 0;
     }
     if (rc == 0 && view.suboffsets) {
-        PyErr_SetString(PyExc_TypeError, "memory behind pointers (suboffsets) cannot be a tensor");
+        PyErr_SetString(PyExc_TypeError, "a buffer with suboffsets cannot be read as a tensor");
         rc = -1;
     }
     if (rc == 0) {
@@ -165,7 +165,7 @@ static int import_interface(PyObject *object, PyObject *interface, int32_t devic
         PyErr_SetString(PyExc_TypeError, "the array interface is incomplete");
         return -1;
     }
-    if (!PyTuple_Check(data)) /* Pillow and others give the bytes themselves */
+    if (!PyTuple_Check(data)) /* Pillow and others store the bytes themselves */
         return -2;
     Py_ssize_t ndim = PyTuple_Size(shape);
     const char *type = PyUnicode_AsUTF8AndSize(typestr, NULL);
@@ -310,7 +310,7 @@ int import_object(core_state *state, PyObject *object, void *stream, int32_t dev
         PyObject *type = PyType_GetName(Py_TYPE(object));
         PyErr_Format(
             PyExc_TypeError,
-            "a \"%S\" cannot be read as a tensor: give a NumPy array, or an object with the "
+            "a \"%S\" cannot be read as a tensor; pass a NumPy array, or an object with the "
             "buffer protocol, __array_interface__, __cuda_array_interface__ or DLPack",
             type);
         Py_XDECREF(type);

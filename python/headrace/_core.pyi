@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The extension; private."""
+"""The C extension. Private: use the headrace package."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar

@@ -94,20 +94,20 @@ static hr_status parse_unicode(json_parser *p)
     uint32_t code, low;
     HR_TRY(parse_hex(p, &code));
     if (code == 0)
-        return bad(p, "a string has a zero byte");
+        return bad(p, "a string contains a zero byte");
     if (code >= 0xdc80 &&
         code <= 0xdcff) { /* a byte that is not UTF-8, as in Python's surrogateescape */
         *p->bytes++ = (char)(code & 0xff);
         return HR_STATUS_OK;
     }
     if (code >= 0xdc00 && code <= 0xdfff)
-        return bad(p, "a low surrogate stands alone");
+        return bad(p, "unpaired low surrogate");
     if (code >= 0xd800 && code <= 0xdbff) {
         if (!take(p, '\\') || !take(p, 'u'))
-            return bad(p, "a high surrogate stands alone");
+            return bad(p, "unpaired high surrogate");
         HR_TRY(parse_hex(p, &low));
         if (low < 0xdc00 || low > 0xdfff)
-            return bad(p, "a high surrogate stands alone");
+            return bad(p, "unpaired high surrogate");
         code = 0x10000 + ((code & 0x3ff) << 10 | (low & 0x3ff));
     }
     put_utf8(p, code);
@@ -134,7 +134,7 @@ static hr_status parse_string(json_parser *p, const char **out)
     *out = p->bytes;
     while (!take(p, '"')) {
         if (p->at == p->end)
-            return bad(p, "a string does not end");
+            return bad(p, "unterminated string");
         if (take(p, '\\')) {
             HR_TRY(parse_escape(p));
             continue;
@@ -143,7 +143,7 @@ static hr_status parse_string(json_parser *p, const char **out)
         if (n == 0)
             return bad(p, "a string is not UTF-8");
         if ((unsigned char)*p->at < 0x20)
-            return bad(p, "a string has a control character");
+            return bad(p, "a string contains a control character");
         memcpy(p->bytes, p->at, n);
         p->bytes += n;
         p->at += n;
@@ -172,14 +172,14 @@ static hr_status parse_number(json_parser *p, hr_json *out)
     if (take(p, '.')) {
         whole = false;
         if (!skip_digits(p))
-            return bad(p, "a number lacks digits");
+            return bad(p, "a digit is missing");
     }
     if (take(p, 'e') || take(p, 'E')) {
         whole = false;
         if (!take(p, '-'))
             take(p, '+');
         if (!skip_digits(p))
-            return bad(p, "a number lacks digits");
+            return bad(p, "a digit is missing");
     }
     size_t size = (size_t)(p->at - start);
     char number[JSON_NUMBER + 1];
@@ -276,7 +276,7 @@ static hr_status parse_value(json_parser *p, hr_json *out)
     *out = (hr_json){.kind = HR_JSON_KIND_NULL};
     skip_space(p);
     if (p->at == p->end)
-        return bad(p, "the text ends too early");
+        return bad(p, "unexpected end of the text");
     if (take(p, '['))
         return parse_list(p, out, false);
     if (take(p, '{'))

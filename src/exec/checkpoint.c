@@ -81,21 +81,25 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
     int64_t version = 0, graph = 0, seed = 0, batch_size = 0;
     HR_TRY(get_integer(json, "headrace_checkpoint", &version, error));
     if (version != CHECKPOINT_VERSION)
-        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: version %lld, this build reads %d",
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "checkpoint: it has version %lld, but this build reads version %d",
                        (long long)version, CHECKPOINT_VERSION);
     HR_TRY(get_integer(json, "graph", &graph, error));
     HR_TRY(get_integer(json, "seed", &seed, error));
     HR_TRY(get_integer(json, "batch_size", &batch_size, error));
     if ((uint64_t)graph != p->fingerprint)
-        return hr_fail(error, HR_STATUS_ERROR, "checkpoint: it belongs to a different pipeline");
-    if (seed != p->seed)
-        return hr_fail(error, HR_STATUS_ERROR, "checkpoint: its seed is %lld, the pipeline's %lld",
-                       (long long)seed, (long long)p->seed);
-    if (batch_size != p->options.batch_size && any_padded(p))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "checkpoint: its batch_size is %lld, the pipeline's %d; with pad_last_batch "
-                       "they must be equal",
-                       (long long)batch_size, p->options.batch_size);
+                       "checkpoint: it was taken from a different pipeline");
+    if (seed != p->seed)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "checkpoint: its seed is %lld, but the pipeline's is %lld", (long long)seed,
+                       (long long)p->seed);
+    if (batch_size != p->options.batch_size && any_padded(p))
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "checkpoint: its batch_size is %lld, but the pipeline's is %d; with pad_last_batch "
+            "they must be equal",
+            (long long)batch_size, p->options.batch_size);
     HR_TRY(get_integer(json, "iteration", &p->next_iteration, error));
     HR_TRY(get_integer(json, "sample", &p->next_sample, error));
     if (HR_MAX(p->next_iteration, p->next_sample) > INT64_MAX / 2)
@@ -108,7 +112,7 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
         if (items != count)
             return hr_fail(
                 error, HR_STATUS_ERROR,
-                "%s: the checkpoint was taken with %lld items, now there are %lld, so that "
+                "%s: the checkpoint was taken with %lld items, but there are %lld now, so "
                 "their order is different",
                 hr_node_text(p->sources[k].node, text, sizeof(text)), (long long)items,
                 (long long)count);

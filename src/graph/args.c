@@ -180,8 +180,8 @@ static hr_status common_device(const hr_node *node, const char *device, hr_error
             error, HR_STATUS_VALUE,
             "%s: argument \"device\": must be \"cpu\", \"gpu\" or \"mixed\"; got \"%.40s\"", text,
             device);
-    return hr_fail(error, HR_STATUS_ERROR, "%s: there is no device=\"%s\" for it; it has %s", text,
-                   device, node->def->devices ? node->def->devices : "cpu");
+    return hr_fail(error, HR_STATUS_ERROR, "%s: does not support device=\"%s\"; it supports %s",
+                   text, device, node->def->devices ? node->def->devices : "cpu");
 }
 
 static hr_status common_string(hr_node *node, const hr_arg_value *given, char **out,

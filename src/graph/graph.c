@@ -57,7 +57,7 @@ static hr_status edge_check(const hr_graph *graph, const hr_node *node, hr_edge 
         return hr_fail(error, HR_STATUS_VALUE, "%s: %s: node %d does not exist",
                        hr_node_text(node, text, sizeof(text)), what, edge.node);
     return hr_fail(
-        error, HR_STATUS_VALUE, "%s: %s: node %d (%s) has %d output%s, there is no output %d",
+        error, HR_STATUS_VALUE, "%s: %s: node %d (%s) has %d output%s, so output %d does not exist",
         hr_node_text(node, text, sizeof(text)), what, edge.node, graph->nodes[edge.node]->def->name,
         outputs, outputs == 1 ? "" : "s", edge.output);
 }
@@ -222,7 +222,7 @@ static hr_status function_set(hr_node *node, const hr_node_desc *desc, hr_error 
     bool needs = node->def->flags & HR_OP_FUNCTION;
     if (needs != (desc->function != NULL))
         return hr_fail(error, HR_STATUS_TYPE, "%s: %s", hr_node_text(node, text, sizeof(text)),
-                       needs ? "it needs a function to call" : "it calls no function");
+                       needs ? "it needs a function to call" : "it does not call a function");
     node->function = hr_function_ref(desc->function);
     return HR_STATUS_OK;
 }
@@ -352,7 +352,7 @@ hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int32_t co
         if (edges[i].output < 0 || edges[i].output >= outputs)
             return hr_fail(
                 error, HR_STATUS_VALUE,
-                "pipeline output %d: node %d (%s) has %d output%s, there is no output %d", i,
+                "pipeline output %d: node %d (%s) has %d output%s, so output %d does not exist", i,
                 edges[i].node, graph->nodes[edges[i].node]->def->name, outputs,
                 outputs == 1 ? "" : "s", edges[i].output);
     }

@@ -124,7 +124,7 @@ static hr_status list_parse(hr_node *node, const char **p, hr_value *out, hr_err
         if (**p == ',')
             ++*p;
         else if (**p != close)
-            return hr_fail(error, HR_STATUS_VALUE, "a list does not end with '%c'", close);
+            return hr_fail(error, HR_STATUS_VALUE, "a list must end with '%c'", close);
     }
     ++*p;
     return list_make(node, items, n, out, error);

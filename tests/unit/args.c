@@ -330,7 +330,7 @@ TEST(common_arguments)
     CHECK(built("name", STRING("other")) && hr_graph_find_node(graph, "other") == 0);
     CHECK(build("seed", STRING("x")) == HR_STATUS_VALUE);
     CHECK(refused("device", STRING("gpu"), HR_STATUS_ERROR,
-                  "test.all 'n' (train.py:31): there is no device=\"gpu\" for it; it has cpu"));
+                  "test.all 'n' (train.py:31): does not support device=\"gpu\"; it supports cpu"));
     CHECK(refused("device", STRING("tpu"), HR_STATUS_VALUE,
                   "test.all 'n' (train.py:31): argument \"device\": must be \"cpu\", \"gpu\" or "
                   "\"mixed\"; got \"tpu\""));

@@ -188,7 +188,7 @@ TEST(hostile_texts)
                            "[]"),
                      HR_STATUS_VALUE, "node 0 does not exist"));
     CHECK(unparsable(GRAPH("[{\"op\": \"random.coin_flip\"}]", "[[0, 1]]"), HR_STATUS_VALUE,
-                     "there is no output 1"));
+                     "so output 1 does not exist"));
     CHECK(unparsable(GRAPH("[]", "[[-1, 0]]"), HR_STATUS_VALUE, "an edge must be"));
 }
 
@@ -221,7 +221,7 @@ TEST(refusals)
     CHECK(strcmp(error.message, "resize (train.py:7): input 0: node 17 does not exist") == 0);
     CHECK(add(g, "resize", NULL, &beyond, 1, NULL, 0) == -HR_STATUS_VALUE);
     CHECK(strcmp(error.message, "resize (train.py:7): input 0: node 1 (decoders.image) has 1 "
-                                "output, there is no output 1") == 0);
+                                "output, so output 1 does not exist") == 0);
     CHECK(add(g, "resize", NULL, two, 2, NULL, 0) == -HR_STATUS_VALUE);
     CHECK(strcmp(error.message, "resize (train.py:7): takes 1 input; got 2") == 0);
     CHECK(add(g, "flip", "Reader", &image, 1, NULL, 0) == -HR_STATUS_ERROR);

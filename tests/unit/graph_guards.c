@@ -88,7 +88,8 @@ TEST(guards_are_checked)
 {
     CHECK(refused(HEAD LAST("0", ", \"guard\": [7, 0, true]") TAIL("0"),
                   "guard: node 7 does not exist"));
-    CHECK(refused(HEAD LAST("0", ", \"guard\": [1, 1, true]") TAIL("0"), "there is no output 1"));
+    CHECK(
+        refused(HEAD LAST("0", ", \"guard\": [1, 1, true]") TAIL("0"), "output 1 does not exist"));
     CHECK(refused(HEAD LAST("0", ", \"guard\": [1, 0, 1]") TAIL("0"), "\"guard\" must be"));
     CHECK(refused(HEAD LAST("0", ", \"guard\": [1, 0]") TAIL("0"), "\"guard\" must be"));
     CHECK(refused(HEAD LAST("0", ", \"guard\": 1") TAIL("0"), "\"guard\" must be"));
