@@ -79,7 +79,11 @@ typedef enum hr_dtype {
     HR_DTYPE_FLOAT,
     HR_DTYPE_FLOAT64,
     HR_DTYPE_BOOL,
-    HR_DTYPE_COUNT
+    HR_DTYPE_COUNT, /* of the types above, whose elements are numbers */
+    /* Elements are values of an enumeration, of 4 bytes. */
+    HR_DTYPE_IMAGE_TYPE = 20, /* hr_image_type */
+    HR_DTYPE_DATA_TYPE,       /* hr_dtype */
+    HR_DTYPE_INTERP_TYPE      /* hr_interp */
 } hr_dtype;
 
 typedef enum hr_image_type {

@@ -227,7 +227,10 @@ enum {
     HR_OP_FUNCTION = 1 << 15, /* needs hr_node_desc.function */
     /* infer, run_cpu and run_batch take calls for several samples (hr_op_call.count) that differ
      * only in elements and random numbers; the result of infer must not depend on these. */
-    HR_OP_COLUMNS = 1 << 14
+    HR_OP_COLUMNS = 1 << 14,
+    /* Inputs and arguments of type DTYPE may be enumerations (HR_DTYPE_IMAGE_TYPE ...): the
+     * operator copies elements, or handles these types. */
+    HR_OP_ENUMS = 1 << 16
 };
 
 /* The rank of an operator in an image program. Ranks only rise along a chain; WINDOW fits anywhere.

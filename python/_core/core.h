@@ -103,6 +103,8 @@ extern PyMethodDef packed_functions[];
 
 /* tensor.c */
 extern PyType_Spec tensor_spec, host_tensor_spec;
+/* Whether the elements are numbers; if not, with TypeError. */
+int tensor_numeric(const hr_tensor *t);
 const char *tensor_typestr(const hr_tensor *t); /* "<f4"; NULL with TypeError */
 PyObject *tensor_shape_tuple(const hr_shape *shape);
 void *tensor_data(const tensor_object *self); /* never NULL */

@@ -89,10 +89,8 @@ static void drop_versioned(PyObject *capsule)
 
 PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied)
 {
-    if (t->dtype < 0 || t->dtype >= HR_DTYPE_COUNT) {
-        PyErr_SetString(PyExc_BufferError, "the tensor has no element type");
+    if (!tensor_numeric(t))
         return NULL;
-    }
     lent *l = calloc(1, sizeof(*l));
     if (!l)
         return PyErr_NoMemory();

@@ -23,12 +23,23 @@ static const element elements[HR_DTYPE_COUNT] = {
     [HR_DTYPE_FLOAT64] = {"d", "<f8"}, [HR_DTYPE_BOOL] = {"?", "|b1"},
 };
 
-static const element *element_of(const hr_tensor *t)
+int tensor_numeric(const hr_tensor *t)
 {
     if (t->dtype >= 0 && t->dtype < HR_DTYPE_COUNT)
-        return &elements[t->dtype];
-    PyErr_SetString(PyExc_TypeError, "the tensor has no element type");
-    return NULL;
+        return 1;
+    if (hr_dtype_size(t->dtype) == 0)
+        PyErr_SetString(PyExc_TypeError, "the tensor has no element type");
+    else
+        PyErr_Format(PyExc_TypeError,
+                     "elements of %s are members of an enumeration, which other libraries do not "
+                     "have: use fn.cast to convert them to integers",
+                     hr_dtype_name(t->dtype));
+    return 0;
+}
+
+static const element *element_of(const hr_tensor *t)
+{
+    return tensor_numeric(t) ? &elements[t->dtype] : NULL;
 }
 
 const char *tensor_typestr(const hr_tensor *t)

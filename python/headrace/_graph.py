@@ -514,7 +514,7 @@ def constant(
     """A node whose every sample is `value`.
 
     Args:
-        value: a number, a list of numbers or an array.
+        value: a number, a member of an enumeration, a list of either, or an array.
         dtype: element type. By default that of `value`; 64-bit types become 32-bit ones, as in DALI.
         shape: shape of each sample, by default that of `value`. A single number fills any shape.
         layout: layout of the samples.
@@ -534,7 +534,7 @@ def constant(
     low, high = _RANGES.get(own_dtype, (None, None)) if dtype is None else (None, None)
     if low is not None and high is not None and flat and not low <= min(flat) <= max(flat) <= high:
         raise OverflowError(f"{value} does not fit into {own_dtype.name}. Pass a larger dtype.")
-    dtype = types.element_type(own_dtype if dtype is None else dtype)
+    dtype = types.element_type(own_dtype if dtype is None else dtype, enums=True)
     if shape is None:
         shape = own_shape
     elif isinstance(shape, int):
@@ -557,8 +557,31 @@ def constant(
     return Instance("constant", [], args | kwargs, {}, name, False, "Constant", runs_on).nodes()[0]
 
 
+def _has_enums(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_enums, value))
+    return types.enum_type(value) is not None
+
+
+def _flatten_enums(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
+    """The same for a member of an enumeration or a list of members."""
+    if not isinstance(value, (list, tuple)):
+        return [value], [], types.enum_type(value)  # type: ignore[return-value]
+    kinds = list(dict.fromkeys(map(type, value)))
+    if list in kinds or tuple in kinds:
+        raise TypeError("A constant of an enumeration has at most one dimension: use fn.reshape.")
+    if len(kinds) > 1:
+        raise TypeError(
+            f"Expected all elements of the input to be the same enum type: `{kinds[0].__name__}` but got "
+            f"`{kinds[1].__name__}` for one of the elements."
+        )
+    return list(value), [len(value)], types.enum_type(value[0])  # type: ignore[return-value]
+
+
 def _flatten(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
     """The elements in row-major order, the shape and the type of a number, list or array."""
+    if _has_enums(value):
+        return _flatten_enums(value)
     if isinstance(value, bool):
         return [value], [], types.BOOL
     if isinstance(value, int):

@@ -32,8 +32,13 @@ def format_batch(batch: Any, show_data: bool = True, indent: str = "") -> str:
 def _elements(tensor: Any) -> str:
     import numpy
 
+    from headrace import types
+
+    tensor = tensor.as_cpu()
+    if types.is_enum(tensor._dtype):  # shown as integers
+        tensor = tensor._view(int(types.INT32), tuple(tensor.shape()), tensor.layout())
     with numpy.printoptions(edgeitems=2):
-        lines = numpy.array2string(numpy.asarray(tensor.as_cpu())).split("\n")
+        lines = numpy.array2string(numpy.asarray(tensor)).split("\n")
     return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
 
 

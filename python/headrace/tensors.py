@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from headrace import _core
 from headrace._tensor_text import format_batch, format_tensor
-from headrace.types import DALIDataType
+from headrace.types import DALIDataType, check_numeric
 
 __all__ = [
     "TensorCPU",
@@ -287,6 +287,7 @@ class TensorCPU(_Tensor, _OnCpu, _core.HostTensor):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         import numpy
 
+        check_numeric(self._dtype)
         array = numpy.asarray(memoryview(self))
         if dtype is not None and array.dtype != dtype:
             if copy is False:
@@ -342,6 +343,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
 
         if not 0 <= i < len(self):
             raise RuntimeError(f"Index is out-of-range: {i} of {len(self)} samples.")
+        check_numeric(self._dtype)
         return numpy.asarray(self[i])
 
     def as_array(self) -> Any:
@@ -354,6 +356,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
         """
         import numpy
 
+        check_numeric(self._dtype)
         dense = self._dense()
         if dense is not None:
             return numpy.asarray(dense)

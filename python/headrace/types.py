@@ -179,8 +179,47 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         raise TypeError(f"There is no element type for {framework_type!r}.") from None
 
 
-def element_type(dtype: Any) -> DALIDataType:
+_ENUM_TYPES = {DALIImageType: IMAGE_TYPE, DALIDataType: DATA_TYPE, DALIInterpType: INTERP_TYPE}
+_ENUMS = {dtype: enumeration.__name__ for enumeration, dtype in _ENUM_TYPES.items()}
+
+
+def enum_type(value: Any) -> DALIDataType | None:
+    """Returns the element type of a member of an enumeration; None for other values."""
+    return _ENUM_TYPES.get(type(value))
+
+
+def is_enum(dtype: int) -> bool:
+    """Returns whether elements of this type are members of an enumeration."""
+    return dtype in _ENUMS
+
+
+def check_numeric(dtype: int) -> None:
+    """Checks that elements are numbers, not members of an enumeration.
+
+    Raises:
+        TypeError: they are not.
+    """
+    if is_enum(dtype):
+        from headrace import _graph
+
+        raise TypeError(
+            f"{_graph.product()} enum types cannot be used with buffer protocol, DLPack or arrays: the elements are "
+            f"of {DALIDataType(dtype).name}. You can use `{_graph.package()}.fn.cast` to convert them to integers."
+        )
+
+
+def name_in_messages(dtype: int) -> str:
+    """Returns the name of an element type in messages that scripts match: "double", "DALIDataType"."""
+    known = DALIDataType(dtype)
+    return "double" if known == FLOAT64 else _ENUMS.get(known, known.name.lower())
+
+
+def element_type(dtype: Any, enums: bool = False) -> DALIDataType:
     """Returns `dtype` as the element type of a constant.
+
+    Args:
+        dtype: a type.
+        enums: whether the types of enumerations are allowed.
 
     Raises:
         TypeError: it is not an element type.
@@ -189,7 +228,7 @@ def element_type(dtype: Any) -> DALIDataType:
         known = DALIDataType(dtype)
     except ValueError:
         known = NO_TYPE
-    if known not in _NUMPY_NAMES:
+    if known not in _NUMPY_NAMES and not (enums and known in _ENUMS):
         raise TypeError(f"A constant cannot be of type {dtype!r}.")
     return known
 
@@ -226,7 +265,7 @@ class ScalarConstant:
             if dtype is None and hasattr(value, "dtype"):
                 dtype = to_dali_type(value.dtype)
             value = value.item()
-        if not isinstance(value, (bool, int, float)):
+        if not isinstance(value, (bool, int, float)) or enum_type(value) is not None:
             raise TypeError(
                 f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}."
             )
@@ -334,7 +373,8 @@ def Constant(
     A number without `shape`, `layout` and `device` gives a `ScalarConstant`.
 
     Args:
-        value: number, list of numbers, or array.
+        value: number, list of numbers, array, or member or list of members of an enumeration
+            (`types.INTERP_LINEAR`, which gives elements of type `INTERP_TYPE`).
         dtype: element type; by default that of the value, except that NumPy's float64 becomes
             FLOAT and int64 becomes INT32.
         shape: shape of the tensor; by default that of the value.
@@ -347,6 +387,7 @@ def Constant(
         OverflowError: an integer does not fit into INT32 and no `dtype` was given.
     """
     number = isinstance(value, (bool, int, float)) or getattr(value, "shape", None) == ()
+    number = number and enum_type(value) is None and dtype not in _ENUMS
     if number and device is None and layout is None and not shape and not kwargs:
         return ScalarConstant(value, dtype)
     if isinstance(value, ScalarConstant):

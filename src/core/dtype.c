@@ -12,30 +12,37 @@
 /* ---- facts ---- */
 
 typedef struct dtype_facts {
-    const char *name;
+    const char *name, *dali_name;
     size_t size;
     bool is_float, is_signed, is_integer;
     double min, max;
 } dtype_facts;
 
 static const dtype_facts facts[HR_DTYPE_COUNT] = {
-    [HR_DTYPE_UINT8] = {"UINT8", 1, false, false, true, 0, UINT8_MAX},
-    [HR_DTYPE_UINT16] = {"UINT16", 2, false, false, true, 0, UINT16_MAX},
-    [HR_DTYPE_UINT32] = {"UINT32", 4, false, false, true, 0, UINT32_MAX},
-    [HR_DTYPE_UINT64] = {"UINT64", 8, false, false, true, 0, 0x1p64},
-    [HR_DTYPE_INT8] = {"INT8", 1, false, true, true, INT8_MIN, INT8_MAX},
-    [HR_DTYPE_INT16] = {"INT16", 2, false, true, true, INT16_MIN, INT16_MAX},
-    [HR_DTYPE_INT32] = {"INT32", 4, false, true, true, INT32_MIN, INT32_MAX},
-    [HR_DTYPE_INT64] = {"INT64", 8, false, true, true, -0x1p63, 0x1p63},
-    [HR_DTYPE_FLOAT16] = {"FLOAT16", 2, true, true, false, -INFINITY, INFINITY},
-    [HR_DTYPE_FLOAT] = {"FLOAT", 4, true, true, false, -INFINITY, INFINITY},
-    [HR_DTYPE_FLOAT64] = {"FLOAT64", 8, true, true, false, -INFINITY, INFINITY},
-    [HR_DTYPE_BOOL] = {"BOOL", 1, false, false, false, 0, 1},
+    [HR_DTYPE_UINT8] = {"UINT8", "uint8", 1, false, false, true, 0, UINT8_MAX},
+    [HR_DTYPE_UINT16] = {"UINT16", "uint16", 2, false, false, true, 0, UINT16_MAX},
+    [HR_DTYPE_UINT32] = {"UINT32", "uint32", 4, false, false, true, 0, UINT32_MAX},
+    [HR_DTYPE_UINT64] = {"UINT64", "uint64", 8, false, false, true, 0, 0x1p64},
+    [HR_DTYPE_INT8] = {"INT8", "int8", 1, false, true, true, INT8_MIN, INT8_MAX},
+    [HR_DTYPE_INT16] = {"INT16", "int16", 2, false, true, true, INT16_MIN, INT16_MAX},
+    [HR_DTYPE_INT32] = {"INT32", "int32", 4, false, true, true, INT32_MIN, INT32_MAX},
+    [HR_DTYPE_INT64] = {"INT64", "int64", 8, false, true, true, -0x1p63, 0x1p63},
+    [HR_DTYPE_FLOAT16] = {"FLOAT16", "float16", 2, true, true, false, -INFINITY, INFINITY},
+    [HR_DTYPE_FLOAT] = {"FLOAT", "float", 4, true, true, false, -INFINITY, INFINITY},
+    [HR_DTYPE_FLOAT64] = {"FLOAT64", "double", 8, true, true, false, -INFINITY, INFINITY},
+    [HR_DTYPE_BOOL] = {"BOOL", "bool", 1, false, false, false, 0, 1},
 };
 
 static const dtype_facts *facts_of(hr_dtype dtype)
 {
-    static const dtype_facts none = {"NO_TYPE", 0, false, false, false, 0, 0};
+    static const dtype_facts none = {"NO_TYPE", "<no_type>", 0, false, false, false, 0, 0};
+    static const dtype_facts enums[] = {
+        {"IMAGE_TYPE", "DALIImageType", 4, false, false, false, 0, UINT32_MAX},
+        {"DATA_TYPE", "DALIDataType", 4, false, false, false, INT32_MIN, INT32_MAX},
+        {"INTERP_TYPE", "DALIInterpType", 4, false, false, false, 0, UINT32_MAX},
+    };
+    if (hr_dtype_is_enum(dtype))
+        return &enums[dtype - HR_DTYPE_IMAGE_TYPE];
     return (unsigned)dtype < HR_DTYPE_COUNT ? &facts[dtype] : &none;
 }
 
@@ -47,6 +54,11 @@ size_t hr_dtype_size(hr_dtype dtype)
 const char *hr_dtype_name(hr_dtype dtype)
 {
     return facts_of(dtype)->name;
+}
+
+const char *hr_dtype_dali_name(hr_dtype dtype)
+{
+    return facts_of(dtype)->dali_name;
 }
 
 bool hr_dtype_is_float(hr_dtype dtype)
@@ -223,6 +235,8 @@ static const convert_fn loops[HR_DTYPE_COUNT][HR_DTYPE_COUNT] = {
 
 void hr_convert(void *dst, hr_dtype dst_type, const void *src, hr_dtype src_type, size_t count)
 {
+    dst_type = hr_dtype_number(dst_type);
+    src_type = hr_dtype_number(src_type);
     if ((unsigned)dst_type >= HR_DTYPE_COUNT || (unsigned)src_type >= HR_DTYPE_COUNT || count == 0)
         return;
     if (dst_type == src_type && dst_type != HR_DTYPE_BOOL) {

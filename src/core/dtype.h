@@ -10,6 +10,23 @@
 bool hr_dtype_is_float(hr_dtype dtype);
 bool hr_dtype_is_signed(hr_dtype dtype);  /* true for floats */
 bool hr_dtype_is_integer(hr_dtype dtype); /* false for BOOL */
+/* IMAGE_TYPE, DATA_TYPE, INTERP_TYPE */
+static inline bool hr_dtype_is_enum(hr_dtype dtype)
+{
+    return dtype >= HR_DTYPE_IMAGE_TYPE && dtype <= HR_DTYPE_INTERP_TYPE;
+}
+
+/* The type whose elements have the same bytes and meaning as numbers. Of the enumerations, only
+ * DATA_TYPE has a negative value (NO_TYPE). */
+static inline hr_dtype hr_dtype_number(hr_dtype dtype)
+{
+    if (!hr_dtype_is_enum(dtype))
+        return dtype;
+    return dtype == HR_DTYPE_DATA_TYPE ? HR_DTYPE_INT32 : HR_DTYPE_UINT32;
+}
+
+/* The name in messages that scripts match: "uint8", "double", "DALIInterpType". */
+const char *hr_dtype_dali_name(hr_dtype dtype);
 /* Range of an integer type as doubles (UINT8: 0..255); floats: -inf..inf. */
 double hr_dtype_min(hr_dtype dtype);
 double hr_dtype_max(hr_dtype dtype);

@@ -234,6 +234,9 @@ typedef struct hr_group { /* samples that go through a stage in one task */
  * makes input 0. */
 hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
                          hr_op_call *c, hr_error *error);
+/* Refuses an input whose elements are values of an enumeration if the operator does not take them.
+ */
+hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error);
 /* Runs a stage for the group. Failures go to the status of the samples. */
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
 /* One chain, or one node, for one sample; used by stages and by hr_op_invoke. */

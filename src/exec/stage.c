@@ -161,6 +161,7 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
     };
     if (draws > 0)
         c->rng = rngs[0];
+    HR_TRY(hr__inputs_check(c, inside, error));
     return build_args(g, node, i, &c->args, error);
 }
 

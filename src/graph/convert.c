@@ -160,35 +160,35 @@ static hr_status float_get(const hr__conversion *c, const element *e, float *out
     return HR_STATUS_OK;
 }
 
-/* Tensors of DALI's image types, element types and interpolations have these dtypes; they are
- * converted as integers. */
-#define DTYPE_OF_ENUMS 20
+/* Whether a value of an enumeration is allowed. Most operators only make and take numbers. */
+static bool enum_allowed(const hr__conversion *c, int64_t v)
+{
+    if (v == -1)
+        return c->arg->flags & HR_ARG_OPTIONAL;
+    bool numbers = c->arg->type == HR_ARG_TYPE_DTYPE && !(c->node->def->flags & HR_OP_ENUMS);
+    return hr__enum_name(c->arg->type, v) && !(numbers && hr_dtype_is_enum((hr_dtype)v));
+}
 
 static hr_status enum_get(const hr__conversion *c, const element *e, int32_t *out, hr_error *error)
 {
     hr_arg_type type = c->arg->type;
-    int64_t v = -1;
-    if (e->kind == ELEMENT_STRING && e->s && hr__enum_value(type, e->s, out))
+    int32_t named = 0;
+    bool known = e->kind == ELEMENT_STRING && e->s && hr__enum_value(type, e->s, &named);
+    int64_t v = known ? named : e->i;
+    bool whole = known || e->kind == ELEMENT_INT;
+    if (whole && enum_allowed(c, v)) {
+        *out = (int32_t)v;
         return HR_STATUS_OK;
-    if (e->kind == ELEMENT_INT) {
-        v = e->i;
-        if (type == HR_ARG_TYPE_DTYPE && v >= DTYPE_OF_ENUMS && v < DTYPE_OF_ENUMS + 3) {
-            *out = HR_DTYPE_INT32;
-            return HR_STATUS_OK;
-        }
-        bool absent = v == -1 && (c->arg->flags & HR_ARG_OPTIONAL);
-        if (absent || hr__enum_name(type, v)) {
-            *out = (int32_t)v;
-            return HR_STATUS_OK;
-        }
     }
     char names[256] = "";
     size_t used = 0;
     for (int32_t i = 0; hr__enum_name(type, i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
                                  hr__enum_name(type, i));
-    return refuse(c, error, e->kind == ELEMENT_FLOAT ? HR_STATUS_TYPE : HR_STATUS_VALUE,
-                  "must be one of %s", names);
+    hr_status status = e->kind == ELEMENT_FLOAT          ? HR_STATUS_TYPE
+                       : whole && hr__enum_name(type, v) ? HR_STATUS_ERROR
+                                                         : HR_STATUS_VALUE;
+    return refuse(c, error, status, "must be one of %s", names);
 }
 
 /* Whether `s` is among "a|b|c". */
@@ -379,10 +379,29 @@ static hr_status exact_check(const hr__conversion *c, hr_error *error)
                   (int)c->tensor->shape.ndim, hr_dtype_name(c->tensor->dtype));
 }
 
+/* An argument of an enumeration takes tensors of exactly its type, and no other argument does. */
+static hr_status tensor_enum_check(const hr__conversion *c, hr_error *error)
+{
+    hr_dtype wanted = c->arg->type == HR_ARG_TYPE_INTERP       ? HR_DTYPE_INTERP_TYPE
+                      : c->arg->type == HR_ARG_TYPE_IMAGE_TYPE ? HR_DTYPE_IMAGE_TYPE
+                      : c->arg->type == HR_ARG_TYPE_DTYPE      ? HR_DTYPE_DATA_TYPE
+                                                               : HR_DTYPE_NONE;
+    hr_dtype dtype = c->tensor->dtype;
+    if (wanted == HR_DTYPE_NONE ? !hr_dtype_is_enum(dtype) : dtype == wanted)
+        return HR_STATUS_OK;
+    if (wanted == HR_DTYPE_NONE)
+        return refuse(c, error, HR_STATUS_ERROR, "must be a number (use fn.cast), not %s",
+                      hr_dtype_name(dtype));
+    return refuse(c, error, HR_STATUS_ERROR, "must be of type %s (use fn.cast)",
+                  hr_dtype_name(wanted));
+}
+
 hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error)
 {
     if (c->tensor && c->tensor->dtype == HR_DTYPE_NONE)
         return refuse(c, error, HR_STATUS_TYPE, "must have an element type");
+    if (c->tensor)
+        HR_TRY(tensor_enum_check(c, error));
     if (c->tensor && (c->arg->flags & HR_ARG_EXACT))
         HR_TRY(exact_check(c, error));
     /* Operators that accept per-frame values have a list for them. */

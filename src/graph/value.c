@@ -59,7 +59,7 @@ const char *hr__enum_name(hr_arg_type type, int64_t value)
 {
     if (value < 0)
         return NULL;
-    if (type == HR_ARG_TYPE_DTYPE && value < HR_DTYPE_COUNT)
+    if (type == HR_ARG_TYPE_DTYPE && (value < HR_DTYPE_COUNT || hr_dtype_is_enum((hr_dtype)value)))
         return hr_dtype_name((hr_dtype)value);
     if (type == HR_ARG_TYPE_IMAGE_TYPE && value < HR_IMAGE_TYPE_COUNT)
         return image_names[value];
@@ -70,8 +70,9 @@ const char *hr__enum_name(hr_arg_type type, int64_t value)
 
 bool hr__enum_value(hr_arg_type type, const char *name, int32_t *value)
 {
-    for (int32_t i = 0; hr__enum_name(type, i); i++) {
-        if (strcmp(hr__enum_name(type, i), name) == 0) {
+    for (int32_t i = 0; i <= HR_DTYPE_INTERP_TYPE; i++) { /* the greatest value of all */
+        const char *known = hr__enum_name(type, i);
+        if (known && strcmp(known, name) == 0) {
             *value = i;
             return true;
         }

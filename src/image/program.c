@@ -61,6 +61,8 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
 {
     hr_layout layout;
     size_t volume;
+    if (hr_dtype_is_enum(t->dtype))
+        return not_fusable(error, "the elements are not numbers");
     HR_TRY(tensor_layout(t, layouts, &layout, error));
     int32_t h = hr_layout_find(&layout, 'H'), ndim = t->shape.ndim;
     if (h < 0 || hr_layout_find(&layout, 'W') != h + 1 || h > HR_OUTER_MAX || ndim > h + 3 ||
@@ -276,6 +278,8 @@ hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_er
     bool matrix = step->kind == HR_POINT_KIND_MATRIX;
     if (!matrix && step->dtype == p->dtype)
         return HR_STATUS_OK;
+    if (hr_dtype_is_enum(step->dtype))
+        return not_fusable(error, "the elements become values of an enumeration");
     if (p->normalize || p->pad_channels > 0 || p->point_count == HR_POINT_MAX)
         return not_fusable(error, "a per-pixel step after normalisation, or too many steps");
     if (p->has_fill && matrix)

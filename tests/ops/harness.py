@@ -148,11 +148,14 @@ class Output:
     def of(batch: Any) -> Output:
         """A batch of either engine, on either device."""
         batch = batch.as_cpu()
+        dtype = str(batch.dtype).rpartition(".")[2]
         try:
+            if dtype.endswith("_TYPE"):  # members of an enumeration; both engines refuse arrays of them
+                batch.reinterpret(type(batch.dtype).INT32)
             arrays = [np.array(batch[i]) for i in range(len(batch))]
         except Exception as error:
             raise Unreadable(f"no arrays of {batch.shape()}: {error}") from error
-        return Output(batch.layout(), str(batch.dtype).rpartition(".")[2], arrays)
+        return Output(batch.layout(), dtype, arrays)
 
     def all_shapes(self) -> list[tuple[int, ...]]:
         """Shapes of the samples."""

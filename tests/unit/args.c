@@ -158,6 +158,7 @@ TEST(conversions)
     CHECK((a = built("wide", FLOAT(-9223372036854775808.0))) && a->wide == INT64_MIN);
     CHECK((a = built("dtype", INT(HR_DTYPE_UINT8))) && a->dtype == HR_DTYPE_UINT8);
     CHECK((a = built("dtype", STRING("INT64"))) && a->dtype == HR_DTYPE_INT64);
+    CHECK(!built("dtype", INT(HR_DTYPE_INTERP_TYPE)) && !built("dtype", STRING("DATA_TYPE")));
     CHECK((a = built("opt_int", INT(4))) && a->opt_int == 4);
     CHECK((a = built("layout", STRING("CHW"))) && strcmp(a->layout, "CHW") == 0);
     CHECK((a = built("choice", STRING("truncate"))) && strcmp(a->choice, "truncate") == 0);
@@ -382,7 +383,7 @@ TEST(samples)
     CHECK(a.number == 4 && a.required == 1 && a.flag == 1);
     CHECK_OK(set(&a, "number", tensor(&f32[1], HR_DTYPE_FLOAT, 1, 1), arena), error);
     CHECK(a.number == 3);
-    CHECK_OK(set(&a, "interp", tensor(i32, HR_DTYPE_INT32, 1, 1), arena), error);
+    CHECK_OK(set(&a, "interp", tensor(i32, HR_DTYPE_INTERP_TYPE, 1, 1), arena), error);
     CHECK(a.interp == HR_INTERP_TRIANGULAR);
     CHECK_OK(set(&a, "real", tensor(u8, HR_DTYPE_UINT8, 0, 0), arena), error);
     CHECK(a.real == 112.0f);
@@ -411,7 +412,13 @@ TEST(samples)
     CHECK(strcmp(error.message, "test.all 'n' (train.py:31): argument \"ratio\": must be a number, "
                                 "not NaN; got nan (FLOAT)") == 0);
     CHECK(set(&a, "ratio", tensor(&f32[1], HR_DTYPE_FLOAT, 0, 0), arena) == HR_STATUS_ERROR);
-    CHECK(set(&a, "interp", tensor(u8, HR_DTYPE_UINT8, 0, 0), arena) == HR_STATUS_ERROR);
+    CHECK(set(&a, "interp", tensor(&big, HR_DTYPE_INTERP_TYPE, 0, 0), arena) == HR_STATUS_ERROR);
+    CHECK(set(&a, "interp", tensor(i32, HR_DTYPE_INT32, 0, 0), arena) == HR_STATUS_ERROR);
+    CHECK(strcmp(error.message, "test.all 'n' (train.py:31): argument \"interp\": must be of type "
+                                "INTERP_TYPE (use fn.cast); got 4 (INT32)") == 0);
+    CHECK(set(&a, "interp", tensor(i32, HR_DTYPE_DATA_TYPE, 0, 0), arena) == HR_STATUS_ERROR);
+    CHECK(set(&a, "number", tensor(i32, HR_DTYPE_INTERP_TYPE, 0, 0), arena) == HR_STATUS_ERROR);
+    CHECK(set(&a, "real", tensor(i32, HR_DTYPE_IMAGE_TYPE, 0, 0), arena) == HR_STATUS_ERROR);
     CHECK(set(&a, "floats", tensor(f32, HR_DTYPE_FLOAT, 1, 1), arena) == HR_STATUS_ERROR);
     CHECK(set(&a, "ints", tensor(&big, HR_DTYPE_INT32, 1, 1), arena) == HR_STATUS_ERROR);
     hr_tensor frames = tensor(f32, HR_DTYPE_FLOAT, 1, 2);

@@ -330,6 +330,32 @@ TEST(facts)
     CHECK(hr_dtype_max(HR_DTYPE_FLOAT) == INFINITY && hr_dtype_min(HR_DTYPE_FLOAT16) == -INFINITY);
 }
 
+TEST(enumerations)
+{
+    static const char *const names[] = {"IMAGE_TYPE", "DATA_TYPE", "INTERP_TYPE"};
+    for (int i = 0; i < 3; i++) {
+        hr_dtype type = (hr_dtype)(HR_DTYPE_IMAGE_TYPE + i);
+        bool negative = type == HR_DTYPE_DATA_TYPE;
+        const int32_t members[] = {3, 0, 300}, numbers[] = {7, -1};
+        uint8_t bytes[3];
+        int32_t back[3];
+        CHECK(hr_dtype_size(type) == 4 && strcmp(hr_dtype_name(type), names[i]) == 0);
+        CHECK(hr_dtype_is_enum(type));
+        CHECK(hr_dtype_number(type) == (negative ? HR_DTYPE_INT32 : HR_DTYPE_UINT32));
+        CHECK(!hr_dtype_is_integer(type) && !hr_dtype_is_float(type));
+        hr_convert(bytes, HR_DTYPE_UINT8, members, type, 3);
+        CHECK(bytes[0] == 3 && bytes[1] == 0 && bytes[2] == 255);
+        hr_convert(back, type, bytes, HR_DTYPE_UINT8, 3);
+        CHECK(back[0] == 3 && back[2] == 255);
+        hr_convert(back, type, numbers, HR_DTYPE_INT32, 2);
+        CHECK(back[0] == 7 && hr_element_int(back, type, 1) == (negative ? -1 : 0));
+    }
+    CHECK(!hr_dtype_is_enum(HR_DTYPE_BOOL) && hr_dtype_number(HR_DTYPE_BOOL) == HR_DTYPE_BOOL);
+    CHECK(!hr_dtype_is_enum((hr_dtype)23) && hr_dtype_size((hr_dtype)19) == 0);
+    CHECK(strcmp(hr_dtype_dali_name(HR_DTYPE_FLOAT64), "double") == 0);
+    CHECK(strcmp(hr_dtype_dali_name(HR_DTYPE_DATA_TYPE), "DALIDataType") == 0);
+}
+
 TEST(single_elements)
 {
     const float floats[] = {1.9f, -1.9f, NAN, 1e30f, -1e30f};

@@ -268,7 +268,7 @@ class Source:
             )
         dtype, ndim = self.dtypes[k], self.ndims[k]
         if dtype is not None and batch._dtype != int(dtype):
-            want, got = (types.DALIDataType(kind).name.lower() for kind in (dtype, batch._dtype))
+            want, got = (types.name_in_messages(kind) for kind in (dtype, batch._dtype))
             raise RuntimeError(
                 f"{self.label}: ExternalSource expected data of type {want} and got: {got}"
             )
@@ -286,7 +286,7 @@ class Source:
         if now == before:
             return
         if now[0] != before[0]:
-            old, new = (types.DALIDataType(kind).name.lower() for kind in (before[0], now[0]))
+            old, new = (types.name_in_messages(kind) for kind in (before[0], now[0]))
             what = f"Type of the data{_CHANGED} the previous iteration. Type in the previous iteration was {old} "
             what += f"and the current type is {new}."
         elif now[1] != before[1]:

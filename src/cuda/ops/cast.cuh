@@ -4,6 +4,7 @@
 #ifndef HR_CUDA_OPS_CAST_CUH
 #define HR_CUDA_OPS_CAST_CUH
 
+#include "core/dtype.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
 
@@ -26,7 +27,8 @@ struct cast_record {
 
 static inline hr_status cast_make(cast_record *r, const hr_op_call *c, hr_staging *, hr_error *)
 {
-    *r = {c->in[0].data, c->out[0].data, count(&c->out[0]), c->in[0].dtype, c->out[0].dtype};
+    *r = {c->in[0].data, c->out[0].data, count(&c->out[0]), hr_dtype_number(c->in[0].dtype),
+          hr_dtype_number(c->out[0].dtype)};
     return HR_STATUS_OK;
 }
 

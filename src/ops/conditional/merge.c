@@ -43,7 +43,7 @@ const hr_op_def hr_op_merge = {
     .doc = "Returns the first input for samples whose predicate is true, and the second one for "
            "others.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_MERGE,
+    .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_MERGE,
     .args = merge_arg_defs,
     .args_size = sizeof(merge_args),
     .predicate = 0,

@@ -19,12 +19,23 @@ static hr_status cast_check(const void *args, const hr_given *given, hr_error *e
     return HR_STATUS_OK;
 }
 
+hr_status hr__cast_describe(hr_op_call *c, hr_dtype to, hr_error *error)
+{
+    hr_dtype from = c->in[0].dtype;
+
+    if ((hr_dtype_is_enum(from) && hr_dtype_is_float(to)) ||
+        (hr_dtype_is_float(from) && hr_dtype_is_enum(to)))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Cannot cast from %s to %s. Enums can only participate in casts with "
+                       "integral types, but not floating point types.",
+                       hr_dtype_dali_name(from), hr_dtype_dali_name(to));
+    hr_tensor_describe(&c->out[0], to, c->in[0].shape, c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
 static hr_status cast_infer(hr_op_call *c, hr_error *error)
 {
-    (void)error;
-    hr_tensor_describe(&c->out[0], (hr_dtype)((const cast_args *)c->args)->dtype, c->in[0].shape,
-                       c->in[0].layout.name);
-    return HR_STATUS_OK;
+    return hr__cast_describe(c, (hr_dtype)((const cast_args *)c->args)->dtype, error);
 }
 
 static hr_status cast_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -53,9 +64,10 @@ const hr_op_def hr_op_cast = {
     .name = "cast",
     .doc = "Converts elements to another type. Floats are rounded (halves away from zero), values "
            "outside the range of the type saturate, and NaN becomes 0. BOOL is True where the "
-           "rounded value is not 0. Shape and layout do not change.",
+           "rounded value is not 0. Enumerations (INTERP_TYPE) convert from and to integers. Shape "
+           "and layout do not change.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags = HR_OP_ENUMS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_arg_defs,
     .args_size = sizeof(cast_args),
     .in = HR_INPUTS({.name = "data"}),

@@ -9,9 +9,7 @@ static const hr_arg_def cast_like_arg_defs[] = {HR_ARG_END};
 
 static hr_status cast_like_infer(hr_op_call *c, hr_error *error)
 {
-    (void)error;
-    hr_tensor_describe(&c->out[0], c->in[1].dtype, c->in[0].shape, c->in[0].layout.name);
-    return HR_STATUS_OK;
+    return hr__cast_describe(c, c->in[1].dtype, error);
 }
 
 static hr_status cast_like_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
@@ -27,7 +25,7 @@ const hr_op_def hr_op_cast_like = {
     .doc = "Converts elements to the type of the second input, as `cast` does. Shape and layout do "
            "not change.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags = HR_OP_ENUMS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = cast_like_arg_defs,
     .in = HR_INPUTS({.name = "data"}, {.name = "dtype_like"}),
     .in_min = 2,

@@ -18,8 +18,8 @@ const hr_op_def hr_op_copy = {
     .name = "copy",
     .doc = "Returns a copy of its input.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP |
-             HR_OP_COLUMNS,
+    .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC |
+             HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = copy_arg_defs,
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,

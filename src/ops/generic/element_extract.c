@@ -60,7 +60,7 @@ const hr_op_def hr_op_element_extract = {
     .name = "element_extract",
     .doc = "Extracts frames of a sequence by their numbers, one output per frame.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_CHEAP,
+    .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS | HR_OP_SEQUENCE | HR_OP_CHEAP,
     .args = element_extract_arg_defs,
     .args_size = sizeof(element_extract_args),
     .in = HR_INPUTS({.name = "data"}),

@@ -75,7 +75,8 @@ const hr_op_def hr_op_expand_dims = {
     .name = "expand_dims",
     .doc = "Inserts dimensions of extent 1 into the shape. The elements do not change.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags =
+        HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = expand_dims_arg_defs,
     .args_size = sizeof(expand_dims_args),
     .in = HR_INPUTS({.name = "data"}),

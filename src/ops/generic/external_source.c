@@ -82,7 +82,7 @@ const hr_op_def hr_op_external_source = {
     .doc =
         "A source of batches that come from a callable or an iterable, or that the program feeds.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SOURCE,
+    .flags = HR_OP_ENUMS | HR_OP_SOURCE,
     .args = external_source_arg_defs,
     .args_size = sizeof(external_source_args),
     .out = HR_OUTPUTS({"output"}),

@@ -47,7 +47,7 @@ const hr_op_def hr_op_get_property = {
     .name = "get_property",
     .doc = "Returns a property of the input as text: a 1-D tensor of UINT8.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_CHEAP | HR_OP_ANYWHERE,
+    .flags = HR_OP_ENUMS | HR_OP_CHEAP | HR_OP_ANYWHERE,
     .args = get_property_arg_defs,
     .args_size = sizeof(get_property_args),
     .in = HR_INPUTS({.name = "data"}),

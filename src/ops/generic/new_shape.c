@@ -61,7 +61,7 @@ static hr_status from_input(const hr_op_call *c, hr_shape *shape, int32_t *wildc
     if (!t->data || (t->buffer && hr_buffer_device(t->buffer) != HR_DEVICE_HOST))
         return hr_fail(error, HR_STATUS_ERROR, "the new shape must be in host memory");
 
-    if (t->shape.ndim != 1 || hr_dtype_is_float(t->dtype))
+    if (t->shape.ndim != 1 || hr_dtype_is_float(t->dtype) || hr_dtype_is_enum(t->dtype))
         return hr_fail(
             error, HR_STATUS_ERROR,
             "the second input must be a list of integers; it has type %s and %d dimensions",

@@ -39,7 +39,7 @@ const hr_op_def hr_op_per_frame = {
     .doc = "Marks the input as a sequence with one value per frame, so that it can be an argument "
            "of an operator on sequences. The first letter of the layout becomes F.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = per_frame_arg_defs,
     .args_size = sizeof(per_frame_args),
     .in = HR_INPUTS({.name = "data"}),

@@ -45,7 +45,7 @@ const hr_op_def hr_op_permute_batch = {
     .name = "permute_batch",
     .doc = "Changes the order of the samples in the batch. Samples may be left out or repeated.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_BORROWS,
+    .flags = HR_OP_ENUMS | HR_OP_VIEW | HR_OP_BORROWS,
     .args = permute_batch_arg_defs,
     .args_size = sizeof(permute_batch_args),
     .in = HR_INPUTS({.name = "data"}),

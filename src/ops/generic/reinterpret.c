@@ -63,7 +63,8 @@ const hr_op_def hr_op_reinterpret = {
     .doc = "Returns the same bytes as elements of another type, with another shape or layout. An "
            "optional second input is the new shape.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags =
+        HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = reinterpret_arg_defs,
     .args_size = sizeof(reinterpret_args),
     .in = HR_INPUTS({.name = "data"}, {.name = "shape_input", .host = true}),

@@ -76,7 +76,7 @@ const hr_op_def hr_op_sequence_rearrange = {
     .name = "sequence_rearrange",
     .doc = "Puts the frames of a sequence into another order. Frames may be left out or repeated.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_SEQUENCE,
+    .flags = HR_OP_ENUMS | HR_OP_SEQUENCE,
     .args = sequence_rearrange_arg_defs,
     .args_size = sizeof(sequence_rearrange_args),
     .in = HR_INPUTS({.name = "data"}),

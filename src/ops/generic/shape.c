@@ -35,7 +35,7 @@ const hr_op_def hr_op_shape = {
     .name = "_shape",
     .doc = "The extents of the input, a tensor of shape (dimensions,).",
     .devices = "cpu|gpu",
-    .flags = HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
+    .flags = HR_OP_ENUMS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_ANYWHERE,
     .args = shape_arg_defs,
     .args_size = sizeof(shape_args),
     .in = HR_INPUTS({.name = "data"}),
@@ -58,7 +58,8 @@ const hr_op_def hr_op_shapes = {
         "The extents of the input, a tensor of shape (dimensions,). The method `shape()` of data "
         "nodes does the same.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_DEPRECATED | HR_OP_CHEAP | HR_OP_ANYWHERE | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .flags = HR_OP_ENUMS | HR_OP_DEPRECATED | HR_OP_CHEAP | HR_OP_ANYWHERE | HR_OP_SEQUENCE |
+             HR_OP_VOLUMETRIC,
     .args = shapes_arg_defs,
     .args_size = sizeof(shape_args),
     .in = HR_INPUTS({.name = "data"}),

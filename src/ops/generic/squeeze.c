@@ -87,7 +87,8 @@ const hr_op_def hr_op_squeeze = {
     .name = "squeeze",
     .doc = "Removes dimensions of extent 1 from shape and layout. The elements do not change.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags =
+        HR_OP_ENUMS | HR_OP_VIEW | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = squeeze_arg_defs,
     .args_size = sizeof(squeeze_args),
     .in = HR_INPUTS({.name = "data"}),

@@ -144,7 +144,7 @@ const hr_op_def hr_op__subscript = {
            "range, clipped to the extent. Other dimensions do not change. The layout loses the "
            "letters of removed dimensions.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_BORROWS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
+    .flags = HR_OP_ENUMS | HR_OP_BORROWS | HR_OP_HIDDEN | HR_OP_CHEAP | HR_OP_COLUMNS,
     .args = subscript_arg_defs,
     .args_size = sizeof(subscript_args),
     .in = HR_INPUTS({.name = "data"}),

@@ -56,9 +56,9 @@ static hr_status choice_infer(hr_op_call *c, hr_error *error)
 
     if (a->shape.ndim == 0 && !hr_dtype_is_integer(a->dtype))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "Data type %s is not supported for 0D inputs: a number of elements is an "
-                       "integer",
-                       hr_dtype_name(a->dtype));
+                       "Data type %s is not supported for 0D inputs. Supported types are: uint8, "
+                       "uint16, uint32, uint64, int8, int16, int32, int64",
+                       hr_dtype_dali_name(a->dtype));
     if (choice_count(a) < 1)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Expected positive number of elements for sampling, got: %lld for sample: "
@@ -163,7 +163,7 @@ const hr_op_def hr_op_random_choice = {
            "integers 0 .. n - 1. Makes one choice per sample, unless `shape` or a second input "
            "with the wanted shape is given.",
     .devices = "cpu",
-    .flags = HR_OP_RANDOM | HR_OP_CHEAP,
+    .flags = HR_OP_ENUMS | HR_OP_RANDOM | HR_OP_CHEAP,
     .args = choice_arg_defs,
     .args_size = sizeof(choice_args),
     .in = HR_INPUTS({.name = "a"}, {.name = "shape_like"}),
