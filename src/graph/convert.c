@@ -372,11 +372,14 @@ static hr_status exact_check(const hr__conversion *c, hr_error *error)
     hr_dtype dtype = c->arg->type == HR_ARG_TYPE_FLOAT || c->arg->type == HR_ARG_TYPE_FLOATS
                          ? HR_DTYPE_FLOAT
                          : HR_DTYPE_INT32;
-    if (c->tensor->dtype == dtype && c->tensor->shape.ndim == list)
-        return HR_STATUS_OK;
-    return refuse(c, error, HR_STATUS_ERROR, "must be %s of type %s; this is %d-D %s",
-                  list ? "a 1-D tensor" : "a tensor without dimensions", hr_dtype_name(dtype),
-                  (int)c->tensor->shape.ndim, hr_dtype_name(c->tensor->dtype));
+    if (c->tensor->shape.ndim != list)
+        return refuse(c, error, HR_STATUS_ERROR,
+                      "Input with dimension (%d) cannot be converted to dimension (%d)",
+                      (int)c->tensor->shape.ndim, (int)list);
+    if (c->tensor->dtype != dtype)
+        return refuse(c, error, HR_STATUS_ERROR, "must be %s; this is %s", hr_dtype_name(dtype),
+                      hr_dtype_name(c->tensor->dtype));
+    return HR_STATUS_OK;
 }
 
 /* An argument of an enumeration takes tensors of exactly its type, and no other argument does. */

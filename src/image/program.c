@@ -258,7 +258,7 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
     if (p->window.h < 1 || p->window.w < 1)
         return hr_fail(error, HR_STATUS_ERROR, "cannot resize a picture of %lld x %lld",
                        (long long)p->window.h, (long long)p->window.w);
-    if (y->out < 1 || x->out < 1 || !in_range(y->out) || !in_range(x->out))
+    if (y->out < 0 || x->out < 0 || !in_range(y->out) || !in_range(x->out))
         return hr_fail(error, HR_STATUS_ERROR, "cannot resize to %d x %d", y->out, x->out);
     if (dtype != p->dtype && dtype != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR,

@@ -7,9 +7,14 @@
 
 hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *a, hr_error *error)
 {
-    bool named =
-        a->start.v || a->rel_start.v || a->end.v || a->rel_end.v || a->shape.v || a->rel_shape.v;
+    const int ends = (a->end.v != NULL) + (a->rel_end.v != NULL) + (a->shape.v != NULL) +
+                     (a->rel_shape.v != NULL);
+    const bool named = a->start.v || a->rel_start.v || ends > 0;
 
+    if (ends > 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "\"end\", \"rel_end\", \"shape\", and \"rel_shape\" arguments are "
+                       "mutually exclusive");
     if (named != (c->n_in == 3) && c->n_in != 2)
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,

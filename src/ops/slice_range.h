@@ -34,13 +34,11 @@ typedef struct hr_slice_args {
         HR_SLICE_ARG(S, field, rel_start, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
                      "Start of the window as a fraction of the extent."),                          \
         HR_SLICE_ARG(S, field, end, INTS, HR_SLICE_WHEN_GIVEN, NULL,                               \
-                     "End of the window in elements (not included).",                              \
-                     .excludes = "rel_end|shape|rel_shape"),                                       \
+                     "End of the window in elements (not included)."),                             \
         HR_SLICE_ARG(S, field, rel_end, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,      \
-                     "End of the window as a fraction of the extent.",                             \
-                     .excludes = "shape|rel_shape"),                                               \
+                     "End of the window as a fraction of the extent."),                            \
         HR_SLICE_ARG(S, field, shape, INTS, HR_SLICE_WHEN_GIVEN, NULL,                             \
-                     "Size of the window in elements.", .excludes = "rel_shape"),                  \
+                     "Size of the window in elements."),                                           \
         HR_SLICE_ARG(S, field, rel_shape, FLOATS, HR_SLICE_WHEN_GIVEN | HR_ARG_NONFINITE, NULL,    \
                      "Size of the window as a fraction of the extent."),                           \
         HR_SLICE_ARG(S, field, normalized_anchor, BOOL, 0, "True",                                 \
@@ -48,7 +46,8 @@ typedef struct hr_slice_args {
         HR_SLICE_ARG(S, field, normalized_shape, BOOL, 0, "True",                                  \
                      "If the input `shape` is a float, it is a fraction of the extent.")
 
-/* Fails unless the window is given either by inputs 1 and 2 or by arguments. */
+/* Fails unless the window is given either by inputs 1 and 2 or by arguments, with at most one of
+ * `end`, `rel_end`, `shape`, `rel_shape`. Scripts expect this error when the pipeline runs. */
 hr_status hr__slice_given(const hr_op_call *c, const hr_slice_args *args, hr_error *error);
 /* The window in elements along the i-th of `count` sliced axes. It may be anywhere; start <= end.
  */

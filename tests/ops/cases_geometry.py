@@ -189,6 +189,10 @@ def point_cases() -> list[Case]:
     for shape in ((4, 1), (4, 3), (4, 6), (2, 3, 2), (2, 2, 2, 3), (2, 0)):
         data = pictures([shape], np.float32, "ABCD"[: len(shape)])
         cases.append(Case("coord_transform", [data], {"M": 0.5, "T": 0.25}, near))
+    # DALI takes batches without elements of any type. (Where all samples are empty, its points have no
+    # coordinates. Here, the shape of a sample does not depend on other samples.)
+    none = Data([np.zeros((3, 0)), np.zeros((0, 0))])
+    cases.append(Case("coord_transform", [none], {"M": 2.0}))
     for dtype in ("uint8", "uint16", "int16", "int32"):
         for target in ("types.FLOAT", "types." + dtype.upper()):
             data = pictures([(200, 2)], dtype, "")

@@ -29,6 +29,18 @@ def vector(e: Engine) -> Any:
     return constant(e, np.zeros(3, np.float32))
 
 
+def per_frame(e: Engine, shape: tuple[int, ...]) -> Any:
+    return e.fn.per_frame(constant(e, np.zeros(shape, np.float32)))
+
+
+def matrices(e: Engine, count: int) -> Any:
+    return per_frame(e, (count, 2, 3))
+
+
+def numbers(e: Engine, count: int) -> Any:
+    return per_frame(e, (count,))
+
+
 def roi(**args: Any) -> Any:
     given = {"crop_shape": [2], "roi_start": [1], "roi_end": [3], "in_shape": [4], **args}
     return lambda e: e.fn.roi_random_crop(**given)
@@ -63,7 +75,50 @@ CASES = {
     ),
     "slice, end and shape": (
         lambda e: e.fn.slice(frames(e), start=[0], end=[1], shape=[1], axes=[0]),
+        '"end", "rel_end", "shape", and "rel_shape" arguments are mutually exclusive',
+    ),
+    "slice, starts": (
+        lambda e: e.fn.slice(frames(e), start=[0], rel_start=[0.5], axes=[0]),
         "are mutually exclusive",
+    ),
+    "expand_dims, negative": (
+        lambda e: e.fn.expand_dims(frames(e), axes=[0, -1]),
+        "Axis value can't be negative",
+    ),
+    "expand_dims, twice": (
+        lambda e: e.fn.expand_dims(frames(e), axes=[1, 1]),
+        "Duplicate axis index found.",
+    ),
+    "expand_dims, names": (
+        lambda e: e.fn.expand_dims(frames(e), axes=[2, 0, 2], new_axis_names="AB"),
+        "Specified 3 new dimensions, but layout contains only 2 new dimension names",
+    ),
+    "expand_dims, no layout": (
+        lambda e: e.fn.expand_dims(vector(e), axes=[1], new_axis_names="C"),
+        "Specifying ``new_axis_names`` requires an input with a proper layout.",
+    ),
+    "pad, align": (
+        lambda e: e.fn.pad(frames(e), align=0),
+        "Values of `align` argument must be positive.",
+    ),
+    "reshape, no elements": (
+        lambda e: e.fn.reshape(constant(e, np.zeros((320, 0))), rel_shape=[-1, 1]),
+        "Cannot infer the extent of dimension 0 when the volume of remaining dimensions is 0. "
+        "Input shape: 320 x 0",
+    ),
+    "transforms, input and argument": (
+        lambda e: e.fn.transforms.rotation(matrices(e, 3), angle=numbers(e, 2)),
+        "The sample 0 of tensor argument `angle` contains 2 per-frame parameters, but there are 3 "
+        "frames in the corresponding sample of input 0.",
+    ),
+    "transforms, two arguments": (
+        lambda e: e.fn.transforms.rotation(angle=numbers(e, 2), axis=per_frame(e, (4, 3))),
+        "The sample 0 of tensor argument `axis` contains 4 per-frame parameters, but there are 2 "
+        "frames in the corresponding sample of argument `angle`",
+    ),
+    "transforms, two inputs": (
+        lambda e: e.fn.transforms.combine(matrices(e, 3), matrices(e, 2)),
+        "The input 0 and the input 1 have different number of frames for sample 0",
     ),
     "crop, window": (lambda e: e.fn.crop(frames(e), crop=(10, 10)), OUT_OF_BOUNDS),
     "normalize, axes": (
@@ -76,6 +131,12 @@ CASES = {
         ),
         "Expected sequence as the input, where outermost dimension represents frames dimension "
         '`F`, got data with layout = "HW"',
+    ),
+    "sequence_rearrange, dimensions": (
+        lambda e: e.fn.sequence_rearrange(
+            frames(e), new_order=constant(e, np.zeros((2, 1), np.int32))
+        ),
+        "Input with dimension (2) cannot be converted to dimension (1)",
     ),
     "sequence_rearrange, too large": (
         lambda e: e.fn.sequence_rearrange(frames(e), new_order=[9]),
@@ -103,6 +164,10 @@ CASES = {
         lambda e: e.fn.element_extract(vector(e), element_map=[0]),
         "Input must have at least two dimensions - outermost for sequence and at least one for "
         "data elements",
+    ),
+    "element_extract, layout": (
+        lambda e: e.fn.element_extract(constant(e, np.zeros((2, 3)), "XF"), element_map=[0]),
+        "Input layout must describe a sequence - it must start with 'F', got 'XF' instead.",
     ),
     "element_extract, index": (
         lambda e: e.fn.element_extract(frames(e), element_map=[9]),
@@ -159,7 +224,7 @@ CASES = {
         lambda e: e.fn.roi_random_crop(
             vector(e), crop_shape=[2], roi_start=[0], roi_end=[2], in_shape=[3]
         ),
-        "argument is incompatible with providing an input.",
+        "``in_shape`` argument is incompatible with providing an input.",
     ),
     "argument on a device": (
         lambda e: e.fn.random.coin_flip(probability=constant(e, np.float32(0)).gpu()),
@@ -188,3 +253,18 @@ def test_phrase(headrace: Engine, name: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_phrase_of_dali(live_dali: Engine, name: str) -> None:
     check(live_dali, name)
+
+
+# Scripts expect these errors from `build` or `run`, not from the definition.
+WHEN_RUN = ("slice, end and shape", "expand_dims, negative", "expand_dims, twice",
+            "expand_dims, names", "pad, align", "roi_random_crop, region twice")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WHEN_RUN)
+def test_definition_succeeds(headrace: Engine, name: str) -> None:
+    pipe = headrace.root.Pipeline(batch_size=2, num_threads=1, device_id=None)
+    with pipe:
+        pipe.set_outputs(CASES[name][0](headrace))
+    with pytest.raises(RuntimeError):
+        pipe.build()
+        pipe.run()

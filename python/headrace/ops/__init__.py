@@ -27,7 +27,7 @@ class Operator:
 
     def __init__(self, **kwargs: Any) -> None:
         if self._renamed:
-            _graph.warn_renamed(f"ops.{self._renamed}", f"ops.{_full_class(self._op)}")
+            _graph.warn_renamed(f"ops.{self._renamed}", f"fn.{self._op.name}")
         _graph.check_device(kwargs.get("device"), self._op.class_name)
         _graph.split_arguments(self._op, self._op.class_name, kwargs)
         self._init_args = kwargs
@@ -101,11 +101,6 @@ def _registered(device: str) -> set[str]:
 
     names = {"cpu": backend.RegisteredCPUOps, "gpu": backend.RegisteredGPUOps}
     return set(names.get(device, backend.RegisteredMixedOps)())
-
-
-def _full_class(op: _schema.Operator) -> str:
-    module = op.name.rpartition(".")[0]
-    return f"{module}.{op.class_name}" if module else op.class_name
 
 
 def _make(name: str) -> Any:

@@ -25,13 +25,18 @@ static hr_status element_extract_infer(hr_op_call *c, hr_error *error)
     const element_extract_args *a = c->args;
     const hr_tensor *in = &c->in[0];
 
-    HR_TRY(hr__sequence_check(in, error));
+    HR_TRY(hr__sequence_dims_check(in, error));
+    if (!hr__sequence_layout(in))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Input layout must describe a sequence - it must start with 'F', got '%s' "
+                       "instead.",
+                       in->layout.name);
     hr_shape frame = hr_shape_make(in->shape.ndim - 1, in->shape.extent + 1);
     for (int32_t i = 0; i < c->n_out; i++) {
         if (a->element_map.v[i] >= in->shape.extent[0])
             return hr_fail(error, HR_STATUS_ERROR,
-                           "Index `%d` from `element_map` is out of bounds for a sequence of %lld "
-                           "frames",
+                           "Index `%d` from `element_map` is out of bounds for sample with "
+                           "sequence length equal `%lld`",
                            (int)a->element_map.v[i], (long long)in->shape.extent[0]);
         const char *layout = in->layout.name[0] ? in->layout.name + 1 : "";
         hr_tensor_describe(&c->out[i], in->dtype, frame, layout);

@@ -12,28 +12,31 @@ typedef struct expand_dims_args {
 
 static const hr_arg_def expand_dims_arg_defs[] = {
     HR_ARG(expand_dims_args, axes, INTS, HR_ARG_REQUIRED, NULL,
-           "The positions of the new dimensions in the output; 0 is the first dimension.", .min = 0,
-           .max = INT32_MAX),
+           "The positions of the new dimensions in the output; 0 is the first dimension."),
     HR_ARG(expand_dims_args, new_axis_names, LAYOUT, 0, "\"\"",
            "Letters of the new dimensions, in the order of `axes`. Without them the output has no "
            "layout."),
     HR_ARG_END};
 
-static hr_status expand_dims_check(const void *args, const hr_given *given, hr_error *error)
+static hr_status axes_check(const expand_dims_args *a, hr_error *error)
 {
-    const expand_dims_args *a = args;
     size_t names = strlen(a->new_axis_names);
 
-    (void)given;
+    for (int32_t i = 0; i < a->axes.n; i++)
+        if (a->axes.v[i] < 0)
+            return hr_fail(error, HR_STATUS_ERROR, "Axis value can't be negative; `axes` has %d",
+                           (int)a->axes.v[i]);
     if (names != 0 && names != (size_t)a->axes.n)
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "`new_axis_names` is \"%s\" for %d new dimensions: it must have one letter for each",
-            a->new_axis_names, (int)a->axes.n);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Specified %d new dimensions, but layout contains only %d new dimension "
+                       "names. `new_axis_names` must have one letter per element of `axes`",
+                       (int)a->axes.n, (int)names);
     for (int32_t i = 0; i < a->axes.n; i++)
         for (int32_t k = 0; k < i; k++)
             if (a->axes.v[i] == a->axes.v[k])
-                return hr_fail(error, HR_STATUS_ERROR, "`axes` has %d twice", (int)a->axes.v[i]);
+                return hr_fail(error, HR_STATUS_ERROR,
+                               "Duplicate axis index found. `axes` has %d twice",
+                               (int)a->axes.v[i]);
     return HR_STATUS_OK;
 }
 
@@ -45,10 +48,13 @@ static hr_status expand_dims_infer(hr_op_call *c, hr_error *error)
     int32_t ndim = in->shape.ndim + a->axes.n, from = 0;
     const char *names = a->new_axis_names;
 
+    HR_TRY(axes_check(a, error));
     HR_TRY(hr__ndim_check(ndim, error));
     if (names[0] && in->shape.ndim > 0 && !in->layout.name[0])
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`new_axis_names` needs an input with a layout, but the input has none");
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "Specifying ``new_axis_names`` requires an input with a proper layout. The input "
+            "has none");
     hr_tensor_describe(out, in->dtype, (hr_shape){0}, NULL);
     for (int32_t d = 0; d < ndim; d++) {
         int32_t k = 0;
@@ -84,7 +90,6 @@ const hr_op_def hr_op_expand_dims = {
     .in_max = 1,
     .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
-    .check = expand_dims_check,
     .infer = expand_dims_infer,
     .run_cpu = hr__view_run,
 };

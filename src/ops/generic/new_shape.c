@@ -4,18 +4,38 @@
 #include "ops/generic/new_shape.h"
 #include "ops/generic/view.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* "320 x 0" */
+static const char *extents_text(const hr_shape *shape, char *text, size_t size)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int32_t i = 0; i < shape->ndim && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i ? " x " : "",
+                                 (long long)shape->extent[i]);
+    return text;
+}
 
 /* Computes the extent of the wildcard, at position `at`, from `bytes`. Without one there is nothing
  * to do. */
-static hr_status fill_rest(hr_shape *shape, int32_t at, size_t item, size_t bytes, hr_error *error)
+static hr_status fill_rest(hr_shape *shape, const hr_shape *in, int32_t at, size_t item,
+                           size_t bytes, hr_error *error)
 {
-    size_t others;
+    size_t others = 1;
+    char text[128];
 
     if (at < 0)
         return HR_STATUS_OK;
     shape->extent[at] = 1;
-    if (!hr_shape_volume(shape, &others) || others == 0 || !hr_size_mul(others, item, &others) ||
+    if (hr_shape_volume(shape, &others) && others == 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Cannot infer the extent of dimension %d when the volume of remaining "
+                       "dimensions is 0. Input shape: %s",
+                       (int)at, extents_text(in, text, sizeof(text)));
+    if (!hr_shape_volume(shape, &others) || !hr_size_mul(others, item, &others) ||
         bytes % others != 0)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the negative extent at position %d cannot be computed: the other extents "
@@ -184,7 +204,7 @@ hr_status hr__new_shape(hr_op_call *c, const hr_new_shape_args *a, hr_dtype dtyp
         if (!a->rel_shape.v)
             HR_TRY(rescale(&shape, hr_dtype_size(in->dtype), item, error));
     }
-    HR_TRY(fill_rest(&shape, wildcard, item, bytes, error));
+    HR_TRY(fill_rest(&shape, &in->shape, wildcard, item, bytes, error));
     bool named = a->layout && a->layout[0];
     if (named && strlen(a->layout) != (size_t)shape.ndim)
         return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" for %d dimensions", a->layout,

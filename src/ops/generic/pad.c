@@ -19,8 +19,7 @@ static const hr_arg_def pad_arg_defs[] = {
            "Extents to reach, one per axis or one for all. Larger samples do not change. 0 or "
            "less, or not given: the largest extent in the batch."),
     HR_ARG(pad_args, align, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Extents become multiples of these numbers, one per axis or one for all.", .min = 1,
-           .max = INT32_MAX),
+           "Extents become multiples of these numbers, one per axis or one for all."),
     HR_ARG(pad_args, fill_value, FLOAT, HR_ARG_PER_SAMPLE | HR_ARG_NONFINITE, "0.0",
            "Value of the new elements; for integer types it is truncated."),
     HR_ARG_END};
@@ -79,6 +78,10 @@ static hr_status pad_infer(hr_op_call *c, hr_error *error)
         int64_t *extent = &c->out[0].shape.extent[axes[i]], wanted = 0, align = 1;
         HR_TRY(element("shape", a->shape, i, count, &wanted, error));
         HR_TRY(element("align", a->align, i, count, &align, error));
+        if (align < 1)
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "Values of `align` argument must be positive. Got %lld",
+                           (long long)align);
         *extent = HR_MAX(*extent, wanted > 0 ? wanted : most.extent[axes[i]]);
         int64_t over = *extent % align;
         *extent += over ? align - over : 0;

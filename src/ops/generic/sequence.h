@@ -7,19 +7,19 @@
 #include "core/error.h"
 #include "headrace/operator.h"
 
-static inline hr_status hr__sequence_check(const hr_tensor *in, hr_error *error)
+static inline hr_status hr__sequence_dims_check(const hr_tensor *in, hr_error *error)
 {
     if (in->shape.ndim < 2)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Input must have at least two dimensions - outermost for sequence and at "
                        "least one for data elements. Got %d",
                        (int)in->shape.ndim);
-    if (in->layout.name[0] && in->layout.name[0] != 'F')
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "Expected sequence as the input, where outermost dimension represents "
-                       "frames dimension `F`, got data with layout = \"%s\"",
-                       in->layout.name);
     return HR_STATUS_OK;
+}
+
+static inline bool hr__sequence_layout(const hr_tensor *in)
+{
+    return !in->layout.name[0] || in->layout.name[0] == 'F';
 }
 
 #endif

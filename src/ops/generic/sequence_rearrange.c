@@ -64,7 +64,12 @@ static hr_status sequence_rearrange_infer(hr_op_call *c, hr_error *error)
     const hr_ints order = ((const sequence_rearrange_args *)c->args)->new_order;
     const hr_tensor *in = &c->in[0];
 
-    HR_TRY(hr__sequence_check(in, error));
+    HR_TRY(hr__sequence_dims_check(in, error));
+    if (!hr__sequence_layout(in))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Expected sequence as the input, where outermost dimension represents "
+                       "frames dimension `F`, got data with layout = \"%s\"",
+                       in->layout.name);
     HR_TRY(order_check(c, order, in->shape.extent[0], error));
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
     c->out[0].shape.extent[0] = order.n;

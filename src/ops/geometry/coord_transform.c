@@ -71,9 +71,12 @@ static hr_status map_make(const coord_transform_args *a, int32_t in, int64_t fra
     return HR_STATUS_OK;
 }
 
+/* An input without elements may have any type, as in DALI. */
 static hr_status check_input(const hr_tensor *in, int32_t dtype, hr_error *error)
 {
-    switch (in->dtype) {
+    size_t count;
+
+    switch (hr_shape_volume(&in->shape, &count) && count == 0 ? HR_DTYPE_FLOAT : in->dtype) {
     case HR_DTYPE_UINT8:
     case HR_DTYPE_UINT16:
     case HR_DTYPE_INT16:
@@ -98,18 +101,18 @@ static hr_status check_input(const hr_tensor *in, int32_t dtype, hr_error *error
 
 /* The number of frames. If the input has none, those of the arguments become a new first dimension.
  */
-static hr_status frames_find(const hr_op_call *c, int64_t *frames, hr_error *error)
+static hr_status frames_find(const hr_op_call *c, int64_t *count, hr_error *error)
 {
     const coord_transform_args *a = c->args;
     const hr_floats lists[] = {a->M, a->MT, a->T};
+    hr_frames frames = {.count = HR_FRAMES_NONE};
 
-    *frames = HR_FRAMES_NONE;
     if (hr_layout_find(&c->in[0].layout, 'F') == 0)
-        HR_TRY(hr__frames_join(frames, c->in[0].shape.extent[0], true, "the input", error));
+        HR_TRY(hr__frames_join_input(&frames, c, 0, error));
     for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
-        if (lists[i].frames)
-            HR_TRY(hr__frames_join(frames, lists[i].frames, false, coord_transform_arg_defs[i].name,
-                                   error));
+        HR_TRY(hr__frames_join_argument(&frames, c, lists[i], coord_transform_arg_defs[i].name,
+                                        error));
+    *count = frames.count;
     return HR_STATUS_OK;
 }
 

@@ -23,8 +23,10 @@ static hr_floats *list_of(const hr_transform_args *a, size_t i)
     return (hr_floats *)((char *)a + lists[i].offset);
 }
 
-hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frames, hr_error *error)
+hr_status hr__transform_input(const hr_op_call *c, int32_t i, int32_t *ndim, hr_frames *frames,
+                              hr_error *error)
 {
+    const hr_tensor *in = &c->in[i];
     const bool sequence = hr_layout_find(&in->layout, 'F') == 0;
     const int64_t *extent = in->shape.extent + sequence;
     char text[128];
@@ -39,8 +41,7 @@ hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frame
                        "first dimension",
                        hr_shape_text(&in->shape, text, sizeof(text)));
     *ndim = (int32_t)extent[0];
-    return sequence ? hr__frames_join(frames, in->shape.extent[0], true, "the input", error)
-                    : HR_STATUS_OK;
+    return sequence ? hr__frames_join_input(frames, c, i, error) : HR_STATUS_OK;
 }
 
 void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames)
@@ -63,7 +64,7 @@ hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transfor
 {
     const hr_transform_args *a = c->args;
     how *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
-    int64_t frames = HR_FRAMES_NONE;
+    hr_frames frames = {.count = HR_FRAMES_NONE};
     int32_t of_input = 0;
 
     if (!memo)
@@ -71,7 +72,7 @@ hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transfor
     memo->make = make;
     c->memo = memo;
     if (c->n_in > 0) {
-        HR_TRY(hr__transform_input(&c->in[0], &of_input, &frames, error));
+        HR_TRY(hr__transform_input(c, 0, &of_input, &frames, error));
         if (!any && ndim != of_input)
             return hr_fail(error, HR_STATUS_ERROR,
                            "the input is a transform with %d dimensions, but the arguments have %d",
@@ -82,12 +83,9 @@ hr_status hr__transform_infer(hr_op_call *c, int32_t ndim, bool any, hr_transfor
         return hr_fail(error, HR_STATUS_ERROR,
                        "a transform with %d dimensions is not supported, only 1 .. %d", (int)ndim,
                        HR_TRANSFORM_MAX);
-    for (size_t i = 0; i < HR_COUNT_OF(lists); i++) {
-        const hr_floats *list = list_of(a, i);
-        if (list->frames)
-            HR_TRY(hr__frames_join(&frames, list->frames, false, lists[i].name, error));
-    }
-    hr__transform_describe(c, ndim, frames);
+    for (size_t i = 0; i < HR_COUNT_OF(lists); i++)
+        HR_TRY(hr__frames_join_argument(&frames, c, *list_of(a, i), lists[i].name, error));
+    hr__transform_describe(c, ndim, frames.count);
     return HR_STATUS_OK;
 }
 

@@ -56,7 +56,8 @@ hr_status hr__transform_length(hr_floats list, const char *name, int32_t n, hr_e
 /* Adds a translation to a linear transform so that `center` (which may be absent) does not move. */
 hr_status hr__transform_center(hr_matrix *matrix, hr_floats center, hr_error *error);
 /* The number of dimensions of an input that contains one or more matrices; fails if it does not. */
-hr_status hr__transform_input(const hr_tensor *in, int32_t *ndim, int64_t *frames, hr_error *error);
+hr_status hr__transform_input(const hr_op_call *c, int32_t i, int32_t *ndim, hr_frames *frames,
+                              hr_error *error);
 /* out = a after b, with `ndim` dimensions; out may be a or b. */
 void hr__transform_chain(float *out, const float *a, const float *b, int32_t ndim);
 void hr__transform_describe(hr_op_call *c, int32_t ndim, int64_t frames);

@@ -12,18 +12,18 @@ static const hr_arg_def combine_arg_defs[] = {
 
 static hr_status combine_infer(hr_op_call *c, hr_error *error)
 {
-    int64_t frames = HR_FRAMES_NONE;
+    hr_frames frames = {.count = HR_FRAMES_NONE};
     int32_t ndim = 0, first = 0;
 
     for (int32_t i = 0; i < c->n_in; i++) {
-        HR_TRY(hr__transform_input(&c->in[i], &ndim, &frames, error));
+        HR_TRY(hr__transform_input(c, i, &ndim, &frames, error));
         first = i == 0 ? ndim : first;
         if (ndim != first)
             return hr_fail(error, HR_STATUS_ERROR,
                            "input %d is a transform with %d dimensions, but input 0 has %d", (int)i,
                            (int)ndim, (int)first);
     }
-    hr__transform_describe(c, ndim, frames);
+    hr__transform_describe(c, ndim, frames.count);
     return HR_STATUS_OK;
 }
 

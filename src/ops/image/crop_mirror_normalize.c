@@ -24,7 +24,8 @@ static const hr_arg_def cmn_arg_defs[] = {
            .choices = "error|pad|trim_to_shape"),
     HR_ARG(cmn_args, fill_values, FLOATS, 0, "[0.0]",
            "What \"pad\" writes outside the picture and into channels that `pad_output` adds: "
-           "one value, or one per output channel, in units of the output (not normalised)."),
+           "one value, or one per output channel, in units of the output (not normalised). With "
+           "`pad_output`, channels without a value contain zeros."),
     HR_ARG(cmn_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",
            "If not 0, the window is mirrored left to right."),
     HR_ARG(cmn_args, mean, FLOATS, HR_ARG_PER_SAMPLE, "[0.0]",
@@ -103,12 +104,16 @@ static hr_status layout_check(const char *layout, const hr_layout *in, hr_error 
                    layout, in->name);
 }
 
-/* Fill values, converted to the type of the output; their count must be 1 or `channels`. */
+/* Fill values, converted to the type of the output: one, or one per channel. Of the channels that
+ * `pad_output` adds, those without a value contain zeros. */
 static hr_status fills(const cmn_args *a, int32_t channels, float *fill, int32_t *count,
                        hr_error *error)
 {
     *count = HR_MAX(a->fill_values.n, 1);
     fill[0] = 0.0f; /* if the list is empty */
+    if (*count > 1 && *count < channels && a->pad_output)
+        for (; *count < HR_MIN(channels, HR_CHANNELS_MAX); (*count)++)
+            fill[*count] = 0.0f;
     if ((*count != 1 && *count != channels) || *count > HR_CHANNELS_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`fill_values` has %d elements: it must have one, or one per output channel "

@@ -14,8 +14,9 @@ typedef struct random_resized_crop_args {
 
 static const hr_arg_def random_resized_crop_arg_defs[] = {
     HR_ARG(random_resized_crop_args, size, INTS, HR_ARG_REQUIRED, NULL,
-           "Height and width of the output in pixels; a single number is used for both.", .min = 1,
-           .max = 2147483647, .count_min = 1, .count_max = 2),
+           "Height and width of the output in pixels; a single number is used for both. With 0 "
+           "the output has no pixels.",
+           .min = 0, .max = 2147483647, .count_min = 1, .count_max = 2),
     HR_RANDOM_WINDOW_ARG_DEFS(random_resized_crop_args, random),
     HR_FILTER_ARG_DEFS(random_resized_crop_args, filter), HR_ARG_END};
 

@@ -23,16 +23,6 @@ static const hr_arg_def roi_crop_arg_defs[] = {
            "Start of the region."),
     HR_ARG_END};
 
-static hr_status roi_crop_check(const void *args, const hr_given *given, hr_error *error)
-{
-    (void)args;
-    if (hr_arg_given(given, "roi_end") == hr_arg_given(given, "roi_shape"))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "Either ROI end or ROI shape should be defined, but not both: give one of "
-                       "`roi_end` and `roi_shape`");
-    return HR_STATUS_OK;
-}
-
 static hr_status check_length(hr_ints list, const char *name, int32_t n, hr_error *error)
 {
     if (!list.v || list.n == n)
@@ -47,13 +37,17 @@ static hr_status roi_crop_infer(hr_op_call *c, hr_error *error)
     const roi_crop_args *a = c->args;
     const int64_t n = a->crop_shape.n;
 
+    if (!a->roi_end.v == !a->roi_shape.v)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Either ROI end or ROI shape should be defined, but not both: give one of "
+                       "`roi_end` and `roi_shape`");
     HR_TRY(check_length(a->roi_start, "roi_start", a->crop_shape.n, error));
     HR_TRY(check_length(a->roi_end, "roi_end", a->crop_shape.n, error));
     HR_TRY(check_length(a->roi_shape, "roi_shape", a->crop_shape.n, error));
     HR_TRY(check_length(a->in_shape, "in_shape", a->crop_shape.n, error));
     if (a->in_shape.v && c->n_in > 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`in_shape` argument is incompatible with providing an input.");
+                       "``in_shape`` argument is incompatible with providing an input.");
     if (c->n_in > 0 && c->in[0].shape.ndim < n)
         return hr_fail(error, HR_STATUS_ERROR,
                        "`crop_shape` has %d elements for an input with %d dimensions", (int)n,
@@ -128,7 +122,6 @@ const hr_op_def hr_op_roi_random_crop = {
     .in_max = 1,
     .out = HR_OUTPUTS({"start"}),
     .out_count = 1,
-    .check = roi_crop_check,
     .infer = roi_crop_infer,
     .run_cpu = roi_crop_run,
 };
