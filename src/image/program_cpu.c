@@ -246,7 +246,7 @@ static void repeat(char *to, size_t step, size_t n)
     }
 }
 
-/* Channels of an output picture that come from the source. */
+/* Channels written per output picture, added ones included. */
 static size_t channels_written(const runner *r)
 {
     const hr_image_program *p = r->p;

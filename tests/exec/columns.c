@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Cheap nodes over columns: what is alike is called once, what is not is right all the same. How
- * often an operator is called does not depend on how busy the machine is, so that is counted. */
+/* Cheap nodes over columns: samples that are alike are processed in one call, and the others are
+ * still right. How often an operator is called does not depend on how busy the machine is, so the
+ * tests count calls. */
 #include "exec/fixture.h"
 #include "graph/graph.h"
 #include "graph/value.h"
@@ -75,7 +76,7 @@ static hr_status fed_begin(fed *f, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Behind the last node; `add`: the node whose values are added, or -1. */
+/* Adds a node after the last one; `add`: the node whose values are added, or -1. */
 static hr_status fed_twice(fed *f, int32_t add, hr_error *error)
 {
     hr_edge in = {f->last, 0};
@@ -106,7 +107,8 @@ static hr_status fed_build(fed *f, hr_on_error on_error, hr_error *error)
     return status;
 }
 
-/* Sample i: `extent(i)` numbers from `values[i]` on, a scalar where that is 0. */
+/* Runs one iteration. Sample i is `extent(i)` numbers from `values[i]` on; a scalar if that is 0.
+ */
 static hr_status fed_run(fed *f, const int32_t *values, int (*extent)(int i), hr_outputs **out,
                          hr_error *error)
 {
@@ -251,7 +253,7 @@ TEST(a_gap_cuts_a_column_in_two)
     CHECK_OK(fed_twice(&f, -1, &error), error);
     CHECK_OK(fed_build(&f, HR_ON_ERROR_SKIP, &error), error);
     CHECK_OK(fed_run(&f, values, NULL, &out, &error), error);
-    CHECK(infers == 1 + BATCH + 2); /* all, each one, and what lies on both sides of the gap */
+    CHECK(infers == 1 + BATCH + 2); /* the batch, each sample, and both sides of the gap */
     CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == BATCH - 1);
     for (int i = 0; i < BATCH - 1; i++)
         CHECK(int_at(out, i, 0) == 4 * values[i + (i >= 37)]);
@@ -271,14 +273,14 @@ TEST(arguments_of_samples_stay_theirs)
     CHECK_OK(fed_twice(&f, -1, &error), error);
     CHECK_OK(fed_build(&f, HR_ON_ERROR_RAISE, &error), error);
     CHECK_OK(fed_run(&f, values, NULL, &out, &error), error);
-    CHECK(infers == BATCH + 1); /* what comes out of the calls of one sample is a column again */
+    CHECK(infers == BATCH + 1); /* the outputs of single calls are a column again */
     for (int i = 0; i < BATCH; i++)
         CHECK(int_at(out, i, 0) == 6 * values[i]);
     hr_outputs_unref(out);
     hr_pipeline_destroy(f.pipeline);
 }
 
-/* The numbers of `batch` samples an iteration, one behind the other. */
+/* The numbers of `batch` samples per iteration, one after the other. */
 static hr_status draw(int batch, double *numbers, hr_error *error)
 {
     static const double range[] = {-2, 3};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Branches: a node runs only for the samples whose guard holds, on any number of threads, and what
- * goes wrong in a branch is the business of those samples only. */
+/* Branches: a node runs only for the samples whose guard holds, on any number of threads, and a
+ * failure in a branch concerns only those samples. */
 #include "exec/fixture.h"
 #include "graph/graph.h"
 #include "test.h"
@@ -13,8 +13,8 @@ static hr_error error;
 #define NODE_IF ", \"guard\": [4, 0, true], "
 #define NODE_UNLESS ", \"guard\": [4, 0, false], "
 
-/* label > 0 decides (as the probability of a coin, which makes a scalar of it): a small picture,
- * randomly mirrored; or a constant one plus random numbers. */
+/* label > 0 decides (used as the probability of a coin flip, which makes it a scalar): a small
+ * picture, randomly mirrored, or a constant one plus random numbers. */
 static const char branches[] =
     "{\"headrace_graph\": 1, \"nodes\": ["
     "{\"op\": \"readers.file\", \"args\": {\"file_root\": \"%s\", \"random_shuffle\": true}},"
@@ -62,7 +62,7 @@ static int32_t label_of(const hr_outputs *o, int32_t i)
     return *(const int32_t *)hr_batch_tensor(hr_outputs_batch(o, 1), i)->data;
 }
 
-/* Samples that the node of this name ran for. */
+/* Number of samples that the node of this name ran for. */
 static int samples_of(hr_pipeline *p, const char *name)
 {
     char *json = NULL, key[64];
@@ -124,8 +124,8 @@ TEST(only_the_taken_branch_runs)
     options.prefetch_queue_depth = 1;
     CHECK_OK(start_branches(&f, &options, &p), error);
     CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
-    hr_pipeline_destroy(p);                                  /* before it schedules more */
-    CHECK(hr_batch_dense(hr_outputs_batch(out, 0), &whole)); /* made in place */
+    hr_pipeline_destroy(p); /* before it schedules more iterations */
+    CHECK(hr_batch_dense(hr_outputs_batch(out, 0), &whole)); /* made in its output slots */
     CHECK(whole.shape.ndim == 4 && whole.shape.extent[0] == FILES);
     for (int32_t i = 0; i < FILES; i++) {
         const unsigned char *pixels = hr_batch_tensor(hr_outputs_batch(out, 0), i)->data;
@@ -151,7 +151,7 @@ TEST(statistics_count_taken_branches)
         CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
         hr_outputs_unref(out);
     }
-    /* Later batches may be done in part, and go on between the calls. */
+    /* Later batches may be partly processed, and processing continues between these calls. */
     int resized = samples_of(p, "resize"), decoded = samples_of(p, "decode");
     int sum = samples_of(p, "sum"), noise = samples_of(p, "noise");
     CHECK(resized >= 90 && decoded >= resized && decoded <= 150); /* three of four samples */
@@ -160,8 +160,8 @@ TEST(statistics_count_taken_branches)
     fixture_remove(&f);
 }
 
-/* Of class 1 two files are broken: with each policy these samples, and no others, are bad. */
-TEST(failures_are_those_of_taken_branches)
+/* Two files of class 1 are broken. With each policy, these samples and no others are bad. */
+TEST(only_taken_branches_fail)
 {
     fixture f;
     fixture_make(&f, FILES);
@@ -231,7 +231,8 @@ static hr_status feed(hr_pipeline *p, const int32_t *values, int32_t n)
     return status;
 }
 
-/* x > 10 ? (x > 20 ? x + 2000 : x + 1000) : x + 100, all in cheap nodes: samples together. */
+/* x > 10 ? (x > 20 ? x + 2000 : x + 1000) : x + 100, all in cheap nodes, so that samples are
+ * processed together. */
 TEST(nested_branches)
 {
     static const char text[] = HEAD GREATER("10") TRUTH("1", "") GREATER("20") TRUTH("3", IF("2"))
@@ -271,7 +272,7 @@ TEST(branches_must_agree)
     hr_pipeline *p;
     hr_outputs *out;
     CHECK_OK(start(text, &options, &p), error);
-    CHECK_OK(feed(p, (const int32_t[]){1, 2, 3}, 3), error); /* one branch only: it is FLOAT */
+    CHECK_OK(feed(p, (const int32_t[]){1, 2, 3}, 3), error); /* all take one branch: FLOAT */
     CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
     CHECK(hr_batch_tensor(hr_outputs_batch(out, 0), 0)->dtype == HR_DTYPE_FLOAT);
     hr_outputs_unref(out);

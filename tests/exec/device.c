@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Stages on a device, over the fake module: data that goes there and back, and calls that fail. */
+/* Stages on a device, over the fake module: data that is copied there and back, and calls that
+ * fail. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -40,8 +41,8 @@ static hr_status add(hr_graph *g, const char *op, const char *device, hr_edge in
     return hr_graph_add_node(g, &desc, &out->node, error);
 }
 
-/* Outputs: the files' bytes and the labels on the CPU; the bytes on the device; the labels there
- * and back, twice. */
+/* Outputs: the files' bytes and the labels on the CPU; the bytes on the device; the labels after
+ * two round trips to the device. */
 static hr_status open_pipeline(const fixture *f, int threads, bool set_affinity, hr_pipeline **out,
                                hr_error *error)
 {
@@ -158,7 +159,7 @@ TEST(misplaced_inputs_are_refused)
 /* ---- a framework's allocator ---- */
 
 typedef struct framework {
-    atomic_int blocks, taken; /* alive; and ever */
+    atomic_int blocks, taken; /* alive at present; in total */
 } framework;
 
 typedef struct framework_block {
@@ -166,7 +167,7 @@ typedef struct framework_block {
     _Alignas(64) char data[];
 } framework_block;
 
-/* Now and then there is no memory. */
+/* Fails now and then. */
 static void *framework_alloc(void *context, int32_t device, void *stream, size_t size, void **block)
 {
     framework *f = context;
@@ -185,12 +186,12 @@ static void framework_free(void *context, void *block)
 {
     framework *f = context;
     framework_block *b = block;
-    memset(b->data, 0xDD, b->size); /* whoever reads it now reads too late */
+    memset(b->data, 0xDD, b->size); /* later reads see this value */
     atomic_fetch_sub(&f->blocks, 1);
     free(b);
 }
 
-/* Copies that are queued before the outputs are given back find them whole. */
+/* Copies that are queued before the outputs are released still find the data. */
 TEST(memory_of_a_framework)
 {
     enum { TIMES = 40, SIZE = 4096 };
@@ -222,7 +223,7 @@ TEST(memory_of_a_framework)
     fixture_remove(&f);
 }
 
-/* Whichever call fails, first or later: an error that names it, and nothing is lost. */
+/* Whichever call fails, and whenever: the error names it, and nothing leaks. */
 TEST(calls_that_fail)
 {
     static const char *const kinds[] = {"host_alloc",   "alloc",        "stream_create",
@@ -255,7 +256,7 @@ TEST(calls_that_fail)
     fixture_remove(&f);
 }
 
-/* Threads of this process that may run on CPU `cpu` only. */
+/* Number of this process's threads that may run only on CPU `cpu`. */
 static int pinned_threads(int cpu)
 {
     int count = 0;
@@ -270,7 +271,7 @@ static int pinned_threads(int cpu)
     return count;
 }
 
-/* Every worker runs near the GPU, whichever CPU that is. */
+/* Every worker runs on a CPU near the GPU, whichever that is. */
 TEST(workers_run_near_the_gpu)
 {
     fixture f;
@@ -292,9 +293,9 @@ TEST(workers_run_near_the_gpu)
         CHECK_OK(open_pipeline(&f, 3, true, &p, &error), error);
         CHECK_OK(hr_pipeline_run(p, -1, &o, &error), error);
         hr_outputs_unref(o);
-        for (int i = 0; i < 200 && pinned < 3; i++, usleep(1000)) /* they pin themselves */
+        for (int i = 0; i < 200 && pinned < 3; i++, usleep(1000)) /* threads pin themselves */
             pinned = pinned_threads(cpu);
-        CHECK(pinned >= 3); /* and the threads of streams that they made */
+        CHECK(pinned >= 3); /* and the streams' threads, which inherit it */
         hr_pipeline_destroy(p);
     }
     fixture_remove(&f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batches in a device's memory that are fed while their stream still writes them. */
+/* Batches in device memory that are fed while their stream still writes them. */
 #include <dlfcn.h>
 
 #include "../gpu/fake_module.h"
@@ -53,7 +53,7 @@ static void user_close(user *u)
     u->module->host_free(u->pinned);
 }
 
-/* The picture that ends up in sample `s`. */
+/* The final picture of sample `s`. */
 static int last_write(int round, int s)
 {
     return (round + s) % (WRITES - 10) + 10;
@@ -75,7 +75,7 @@ static hr_status user_feed(const user *u, hr_pipeline *p, int32_t node, int roun
     return status;
 }
 
-/* Outputs: what was fed; the same brought to the host; flipped there, on the device. */
+/* Outputs: the fed data; its copy on the host; the data flipped on the device. */
 static hr_status open_pipeline(hr_pipeline **out, int32_t *source, hr_error *error)
 {
     hr_graph *g;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Bad files: raised, replaced, skipped; nothing is lost or delivered twice. */
+/* Bad files are raised, replaced or skipped; no sample is lost or delivered twice. */
 #include <fcntl.h>
 
 #include "exec/fixture.h"
@@ -15,7 +15,7 @@ static void make_bad(fixture *f)
     char path[128];
     fixture_make(f, FILES);
     fixture_break(f, 3, "");
-    fixture_break(f, 9, "P6\n20 20\n255\nabc"); /* cut */
+    fixture_break(f, 9, "P6\n20 20\n255\nabc"); /* truncated */
     fixture_break(f, 10, "no picture at all");
     unlink(fixture_path(f, 20, path));
     if (mkfifo(path, 0644) != 0)
@@ -101,7 +101,7 @@ TEST(skip_makes_batches_shorter)
     fixture_remove(&f);
 }
 
-/* Which file stands in for a bad one depends on nothing but the epoch and the position. */
+/* The file that replaces a bad one depends only on the epoch and the position. */
 static int replacements(const fixture *f, int batch_size, int threads, int *numbers)
 {
     hr_error error = {0};
@@ -177,7 +177,7 @@ TEST(held_outputs_meet_the_memory_limit)
           count > 4 && count < 14);
     for (int i = 0; i < count; i++)
         hr_outputs_unref(held[i]);
-    /* What is in flight may have failed too; after that it runs again. */
+    /* Iterations in flight may have failed too; afterwards the pipeline runs again. */
     for (int i = 0; i < 4 && status != HR_STATUS_OK; i++)
         status = hr_pipeline_run(p, 20000, &held[0], &error);
     CHECK_OK(status, error);

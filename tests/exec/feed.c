@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batches copied into the memory that a pipeline has for what it is fed. */
+/* Batches copied into memory that a pipeline keeps for fed data. */
 #include <sys/wait.h>
 
 #include "exec/fixture.h"
@@ -8,7 +8,7 @@
 
 enum { BATCH = 3, COUNT = 5000, LARGE = 1 << 20 };
 
-/* A pipeline that gives what it is fed. */
+/* A pipeline that returns the data that it is fed. */
 static hr_status make(hr_pipeline **out, int32_t *source, int32_t device, hr_error *error)
 {
     hr_graph *g;
@@ -18,7 +18,7 @@ static hr_status make(hr_pipeline **out, int32_t *source, int32_t device, hr_err
     hr_status status = hr_graph_add_node(g, &desc, source, error);
     hr_edge edge = {*source, 0};
     options.device_id = device;
-    options.host_memory_limit = 1000; /* what is fed does not count */
+    options.host_memory_limit = 1000; /* fed data does not count */
     if (status == HR_STATUS_OK)
         status = hr_graph_set_outputs(g, &edge, 1, error);
     if (status == HR_STATUS_OK)
@@ -27,7 +27,8 @@ static hr_status make(hr_pipeline **out, int32_t *source, int32_t device, hr_err
     return status;
 }
 
-/* Samples whose elements are all `value`, `count` in each but the last, which is `less` shorter. */
+/* Copies samples whose elements are all `value`, `count` per sample; the last sample has `less`
+ * fewer. */
 static hr_status copy(hr_pool *pool, int32_t value, int32_t count, int32_t less, hr_batch **out,
                       hr_error *error)
 {

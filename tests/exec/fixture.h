@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A folder of small PNM pictures whose pixels tell their number, and pipelines over it. */
+/* A folder of small PNM pictures whose pixels encode their number, and pipelines over it. */
 #ifndef HR_TESTS_EXEC_FIXTURE_H
 #define HR_TESTS_EXEC_FIXTURE_H
 
@@ -79,7 +79,7 @@ static inline void fixture_remove(fixture *f)
 typedef struct fixture_graph {
     bool random_shuffle, pad_last_batch, stick_to_shard, shuffle_after_epoch;
     int num_shards, shard_id;
-    bool images; /* outputs: images (random crop, 16 x 16 float CHW, mirrored) and labels; else
+    bool images; /* outputs: images (random crop, 16 x 16 float CHW, mirrored) and labels; otherwise
                     bytes, labels */
 } fixture_graph;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Functions of the caller's: called in order, one iteration at a time, with results in their place;
- * failures, destruction in mid-flight, and whose memory it is. */
+/* Functions of the caller: called in order, one iteration at a time, with the results in the right
+ * samples; failures, destruction in mid-flight, and memory ownership. */
 #include <stdatomic.h>
 #include <time.h>
 
@@ -11,8 +11,7 @@
 
 #define BATCH 5
 
-typedef struct caller { /* not locked: whoever calls out of order or twice at once is seen by TSan
-                         */
+typedef struct caller { /* not locked: TSan reports calls that run at the same time */
     int32_t next, calls, fail_at;
     bool short_of_one, out_of_order;
     atomic_int released;
@@ -23,7 +22,7 @@ static void caller_release(void *context)
     atomic_fetch_add(&((caller *)context)->released, 1);
 }
 
-/* Output: the sample's number twice as int32, behind a nap that lets iterations pile up. */
+/* Output: the sample's number twice as int32, after a sleep that lets iterations pile up. */
 static hr_status caller_call(void *context, hr_function_call *call, hr_error *error)
 {
     caller *c = context;
@@ -142,7 +141,7 @@ TEST(in_order_and_in_place)
         CHECK_OK(feed(p, (k + 4) * BATCH, &error), error);
     }
     CHECK(atomic_load(&c.released) == 0);
-    hr_pipeline_destroy(p); /* with four iterations on their way */
+    hr_pipeline_destroy(p); /* with four iterations in flight */
     CHECK(!c.out_of_order && c.calls >= 40);
     CHECK(atomic_load(&c.released) == 1);
 }
@@ -210,7 +209,7 @@ static hr_status count_call(void *context, hr_function_call *call, hr_error *err
     return HR_STATUS_OK;
 }
 
-/* A source that needs no feeding -> python_function. */
+/* A source that needs no feeding, followed by python_function. */
 static hr_status endless_make(hr_pipeline **out, atomic_int *calls, int32_t depth, hr_error *error)
 {
     hr_graph *graph;
@@ -237,7 +236,7 @@ static hr_status endless_make(hr_pipeline **out, atomic_int *calls, int32_t dept
     return status;
 }
 
-/* Waits until there were so many calls, and then whether there are more. */
+/* Waits for the expected number of calls, and then whether more follow. */
 static int settled(atomic_int *calls, int expected)
 {
     for (int i = 0; i < 2000 && atomic_load(calls) < expected; i++)
@@ -246,9 +245,9 @@ static int settled(atomic_int *calls, int expected)
     return atomic_load(calls);
 }
 
-/* As in DALI: `depth` calls when the first batch is asked for, and one more for each later one.
- * Iterators ask for the batch after the one that they take. */
-TEST(as_far_ahead_as_asked)
+/* As in DALI: `depth` calls when the first batch is requested, and one more for each later one.
+ * Iterators request the batch after the one that they return. */
+TEST(calls_run_ahead_by_depth)
 {
     for (int32_t depth = 1; depth <= 3; depth++) {
         atomic_int calls = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Pipelines over JPEG files give the same bytes with indices as without, on several threads, while
- * the indices are made, made longer and shared by two pipelines through a folder. */
+/* Pipelines over JPEG files give the same bytes with and without indices, on several threads, while
+ * indices are made, extended, and shared by two pipelines through a folder. */
 #include "exec/fixture.h"
 #include "unit/codec_help.h"
 
@@ -57,7 +57,7 @@ static bool take_batch(hr_pipeline *p, run *r, int batch)
     return true;
 }
 
-/* A counter of the statistics. */
+/* A counter from the statistics. */
 static int counter(hr_pipeline *p, const char *name)
 {
     char *json, key[64];
@@ -99,7 +99,7 @@ TEST(in_memory)
     make_files(&f);
     CHECK(same_as_without(&f, 1, -1));
     CHECK(same_as_without(&f, 4, -1));
-    CHECK(same_as_without(&f, 4, 9000)); /* room for some */
+    CHECK(same_as_without(&f, 4, 9000)); /* memory for some indices only */
     fixture_remove(&f);
 }
 

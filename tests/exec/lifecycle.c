@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Order, shutdown in mid-epoch, forks, failing allocations, verdicts, and the time to resume. */
+/* Order, shutdown in mid-epoch, forks, failing allocations, verdicts, and the time that resuming
+ * takes. */
 #include <sys/wait.h>
 #include <time.h>
 
@@ -24,7 +25,7 @@ TEST(order_is_the_readers)
             setenv("HEADRACE_STALL", "1", 1);
         CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
         unsetenv("HEADRACE_STALL");
-        int expect = FILES / 3; /* shard 1 begins there, and 2, 0, 1, ... follow */
+        int expect = FILES / 3; /* shard 1 begins here; 2, 0, 1, ... follow */
         for (int it = 0; it < 12; it++) {
             hr_outputs *out;
             CHECK_OK(hr_pipeline_run(p, -1, &out, &error), error);
@@ -38,7 +39,7 @@ TEST(order_is_the_readers)
     fixture_remove(&f);
 }
 
-/* Waiting tells whether a full batch comes next, and takes nothing. */
+/* Waiting tells whether a full batch comes next, and does not take it. */
 TEST(waiting_takes_nothing)
 {
     fixture f;
@@ -69,7 +70,7 @@ TEST(waiting_takes_nothing)
     fixture_remove(&f);
 }
 
-/* Whether idle workers look for themselves or sleep: what was taken is made up for. */
+/* Whether idle workers poll or sleep: batches that were taken are replaced. */
 TEST(idle_workers_go_on)
 {
     static const long pause_ms[] = {0, 1, 5, 20, 200, 0};
@@ -139,7 +140,7 @@ TEST(a_forked_child_may_not_use_it)
     if (child == 0) {
         hr_outputs *mine;
         bool refused = hr_pipeline_run(p, 1000, &mine, &error) == HR_STATUS_STATE;
-        hr_outputs_unref(out); /* memory of the parent's pipeline may be let go */
+        hr_outputs_unref(out); /* may free memory of the parent's pipeline */
         hr_pipeline_destroy(p);
         _exit(refused ? 0 : 1);
     }

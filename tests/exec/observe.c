@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What can be seen of a run: statistics, trace, affinity, memory over a long time. */
+/* What can be observed of a run: statistics, trace, affinity, and memory over a long time. */
 #include <sched.h>
 
 #include "exec/fixture.h"
@@ -62,7 +62,7 @@ TEST(statistics_count_what_happened)
     fixture_remove(&f);
 }
 
-/* Under a sanitizer, what an earlier allocation gave must not leak. */
+/* With a sanitizer: results of earlier allocations must not leak. */
 TEST(statistics_survive_failed_allocations)
 {
     hr_error error = {0};
@@ -160,7 +160,8 @@ static long resident_pages(void)
 TEST(ten_thousand_iterations_grow_nothing)
 {
 #ifdef SANITIZED
-    const int rounds = 200; /* a sanitizer's shadow grows by itself: only that it works */
+    const int rounds = 200; /* a sanitizer's memory grows by itself, so it only checks that the run
+                               works */
 #else
     const int rounds = 10000;
 #endif
@@ -177,12 +178,13 @@ TEST(ten_thousand_iterations_grow_nothing)
     long after = resident_pages();
     printf("resident pages after %d and %d iterations: %ld, %ld\n", rounds / 10, rounds, before,
            after);
-    CHECK(rounds < 10000 || after < before + 256); /* a leak of 120 bytes an iteration would show */
+    CHECK(rounds < 10000 ||
+          after < before + 256); /* a leak of 120 bytes per iteration would show */
     hr_pipeline_destroy(p);
     fixture_remove(&f);
 }
 
-/* Threads of this process that may run on CPU `cpu` only. */
+/* Number of this process's threads that may run only on CPU `cpu`. */
 static int pinned_threads(int cpu)
 {
     int count = 0;
@@ -213,13 +215,13 @@ static int pinned_with(const fixture *f, const char *mask, bool set_affinity, in
         return -1;
     int count = 0;
     for (int i = 0; i < 100 && count < 2;
-         i++, usleep(1000)) /* workers pin themselves as they start */
+         i++, usleep(1000)) /* workers pin themselves when they start */
         count = pinned_threads(cpu);
     hr_pipeline_destroy(p);
     return count;
 }
 
-/* Where this thread may run on one CPU only, its children look pinned whatever they do. */
+/* If this thread may run on only one CPU, all of its children look pinned. */
 static bool use_several_cpus(cpu_set_t *set)
 {
     cpu_set_t all;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The same sample has the same bytes whatever the threads, batch size, shards, CPU level, fusion,
- * or resuming. */
+/* A sample has the same bytes whatever the number of threads, batch size, shards, CPU level, fusion
+ * and resuming. */
 #include "exec/fixture.h"
 #include "test.h"
 
@@ -19,8 +19,7 @@ typedef struct variant {
     int resume_every; /* iterations between checkpoint and a new pipeline; 0: never */
 } variant;
 
-/* Epoch of the k-th sample of a shard's stream is told by counting how often its file came before.
- */
+/* The epoch of the k-th sample of a shard is how often its file occurred before. */
 static int run_shard(const fixture *f, const variant *v, int shard, table *t, hr_error *error)
 {
     fixture_graph o = {
@@ -55,7 +54,8 @@ static int run_shard(const fixture *f, const variant *v, int shard, table *t, hr
         for (int i = 0; i < v->batch_size && k < left; i++, k++) {
             int number = fixture_number(out, i);
             int e = v->shards == 1 ? seen[number]++ : -1;
-            if (v->shards > 1) { /* shards visited in order: epoch by position */
+            if (v->shards >
+                1) { /* shards are visited in order: the position determines the epoch */
                 int s = shard % v->shards,
                     first = FILES * (s + 1) / v->shards - FILES * s / v->shards;
                 e = k < first ? 0 : 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Several sources and several stages together with bad samples, views and a lack of memory. */
+/* Several sources and several stages, combined with bad samples, views and a lack of memory. */
 #include <sys/resource.h>
 
 #include "exec/fixture.h"
@@ -12,7 +12,7 @@
 
 static const hr_arg_def no_args[] = {HR_ARG_END};
 
-/* ---- operators of the test's own ---- */
+/* ---- the test's own operators ---- */
 
 static hr_status infer_first(hr_op_call *c, hr_error *error)
 {
@@ -21,7 +21,7 @@ static hr_status infer_first(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Refuses the number 13, and all numbers from 100 on. */
+/* Refuses the number 13 and all numbers from 100 on. */
 static hr_status run_picky(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -74,7 +74,7 @@ static hr_status add_own(hr_graph *g, const hr_op_def *def, hr_edge in, int32_t 
     return hr__graph_add(g, def, &desc, node, error);
 }
 
-/* Files in order, with their number as label. */
+/* Files in order, each with its number as label. */
 static hr_status add_reader(hr_graph *g, const fixture *f, int32_t *node, hr_error *error)
 {
     static char names[FILES][128];
@@ -167,7 +167,7 @@ TEST(views_stay_what_they_are_when_samples_are_skipped)
 
 /* ---- two readers ---- */
 
-/* Pictures of `a` and the bytes of `b`, which belong together. */
+/* Pictures of `a` and the bytes of `b`, in pairs. */
 static hr_status start_pair(const fixture *a, const fixture *b, const hr_pipeline_options *options,
                             hr_pipeline **p, hr_error *error)
 {
@@ -342,7 +342,7 @@ TEST(skipping_everything_without_a_source_ends)
     hr_pipeline_destroy(p);
 }
 
-/* ---- fed sources beside a reader ---- */
+/* ---- fed sources together with a reader ---- */
 
 TEST(fed_data_goes_with_a_readers_samples)
 {
@@ -375,7 +375,7 @@ TEST(fed_data_goes_with_a_readers_samples)
             for (int k = 0; k < 8 * 8; k++)
                 CHECK(memcmp(b + 3 * k, a + 3 * (values[i] ? k / 8 * 8 + 7 - k % 8 : k), 3) == 0);
         }
-        /* The fed batch comes out without a copy, but it is not the same batch. */
+        /* The fed batch is returned without a copy, but as another batch object. */
         CHECK(hr_batch_tensor(hr_outputs_batch(out, 3), 0)->data ==
               hr_batch_tensor(batch, 0)->data);
         CHECK(hr_outputs_batch(out, 3) != batch);
@@ -395,7 +395,7 @@ static void release_and_ask(void *context)
     released += hr_pipeline_pending(*p) >= 0;
 }
 
-/* What was fed may call back into the library when it is let go. */
+/* Releasing fed memory may call back into the library. */
 TEST(fed_memory_is_released_without_a_lock)
 {
     hr_error error = {0};
@@ -450,10 +450,10 @@ TEST(what_memory_forbade_is_scheduled_later)
             hr_status status = hr_pipeline_run(p, 20000, &out, &error);
             CHECK(status == HR_STATUS_OK || status == HR_STATUS_NO_MEMORY);
             failures += status != HR_STATUS_OK;
-            CHECK(status == HR_STATUS_OK || i < 15); /* it goes on */
+            CHECK(status == HR_STATUS_OK || i < 15); /* the pipeline continues */
             if (status != HR_STATUS_OK)
                 continue;
-            /* At most the failed batch is missing, never part of one, and none comes twice. */
+            /* At most the failed batch is missing; no batch is incomplete or delivered twice. */
             CHECK(hr_outputs_iteration(out) >= expect && hr_outputs_iteration(out) <= expect + 1);
             expect = hr_outputs_iteration(out) + 1;
             for (int k = 0; k < 3; k++)
@@ -503,7 +503,7 @@ TEST(no_file_is_bad_because_descriptors_lack)
     fixture_remove(&f);
 }
 
-/* A sparse file that no memory holds: bad like any other. */
+/* A sparse file that is larger than memory is treated like any other bad file. */
 TEST(a_file_larger_than_memory_is_skipped)
 {
     fixture f;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Whole-batch and ordered operators, several outputs, fed sources, operators run alone: with tables
- * of the test's own. */
+/* Whole-batch and ordered operators, several outputs, fed sources, and operators run alone, with
+ * the test's own tables. */
 #include "exec/fixture.h"
 #include "exec/invoke.h"
 #include "graph/graph.h"
 #include "graph/value.h"
 #include "test.h"
 
-/* Sorts the batch: sample i of the output is the i-th smallest input. Its meaning is the batch. */
+/* Sorts the batch: sample i of the output is the i-th smallest input of the whole batch. */
 static hr_status sort_batch(hr_op_call *calls, int32_t n, hr_error *error)
 {
     (void)error;
@@ -19,7 +19,7 @@ static hr_status sort_batch(hr_op_call *calls, int32_t n, hr_error *error)
             rank += w < v || (w == v && k < i);
         }
         calls[rank].out[0] = calls[i].in[0];
-        calls[rank].out[0].buffer = NULL; /* a copy is made of what has no buffer */
+        calls[rank].out[0].buffer = NULL; /* the executor copies tensors without a buffer */
     }
     return HR_STATUS_OK;
 }
@@ -38,7 +38,7 @@ static const hr_op_def op_sort = {
     .run_batch = sort_batch,
 };
 
-/* As many zeros as the greatest number of the batch says: only the shape means the batch. */
+/* As many zeros as the largest number of the batch: only the shape depends on the whole batch. */
 static hr_status widen_batch(hr_op_call *calls, int32_t n, hr_error *error)
 {
     int32_t most = 0;
@@ -81,8 +81,8 @@ static const hr_op_def op_widen = {
     .infer_batch = widen_batch,
 };
 
-/* Must see iterations in order: remembers the last one. Runs under the executor's promise, so
- * without a lock. */
+/* Must see iterations in order: remembers the last one. It needs no lock, because the executor runs
+ * ordered operators one iteration at a time. */
 static int64_t last_seen;
 static hr_status infer_ordered(hr_op_call *c, hr_error *error)
 {
@@ -106,7 +106,7 @@ static hr_status run_ordered(hr_op_call *calls, int32_t n, hr_error *error)
 static const hr_op_def op_ordered = {
     HR_OP_ABI,
     .name = "test.ordered",
-    .doc = "Sees iterations in order.",
+    .doc = "Requires iterations in order.",
     .flags = HR_OP_ORDERED,
     .args = no_args,
     .in = HR_INPUTS({"data", NULL}),
@@ -344,7 +344,7 @@ TEST(fed_data_is_what_was_declared)
             CHECK(strcmp(hr_batch_tensor(hr_outputs_batch(out, 0), 1)->layout.name, "X") == 0);
             hr_outputs_unref(out);
             values[2] = -1;
-        } else { /* no file to name: the place in the batch */
+        } else { /* no file to name: the sample's index in the batch */
             CHECK(status == HR_STATUS_ERROR && strstr(error.message, "sample 1 of the batch"));
         }
     }

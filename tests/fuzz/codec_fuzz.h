@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fuzzing one codec. The first eight bytes choose output type, element type, orientation and
- * window; the rest is the file. Exactly as much memory is given as the window needs. */
+/* Fuzzes one codec. The first eight bytes choose output type, element type, orientation and window;
+ * the rest is the file. The output memory is exactly as large as the window needs. */
 #ifndef HR_TESTS_CODEC_FUZZ_H
 #define HR_TESTS_CODEC_FUZZ_H
 
@@ -12,7 +12,7 @@
 
 enum { FUZZ_PREFIX = 8, FUZZ_MAX_PIXELS = 1 << 18, FUZZ_CHECKED_PIXELS = 1 << 28 };
 
-/* A stretch of an axis of `n` pixels, from two bytes. */
+/* A range of an axis of `n` pixels, from two bytes. */
 static inline void fuzz_axis(int64_t n, uint8_t a, uint8_t b, int64_t *start, int64_t *count)
 {
     *start = n * a / 256;
@@ -40,7 +40,7 @@ static inline void fuzz_decode(const uint8_t *prefix, const uint8_t *file, size_
         hr_op_call c = {.arena = arena};
         hr_status status = hr_image_decode(file, size, info, &q, &c, &error);
         if (status != HR_STATUS_OK && (error.status != status || error.message[0] == 0))
-            abort(); /* a failure without words */
+            abort(); /* a failure without a message */
         hr_arena_destroy(arena);
     }
     free(q.dst);
@@ -54,7 +54,7 @@ static inline int fuzz_codec(const char *name, const uint8_t *data, size_t size)
         return 0;
     const uint8_t *file = data + FUZZ_PREFIX;
     size -= FUZZ_PREFIX;
-    /* large pictures are only checked against what the file can hold */
+    /* for large pictures, only checks whether the file is large enough for them */
     if (hr_image_probe(file, size, FUZZ_CHECKED_PIXELS, &info, &error) == HR_STATUS_OK &&
         (int64_t)info.height * info.width <= FUZZ_MAX_PIXELS && strcmp(info.codec->name, name) == 0)
         fuzz_decode(data, file, size, &info);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Any bytes as a graph: an error, or a graph that copies, writes, reads back the same and can be
- * planned. */
+/* Fuzz target: any bytes as a graph. The result is an error, or a graph that can be copied,
+ * written, read back unchanged, and planned. */
 #include "graph/graph.h"
 #include "plan/plan.h"
 
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         write_and_read(graph);
         hr_graph_destroy(graph);
     }
-    /* Once more with an allocation that fails somewhere on the way. */
+    /* Once more with an allocation that fails somewhere. */
     hr_alloc_fail_after((int64_t)(size * 2654435761u % 251));
     if (hr_graph_parse(&graph, (const char *)data, size, &error) == HR_STATUS_OK)
         hr_graph_destroy(graph);

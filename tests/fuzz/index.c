@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fuzz target: the files of a cache of indices, and what decoding by them does. The input makes a
- * file of raw bytes and of records with right hashes around any value, which is what somebody who
- * has the key can write. All must end in pixels or in a refusal. */
+/* Fuzz target: the files of a cache of indices, and decoding with them. The input makes a file of
+ * raw bytes and of records with correct hashes around any value, as an attacker with the key could
+ * write them. The result must be pixels or an error. */
 #include "codec_fuzz.h"
 #include "replay.h"
 
@@ -20,7 +20,7 @@
 
 enum { WIDTH = 150, HEIGHT = 110, FILE_MAX = 1 << 16, MADE_MAX = 1 << 17, PREFIX = 6 };
 
-/* A picture without and one with restart markers, and their true indices. */
+/* A picture without and one with restart markers, and their correct indices. */
 static uint8_t *picture[2], truth[2][4096];
 static size_t picture_size[2], truth_size[2];
 static char folder[64];
@@ -63,7 +63,7 @@ static void make_picture(int i)
     picture_size[i] = size;
 }
 
-/* Decodes a window by the packed index; what it is then. */
+/* Decodes a window with the packed index and checks the result. */
 static hr_status decode(int i, const uint8_t *where, const uint8_t *packed, size_t size,
                         hr_jpeg_index *index, hr_arena *arena)
 {
@@ -154,7 +154,7 @@ static void add(const void *bytes, size_t size)
     add_to(&records, bytes, size);
 }
 
-/* A record for the picture's key; `claimed` is the size that it says. */
+/* Adds a record for the picture's key; `claimed` is the size that it states. */
 static void add_record(int i, const uint8_t *value, size_t size, uint32_t claimed)
 {
     struct {
@@ -179,7 +179,7 @@ static void add_record(int i, const uint8_t *value, size_t size, uint32_t claime
     add("\0\0\0\0\0\0\0", (8 - size % 8) % 8);
 }
 
-/* Pieces: a kind, a length, bytes. */
+/* The input is a list of pieces: a kind, a length, bytes. */
 static void make_file(const uint8_t *data, size_t size)
 {
     struct {
@@ -201,7 +201,7 @@ static void make_file(const uint8_t *data, size_t size)
             add_to(kind >> 5 & 1 ? &keys : &records, data, n);
         } else if (kind % 4 == 1) {
             add_record(i, data, n, (uint32_t)n);
-        } else if (kind % 4 == 2) { /* the true index with some bytes changed */
+        } else if (kind % 4 == 2) { /* the correct index with some bytes changed */
             memcpy(value, truth[i], truth_size[i]);
             for (size_t k = 0; k + 2 < n; k += 3)
                 value[(data[k] | (size_t)data[k + 1] << 8) % truth_size[i]] ^= data[k + 2];
@@ -248,7 +248,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         hr_cache_put(cache, &key, truth[i], truth_size[i]);
         if (!hr_cache_get(cache, &key, arena, &packed, &packed_size))
-            abort(); /* a bad one kept the good one out */
+            abort(); /* a bad record replaced the good one */
     }
     hr_arena_destroy(arena);
     hr_cache_destroy(cache);

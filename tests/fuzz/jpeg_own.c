@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Fuzz target: our own JPEG decoder against libjpeg-turbo. What it takes must have the same pixels
- * there, without a warning. The first eight bytes choose level, channels and window. */
+/* Fuzz target: our own JPEG decoder against libjpeg-turbo. Files that it accepts must give the same
+ * pixels there, without a warning. The first eight bytes choose level, channels and window. */
 #include "codec_fuzz.h"
 #include "replay.h"
 
@@ -48,8 +48,8 @@ static void read_reference(reference *r, const uint8_t *file, size_t size, int c
     }
 }
 
-/* Rows up to the window's end; false when libjpeg-turbo fails or warns. `all` rows are read, so
- * that a warning is about what was asked for. */
+/* Decodes rows up to the window's end; false if libjpeg-turbo fails or warns. It reads all `rows`,
+ * so that a warning concerns what was requested. */
 static bool reference_ok(reference *r, const uint8_t *file, size_t size, int channels, int64_t rows)
 {
     bool good = false;
@@ -75,7 +75,7 @@ static void compare(const uint8_t *file, size_t size, const hr_image_info *info,
     bool whole = q->window.h == info->height && q->window.w == info->width;
     bool good = reference_ok(&r, file, size, q->channels, q->window.y + q->window.h);
     if (whole && !good)
-        abort(); /* damage that we did not see */
+        abort(); /* damage that our decoder did not detect */
     for (int64_t y = 0; good && y < q->window.h; y++) {
         size_t at = (size_t)((q->window.y + y) * info->width + q->window.x);
         if (memcmp((uint8_t *)q->dst + (size_t)y * q->stride, r.pixels + at * (size_t)q->channels,

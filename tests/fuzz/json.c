@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Any bytes give a value or an error, never another thing; what was read and is written again reads
- * back as the same text. The first byte makes an allocation fail now and then. */
+/* Fuzz target: any bytes give a value or an error. A value that is written and read again gives the
+ * same text. The first byte selects an allocation that fails. */
 #include "core/alloc.h"
 #include "core/json.h"
 

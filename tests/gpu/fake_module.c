@@ -349,7 +349,8 @@ static hr_status event_record(int32_t device, void *event, void *stream, hr_erro
     return HR_STATUS_OK;
 }
 
-/* Unlike in CUDA, the event and the stream must be of the same device: the engine needs no more. */
+/* Unlike in CUDA, the event and the stream must belong to the same device: the engine needs no
+ * more. */
 static hr_status event_await(int32_t device, void *event, void *stream, hr_error *error)
 {
     fake_event *e;

@@ -9,7 +9,7 @@
 #include "device/module.h"
 
 typedef struct fake_counts {
-    int64_t allocs, pinned, streams, events; /* alive now */
+    int64_t allocs, pinned, streams, events; /* alive at present */
     int64_t bytes, peak;                     /* of allocs */
     int64_t broken;  /* overwritten guards, double frees, frees by the wrong function */
     int64_t misused; /* calls with the wrong device, stream or event */
@@ -24,7 +24,7 @@ HR_API void hr_fake_counts(fake_counts *out);
 typedef void (*fake_fail_fn)(const char *spec);
 HR_API void hr_fake_fail(const char *spec);
 
-/* ---- inside ---- */
+/* ---- internal ---- */
 
 typedef struct fake_work fake_work;
 struct fake_work {

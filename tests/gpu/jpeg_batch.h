@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batches of JPEG files through a CUDA module, for the test and the benchmark: staging, scratch and
- * a launch of the simplest kind. */
+/* Runs batches of JPEG files through a CUDA module, for the test and the benchmark, with the
+ * simplest possible staging, scratch and launch. */
 #ifndef HR_TESTS_JPEG_BATCH_H
 #define HR_TESTS_JPEG_BATCH_H
 
@@ -27,7 +27,7 @@ enum { BATCH_PIECES = 4096 };
         }                                                                                          \
     } while (0)
 
-/* One picture: what is asked for and what came. */
+/* One picture: the request and the result. */
 typedef struct batch_job {
     const uint8_t *bytes;
     size_t size;
@@ -35,10 +35,10 @@ typedef struct batch_job {
     hr_window window;
     int channels;
     const hr_jpeg_index *index;
-    bool taken;      /* by hr_jpeg_device_prepare */
-    uint32_t status; /* of the kernels */
+    bool taken;      /* accepted by hr_jpeg_device_prepare */
+    uint32_t status; /* from the kernels */
     hr_jpeg_device_image image;
-    hr_staged entries; /* that the kernels noted, if they were asked to */
+    hr_staged entries; /* noted by the kernels, if requested */
     size_t stride;
     uint8_t *data; /* stride * window.h bytes */
 } batch_job;
@@ -48,10 +48,10 @@ typedef struct batch_piece {
     size_t size, copied;
 } batch_piece;
 
-/* Memory: either every allocation by itself, so that tools see what goes beyond it, or cut from two
+/* Memory: either separate allocations, so that tools see accesses beyond them, or cut from two
  * blocks of `room` bytes. */
 typedef struct batch {
-    hr_cuda_launch launch; /* first: scratch() finds the rest behind it */
+    hr_cuda_launch launch; /* must be first: scratch() casts it to the batch */
     hr_staging staging;
     const hr_cuda_module_def *module;
     size_t room, used, scratch_room, scratch_used;
@@ -62,10 +62,10 @@ typedef struct batch {
     int scratch_count;
 } batch;
 
-/* Of the emulator; NULL with a GPU's module. */
-static void (*batch_seed)(uint32_t seed); /* order of threads and blocks; 0: as they are numbered */
+/* Functions of the emulator; NULL with a GPU's module. */
+static void (*batch_seed)(uint32_t seed); /* seeds the order of threads and blocks; 0: by number */
 static uint32_t (*batch_rounds)(
-    void); /* most rounds of a synchronising block since the last call */
+    void); /* the most rounds of a synchronising block since the last call */
 
 static inline const hr_cuda_module_def *batch_module(const char *path)
 {
@@ -142,7 +142,7 @@ static inline void batch_open(batch *b, const hr_cuda_module_def *module, size_t
     }
 }
 
-/* Waits for what is queued. */
+/* Waits for everything that is queued. */
 static inline void batch_wait(batch *b)
 {
     void *event;
@@ -164,7 +164,7 @@ static inline void batch_reset(batch *b)
     b->used = b->scratch_used = 0;
 }
 
-/* Queues the copy of all that is staged. */
+/* Queues the copy of everything that is staged. */
 static inline void batch_copy(batch *b)
 {
     if (b->used > 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The GPU JPEG decoder against the one on the CPU, byte by byte: generated files of every kind,
- * files of a folder, and damage, which must be seen wherever the CPU sees it.
- * HEADRACE_CUDA_MODULE names the module, HEADRACE_TEST_DATA the folder; FILES limits its files,
- * ROUNDS multiplies the generated ones. */
+ * files of a folder, and damaged files, whose damage both must detect. HEADRACE_CUDA_MODULE names
+ * the module, HEADRACE_TEST_DATA the folder. FILES limits the number of its files, ROUNDS
+ * multiplies the generated ones. */
 #include "unit/jpeg_files.h"
 
 #include "io/cache.h"
@@ -15,7 +15,7 @@ enum { GUARD = 16, JOBS = 48, WINDOWS = 2, OWNED = 3 * JOBS };
 
 static const hr_cuda_module_def *module;
 static int seen, left_, doubted, failures;
-static uint32_t order; /* of the emulator's threads: another one for every batch */
+static uint32_t order; /* seed of the emulator's thread order, new for every batch */
 
 /* ---- one batch ---- */
 
@@ -32,17 +32,18 @@ static hr_status decode_here(const batch_job *j, uint8_t *data, hr_jpeg_index *i
 }
 
 static hr_cache *cache;
-static int noted, keys; /* entries of indices; indices */
+static int noted, keys; /* total of index entries; of indices */
 
-/* The entries that the device noted make an index, which is kept and found as in a pipeline. The
- * CPU decoder must make the same pixels with it; a wrong position or prediction would show. */
+/* Makes an index of the entries that the device noted, stores it and finds it again as a pipeline
+ * does. The CPU decoder must make the same pixels with it; a wrong position or prediction would
+ * change them. */
 static bool good_entries(const batch_job *j, const uint8_t *want, hr_arena *arena)
 {
     hr_jpeg_device_picture picture = {.image = j->image, .size = j->size, .keyed = 1};
     size_t size = (size_t)(j->window.h * j->window.w * j->channels), packed_size;
     const uint8_t *packed;
     hr_jpeg_index index;
-    /* other windows of the file must not be of help */
+    /* a new key: entries from other windows of the file must not help */
     keys++;
     picture.key = hr_cache_key(cache, &keys, sizeof keys);
     if (j->index) {
@@ -97,7 +98,7 @@ static void judge(const batch_job *j, bool damaged, hr_arena *arena)
     if (status == HR_STATUS_OK && j->taken && j->status == 0) {
         good = same_rows(j, want) && (!j->entries.host || good_entries(j, want, arena));
     } else if (status == HR_STATUS_OK) {
-        good = damaged; /* no doubt about files that are whole */
+        good = damaged; /* files that are not damaged must be accepted */
         doubted += j->taken;
     } else {
         good = !j->taken || j->status != 0;
@@ -143,7 +144,7 @@ static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_
     }
 }
 
-/* `damaged`: what the CPU takes the device may doubt. */
+/* `damaged`: the device may refuse files that the CPU accepts. */
 static void run_jobs(batch_job *jobs, int n, bool damaged)
 {
     static const size_t limits[] = {0, 1 << 20, 1};
@@ -173,7 +174,7 @@ static void run_jobs(batch_job *jobs, int n, bool damaged)
     free(b);
 }
 
-/* ---- batches of jobs as they come ---- */
+/* ---- batches of queued jobs ---- */
 
 typedef struct queue {
     batch_job jobs[JOBS];
@@ -208,7 +209,7 @@ static bool add_job(queue *q, const uint8_t *bytes, size_t size, hr_window w, in
     return true;
 }
 
-/* An index of the whole file, in memory of its own; NULL when the file is not whole. */
+/* An index of the whole file in its own allocation, or NULL if the file is damaged. */
 static hr_jpeg_index *make_index(const uint8_t *bytes, size_t size, const hr_image_info *info)
 {
     hr_jpeg_index index, *kept = NULL;
@@ -233,7 +234,7 @@ static hr_jpeg_index *make_index(const uint8_t *bytes, size_t size, const hr_ima
     return kept;
 }
 
-/* All that an index knows, or the beginning. */
+/* A copy of the whole index or of its beginning. */
 static hr_jpeg_index *index_part(const hr_jpeg_index *index)
 {
     hr_jpeg_index *part = malloc(sizeof *part);
@@ -243,7 +244,8 @@ static hr_jpeg_index *index_part(const hr_jpeg_index *index)
     return part;
 }
 
-/* The whole picture and windows of it, with the index and without; takes the file. */
+/* Queues the whole picture and windows of it, with and without the index. Takes ownership of the
+ * file. */
 static void add_file(queue *q, uint8_t *file, size_t size, int grey)
 {
     if (q->n > JOBS - 2 * (WINDOWS + 1) || q->owned_count > OWNED - 2 - (WINDOWS + 1))
@@ -276,8 +278,9 @@ static int rounds(int n)
 
 static void say(const char *what)
 {
-    printf("%-24s %6d windows, %d left to the CPU, %d doubted, %d entries noted, %d failed\n", what,
-           seen, left_, doubted, noted, failures);
+    printf("%-24s %6d windows, %d left to the CPU, %d refused by the device, %d entries noted, %d "
+           "failed\n",
+           what, seen, left_, doubted, noted, failures);
     fflush(stdout);
     CHECK(seen == 0 || noted > 0);
     seen = left_ = doubted = noted = 0;
@@ -311,7 +314,7 @@ static void try_generated(queue *q)
     say("extreme coefficients");
 }
 
-/* Cuts, flipped bits, and bytes of any kind behind the header. */
+/* Truncates the file, flips bits, or writes random bytes after the header. */
 static void damage(uint8_t *file, size_t *size, size_t scan)
 {
     int kind = (int)(help_random() % 4);
@@ -359,7 +362,7 @@ static void try_damage(queue *q, const uint8_t *sample, size_t sample_size)
     q->damaged = false;
 }
 
-/* Every length of a file with restart markers and of one without. */
+/* Every possible truncation of a file with restart markers and of one without. */
 static void try_cuts(queue *q)
 {
     uint8_t pixels[60 * 50 * 3];
@@ -382,8 +385,8 @@ static void try_cuts(queue *q)
     q->damaged = false;
 }
 
-/* A pattern of 8 x 8 that repeats, the same in three components without a transform: equal blocks
- * all over. A decoder that begins with the wrong component never finds out. */
+/* A repeated 8 x 8 pattern, the same in all three components, without a colour transform: all
+ * blocks are equal. A decoder that begins with the wrong component never notices. */
 static uint8_t *equal_blocks(int side, size_t *size)
 {
     uint8_t block[64], *pixels = malloc((size_t)side * (size_t)side * 3);
@@ -399,7 +402,7 @@ static uint8_t *equal_blocks(int side, size_t *size)
     return file;
 }
 
-/* Following it takes a round for every 1,024 bits behind the first 65,536 bytes. */
+/* Synchronising takes one round per 1,024 bits after the first 65,536 bytes. */
 static void try_equal_blocks(queue *q)
 {
     enum { ROUNDS = 1024 };
@@ -423,7 +426,8 @@ static void try_equal_blocks(queue *q)
     q->damaged = false;
 }
 
-/* Fill bytes before the last marker: some are legal, and a thread looks through them alone. */
+/* Fill bytes before the last marker: a limited number is accepted, and one thread skips them alone.
+ */
 static void try_fill_bytes(queue *q)
 {
     static const size_t counts[] = {1, 200, 300, 100000};
@@ -493,7 +497,7 @@ static void try_folder(queue *q, const char *path, int *most)
     closedir(folder);
 }
 
-/* False, and said so, where there is nothing to run on. */
+/* Returns false and prints why if there is no module or device. */
 static bool open_module(void)
 {
     const char *path = getenv("HEADRACE_CUDA_MODULE");

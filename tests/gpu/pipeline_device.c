@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Whole pipelines on the device against the CPU's, bytes and labels; with --bench their speed.
- * pipeline_device [--bench] [FOLDER] [batch size] [threads] [seconds] [bytes for indices] */
+/* Whole pipelines on the device against the same on the CPU: bytes and labels. With --bench, their
+ * speed.
+ *  pipeline_device [--bench] [FOLDER] [batch size] [threads] [seconds] [bytes for indices] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +14,9 @@
 
 typedef struct kind {
     const char *name;
-    bool whole; /* the whole picture: resize_shorter=256, crop; else a random crop */
+    bool whole; /* the whole picture with resize_shorter=256 and a crop; otherwise a random crop */
     bool unfused;
-    bool turned; /* an additional resize before, which ends the fused chain */
+    bool turned; /* with an additional resize before, which ends the fused chain */
     int64_t dtype;
 } kind;
 
@@ -75,7 +76,7 @@ static hr_status add_images(hr_graph *g, const kind *k, bool gpu, hr_edge *image
     return add(g, "crop_mirror_normalize", there, images, normalize, 5, error);
 }
 
-/* `folder` NULL: the files' bytes are fed, and there are no labels. */
+/* `folder` NULL: the files' bytes are fed; there are no labels. */
 static hr_status open_pipeline(const kind *k, const char *folder, bool gpu, int batch, int threads,
                                int64_t indices, hr_pipeline **out, hr_error *error)
 {
@@ -127,7 +128,7 @@ static int differing(const hr_outputs *a, const hr_outputs *b, int k)
     return bad;
 }
 
-/* From the second epoch on, files have indices. */
+/* From the second epoch on, the files have indices. */
 static int compare(const kind *k, const char *folder)
 {
     hr_error error = {0};
@@ -197,7 +198,7 @@ static int bench(const kind *k, const char *folder, int batch, int threads, doub
     return status != HR_STATUS_OK;
 }
 
-/* The first `count` samples that a reader gives. */
+/* The first `count` samples of a reader. */
 static hr_status read_files(const char *folder, int count, hr_batch **out, hr_error *error)
 {
     hr_graph *g;
@@ -230,7 +231,7 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* From feeding one batch of 32 files to its pixels: nothing else is in flight. */
+/* Measures from feeding one batch of 32 files to its pixels, with nothing else in flight. */
 static int latency(const kind *k, const char *folder, int threads)
 {
     enum { ROUNDS = 100 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Random image programs for the executors of records: of tensors of any layout and of coded
- * pictures, with every kind of step in the order in which the steps fuse. */
+/* Random image programs for the tests of the GPU's code: over tensors of any layout and over coded
+ * pictures, with every kind of step, in the order in which steps fuse. */
 #ifndef HR_TESTS_GPU_PROGRAM_CASES_H
 #define HR_TESTS_GPU_PROGRAM_CASES_H
 
@@ -17,7 +17,7 @@ static inline hr_dtype any_dtype(void)
     return (hr_dtype)(rnd() % HR_DTYPE_COUNT);
 }
 
-/* Very long, very wide, or nearly nothing. */
+/* A very high, very wide or tiny picture. */
 static inline hr_tensor case_extreme(void)
 {
     static const int32_t sides[][2] = {{1, 200000}, {200000, 1}, {2, 8000}, {8000, 3},
@@ -27,7 +27,7 @@ static inline hr_tensor case_extreme(void)
     return picture(dtype, side[0], side[1], between(1, 4));
 }
 
-/* Mostly u8. */
+/* A random source, usually u8. */
 static inline hr_tensor case_source(bool coded)
 {
     if (one_in(40))
@@ -117,7 +117,7 @@ static inline void case_output(hr_image_program *p, hr_error *error)
     hr_program_output(p, layout, pad, &fill, one_in(2), error);
 }
 
-/* Steps that do not fit are left out. */
+/* Adds random steps; those that cannot be added are left out. */
 static inline void case_steps(hr_image_program *p)
 {
     hr_error error;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Random image programs in batches on a GPU against the CPU's executor: the same bytes, and nothing
- * around the outputs is written. Arguments: the module, [batches [programs per batch]]; or the
- * module and --bench. Exit status 77 without a device. */
+/* Batches of random image programs on a GPU against the CPU: the bytes are equal, and nothing
+ * around the outputs is written. Arguments: MODULE [BATCHES [PROGRAMS per batch]], or MODULE
+ * --bench. The exit status is 77 if there is no device. */
 #include "gpu/program_cases.h"
 
 #include "device/module.h"
@@ -47,7 +47,7 @@ static void wait_for_all(void)
     module->event_destroy(0, event);
 }
 
-/* ---- staging: one pinned block and its twin ---- */
+/* ---- staging: one pinned block and its copy on the device ---- */
 
 typedef struct pair_staging {
     hr_staging base;
@@ -116,7 +116,7 @@ typedef struct item {
     hr_image_program program;
     hr_device_program record;
     void *src;
-    uint8_t *dst; /* between guards */
+    uint8_t *dst; /* surrounded by guard bytes */
     size_t bytes;
 } item;
 
@@ -132,7 +132,7 @@ static void make_program(item *it)
     must(run(&it->program, HR_CPU_LEVEL_AUTO, &it->want, &error), "the CPU");
 }
 
-/* Memory of exactly this size, at an odd address if the type allows it. */
+/* Uploads to memory of exactly this size, at an odd address if the type allows it. */
 static void upload_tensor(item *it)
 {
     size_t bytes, element = hr_dtype_size(it->in.dtype), odd = rnd() % 5 * element;
@@ -264,7 +264,7 @@ typedef struct shape {
     const char *name;
     int32_t height, width; /* of the source; 0: random windows of a 500 x 400 picture */
     int32_t out;           /* 0: no resample */
-    int32_t crop;          /* of what there is then; 0: none */
+    int32_t crop;          /* after the resample; 0: none */
     hr_dtype dtype;        /* NONE: not normalised */
     const char *layout;
     int32_t pad;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Records of image programs, run by the GPU's code on the host, against the CPU's executor: the
- * same bytes, and nothing beyond sources and outputs is touched (with a sanitizer: read). */
+/* Runs the GPU's code for image programs on the host and compares it with the CPU's: the bytes are
+ * equal, and nothing beyond sources and outputs is written (with a sanitizer: or read). */
 #include "gpu/program_cases.h"
 #include "gpu/program_serial.h"
 
@@ -34,7 +34,7 @@ static void staging_free(plain_staging *plain)
     plain->count = 0;
 }
 
-/* ---- one program both ways ---- */
+/* ---- one program on both ---- */
 
 enum { GUARD = 64 };
 
@@ -46,7 +46,7 @@ static bool guards_hold(const uint8_t *memory, size_t bytes)
     return true;
 }
 
-/* The window as a decoder would leave it; exactly its bytes, or with padded rows and room. */
+/* The window as a decoder would store it: exactly its bytes, or rows with padding. */
 static void *decode_window(const hr_image_program *p, hr_device_program *d, hr_error *error)
 {
     hr_window window;
@@ -158,7 +158,7 @@ TEST(records_give_the_cpus_bytes)
     CHECK(n.fill > 200);
 }
 
-/* Filters so long that a tile's columns or vertical weights do not fit at once. */
+/* Filters so long that the columns or vertical weights of a tile do not fit at once. */
 TEST(long_filters)
 {
     static const hr_dtype types[] = {HR_DTYPE_UINT8, HR_DTYPE_FLOAT, HR_DTYPE_UINT16};
@@ -184,7 +184,7 @@ TEST(long_filters)
     }
 }
 
-/* Outputs far apart in the source: what neighbours read does not fit a tile of 16 columns. */
+/* Outputs are so far apart in the source that the pixels of 16 columns do not fit into a tile. */
 TEST(large_downscale_without_antialias)
 {
     static const struct {

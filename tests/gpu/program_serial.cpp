@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// The phases of each kernel, run thread by thread: what a sanitizer and a debugger can look at
-// where there is no GPU. Shared memory has exactly the size that the record states.
+// Runs the phases of each kernel thread by thread, so that sanitizers and debuggers work without a
+// GPU. Shared memory has exactly the size that the record states.
 #include "gpu/program_serial.h"
 
 #include "cuda/image/fixed.cuh"

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/* All addresses in the record are the host's. `threads` of a block. */
+/* All addresses in the record are host addresses. `threads`: per block. */
 void hr_serial_program_run(const hr_device_program *p, int threads);
 
 #ifdef __cplusplus

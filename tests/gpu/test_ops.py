@@ -204,7 +204,7 @@ def test_batch_of_shapes() -> None:
 
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "uint16"])
 def test_axes(dtype: str) -> None:
-    """Axis by axis: some samples need fewer passes than others, some none."""
+    """Resampling axis by axis: some samples need fewer passes than others, or none."""
     shapes = [(8, 20, 24, 3), (6, 9, 13, 3), (8, 20, 24, 3), (0, 9, 13, 3), (1, 30, 50, 1)]
     data = pictures(shapes, dtype, "DHWC")
     for args in (

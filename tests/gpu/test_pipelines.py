@@ -544,7 +544,7 @@ def test_branches_of_two_devices() -> None:
 
 
 def test_outputs_of_a_branch() -> None:
-    """They have the samples that take the branch, on both devices; empty batches are allowed."""
+    """Outputs inside a branch have only the samples that take the branch, on both devices; empty batches are allowed."""
     fed = iter([[1, 2, 3, 0], [], [0, 0], [5]])
 
     @pipeline_def(batch_size=4, num_threads=2, device_id=0, enable_conditionals=True)
@@ -569,8 +569,9 @@ def test_outputs_of_a_branch() -> None:
 
 
 def test_pipelines_leak_nothing(photos: Path, module: Any) -> None:
-    """1,000 pipelines on a GPU; fewer over the fake module, whose fixture also wants every allocation back. What the
-    process has resident says little: malloc keeps what the fake's threads free."""
+    """Pipelines do not leak, on a GPU or with the fake module, whose fixture also checks for live objects.
+
+    Resident memory says little, because malloc keeps what the fake module's threads free."""
     used: list[int] = []
     heap: list[int] = []
     many = 100 if module.fake else 1000
@@ -596,17 +597,17 @@ class _Mallinfo(ctypes.Structure):
 
 
 def _heap() -> int:
-    """Bytes that malloc has lent, in all of its arenas."""
+    """Bytes allocated by malloc, in all of its arenas."""
     library = ctypes.CDLL(None)
     if not hasattr(library, "mallinfo2"):
         return 0
     library.mallinfo2.restype = _Mallinfo
     info = library.mallinfo2()
-    return int(info.hblkhd + info.uordblks)  # mapped and not mapped
+    return int(info.hblkhd + info.uordblks)  # mapped and in arenas
 
 
 def _device_memory() -> int:
-    """Bytes of the GPU that are not free."""
+    """Allocated bytes of the GPU's memory."""
     torch = pytest.importorskip("torch")
     free, total = torch.cuda.mem_get_info()
     return int(total - free)

@@ -185,7 +185,7 @@ def test_on_a_stream(module: Any) -> None:
 
 
 def test_memory_is_torchs(photos: Path, module: Any) -> None:
-    """PyTorch's allocator counts outputs, and gets all of them back with the last tensor."""
+    """PyTorch's allocator counts outputs and gets all memory back with the last tensor."""
     if module.fake is not None:
         pytest.skip("needs a GPU")
     before = torch.cuda.memory_allocated()

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Plain memory, the arena, the pool and buffers; also from several threads. */
+/* Plain memory, the arena, the pool and buffers, also from several threads. */
 #include "core/alloc.h"
 #include "test.h"
 
@@ -113,12 +113,12 @@ TEST(arena_reuses_memory)
          *big = hr_arena_alloc(arena, 3 << 20, &error);
     CHECK(first && big);
     hr_arena_reset(arena);
-    hr_alloc_fail_after(0); /* whatever asks the system now fails */
+    hr_alloc_fail_after(0); /* allocations from the system fail from here on */
     void *again = hr_arena_alloc(arena, 1000, &error), *big_again;
     big_again = hr_arena_alloc(arena, 3 << 20, &error);
     hr_alloc_fail_after(-1);
     CHECK(again == first && big_again == big);
-    /* Far more than an arena keeps is given back. */
+    /* Memory beyond what an arena keeps is returned to the system. */
     hr_arena_reset(arena);
     CHECK(hr_arena_alloc(arena, (size_t)200 << 20, &error));
     hr_arena_reset(arena);
@@ -128,7 +128,8 @@ TEST(arena_reuses_memory)
     hr_arena_destroy(arena);
 }
 
-/* What an arena holds beyond what it keeps anyway, and what libraries take, count as outputs do. */
+/* Memory that an arena holds beyond its fixed part, and memory that libraries take, count under the
+ * limit as outputs do. */
 TEST(arena_counts_under_the_limit)
 {
     const size_t mib = (size_t)1 << 20, kept = 64 * mib;
@@ -140,7 +141,7 @@ TEST(arena_counts_under_the_limit)
     CHECK_OK(hr_arena_create(&arena, &error), error);
     hr_arena_limit(arena, pool);
     CHECK(hr_arena_alloc(arena, kept - mib, &error));
-    CHECK_OK(hr_pool_alloc(pool, 90 * mib, &buffer, &error), error); /* nothing counts yet */
+    CHECK_OK(hr_pool_alloc(pool, 90 * mib, &buffer, &error), error); /* nothing else counts yet */
     hr_buffer_unref(buffer);
     hr_arena_mark mark = hr_arena_save(arena);
     CHECK(hr_arena_alloc(arena, 40 * mib, &error));
@@ -233,7 +234,7 @@ TEST(pool_recycles)
     void *data = hr_buffer_data(a);
     hr_buffer_unref(a);
     hr_alloc_fail_after(
-        0); /* no new memory is needed for what is about as large, or a little smaller */
+        0); /* buffers of about the same size, or a little smaller, need no new memory */
     hr_status same = hr_pool_alloc(pool, 2990000, &a, &error);
     void *again = a ? hr_buffer_data(a) : NULL;
     hr_buffer_unref(a);
@@ -264,8 +265,8 @@ TEST(pool_limit)
     hr_pool_unref(pool);
 }
 
-/* Blocks that wait count against the limit too: shapes that change all the time must not pile up.
- */
+/* Free blocks in the pool count under the limit, too: shapes that change all the time must not make
+ * them pile up. */
 TEST(pool_gives_back_what_does_not_fit)
 {
     hr_error error;
@@ -278,7 +279,7 @@ TEST(pool_gives_back_what_does_not_fit)
         memset(hr_buffer_data(a), 1, 4096);
         hr_buffer_unref(a);
     }
-    /* The last block is back; with the first one there as well the limit would be exceeded. */
+    /* The last block is back in the pool; keeping the first one as well would exceed the limit. */
     hr_alloc_fail_after(0);
     hr_status largest = hr_pool_alloc(pool, (size_t)17 << 20, &a, &error);
     if (largest == HR_STATUS_OK)
@@ -339,7 +340,7 @@ TEST(adopted_and_lone_buffers)
     CHECK(hr_buffer_create(&a, SIZE_MAX - 100, &error) == HR_STATUS_NO_MEMORY && !a);
 }
 
-/* Stands for a device's pinned memory; some of it can be had. */
+/* Replaces a device's pinned memory; a limited amount can be allocated. */
 static int pin_pieces, pin_most;
 
 static hr_status pin(int32_t device, size_t size, void **out, hr_error *error)
@@ -381,7 +382,7 @@ TEST(small_pinned_blocks_come_from_slabs)
         const unsigned char *data = hr_buffer_data(buffers[i]);
         CHECK(data[0] == (i & 255) && data[SIZE - 1] == (i & 255));
     }
-    hr_pool_unref(pool); /* slabs stay with their blocks */
+    hr_pool_unref(pool); /* a slab lives as long as its blocks */
     hr_buffer_unref(small);
     hr_buffer_unref(large);
     for (int i = 0; i < COUNT; i++)
@@ -411,7 +412,7 @@ TEST(every_failing_allocation_leaves_the_pool_whole)
     }
 }
 
-/* A forked child may drop what it inherited, but gets nothing from the pool. */
+/* A forked child may release buffers that it inherited, but gets no new ones from the pool. */
 TEST(forked_child)
 {
     hr_error error;
@@ -440,7 +441,8 @@ TEST(forked_child)
 
 typedef struct exchange {
     hr_pool *pool;
-    _Atomic(hr_buffer *) slots[SLOTS]; /* threads swap buffers here, so that others free them */
+    _Atomic(hr_buffer *) slots[SLOTS]; /* threads swap buffers here, so that another thread frees
+                                          them */
     atomic_int failures;
 } exchange;
 
@@ -485,7 +487,7 @@ TEST(pool_from_threads)
     hr_pool *pool = e.pool;
     for (int i = 0; i < SLOTS - 1; i++)
         hr_buffer_unref(e.slots[i]);
-    hr_pool_unref(pool); /* the last buffer holds it */
+    hr_pool_unref(pool); /* the last buffer keeps the pool alive */
     hr_buffer_unref(e.slots[SLOTS - 1]);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Values into args structs: what converts, what is refused, and in which words. */
+/* Values into args structs: what is converted, what is refused, and the messages. */
 #include "graph/value.h"
 #include "test.h"
 
@@ -90,7 +90,7 @@ static const hr_op_def all_op = {HR_OP_ABI,
     ((hr_value){                                                                                   \
         .kind = HR_VALUE_STRINGS, .count = (n), .u.strings = (const char *const[]){__VA_ARGS__}})
 
-/* A graph of one node with `required` and one more argument, by which it must be built. */
+/* A graph of one node, which has the argument `required` and one more. */
 static hr_graph *graph;
 static hr_error error;
 
@@ -277,7 +277,7 @@ TEST(arguments_that_exclude_each_other)
 
 enum { MANY = 200 };
 
-/* Sum of the arguments a0 .. a199 that are given. */
+/* The sum of those arguments a0 .. a199 that are given. */
 static hr_status many_check(const void *args, const hr_given *given, hr_error *e)
 {
     int32_t sum = 0;
@@ -325,7 +325,7 @@ TEST(many_arguments_inputs_and_outputs)
 TEST(common_arguments)
 {
     CHECK(built("bytes_per_sample_hint", INTS(1, 0)));
-    CHECK(built("seed", INT(77)) && graph->nodes[0]->seed == -1); /* no random operator */
+    CHECK(built("seed", INT(77)) && graph->nodes[0]->seed == -1); /* it is not a random operator */
     CHECK(built("preserve", BOOLEAN(1)) && graph->nodes[0]->preserve);
     CHECK(built("device", STRING("cpu")));
     CHECK(built("name", STRING("other")) && hr_graph_find_node(graph, "other") == 0);
@@ -352,7 +352,7 @@ TEST(every_failed_allocation_is_survived)
     CHECK(failed > 10 && failed < 200);
 }
 
-/* ---- samples ---- */
+/* ---- values per sample ---- */
 
 static hr_tensor tensor(void *data, hr_dtype dtype, int32_t ndim, int64_t extent)
 {
@@ -395,7 +395,7 @@ TEST(samples)
     CHECK(strcmp(a.text, "path") == 0);
     CHECK_OK(set(&a, "wides", tensor(&i64, HR_DTYPE_INT64, 0, 0), arena), error);
     CHECK(a.wides.n == 1 && a.wides.v[0] == i64);
-    /* An empty list has no data. */
+    /* The data pointer of an empty list is NULL. */
     CHECK_OK(set(&a, "wides", tensor(NULL, HR_DTYPE_INT64, 1, 0), arena), error);
     CHECK(a.wides.n == 0 && a.wides.v);
 

@@ -143,7 +143,7 @@ TEST(dense_rules)
     hr_batch_truncate(batch, 1);
     CHECK(hr_batch_dense(batch, &dense) && dense.shape.extent[0] == 1);
     t[0].shape = hr_shape_make(8, (int64_t[]){1, 1, 1, 1, 1, 1, 1, 1});
-    CHECK(!hr_batch_dense(batch, &dense)); /* no room for the batch's dimension */
+    CHECK(!hr_batch_dense(batch, &dense)); /* there is no dimension left for the batch */
     t[0].shape = hr_shape_make(7, (int64_t[]){1, 1, 1, 1, 1, 1, 1});
     memcpy(t[0].layout.name, "ABCDEFG", 8);
     CHECK(hr_batch_dense(batch, &dense) && strcmp(dense.layout.name, "NABCDEFG") == 0);
@@ -187,7 +187,7 @@ TEST(texts_live_as_long_as_the_batch)
     hr_batch_unref(batch);
 }
 
-/* Sealed, a batch of one buffer holds one reference to it, and answers as before. */
+/* A sealed batch of one buffer holds one reference to it, and otherwise behaves as before. */
 TEST(sealing_changes_nothing_that_shows)
 {
     uint16_t data[64] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The cache of indices: in memory up to its limit, and in a folder that others write to, cut off,
- * flip bits in, fill up or take away. A value comes back as it was put or not at all. */
+/* The cache of indices: in memory up to its limit, and in a folder whose files others extend,
+ * truncate, damage, fill up or remove. A value is returned as it was stored, or not at all. */
 #include "test.h"
 
 #include "io/cache.h"
@@ -21,7 +21,7 @@
 
 enum { VALUE_MAX = 3000, MANY = 400, HEADER = 16, HEAD = 40 };
 
-/* The i-th value: size and bytes follow from i. Longer ones begin like shorter ones. */
+/* The i-th value; its size and bytes follow from i. Longer values begin like shorter ones. */
 static size_t make_value(int i, int extra, uint8_t *value)
 {
     size_t size = (size_t)(10 + (i * 37) % 2000 + extra);
@@ -42,7 +42,7 @@ static void put(hr_cache *cache, int i, int extra)
     hr_cache_put(cache, &key, value, make_value(i, extra, value));
 }
 
-/* Is the i-th value there: 1 yes, 0 no, -1 another one. */
+/* Looks up the i-th value: 1: found, 0: not found, -1: another value. */
 static int get(hr_cache *cache, int i, int extra)
 {
     uint8_t want[VALUE_MAX];
@@ -125,7 +125,7 @@ TEST(full_memory_refuses_and_keeps_what_is_there)
     int found = count_found(c, MANY);
     CHECK(found > 20 && found < MANY && stats(c).values == found);
     CHECK(stats(c).bytes <= 100000 && stats(c).refused == MANY - found);
-    CHECK(get(c, 0, 0) == 1); /* the first ones */
+    CHECK(get(c, 0, 0) == 1); /* the first values are kept */
     hr_cache_destroy(c);
     c = make(0, NULL);
     put(c, 1, 0);
@@ -224,7 +224,7 @@ TEST(a_folder_keeps_values)
 {
     fresh_folder();
     CHECK(fill_folder(0, MANY / 2));
-    CHECK(fill_folder(MANY / 2, MANY)); /* goes on in the same file */
+    CHECK(fill_folder(MANY / 2, MANY)); /* continues in the same file */
     CHECK(access(file_name(".000"), F_OK) == 0 && access(file_name(".001"), F_OK) != 0);
     hr_cache *c = make(1 << 24, folder);
     CHECK(count_found(c, MANY) == MANY && stats(c).values == MANY);
@@ -245,7 +245,7 @@ TEST(two_at_once_see_each_other)
         put(a, i, 0);
         put(b, i + 1, 0);
     }
-    CHECK(access(file_name(".001"), F_OK) == 0); /* each its own */
+    CHECK(access(file_name(".001"), F_OK) == 0); /* each process has its own file */
     usleep(1100000);
     CHECK(count_found(a, MANY) == MANY && count_found(b, MANY) == MANY);
     put(a, 5, 50);
@@ -256,7 +256,7 @@ TEST(two_at_once_see_each_other)
     hr_cache_destroy(a);
 }
 
-/* Four processes put overlapping values while each looks for all of them. */
+/* Four processes store overlapping values while each looks up all of them. */
 TEST(processes_at_once)
 {
     fresh_folder();
@@ -309,7 +309,7 @@ TEST(cut_anywhere)
             put(c, i, 0);
         CHECK(count_found(c, FEW) == FEW);
         hr_cache_destroy(c);
-        c = make(1 << 24, folder); /* what was added lies behind what was whole */
+        c = make(1 << 24, folder); /* new records follow the last good one */
         CHECK(count_found(c, FEW) == FEW);
         hr_cache_destroy(c);
         unlink(file_name(".001"));
@@ -326,7 +326,7 @@ TEST(every_byte_flipped)
         CHECK(write_file(".000", damaged, size));
         hr_cache *c = make(1 << 24, folder);
         int found = count_found(c, FEW);
-        CHECK(found >= (at < HEADER ? 0 : FEW - 1)); /* the others are there */
+        CHECK(found >= (at < HEADER ? 0 : FEW - 1)); /* the others are found */
         for (int i = 0; i < FEW; i++)
             put(c, i, 0);
         CHECK(count_found(c, FEW) == FEW);
@@ -345,7 +345,7 @@ TEST(files_of_another_version_are_left_alone)
     CHECK(size > 1000);
     whole[7]++;
     CHECK(write_file(".000", whole, size));
-    CHECK(fill_folder(0, FEW)); /* in a file beside */
+    CHECK(fill_folder(0, FEW)); /* in another file */
     CHECK(read_file(".000", damaged, sizeof(damaged)) == size && !memcmp(whole, damaged, size));
     CHECK(access(file_name(".001"), F_OK) == 0);
 }
@@ -360,7 +360,7 @@ TEST(a_damaged_key_is_replaced)
         key[20] ^= 1;
         CHECK(write_file(".key", key, sizes[i]));
         hr_cache *c = make(1 << 24, folder);
-        CHECK(count_found(c, FEW) == 0); /* nobody could tell what they belong to */
+        CHECK(count_found(c, FEW) == 0); /* without the key, the records belong to nobody */
         hr_cache_destroy(c);
         CHECK(fill_folder(0, FEW));
         CHECK(fill_folder(0, FEW));
@@ -379,7 +379,7 @@ TEST(no_files_but_the_like)
     rmdir(file_name(".001"));
 }
 
-/* ---- what others may have put there ---- */
+/* ---- files of others ---- */
 
 static double seconds(void)
 {
@@ -388,7 +388,7 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Bytes that this process has read so far, or -1. */
+/* Number of bytes that this process has read so far, or -1. */
 static long long bytes_read(void)
 {
     long long n = -1;
@@ -416,7 +416,7 @@ TEST(a_scan_reads_no_values)
     CHECK(before < 0 || after - before < MANY * 40 + 2000);
 }
 
-/* Files that are huge and hold nothing; the good entries before the hole are used. */
+/* Huge sparse files; the good records before the hole are used. */
 TEST(sparse_files)
 {
     const off_t huge = (off_t)1 << 40;
@@ -432,7 +432,7 @@ TEST(sparse_files)
     long long before = bytes_read();
     hr_cache *c = make(1 << 24, folder);
     CHECK(count_found(c, FEW) == FEW);
-    put(c, FEW, 0); /* takes the file and cuts it */
+    put(c, FEW, 0); /* locks the file and truncates it */
     CHECK(count_found(c, FEW + 1) == FEW + 1 && stats(c).unwritten == 0);
     hr_cache_destroy(c);
     CHECK(before < 0 || bytes_read() - before < 2 << 20);
@@ -441,7 +441,7 @@ TEST(sparse_files)
     CHECK(seconds() - start < 5);
 }
 
-/* Links to files that the writer may write, which know nothing of it. */
+/* Links to files that the writer may write but that are not cache files. */
 TEST(links_are_not_followed)
 {
     static const char *const names[] = {".key", ".000", ".000.keys"};
@@ -461,7 +461,7 @@ TEST(links_are_not_followed)
         CHECK(fill_folder(0, FEW) && fill_folder(0, FEW));
         CHECK(stat(victim, &st) == 0 && st.st_size == (off_t)(empty ? 0 : sizeof(text)));
     }
-    /* a link that leads nowhere makes no file there */
+    /* a dangling link does not create a file */
     fresh_folder();
     CHECK(mkdir(folder, 0777) == 0);
     snprintf(victim, sizeof(victim), "%s/elsewhere", folder);
@@ -497,7 +497,8 @@ TEST(files_that_anybody_may_write_are_not_used)
     hr_cache_destroy(c);
 }
 
-/* The folder of one user, its files of another, and how many values a third finds there. */
+/* Three users: the folder's owner, the writer of its files, and a reader. Returns how many values
+ * the reader finds. */
 static int found_by(uid_t reader, uid_t folder_owner, mode_t mode, uid_t writer)
 {
     pid_t child = fork();
@@ -538,10 +539,11 @@ TEST(files_of_strangers_are_not_used)
     CHECK(found_by(4001, 4001, 0755, 4001) == FEW);     /* all one's own */
     CHECK(found_by(4001, 0, 0755, 0) == FEW);           /* root's */
     CHECK(found_by(4001, 4002, 0755, 4002) == REFUSED); /* another's */
-    CHECK(found_by(4001, 4001, 0777, 4002) == 0);       /* one's own, where others wrote */
+    CHECK(found_by(4001, 4001, 0777, 4002) == 0);       /* one's own folder, in which others could
+                                                           write */
     CHECK(found_by(4001, 0, 01777, 4002) == 0);         /* as /tmp */
-    CHECK(found_by(4003, 4002, 0775, 4002) == FEW);     /* of a group that one is in */
-    CHECK(found_by(4003, 4002, 0777, 4002) == REFUSED); /* ... and of everybody */
+    CHECK(found_by(4003, 4002, 0775, 4002) == FEW);     /* of a group that the user is in */
+    CHECK(found_by(4003, 4002, 0777, 4002) == REFUSED); /* ... and writable by everybody */
     CHECK(found_by(0, 4002, 0755, 4002) == FEW);        /* a container's root */
     chown(folder, 0, 0);
 }
@@ -570,7 +572,7 @@ TEST(where_nothing_can_be_made_memory_serves)
     hr_cache_destroy(c);
 }
 
-/* Nothing may be made in it, but what is there is of use. Root may write anywhere. */
+/* Nothing can be written to it, but its records are used. Root may write anywhere. */
 TEST(a_read_only_folder_is_read)
 {
     CHECK(few_values() > 0);
@@ -592,7 +594,7 @@ TEST(a_read_only_folder_is_read)
     CHECK(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 3));
 }
 
-/* As a full disk does it; that a signal would come is no reason to die of it. */
+/* Like a full disk. The signal of the file size limit must not end the process. */
 TEST(a_full_disk)
 {
     fresh_folder();
@@ -611,12 +613,12 @@ TEST(a_full_disk)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     hr_cache *c = make(1 << 24, folder);
     int found = count_found(c, MANY);
-    CHECK(found > 10 && found < MANY / 2); /* and all that was written is good */
+    CHECK(found > 10 && found < MANY / 2); /* and everything that was written is good */
     hr_cache_destroy(c);
     CHECK(fill_folder(0, MANY));
 }
 
-/* Not even the first header can be written: no file is tried after the other. */
+/* Not even the first header can be written: the cache does not try one file after the other. */
 TEST(a_disk_full_from_the_start)
 {
     fresh_folder();
@@ -637,7 +639,7 @@ TEST(a_disk_full_from_the_start)
         files += e->d_name[0] != '.';
     if (dir)
         closedir(dir);
-    CHECK(files > 0 && files <= 2); /* the key, and one that is empty */
+    CHECK(files > 0 && files <= 2); /* the key, and one empty file */
     CHECK(fill_folder(0, MANY));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* BMP: every depth, both directions, run lengths and bit fields, from a writer that follows the
- * format's description pixel by pixel. */
+/* BMP: every depth, both directions, run lengths and bit fields, written pixel by pixel according
+ * to the format's description. */
 #include "codec_help.h"
 
 typedef struct bmp_file {
@@ -168,7 +168,7 @@ static void expand(uint8_t *want, const kind *k, const uint8_t *index, int w, in
         want_pixel(k, index[i], want + i * 3);
 }
 
-/* `n` random pixels one by one. */
+/* `n` random pixels, stored one by one. */
 static void put_literal(bmp_file *f, int bits, uint8_t *index, int n)
 {
     size_t start = f->size + 2;
@@ -181,7 +181,7 @@ static void put_literal(bmp_file *f, int bits, uint8_t *index, int n)
         put(f, 0, 1);
 }
 
-/* `n` pixels of one value, or of two by turns with 4 bits. */
+/* `n` pixels of one value, or of two alternating values with 4 bits. */
 static void put_run(bmp_file *f, int bits, uint8_t *index, int n)
 {
     uint32_t a = help_random() & ((1u << bits) - 1), b = bits == 8 ? a : help_random() & 15;
@@ -230,8 +230,8 @@ TEST(run_lengths_skip)
     put(&f, 0x0902, 2); /* two pixels of 9 */
     put(&f, 0x0200, 2); /* move */
     put(&f, 0x0101, 2); /* ... right by 1, up by 1 */
-    put(&f, 0x0705, 2); /* a run of 7 that sticks out of the row */
-    put(&f, 0x0100, 2); /* end: the rest is index 0 */
+    put(&f, 0x0705, 2); /* a run of 7 that exceeds the row */
+    put(&f, 0x0100, 2); /* end: the remaining pixels have index 0 */
     index[3 * 5] = index[3 * 5 + 1] = 9;
     index[2 * 5 + 3] = index[2 * 5 + 4] = 7;
     expand(want, &k, index, 5, 4);

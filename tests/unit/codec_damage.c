@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Damaged files: what can be shown is shown, what cannot is an error in words, nothing crashes, and
- * bombs are limited. Run under the sanitizers this reads and writes exactly what there is. */
+/* Damaged files: intact parts are decoded, the rest is an error with a message, nothing crashes,
+ * and decompression bombs are limited. The sanitizers check all reads and writes. */
 #include "codec_help.h"
 
 enum { W = 96, H = 80 };
@@ -34,7 +34,7 @@ TEST(truncated_scans_show_what_is_there)
     help_result r;
     CHECK(decode_copy(&r, file, size * 3 / 4));
     CHECK(r.h == H && r.w == W);
-    /* the upper half is there, the last rows are not */
+    /* the upper half is intact, the last rows are missing */
     r.h = H / 2;
     CHECK(help_equal(&r, whole, W, (hr_window){0}, 3));
     CHECK(memcmp(r.data + (H - 1) * r.stride, whole + (H - 1) * W * 3, W * 3) != 0);
@@ -43,8 +43,9 @@ TEST(truncated_scans_show_what_is_there)
     free(file);
 }
 
-/* There is no picture in a file that is cut right behind its scan header, with or without EOI; with
- * some data behind it, there is a beginning of one. Neither a device nor we are asked to decode. */
+/* A file that is truncated right after its scan header, with or without EOI, has no picture; with
+ * some entropy-coded data it has the beginning of one. Neither the device nor our decoder is asked
+ * to decode the former. */
 TEST(scans_without_data_are_refused)
 {
     for (int kind = 0; kind < 4; kind++) {
@@ -74,15 +75,15 @@ TEST(scans_without_data_are_refused)
     }
 }
 
-/* Of a file that our decoder gave up, only libjpeg-turbo's attempt is left; a turned picture, whose
- * rows cannot be read in order, was not tried. */
+/* After our decoder has refused a file, only libjpeg-turbo tries it again. A turned picture, whose
+ * rows cannot be read in order, is not tried by our decoder. */
 TEST(refusals_are_remembered)
 {
     size_t size;
     help_jpeg j = {
         .w = W, .h = H, .channels = 3, .quality = 80, .sampling = {1, 1}, .progressive = true};
     uint8_t *file = make_file(j, &size);
-    for (int kind = 0; kind < 3; kind++) { /* whole, cut, turned */
+    for (int kind = 0; kind < 3; kind++) { /* whole, truncated, turned */
         hr_error error;
         hr_arena *arena;
         hr_image_info info;
@@ -159,7 +160,7 @@ TEST(random_changes)
     }
 }
 
-/* The place of the last SOS marker. */
+/* The offset of the last SOS marker. */
 static size_t last_scan(const uint8_t *file, size_t size)
 {
     size_t at = size - 2;
@@ -212,11 +213,11 @@ TEST(headers_that_are_refused)
         *at = changes[i].value;
         help_result r;
         hr_image_info info;
-        bool shape = i != 2 && i != 3 && i != 4; /* peeking needs no more than a shape */
+        bool shape = i != 2 && i != 3 && i != 4; /* peeking needs only a shape */
         hr_status peeked = hr_image_peek(file, size, MAX_PIXELS, &info, &r.error);
         CHECK((peeked == HR_STATUS_OK) == shape);
         bool good = decode_copy(&r, file, size);
-        CHECK(good == !changes[i].words); /* the last one is only a taller picture */
+        CHECK(good == !changes[i].words); /* the last change only makes the picture taller */
         CHECK(good ||
               (r.error.status == HR_STATUS_CORRUPT && strstr(r.error.message, changes[i].words)));
         free(r.data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the codecs share: sniffing, limits, EXIF orientation, colours, element types. */
+/* Shared by all codecs: recognising formats, limits, EXIF orientation, colours, element types. */
 #include "codec_help.h"
 
 #include "codecs/exif.h"
@@ -17,7 +17,7 @@ static size_t make_pnm(uint8_t *file, const uint8_t *pixels, int w, int h, int c
     return (size_t)(n + w * h * channels);
 }
 
-/* JPEG with an EXIF segment that holds the orientation, behind SOI. */
+/* A JPEG file with an EXIF segment after SOI that states the orientation. */
 static uint8_t *make_turned(const help_jpeg *j, const uint8_t *pixels, int orientation, bool big,
                             size_t *size)
 {
@@ -39,8 +39,8 @@ static uint8_t *make_turned(const help_jpeg *j, const uint8_t *pixels, int orien
     return file;
 }
 
-/* Pixel of the picture as EXIF means it: "the 0th row is the visual <row>, the 0th column the
- * visual <column>", written out case by case. */
+/* The pixel of the turned picture, by the definition in EXIF ("the 0th row is the visual <row>, the
+ * 0th column the visual <column>"), case by case. */
 static const uint8_t *turned_pixel(const uint8_t *stored, int orientation, int y, int x)
 {
     int sy = y, sx = x;
@@ -126,7 +126,8 @@ TEST(exif_is_bounded)
     uint8_t bytes[64];
     for (int i = 0; i < 200000; i++) {
         size_t size = help_random() % sizeof bytes;
-        uint8_t *copy = malloc(size ? size : 1); /* so that a sanitizer sees reads beyond it */
+        uint8_t *copy = malloc(size ? size : 1); /* an exact copy, so that a sanitizer detects reads
+                                                    beyond it */
         for (size_t k = 0; k < size; k++)
             copy[k] = (uint8_t)(help_random() % 4 ? help_random() % 3 : help_random());
         if (size >= 4)
@@ -190,7 +191,7 @@ TEST(types_span_their_range)
             }
             double want = round(i * hr_dtype_max(types[k]) / 255);
             double got = hr_element_double(r.data, types[k], (size_t)i);
-            /* int32 has more digits than the float that it is computed in */
+            /* int32 has more digits than float, in which it is computed */
             CHECK(fabs(got - want) <= (types[k] == HR_DTYPE_INT32 ? 512 : 0));
         }
         free(r.data);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the tests of the codecs share: files made in memory, decoding through headrace and through
- * the bare library, and a random generator of their own. */
+/* Shared by the tests of codecs: files made in memory, decoding with headrace and with the original
+ * library, and a random generator. */
 #ifndef HR_TESTS_CODEC_HELP_H
 #define HR_TESTS_CODEC_HELP_H
 
@@ -41,13 +41,13 @@ static inline void help_paint(uint8_t *pixels, int w, int h, int channels)
             }
 }
 
-/* What a JPEG file is to be like. */
+/* The parameters of a JPEG file. */
 typedef struct help_jpeg {
     int w, h, channels, quality;
     int sampling[2]; /* horizontal, vertical of the first component */
-    int chroma[2];   /* ... of the second and third; 0 is 1 */
+    int chroma[2];   /* ... of the second and third; 0: 1 */
     bool progressive, arithmetic, interleave_off, rgb;
-    int restart; /* MCUs between markers, 0: none */
+    int restart; /* MCUs between restart markers; 0: no markers */
 } help_jpeg;
 
 static inline uint8_t *help_encode_jpeg(const help_jpeg *j, const uint8_t *pixels, size_t *size)
@@ -96,7 +96,7 @@ static inline uint8_t *help_encode_jpeg(const help_jpeg *j, const uint8_t *pixel
     return out;
 }
 
-/* The whole picture through nothing but libjpeg, as JCS_RGB, JCS_GRAYSCALE or JCS_CMYK. */
+/* Decodes the whole picture with libjpeg alone, as JCS_RGB, JCS_GRAYSCALE or JCS_CMYK. */
 static inline uint8_t *help_bare_jpeg(const uint8_t *bytes, size_t size, J_COLOR_SPACE space)
 {
     struct jpeg_decompress_struct cinfo;
@@ -119,7 +119,7 @@ static inline uint8_t *help_bare_jpeg(const uint8_t *bytes, size_t size, J_COLOR
 }
 
 /* Probes and decodes a window (h 0: the whole picture) into malloc'ed memory with 16 guard bytes
- * behind every row. NULL on failure. */
+ * after every row. NULL on failure. */
 #define HELP_GUARD 16
 typedef struct help_result {
     hr_image_info info;
@@ -169,9 +169,8 @@ static inline bool help_decode(help_result *r, const uint8_t *bytes, size_t size
     return status == HR_STATUS_OK && r->guard_ok;
 }
 
-/* Is the result the window of a reference picture of `full_w` pixels per row, `pixel` bytes per
- * pixel?
- */
+/* Whether the result equals the window of a reference picture with `full_w` pixels per row and
+ * `pixel` bytes per pixel. */
 static inline bool help_equal(const help_result *r, const uint8_t *reference, int full_w,
                               hr_window w, size_t pixel)
 {

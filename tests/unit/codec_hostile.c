@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Files that claim more than they hold. Each is decoded in a child process, whose time and memory
- * are then known to the kernel: one second and 300 MB besides the picture are allowed. */
+/* Files that claim more than they contain. Each is decoded in a child process, so that the kernel
+ * reports its time and memory: one second and 300 MB in addition to the picture are allowed. */
 #include "codec_help.h"
 
 #include <sys/resource.h>
@@ -55,7 +55,7 @@ static void add_be(file *f, uint32_t value, int bytes)
 
 /* ---- JPEG ---- */
 
-/* A table whose codes have one bit (or `bits`), for two symbols. */
+/* A Huffman table for two symbols, whose codes have one bit (or `bits`). */
 static void add_table(file *f, uint8_t number, uint8_t bits, uint8_t first, uint8_t second)
 {
     add_be(f, 0xFFC4, 2);
@@ -67,7 +67,7 @@ static void add_table(file *f, uint8_t number, uint8_t bits, uint8_t first, uint
     add_be(f, second, 1);
 }
 
-/* AC codes: 0: EOB, or an EOB run of 32767 blocks with 14 bits behind it; 10: ZRL. */
+/* AC codes: 0: EOB, or an EOB run of 32767 blocks with 14 bits after it; 10: ZRL. */
 static file jpeg_begin(int sof, int height, int width, int components)
 {
     file f = file_begin();
@@ -89,7 +89,8 @@ static file jpeg_begin(int sof, int height, int width, int components)
     return f;
 }
 
-/* Components `first` .. `first` + count - 1; the band and its bits; and so many zero bytes. */
+/* A scan of components `first` .. `first` + count - 1: the band, its bits, and `data` zero bytes.
+ */
 static void add_scan(file *f, int first, int count, uint32_t band, size_t data)
 {
     add_be(f, 0xFFDA, 2);
@@ -101,12 +102,12 @@ static void add_scan(file *f, int first, int count, uint32_t band, size_t data)
     add_fill(f, 0, data);
 }
 
-/* ---- what a child did ---- */
+/* ---- the result of a child ---- */
 
 typedef struct outcome {
     hr_status status;
     char message[HR_ERROR_SIZE];
-    int64_t picture_kb; /* what it delivered */
+    int64_t picture_kb; /* size of the decoded picture */
 } outcome;
 
 static void decode_in_child(const file *f, int out)
@@ -134,7 +135,7 @@ static void decode_in_child(const file *f, int out)
     _exit(0);
 }
 
-/* Whether decoding ended within the bounds, and how; `what` is said where it did not. */
+/* Whether decoding stayed within the bounds, and its result; prints `what` if not. */
 static bool within_bounds(const char *what, file f, outcome *o)
 {
     int ends[2], code;
@@ -152,7 +153,7 @@ static bool within_bounds(const char *what, file f, outcome *o)
                      1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
     int64_t picture = o->status == HR_STATUS_OK ? o->picture_kb : 0;
     int64_t memory = used.ru_maxrss - picture - (int64_t)(f.size / 1024);
-    /* and 4 ns per byte of a picture that is there; three times as much where cores are shared */
+    /* 4 ns per byte of the decoded picture are added; three times as much if cores are shared */
     double allowed = 3 * (1.0 + (double)picture * 1024 * 4e-9);
     bool good = told && code == 0 && (SANITIZED || (seconds <= allowed && memory <= MEMORY_KB));
     if (!good || getenv("HR_VERBOSE"))
@@ -174,7 +175,7 @@ static bool refused(const char *what, file f, hr_status status, const char *word
     return good;
 }
 
-/* A picture that a file of any size may hold: it costs what the picture does. */
+/* A picture that a file of any size may contain: it costs as much as the picture. */
 static bool decoded(const char *what, file f)
 {
     outcome o = {0};
@@ -205,7 +206,7 @@ TEST(jpeg_without_enough_bits)
         }
 }
 
-/* What lacks bits for no more than HR_IMAGE_SLACK pixels is decoded, as it always was. */
+/* Files that lack the bits of at most HR_IMAGE_SLACK pixels are decoded. */
 TEST(jpeg_with_nearly_enough_bits)
 {
     static const int sofs[] = {0xC0, 0xC2};
@@ -251,7 +252,7 @@ TEST(jpeg_of_many_scans)
                                          : 0xC2,
                             SIDE, SIDE / 2, 1 + 2 * (kind == 3));
         add_scan(&f, 0, 1, kind == 3 ? 0x003F00 : 0, SIDE / 8 * (SIDE / 2 / 8) / 4 + 1);
-        for (int i = 0; i < 250; i++) /* first, or one bit more */
+        for (int i = 0; i < 250; i++) /* a first scan, or one that refines by a bit */
             add_scan(&f, kind == 3 ? i % 3 : 0, 1,
                      kind == 2 && i > 0 ? 0x013F10
                      : kind == 3        ? 0x003F00
@@ -262,7 +263,7 @@ TEST(jpeg_of_many_scans)
     }
 }
 
-/* As many as are allowed, in a picture as large as is allowed for so many. */
+/* The largest number of scans, in the largest picture that is allowed for it. */
 TEST(jpeg_of_as_many_scans_as_may_be)
 {
     for (int kind = 0; kind < 3; kind++) {
@@ -275,7 +276,7 @@ TEST(jpeg_of_as_many_scans_as_may_be)
     }
 }
 
-/* Arithmetic coding has no least number of bits: what is alike costs nearly nothing. */
+/* Arithmetic coding has no minimum number of bits: uniform areas cost nearly nothing. */
 TEST(jpeg_arithmetic)
 {
     for (int components = 1; components <= 3; components += 2)
@@ -366,11 +367,11 @@ TEST(bmp_of_few_bytes)
         CHECK(refused("BMP", bmp(SIDE, bits, 0), HR_STATUS_CORRUPT, HOLD));
     for (int kind = 1; kind < 3; kind++) {
         file f = bmp(SIDE / 2, kind == 1 ? 8 : 4, kind);
-        add_be(&f, 1, 2); /* the picture ends: all pixels have index 0 */
+        add_be(&f, 1, 2); /* end of bitmap: all pixels have index 0 */
         CHECK(decoded("run lengths", f));
         f = bmp(SIDE, kind == 1 ? 8 : 4, kind);
         for (int i = 0; i < 1 << 21; i++)
-            add_be(&f, 0xFF00, 2); /* runs that leave the row */
+            add_be(&f, 0xFF00, 2); /* runs that exceed the row */
         CHECK(refused("one long row", f, HR_STATUS_CORRUPT, "ends before"));
     }
 }
@@ -388,7 +389,7 @@ TEST(pnm_of_few_bytes)
     }
 }
 
-/* One colour, as an encoder writes it: some 40 bytes. */
+/* A single colour, as an encoder writes it: about 40 bytes. */
 static file webp(int side)
 {
     file f = file_begin();
@@ -406,7 +407,7 @@ TEST(webp_of_few_bytes)
     CHECK(f.size > 30 && f.size < 1000);
     CHECK(decoded("one colour", f));
     f = webp(256);
-    /* its size is 14 bits for the width less one, 14 for the height, behind 0x2F */
+    /* the size after the byte 0x2F: 14 bits for the width minus one, 14 for the height */
     uint32_t bits = 16382u | 16382u << 14;
     for (int i = 0; i < 4; i++)
         f.bytes[21 + i] = (uint8_t)(bits >> 8 * i);

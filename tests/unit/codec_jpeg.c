@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* JPEG: every window equals the same window of what bare libjpeg-turbo decodes, for all samplings,
- * kinds of files and sizes; damaged files end in pixels or an error. */
+/* JPEG: every window equals the same window of the picture that libjpeg-turbo decodes, for all
+ * samplings, kinds of files and sizes. Damaged files give pixels or an error. */
 #include "codec_help.h"
 
-/* Luma and chroma, horizontal and vertical; the last ones nobody writes but libjpeg reads. */
+/* Luma and chroma, horizontal and vertical. No encoder writes the last ones, but libjpeg reads
+ * them. */
 static const int samplings[][4] = {{1, 1, 1, 1}, {2, 1, 1, 1}, {2, 2, 1, 1}, {1, 2, 1, 1},
                                    {4, 1, 1, 1}, {1, 4, 1, 1}, {4, 2, 1, 1}, {2, 4, 1, 1},
                                    {3, 1, 1, 1}, {1, 3, 1, 1}, {3, 2, 1, 1}, {2, 2, 2, 1},
                                    {2, 2, 1, 2}, {1, 1, 2, 1}, {1, 1, 2, 2}, {2, 1, 1, 2}};
 
-/* One random file of the kind given, some windows of it. */
+/* Decodes some windows of a random file of the given kind. */
 static bool windows_match(help_jpeg j, int windows)
 {
     uint8_t *pixels = malloc((size_t)(j.w * j.h * j.channels));
@@ -70,7 +71,7 @@ TEST(large_windows)
         CHECK(windows_match(random_kind(400), 12));
 }
 
-/* Takes out Adobe's segment (APP14), if there is one. */
+/* Removes Adobe's segment (APP14), if the file has one. */
 static void drop_adobe(uint8_t *file, size_t *size)
 {
     for (size_t i = 2; i + 16 < *size; i++)
@@ -81,7 +82,8 @@ static void drop_adobe(uint8_t *file, size_t *size)
         }
 }
 
-/* Each ink leaves its share of the light; Adobe's files hold the share, others the ink. */
+/* CMYK to RGB: each ink leaves its share of the light. Adobe's files store the share, others the
+ * ink. */
 static bool inks_match(const uint8_t *file, size_t size, int w, int h, bool adobe)
 {
     uint8_t *inks = help_bare_jpeg(file, size, JCS_CMYK);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* PNG: every colour type, depth and interlacing, written by libpng, compared with what was written.
- */
+/* PNG: every colour type, depth and interlacing, written by libpng and compared with the original
+ * values. */
 #include "codec_help.h"
 
 #include <png.h>
@@ -39,7 +39,7 @@ static int samples_of(int type)
 
 static png_color palette[256];
 
-/* `samples` holds the file's values, one uint16 each. */
+/* `samples`: the file's values as uint16. */
 static memory encode(const help_png *p, const uint16_t *samples)
 {
     memory m = {0};
@@ -82,7 +82,7 @@ static memory encode(const help_png *p, const uint16_t *samples)
     return m;
 }
 
-/* The 16- or 8-bit value that channel k of RGB (or of the file, `rgb` false) is to have. */
+/* The expected 16- or 8-bit value of channel k, of RGB or (`rgb` false) of the file. */
 static uint16_t expected(const help_png *p, const uint16_t *pixel, int k, bool rgb)
 {
     if (p->type == PNG_COLOR_TYPE_PALETTE) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* PNM: the six kinds, comments, largest values other than 255, windows, files that end early. */
+/* PNM: the six kinds, comments, maximum values other than 255, windows, truncated files. */
 #include "codec_help.h"
 
-/* Decodes text as it is and compares all values. */
+/* Decodes a file without converting its colours and compares all values. */
 static bool gives(const char *bytes, size_t size, hr_dtype dtype, int h, int w, int channels,
                   const int *want)
 {

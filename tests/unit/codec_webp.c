@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* WebP: windows of lossy and lossless files, with and without alpha, equal those of libwebp's whole
- * picture. */
+/* WebP: windows of lossy and lossless files, with and without alpha, equal those of the picture
+ * that libwebp decodes. */
 #include "codec_help.h"
 
 #include <webp/decode.h>

@@ -25,7 +25,7 @@ static void fake_find(void)
     memcpy(&fail_at, &symbols[1], sizeof(fail_at));
 }
 
-/* What is alive, all together: 0 when everything was given back, and nothing was misused. */
+/* Number of live objects; 0 if everything was released and nothing was misused. */
 static long long alive(void)
 {
     fake_counts c;
@@ -72,12 +72,12 @@ TEST(buffer_limit)
     CHECK(strstr(error.message, "device_memory_limit"));
     CHECK_OK(hr_device_buffer(d, NULL, 200, &b, &error), error);
     hr_buffer_unref(a);
-    hr_device_unref(d); /* the buffer holds it */
+    hr_device_unref(d); /* the buffer holds a reference */
     hr_buffer_unref(b);
     CHECK(alive() == 0);
 }
 
-/* Too much, again and again; NULL when it was always refused. */
+/* Allocates too much, repeatedly. Returns NULL if that was always refused. */
 static void *ask_for_more(void *context)
 {
     hr_buffer *b = NULL;
@@ -106,7 +106,7 @@ TEST(what_is_refused_takes_nothing_from_others)
     CHECK(alive() == 0);
 }
 
-/* Little memory is enough for little that is staged. */
+/* Staging little data needs little memory. */
 TEST(chunks_fit_the_limit)
 {
     hr_device *d;
@@ -127,7 +127,7 @@ TEST(chunks_fit_the_limit)
     CHECK(alive() == 0);
 }
 
-/* Pinned memory is slow to make: large pieces are used again too, and not many are kept. */
+/* Allocating pinned memory is slow: large pieces are reused, too, but only a few are kept. */
 TEST(large_chunks_wait)
 {
     static const size_t sizes[] = {20000000, 19000000, 90000000, 80000000, 20000000};
@@ -203,8 +203,8 @@ static hr_status stage_all(hr_launch *l, hr_staged *pieces, hr_error *error)
     return status;
 }
 
-/* Pieces staged by several threads, gathered by the device into one buffer, behind each other in
- * reverse; and back into pinned memory. */
+/* Several threads stage pieces; the device gathers them into one buffer in reverse order, and
+ * copies that back into pinned memory. */
 static hr_status gather(hr_launch *l, hr_buffer *dense, hr_buffer *pinned, hr_error *error)
 {
     const hr_cuda_module_def *module = hr_device_module(l->device);
@@ -244,7 +244,7 @@ static hr_status round_trip(hr_device *d, bool *same, hr_error *error)
             *same =
                 *same && ((unsigned char *)hr_buffer_data(pinned))[(PIECES - 1 - k) * PIECE + i] ==
                              byte_of(k, i);
-    if (status != HR_STATUS_OK && l) { /* a failed launch may have work queued */
+    if (status != HR_STATUS_OK && l) { /* a failed launch may have queued work */
         const hr_cuda_module_def *module = hr_device_module(d);
         if (module->event_record(0, l->done, l->cuda.stream, NULL) == HR_STATUS_OK)
             (void)module->event_wait(0, l->done, NULL);
@@ -262,7 +262,7 @@ TEST(launch)
     bool same = false;
     fake_find();
     CHECK_OK(hr_device_create(&d, 0, (size_t)64 << 20, &error), error);
-    for (int i = 0; i < 3; i++) { /* launches and chunks are used again */
+    for (int i = 0; i < 3; i++) { /* launches and chunks are reused */
         CHECK_OK(round_trip(d, &same, &error), error);
         CHECK(same);
     }
@@ -270,7 +270,7 @@ TEST(launch)
     CHECK(alive() == 0);
 }
 
-/* Any call may fail: there is an error, and nothing is lost. */
+/* Any call may fail: the result is an error, and nothing leaks. */
 TEST(failures)
 {
     static const char *const kinds[] = {"device_count", "device_query", "stream_create",
@@ -344,7 +344,7 @@ TEST(batch_to_host)
     CHECK(alive() == 0);
 }
 
-/* Memory is given back behind what its user has queued: the user's stream is slow here. */
+/* Memory is released after the work that its user has queued; the user's stream is slow here. */
 TEST(batch_used)
 {
     hr_device *d;
@@ -385,9 +385,9 @@ TEST(batch_used)
     CHECK(alive() == 0);
 }
 
-/* ---- other people's memory ---- */
+/* ---- memory of others ---- */
 
-typedef struct foreign { /* a slow stream's result, and somebody who waits for it to be let go */
+typedef struct foreign { /* data of a slow stream, and a flag that tells when it is released */
     const hr_cuda_module_def *module;
     void *stream, *data;
     int32_t *pinned;
@@ -399,7 +399,7 @@ static void foreign_release(void *context)
     ((foreign *)context)->released++;
 }
 
-/* The last of many copies to `data` is still to come. */
+/* The last of many copies to `data` is still pending. */
 static hr_status foreign_make(foreign *f, hr_error *error)
 {
     HR_TRY(hr_module_open(&f->module, error));
@@ -440,7 +440,7 @@ TEST(adopt)
     for (int32_t i = 0; i < 4; i++)
         CHECK(values[i] == 96 + i);
     CHECK_OK(f.module->stream_create(0, &user, &error), error);
-    int32_t *late = f.pinned; /* a user whose copy is still to come when the batch is let go */
+    int32_t *late = f.pinned; /* a user whose copy is still pending when the batch is released */
     CHECK_OK(hr_tensor_copy(hr_batch_tensor(batch, 0), late, user, false, &error), error);
     CHECK(f.released == 0);
     hr_batch_unref(batch);
@@ -462,7 +462,7 @@ TEST(copy_to_device)
     hr_tensor views[2] = {{f.data, HR_DTYPE_INT32, {1, {4}}, {"X"}, NULL, NULL},
                           {f.data, HR_DTYPE_INT32, {1, {2}}, {"X"}, NULL, NULL}};
     CHECK_OK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error), error);
-    CHECK_OK(f.module->zero(0, f.stream, f.data, 16, &error), error); /* behind the copies */
+    CHECK_OK(f.module->zero(0, f.stream, f.data, 16, &error), error); /* after the copies */
     CHECK(hr_batch_device(batch) == 0 && hr_batch_size(batch) == 2);
     CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
     CHECK(((int32_t *)hr_batch_tensor(host, 0)->data)[3] == 99);
@@ -476,11 +476,11 @@ TEST(copy_to_device)
     CHECK(((int32_t *)hr_batch_tensor(host, 0)->data)[2] == 9);
     hr_batch_unref(host);
     hr_batch_unref(batch);
-    /* let go of at once: its memory is taken back behind the copies, and so behind this one */
+    /* released at once: the memory is returned after the copies, and so after this one */
     CHECK_OK(f.module->copy(0, f.stream, f.pinned, f.pinned + 50, sizeof(int32_t), &error), error);
     CHECK_OK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error), error);
     hr_batch_unref(batch);
-    (void)alive(); /* waits for the default stream, which it is given back on */
+    (void)alive(); /* waits for the default stream, on which it is returned */
     CHECK(f.pinned[0] == 50);
     fail_at("copy:1");
     CHECK(hr_batch_copy_cuda(&batch, views, 2, 0, f.stream, false, &error) == HR_STATUS_ERROR);
@@ -489,7 +489,7 @@ TEST(copy_to_device)
     CHECK(alive() == 0);
 }
 
-/* A child can neither read the parent's memory nor give it back. */
+/* A child can neither read nor release the parent's memory. */
 TEST(forked)
 {
     foreign f = {0};

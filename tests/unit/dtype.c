@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Element types. The reference converts one value at a time by way of long double, which holds
- * every value of every type, and the half precision of IEEE 754 by scaling. */
+/* Element types. The reference converts one value at a time through long double, which represents
+ * every value of every type; half precision is computed by scaling. */
 #include "core/dtype.h"
 #include "test.h"
 
@@ -43,7 +43,7 @@ static uint16_t half_nearest(long double v)
     frexpl(a, &exponent);
     int last = a < ldexpl(1, -14) ? -24 : exponent - 11;
     long double units = rintl(ldexpl(a, -last)); /* ties to even */
-    /* units * 2^last: adding the fields lets a carry move into the exponent */
+    /* units * 2^last; the fields are added so that a carry reaches the exponent */
     return (uint16_t)(sign + (last == -24 && a < ldexpl(1, -14)
                                   ? (unsigned)units
                                   : ((unsigned)(exponent + 14) << 10) + (unsigned)units - 1024));
@@ -96,7 +96,7 @@ static void store_integer(void *data, hr_dtype type, long double v)
                                            INT8_MAX,  INT16_MAX,  INT32_MAX,  INT64_MAX};
     v = isnan(v) ? 0 : fminl(fmaxl(roundl(v), lowest[type]), highest[type]);
     uint64_t bits = v < 0 ? (uint64_t)(int64_t)v : (uint64_t)v;
-    memcpy(data, &bits, hr_dtype_size(type)); /* little-endian, as all that we build for */
+    memcpy(data, &bits, hr_dtype_size(type)); /* little-endian, like all supported machines */
 }
 
 static void reference(void *dst, hr_dtype to, const void *src, hr_dtype from)

@@ -83,8 +83,8 @@ TEST(long_messages_are_cut_between_characters)
     }
 }
 
-/* The decoder below is written from RFC 3629's table in another way: decode, then judge the code.
- */
+/* The decoder below is written from RFC 3629 in another way: it decodes, then checks the code
+ * point. */
 static size_t reference_length(const unsigned char *s, size_t size)
 {
     static const unsigned least[5] = {0, 0, 0x80, 0x800, 0x10000};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Graphs of real operators: building, copying, text and back, and what is refused. */
+/* Graphs of real operators: building, copying, serialising and reading them back, and errors. */
 #include "graph/value.h"
 #include "test.h"
 
@@ -135,7 +135,7 @@ TEST(text_and_back)
     CHECK(strcmp(text, second) == 0);
     hr_graph_destroy(g);
     hr_graph_destroy(parsed);
-    /* Every beginning of the text is refused, and nothing else happens. */
+    /* Every truncated text is refused, without a crash. */
     for (size_t n = 0; n + 2 < size; n++) {
         CHECK(hr_graph_parse(&parsed, text, n, &error) != HR_STATUS_OK);
         CHECK(error.message[0]);
@@ -229,7 +229,7 @@ TEST(refusals)
           0);
     CHECK(hr_graph_set_outputs(g, &nowhere, 1, &error) == HR_STATUS_VALUE);
     CHECK(hr_graph_set_outputs(g, NULL, 0, &error) == HR_STATUS_NOT_IMPLEMENTED);
-    CHECK(g->count == 5 && g->output_count == 2); /* as it was */
+    CHECK(g->count == 5 && g->output_count == 2); /* unchanged */
     hr_graph_destroy(g);
     hr_graph_destroy(NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Reading: odd files are refused without blocking, read-ahead is exact and bounded. */
+/* Reading: special files are refused without blocking; reading ahead is exact and bounded. */
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ TEST(odd_files_are_refused)
     char fifo[96];
     sprintf(fifo, "%s/fifo", dir);
     CHECK(mkfifo(fifo, 0644) == 0);
-    span.path = fifo; /* without O_NONBLOCK this would wait for a writer for ever */
+    span.path = fifo; /* without O_NONBLOCK this would wait for a writer forever */
     CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO && strstr(error.message, "FIFO"));
     span.path = "/nonexistent/file";
     CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO &&
@@ -104,8 +104,8 @@ TEST(parts_of_files)
     remove_files();
 }
 
-/* Takes in another order than asked for, drops some, with few and with no threads, under a tight
- * bound. */
+/* Takes requests in another order than they were made, drops some, with few threads or none, under
+ * a tight limit. */
 static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *stats)
 {
     hr_error error = {0};
@@ -121,7 +121,7 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
         ok = hr_readahead_ask(ra, &span, &reads[i], &error) == HR_STATUS_OK;
     }
     for (int k = 0; k < FILES && ok; k++) {
-        int i = k ^ 3; /* a taker far ahead of the readers, or behind them */
+        int i = k ^ 3; /* far ahead of the readers, or behind them */
         hr_buffer *buffer = NULL;
         int64_t waited;
         if (i % 10 == 9) {
@@ -153,20 +153,21 @@ TEST(read_ahead_is_exact_and_bounded)
     remove_files();
 }
 
-/* Threads without a CPU of their own leave files that are in memory to the workers. */
+/* Reading threads without a CPU of their own leave files that are in the page cache to the workers.
+ */
 TEST(files_in_memory_are_left_to_workers)
 {
     hr_readahead_stats stats;
     make_files();
     CHECK(read_all(0, 0, 1 << 20, &stats));
     int64_t reads = stats.files, cached = stats.cached;
-    if (cached < reads) { /* a file system that does not say what is in memory */
+    if (cached < reads) { /* a file system that does not say whether a file is in memory */
         printf("SKIPPED: %d of %d reads came from memory\n", (int)cached, (int)reads);
         return;
     }
     CHECK(reads > 64 + 4);
     CHECK(read_all(4, 0, 1 << 28, &stats));
-    /* now and then the system does not say so of a file that is in memory */
+    /* now and then the system does not report that a file is in memory */
     CHECK(stats.cached < stats.files || stats.files - stats.own_reads <= 64 + 4);
     remove_files();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* JPEG files for the tests of our own decoders: every kind that they take, and coefficients that no
- * picture has. */
+/* JPEG files for the tests of our own decoders: every kind that they decode, and coefficients that
+ * no picture has. */
 #ifndef HR_TESTS_JPEG_FILES_H
 #define HR_TESTS_JPEG_FILES_H
 
@@ -9,7 +9,7 @@
 
 static const int files_samplings[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
 
-/* Flat, smooth, noise, and sharp black and white. */
+/* Flat, smooth, noise, or sharp black and white. */
 static inline void files_paint(uint8_t *pixels, int n, int kind)
 {
     static const int steps[] = {0, 3, 256, 2};
@@ -23,7 +23,7 @@ static inline void files_paint(uint8_t *pixels, int n, int kind)
     }
 }
 
-/* Every code has `bits` bits. */
+/* Makes all codes `bits` bits long. */
 static inline void files_lengthen(JHUFF_TBL *table, int bits)
 {
     int count = 0;
@@ -35,7 +35,7 @@ static inline void files_lengthen(JHUFF_TBL *table, int bits)
         table->bits[bits] = (UINT8)count;
 }
 
-/* Rewrites a file with tables of its own: the best, or long ones. */
+/* Rewrites a file with its own tables: optimal ones, or ones with long codes. */
 static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best)
 {
     struct jpeg_decompress_struct in;
@@ -66,7 +66,7 @@ static inline uint8_t *files_recode(const uint8_t *file, size_t *size, bool best
     return bytes;
 }
 
-/* A file of the kinds that we decode ourselves. */
+/* A file of a kind that we decode ourselves. */
 typedef help_jpeg files_kind;
 
 static inline uint8_t *files_generate(int round, int side, files_kind *kind, size_t *size)
@@ -80,7 +80,7 @@ static inline uint8_t *files_generate(int round, int side, files_kind *kind, siz
                    .rgb = round % 13 == 0,
                    .restart = help_random() % 4 == 0 ? help_between(1, 9) : 0};
     j.rgb = j.rgb && j.channels == 3;
-    if (j.sampling[0] == 2 && j.w < 5) /* these are libjpeg-turbo's */
+    if (j.sampling[0] == 2 && j.w < 5) /* libjpeg-turbo decodes these */
         j.w = 5;
     uint8_t *pixels = malloc((size_t)(j.w * j.h * 3));
     files_paint(pixels, j.w * j.h * 3, (int)(help_random() % 4));
@@ -111,8 +111,8 @@ static inline void files_coefficients(j_compress_ptr out, jvirt_barray_ptr *arra
         }
 }
 
-/* First rows whose products are close to the largest that 16 bits hold, so that sums of them are
- * close to 32 bits; then any extremes in any places. */
+/* First rows whose products are close to the 16-bit limit, so that their sums are close to 32 bits;
+ * then extreme values at random positions. */
 static inline void files_extremes(j_compress_ptr out, jvirt_barray_ptr *arrays, int most)
 {
     for (int c = 0; c < out->num_components; c++)
@@ -134,7 +134,8 @@ static inline void files_say_nothing(j_common_ptr cinfo, int level)
     (void)level;
 }
 
-/* A picture of these quantisers (of luma; those of chroma are cut to 8 bits) and coefficients. */
+/* A picture with these quantisers (of luma; those of chroma are limited to 8 bits) and
+ * coefficients. */
 static inline uint8_t *files_of_coefficients(const unsigned *quant, bool wide, int most,
                                              void (*fill)(j_compress_ptr, jvirt_barray_ptr *, int),
                                              int *width, int *height, size_t *size)
@@ -174,7 +175,7 @@ static inline uint8_t *files_of_coefficients(const unsigned *quant, bool wide, i
     return bytes;
 }
 
-/* Products beyond 16 bits included: there libjpeg-turbo's vectors wrap and saturate. */
+/* Includes products beyond 16 bits, where libjpeg-turbo's vector code wraps and saturates. */
 static inline uint8_t *files_wild(int *width, int *height, size_t *size)
 {
     static const int most[] = {1, 20, 1023};
@@ -186,10 +187,10 @@ static inline uint8_t *files_wild(int *width, int *height, size_t *size)
                                  height, size);
 }
 
-/* What overflows wherever an inverse DCT may overflow. */
+/* Overflows wherever an inverse DCT may overflow. */
 static inline uint8_t *files_hostile(int *width, int *height, size_t *size)
 {
-    /* the first row wraps at 16 bits after two more bits: its sums are as large as they can be */
+    /* the first row wraps at 16 bits after two more bits: its sums are as large as possible */
     static const unsigned row[8] = {8191, 2, 8191, 8191, 1, 8191, 8191, 1};
     static const unsigned extreme[] = {1, 255, 4096, 8191, 8192, 16383, 16384, 32767, 32768, 65535};
     unsigned quant[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The index of a JPEG scan: what is found is what a plain walk over the scan finds, and decoding
- * through it gives libjpeg-turbo's bytes, whatever part of the picture it covers. */
+/* The index of a JPEG scan: its entries are those that a plain walk over the scan finds, and
+ * decoding with it gives libjpeg-turbo's bytes, whatever part of the picture it covers. */
 #include "codec_help.h"
 
 #include "codecs/jpeg/decoder.h"
@@ -11,7 +11,7 @@
 enum { PACKED_MAX = 1 << 16 };
 
 typedef struct picture {
-    uint8_t *file, *want; /* and what bare libjpeg makes of it */
+    uint8_t *file, *want; /* the file, and its pixels by libjpeg alone */
     size_t size;
     int h, w, channels;
 } picture;
@@ -33,13 +33,13 @@ static void free_picture(picture *p)
     free(p->want);
 }
 
-/* An index as it is kept between decodes. */
+/* An index as it is stored between decodes. */
 typedef struct kept {
     uint8_t bytes[PACKED_MAX];
     size_t size;
 } kept;
 
-/* Decodes a window through what is kept of the index, and keeps what was found. */
+/* Decodes a window with the stored index, and stores the new one. */
 static bool decode(const picture *p, hr_window w, kept *k, uint8_t *data)
 {
     static const hr_cpu_level levels[] = {HR_CPU_LEVEL_BASE, HR_CPU_LEVEL_V3, HR_CPU_LEVEL_V4};
@@ -89,7 +89,7 @@ static help_jpeg some_kind(int i)
     return j;
 }
 
-/* Windows in any order: each may find an index that ends before it, within it or behind it. */
+/* Windows in any order: each may find an index that ends before, within or after it. */
 TEST(windows_through_a_growing_index)
 {
     static kept k;
@@ -109,7 +109,7 @@ TEST(windows_through_a_growing_index)
     }
 }
 
-/* An index cut anywhere is a good index. */
+/* Every truncated index is a good index. */
 TEST(every_part_of_an_index)
 {
     static kept k, part;
@@ -127,7 +127,7 @@ TEST(every_part_of_an_index)
     }
 }
 
-/* ---- entries against a walk that counts every MCU ---- */
+/* ---- entries compared with a walk that counts every MCU ---- */
 
 typedef struct walk {
     hr_jpeg_markers m;
@@ -158,8 +158,8 @@ static bool walk_open(walk *w, const picture *p, hr_arena *arena)
                               w->m.restart, NULL, arena, &error) == HR_STATUS_OK;
 }
 
-/* The file's byte that holds the next bit: stuffed zeros counted one by one from the segment's
- * beginning, which lies behind as many markers as restarts were passed. */
+/* The file's byte that contains the next bit. Stuffed zeros are counted one by one from the
+ * segment's beginning, which follows as many restart markers as restarts were passed. */
 static uint32_t bit_in_file(const walk *w, const picture *p)
 {
     const uint8_t *begin = p->file + w->m.scan, *at = begin;
@@ -233,7 +233,7 @@ TEST(entries_are_what_a_walk_finds)
     }
 }
 
-/* ---- what is not needed is not read ---- */
+/* ---- only what is needed is read ---- */
 
 TEST(jumps_over_what_is_not_needed)
 {
@@ -244,7 +244,7 @@ TEST(jumps_over_what_is_not_needed)
     static uint8_t data[40 * 40 * 3];
     CHECK(decode_matches(&p, whole(&p), &k));
     size_t scan = p.size / 4;        /* well inside; the window's rows begin at two thirds */
-    memset(p.file + scan, 0xFF, 64); /* no JPEG data */
+    memset(p.file + scan, 0xFF, 64); /* not valid JPEG data */
     kept none = {.size = 0};
     CHECK(!decode(&p, w, &none, data));
     CHECK(decode_matches(&p, w, &k));
@@ -253,7 +253,7 @@ TEST(jumps_over_what_is_not_needed)
 
 /* ---- seeking ---- */
 
-/* From any MCU to any other, forwards and backwards, all that follows is the same. */
+/* Seeking from any MCU to any other, forwards and backwards, gives the same data from there on. */
 TEST(seek_anywhere)
 {
     static kept k;
@@ -299,7 +299,8 @@ TEST(seek_anywhere)
 
 /* ---- false entries ---- */
 
-/* Whatever the entries say: pixels or a refusal, and nothing beyond the file is read. */
+/* Whatever the entries contain, the result is pixels or an error, and nothing beyond the file is
+ * read. */
 TEST(false_entries_do_no_harm)
 {
     static kept k;

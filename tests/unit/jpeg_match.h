@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Comparing our own JPEG decoder with bare libjpeg-turbo. It must take the files: what it leaves to
- * libjpeg-turbo would prove nothing. */
+/* Compares our own JPEG decoder with libjpeg-turbo. It must accept the files: those that it leaves
+ * to libjpeg-turbo would prove nothing. */
 #ifndef HR_TESTS_JPEG_MATCH_H
 #define HR_TESTS_JPEG_MATCH_H
 
@@ -14,7 +14,8 @@ typedef struct own {
     bool done;
 } own;
 
-/* The window through our decoder alone, some rows at a time, in memory of exactly its size. */
+/* Decodes the window with our decoder alone, some rows at a time, into memory of exactly its size.
+ */
 static inline own decode_own(const uint8_t *bytes, size_t size, hr_window w, int channels,
                              const hr_kernels *kernels)
 {
@@ -52,7 +53,7 @@ static inline bool same(const own *r, const uint8_t *want, int full_w, hr_window
     return r->done && help_equal(&v, want, full_w, w, (size_t)channels);
 }
 
-/* The whole picture and `windows` windows of it. */
+/* Compares the whole picture and `windows` windows of it. */
 static inline bool matches(const uint8_t *file, size_t size, int height, int width, int channels,
                            int windows)
 {

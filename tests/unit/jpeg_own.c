@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Our own JPEG decoder against bare libjpeg-turbo: generated files of every sequential kind that it
- * takes, on every CPU level, whole and in windows, and the files of a folder of photographs. */
+/* Our own JPEG decoder against libjpeg-turbo: generated files of every sequential kind that it
+ * decodes, on every CPU level, whole and in windows, and photographs from a folder. */
 #include "jpeg_match.h"
 
 #include <dirent.h>
@@ -58,7 +58,7 @@ TEST(extreme_quantisers_and_coefficients)
     }
 }
 
-/* ---- what is left to libjpeg-turbo ---- */
+/* ---- files left to libjpeg-turbo ---- */
 
 TEST(others_are_left)
 {
@@ -96,7 +96,7 @@ TEST(damage_is_left)
         uint8_t *part = malloc(cut + 1);
         memcpy(part, file, cut);
         own r = decode_own(part, cut, (hr_window){0, 0, 50, 60}, 3, NULL);
-        CHECK(r.done == (cut == size)); /* also when only the end marker is cut off */
+        CHECK(r.done == (cut == size)); /* also if only the EOI marker is missing */
         free(r.data);
         free(part);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Our own decoder of progressive JPEG files against bare libjpeg-turbo: the usual passes, random
- * ones, coefficients that no picture has, photographs, and files that end too early. */
+/* Our own decoder of progressive JPEG files against libjpeg-turbo: the usual scans, random ones,
+ * coefficients that no picture has, photographs, and truncated files. */
 #include "jpeg_match.h"
 
 #include <dirent.h>
@@ -24,12 +24,12 @@ static void add_pass(script *s, int components, int component, int first, int la
     p->Al = low;
 }
 
-/* A band of coefficients that comes in some passes. */
+/* A band of coefficients that is sent in some scans. */
 typedef struct band {
     int components, component, first, last, high, low;
 } band;
 
-/* Bands of random width and depth; DC of a component before the rest of it, all else in random
+/* Bands of random width and depth. A component's DC comes before its AC, everything else in random
  * order. */
 static script random_script(int components)
 {
@@ -41,7 +41,7 @@ static script random_script(int components)
         int low = help_between(0, 2);
         bands[count++] = (band){together ? components : 1, c, 0, 0, 0, low};
     }
-    for (int i = 0; i < count; i++) /* all first DC passes */
+    for (int i = 0; i < count; i++) /* all first DC scans */
         add_pass(&s, bands[i].components, bands[i].component, 0, 0, 0, bands[i].low);
     for (int i = 0; i < count; i++)
         bands[i].high = bands[i].low;
@@ -68,7 +68,7 @@ static script random_script(int components)
     return s;
 }
 
-/* Writes a file's coefficients anew; NULL: the usual passes. `restart` < 0: as it is. */
+/* Rewrites a file's coefficients; NULL: with the usual scans. `restart` < 0: unchanged. */
 static uint8_t *progressive(const uint8_t *file, size_t *size, const script *s, int restart)
 {
     struct jpeg_decompress_struct in;
@@ -145,13 +145,13 @@ TEST(coefficients_that_no_picture_has)
     }
 }
 
-/* ---- what is left to libjpeg-turbo ---- */
+/* ---- files left to libjpeg-turbo ---- */
 
 static uint8_t *some_file(int *w, int *h, size_t *size)
 {
     files_kind j;
     uint8_t *file;
-    do { /* of three components, with something in them */
+    do { /* of three components, none of them empty */
         file = files_generate(40, 60, &j, size);
         if (j.channels == 3 && *size > 1500)
             break;
@@ -179,7 +179,7 @@ TEST(incomplete_files_are_left)
         size_t size = before, least = before;
         uint8_t *all = progressive(file, &size, &s, 0);
         CHECK(is_taken(all, size, w, h));
-        s.count = help_between(3, s.count - 1); /* libjpeg-turbo wants all DC to be there */
+        s.count = help_between(3, s.count - 1); /* libjpeg-turbo requires all DC scans */
         uint8_t *some = progressive(file, &least, &s, 0);
         CHECK(least < size && !is_taken(some, least, w, h));
         free(some);
@@ -231,7 +231,7 @@ static bool photograph_matches(const char *path)
     return good;
 }
 
-/* One of each folder of photographs. */
+/* One photograph of each folder. */
 TEST(photographs)
 {
     const char *data = getenv("HEADRACE_TEST_DATA");

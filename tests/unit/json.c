@@ -78,7 +78,7 @@ TEST(quoting)
     CHECK(writes("a\"b\\c\n\x01/\x7f", "\"a\\\"b\\\\c\\u000a\\u0001/\x7f\""));
     CHECK(writes("\xc3\xa9\xf0\x9f\x98\x80", "\"\xc3\xa9\xf0\x9f\x98\x80\""));
     CHECK(writes("x\xe9.jpg", "\"x\\udce9.jpg\""));
-    CHECK(writes("\xed\xa0\x80", "\"\\udced\\udca0\\udc80\"")); /* a surrogate is no UTF-8 */
+    CHECK(writes("\xed\xa0\x80", "\"\\udced\\udca0\\udc80\"")); /* a surrogate is not valid UTF-8 */
 }
 
 TEST(doubles_round_trip)
@@ -106,7 +106,7 @@ TEST(doubles_round_trip)
     hr_text_fini(&text);
 }
 
-/* Machines rarely have such a locale installed; then the test sees the C locale only. */
+/* Machines rarely have such a locale installed; without it the test covers the C locale only. */
 TEST(numbers_do_not_depend_on_the_locale)
 {
     static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "C"};
@@ -361,7 +361,7 @@ TEST(random_trees_round_trip)
         write_value(&again, json);
         CHECK(strcmp(text.data, again.data) == 0);
         hr_json_destroy(json);
-        /* Damaged, it gives a value or an error; an address sanitizer watches. */
+        /* Damaged text gives a value or an error; AddressSanitizer checks memory. */
         for (int k = 0; k < 8; k++) {
             text.data[random_bits() % text.size] = "[]{},:\"\\u0e-\x80"[random_bits() % 14];
             if (hr_json_parse(&json, text.data, random_bits() % (text.size + 1), NULL) ==

@@ -47,7 +47,8 @@ TEST(match)
     CHECK(strstr(error.message, "2 dimensions") && strstr(error.message, "HWC"));
     CHECK_OK(hr_layout_match(NULL, &chw, 3, &out, &error), error);
     CHECK(hr_layout_is(&out, "CHW"));
-    CHECK_OK(hr_layout_match("HWC", &hwc, 3, &hwc, &error), error); /* in place */
+    CHECK_OK(hr_layout_match("HWC", &hwc, 3, &hwc, &error),
+             error); /* output and input are the same */
     CHECK(hr_layout_is(&hwc, "HWC"));
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Elementary functions against the C library's in long double; the last bits are pinned as well, by
- * a hash. */
+/* Elementary functions against the C library's in long double. A hash pins the last bits. */
 #include "core/mathx.h"
 #include "test.h"
 
@@ -36,7 +35,7 @@ static double any_finite(void)
     }
 }
 
-/* Distance in units of the last place of the wanted value. */
+/* Distance in ulps of the expected value. */
 static double ulps(double got, long double want)
 {
     double near = (double)want;
@@ -49,7 +48,7 @@ static double ulps(double got, long double want)
 }
 
 #define N 60000
-/* Over N values of `x`. */
+/* Checks N values of `x`. */
 #define WITHIN(tolerance, generator, got, want)                                                    \
     do {                                                                                           \
         for (int i_ = 0; i_ < N; i_++) {                                                           \
@@ -81,7 +80,7 @@ TEST(sine_and_cosine)
     WITHIN(1, uniform(-10, 10), hr_cos(x), cosl(x));
     WITHIN(1, uniform(-1e6, 1e6), hr_sin(x), sinl(x));
     WITHIN(1, uniform(-1e6, 1e6), hr_cos(x), cosl(x));
-    /* Far out the C library's double functions, themselves within 1 ulp. */
+    /* For large arguments, against the C library's functions for double, which are within 1 ulp. */
     WITHIN(2, any_finite(), hr_sin(x), (long double)sin(x));
     WITHIN(2, any_finite(), hr_cos(x), (long double)cos(x));
 }
@@ -109,7 +108,7 @@ TEST(power)
     for (int base = -12; base <= 12; base++) {
         long double product = 1;
         for (int n = 0; n < 14; n++, product *= base)
-            CHECK(hr_pow(base, n) == product); /* below 2^53: exact */
+            CHECK(hr_pow(base, n) == product); /* exact below 2^53 */
     }
 }
 

@@ -114,7 +114,7 @@ TEST(comparisons_are_by_value)
     CHECK(*(uint8_t *)out.data == 1);
 }
 
-/* Long enough for several runs, and not a multiple of one. */
+/* Long enough for several runs of the loop, and not a multiple of one. */
 TEST(broadcasting)
 {
     enum { ROWS = 7, COLUMNS = 1201 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the tests of operators share: arguments in a line, tensors over arrays, one call. */
+/* Shared by the tests of operators: arguments in a line, tensors over arrays, one call. */
 #ifndef HR_TESTS_OP_HELP_H
 #define HR_TESTS_OP_HELP_H
 
@@ -63,7 +63,7 @@ static inline hr_tensor tensor(const void *data, hr_dtype dtype, const char *lay
     return t;
 }
 
-/* Runs the operator; its first output is in *out until the next call. */
+/* Runs the operator. Its first output is valid in *out until the next call. */
 static inline hr_status invoke(const char *op, const hr_arg_value *args, int32_t count,
                                const hr_tensor *in, int32_t n_in, int64_t sample, hr_tensor *out)
 {

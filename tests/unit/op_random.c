@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Random operators: pure functions of sample and draw, ranges, and the early exits of random
- * windows. */
+/* Random operators: their outputs are pure functions of sample and draw. Also ranges, and the early
+ * exits of random windows. */
 #include "ops/image/random_window.h"
 #include "op_help.h"
 
@@ -26,13 +26,13 @@ TEST(uniform_is_a_function_of_the_sample)
     CHECK(memcmp(first, out.data, sizeof(first)) != 0);
     CHECK_OK(invoke("random.uniform", args, COUNT(args), NULL, 0, 4, &out), error);
     CHECK(memcmp(first, out.data, sizeof(first)) == 0);
-    /* A shorter output has the same first elements: elements are numbered draws. */
+    /* A shorter output has the same first elements, because draws are numbered by element. */
     const hr_arg_value few[] = {ARG_INTS("shape", 1, 7), ARG_FLOATS("range", 2, 2, 5)};
     CHECK_OK(invoke("random.uniform", few, COUNT(few), NULL, 0, 4, &out), error);
     CHECK(memcmp(first, out.data, 7 * sizeof(float)) == 0);
 }
 
-/* Integers are rounded draws of [0, 3): the ends come half as often. */
+/* Integers are rounded draws of [0, 3), so the ends occur half as often. */
 TEST(uniform_integers)
 {
     const hr_arg_value args[] = {ARG_INTS("shape", 1, 60000), ARG_FLOATS("range", 2, 0, 3),
@@ -98,7 +98,7 @@ TEST(windows_that_cannot_be)
     CHECK(window.h == 100 && window.w == 125);
     CHECK_OK(window_of(area, ratio, 10, 0, 1000, 90, &window), error);
     CHECK(window.h == 120 && window.w == 90);
-    /* One pixel is a picture too. */
+    /* One pixel is a valid picture. */
     CHECK_OK(window_of(area, ratio, 10, 0, 1, 1, &window), error);
     CHECK(window.h == 1 && window.w == 1 && window.y == 0 && window.x == 0);
     const float upside[] = {1.0f, 0.5f}, none[] = {0.0f, 0.5f};

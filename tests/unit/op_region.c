@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Copies of boxes against one element after the other: any strides of the source, gaps in the
- * output that must stay. */
+/* Copies of boxes against copies of single elements: any strides of the source, and gaps in the
+ * output that must not change. */
 #include "ops/generic/region.h"
 #include "test.h"
 
@@ -29,7 +29,8 @@ static void copy_plainly(uint8_t *to, const uint8_t *from, const hr_region *r, i
         copy_plainly(to + i * r->to[d], from + i * r->from[d], r, d + 1);
 }
 
-/* Dimensions in any order on both sides, with gaps; some reversed or repeated in the source. */
+/* Dimensions in random order on both sides, with gaps; some are reversed or repeated in the source.
+ */
 static void make(hr_region *r, int64_t *offset)
 {
     static const size_t items[] = {1, 2, 3, 4, 6, 8, 12, 16, 20};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What comes out of resize, crop and rotate in shape: the size rules, windows and canvases. */
+/* Output shapes of resize, crop and rotate: the size rules, windows and canvases. */
 #include "op_help.h"
 
 static hr_tensor out;
@@ -79,7 +79,7 @@ TEST(crop_windows)
     REFUSES("crop", ARG_FLOATS("crop", 2, 1e30, 200), ARG_TEXT("out_of_bounds_policy", "pad"));
 }
 
-/* What would not fit into memory is refused before it is made. */
+/* Outputs that do not fit in memory are refused before they are allocated. */
 TEST(outputs_are_limited)
 {
     const hr_arg_value resize[] = {ARG_FLOATS("size", 2, 30000, 30000)};
@@ -120,7 +120,7 @@ TEST(crop_positions)
     }
 }
 
-/* A quarter turn of [[0, 1, 2], [3, 4, 5]] moves pixels and changes none. */
+/* A quarter turn of [[0, 1, 2], [3, 4, 5]] moves pixels without changing them. */
 TEST(rotate_quarter)
 {
     const uint8_t in_pixels[] = {0, 1, 2, 3, 4, 5}, turned[] = {2, 5, 1, 4, 0, 3};

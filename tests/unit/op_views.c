@@ -22,7 +22,7 @@ TEST(reinterpreted_elements_are_aligned)
             CHECK((uintptr_t)out.data % hr_dtype_size(dtypes[k]) == 0);
             CHECK(memcmp(out.data, bytes + offset, (size_t)extent) == 0);
             bool was_aligned = offset % (int32_t)hr_dtype_size(dtypes[k]) == 0;
-            CHECK((out.data == in.data) == was_aligned); /* no copy without need */
+            CHECK((out.data == in.data) == was_aligned); /* copied only if necessary */
         }
     }
 }

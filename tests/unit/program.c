@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The image program against plain references written here (double precision, one element at a
- * time); chains of steps are tested in program_fused.c. */
+/* The image program against plain references (double precision, one element at a time).
+ * program_fused.c tests chains of steps. */
 #include "unit/program_help.h"
 
 /* ---- resampling against double precision ---- */
@@ -22,7 +22,7 @@ static double curve(hr_interp interp, double t)
     return a < 1 ? 1 - a : 0;
 }
 
-/* The curve as DALI has it: a table of 32 entries a unit, interpolated. */
+/* The curve as DALI computes it: a table of 32 entries per unit, interpolated. */
 static double tabled(hr_interp interp, double t)
 {
     if (interp == HR_INTERP_LINEAR || interp == HR_INTERP_TRIANGULAR)
@@ -98,8 +98,8 @@ TEST(resample_u8_is_within_rounding_of_exact)
             far = fmax(far, away);
             total += away;
         }
-        /* 0.5 is rounding itself; the rest is fixed point, and single precision in the positions.
-         */
+        /* 0.5 is the rounding itself; the rest is due to fixed point and single-precision
+         * positions. */
         CHECK(far <= 0.56 && total / (double)n <= 0.5);
         free(want);
         free(in.data);
@@ -148,8 +148,7 @@ TEST(resample_float_is_exact_to_single_precision)
 
 TEST(gaussian_table)
 {
-    /* Halving: taps at t = -.75, -.25, .25, .75 of a curve whose table meets these points exactly.
-     */
+    /* Halving: the taps are at t = -.75, -.25, .25, .75, which are entries of the table. */
     hr_resample_axis axis = {0, 8, 4, HR_INTERP_GAUSSIAN, true, false};
     hr_filter_taps f;
     hr_error error;
@@ -185,7 +184,8 @@ TEST(nearest_and_identity_are_exact)
         size_t pixel = hr_dtype_size(dtype) * (size_t)in.shape.extent[2];
         for (int32_t r = 0; r < oh; r++) {
             for (int32_t o = 0; o < ow; o++) {
-                /* in integers: floor((2 o + 1) n / (2 out)), from the other end when mirrored */
+                /* in integers: floor((2 o + 1) n / (2 out)), counted from the other end if mirrored
+                 */
                 int64_t sy = nearest ? (int64_t)(2 * r + 1) * h / (2 * oh) : r + 1;
                 int64_t sx = nearest  ? (int64_t)(2 * o + 1) * w / (2 * ow)
                              : mirror ? ow - 1 - o
@@ -194,7 +194,7 @@ TEST(nearest_and_identity_are_exact)
                     nearest && ((2 * r + 1) * h % (2 * oh) == 0 || (2 * o + 1) * w % (2 * ow) == 0);
                 if (nearest && mirror)
                     sx = (int64_t)(2 * (ow - 1 - o) + 1) * w / (2 * ow);
-                if (edge) /* exactly between two pixels: single precision decides */
+                if (edge) /* exactly between two pixels: depends on single precision */
                     continue;
                 CHECK(memcmp((char *)out.data + (size_t)(r * ow + o) * pixel,
                              (char *)in.data + (size_t)(sy * w + sx) * pixel, pixel) == 0);
@@ -205,7 +205,7 @@ TEST(nearest_and_identity_are_exact)
     }
 }
 
-/* ---- the steps without arithmetic, and normalisation, element by element ---- */
+/* ---- steps without arithmetic, and normalisation, element by element ---- */
 
 TEST(crop_flip_fill_by_coordinates)
 {
@@ -324,7 +324,7 @@ TEST(matrix_and_cast)
         const uint8_t *from = (const uint8_t *)in.data + i / 3 * 3;
         const float *m = matrix.m[i % 3];
         double v = m[0] * from[0] + m[1] * from[1] + m[2] * from[2] + m[3];
-        v = floor(fmin(fmax(v, 0), 255) + 0.5); /* to u8 first, then to i8 */
+        v = floor(fmin(fmax(v, 0), 255) + 0.5); /* first to u8, then to i8 */
         CHECK(((int8_t *)out.data)[i] == (int8_t)fmin(v, 127));
     }
     free(in.data);
@@ -352,7 +352,7 @@ TEST(fractions_are_cut_off)
     }
 }
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 TEST(errors_say_what_is_wrong)
 {

@@ -15,11 +15,11 @@ TEST(only_what_the_window_needs_is_decoded)
     CHECK_OK(hr_program_resample(&p, &axis, &axis, HR_DTYPE_UINT8, &error), error);
     CHECK_OK(hr_program_crop(&p, (hr_window){16, 16, 224, 224}, NULL, 0, &error), error);
     CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error), error);
-    /* 448 pixels, and the filter's reach of one beyond either end */
+    /* 448 pixels, and one more on either side for the filter */
     CHECK(codec.calls == 1 && codec.last.y == 31 && codec.last.h == 450);
     CHECK(codec.last.x == 31 && codec.last.w == 450);
     free(out.data);
-    /* Nothing but decoding goes straight into the output. */
+    /* A program that only decodes writes directly into the output. */
     CHECK_OK(from_fake(&p, &codec, &error), error);
     CHECK_OK(hr_program_crop(&p, (hr_window){100, 7, 30, 40}, NULL, 0, &error), error);
     CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error), error);
@@ -98,7 +98,7 @@ static void random_output(step *s, const hr_tensor *t)
     s->pad = rnd() % 3 == 0 ? (int32_t)extent_of(t, 'C') + 1 : 0;
 }
 
-/* A step that suits the picture `t`. */
+/* A random step that the picture `t` allows. */
 static step random_step(const hr_tensor *t)
 {
     static const hr_dtype casts[] = {HR_DTYPE_UINT8, HR_DTYPE_FLOAT, HR_DTYPE_INT16,
@@ -161,7 +161,7 @@ static hr_status add_step(hr_image_program *p, const step *s, hr_error *error)
     }
 }
 
-/* Runs the chain so far and starts again from its result, which replaces `*held`. */
+/* Runs the chain so far and continues from its result, which replaces `*held`. */
 static hr_status cut(hr_image_program *p, hr_tensor *held, hr_cpu_level level, hr_error *error)
 {
     hr_tensor next;
@@ -173,7 +173,7 @@ static hr_status cut(hr_image_program *p, hr_tensor *held, hr_cpu_level level, h
 
 enum { STEPS_MAX = 6 };
 
-/* Makes a chain step by step, running each; returns its length and the result. */
+/* Builds a chain step by step and runs each step; returns its length and the result. */
 static int build_chain(step *chain, const hr_tensor *in, hr_tensor *out, hr_error *error)
 {
     int count = 0, wanted = between(1, STEPS_MAX);
@@ -198,8 +198,8 @@ static int build_chain(step *chain, const hr_tensor *in, hr_tensor *out, hr_erro
 
 typedef enum coding { PLAIN, CODED, CODED_ROWS, CODED_ROWS_BROKEN, CODINGS } coding;
 
-/* The same chain, cut only where it must be. Counts the cuts; a refusal must leave the program as
- * it was. */
+/* Runs the same chain, cut only where a step cannot be fused, and counts the cuts. A refused step
+ * must leave the program unchanged. */
 static hr_status run_fused(const step *chain, int count, hr_tensor *in, coding coded,
                            hr_cpu_level level, hr_tensor *out, int *cuts, hr_error *error)
 {
@@ -261,7 +261,7 @@ TEST(fused_is_unfused_on_every_level)
         free(in.data);
     }
     CHECK(steps > 3000 && cuts > 500 &&
-          cuts < 3 * steps / 2); /* both much fusing and many cuts were seen */
+          cuts < 3 * steps / 2); /* both fusing and cuts were frequent */
 }
 
 TEST_MAIN

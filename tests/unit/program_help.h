@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What the tests of image programs share: random tensors that own exactly their bytes, a coded
+/* Shared by the tests of image programs: random tensors in memory of exactly their size, a coded
  * source over one of them, running a program. */
 #ifndef HR_TESTS_UNIT_PROGRAM_HELP_H
 #define HR_TESTS_UNIT_PROGRAM_HELP_H
@@ -82,7 +82,7 @@ static inline hr_tensor picture(hr_dtype dtype, int64_t h, int64_t w, int64_t c)
     return tensor_make(dtype, "HWC", (int64_t[]){h, w, c});
 }
 
-/* Offset of an element by the letters of its coordinates: at['H'] and so on. */
+/* Offset of the element at these coordinates: at['H'] and so on. */
 static inline size_t offset_of(const hr_tensor *t, const int64_t *at)
 {
     size_t offset = 0;
@@ -111,7 +111,7 @@ static inline double value_at(const hr_tensor *t, size_t i)
     return hr_element_double(t->data, t->dtype, i);
 }
 
-/* Runs into memory of exactly the output's size. */
+/* Runs the program into memory of exactly the output's size. */
 static inline hr_status run(const hr_image_program *p, hr_cpu_level level, hr_tensor *out,
                             hr_error *error)
 {
@@ -151,9 +151,9 @@ typedef struct fake_codec {
     const hr_tensor *picture;
     hr_window last;
     int32_t calls;
-    bool by_rows;    /* offers rows */
-    int64_t give_up; /* ... but gives up at this one; < 0: never */
-    int64_t row;     /* of the window, next */
+    bool by_rows;    /* can be read by rows */
+    int64_t give_up; /* ... but gives up at this row; < 0: never */
+    int64_t row;     /* the next row of the window */
 } fake_codec;
 
 static inline hr_status fake_decode(void *context, hr_window window, void *dst, size_t stride,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Filters of hundreds and thousands of taps: the same bytes as from a picture of floats, whose rows
- * are filtered where they are, and little memory. */
+/* Filters of hundreds and thousands of taps give the same bytes as for a float picture, whose rows
+ * are filtered without a copy, and need little memory. */
 #include "program_help.h"
 
 static size_t scratch; /* bytes of the arena after the last run */
@@ -38,7 +38,7 @@ static bool finish(hr_image_program *p, hr_resample_axis y, hr_resample_axis x, 
            hr_program_flip(p, false, mirror, false, &error) == HR_STATUS_OK;
 }
 
-/* The axes of round i: whole, a region, backwards, and one so far outside the picture that all
+/* The axes of round i: whole, a region, mirrored, and a region so far outside the picture that all
  * outputs read nearly the same rows. */
 static void axes_of(int i, const hr_tensor *in, hr_resample_axis *y, hr_resample_axis *x)
 {
@@ -104,7 +104,7 @@ TEST(pictures_one_after_the_other)
     free(floats.data);
 }
 
-/* 3,000 rows to 4: keeping what a filter spans takes 1,500 rows of floats, 45 MB. */
+/* 3,000 rows to 4: storing all rows that a filter spans would take 1,500 rows of floats, 45 MB. */
 TEST(scratch_does_not_grow_with_the_filter)
 {
     for (int i = 0; i < 4; i++) {

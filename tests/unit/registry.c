@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Every built-in table is sound, every name finds its operator, and a table that is not sound is
- * refused. */
+/* Every built-in table is valid, every name finds its operator, and invalid tables are refused. */
 #include "graph/value.h"
 #include "test.h"
 
@@ -70,7 +69,7 @@ static hr_status infer_nothing(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* A sound table around `args`. */
+/* Wraps `args` in a valid table. */
 static const hr_input_def one_input[] = {{"data", NULL}, {NULL}};
 
 static hr_op_def table(const hr_arg_def *args)
@@ -200,7 +199,7 @@ TEST(schema_is_json_and_complete)
         const hr_json *name = hr_json_get(&ops->items[i], "name");
         const hr_json *args = hr_json_get(&ops->items[i], "args");
         CHECK(name && strcmp(name->s, def->name) == 0);
-        bool function = def->flags & HR_OP_FUNCTION; /* which is said like an argument */
+        bool function = def->flags & HR_OP_FUNCTION; /* which is passed like an argument */
         CHECK(args && args->count == hr__args_count(def) + function);
         for (int32_t k = function; k < args->count; k++) {
             const hr_json *type = hr_json_get(&args->items[k], "type");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Random numbers: the vectors that Random123 publishes, and the properties that the library relies
+/* Random numbers: the vectors published with Random123, and the properties that the library relies
  * on. */
 #include "core/rng.h"
 #include "test.h"
@@ -47,7 +47,7 @@ static int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Whoever differs in seed, node, index, epoch or repeat draws other numbers. */
+/* A difference in seed, node, index, epoch or repeat gives other numbers. */
 TEST(samples_are_apart)
 {
     enum { SIDE = 6, N = SIDE * SIDE * SIDE * SIDE * SIDE };
@@ -154,8 +154,8 @@ TEST(permutation_of_large_sets)
     }
 }
 
-/* Every place is equally likely for an element over consecutive keys (epochs), and neighbours part.
- */
+/* Over consecutive keys (epochs), an element is equally likely to be at every position, and
+ * neighbours are separated. */
 TEST(permutation_mixes)
 {
     static int bins[64];

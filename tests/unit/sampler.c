@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The sampler against walks that count item by item, with the tables of the reference
- * implementation. */
+/* The sampler against walks that count items one by one, as the reference implementation does. */
 #include "readers/sampler.h"
 
 #include <stdlib.h>

@@ -25,7 +25,7 @@ TEST(equality)
 {
     hr_shape a = hr_shape_make(2, (int64_t[]){4, 5}), b = hr_shape_make(2, (int64_t[]){4, 6});
     hr_shape c = hr_shape_make(3, (int64_t[]){4, 5, 1}), d = a;
-    d.extent[5] = 77; /* beyond ndim: means nothing */
+    d.extent[5] = 77; /* ignored, because it is beyond ndim */
     CHECK(hr_shape_equal(&a, &a) && hr_shape_equal(&a, &d));
     CHECK(!hr_shape_equal(&a, &b) && !hr_shape_equal(&a, &c));
 }

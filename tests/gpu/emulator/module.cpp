@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// A module like libheadrace_cuda.so whose device is this processor: every allocation is one of its
-// own, so that a sanitizer sees what goes beyond it. Threads run one at a time and are switched at
-// barriers and around atomic operations. Their order, and that of blocks, is drawn from a seed:
-// where a barrier is missing, some order gives other results.
+// A module like libheadrace_cuda.so whose device is this processor. Every allocation is separate,
+// so that a sanitizer sees accesses beyond it. Threads run one at a time and are switched at
+// barriers and around atomic operations. Their order, and that of blocks, is random (from a seed):
+// if a barrier is missing, some order gives other results.
 #include <stdlib.h>
 #include <ucontext.h>
 
@@ -43,7 +43,7 @@ uint32_t draw(uint32_t below)
     return (uint32_t)((uint64_t)drawn * below >> 32);
 }
 
-// The numbers below `count`, each once.
+// The numbers below `count` in random order.
 std::vector<unsigned> order_of(unsigned count)
 {
     std::vector<unsigned> order(count);
@@ -78,7 +78,7 @@ void leave(state now)
     swapcontext(&fibers[current].context, &scheduler);
 }
 
-// All threads that are ready, until each of them waits at a barrier or has ended.
+// Runs all threads until each of them waits at a barrier or has ended.
 void run_to_barrier(unsigned threads)
 {
     for (bool ready = true; ready;) {
