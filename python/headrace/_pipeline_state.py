@@ -78,8 +78,8 @@ class PipelineState(PipelineFacts):
         if self._enable_checkpointing and foreign:
             raise RuntimeError(
                 "The pipeline does not support checkpointing because it contains operator(s) that were defined "
-                f"outside the pipeline scope: {', '.join(foreign)}. Call them while this pipeline is the current one, for example "
-                "in a function decorated with `@pipeline_def`."
+                f"outside the pipeline scope: {', '.join(foreign)}. Call them while this pipeline is the current "
+                "one, for example in a function decorated with `@pipeline_def`."
             )
 
     def _check_sources_resume(self) -> None:

@@ -46,7 +46,7 @@ def _facts(obj: Any) -> list[str]:
     lines = [f"dtype={obj.dtype}"]
     if obj.layout():
         lines.append(f'layout="{obj.layout()}"')
-    lines.append(f'device="{obj._place}"')
+    lines.append(f'device="{obj._device_name}"')
     return lines
 
 

@@ -29,7 +29,7 @@ class _OnCpu:
     """Members of tensors and batches in host memory."""
 
     __slots__ = ()
-    _place = "cpu"
+    _device_name = "cpu"
 
     def as_cpu(self) -> Self:
         """Returns the object itself."""
@@ -40,7 +40,7 @@ class _OnGpu:
     """Members of tensors and batches in GPU memory."""
 
     __slots__ = ()
-    _place = "gpu"
+    _device_name = "gpu"
 
     @property
     def stream(self) -> None:

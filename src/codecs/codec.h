@@ -16,9 +16,9 @@ typedef struct hr_codec hr_codec;
  * files of usual sizes are left to the decoders. */
 #define HR_IMAGE_SLACK ((int64_t)1 << 24)
 
-/* Decoding may take this much memory beside the picture, and so many bytes more for each byte of
- * the file. Only what libjpeg-turbo and libwebp keep of a whole picture comes near. A photograph as
- * a progressive JPEG file takes 10 to 60. */
+/* Limits of the memory that decoding takes in addition to the picture: a number of bytes, and more
+ * bytes for each byte of the file. Only libjpeg-turbo and libwebp come near, when they keep data of
+ * a whole picture. A photograph in a progressive JPEG file takes 10 to 60 bytes per byte. */
 #define HR_IMAGE_MEMORY ((size_t)256 << 20)
 #define HR_IMAGE_MEMORY_PER_BYTE 256
 

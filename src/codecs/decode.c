@@ -47,10 +47,11 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
 hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *error)
 {
     if (bytes > HR_IMAGE_MEMORY && (bytes - HR_IMAGE_MEMORY) / HR_IMAGE_MEMORY_PER_BYTE > size)
-        return hr_fail(error, HR_STATUS_LIMIT,
-                       "decoding needs %zu bytes of memory beside the picture, too much for a file "
-                       "of %zu bytes",
-                       bytes, size);
+        return hr_fail(
+            error, HR_STATUS_LIMIT,
+            "decoding needs %zu bytes of memory in addition to the picture, too much for "
+            "a file of %zu bytes",
+            bytes, size);
     return hr_arena_count(arena, bytes, error);
 }
 

@@ -23,7 +23,7 @@
 enum {
     MAX_SCANS = 256, /* a progressive picture has about ten; a hostile one as many as fit */
     ROWS = 4,        /* rows asked for in a call; libjpeg gives one row group, at most four rows */
-    LIBJPEG_MEMORY = 64 << 20, /* bytes, beside coefficients */
+    LIBJPEG_MEMORY = 64 << 20, /* bytes, not counting coefficients */
     MIN_COLUMNS = 32 /* narrower than three chroma samples libjpeg upsamples in another way */
 };
 
@@ -135,7 +135,7 @@ static void on_progress(j_common_ptr cinfo)
 
 /* ---- windows ---- */
 
-/* Chooses the columns to decode: the window and what fancy upsampling looks at beside it. */
+/* Chooses the columns to decode: the window, and the columns around it for fancy upsampling. */
 static void choose_columns(jpeg_reader *r)
 {
     struct jpeg_decompress_struct *cinfo = &r->cinfo;

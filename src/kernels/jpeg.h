@@ -30,7 +30,7 @@ enum {
     HR_JPEG_BLOCKS_MAX = 6,  /* per MCU, in the samplings that we decode */
     HR_JPEG_INPUT_PAD = 512, /* bytes behind the scan that may be read: more than one block has */
     HR_JPEG_MARK_BYTES = 512,
-    HR_JPEG_ROW_PAD = 64 /* samples beside a row that the row kernels may read or write */
+    HR_JPEG_ROW_PAD = 64 /* samples before and after a row that row kernels may read or write */
 };
 
 /* A Huffman table. An entry of `fast` holds, from the lowest byte: bits of code and value together;

@@ -8,7 +8,7 @@
 #include "kernels/level.h"
 
 enum {
-    COEFS = 96 /* of a block, what is no coefficient, and up to a multiple of 64 bytes */
+    COEFS = 96 /* 64 coefficients, and room for writes beyond the last; a multiple of 64 bytes */
 };
 
 /* Reads a symbol that is not in the fast table, at zigzag index k. Returns the new index. */

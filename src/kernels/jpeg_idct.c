@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void idct_8(__m256i out[8], __m256i
     }
 }
 
-/* Outputs of the columns become inputs of the rows: column c beside column c + 4. */
+/* Outputs of the columns become inputs of the rows: columns c and c + 4 share a vector. */
 static inline void transpose(__m256i v[4], const __m256i in[8])
 {
     __m256i p04 = _mm256_packs_epi32(in[0], in[4]), p15 = _mm256_packs_epi32(in[1], in[5]);

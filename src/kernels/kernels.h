@@ -136,8 +136,9 @@ typedef struct hr_kernels {
      * DCT on x86-64, also where 16 bits overflow. */
     void (*jpeg_idct)(const struct hr_jpeg_coefs *block);
     void (*jpeg_idct_two)(const struct hr_jpeg_coefs *blocks);
-    /* Upsampling of n samples of one row; near and far are the rows beside the output's, `below`
-     * when far is below near. h2*: src[-1] and src[n] exist. Rows are padded by HR_JPEG_ROW_PAD. */
+    /* Upsample n samples of one row. `near` and `far` are the nearest and second-nearest input
+     * rows; `below`: far is below near. h2*: src[-1] and src[n] exist. Rows are padded by
+     * HR_JPEG_ROW_PAD. */
     void (*jpeg_h2v1)(uint8_t *dst, const uint8_t *src, size_t n);
     void (*jpeg_h2v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n);
     void (*jpeg_h1v2)(uint8_t *dst, const uint8_t *near, const uint8_t *far, size_t n, bool below);

@@ -240,7 +240,8 @@ static file jpeg_of_one_bit(bool damaged)
 TEST(jpeg_with_enough_bits)
 {
     CHECK(decoded("one bit per block", jpeg_of_one_bit(false)));
-    CHECK(refused("no AC of a component", jpeg_of_one_bit(true), HR_STATUS_LIMIT, "beside the"));
+    CHECK(refused("no AC of a component", jpeg_of_one_bit(true), HR_STATUS_LIMIT,
+                  "in addition to the"));
 }
 
 TEST(jpeg_of_many_scans)
@@ -416,7 +417,7 @@ TEST(webp_of_few_bytes)
     for (int i = 0; i < 4; i++)
         f.bytes[21 + i] = (uint8_t)(bits >> 8 * i);
     add_fill(&f, 0, 64 << 10); /* the file's sizes say that there is more */
-    CHECK(refused("one colour, and much behind it", f, HR_STATUS_LIMIT, "beside the"));
+    CHECK(refused("one colour, and much behind it", f, HR_STATUS_LIMIT, "in addition to the"));
 }
 
 TEST_MAIN

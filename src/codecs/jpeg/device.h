@@ -70,7 +70,7 @@ typedef struct hr_jpeg_device_image {
     int32_t left, right, top, bottom; /* MCUs wanted */
     uint32_t subs, segment_count;     /* subsequences of all segments */
     uint32_t tail;              /* first subsequence behind all entries of the index; or `subs` */
-    uint32_t tail_byte;         /* where the tail's first byte lies in the file's scan */
+    uint32_t tail_byte;         /* offset of the tail's first byte in the file's scan */
     uint32_t strips, scan_size; /* of all segments; bytes with all padding */
     const uint8_t *raw;         /* the file, or as much of it as is needed */
     hr_jpeg_device_segment *segments;         /* and one more, whose `first` is `subs` */

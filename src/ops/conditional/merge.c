@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* _conditional.merge: what the branch gave that ran for the sample. No copy: its memory goes on. */
+/* _conditional.merge: the result of the branch that ran for the sample, passed on without a copy.
+ */
 #include "core/core.h"
 #include "headrace/operator.h"
 
