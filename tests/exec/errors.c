@@ -186,4 +186,58 @@ TEST(held_outputs_meet_the_memory_limit)
     fixture_remove(&f);
 }
 
+/* zeros of side x side bytes, then the largest of them; the node between makes the zeros a value
+ * that stays in the stage, or one that crosses to the next. */
+static hr_status run_zeros(int64_t side, bool crosses, hr_error *error)
+{
+    const double shape[] = {(double)side, (double)side};
+    hr_arg_value zeros_args[] = {
+        {"shape", {.kind = HR_VALUE_FLOATS, .count = 2, .u.floats = shape}},
+        fixture_int("dtype", HR_DTYPE_UINT8)};
+    hr_arg_value wanted[] = {fixture_int("batch", 1), fixture_int("dtype", HR_DTYPE_UINT8)};
+    hr_pipeline_options options = fixture_options(1, 1);
+    hr_edge at = {0, 0};
+    hr_node_desc zeros = {.op = "zeros", .args = zeros_args, .arg_count = 2};
+    hr_node_desc middle = {.op = "copy", .inputs = &at, .input_count = 1};
+    hr_node_desc last = {.op = "reductions.max", .inputs = &at, .input_count = 1};
+    hr_graph *g;
+    hr_pipeline *p = NULL;
+    hr_outputs *out;
+    if (crosses) {
+        middle.op = "normalize";
+        middle.args = wanted;
+        middle.arg_count = 2;
+    }
+    HR_TRY(hr_graph_create(&g, error));
+    hr_status status = hr_graph_add_node(g, &zeros, &at.node, error);
+    if (status == HR_STATUS_OK)
+        status = hr_graph_add_node(g, &middle, &at.node, error);
+    if (status == HR_STATUS_OK)
+        status = hr_graph_add_node(g, &last, &at.node, error);
+    if (status == HR_STATUS_OK)
+        status = hr_graph_set_outputs(g, &at, 1, error);
+    options.host_memory_limit = (size_t)64 << 20;
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_create(&p, g, &options, error);
+    hr_graph_destroy(g);
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_run(p, 20000, &out, error);
+    if (status == HR_STATUS_OK)
+        hr_outputs_unref(out);
+    hr_pipeline_destroy(p);
+    return status;
+}
+
+TEST(intermediate_values_meet_the_memory_limit)
+{
+    hr_error error = {0};
+    for (int crosses = 0; crosses < 2; crosses++) {
+        CHECK_OK(run_zeros(2000, crosses, &error), error);
+        CHECK(run_zeros(12000, crosses, &error) != HR_STATUS_OK);
+        CHECK(strstr(error.message, "host_memory_limit"));
+        CHECK(run_zeros(200000, crosses, &error) != HR_STATUS_OK); /* 40 GB */
+        CHECK(strstr(error.message, "host_memory_limit"));
+    }
+}
+
 TEST_MAIN
