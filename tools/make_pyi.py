@@ -132,7 +132,7 @@ def parameters(op: dict[str, Any]) -> list[str]:
         "preserve": "preserve: bool = False",
         "bytes_per_sample_hint": "bytes_per_sample_hint: Sequence[int] | int = 0",
     }
-    if op["reader"] or "random" in op["flags"]:
+    if op["source"] == "indexed" or "random" in op["flags"]:
         common["seed"] = "seed: int = -1"
     return own + [text for name, text in common.items() if name not in names]
 

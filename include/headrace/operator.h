@@ -176,24 +176,45 @@ int64_t hr_task_max_pixels(const hr_task *task);
 /* The number of the sample in its batch, from 0; 0 when `task` is NULL. */
 int32_t hr_task_index(const hr_task *task);
 
-/* ---- readers ---- */
+/* ---- sources ---- */
 
-/* Where the bytes of an item are. Borrowed from the reader's state. */
+/* A range of bytes of a file, or of an object in remote storage. */
 typedef struct hr_span {
-    const char *root; /* folder that `path` is relative to, or NULL */
-    const char *path; /* as listed; appears in source_info and messages */
+    const char *root; /* folder or URI that `path` is relative to, or NULL */
+    const char *path;
     int64_t offset;
-    int64_t size; /* < 0: to the end of the file */
+    int64_t size;   /* < 0: to the end of the file */
+    bool keep_open; /* other items are in the same file; `root` and `path` live as long as the
+                       source's state */
 } hr_span;
 
-/* A source of numbered items. Its args struct begins with hr_sampler_args. */
-typedef struct hr_reader_def {
-    int64_t (*count)(const void *state);
-    hr_status (*locate)(const void *state, int64_t index, hr_span *span, hr_error *error);
-    /* Makes the outputs of an item. `bytes` is a 1-D UINT8 tensor with a buffer. Outputs refer to
-     * it (set data and buffer, as VIEW operators do) or are allocated from c->arena. */
+#define HR_SOURCE_MAX_SPANS 64
+
+typedef enum hr_source_kind {
+    HR_SOURCE_KIND_FED = 0, /* batches come from the caller */
+    HR_SOURCE_KIND_INDEXED  /* items with numbers, in any order: a reader */
+} hr_source_kind;
+
+/* What makes an operator a source. The args struct of a source that is INDEXED begins with
+ * hr_sampler_args. All functions may be called from any thread. */
+typedef struct hr_source_def {
+    hr_source_kind kind;
+    int64_t (*count)(const void *state); /* of the items, fixed when the pipeline is built */
+    /* The mean size of an item, if items are neighbours in large files. Shuffling then moves chunks
+     * of some megabytes and mixes their items within a window of `initial_fill`, so that reading
+     * stays almost sequential. NULL: items are shuffled one by one. */
+    int64_t (*mean_bytes)(const void *state);
+    /* The name of an item in messages and in source_info ("shard-003.tar: 000123.jpg"): a string
+     * of the state, or one written to `room`, which has `size` bytes. */
+    const char *(*name)(const void *state, int64_t index, char *room, size_t size);
+    /* Sets at most HR_SOURCE_MAX_SPANS spans and their number. NULL: `emit` reads for itself. */
+    hr_status (*locate)(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                        hr_error *error);
+    /* Makes the outputs of an item. `bytes` has one 1-D UINT8 tensor per span, with a buffer.
+     * Outputs refer to it (set data and buffer, as VIEW operators do) or are allocated from
+     * c->arena. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
-} hr_reader_def;
+} hr_source_def;
 
 /* Every reader's args struct begins with these; HR_SAMPLER_ARG_DEFS(struct) describes them. */
 typedef struct hr_sampler_args {
@@ -205,7 +226,6 @@ typedef struct hr_sampler_args {
 /* ---- the table ---- */
 
 enum {
-    HR_OP_SOURCE = 1 << 0, /* has no inputs in the graph: a reader, or fed from outside */
     HR_OP_RANDOM = 1 << 1, /* has `seed`; equal nodes are merged only if it is given */
     HR_OP_VIEW = 1 << 2,   /* outputs share the memory of input 0: run sets data and buffer */
     /* Documented as a copy, although outputs may share memory of input 0 for speed. Copied when it
@@ -311,7 +331,7 @@ typedef struct hr_op_def {
     /* Whether a node needs the whole batch; arguments as in `check`. If it does not, run_batch and
      * infer_batch are not called. NULL: it does if one of them is set. */
     bool (*whole_batch)(const void *args, const hr_given *given);
-    const hr_reader_def *reader; /* of a SOURCE; NULL: it is fed */
+    const hr_source_def *source; /* of an operator without inputs in the graph; or NULL */
     int32_t predicate;           /* with HR_OP_MERGE: its index in `args` */
 } hr_op_def;
 

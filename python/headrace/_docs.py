@@ -77,7 +77,7 @@ def arguments(op: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Name, type, default and meaning of all arguments: the operator's own, then those that every operator has."""
     own = [(a["name"], argument_type(a), argument_default(a), argument_doc(a)) for a in op["args"]]
     common = dict(_COMMON)
-    if op["reader"] or "random" in op["flags"]:
+    if op["source"] == "indexed" or "random" in op["flags"]:
         common["seed"] = _SEED
     names = {row[0] for row in own}
     return own + [(name, *rest) for name, rest in common.items() if name not in names]

@@ -89,7 +89,7 @@ def is_source(op: str) -> bool:
     from headrace import _schema
 
     known = _schema.operators().get(op)
-    return known is not None and "source" in known.flags
+    return known is not None and known.source is not None
 
 
 class Instance:

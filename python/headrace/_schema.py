@@ -53,7 +53,7 @@ class Operator:
         "in_max",
         "out_count",
         "outputs",
-        "is_reader",
+        "source",
         "whole_batch",
         "devices",
         "runs_on",
@@ -72,10 +72,14 @@ class Operator:
         self.in_max: int = raw["in_max"]
         self.out_count: int | None = raw["out_count"]
         self.outputs: list[str] = raw["outputs"]
-        self.is_reader: bool = raw["reader"]
+        self.source: str | None = raw["source"]
         self.whole_batch: bool = raw["batch"]  # processes the batch as a whole, not each sample
         self.devices: list[str] = raw["devices"] or ["cpu"]  # those that DALI accepts
         self.runs_on: list[str] = raw["runs_on"]  # those that this build has
+
+    @property
+    def is_reader(self) -> bool:
+        return self.source == "indexed"
 
     @property
     def has_seed(self) -> bool:

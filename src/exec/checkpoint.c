@@ -71,7 +71,7 @@ static hr_status get_item(const hr_pipeline *p, const hr_json *json, const char 
 static bool any_padded(const hr_pipeline *p)
 {
     for (int32_t k = 0; k < p->source_count; k++)
-        if (p->sources[k].reader && p->sources[k].sampler.args.pad_last_batch)
+        if (hr__source_indexed(&p->sources[k]) && p->sources[k].sampler.args.pad_last_batch)
             return true;
     return false;
 }

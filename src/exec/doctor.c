@@ -11,7 +11,7 @@
 #include "codecs/codec.h"
 #include "device/device.h"
 #include "exec/exec.h"
-#include "io/file.h"
+#include "io/storage.h"
 #include "kernels/kernels.h"
 
 /* First line of a small system file; "" if the file does not exist. */

@@ -31,8 +31,8 @@ typedef struct hr_fed { /* the batches that were fed to one source for one itera
 
 typedef struct hr_source {
     const hr_node *node;
-    const hr_reader_def *reader; /* NULL: fed from outside */
-    void *state;                 /* from the node's `create` */
+    const hr_source_def *def;
+    void *state; /* from the node's `create` */
     hr_sampler sampler;
     int64_t position; /* of the next sample to schedule */
     hr_read **ahead;  /* ring of read requests for position .. position + ahead_count - 1 */
@@ -46,7 +46,8 @@ typedef struct hr_source {
 typedef struct hr_sample_source { /* what one source contributes to one sample */
     hr_sampler_item item;
     int64_t position;
-    hr_read *read;
+    hr_read *read; /* NULL once it is taken, or if the source reads for itself */
+    char *name;    /* memory of the item's name, if the source had to make one */
 } hr_sample_source;
 
 typedef struct hr_sample {
@@ -55,7 +56,7 @@ typedef struct hr_sample {
     hr_status status; /* OK again once a failed sample is `skipped` */
     bool skipped, warned;
     int32_t attempt;
-    const char *info; /* file of the primary source, borrowed from its state */
+    const char *info; /* name of the primary source's item, borrowed from it */
     hr_error *error;
 } hr_sample;
 
@@ -275,6 +276,11 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it);
 hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error);
 
 /* ---- sources (source.c) ---- */
+/* Whether it is a reader. Others are fed. */
+static inline bool hr__source_indexed(const hr_source *s)
+{
+    return s->def->kind == HR_SOURCE_KIND_INDEXED;
+}
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error);
 void hr__source_fini(hr_pipeline *p, hr_source *s);
 /* Requests the next samples, at least one batch. The next call repeats a request that failed. Lock
@@ -283,6 +289,8 @@ hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error);
 /* Item and read request of the next position. Call it after hr__source_fill, at most once per
  * sample of the batch. Lock held. */
 void hr__source_next(hr_source *s, hr_sample_source *out);
+/* Releases what a sample holds of a source. */
+void hr__source_drop(hr_pipeline *p, hr_sample_source *ss);
 /* Requests the bytes of the same item again if they were taken already. */
 hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                            hr_error *error);

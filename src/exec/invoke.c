@@ -79,7 +79,7 @@ hr_status hr_op_invoke(const char *op, const hr_arg_value *args, int32_t arg_cou
     hr_status status = HR_STATUS_OK;
     int32_t number = -1;
     for (int32_t i = 0; i < in_count && status == HR_STATUS_OK; i++) {
-        hr_node_desc source = {.op = hr_registry_fed()->name};
+        hr_node_desc source = {.op = "external_source"};
         status = hr_graph_add_node(graph, &source, &number, error);
         edges[i] = (hr_edge){number, 0};
     }

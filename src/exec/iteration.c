@@ -14,7 +14,7 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
 {
     size_t size = (size_t)it->size, requests = size * (size_t)p->source_count;
     for (size_t i = 0; it->sample_sources && i < requests; i++)
-        hr_readahead_drop(p->readahead, it->sample_sources[i].read);
+        hr__source_drop(p, &it->sample_sources[i]);
     for (int32_t i = 0; it->samples && i < it->size; i++)
         hr_free(it->samples[i].error);
     for (int32_t i = 0; it->fed && i < p->source_count; i++)
@@ -157,7 +157,7 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
         hr_sample *s = &it->samples[i];
         s->status = HR_STATUS_OK;
         for (int32_t k = 0; k < p->source_count && !s->skipped && s->status == HR_STATUS_OK; k++)
-            if (p->sources[k].reader)
+            if (hr__source_indexed(&p->sources[k]))
                 s->status = hr__source_again(p, &p->sources[k], &s->sources[k], NULL);
     }
     it->done = false;
@@ -169,21 +169,21 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
 static hr_status fill_sources(hr_pipeline *p, hr_error *error)
 {
     for (int32_t k = 0; k < p->source_count; k++)
-        if (p->sources[k].reader)
+        if (hr__source_indexed(&p->sources[k]))
             HR_TRY(hr__source_fill(p, &p->sources[k], error));
     return HR_STATUS_OK;
 }
 
 static void take_samples(hr_pipeline *p, hr_iteration *it)
 {
-    bool reader = p->source_count > 0 && p->sources[0].reader;
+    bool reader = p->source_count > 0 && hr__source_indexed(&p->sources[0]);
     for (int32_t i = 0; i < it->size; i++) {
         hr_sample *s = &it->samples[i];
         hr_sample_source *sources = &it->sample_sources[(size_t)i * (size_t)p->source_count];
         s->index = i;
         s->sources = reader ? sources : NULL;
         for (int32_t k = 0; k < p->source_count; k++)
-            if (p->sources[k].reader)
+            if (hr__source_indexed(&p->sources[k]))
                 hr__source_next(&p->sources[k], &sources[k]);
     }
 }
@@ -196,7 +196,7 @@ static int32_t next_size(const hr_pipeline *p)
     bool fed = false;
     for (int32_t k = 0; k < p->source_count; k++) {
         const hr_source *s = &p->sources[k];
-        if (s->reader)
+        if (hr__source_indexed(s))
             continue;
         if (!s->fed_first)
             return -1;
@@ -210,7 +210,7 @@ static void take_fed(hr_pipeline *p, hr_iteration *it)
 {
     for (int32_t k = 0; k < p->source_count; k++) {
         hr_source *s = &p->sources[k];
-        if (s->reader)
+        if (hr__source_indexed(s))
             continue;
         it->fed[k] = s->fed_first;
         s->fed_first = s->fed_first->next;

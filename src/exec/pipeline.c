@@ -248,7 +248,7 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
         return hr_fail(error, status, "%s", p->broken_error.message);
     for (int32_t k = 0; k < p->source_count; k++) {
         char text[512];
-        if (!p->sources[k].reader && !p->sources[k].fed_first)
+        if (!hr__source_indexed(&p->sources[k]) && !p->sources[k].fed_first)
             return hr_fail(error, HR_STATUS_INDEX, "%s has no data: feed it before running",
                            hr_node_text(p->sources[k].node, text, sizeof(text)));
     }
@@ -316,7 +316,8 @@ static int64_t skippable(const hr_pipeline *p)
 {
     if (p->source_count == 0)
         return p->options.batch_size;
-    int64_t epoch = p->sources[0].reader ? p->sources[0].sampler.count : INT32_MAX / 2;
+    int64_t epoch =
+        hr__source_indexed(&p->sources[0]) ? p->sources[0].sampler.count : INT32_MAX / 2;
     return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
 }
 
@@ -469,7 +470,7 @@ static hr_source *find_source(const hr_pipeline *p, int32_t node)
 int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
 {
     const hr_source *s = hr__check_owner(p, NULL) == HR_STATUS_OK ? find_source(p, node) : NULL;
-    if (!s || s->reader)
+    if (!s || hr__source_indexed(s))
         return 0;
     pthread_mutex_lock(&p->lock);
     int32_t room = p->options.prefetch_queue_depth - p->in_flight - s->fed_count;
@@ -522,7 +523,7 @@ hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batche
 {
     HR_TRY(hr__check_owner(p, error));
     hr_source *s = find_source(p, node);
-    if (!s || s->reader)
+    if (!s || hr__source_indexed(s))
         return hr_fail(error, HR_STATUS_KEY, "node %d is not a source that can be fed", node);
     HR_TRY(check_feed(p, s, batches, count, error));
     hr_fed *fed = hr_calloc(1, sizeof(*fed), error);
@@ -546,7 +547,7 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
 {
     HR_TRY(hr__check_owner(p, error));
     const hr_source *s = find_source(p, node);
-    if (!s || !s->reader)
+    if (!s || !hr__source_indexed(s))
         return hr_fail(error, HR_STATUS_KEY, "node %d is not a reader", node);
     hr_sampler_meta(&s->sampler, out);
     return HR_STATUS_OK;

@@ -5,6 +5,8 @@
 
 #include "exec/exec.h"
 
+#define NAME_SIZE 1024 /* of an item's name */
+
 /* How many samples beyond the iterations in flight have read requests. The read-ahead bounds the
  * bytes. */
 static int32_t ahead_wanted(const hr_pipeline *p)
@@ -14,12 +16,15 @@ static int32_t ahead_wanted(const hr_pipeline *p)
 
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error)
 {
-    *s = (hr_source){.node = node, .reader = node->def->reader, .state = p->states[node->index]};
-    if (!s->reader)
+    *s = (hr_source){.node = node, .def = node->def->source, .state = p->states[node->index]};
+    if (!hr__source_indexed(s))
         return HR_STATUS_OK;
     char text[512];
-    hr_status status = hr_sampler_init(&s->sampler, node->args, s->reader->count(s->state),
-                                       p->options.batch_size, p->node_seeds[node->index], error);
+    int64_t count = s->def->count(s->state);
+    int64_t mean = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
+    hr_status status =
+        hr_sampler_init(&s->sampler, node->args, count, hr_sampler_chunk(node->args, count, mean),
+                        p->options.batch_size, p->node_seeds[node->index], error);
     if (status != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
     s->ahead_capacity = ahead_wanted(p);
@@ -46,12 +51,17 @@ void hr__source_fini(hr_pipeline *p, hr_source *s)
     *s = (hr_source){0};
 }
 
+/* Requests the bytes of an item; `*out` is NULL if the source reads for itself. */
 static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
                      hr_error *error)
 {
-    hr_span span;
-    HR_TRY(s->reader->locate(s->state, index, &span, error));
-    return hr_readahead_ask(p->readahead, &span, out, error);
+    hr_span spans[HR_SOURCE_MAX_SPANS];
+    int32_t count = 0;
+    *out = NULL;
+    if (!s->def->locate)
+        return HR_STATUS_OK;
+    HR_TRY(s->def->locate(s->state, index, spans, &count, error));
+    return hr_readahead_ask(p->readahead, spans, count, out, error);
 }
 
 hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
@@ -75,6 +85,14 @@ void hr__source_next(hr_source *s, hr_sample_source *out)
     s->position++;
 }
 
+void hr__source_drop(hr_pipeline *p, hr_sample_source *ss)
+{
+    hr_readahead_drop(p->readahead, ss->read);
+    hr_free(ss->name);
+    ss->read = NULL;
+    ss->name = NULL;
+}
+
 hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                            hr_error *error)
 {
@@ -84,8 +102,7 @@ hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source 
 hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
                              int32_t attempt, hr_error *error)
 {
-    hr_readahead_drop(p->readahead, ss->read);
-    ss->read = NULL;
+    hr__source_drop(p, ss);
     ss->item = hr_sampler_replace(&s->sampler, ss->position, attempt);
     return ask(p, s, ss->item.index, &ss->read, error); /* taken at once, so not started */
 }
@@ -120,19 +137,56 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     return HR_STATUS_OK;
 }
 
-/* The file's bytes are kept until the group is released; values that outlive the group take a
- * reference (gather.c, values.c). */
-static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss, int32_t i,
-                           hr_buffer *buffer, hr_error *error)
+/* Waits for the bytes of an item: one tensor per span. They are kept until the group is released;
+ * values that outlive the group take a reference (gather.c, values.c). */
+static hr_status take_bytes(hr_group *g, const hr_source *s, hr_sample_source *ss, hr_tensor *bytes,
+                            hr_error *error)
 {
-    hr_tensor bytes;
+    hr_pipeline *p = g->pipeline;
+    hr_read_piece pieces[HR_SOURCE_MAX_SPANS];
+    hr_buffer *buffer = NULL;
+    int64_t waited = 0;
+    hr_read *read = ss->read;
+    if (!read)
+        return HR_STATUS_OK;
+    int32_t count = hr_readahead_count(read);
+    ss->read = NULL;
+    hr_status status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
+    g->worker->stats.read_wait_ns += waited;
+    if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
+        HR_TRY(ask(p, s, ss->item.index, &read, error));
+        status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
+    }
+    HR_TRY(status);
+    for (int32_t i = 0; i < count; i++) {
+        hr_tensor_describe(&bytes[i], HR_DTYPE_UINT8, (hr_shape){1, {(int64_t)pieces[i].size}},
+                           NULL);
+        bytes[i].data = (char *)hr_buffer_data(buffer) + pieces[i].offset;
+        bytes[i].buffer = buffer;
+    }
+    return hr__group_hold(g, buffer, error);
+}
+
+/* The item's name, for messages and source_info. It lives as long as the sample. */
+static const char *item_name(const hr_source *s, hr_sample_source *ss)
+{
+    char room[NAME_SIZE];
+    const char *name = s->def->name(s->state, ss->item.index, room, sizeof(room));
+    if (name != room)
+        return name;
+    hr_free(ss->name);
+    ss->name = hr_strdup(room, NULL);
+    return ss->name ? ss->name : "";
+}
+
+static hr_status emit_item(hr_group *g, const hr_source *s, hr_sample_source *ss, int32_t i,
+                           hr_error *error)
+{
+    hr_tensor bytes[HR_SOURCE_MAX_SPANS];
+    HR_TRY(take_bytes(g, s, ss, bytes, error));
     hr_tensor *out = hr_arena_alloc(g->arena, (size_t)s->node->output_count * sizeof(*out), error);
     if (!out)
         return HR_STATUS_NO_MEMORY;
-    hr_tensor_describe(&bytes, HR_DTYPE_UINT8, (hr_shape){1, {(int64_t)hr_buffer_size(buffer)}},
-                       NULL);
-    bytes.data = hr_buffer_data(buffer);
-    bytes.buffer = buffer;
     memset(out, 0, (size_t)s->node->output_count * sizeof(*out));
     hr_op_call c = {.def = s->node->def,
                     .args = s->node->args,
@@ -142,7 +196,7 @@ static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss
                     .arena = g->arena,
                     .task = &g->tasks[i],
                     .kernels = g->pipeline->kernels};
-    HR_TRY(s->reader->emit(&c, ss->item.index, &bytes, error));
+    HR_TRY(s->def->emit(&c, ss->item.index, bytes, error));
     for (int32_t k = 0; k < s->node->output_count; k++) {
         out[k].source_info = g->tasks[i].info;
         HR_TRY(hr__value_put(g, value_of(g, s, k), i, 1, &out[k], error));
@@ -153,27 +207,12 @@ static hr_status emit_read(hr_group *g, const hr_source *s, hr_sample_source *ss
 hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
                           hr_error *error)
 {
-    if (!s->reader)
+    if (!hr__source_indexed(s))
         return emit_fed(g, s, source, i, error);
-    hr_pipeline *p = g->pipeline;
     hr_sample *sample = &g->iteration->samples[g->first + i];
     hr_sample_source *ss = &sample->sources[source];
-    hr_span span;
-    HR_TRY(s->reader->locate(s->state, ss->item.index, &span, error));
+    g->tasks[i].info = item_name(s, ss);
     if (source == 0)
-        sample->info = span.path;
-    g->tasks[i].info = span.path;
-    hr_buffer *buffer = NULL;
-    int64_t waited = 0;
-    hr_read *read = ss->read;
-    ss->read = NULL;
-    hr_status status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
-    g->worker->stats.read_wait_ns += waited;
-    if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
-        HR_TRY(ask(p, s, ss->item.index, &read, error));
-        status = hr_readahead_take(p->readahead, read, &buffer, &waited, error);
-    }
-    HR_TRY(status);
-    HR_TRY(hr__group_hold(g, buffer, error));
-    return emit_read(g, s, ss, i, buffer, error);
+        sample->info = g->tasks[i].info;
+    return emit_item(g, s, ss, i, error);
 }

@@ -386,7 +386,7 @@ static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *no
 static void run_step(hr_group *g, const hr_plan_step *step)
 {
     const hr_node *node = plan_node(g->pipeline, step->first);
-    if (node->def->flags & HR_OP_SOURCE) {
+    if (node->def->source) {
         run_source(g, node);
         return;
     }
@@ -526,7 +526,7 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
 static bool replaceable(const hr_group *g)
 {
     const hr_pipeline *p = g->pipeline;
-    if (p->source_count == 0 || !p->sources[0].reader)
+    if (p->source_count == 0 || !hr__source_indexed(&p->sources[0]))
         return false;
     for (int32_t k = 0; k <= g->iteration->stage; k++) {
         const hr_plan_stage *stage = &p->plan->stages[k];
@@ -548,7 +548,7 @@ static void replace(hr_group *g, hr_group *one)
     s->status = HR_STATUS_OK;
     s->warned = false;
     for (int32_t k = 0; k < p->source_count && s->status == HR_STATUS_OK; k++)
-        if (p->sources[k].reader)
+        if (hr__source_indexed(&p->sources[k]))
             s->status = hr__source_replace(p, &p->sources[k], &s->sources[k], s->attempt, &error);
     if (s->status != HR_STATUS_OK)
         sample_failed(one, 0, p->sources[0].node, s->status, &error);

@@ -54,7 +54,7 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->bad = p->bad_total;
     s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
     for (int32_t k = 0; k < p->source_count; k++)
-        s->fed = s->fed || !p->sources[k].reader;
+        s->fed = s->fed || !hr__source_indexed(&p->sources[k]);
     if (p->completion) {
         s->device_ns = p->completion->busy_ns;
         s->device_idle_ns = p->completion->idle_ns;

@@ -152,7 +152,7 @@ static hr_status common_seed(hr_node *node, const hr_value *value, hr_error *err
     int64_t seed = -1;
     HR_TRY(hr__convert(&c, &seed, error));
     /* Other operators accept a seed and ignore it. */
-    if (seed < 0 || !(node->def->flags & (HR_OP_RANDOM | HR_OP_SOURCE)))
+    if (seed < 0 || !(node->def->source || (node->def->flags & HR_OP_RANDOM)))
         return HR_STATUS_OK;
     node->seed = seed;
     node->values[node->value_count++] = (hr_arg_value){"seed", {.kind = HR_VALUE_INT, .u.i = seed}};

@@ -84,14 +84,12 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "its inputs have no names");
     if ((def->flags & HR_OP_MERGE) && (def->predicate < 0 || def->predicate >= hr__args_count(def)))
         return hr_fail(error, HR_STATUS_VALUE, "its predicate is not an argument");
-    bool source = def->flags & HR_OP_SOURCE;
+    const hr_source_def *source = def->source;
     if (source && def->in_max > 0)
         return hr_fail(error, HR_STATUS_VALUE, "a source takes no inputs");
-    if (!source && def->reader)
-        return hr_fail(error, HR_STATUS_VALUE, "it has a reader but is not a source");
-    if (source && def->reader && !(def->reader->count && def->reader->locate && def->reader->emit))
-        return hr_fail(error, HR_STATUS_VALUE, "its reader is not complete");
-    if (source && def->reader && def->args_size < sizeof(hr_sampler_args))
+    if (hr_op_is_reader(def) && !(source->count && source->name && source->emit))
+        return hr_fail(error, HR_STATUS_VALUE, "its source is not complete");
+    if (hr_op_is_reader(def) && def->args_size < sizeof(hr_sampler_args))
         return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST);
     if (!source && !moves && !def->lower && !def->run_cpu && !def->run_batch)

@@ -156,7 +156,7 @@ static hr_status guard_set(const hr_graph *graph, hr_node *node, const hr_guard 
         return HR_STATUS_OK;
     HR_TRY(edge_check(graph, node, guard->predicate, "guard", error));
     hr_node_text(node, text, sizeof(text));
-    if (node->def->flags & HR_OP_SOURCE)
+    if (node->def->source)
         return hr_fail(error, HR_STATUS_VALUE,
                        "%s: a source cannot be in a branch of a conditional; define it before the "
                        "conditional",

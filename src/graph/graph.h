@@ -62,8 +62,8 @@ extern const char *const hr_cuda_op_names[];    /* operators of the CUDA module;
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
 int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
-/* The source that is fed from outside. */
-const hr_op_def *hr_registry_fed(void);
+/* Whether it is a source of numbered items. */
+bool hr_op_is_reader(const hr_op_def *def);
 /* Checks a table: sizes against types, defaults that parse, offsets in range. For unit tests and
  * plug-ins. */
 hr_status hr_op_def_check(const hr_op_def *def, hr_error *error);

@@ -72,12 +72,9 @@ const hr_op_def *hr_registry_find(const char *name, bool *deprecated)
     return slot ? hr_builtin_ops[(slot - 1) >> 8] : NULL;
 }
 
-const hr_op_def *hr_registry_fed(void)
+bool hr_op_is_reader(const hr_op_def *def)
 {
-    for (const hr_op_def *const *op = hr_builtin_ops; *op; op++)
-        if (((*op)->flags & HR_OP_SOURCE) && !(*op)->reader)
-            return *op;
-    return NULL;
+    return def->source && def->source->kind == HR_SOURCE_KIND_INDEXED;
 }
 
 int32_t hr_registry_count(void)

@@ -12,10 +12,10 @@ typedef struct flag_name {
 } flag_name;
 
 static const flag_name op_flags[] = {
-    {HR_OP_SOURCE, "source"},     {HR_OP_RANDOM, "random"},         {HR_OP_VIEW, "view"},
-    {HR_OP_SEQUENCE, "sequence"}, {HR_OP_VOLUMETRIC, "volumetric"}, {HR_OP_ORDERED, "ordered"},
-    {HR_OP_HIDDEN, "hidden"},     {HR_OP_DEPRECATED, "deprecated"}, {HR_OP_CHEAP, "cheap"},
-    {HR_OP_ANYWHERE, "anywhere"}, {HR_OP_FUNCTION, "function"},
+    {HR_OP_RANDOM, "random"},         {HR_OP_VIEW, "view"},       {HR_OP_SEQUENCE, "sequence"},
+    {HR_OP_VOLUMETRIC, "volumetric"}, {HR_OP_ORDERED, "ordered"}, {HR_OP_HIDDEN, "hidden"},
+    {HR_OP_DEPRECATED, "deprecated"}, {HR_OP_CHEAP, "cheap"},     {HR_OP_ANYWHERE, "anywhere"},
+    {HR_OP_FUNCTION, "function"},
 };
 
 static const flag_name arg_flags[] = {
@@ -86,10 +86,15 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     put_key(text, "runs_on", false);
     hr_text_append(text, "[\"cpu\"");
     bool view = def->flags & HR_OP_VIEW;
-    bool fed = (def->flags & HR_OP_SOURCE) && !def->reader;
+    bool fed = def->source && !hr_op_is_reader(def);
     if (def->lower || view || fed || (def->flags & moves) || in_module(def->name))
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
+}
+
+static const char *source_name(const hr_op_def *def)
+{
+    return hr_op_is_reader(def) ? "indexed" : def->source ? "fed" : NULL;
 }
 
 static void put_arg(hr_text *text, const hr_arg_def *arg)
@@ -174,7 +179,7 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     put_split(text, "devices", def->devices);
     put_runs_on(text, def);
     put_flags(text, op_flags, HR_COUNT_OF(op_flags), def->flags);
-    hr_text_append(text, ", \"reader\": %s", def->reader ? "true" : "false");
+    put_string(text, "source", source_name(def));
     hr_text_append(text, ", \"batch\": %s", def->run_batch || def->infer_batch ? "true" : "false");
     put_inputs(text, def);
     put_outputs(text, def);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Requests form a queue. A request is first queued, then reading, then done. `lock` guards
- * everything except the reads themselves. */
+ * everything except the reads themselves. The spans of a request become pieces of one buffer; spans
+ * that are close together in one object are read at once. */
 #include "io/readahead.h"
 
 #include <pthread.h>
@@ -9,15 +10,25 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/file.h"
+#include "io/open_files.h"
 
 #define WARM_AFTER 64 /* reads in a row that were in the page cache */
+#define GAP_READ 4096 /* bytes between two spans that cost less than another request */
+#define PIECE_ALIGNMENT 64
+#define OPEN_FILES 128 /* that stay open while nobody reads them */
 
 typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 
+/* One span of a request. */
+typedef struct piece {
+    hr_span span;
+    hr_object *object; /* while it is read */
+    hr_read_piece out;
+    bool joined; /* follows the previous piece in object and buffer */
+} piece;
+
 struct hr_read {
     hr_read *prev, *next; /* in the queue while QUEUED */
-    hr_span span;
     read_state state;
     bool dropped; /* not needed any more; the reading thread frees it */
     bool wanted;  /* a worker waits for it: it is read beyond the limit if need be */
@@ -26,6 +37,8 @@ struct hr_read {
     hr_buffer *buffer;
     hr_status status;
     hr_error *error; /* only if it failed */
+    int32_t count;
+    piece pieces[];
 };
 
 struct hr_readahead {
@@ -35,6 +48,8 @@ struct hr_readahead {
     pthread_cond_t ready; /* a wanted request is done */
     pthread_cond_t cold;  /* a file was not in the page cache */
     hr_pool *pool;
+    hr_open_files *files;
+    hr_cancel cancel;   /* set with `stop` */
     size_t limit, held; /* `held`: bytes read or being read ahead, not taken yet */
     hr_read *first, *last;
     bool stop;
@@ -88,19 +103,83 @@ static void note_warmth(hr_readahead *ra, bool cached)
     ra->warm = cached ? HR_MIN(ra->warm + 1, WARM_AFTER) : 0;
 }
 
-/* Reads the file of a request; no lock held. */
-static void read_now(hr_readahead *ra, hr_read *r, hr_file *file, hr_status opened, hr_error *error)
+/* Opens the object of a span and finds where its bytes will be in the buffer: behind those of
+ * `last`, which may be NULL. */
+static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, hr_error *error)
+{
+    HR_TRY(hr_open_files_get(ra->files, &p->span, &ra->cancel, &p->object, error));
+    int64_t left = p->object->size - p->span.offset;
+    if (p->span.offset < 0 || left < HR_MAX(p->span.size, 0))
+        return hr_fail(error, HR_STATUS_IO, "has %lld bytes, too few for %lld at offset %lld",
+                       (long long)p->object->size, (long long)p->span.size,
+                       (long long)p->span.offset);
+    p->out.size = (size_t)(p->span.size < 0 ? left : p->span.size);
+    size_t end = last ? last->out.offset + last->out.size : 0;
+    int64_t gap = last && p->object == last->object
+                      ? p->span.offset - last->span.offset - (int64_t)last->out.size
+                      : -1;
+    p->joined = gap >= 0 && gap <= GAP_READ;
+    p->out.offset = p->joined ? end + (size_t)gap
+                              : (end + PIECE_ALIGNMENT - 1) & ~(size_t)(PIECE_ALIGNMENT - 1);
+    return HR_STATUS_OK;
+}
+
+/* Opens all objects of a request and sets its size. No lock held. */
+static hr_status open_pieces(hr_readahead *ra, hr_read *r, hr_error *error)
+{
+    for (int32_t i = 0; i < r->count; i++)
+        HR_TRY(open_piece(ra, &r->pieces[i], i > 0 ? &r->pieces[i - 1] : NULL, error));
+    r->size = r->pieces[r->count - 1].out.offset + r->pieces[r->count - 1].out.size;
+    return HR_STATUS_OK;
+}
+
+static void close_pieces(hr_readahead *ra, hr_read *r)
+{
+    for (int32_t i = 0; i < r->count; i++) {
+        if (r->pieces[i].object)
+            hr_open_files_put(ra->files, &r->pieces[i].span, r->pieces[i].object);
+        r->pieces[i].object = NULL;
+    }
+}
+
+static hr_status read_pieces(hr_readahead *ra, hr_read *r, bool *cached, hr_error *error)
+{
+    size_t limit = hr_pool_limit(ra->pool);
+    if (limit && r->size > limit) /* it never fits: not a lack of memory that can pass */
+        return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
+                       r->size, limit);
+    HR_TRY(hr_pool_alloc(ra->pool, r->size, &r->buffer, error));
+    *cached = true;
+    for (int32_t i = 0, end; i < r->count; i = end) {
+        const piece *first = &r->pieces[i];
+        for (end = i + 1; end < r->count && r->pieces[end].joined;)
+            end++;
+        size_t last = r->pieces[end - 1].out.offset + r->pieces[end - 1].out.size;
+        bool from_cache = false;
+        HR_TRY(hr_object_read(first->object, first->span.offset, last - first->out.offset,
+                              (char *)hr_buffer_data(r->buffer) + first->out.offset, &from_cache,
+                              &ra->cancel, error));
+        *cached = *cached && from_cache;
+    }
+    return HR_STATUS_OK;
+}
+
+/* Reads the spans of a request and closes their objects; no lock held. */
+static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, hr_error *error)
 {
     int64_t start = hr_clock_ns();
     bool cached = false;
     stall(ra);
     r->status = opened;
-    if (opened == HR_STATUS_OK) {
-        r->status = hr_file_read(file, ra->pool, &r->buffer, &cached, error);
-        hr_file_close(file);
+    if (opened == HR_STATUS_OK)
+        r->status = read_pieces(ra, r, &cached, error);
+    close_pieces(ra, r);
+    if (r->status != HR_STATUS_OK) {
+        hr_buffer_unref(r->buffer);
+        r->buffer = NULL;
+        if ((r->error = hr_calloc(1, sizeof(*r->error), NULL)))
+            *r->error = *error;
     }
-    if (r->status != HR_STATUS_OK && (r->error = hr_calloc(1, sizeof(*r->error), NULL)))
-        *r->error = *error;
     int64_t took = hr_clock_ns() - start;
     pthread_mutex_lock(&ra->lock);
     ra->stats.files++;
@@ -123,22 +202,20 @@ static bool wait_for_room(hr_readahead *ra, const hr_read *r, size_t size)
 static void serve(hr_readahead *ra, hr_read *r)
 {
     hr_error error;
-    hr_file file = {.fd = -1};
     unlink_read(ra, r);
     r->state = READ_READING;
     pthread_mutex_unlock(&ra->lock);
-    hr_status opened = hr_file_open(&file, &r->span, &error);
+    hr_status opened = open_pieces(ra, r, &error);
     pthread_mutex_lock(&ra->lock);
-    if (!wait_for_room(ra, r, file.size)) {
-        hr_file_close(&file);
+    if (!wait_for_room(ra, r, r->size)) {
+        close_pieces(ra, r);
         r->status = hr_fail(NULL, HR_STATUS_STATE, " ");
     } else {
         r->counted = true;
-        r->size = file.size;
         ra->held += r->size;
         ra->stats.peak_bytes = HR_MAX(ra->stats.peak_bytes, (int64_t)ra->held);
         pthread_mutex_unlock(&ra->lock);
-        read_now(ra, r, &file, opened, &error);
+        read_now(ra, r, opened, &error);
         pthread_mutex_lock(&ra->lock);
     }
     r->state = READ_DONE;
@@ -182,7 +259,8 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     if (!ra)
         return HR_STATUS_NO_MEMORY;
     ra->threads = hr_calloc((size_t)HR_MAX(threads, 1), sizeof(*ra->threads), error);
-    if (!ra->threads) {
+    if (!ra->threads || hr_open_files_create(&ra->files, OPEN_FILES, error) != HR_STATUS_OK) {
+        hr_free(ra->threads);
         hr_free(ra);
         return HR_STATUS_NO_MEMORY;
     }
@@ -207,6 +285,7 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
 
 void hr_readahead_cancel(hr_readahead *ra)
 {
+    atomic_store(&ra->cancel.set, true);
     pthread_mutex_lock(&ra->lock);
     ra->stop = true;
     pthread_cond_broadcast(&ra->work);
@@ -228,17 +307,21 @@ void hr_readahead_destroy(hr_readahead *ra)
     pthread_cond_destroy(&ra->room);
     pthread_cond_destroy(&ra->work);
     pthread_mutex_destroy(&ra->lock);
+    hr_open_files_destroy(ra->files);
     hr_pool_unref(ra->pool);
     hr_free(ra->threads);
     hr_free(ra);
 }
 
-hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *span, hr_read **out, hr_error *error)
+hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *spans, int32_t count, hr_read **out,
+                           hr_error *error)
 {
-    hr_read *r = hr_calloc(1, sizeof(*r), error);
+    hr_read *r = hr_calloc(1, sizeof(*r) + (size_t)count * sizeof(r->pieces[0]), error);
     if (!r)
         return HR_STATUS_NO_MEMORY;
-    r->span = *span;
+    r->count = count;
+    for (int32_t i = 0; i < count; i++)
+        r->pieces[i].span = spans[i];
     pthread_mutex_lock(&ra->lock);
     r->prev = ra->last;
     *(ra->last ? &ra->last->next : &ra->first) = r;
@@ -261,19 +344,17 @@ void hr_readahead_start(hr_readahead *ra)
 static void read_here(hr_readahead *ra, hr_read *r)
 {
     hr_error error;
-    hr_file file = {.fd = -1};
     unlink_read(ra, r);
     r->state = READ_READING;
     ra->stats.own_reads++;
     pthread_mutex_unlock(&ra->lock);
-    hr_status opened = hr_file_open(&file, &r->span, &error);
-    read_now(ra, r, &file, opened, &error);
+    read_now(ra, r, open_pieces(ra, r, &error), &error);
     pthread_mutex_lock(&ra->lock);
     r->state = READ_DONE;
 }
 
-hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, int64_t *waited_ns,
-                            hr_error *error)
+hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, hr_read_piece *pieces,
+                            int64_t *waited_ns, hr_error *error)
 {
     int64_t start = hr_clock_ns();
     pthread_mutex_lock(&ra->lock);
@@ -301,6 +382,8 @@ hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, in
     if (status == HR_STATUS_OK) {
         *out = read->buffer;
         read->buffer = NULL;
+        for (int32_t i = 0; i < read->count; i++)
+            pieces[i] = read->pieces[i].out;
     } else if (read->error) {
         hr_fail(error, status, "%s", read->error->message);
     } else {
@@ -326,6 +409,11 @@ void hr_readahead_drop(hr_readahead *ra, hr_read *read)
         free_read(read);
     }
     pthread_mutex_unlock(&ra->lock);
+}
+
+int32_t hr_readahead_count(const hr_read *read)
+{
+    return read->count;
 }
 
 void hr_readahead_stats_get(hr_readahead *ra, hr_readahead_stats *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Exact read-ahead: the order of an indexed source is known, so that its files are requested before
+/* Exact read-ahead: the order of an indexed source is known, so that its items are requested before
  * a worker needs them. A few threads read them in that order, up to a limit of bytes. A worker
  * reads a file itself if no thread has begun to. While all files are in the page cache, reading is
  * only copying, and only as many threads read ahead as there are spare CPUs. */
@@ -11,6 +11,10 @@
 
 typedef struct hr_readahead hr_readahead;
 typedef struct hr_read hr_read; /* one request, owned by the caller until taken or dropped */
+
+typedef struct hr_read_piece { /* where the bytes of a span are in the buffer of a request */
+    size_t offset, size;
+} hr_read_piece;
 
 typedef struct hr_readahead_stats {
     int64_t files, bytes, read_ns; /* all reads, by threads and workers */
@@ -28,15 +32,18 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
 void hr_readahead_cancel(hr_readahead *ra);
 /* All requests must have been taken or dropped. */
 void hr_readahead_destroy(hr_readahead *ra);
-/* Queues a request. The strings of `span` are borrowed until the request ends. */
-hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *span, hr_read **out, hr_error *error);
+/* Queues a request for the bytes of `count` spans, at least one. Their strings are borrowed until
+ * the request ends. */
+hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *spans, int32_t count, hr_read **out,
+                           hr_error *error);
 /* Starts the requests queued since the last call; without it they may wait until they are taken. */
 void hr_readahead_start(hr_readahead *ra);
-/* Waits for the bytes, or reads them now, and ends the request. `*waited_ns`: the time spent here.
- */
-hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, int64_t *waited_ns,
-                            hr_error *error);
-void hr_readahead_drop(hr_readahead *ra, hr_read *read);
+/* Waits for the bytes, or reads them now, and ends the request. `pieces`: one per span.
+ * `*waited_ns`: the time spent here. */
+hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, hr_read_piece *pieces,
+                            int64_t *waited_ns, hr_error *error);
+void hr_readahead_drop(hr_readahead *ra, hr_read *read); /* NULL is fine */
+int32_t hr_readahead_count(const hr_read *read);         /* of its spans */
 void hr_readahead_stats_get(hr_readahead *ra, hr_readahead_stats *out);
 int64_t hr_clock_ns(void); /* monotonic */
 

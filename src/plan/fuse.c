@@ -24,9 +24,8 @@ static void uses_count(hr__planning *p)
 static bool lowers(const hr_node *node)
 {
     const hr_op_def *def = node->def;
-    return def->lower && !hr_node_whole_batch(node) &&
-           !(def->flags & (HR_OP_SOURCE | HR_OP_ORDERED)) && node->output_count == 1 &&
-           node->input_count >= 1;
+    return def->lower && !hr_node_whole_batch(node) && !def->source &&
+           !(def->flags & HR_OP_ORDERED) && node->output_count == 1 && node->input_count >= 1;
 }
 
 /* The rank that the chain ending in `last` has reached, ignoring windows. */

@@ -6,13 +6,13 @@
 
 static bool fed(const hr_op_def *def)
 {
-    return (def->flags & HR_OP_SOURCE) && !def->reader;
+    return def->source && !hr_op_is_reader(def);
 }
 
 /* Whether the node has a stage of its own. */
 static bool cuts(const hr_node *node)
 {
-    if (node->def->flags & HR_OP_SOURCE)
+    if (node->def->source)
         return false;
     return (node->def->run_batch && hr_node_whole_batch(node)) ||
            (node->def->flags & HR_OP_ORDERED);
@@ -99,7 +99,7 @@ static step_kind kind_of(const hr_plan *plan, const hr_node *node)
     bool infers = node->def->infer_batch && plan->inferred[node->index] < 0;
     /* A permutation copies no elements, so it runs on the host for any device. */
     bool permutes = (node->def->flags & HR_OP_VIEW) && cuts(node);
-    return node->def->flags & HR_OP_SOURCE        ? STEP_SOURCE
+    return node->def->source                      ? STEP_SOURCE
            : infers && hr_node_whole_batch(node)  ? STEP_INFER
            : hr_node_on_device(node) && !permutes ? STEP_DEVICE
            : cuts(node)                           ? STEP_CUT
@@ -144,10 +144,10 @@ static void sources_list(hr_plan *plan)
 {
     for (int32_t i = 0; i < plan->graph->count; i++) {
         const hr_op_def *def = plan->graph->nodes[i]->def;
-        if (plan->replaced[i] != i || !(def->flags & HR_OP_SOURCE))
+        if (plan->replaced[i] != i || !def->source)
             continue;
         int32_t k = plan->source_count++;
-        bool primary = def->reader != NULL;
+        bool primary = hr_op_is_reader(def);
         for (int32_t j = 0; j < k; j++)
             primary = primary && fed(plan->graph->nodes[plan->sources[j]]->def);
         for (; primary && k > 0; k--)

@@ -18,7 +18,7 @@ static bool named(const hr_node *node)
 
 static bool mergeable(const hr_node *node)
 {
-    if (named(node) || (node->def->flags & (HR_OP_SOURCE | HR_OP_ORDERED)))
+    if (named(node) || node->def->source || (node->def->flags & HR_OP_ORDERED))
         return false;
     return !(node->def->flags & HR_OP_RANDOM) || node->seed >= 0;
 }

@@ -126,11 +126,20 @@ static int64_t file_count(const void *state)
     return ((const file_state *)state)->list.count;
 }
 
-static hr_status file_locate(const void *state, int64_t index, hr_span *span, hr_error *error)
+static const char *file_name(const void *state, int64_t index, char *room, size_t size)
+{
+    (void)room;
+    (void)size;
+    return hr_file_list_name(&((const file_state *)state)->list, index);
+}
+
+static hr_status file_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                             hr_error *error)
 {
     const file_state *s = state;
     (void)error;
-    *span = (hr_span){.root = s->root, .path = hr_file_list_name(&s->list, index), .size = -1};
+    spans[0] = (hr_span){.root = s->root, .path = hr_file_list_name(&s->list, index), .size = -1};
+    *count = 1;
     return HR_STATUS_OK;
 }
 
@@ -147,7 +156,13 @@ static hr_status file_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
     return HR_STATUS_OK;
 }
 
-static const hr_reader_def file_reader = {file_count, file_locate, file_emit};
+static const hr_source_def file_source = {
+    .kind = HR_SOURCE_KIND_INDEXED,
+    .count = file_count,
+    .name = file_name,
+    .locate = file_locate,
+    .emit = file_emit,
+};
 static const char *const file_aliases[] = {"file_reader", NULL};
 
 const hr_op_def hr_op_readers_file = {
@@ -158,7 +173,6 @@ const hr_op_def hr_op_readers_file = {
            "shape (1,). A file that cannot be read fails its sample only (see on_error).",
     .aliases = file_aliases,
     .devices = "cpu",
-    .flags = HR_OP_SOURCE,
     .args = file_arg_defs,
     .args_size = sizeof(file_args),
     .out = HR_OUTPUTS({"bytes"}, {"labels"}),
@@ -166,5 +180,5 @@ const hr_op_def hr_op_readers_file = {
     .check = file_check,
     .create = file_create,
     .destroy = file_destroy,
-    .reader = &file_reader,
+    .source = &file_source,
 };

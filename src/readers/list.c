@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "io/file.h"
+#include "io/storage.h"
 
 hr_status hr_file_list_add(hr_file_list *list, const char *dir, const char *name, int32_t label,
                            hr_error *error)
@@ -162,7 +162,7 @@ hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *erro
 {
     char *text;
     size_t size;
-    hr_status status = hr_file_text(path, &text, &size, error);
+    hr_status status = hr_object_text(path, &text, &size, error);
     if (status != HR_STATUS_OK)
         return error ? hr_error_prefix(error, "file_list: '%s' ", path) : status;
     if (strlen(text) != size)

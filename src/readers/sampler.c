@@ -5,7 +5,23 @@
 #include "readers/sampler.h"
 
 /* Keys of unrelated permutations must differ, so the purpose is mixed into each. */
-enum { KEY_SHUFFLE = 0x5368, KEY_WHOLE = 0x5768, KEY_REPLACE = 0x5265 };
+enum {
+    KEY_SHUFFLE = 0x5368,
+    KEY_WHOLE = 0x5768,
+    KEY_REPLACE = 0x5265,
+    KEY_REST = 0x5274,
+    KEY_WINDOW = 0x5769
+};
+
+#define CHUNK_BYTES (4 << 20)
+#define CHUNKS 64 /* per shard, at least */
+
+int64_t hr_sampler_chunk(const hr_sampler_args *args, int64_t count, int64_t mean_bytes)
+{
+    int64_t by_size = CHUNK_BYTES / HR_MAX(mean_bytes, 1);
+    int64_t by_count = count / HR_MAX(args->num_shards, 1) / CHUNKS;
+    return HR_MAX(HR_MIN(by_size, by_count), 1);
+}
 
 int64_t hr_sampler_shard_start(const hr_sampler *s, int64_t shard)
 {
@@ -17,10 +33,11 @@ static int64_t shard_size(const hr_sampler *s, int64_t shard)
     return hr_sampler_shard_start(s, shard + 1) - hr_sampler_shard_start(s, shard);
 }
 
-hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count,
+hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count, int64_t chunk,
                           int32_t batch_size, uint64_t seed, hr_error *error)
 {
-    *s = (hr_sampler){.args = *args, .count = count, .batch_size = batch_size};
+    *s = (hr_sampler){
+        .args = *args, .count = count, .chunk = HR_MAX(chunk, 1), .batch_size = batch_size};
     if (args->shard_id >= args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR,
                        "shard_id is %d; with num_shards=%d allowed are 0 .. %d", args->shard_id,
@@ -79,14 +96,38 @@ static void unpadded(const hr_sampler *s, int64_t position, int64_t *epoch, int6
     *offset = item - hr_sampler_shard_start(s, shard);
 }
 
+/* Where item `i` of the shuffled chunks comes from, of 0 .. n - 1. Whole chunks change places; the
+ * rest, shorter than a chunk, is put between any two of them. */
+static int64_t shuffle_chunks(const hr_sampler *s, uint64_t key, int64_t n, int64_t i)
+{
+    int64_t chunks = n / s->chunk, rest = n % s->chunk;
+    int64_t before = (int64_t)(hr_mix(key, KEY_REST) % (uint64_t)(chunks + 1)) * s->chunk;
+    if (i >= before && i < before + rest)
+        return chunks * s->chunk + i - before;
+    i -= i >= before ? rest : 0;
+    return hr_permute(key, chunks, i / s->chunk) * s->chunk + i % s->chunk;
+}
+
+/* A permutation of 0 .. n - 1. With chunks, their items follow one another and are mixed only
+ * within windows of `initial_fill`, so that reading stays almost sequential. */
+static int64_t shuffle(const hr_sampler *s, uint64_t key, int64_t n, int64_t i)
+{
+    if (s->chunk == 1)
+        return hr_permute(key, n, i);
+    int64_t size = HR_MAX(s->args.initial_fill, 1), window = i / size, start = window * size;
+    uint64_t inside = hr_mix(hr_mix(key, KEY_WINDOW), (uint64_t)window);
+    i = start + hr_permute(inside, HR_MIN(size, n - start), i - start);
+    return shuffle_chunks(s, key, n, i);
+}
+
 /* Item number `offset` of the epoch's shard. */
 static int64_t item_at(const hr_sampler *s, int64_t epoch, int64_t offset)
 {
     int64_t shard = shard_of_epoch(s, epoch), start = hr_sampler_shard_start(s, shard);
     if (s->args.shuffle_after_epoch)
-        return hr_permute(hr_mix(s->key, (uint64_t)epoch), s->count, start + offset);
+        return shuffle(s, hr_mix(s->key, (uint64_t)epoch), s->count, start + offset);
     if (s->args.random_shuffle)
-        return start + hr_permute(hr_mix(s->key, (uint64_t)epoch), shard_size(s, shard), offset);
+        return start + shuffle(s, hr_mix(s->key, (uint64_t)epoch), shard_size(s, shard), offset);
     return start + offset;
 }
 

@@ -11,6 +11,7 @@
 typedef struct hr_sampler {
     hr_sampler_args args;
     int64_t count; /* items of the whole source */
+    int64_t chunk; /* items that are read one after the other; 1: none */
     int32_t batch_size;
     uint64_t key; /* of the shuffle */
 } hr_sampler;
@@ -21,9 +22,12 @@ typedef struct hr_sampler_item { /* what a position maps to */
     int32_t repeat;              /* 0, or the number of the padded copy */
 } hr_sampler_item;
 
+/* How many neighbouring items of this mean size are worth reading one after the other: some
+ * megabytes, but not so many that a shard has few chunks to shuffle. */
+int64_t hr_sampler_chunk(const hr_sampler_args *args, int64_t count, int64_t mean_bytes);
 /* `seed` as in hr_rng_node_seed. HR_STATUS_ERROR: no items, shard out of range, options that
  * exclude each other. */
-hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count,
+hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count, int64_t chunk,
                           int32_t batch_size, uint64_t seed, hr_error *error);
 hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position);
 /* Another item in place of a bad one, from the same epoch and shard, independent of batches.

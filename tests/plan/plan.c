@@ -219,7 +219,9 @@ static hr_status lower(hr_op_call *c, hr_image_program *program, hr_error *e)
                                  .out_count = 1,                                                   \
                                  __VA_ARGS__}
 
-SMALL(source, 0, .flags = HR_OP_SOURCE);
+static const hr_source_def fed = {.kind = HR_SOURCE_KIND_FED};
+
+SMALL(source, 0, .source = &fed);
 SMALL(slow, 1, .infer = infer, .run_cpu = work);
 SMALL(cheap, 1, .infer = infer, .run_cpu = work, .flags = HR_OP_CHEAP);
 SMALL(noise, 0, .infer = infer, .run_cpu = work, .flags = HR_OP_CHEAP | HR_OP_RANDOM);

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/file.h"
 #include "io/readahead.h"
+#include "io/storage.h"
 #include "test.h"
 
 #define FILES 200
@@ -43,65 +43,197 @@ static void remove_files(void)
         exit(2);
 }
 
+static hr_status open_object(hr_object **out, const char *path, hr_error *error)
+{
+    return hr_object_open(out, dir, path, NULL, error);
+}
+
 TEST(odd_files_are_refused)
 {
     hr_error error = {0};
-    hr_file file;
+    hr_object *object;
     make_files();
-    hr_span span = {.path = dir, .size = -1};
-    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO && strstr(error.message, "directory"));
+    CHECK(open_object(&object, dir, &error) == HR_STATUS_IO && strstr(error.message, "directory"));
     char fifo[96];
     sprintf(fifo, "%s/fifo", dir);
     CHECK(mkfifo(fifo, 0644) == 0);
-    span.path = fifo; /* without O_NONBLOCK this would wait for a writer forever */
-    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO && strstr(error.message, "FIFO"));
-    span.path = "/nonexistent/file";
-    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO &&
+    /* without O_NONBLOCK this would wait for a writer forever */
+    CHECK(open_object(&object, fifo, &error) == HR_STATUS_IO && strstr(error.message, "FIFO"));
+    CHECK(open_object(&object, "/nonexistent/file", &error) == HR_STATUS_IO &&
           strstr(error.message, "No such file"));
-    span = (hr_span){.root = dir, .path = "3", .offset = FILE_SIZE - 5, .size = 6};
-    CHECK(hr_file_open(&file, &span, &error) == HR_STATUS_IO);
+    char uri[160];
+    sprintf(uri, "file://%s", path_of(3));
+    CHECK_OK(open_object(&object, uri, &error), error);
+    CHECK(object->size == FILE_SIZE);
+    hr_object_close(object);
     remove_files();
 }
 
 TEST(a_file_cut_while_it_is_read)
 {
     hr_error error = {0};
-    hr_file file;
-    hr_pool *pool;
-    hr_buffer *buffer;
+    hr_object *object;
+    char bytes[FILE_SIZE];
     bool cached;
     make_files();
-    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
-    hr_span span = {.root = dir, .path = "5", .size = -1};
-    CHECK_OK(hr_file_open(&file, &span, &error), error);
+    CHECK_OK(open_object(&object, "5", &error), error);
     CHECK(truncate(path_of(5), 100) == 0);
-    CHECK(hr_file_read(&file, pool, &buffer, &cached, &error) == HR_STATUS_IO &&
+    CHECK(hr_object_read(object, 0, FILE_SIZE, bytes, &cached, NULL, &error) == HR_STATUS_IO &&
           strstr(error.message, "shorter"));
-    hr_file_close(&file);
-    CHECK(hr_pool_lent(pool) == 0);
-    hr_pool_unref(pool);
+    hr_object_close(object);
     remove_files();
 }
 
-TEST(parts_of_files)
+TEST(ranges_of_objects)
 {
     hr_error error = {0};
-    hr_file file;
-    hr_pool *pool;
-    hr_buffer *buffer;
+    hr_object *object;
+    unsigned char bytes[50];
     bool cached;
     make_files();
-    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
-    hr_span span = {.root = dir, .path = "2", .offset = 1000, .size = 50};
-    CHECK_OK(hr_file_open(&file, &span, &error), error);
-    CHECK_OK(hr_file_read(&file, pool, &buffer, &cached, &error), error);
-    hr_file_close(&file);
-    CHECK(hr_buffer_size(buffer) == 50);
+    CHECK_OK(open_object(&object, "2", &error), error);
+    CHECK_OK(hr_object_read(object, 1000, 50, bytes, &cached, NULL, &error), error);
     for (int k = 0; k < 50; k++)
-        CHECK(((unsigned char *)hr_buffer_data(buffer))[k] == ((2 * 7 + 1000 + k) & 255));
-    hr_buffer_unref(buffer);
-    hr_pool_unref(pool);
+        CHECK(bytes[k] == ((2 * 7 + 1000 + k) & 255));
+    CHECK_OK(hr_object_read(object, FILE_SIZE, 0, bytes, &cached, NULL, &error), error);
+    CHECK(hr_object_read(object, FILE_SIZE - 5, 6, bytes, &cached, NULL, &error) == HR_STATUS_IO);
+    CHECK(hr_object_read(object, -1, 6, bytes, &cached, NULL, &error) == HR_STATUS_IO);
+    CHECK(hr_object_read(object, 1, SIZE_MAX, bytes, &cached, NULL, &error) == HR_STATUS_IO);
+    hr_object_close(object);
     remove_files();
+}
+
+/* A back end in memory: counts what is asked of it, and fails for a while. */
+static struct {
+    hr_object object;
+    atomic_int opened, closed, reads, failures;
+} faulty;
+
+static hr_status faulty_open(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error)
+{
+    (void)cancel;
+    (void)error;
+    atomic_fetch_add(&faulty.opened, 1);
+    *out = &faulty.object;
+    return strcmp(path, "faulty://none") ? HR_STATUS_OK : HR_STATUS_IO;
+}
+
+static hr_status faulty_read(hr_object *object, int64_t offset, size_t size, void *dst,
+                             bool *cached, hr_cancel *cancel, hr_error *error)
+{
+    (void)object;
+    (void)cancel;
+    *cached = true;
+    atomic_fetch_add(&faulty.reads, 1);
+    if (atomic_load(&faulty.failures) > 0) {
+        atomic_fetch_sub(&faulty.failures, 1);
+        return hr_fail(error, HR_STATUS_TIMEOUT, "no answer");
+    }
+    for (size_t k = 0; k < size; k++)
+        ((unsigned char *)dst)[k] = (unsigned char)((size_t)offset + k);
+    return HR_STATUS_OK;
+}
+
+static void faulty_close(hr_object *object)
+{
+    (void)object;
+    atomic_fetch_add(&faulty.closed, 1);
+}
+
+static const hr_storage faulty_storage = {
+    .scheme = "faulty",
+    .attempts = 4,
+    .pause_ms = 1,
+    .open = faulty_open,
+    .read = faulty_read,
+    .close = faulty_close,
+};
+
+static void faulty_set(int failures)
+{
+    static bool added;
+    if (!added && hr_storage_add(&faulty_storage, NULL) != HR_STATUS_OK)
+        exit(2);
+    added = true;
+    faulty.object = (hr_object){&faulty_storage, 1000};
+    atomic_store(&faulty.opened, 0);
+    atomic_store(&faulty.closed, 0);
+    atomic_store(&faulty.reads, 0);
+    atomic_store(&faulty.failures, failures);
+}
+
+TEST(back_ends_are_chosen_by_scheme)
+{
+    hr_error error = {0};
+    hr_object *object;
+    faulty_set(0);
+    CHECK(hr_storage_add(&faulty_storage, &error) == HR_STATUS_ERROR);
+    CHECK_OK(hr_object_open(&object, "/root", "faulty://x", NULL, &error), error);
+    CHECK(object == &faulty.object);
+    CHECK_OK(hr_object_open(&object, "faulty://root", "x", NULL, &error), error);
+    CHECK(object == &faulty.object && atomic_load(&faulty.opened) == 2);
+    CHECK(hr_object_open(&object, NULL, "unknown://x", NULL, &error) == HR_STATUS_IO);
+}
+
+TEST(requests_are_repeated)
+{
+    hr_error error = {0};
+    hr_cancel cancel = {true};
+    unsigned char bytes[10];
+    bool cached;
+    faulty_set(3);
+    CHECK_OK(hr_object_read(&faulty.object, 7, 10, bytes, &cached, NULL, &error), error);
+    CHECK(bytes[9] == 16 && atomic_load(&faulty.reads) == 4);
+    faulty_set(4);
+    CHECK(hr_object_read(&faulty.object, 7, 10, bytes, &cached, NULL, &error) == HR_STATUS_TIMEOUT);
+    CHECK(atomic_load(&faulty.reads) == 4);
+    faulty_set(4);
+    CHECK(hr_object_read(&faulty.object, 7, 10, bytes, &cached, &cancel, &error) ==
+          HR_STATUS_TIMEOUT);
+    CHECK(atomic_load(&faulty.reads) == 1);
+}
+
+/* Many items of one object: it is opened once, and spans that are close together are one read. */
+TEST(spans_of_an_open_object)
+{
+    hr_error error = {0};
+    hr_pool *pool;
+    hr_readahead *ra;
+    hr_read *reads[100];
+    faulty_set(0);
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
+    for (int i = 0; i < 100; i++) {
+        hr_span spans[3] = {{.path = "faulty://a", .offset = 5, .size = 10, .keep_open = true},
+                            {.path = "faulty://a", .offset = 20, .size = 3, .keep_open = true},
+                            {.path = "faulty://a", .offset = 7, .size = 1, .keep_open = true}};
+        spans[1].path = spans[2].path = spans[0].path;
+        CHECK_OK(hr_readahead_ask(ra, spans, 3, &reads[i], &error), error);
+    }
+    hr_readahead_start(ra);
+    for (int i = 0; i < 100; i++) {
+        hr_buffer *buffer;
+        hr_read_piece at[3];
+        int64_t waited;
+        CHECK_OK(hr_readahead_take(ra, reads[i], &buffer, at, &waited, &error), error);
+        const unsigned char *data = hr_buffer_data(buffer);
+        CHECK(at[0].size == 10 && data[at[0].offset] == 5 && data[at[0].offset + 9] == 14);
+        CHECK(at[1].size == 3 && data[at[1].offset] == 20);
+        CHECK(at[2].size == 1 && data[at[2].offset] == 7);
+        hr_buffer_unref(buffer);
+    }
+    CHECK(atomic_load(&faulty.opened) == 1 && atomic_load(&faulty.reads) == 200);
+    hr_span beyond = {.path = "faulty://a", .offset = 995, .size = 10};
+    CHECK_OK(hr_readahead_ask(ra, &beyond, 1, &reads[0], &error), error);
+    hr_buffer *buffer;
+    hr_read_piece at;
+    int64_t waited;
+    CHECK(hr_readahead_take(ra, reads[0], &buffer, &at, &waited, &error) == HR_STATUS_IO);
+    CHECK(strstr(error.message, "too few"));
+    hr_readahead_destroy(ra);
+    CHECK(atomic_load(&faulty.opened) == atomic_load(&faulty.closed));
+    CHECK(hr_pool_lent(pool) == 0);
+    hr_pool_unref(pool);
 }
 
 /* Takes requests in another order than they were made, drops some, with few threads or none, under
@@ -118,18 +250,19 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
     for (int i = 0; i < FILES && ok; i++) {
         sprintf(names[i], "%d", i);
         hr_span span = {.root = dir, .path = names[i], .size = -1};
-        ok = hr_readahead_ask(ra, &span, &reads[i], &error) == HR_STATUS_OK;
+        ok = hr_readahead_ask(ra, &span, 1, &reads[i], &error) == HR_STATUS_OK;
     }
     for (int k = 0; k < FILES && ok; k++) {
         int i = k ^ 3; /* far ahead of the readers, or behind them */
         hr_buffer *buffer = NULL;
+        hr_read_piece piece;
         int64_t waited;
         if (i % 10 == 9) {
             hr_readahead_drop(ra, reads[i]);
             continue;
         }
-        ok = hr_readahead_take(ra, reads[i], &buffer, &waited, &error) == HR_STATUS_OK &&
-             hr_buffer_size(buffer) == FILE_SIZE &&
+        ok = hr_readahead_take(ra, reads[i], &buffer, &piece, &waited, &error) == HR_STATUS_OK &&
+             piece.offset == 0 && hr_buffer_size(buffer) == FILE_SIZE &&
              ((unsigned char *)hr_buffer_data(buffer))[123] == ((i * 7 + 123) & 255);
         hr_buffer_unref(buffer);
     }
@@ -179,12 +312,13 @@ TEST(read_ahead_reports_missing_files)
     hr_readahead *ra;
     hr_read *read;
     hr_buffer *buffer;
+    hr_read_piece piece;
     int64_t waited;
     CHECK_OK(hr_pool_create(&pool, 0, &error), error);
     CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
     hr_span span = {.path = "/nonexistent/picture.jpg", .size = -1};
-    CHECK_OK(hr_readahead_ask(ra, &span, &read, &error), error);
-    CHECK(hr_readahead_take(ra, read, &buffer, &waited, &error) == HR_STATUS_IO);
+    CHECK_OK(hr_readahead_ask(ra, &span, 1, &read, &error), error);
+    CHECK(hr_readahead_take(ra, read, &buffer, &piece, &waited, &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "No such file"));
     hr_readahead_destroy(ra);
     hr_pool_unref(pool);

@@ -12,7 +12,7 @@ static hr_sampler make(int64_t count, int32_t batch, hr_sampler_args args)
     hr_sampler s = {0};
     args.num_shards = args.num_shards ? args.num_shards : 1;
     args.shuffle_after_epoch_seed = -1;
-    if (hr_sampler_init(&s, &args, count, batch, 99, NULL) != HR_STATUS_OK)
+    if (hr_sampler_init(&s, &args, count, 1, batch, 99, NULL) != HR_STATUS_OK)
         s.count = -1;
     return s;
 }
@@ -108,10 +108,10 @@ TEST(shuffle_after_epoch_ignores_the_seed)
     hr_sampler_args args = {
         .num_shards = 1, .shuffle_after_epoch = 1, .shuffle_after_epoch_seed = 5};
     hr_sampler a, b, c;
-    CHECK(hr_sampler_init(&a, &args, 50, 4, 1, NULL) == HR_STATUS_OK);
-    CHECK(hr_sampler_init(&b, &args, 50, 4, 2, NULL) == HR_STATUS_OK);
+    CHECK(hr_sampler_init(&a, &args, 50, 1, 4, 1, NULL) == HR_STATUS_OK);
+    CHECK(hr_sampler_init(&b, &args, 50, 1, 4, 2, NULL) == HR_STATUS_OK);
     args.shuffle_after_epoch_seed = 6;
-    CHECK(hr_sampler_init(&c, &args, 50, 4, 1, NULL) == HR_STATUS_OK);
+    CHECK(hr_sampler_init(&c, &args, 50, 1, 4, 1, NULL) == HR_STATUS_OK);
     int differ = 0;
     for (int64_t p = 0; p < 100; p++) {
         CHECK(hr_sampler_at(&a, p).index == hr_sampler_at(&b, p).index);
@@ -139,15 +139,15 @@ TEST(wrong_settings_are_refused)
     hr_error error = {0};
     hr_sampler s;
     hr_sampler_args args = {.num_shards = 2, .shard_id = 2};
-    CHECK(hr_sampler_init(&s, &args, 10, 4, 0, &error) == HR_STATUS_ERROR &&
+    CHECK(hr_sampler_init(&s, &args, 10, 1, 4, 0, &error) == HR_STATUS_ERROR &&
           strstr(error.message, "shard_id"));
     args = (hr_sampler_args){.num_shards = 11};
-    CHECK(hr_sampler_init(&s, &args, 10, 4, 0, &error) == HR_STATUS_ERROR &&
+    CHECK(hr_sampler_init(&s, &args, 10, 1, 4, 0, &error) == HR_STATUS_ERROR &&
           strstr(error.message, "10 items"));
     args = (hr_sampler_args){.num_shards = 1, .shuffle_after_epoch = 1, .random_shuffle = 1};
-    CHECK(hr_sampler_init(&s, &args, 10, 4, 0, &error) == HR_STATUS_ERROR);
+    CHECK(hr_sampler_init(&s, &args, 10, 1, 4, 0, &error) == HR_STATUS_ERROR);
     args = (hr_sampler_args){.num_shards = 1, .shuffle_after_epoch = 1, .stick_to_shard = 1};
-    CHECK(hr_sampler_init(&s, &args, 10, 4, 0, &error) == HR_STATUS_ERROR);
+    CHECK(hr_sampler_init(&s, &args, 10, 1, 4, 0, &error) == HR_STATUS_ERROR);
 }
 
 TEST(positions_far_away_cost_nothing)
@@ -158,6 +158,65 @@ TEST(positions_far_away_cost_nothing)
         hr_sampler_item at = hr_sampler_at(&s, p * 1000000007);
         CHECK(at.index >= 0 && at.index < 1281167 && at.epoch > 0 - (p == 0));
     }
+}
+
+/* Each epoch has every item of the shard once, and a window of positions touches few chunks. */
+static bool chunks_hold(int64_t count, int64_t chunk, int32_t fill, int32_t shards)
+{
+    hr_sampler_args args = {.random_shuffle = 1, .initial_fill = fill, .num_shards = shards};
+    hr_sampler s;
+    unsigned char *seen = calloc((size_t)count, 1);
+    bool ok = seen && hr_sampler_init(&s, &args, count, chunk, 8, 7, NULL) == HR_STATUS_OK;
+    int64_t last_chunk = -1, changes = 0, moved = 0;
+    for (int64_t position = 0; ok && position < 2 * count; position++) {
+        hr_sampler_item at = hr_sampler_at(&s, position);
+        ok = at.index >= 0 && at.index < count && seen[at.index]++ == (position >= count);
+        moved += at.index != position % count;
+        changes += fill == 1 && at.index / chunk != last_chunk;
+        last_chunk = at.index / chunk;
+    }
+    free(seen);
+    /* Not mixed within a window, a chunk is read in one go: once per epoch, and shards may cut it.
+     */
+    int64_t chunks = 2 * (count / chunk + 1) + 4 * (int64_t)shards;
+    return ok && (fill > 1 || changes <= chunks + 2 * count / chunk) &&
+           (moved > count || count < 4 * chunk);
+}
+
+TEST(shuffled_chunks)
+{
+    hr_sampler_args two = {.num_shards = 2};
+    CHECK(hr_sampler_chunk(&two, 1000000, 100000) == 41);
+    CHECK(hr_sampler_chunk(&two, 1280, 100) == 10 && hr_sampler_chunk(&two, 5, 100) == 1);
+    CHECK(hr_sampler_chunk(&two, 1000000, INT64_MAX) == 1);
+    CHECK(chunks_hold(1000, 16, 64, 1));
+    CHECK(chunks_hold(1000, 16, 1, 1));
+    CHECK(chunks_hold(1000, 7, 1, 3));
+    CHECK(chunks_hold(1003, 10, 1024, 4));
+    CHECK(chunks_hold(5, 16, 3, 1));
+    CHECK(chunks_hold(64, 64, 5, 2));
+    CHECK(chunks_hold(100000, 100, 1000, 8));
+}
+
+/* The items of one window come from as many neighbouring chunks as fit into it. */
+TEST(windows_stay_local)
+{
+    hr_sampler_args args = {.random_shuffle = 1, .initial_fill = 256, .num_shards = 1};
+    hr_sampler s;
+    bool different = false;
+    CHECK(hr_sampler_init(&s, &args, 64 * 100, 64, 8, 7, NULL) == HR_STATUS_OK);
+    for (int64_t window = 0; window < 25; window++) {
+        int chunks = 0;
+        bool touched[100] = {false};
+        for (int64_t i = 0; i < 256; i++) {
+            int64_t at = hr_sampler_at(&s, window * 256 + i).index;
+            chunks += !touched[at / 64];
+            touched[at / 64] = true;
+            different = different || at != hr_sampler_at(&s, 6400 + window * 256 + i).index;
+        }
+        CHECK(chunks == 4);
+    }
+    CHECK(different);
 }
 
 TEST_MAIN

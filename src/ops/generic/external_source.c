@@ -76,13 +76,16 @@ static hr_status external_source_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static const hr_source_def external_source = {.kind = HR_SOURCE_KIND_FED};
+
 const hr_op_def hr_op_external_source = {
     HR_OP_ABI,
     .name = "external_source",
     .doc =
         "A source of batches that come from a callable or an iterable, or that the program feeds.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_ENUMS | HR_OP_SOURCE,
+    .flags = HR_OP_ENUMS,
+    .source = &external_source,
     .args = external_source_arg_defs,
     .args_size = sizeof(external_source_args),
     .out = HR_OUTPUTS({"output"}),

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "headrace/operator.h"
-#include "io/file.h"
+#include "io/storage.h"
 
 static const hr_arg_def file_read_arg_defs[] = {
     HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "No effect: files are always read, never mapped."),
@@ -12,14 +12,15 @@ static const hr_arg_def file_read_arg_defs[] = {
     HR_ARG_END};
 
 typedef struct file_read_memo {
-    hr_span span;
+    const char *path;
+    int64_t size;
 } file_read_memo;
 
 static hr_status file_read_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     file_read_memo *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
-    hr_file file;
+    hr_object *object;
     size_t size = 0;
 
     hr_shape_volume(&in->shape, &size);
@@ -34,17 +35,16 @@ static hr_status file_read_infer(hr_op_call *c, hr_error *error)
     if (size > 0)
         memcpy(path, in->data, size);
     path[size] = '\0';
-    *memo = (file_read_memo){.span = {.path = path, .size = -1}};
-    hr_status status = hr_file_open(&file, &memo->span, error);
+    hr_status status = hr_object_open(&object, NULL, path, NULL, error);
     if (status != HR_STATUS_OK) {
         hr_error_prefix(error, "the file \"%s\"", path);
         return status;
     }
-    hr_file_close(&file);
-    if (file.size == 0)
+    *memo = (file_read_memo){path, object->size};
+    hr_object_close(object);
+    if (memo->size == 0)
         return hr_fail(error, HR_STATUS_ERROR, "the file \"%s\" is empty", path);
-    memo->span.size = (int64_t)file.size;
-    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &memo->span.size), NULL);
+    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, hr_shape_make(1, &memo->size), NULL);
     c->memo = memo;
     return HR_STATUS_OK;
 }
@@ -53,14 +53,16 @@ static hr_status file_read_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
         const file_read_memo *memo = calls[i].memo;
-        hr_file file;
-        hr_status status = hr_file_open(&file, &memo->span, error);
+        hr_object *object;
+        bool cached;
+        hr_status status = hr_object_open(&object, NULL, memo->path, NULL, error);
         if (status == HR_STATUS_OK) {
-            status = hr_file_fill(&file, calls[i].out[0].data, error);
-            hr_file_close(&file);
+            status = hr_object_read(object, 0, (size_t)memo->size, calls[i].out[0].data, &cached,
+                                    NULL, error);
+            hr_object_close(object);
         }
         if (status != HR_STATUS_OK) {
-            hr_error_prefix(error, "the file \"%s\"", memo->span.path);
+            hr_error_prefix(error, "the file \"%s\"", memo->path);
             return status;
         }
     }

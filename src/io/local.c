@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Local files. They are read, never mapped: truncating a mapped file would kill the process with
+ * SIGBUS. Directories, FIFOs and devices are refused without blocking. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "io/storage.h"
+
+typedef struct local_file {
+    hr_object object;
+    int fd;
+} local_file;
+
+/* Lack of descriptors or memory does not make a sample bad. */
+static hr_status fail_system(hr_error *error, int code, const char *what)
+{
+    hr_status status = hr_fail_errno(error, code, "%s", what);
+    if (code == EMFILE || code == ENFILE || code == ENOMEM)
+        status = HR_STATUS_NO_MEMORY;
+    if (error)
+        error->status = status;
+    return status;
+}
+
+static hr_status check_regular(mode_t mode, hr_error *error)
+{
+    if (S_ISREG(mode))
+        return HR_STATUS_OK;
+    const char *what = S_ISDIR(mode)    ? "a directory"
+                       : S_ISFIFO(mode) ? "a FIFO"
+                       : S_ISCHR(mode)  ? "a character device"
+                       : S_ISBLK(mode)  ? "a block device"
+                                        : "a socket";
+    return hr_fail(error, HR_STATUS_IO, "is %s, not a regular file", what);
+}
+
+static hr_status local_open(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error)
+{
+    (void)cancel;
+    /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fail_system(error, errno, "cannot be opened");
+    struct stat st;
+    local_file *file = NULL;
+    hr_status status = HR_STATUS_OK;
+    if (fstat(fd, &st) != 0)
+        status = fail_system(error, errno, "cannot be examined");
+    else
+        status = check_regular(st.st_mode, error);
+    if (status == HR_STATUS_OK && !(file = hr_calloc(1, sizeof(*file), error)))
+        status = HR_STATUS_NO_MEMORY;
+    if (status != HR_STATUS_OK) {
+        close(fd);
+        return status;
+    }
+    *file = (local_file){{&hr_storage_local, (int64_t)st.st_size}, fd};
+    *out = &file->object;
+    return HR_STATUS_OK;
+}
+
+static void local_close(hr_object *object)
+{
+    local_file *file = (local_file *)object;
+    close(file->fd);
+    hr_free(file);
+}
+
+/* Reads the bytes that are in the page cache and returns how many; 0 if the file system does not
+ * support this. */
+static size_t read_cached(int fd, char *dst, size_t size, int64_t offset)
+{
+    struct iovec to = {dst, size};
+    ssize_t n = size > 0 ? preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) : 0;
+    return n > 0 ? (size_t)n : 0;
+}
+
+static hr_status local_read(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
+                            hr_cancel *cancel, hr_error *error)
+{
+    (void)cancel;
+    int fd = ((local_file *)object)->fd;
+    size_t done = read_cached(fd, dst, size, offset);
+    *cached = done == size;
+    while (done < size) {
+        ssize_t n = pread(fd, (char *)dst + done, size - done, (off_t)(offset + (int64_t)done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail_system(error, errno, "cannot be read");
+        if (n == 0)
+            return hr_fail(error, HR_STATUS_IO,
+                           "became shorter while it was read (%zu of %zu bytes)", done, size);
+        done += (size_t)n;
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_storage hr_storage_local = {
+    .scheme = "file",
+    .attempts = 1,
+    .open = local_open,
+    .read = local_read,
+    .close = local_close,
+};

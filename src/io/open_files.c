@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* A list in order of last use, the latest first. It is short, so it is searched from its head. */
+#include "io/open_files.h"
+
+#include <pthread.h>
+
+typedef struct entry {
+    struct entry *prev, *next;
+    const char *root, *path; /* borrowed from the span's source */
+    hr_object *object;       /* NULL while a thread opens it */
+    int32_t users;
+} entry;
+
+struct hr_open_files {
+    pthread_mutex_t lock;
+    pthread_cond_t opened; /* an entry got its object, or was removed */
+    entry *first, *last;
+    int32_t count, limit;
+};
+
+hr_status hr_open_files_create(hr_open_files **out, int32_t limit, hr_error *error)
+{
+    hr_open_files *files = hr_calloc(1, sizeof(*files), error);
+    if (!files)
+        return HR_STATUS_NO_MEMORY;
+    pthread_mutex_init(&files->lock, NULL);
+    pthread_cond_init(&files->opened, NULL);
+    files->limit = limit;
+    *out = files;
+    return HR_STATUS_OK;
+}
+
+static void unlink_entry(hr_open_files *files, entry *e)
+{
+    *(e->prev ? &e->prev->next : &files->first) = e->next;
+    *(e->next ? &e->next->prev : &files->last) = e->prev;
+    files->count--;
+}
+
+static void link_first(hr_open_files *files, entry *e)
+{
+    e->prev = NULL;
+    e->next = files->first;
+    *(files->first ? &files->first->prev : &files->last) = e;
+    files->first = e;
+    files->count++;
+}
+
+static void entry_free(entry *e)
+{
+    hr_object_close(e->object);
+    hr_free(e);
+}
+
+void hr_open_files_destroy(hr_open_files *files)
+{
+    if (!files)
+        return;
+    for (entry *e = files->first, *next; e; e = next) {
+        next = e->next;
+        entry_free(e);
+    }
+    pthread_cond_destroy(&files->opened);
+    pthread_mutex_destroy(&files->lock);
+    hr_free(files);
+}
+
+/* A source gives the same strings again, so that comparing addresses is enough. Lock held. */
+static entry *find(const hr_open_files *files, const hr_span *span)
+{
+    entry *e = files->first;
+    while (e && !(e->path == span->path && e->root == span->root))
+        e = e->next;
+    return e;
+}
+
+/* Opens the object of a new entry, which other threads wait for. Lock held on entry and exit. */
+static hr_status open_entry(hr_open_files *files, entry *e, hr_cancel *cancel, hr_error *error)
+{
+    hr_object *object = NULL;
+    link_first(files, e);
+    pthread_mutex_unlock(&files->lock);
+    hr_status status = hr_object_open(&object, e->root, e->path, cancel, error);
+    pthread_mutex_lock(&files->lock);
+    e->object = object;
+    if (status != HR_STATUS_OK) { /* whoever waits looks for the entry again and opens it itself */
+        unlink_entry(files, e);
+        entry_free(e);
+    }
+    pthread_cond_broadcast(&files->opened);
+    return status;
+}
+
+hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
+                            hr_object **out, hr_error *error)
+{
+    if (!span->keep_open)
+        return hr_object_open(out, span->root, span->path, cancel, error);
+    hr_status status = HR_STATUS_OK;
+    pthread_mutex_lock(&files->lock);
+    entry *e;
+    while ((e = find(files, span)) && !e->object)
+        pthread_cond_wait(&files->opened, &files->lock);
+    if (e) {
+        e->users++;
+        unlink_entry(files, e);
+        link_first(files, e);
+    } else {
+        e = hr_calloc(1, sizeof(*e), error);
+        if (e)
+            *e = (entry){.root = span->root, .path = span->path, .users = 1};
+        status = e ? open_entry(files, e, cancel, error) : HR_STATUS_NO_MEMORY;
+    }
+    if (status == HR_STATUS_OK)
+        *out = e->object;
+    pthread_mutex_unlock(&files->lock);
+    return status;
+}
+
+/* The entry to close: the one that was not used for the longest time, if there are too many. Lock
+ * held. */
+static entry *take_surplus(hr_open_files *files)
+{
+    entry *e = files->count > files->limit ? files->last : NULL;
+    while (e && e->users > 0)
+        e = e->prev;
+    if (e)
+        unlink_entry(files, e);
+    return e;
+}
+
+void hr_open_files_put(hr_open_files *files, const hr_span *span, hr_object *object)
+{
+    if (!span->keep_open) {
+        hr_object_close(object);
+        return;
+    }
+    pthread_mutex_lock(&files->lock);
+    entry *e = files->first;
+    while (e->object != object)
+        e = e->next;
+    e->users--;
+    entry *surplus = take_surplus(files);
+    pthread_mutex_unlock(&files->lock);
+    if (surplus)
+        entry_free(surplus);
+}

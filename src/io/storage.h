@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Where bytes come from. A URI chooses the back end by its scheme; a path without a scheme and
+ * file:// name local files. Everything above reads ranges of objects and does not know the back
+ * end. */
+#ifndef HR_IO_STORAGE_H
+#define HR_IO_STORAGE_H
+
+#include <stdatomic.h>
+
+#include "core/core.h"
+
+/* Ends the waits of requests. Any thread may set it. */
+typedef struct hr_cancel {
+    atomic_bool set;
+} hr_cancel;
+
+struct hr_storage;
+
+/* A file, or an object of a remote store. Back ends put their own fields behind these. Several
+ * threads may read one object at once. */
+typedef struct hr_object {
+    const struct hr_storage *storage;
+    int64_t size;
+} hr_object;
+
+/* A back end. Failures name neither the object nor the path: callers do. A request that another
+ * attempt may serve fails with HR_STATUS_TIMEOUT. Waits end soon after `cancel` is set; it may be
+ * NULL. */
+typedef struct hr_storage {
+    const char *scheme; /* "file" */
+    int32_t attempts;   /* of a request, in all */
+    int32_t pause_ms;   /* before the second attempt; doubles with each further one */
+    hr_status (*open)(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error);
+    /* Reads all of the range, which lies within the object. `*cached`: no wait was needed. */
+    hr_status (*read)(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
+                      hr_cancel *cancel, hr_error *error);
+    void (*close)(hr_object *object);
+} hr_storage;
+
+extern const hr_storage hr_storage_local;
+
+/* Adds a back end, which lives as long as the process. HR_STATUS_ERROR: the scheme exists, or there
+ * are too many. */
+hr_status hr_storage_add(const hr_storage *storage, hr_error *error);
+
+/* Opens root/path, or only `path` if it is absolute, a URI, or there is no root. */
+hr_status hr_object_open(hr_object **out, const char *root, const char *path, hr_cancel *cancel,
+                         hr_error *error);
+void hr_object_close(hr_object *object); /* NULL is fine */
+/* Reads a range. A range that is not within the object is an error, as is an object that became
+ * shorter. */
+hr_status hr_object_read(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
+                         hr_cancel *cancel, hr_error *error);
+/* Reads a whole object as zero-terminated text (`*size` without the zero). Free it with hr_free. */
+hr_status hr_object_text(const char *path, char **text, size_t *size, hr_error *error);
+
+#endif
