@@ -140,7 +140,9 @@ class Instance:
         self.source: Any = None  # the `Source` that feeds an external_source
         self.function = function  # a `Function`; the engine keeps a weak reference to it
         graph = _current_graph()
-        self.home = weakref.ref(graph)  # the graph of the call; other graphs may use the instance too
+        self.home = weakref.ref(
+            graph
+        )  # the graph of the call; other graphs may use the instance too
         self.splits = False  # the guard comes from a `_conditional.split`; consumers inherit it
         self.guard = None if is_source(op) else self._innermost(graph.branch)
         self.outputs = graph.outputs_of(self)
@@ -321,7 +323,8 @@ def split_arguments(
             _warn_argument(label, known)
         if name == "seed" and not op.has_seed:
             warnings.warn(
-                f'Argument "seed" does nothing for operator "{label}", which is not random.',
+                'The argument "seed" should not be used with operators that don\'t use random numbers. It has no effect on '
+                f'operator "{label}".',
                 DeprecationWarning,
                 stacklevel=_depth(),
             )
@@ -350,16 +353,16 @@ def _check_array(label: str, argument: Any, value: Any) -> None:
     ndim = getattr(value, "ndim", 0)
     if ndim > 1 or (ndim == 1 and not argument.is_list and value.size != 1):
         raise RuntimeError(
-            f'Argument "{argument.name}" of operator "{label}": got an array of shape {tuple(value.shape)}, expected '
-            f"{'a list of numbers' if argument.is_list else 'one number'}."
+            f'Argument "{argument.name}" of operator "{label}": an array of shape {tuple(value.shape)} '
+            f"cannot be converted to {'a list of numbers' if argument.is_list else 'one number'}."
         )
 
 
 def _warn_argument(label: str, argument: Any) -> None:
-    text = f'Argument "{argument.name}" of operator "{label}" is deprecated'
-    if argument.since:
-        text += f" since {argument.since}"
-    text += f'; use "{argument.use}".' if argument.use else " and does nothing."
+    if argument.use:
+        text = f"The argument `{argument.name}` is a deprecated alias for `{argument.use}`. Use `{argument.use}` instead."
+    else:
+        text = f"The argument `{argument.name}` is no longer used and will be removed in a future release."
     warnings.warn(text, DeprecationWarning, stacklevel=_depth())
 
 

@@ -135,7 +135,9 @@ def queue_depths(depth: Any, exec_async: bool) -> tuple[bool, int, int]:
     return separated, sizes[0], sizes[1]
 
 
-def _declared(name: str, value: Any, kind: type | tuple[type, ...], text: str, bad: Any) -> None:
+def _declared(
+    name: str, value: Any, kind: type | tuple[type, ...], text: str, bad: Any, rule: str
+) -> None:
     for item in value if isinstance(value, (list, tuple)) else (value,):
         if item is None:
             continue
@@ -144,7 +146,7 @@ def _declared(name: str, value: Any, kind: type | tuple[type, ...], text: str, b
                 f"`{name}` must be either: {text}, a list of these or None. Found type {type(item)}."
             )
         if bad(item):
-            raise ValueError(f"`{name}` cannot be {item}.")
+            raise ValueError(f"`{name}` must be {rule}. Got {item}.")
 
 
 def check_declared(dtype: Any, ndim: Any, layout: Any) -> None:
@@ -160,9 +162,10 @@ def check_declared(dtype: Any, ndim: Any, layout: Any) -> None:
         DALIDataType,
         "a value from headrace.types.DALIDataType",
         lambda v: v == DALIDataType.NO_TYPE,
+        "an element type",
     )
-    _declared("output_ndim", ndim, int, "an int", lambda v: v < 0)
-    _declared("output_layout", layout, str, "a string", lambda v: False)
+    _declared("output_ndim", ndim, int, "an int", lambda v: v < 0, "non-negative")
+    _declared("output_layout", layout, str, "a string", lambda v: False, "a layout")
 
 
 def each_output(name: str, value: Any, count: int) -> list[Any]:

@@ -222,18 +222,18 @@ class PipelineRun(PipelineFacts):
         ):
             if dtype is not None and batch._dtype != int(dtype):
                 raise RuntimeError(
-                    f"Data type on the output number {i} ({batch.dtype}) doesn't match output_dtype "
-                    f"({types.DALIDataType(dtype)})."
+                    f"Data type in the output_idx={i} does not match. Expected: {types.DALIDataType(dtype).name}. "
+                    f"Received: {batch.dtype.name}."
                 )
             if ndim is not None and batch.ndim() != ndim:
                 raise RuntimeError(
-                    f"Number of dimensions on the output number {i} ({batch.ndim()}) doesn't match "
-                    f"output_ndim ({ndim})."
+                    f"Number of dimensions in the output_idx={i} does not match. Expected: {ndim}. "
+                    f"Received: {batch.ndim()}."
                 )
             if layout is not None and batch.layout() != layout:
                 raise RuntimeError(
-                    f'Layout on the output number {i} ("{batch.layout()}") doesn\'t match output_layout '
-                    f'("{layout}").'
+                    f"Layout in the output_idx={i} does not match. Expected: {layout}. "
+                    f"Received: {batch.layout()}."
                 )
 
     def schedule_run(self) -> None:

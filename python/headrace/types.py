@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import enum
+import warnings
 from typing import Any
 
 CPU_ONLY_DEVICE_ID = -99999
@@ -19,6 +20,14 @@ class _Enum(enum.IntEnum):
 
 class DALIDataType(_Enum):
     """Types of elements (UINT8 to BOOL) and of operator arguments."""
+
+    def __call__(self) -> DALIDataType:
+        """Returns the type itself: `dtype` of tensors was a method once.
+
+        .. deprecated:: use ``dtype`` without parentheses.
+        """
+        warnings.warn("Calling '.dtype()' is deprecated, please use '.dtype' instead", stacklevel=2)
+        return self
 
     NO_TYPE = -1
     UINT8 = 0
@@ -232,6 +241,13 @@ def element_type(dtype: Any, enums: bool = False) -> DALIDataType:
         raise TypeError(f"A constant cannot be of type {dtype!r}.")
     return known
 
+
+# Names that scripts take from DALI's module.
+_DALIDataType = DALIDataType
+_bool_types = [BOOL]
+_int_types = [INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64]
+_float_types = [FLOAT16, FLOAT, FLOAT64]
+_all_types = _bool_types + _int_types + _float_types
 
 # ---- constants ----
 

@@ -294,7 +294,7 @@ def test_outputs():
     assert made(lambda: None).run() == ()
     with pytest.raises(TypeError, match="nested"):
         made(lambda: [source()]).run()
-    with pytest.raises(RuntimeError, match="output_ndim"):
+    with pytest.raises(RuntimeError, match="dimensions in the output_idx=0 does not match. Expected: 4. Received: 3"):
         made(source, output_ndim=4).run()
     (out,) = made(source, output_ndim=3, output_dtype=types.UINT8, output_layout="HWC").run()
     assert len(out) == 3

@@ -195,7 +195,7 @@ def test_declared_outputs_are_checked():
     assert good.run()[0].at(0).tolist() == [1.0, 2.0]
     assert good.output_dtype() == [types.FLOAT] and good.output_ndim() == [1]
     for bad in ({"output_dtype": types.UINT8}, {"output_ndim": [2]}, {"output_layout": "X"}):
-        with pytest.raises(RuntimeError, match="output number 0"):
+        with pytest.raises(RuntimeError, match="output_idx=0"):
             simple(**bad).run()
 
 

@@ -31,8 +31,9 @@ static hr_status beta_check(const void *args, const hr_given *given, hr_error *e
     (void)given;
     if (dtype == HR_DTYPE_NONE || dtype == HR_DTYPE_FLOAT || dtype == HR_DTYPE_FLOAT64)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`dtype` is %s: it must be FLOAT or FLOAT64",
-                   hr_dtype_name((hr_dtype)dtype));
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "Data type %s is not supported: `dtype` must be FLOAT or FLOAT64",
+                   hr_dtype_dali_name((hr_dtype)dtype));
 }
 
 static bool valid(float parameter)
