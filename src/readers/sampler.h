@@ -75,7 +75,7 @@ void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out);
         HR_ARG_ACCEPT(lazy_init, BOOL, "False",                                                    \
                       "Accepted: the list is made when the pipeline is built."),                   \
         HR_ARG_ACCEPT(skip_cached_images, BOOL, "False",                                           \
-                      "Accepted: there is no decoder cache to skip for."),                         \
+                      "Accepted: there is no cache of decoded images."),                           \
         HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),    \
         HR_ARG_ACCEPT(tensor_init_bytes, INT, "1048576",                                           \
                       "Accepted: buffers have the size of the file.")

@@ -73,9 +73,8 @@ static hr_status batch_permutation_run(hr_op_call *calls, int32_t n, hr_error *e
 const hr_op_def hr_op_batch_permutation = {
     HR_OP_ABI,
     .name = "batch_permutation",
-    .doc = "A random permutation of the numbers of the samples in the batch, one number per "
-           "sample, for "
-           "`permute_batch`.",
+    .doc = "A random permutation of the indices of the samples in the batch, one index per "
+           "sample, for `permute_batch`.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_COLUMNS,
     .args = batch_permutation_arg_defs,
