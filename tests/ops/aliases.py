@@ -2,9 +2,8 @@
 # Copyright The Headrace authors
 """Pipeline outputs that share memory: a framework that writes into one of them in place must not change another.
 
-`fn.reshape` and the other operators in VIEWS are documented as views of their input; everything else gives memory of
-its own. The functions take batches of either engine on either device.
-"""
+`fn.reshape` and the other operators in VIEWS are documented as views of their input; all other outputs have their
+own memory. The functions take batches of either engine on either device."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ _FRAMES = Data(_BIG, "FHWC")
 _PICTURES = Data([sample[0] for sample in _BIG], "HWC")
 _ORDER = Data([np.array(1, np.int32), np.array(0, np.int32)])
 
-# Inputs that are large enough to be worth sharing.
+# Inputs that are large enough for sharing memory to be worthwhile.
 LARGE: list[Case] = [
     Case("copy", [_FRAMES], {}),
     Case("slice", [_FRAMES], {"start": [1], "shape": [2], "axes": [0]}),
@@ -46,7 +45,7 @@ LARGE: list[Case] = [
 
 
 def spans(batch: Any) -> list[tuple[int, int]]:
-    """First and end address of every sample that has elements."""
+    """First and end address of every sample that is not empty."""
     out = []
     for i in range(len(batch)):
         first = batch[i].data_ptr()
@@ -58,7 +57,7 @@ def spans(batch: Any) -> list[tuple[int, int]]:
 
 
 def overlapping(batches: list[Any]) -> list[tuple[int, int]]:
-    """Pairs of outputs of which some samples overlap; (k, k) when samples within output k do."""
+    """Pairs of outputs some of whose samples overlap; (k, k) if samples within output k overlap."""
     found = set()
     every = [(span, k) for k, batch in enumerate(batches) for span in spans(batch)]
     every.sort()
@@ -69,7 +68,7 @@ def overlapping(batches: list[Any]) -> list[tuple[int, int]]:
 
 
 def outputs_with_inputs(case: Case, engine: Engine) -> list[Any] | Failure:
-    """The batches of the case's inputs and, behind them, of its outputs: one iteration."""
+    """The batches of the case's inputs, followed by those of its outputs, of one iteration."""
     batches: list[Any] = []
 
     def define(engine: Engine) -> list[Any]:
@@ -85,6 +84,6 @@ def outputs_with_inputs(case: Case, engine: Engine) -> list[Any] | Failure:
 
 
 def aliased(case: Case, engine: Engine) -> list[tuple[int, int]]:
-    """See `overlapping`; outputs are counted behind the inputs. Of a case that fails: nothing."""
+    """See `overlapping`; outputs are numbered after the inputs. Empty if the case fails."""
     batches = outputs_with_inputs(case, engine)
     return [] if isinstance(batches, Failure) else overlapping(batches)

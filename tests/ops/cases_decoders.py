@@ -14,7 +14,7 @@ from harness import Case, Data, decoded, exact, scalars, vectors
 
 
 def picture(height: int, width: int, channels: int = 3, seed: int = 3) -> np.ndarray:
-    """Smooth colours with some noise: what JPEG is made for."""
+    """Smooth colours with some noise, as in photographs."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width]
     waves = [np.sin(x / (5 + 3 * c) + c) * np.cos(y / (9 - 2 * c)) for c in range(channels)]
@@ -76,7 +76,7 @@ def image_cases() -> list[Case]:
     for data in (jpegs(), grey, files(coded("PNG")), files(coded("PNG", mode="RGBA"))):
         for kind in ("RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"):
             if data is grey and kind == "ANY_DATA":
-                continue  # ends DALI's process
+                continue  # crashes DALI
             compare = decoded if kind in ("GRAY", "YCbCr") else exact
             cases.append(Case(name, [data], {"output_type": "types." + kind}, compare))
     for dtype in ("UINT8", "INT8", "UINT16", "INT16", "INT32", "FLOAT"):
@@ -182,7 +182,7 @@ def slice_cases() -> list[Case]:
 
 
 def random_crop_cases() -> list[Case]:
-    """Only where nothing is left to chance: a square picture, whole."""
+    """Only cases whose result is not random: the whole of a square picture."""
     name = "decoders.image_random_crop"
     square = files(coded("JPEG", 64, 64, quality=90), coded("PNG", 40, 40))
     whole = {"random_area": [1.0, 1.0], "random_aspect_ratio": [1.0, 1.0], "num_attempts": 3}
@@ -252,10 +252,10 @@ CASES = [
 ]
 ERRORS = errors()
 SHARED = {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
-# The sweep's differences that are meant (see sweep.py).
+# Intended differences from DALI in the sweep (see sweep.py).
 DIFFERENT = {
-    r"^decoders.*: dtype='types.UINT32'": "DALI's UINT32 is no type of a picture",
-    r"^decoders.*: use_fast_idct=True": "always the accurate one",
-    r"^decoders.*: input 0 int8": "files are UINT8",
-    r"^decoders.image_slice: (start|shape|rel_start|rel_shape|rel_end|end)=.*\[\]": "no bounds for no axes",
+    r"^decoders.*: dtype='types.UINT32'": "UINT32 is refused as a type of pictures",
+    r"^decoders.*: use_fast_idct=True": "always uses the accurate one",
+    r"^decoders.*: input 0 int8": "encoded files must be UINT8",
+    r"^decoders.image_slice: (start|shape|rel_start|rel_shape|rel_end|end)=.*\[\]": "an empty list of bounds",
 }  # fmt: skip

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""For the sweep (sweep.py): intended differences that the families' files do not list, and where cases start from."""
+"""For the sweep (sweep.py): intended differences that the families' files do not list, and the base cases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harness import Case, Data, pictures, rotated
 
 POINTS = Data([np.arange(n * 2, dtype=np.float32).reshape(n, 2) for n in (3, 5)])
 CUBES = pictures([(2, 3, 4), (4, 3, 4)], layout="ABC")
-# Operators whose first written case is an unusual one.
+# Operators whose first written case is unusual.
 BASES = {
     "coord_transform": Case("coord_transform", [POINTS], {"M": [1.0, 2.0, 3.0, 4.0]}),
     "full": Case("full", [Data([np.int32(3), np.int32(4)])], {"shape": [2, 2]}),
@@ -19,21 +19,22 @@ BASES = {
 }
 
 DIFFERENT = {
-    r"^transforms.rotation: angle=\[": "a list is refused when it does not fit, not because it is one",
-    r"^cat: input 0 empty": "extents beside the axis are compared, of empty samples too",
-    r"^element_extract: element_map=None": "None is an argument that is not given",
-    r"^normalize: axes=\[": "no axis is named twice",
-    r"^normalize: (mean|stddev)=\[": "a list is refused when it does not fit, not because it is one",
-    r"^normalize: input 0 (scalar|0 dim)": "DALI's result is another one each time",
+    r"^transforms.rotation: angle=\[": "a list is refused only if its length is wrong",
+    r"^cat: input 0 empty": "the other extents are compared for empty samples, too",
+    r"^element_extract: element_map=None": "None means that the argument is not given",
+    r"^normalize: axes=\[": "an axis named twice is refused",
+    r"^normalize: (mean|stddev)=\[": "a list is refused only if its length is wrong",
+    r"^normalize: input 0 (scalar|0 dim)": "DALI's result varies from run to run",
     r"^roi_random_crop: roi_(shape|start)=": "one element for two axes is refused",
-    # An axis that keeps its extent is left alone in DALI if it keeps it in all samples: next to a sample whose
-    # channels become 1 another's three channels are filtered (2.5 of them asked for), alone in its batch they are not.
+    # In DALI, an axis that keeps its extent is left alone only if it keeps it in all samples. Next to a sample with
+    # one output channel, another sample's three channels are filtered (2.5 of them requested); alone in its batch,
+    # they are not.
     r"^tensor_resize: sizes=per sample .*2.5": "DALI's result depends on the batch's other samples",
-    r"^random_crop_generator: (random_area|random_aspect_ratio|num_attempts)=": "as random_resized_crop's",
+    r"^random_crop_generator: (random_area|random_aspect_ratio|num_attempts)=": "as in random_resized_crop",
     r"^reductions.(mean|rms): dtype='types.UINT8'": "DALI sums up in the output's type",
     r"^reductions.(std_dev|variance): (axes|axis_names)=": "DALI reads beyond a mean that has fewer elements than the result",
     r"^reinterpret: src_dims=per sample": "DALI reads beyond an input that is smaller than that",
-    r"^slice: rel_(start|shape)=.*\[\]": "no bounds for no axes",
-    r"^squeeze: (axes=\[1, 2, 3, -1\]|input 0 empty)": "DALI compares the volumes alone",
-    r"^transpose: perm=\[\]": "no axes for some dimensions",
+    r"^slice: rel_(start|shape)=.*\[\]": "an empty list of bounds",
+    r"^squeeze: (axes=\[1, 2, 3, -1\]|input 0 empty)": "DALI compares only the volumes",
+    r"^transpose: perm=\[\]": "an empty list of axes",
 }

@@ -23,7 +23,7 @@ CHANNELS = np.array([[[1.0, 2.0, 3.0]]], np.float32)
 
 
 def depth_cases() -> list[Case]:
-    """Frames are cropped as depth."""
+    """Frames can be cropped as depth."""
     windows: list[dict[str, Any]] = [
         {"crop": (2, 3, 4)},
         {"crop": (3, 4), "crop_pos_z": 0.1},
@@ -42,7 +42,7 @@ def depth_cases() -> list[Case]:
 
 
 def normalize_cases() -> list[Case]:
-    """Given tensors that are the same for all samples, and nothing to divide by."""
+    """Mean and deviation tensors that are the same for all samples, and zero deviations."""
     args: list[dict[str, Any]] = [
         {"mean": CHANNELS, "axes": [0, 1]},
         {"mean": CHANNELS, "stddev": CHANNELS, "axes": [0, 1]},
@@ -63,7 +63,7 @@ def normalize_cases() -> list[Case]:
 
 
 def slice_cases() -> list[Case]:
-    """`axes=[]` is all axes."""
+    """`axes=[]` means all axes."""
     return [
         Case("slice", [FLOATS], {"start": [0, 1, 0], "end": [1, 2, 3], "axes": []}),
         Case("slice", [FLOATS], {"rel_start": [0.0, 0.5, 0.0], "rel_end": [0.5, 1.0, 1.0], "axes": []}),
@@ -73,7 +73,7 @@ def slice_cases() -> list[Case]:
 
 
 def fill_cases() -> list[Case]:
-    """Without a shape the output is one number: the first element."""
+    """Without a shape, the output is a scalar: the first element."""
     values = Data([np.array([1, 2], np.int64), np.array([3, 4], np.int64)])
     numbers = Data([np.array(5.5, np.float32), np.array(6.5, np.float32)])
     return [
@@ -91,7 +91,7 @@ PICTURES = pictures([(6, 8, 3), (7, 5, 3)])
 
 
 def resize_cases() -> list[Case]:
-    """Pictures without pixels, and sizes of nearly nothing."""
+    """Pictures without pixels, and sizes close to zero."""
     args: list[dict[str, Any]] = [
         {"size": [4.0, 5.0]},
         {"size": [0.0, 4.0]},
@@ -112,7 +112,7 @@ def resize_cases() -> list[Case]:
 
 
 def layout_cases() -> list[Case]:
-    """A letter may come twice: names mean the first one."""
+    """A letter that occurs twice in a layout means the first dimension of this name."""
     data = pictures([(2, 3, 3), (2, 4, 3)], layout="HHC")
     return [
         Case("copy", [data], {}),
@@ -127,7 +127,7 @@ def layout_cases() -> list[Case]:
 
 
 def empty_cases() -> list[Case]:
-    """Dimensions that leave a tensor without elements as it was may go; any map fits no points."""
+    """Squeezing an empty tensor is allowed if it stays empty; any map can be applied to no points."""
     shapes: list[tuple[tuple[int, ...], list[int]]] = [
         ((0, 1, 3), [1]), ((0, 0, 3), [0]), ((0, 2, 3), [1]), ((0, 2), [1]),
     ]  # fmt: skip
@@ -139,7 +139,7 @@ def empty_cases() -> list[Case]:
 
 
 def pad_cases() -> list[Case]:
-    """An empty list of fill values is zero."""
+    """An empty list of fill values means zero."""
     window = {"crop": (9, 9), "out_of_bounds_policy": "pad", "fill_values": []}
     layouts = [{"output_layout": layout} for layout in ("HWC", "CHW")]
     cases = [
@@ -151,7 +151,7 @@ def pad_cases() -> list[Case]:
 
 
 def rotate_cases() -> list[Case]:
-    """Wide pictures of noise, where a small error of the position shows, and canvases at 45 degrees."""
+    """Wide pictures of noise, in which a small error of the position shows, and canvases at 45 degrees."""
     wide = pictures([(90, 900, 3), (400, 620, 3)])
     args: list[dict[str, Any]] = [{"angle": a} for a in (-15.0, 10.0, 45.0, -45.0, 135.0, 201.5)]
     args += [{"angle": -15.0, "keep_size": True, "fill_value": 255.0}]

@@ -23,7 +23,7 @@ def enum(dtype: str) -> str:
 
 
 def edges(dtype: str) -> Data:
-    """Ends of ranges, ties, infinities; no NaN (to 32 and 64 bit integers DALI leaks the machine's)."""
+    """Ends of ranges, ties, infinities. No NaN: DALI converts it to 32 and 64 bit integers as the processor does."""
     kind = np.dtype(dtype)
     if kind.kind == "f":
         values = [0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.25, 254.5, 255.5, 300, -129, 32767.5, 7e4]
@@ -85,7 +85,7 @@ GENERIC_ERRORS = [
 
 @dataclasses.dataclass
 class Expression:
-    """An expression on nodes, and constants of Python."""
+    """An expression of nodes and Python constants."""
 
     name: str
     apply: Callable[..., Any]
@@ -104,7 +104,7 @@ class Expression:
 
 
 def on(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of values as a function of the engine and values."""
+    """Turns a function of values into a function of the engine and values."""
     return lambda engine, *values: function(*values)
 
 
@@ -128,7 +128,7 @@ NUMBERS = [t for t in TYPES if t != "float16"]
 
 
 def numbers(dtype: str, seed: int) -> Data:
-    """Small and extreme values, none of them 0, so that they can divide."""
+    """Small and extreme values without 0, so that they can be divisors."""
     if dtype == "bool":
         return Data([np.array([True] * 8)])
     if np.dtype(dtype).kind == "f":
@@ -178,7 +178,7 @@ def arithmetic_cases() -> list[Expression]:
 
 FUNCTIONS = {
     "sqrt log log2 log10": [0.0, 1e-30, 0.25, 1.0, 2.0, 8.0, 10.0, 1e20, np.inf, -1.0],
-    "rsqrt": [1e-30, 0.25, 1.0, 2.0, 1e20, -1.0],  # DALI's approximation has no value at 0
+    "rsqrt": [1e-30, 0.25, 1.0, 2.0, 1e20, -1.0],  # DALI's approximation is undefined at 0
     "cbrt fabs floor ceil atan asinh tanh": [0.0, -0.0, 1e-9, 0.3, -0.7, 1.0, 27.0, -8.5, 1e9],
     "exp sinh cosh": [0.0, -0.0, 1e-9, 0.3, -0.7, 1.0, 5.5, -20.0, 87.0, 200.0],
     "sin cos tan": [0.0, 1e-9, 0.3, -0.7, 1.5707964, 3.0, -20.0, 1000.5],
@@ -222,7 +222,7 @@ def function_cases() -> list[Expression]:
 
 
 def constant_cases() -> list[Expression]:
-    """A node and a number of Python's, on either side."""
+    """A node and a Python number, on either side."""
     cases = []
     for dtype in NUMBERS:
         data = [numbers(dtype, 0)]
@@ -233,7 +233,7 @@ def constant_cases() -> list[Expression]:
                 if name in ("eq", "ne"):
                     left = right
                 if name in ORDER and constant == -3 and np.dtype(dtype).kind == "f":
-                    continue  # DALI finds no float below a negative integer
+                    continue  # DALI treats no float as less than a negative integer
                 cases.append(Expression(f"{name}_{constant}_right", right, data))
                 cases.append(Expression(f"{name}_{constant}_left", left, data))
         cases.append(Expression("mul_true", on(lambda x: x * True), data))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Cases of transforms of coordinates."""
+"""Cases of coordinate transforms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness import Case, Data, Engine, pictures, scalars, vectors
 
 
 def near(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Integers exact, floats within what single precision leaves of their size."""
+    """Integers must be equal; floats may differ by the rounding of single precision."""
     if ours.dtype.kind != "f":
         np.testing.assert_array_equal(ours, theirs)
     else:
@@ -24,14 +24,14 @@ def near(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 @dataclasses.dataclass
 class Frames:
-    """A value a frame, as `per_frame` marks it."""
+    """One value per frame, as marked by `per_frame`."""
 
     samples: list[np.ndarray]
 
 
 @dataclasses.dataclass
 class Framed(Case):
-    """A case whose inputs and arguments may come a frame."""
+    """A case whose inputs and arguments may be per frame."""
 
     def define(self, engine: Engine) -> Any:
         def node(value: Any) -> Any:
@@ -59,7 +59,7 @@ PLANE = [floats([[0.5, 1, 2], [3, -4, 5]]), floats([[1, 0, 7], [0, 1, 9]])]
 SPACE = [np.arange(12, dtype=np.float32).reshape(3, 4)] * 2
 PLANES = floats([PLANE[0], PLANE[1], PLANE[0] * 3])
 
-# Arguments of each, and the dimensions of an input that they go with (0: none).
+# Arguments of each transform, and the number of dimensions of a suitable input (0: no input).
 TRANSFORMS: dict[str, list[tuple[dict[str, Any], int]]] = {
     "translation": [
         ({"offset": [1.5, 2]}, 2),

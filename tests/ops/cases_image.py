@@ -8,7 +8,7 @@ import numpy as np
 
 from harness import Case, Data, Interps, mostly, pictures, resampled, rotated, scalars, vectors
 
-# Shapes of two samples a layout, with three channels, two frames and four slices.
+# Shapes of two samples per layout, with three channels, two frames and four slices.
 SHAPES = {
     "HWC": [(31, 43, 3), (50, 28, 3)],
     "CHW": [(3, 31, 43), (3, 50, 28)],
@@ -338,7 +338,7 @@ def resize_errors() -> list[Case]:
 
 
 def random_resized_crop_cases() -> list[Case]:
-    """Only where nothing is left to chance: the window is the whole picture."""
+    """Only cases whose result is not random: the window is the whole picture."""
     name = "random_resized_crop"
     whole = {"random_area": [1.0, 1.0], "random_aspect_ratio": [0.01, 100.0], "num_attempts": 1}
     square = pictures([(41, 41, 3), (23, 23, 3)])
@@ -363,7 +363,8 @@ def random_resized_crop_cases() -> list[Case]:
     ):
         data = pictures([shape], layout=layout)
         cases.append(Case(name, [data], {**ratio, "size": (20, 60)}, resampled))
-    # Too wide for the least area: the window has the full height, its place is free; constant rows show it.
+    # Too wide for the minimum area: the window has the full height and a random column; constant rows hide the
+    # column.
     columns = Data([np.full((10, 100, 1), 9, np.uint8)], "HWC")
     cases.append(Case(name, [columns], {**whole, "size": (7, 9)}, resampled))
     return cases
@@ -460,7 +461,7 @@ ERRORS = [
     *rotate_errors(),
     Case("random_resized_crop", [HWC], {}),
 ]
-# One function finds the window for all that crop; one the sizes for all that resize.
+# All operators that crop share the function that finds the window; all that resize share the one for sizes.
 SHARED = {
     f"{op}({argument})"
     for op in ("crop_mirror_normalize", "decoders.image_crop", "crop")
@@ -469,17 +470,17 @@ SHARED = {
         *("crop_pos_x", "crop_pos_y", "crop_pos_z"),
     )
 } | {"resize(resize_y)", "random_resized_crop(min_filter)", "random_resized_crop(mag_filter)"}
-# The sweep's differences that are meant (see sweep.py).
+# Intended differences from DALI in the sweep (see sweep.py).
 DIFFERENT = {
-    r"^(crop|crop_mirror_normalize|decoders.image_crop): crop_pos_[xyz]=": "a place outside of 0..1 is refused, used or not",
+    r"^(crop|crop_mirror_normalize|decoders.image_crop): crop_pos_[xyz]=": "a position outside 0..1 is refused, even if it is not used",
     r"^crop_mirror_normalize: (mean|std)=\[": "two values for three channels are refused",
-    r"^crop_mirror_normalize: scale=0.0$": "DALI's 0 / 0",
-    r"^(random_resized_crop|decoders.image_random_crop): random_(area|aspect_ratio)=": "ranges have two positive ends",
-    r"^(random_resized_crop|decoders.image_random_crop): num_attempts=-?\d": "at least one attempt",
+    r"^crop_mirror_normalize: scale=0.0$": "DALI computes 0 / 0",
+    r"^(random_resized_crop|decoders.image_random_crop): random_(area|aspect_ratio)=": "both ends of a range must be positive",
+    r"^(random_resized_crop|decoders.image_random_crop): num_attempts=-?\d": "at least one attempt is required",
     r"^random_resized_crop: size=.*-1": "no negative sizes",
-    r"^(resize|random_resized_crop): input 0 empty": "nothing to resample",
-    r"^rotate: angle=\[": "a list of angles is one a frame, and a constant all the same",
-    r"^rotate: axis=": "DALI does not look at the axis of pictures",
-    r"^rotate: size=per sample": "DALI rounds constant sizes and truncates those of samples",
+    r"^(resize|random_resized_crop): input 0 empty": "empty pictures cannot be resampled",
+    r"^rotate: angle=\[": "a list of angles is one per frame, also as a constant",
+    r"^rotate: axis=": "DALI ignores the axis for pictures",
+    r"^rotate: size=per sample": "DALI rounds constant sizes and truncates per-sample sizes",
 }  # fmt: skip
 BASES = {"resize": Case("resize", [HWC], {"size": (13, 17)}, resampled)}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Cases of reading and writing files from within a pipeline."""
+"""Cases of operators that read and write files."""
 
 from __future__ import annotations
 

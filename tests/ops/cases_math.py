@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Cases of the functions of `math` that have two or three operands: the types that they become."""
+"""Cases of the functions of `math` with two or three operands: the types of their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness import close, nearly
 
 
 def named(name: str, *names: str) -> Callable[..., Any]:
-    """A call with the operands' names."""
+    """A call whose operands are passed by name."""
     return lambda engine, *nodes: getattr(engine.math, name)(**dict(zip(names, nodes, strict=True)))
 
 

@@ -14,7 +14,7 @@ TYPES = "uint8 uint16 uint32 int8 int16 int32 float32".split()
 
 
 def normal(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Floats within 1e-5 of their range; integers may differ by 1 where single precision rounds."""
+    """Floats must agree within 1e-5 of their range; integers may differ by 1 where single precision rounds."""
     difference = np.abs(ours.astype(float) - theirs.astype(float))
     if ours.dtype.kind == "f":
         scale = max(1.0, float(np.abs(np.nan_to_num(theirs, posinf=0, neginf=0)).max(initial=0)))
@@ -83,7 +83,7 @@ def cases() -> list[Case]:
 
 
 def tensor_cases() -> list[Case]:
-    """Means and deviations that are tensors."""
+    """Means and deviations given as tensors."""
     found = []
     images = pictures([(19, 23, 3), (7, 30, 3)])
     colours = tensors((1, 1, 3))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Cases of the random operators: what of them is not left to chance, and what is wrong."""
+"""Cases of the random operators whose result is not random, and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CASES += [
         {"values": vectors([1.0], [2.0], [3.0], [4.0])},
     )
 ]
-# Ranges of a unit in the last place or two.
+# Ranges that span one or two units in the last place.
 NARROW = vectors([1.0, 1.0000002], [2.0, 2.0000005], [-3.0, -2.9999998], [4.0, 4.000001])
 CASES += [
     Case("random.uniform", [], {"range": NARROW, **args}, close, size=4)
@@ -56,8 +56,8 @@ ERRORS = [
     Case("random.uniform", [Data(LIKE.samples)], {"rang": [1.0, 2.0]}),
 ]
 SHARED = {"random.uniform(shape)"}
-# The sweep's differences that are meant (see sweep.py).
-DIFFERENT = {r"^random.uniform: range=": "a range has two ends, no more"}
+# Intended differences from DALI in the sweep (see sweep.py).
+DIFFERENT = {r"^random.uniform: range=": "a range has exactly two ends"}
 
 NUMBERS = "UINT8 UINT16 UINT32 UINT64 INT8 INT16 INT32 INT64 FLOAT FLOAT64".split()
 SURE = {"mean": 2.5, "stddev": 0.0}
@@ -77,7 +77,7 @@ CASES += [
 ]
 CASES.append(Case("random.normal", [LIKE], SURE))
 CASES.append(Case("normal_distribution", [], SURE, size=2))
-# All the weight at one end.
+# All of the probability at one end.
 CASES += [
     Case("random.beta", [], args, size=2)
     for args in (
@@ -110,7 +110,7 @@ CASES += [
     Case("random.choice", [BYTES], {"p": [0.00001, 0.99999, 0]}),
 ]
 
-# What has one solution.
+# Arguments with exactly one solution.
 ONE = {"random_area": [1.0, 1.0], "random_aspect_ratio": [1.0, 1.0]}
 for dtype in "uint8 int16 uint16 int32 uint32 int64".split():
     CASES.append(Case("random_crop_generator", [Data([np.array([9, 9], dtype)])], ONE))

@@ -21,7 +21,8 @@ def enum(dtype: str) -> str:
 
 
 def summed(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Integers exact; floats as single precision adds them up: DALI's sums are in floats, ours in doubles."""
+    """Integers must be equal; floats within the rounding of single precision: DALI adds up floats, Headrace doubles.
+    """
     if ours.dtype.kind != "f":
         np.testing.assert_array_equal(ours, theirs)
     else:
@@ -33,7 +34,7 @@ def images(dtype: str) -> Data:
     return pictures([(19, 23, 3), (40, 1, 3), (3, 70, 1)], dtype)
 
 
-# Axes that are outer, inner, apart, neighbours; rows that are narrow, wide, short, long.
+# Axes that are outer, inner, adjacent or apart; rows that are narrow, wide, short or long.
 AXES: list[dict[str, Any]] = [
     {},
     {"axes": [0]},
@@ -52,7 +53,7 @@ AXES: list[dict[str, Any]] = [
 
 
 def with_means(data: Data, args: dict[str, Any], keep: bool) -> Data:
-    """Means along the axes of a case, a little off."""
+    """Means along the axes of a case, slightly changed."""
     names = args.get("axis_names")
     axes = [data.layout.index(n) for n in names] if names is not None else args.get("axes")
     if axes is not None:
@@ -112,7 +113,7 @@ def dtype_cases() -> list[Case]:
 
 
 def odd_cases() -> list[Case]:
-    """Nothing to reduce, NaN, infinities, long sums."""
+    """No axes, NaN, infinities, long sums."""
     cases = []
     nothing = Data([np.zeros((0, 3), np.float32), np.zeros((2, 0), np.float32)])
     no_bytes = Data([np.zeros((0, 3), np.uint8)])

@@ -17,12 +17,12 @@ ONES = Data([np.zeros((1, 3, 1, 4), np.uint8), np.ones((1, 2, 1, 4), np.uint8)],
 
 
 def ints(*values: Any, dtype: Any = np.int32) -> Data:
-    """One list of integers a sample."""
+    """One list of integers per sample."""
     return Data([np.array(v, dtype) for v in values])
 
 
 def floats(*values: Any, dtype: Any = np.float32) -> Data:
-    """One list of floats a sample."""
+    """One list of floats per sample."""
     return Data([np.array(v, dtype) for v in values])
 
 
@@ -482,7 +482,7 @@ TABLE_ERRORS = [
 ]
 
 ELSEWHERE = {"batch_permutation": "test_shapes.py"}
-# DALI's schema says that these may come a sample, and DALI then misses them: see test_shapes.py.
+# DALI's schema says that these can be per sample, but DALI ignores them: see test_shapes.py.
 SHARED = {"squeeze(axes)", "reshape(src_dims)", "reinterpret(src_dims)"}
 CASES: list[Any] = [*view_cases(), *fact_cases(), *move_cases(), *fill_cases(), *table_cases()]
 ERRORS: list[Any] = [*VIEW_ERRORS, *MOVE_ERRORS, *FILL_ERRORS, *TABLE_ERRORS]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Cases of `slice`, alone and behind a resize."""
+"""Cases of `slice`, alone and after a resize."""
 
 from __future__ import annotations
 

@@ -68,9 +68,9 @@ CALLS: list[dict[str, Any]] = [
 ]
 
 Row = tuple[tuple[int, ...], dict[str, Any]]
-# Axes that are not named count as given; with `alignment`, they keep their start.
+# Axes that are not named keep their extent; with `alignment`, they keep their start.
 UNNAMED: list[Row] = [
-    ((6, 277, 13), {"axes": [1, 0], "sizes": [283, 0]}),  # 6 stays 6, and moves all the same
+    ((6, 277, 13), {"axes": [1, 0], "sizes": [283, 0]}),  # 6 stays 6, and is resampled all the same
     ((56, 4, 4, 53), {"axes": [1, 0], "sizes": [-31, 0]}),
     ((4, 36, 50, 2), {"axes": [0, 2], "sizes": [1, 0]}),
     *[
@@ -79,7 +79,7 @@ UNNAMED: list[Row] = [
     ],
     ((40, 345, 15), {"axes": [0, 1], "sizes": [20, 85], "mode": "not_larger", "alignment": [1, 1]}),
 ]
-# The alignment counts from the higher end of a mirrored region.
+# The alignment is relative to the higher end of a mirrored region.
 MIRRORED: list[Row] = [
     ((44, 54, 3), {"axes": [0, 2], "scales": [1.0, -1.7], "alignment": [1.0, 0.3]}),
     ((12, 20), {"axes": [0], "scales": [-3.15], "alignment": [0.3]}),
@@ -94,7 +94,7 @@ MIRRORED: list[Row] = [
         },
     ),
 ]
-# Scales are of the extents of the input, not of the region.
+# Scales are relative to the extents of the input, not of the region.
 REGIONS: list[Row] = [
     ((29, 37), {"axes": [1], "scales": [0.7], "roi_start": [11.6], "roi_end": [30.1]}),
     ((19, 23), {"scales": [1.0, 0.413], "roi_start": [0.1, 0.6], "roi_end": [0.9, 0.1], "roi_relative": True}),

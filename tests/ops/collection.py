@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""All cases: every file `cases_<family>.py` beside this one is found by its name.
+"""All cases, from every file `cases_<family>.py` in this folder.
 
 A cases file has the lists `CASES` (both engines agree) and `ERRORS` (both refuse), and where needed
 
-* `ELSEWHERE`: operators that no case can describe, each with the test that does: {"readers.file": "test_readers.py"};
-* `SHARED`: "operator(argument)" whose per-sample form another operator's case drives through the same lines.
+* `ELSEWHERE`: operators that no case can describe, each with its test: {"readers.file": "test_readers.py"};
+* `SHARED`: "operator(argument)" whose per-sample form is covered by a case of another operator with the same code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The engines that are compared, and real photographs."""
+"""Fixtures: the engines that are compared, and photographs."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ def own_folder(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def dali(pytestconfig: pytest.Config) -> Engine | Recorded:
-    """The oracle: DALI with --dali, otherwise what it gave when its results were recorded."""
+    """The reference: DALI with --dali, otherwise its recorded results."""
     return oracle(live=pytestconfig.getoption("--dali"))
 
 
 @pytest.fixture(scope="session")
 def live_dali() -> Engine:
-    """DALI itself. Tests that ask for it are run with --dali only."""
+    """DALI itself. Tests that use it run only with --dali."""
     return Engine("nvidia.dali")
 
 
 @pytest.fixture(scope="session")
 def headrace() -> Engine:
-    """Headrace as installed."""
+    """The installed Headrace."""
     return Engine("headrace")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """A case that is too new to be recorded is skipped; `record.py --check` fails then."""
+    """Skips a case that is too new to be recorded; `record.py --check` then fails."""
     try:
         return (yield)
     except Unrecorded as error:
@@ -60,7 +60,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def photographs() -> list[pathlib.Path]:
-    """A few real JPEG files, from HEADRACE_TEST_DATA or ../shared/data/imagenet-250."""
+    """A few photographs, from HEADRACE_TEST_DATA or ../shared/data/imagenet-250."""
     root = pathlib.Path(__file__).resolve().parents[2]
     folder = os.environ.get("HEADRACE_TEST_DATA", root / "../shared/data/imagenet-250")
     files = sorted(pathlib.Path(folder).rglob("*.JPEG"))[::10][:25]

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Nonsensical calls of operators, made from their tables: a result or a documented exception, never a crash or a hang.
+"""Random invalid calls of operators, made from their tables. Each gives a result or a documented exception, never a
+crash or a hang.
 
-    fuzz.py                          as the test suite does it
-    fuzz.py --calls 5000 resize pad  longer, these operators only
+    fuzz.py                          as in the test suite
+    fuzz.py --calls 5000 resize pad  more calls of these operators only
     fuzz.py --seed 7                 other calls
 
-Arguments get wrong types, shapes and element types, NaN, infinities, huge and negative values, empty lists. Inputs have
-no elements, extreme shapes, other layouts and types than the table's, several types in a batch, or no samples. The calls
-depend only on the seed and the operator's name. They run in worker processes; a call that ends its process is printed.
+Arguments have wrong types, shapes and element types, NaN, infinities, huge and negative values, empty lists. Inputs
+have no elements, extreme shapes, layouts and types that the table does not list, several types in a batch, or no
+samples. The calls depend only on the seed and the operator's name. They run in worker processes; calls that crash
+are printed.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ from headrace import _schema
 CHUNK = 25  # calls per job
 CALLS = int(os.environ.get("HEADRACE_FUZZ_CALLS", "100"))
 SEED = os.environ.get("HEADRACE_FUZZ_SEED", "1")
-MEMORY = 6 << 30  # address space of a worker: what asks for more gets a MemoryError
-OUTPUTS = 1 << 28  # bytes that a call may make: this bounds its time, too
+MEMORY = 6 << 30  # address space of a worker: larger allocations raise MemoryError
+OUTPUTS = 1 << 28  # bytes of outputs per call, which also limits its time
 DOCUMENTED = {
     "ValueError", "TypeError", "RuntimeError", "KeyError", "IndexError", "MemoryError",
     "NotImplementedError", "StopIteration", "OverflowError", "AttributeError", "Unreadable",
@@ -43,7 +45,7 @@ DOCUMENTED = {
 INTEGERS: list[Any] = [0, 1, 2, 3, 4, 7, 20, 100, 255, -1, -2, -20]
 EXTREMES: list[Any] = [10**9, -(10**9), 2**31 - 1, -(2**31)]
 FLOATS: list[Any] = [*INTEGERS, 0.5, 0.25, 9.5, -0.5, 1e-30, 1e9, -1e9, 3.4e38, 1.0]
-# By type: what it takes, and what it cannot be.
+# By type: valid values, and invalid ones.
 VALUES: dict[str, tuple[list[Any], list[Any]]] = {
     "BOOL": ([True, False, 0, 1], [2, "yes"]),
     "INT": (INTEGERS + EXTREMES, ["x", 0.5, 2**40]),
@@ -58,7 +60,7 @@ VALUES: dict[str, tuple[list[Any], list[Any]]] = {
 }
 NONSENSE: list[Any] = [None, object(), {}, {"a": 1}, b"x", [[1], [2]], [[[]]], "", np.zeros((2, 2)),
                        np.array(["x"]), float("nan"), 1j, [None], range(3), ()]  # fmt: skip
-# The operator makes as much as these arguments ask for: little, or more than is possible.
+# These arguments determine the size of the output: a small one, or an impossible one.
 AMOUNTS = {"shape", "num_classes"}
 AMOUNT: list[Any] = [0, 1, 2, 3, 5, 40, -1]
 LENGTHS = [0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 5, 70]
@@ -77,7 +79,7 @@ def kind_of(argument: Any) -> str:
 
 
 def tensor(shape: tuple[int, ...], dtype: str, rng: random.Random) -> np.ndarray:
-    """Small numbers, the type's ends, or no numbers."""
+    """Small numbers, the ends of the type's range, or an empty tensor."""
     how = rng.random()
     with np.errstate(all="ignore"):
         if how < 0.6:
@@ -90,7 +92,7 @@ def tensor(shape: tuple[int, ...], dtype: str, rng: random.Random) -> np.ndarray
 
 
 def varied(argument: Any, count: int, rng: random.Random) -> Data | Interps:
-    """One value per sample: often of the right type and shape, seldom the same for all samples."""
+    """One value per sample: often of a suitable type and shape, rarely the same for all samples."""
     kind = kind_of(argument)
     if kind == "INTERP" and rng.random() < 0.7:
         return Interps([rng.choice([0, 1, 2, 5, 9, -1]) for _ in range(count)])
@@ -124,7 +126,7 @@ def value_for(argument: Any, count: int, rng: random.Random) -> Any:
         good, bad = AMOUNT, ["x", 0.5]
     choices = bad if rng.random() < 0.05 else good
     if argument.is_list and kind_of(argument) == "INT" and rng.random() < 0.3:
-        return rng.sample(range(4), rng.randint(1, 4))  # axes, or all but in their order
+        return rng.sample(range(4), rng.randint(1, 4))  # axes in random order
     if argument.is_list and rng.random() < 0.9:
         return [rng.choice(choices) for _ in range(rng.choice(LENGTHS))]
     return rng.choice(choices)
@@ -138,7 +140,7 @@ def file_bytes(rng: random.Random) -> np.ndarray:
 
 
 def input_for(op: Any, position: int, count: int, rng: random.Random) -> Data:
-    """A batch of `count` samples, mostly of one type and number of dimensions."""
+    """A batch of `count` samples, usually of one type and number of dimensions."""
     if op.name.startswith(("decoders.", "peek")) and position == 0 and rng.random() < 0.9:
         return Data([file_bytes(rng) for _ in range(count)])
     layouts = op.inputs[min(position, len(op.inputs) - 1)]["layouts"] if op.inputs else None
@@ -161,14 +163,14 @@ def input_for(op: Any, position: int, count: int, rng: random.Random) -> Data:
 
 
 def text(value: Any) -> str:
-    """An input or an argument, for people."""
+    """An input or an argument as readable text."""
     if isinstance(value, Data):
         return f"Data({value.layout!r}, {[f'{s.dtype}{s.shape}' for s in value.samples]})"
     return repr(value)[:200]
 
 
 class Call:
-    """One call: all of it is drawn when it is made."""
+    """One call, drawn at random."""
 
     def __init__(self, name: str, rng: random.Random) -> None:
         self.op = op = _schema.operators()[name]
@@ -186,23 +188,23 @@ class Call:
         self.inputs = [input_for(op, i, n, rng) for i, n in enumerate(counts)]
         if rng.random() < 0.25 and (base := sweep.base_of(name)):
             self.change(base, rng)
-        self.gave = False  # whether there was a result
+        self.gave = False  # whether the call gave a result
         self.options = {"num_threads": rng.choice([1, 1, 1, 3]), "fuse": rng.random() < 0.8}
 
     def change(self, base: Any, rng: random.Random) -> None:
-        """Takes a written case, and of what was drawn at most one argument."""
+        """Makes it a written case with at most one of the random arguments."""
         key = rng.choice([*self.args, ""])
         drawn = {key: self.args[key]} if key else {}
         self.count = base.batch_size()
         self.inputs, self.args = list(base.inputs), {**base.args, **drawn}
 
     def __str__(self) -> str:
-        """Enough to make the call again."""
+        """Enough to repeat the call."""
         parts = [*map(text, self.inputs), *(f"{k}={text(v)}" for k, v in self.args.items())]
         return f"{self.op.name}({', '.join(parts)}) {self.options}"
 
     def run(self, engine: Engine) -> str:
-        """Nothing, or what is wrong with what happened."""
+        """Runs the call. Returns an empty text, or what went wrong."""
 
         def define(e: Engine) -> Any:
             known = {key: e.value(value) for key, value in self.args.items()}
@@ -219,7 +221,7 @@ class Call:
 
 
 def names() -> list[str]:
-    """Operators that can be called with what is fed to them."""
+    """Operators that can be called with fed inputs."""
     return [
         name
         for name, op in _schema.operators().items()
@@ -229,8 +231,8 @@ def names() -> list[str]:
 
 @functools.cache
 def engine() -> Engine:
-    """In a worker: once, with its memory bounded."""
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # whose shadow is terabytes of address space
+    """The engine of a worker process, with limited memory."""
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # AddressSanitizer reserves terabytes of address space
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     return Engine("headrace")
 
@@ -241,7 +243,7 @@ def jobs(calls: int) -> list[tuple[str, int]]:
 
 
 def run(number: int) -> list[Any]:
-    """A job: how many of a chunk of calls gave a result, and those that went wrong."""
+    """A job: the number of calls of a chunk that gave a result, and those that failed."""
     name, chunk = jobs(CALLS)[number]
     rng = random.Random(f"{SEED} {name} {chunk}")
     gave, wrong = 0, []
@@ -256,7 +258,7 @@ def run(number: int) -> list[Any]:
 
 
 def results(chosen: list[str], calls: int = CALLS) -> dict[str, list[str]]:
-    """By operator: calls that went wrong. That no call gave a result is wrong, too."""
+    """The failed calls by operator. An operator none of whose calls gave a result has failed, too."""
     environment = {"HEADRACE_FUZZ_CALLS": str(calls), "HEADRACE_FUZZ_SEED": SEED}
     listed = jobs(calls)
     numbers = [i for i, (name, _) in enumerate(listed) if name in chosen]
@@ -278,7 +280,7 @@ def main() -> int:
     global SEED
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("operators", nargs="*")
-    parser.add_argument("--calls", type=int, default=CALLS, help="of every operator")
+    parser.add_argument("--calls", type=int, default=CALLS, help="per operator")
     parser.add_argument("--seed", default=SEED)
     args = parser.parse_args()
     SEED = args.seed

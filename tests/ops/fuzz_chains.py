@@ -3,13 +3,13 @@
 # Copyright The Headrace authors
 """Random chains of operators on samples of ordinary and extreme shapes.
 
-    fuzz_chains.py                    as the test suite runs it
-    fuzz_chains.py --chains 5000      longer
+    fuzz_chains.py                    as in the test suite
+    fuzz_chains.py --chains 5000      more chains
     fuzz_chains.py --seed 7           other chains
-    fuzz_chains.py --only 123         this one, with its text
+    fuzz_chains.py --only 123         only this one, with its text
 
-A chain gives a result or a documented exception, never a crash or a hang. Where it gives a result, running it without
-fusion and on three threads gives the same bytes, and no two samples share memory unless one is a view of the other.
+A chain gives a result or a documented exception, never a crash or a hang. If it gives a result, it gives the same
+bytes without fusion and on three threads, and no two samples share memory unless one is a view of the other.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from headrace import _schema
 CHUNK = 10  # chains per job
 CHAINS = int(os.environ.get("HEADRACE_FUZZ_CHAINS", "300"))
 SEED = os.environ.get("HEADRACE_FUZZ_SEED", "1")
-OUTPUTS = 1 << 27  # bytes that a chain may make: this bounds its time, too
+OUTPUTS = 1 << 27  # bytes of outputs per chain, which also limits its time
 
-# Ordinary pictures, pictures without pixels, lines, and ratios that no photograph has.
+# Ordinary pictures, empty pictures, lines, and aspect ratios that no photograph has.
 PICTURES: list[tuple[int, ...]] = [
     (33, 47, 3), (64, 64, 3), (20, 31, 1), (47, 33, 3), (21, 8, 4), (1, 1, 3), (1, 1, 1), (0, 0, 3), (0, 9, 3),
     (9, 0, 3), (4, 5, 0), (1, 300, 3), (300, 1, 3), (200000, 1, 1), (1, 200000, 1), (2, 60000, 3), (60000, 2, 3),
@@ -112,7 +112,7 @@ def axes(rng: random.Random) -> list[int]:
     return rng.sample(range(3), rng.randint(1, 3))
 
 
-# What is asked of each operator: mostly what makes sense, for pictures of any size.
+# The arguments of each operator: mostly useful ones, for pictures of any size.
 MAKERS: dict[str, Maker] = {
     "resize": resize,
     "crop": crop,
@@ -141,13 +141,13 @@ MAKERS: dict[str, Maker] = {
     "cat": lambda r: {"axis": r.randint(0, 2)},
     "stack": lambda r: {"axis": r.randint(0, 2)},
 }  # fmt: skip
-# Chosen more often: what can be fused, and views.
+# Chosen more often: operators that can be fused, and views.
 OFTEN = ["resize", "crop", "flip", "crop_mirror_normalize", "slice", "subscript", "reinterpret", "copy"]
 
 
 @dataclasses.dataclass
 class Node:
-    """An operator, its arguments, and the numbers of the nodes that are its inputs (0: what is fed)."""
+    """An operator, its arguments, and the numbers of its input nodes (0: the fed source)."""
 
     name: str
     args: Args
@@ -155,7 +155,7 @@ class Node:
 
 
 class Chain:
-    """One chain: everything is drawn when it is made."""
+    """One random chain."""
 
     def __init__(self, number: int) -> None:
         rng = random.Random(f"{SEED} {number}")
@@ -219,7 +219,7 @@ class Chain:
         return i
 
     def run(self, engine: Engine, **options: Any) -> list[list[np.ndarray]] | Failure:
-        """The samples of the outputs, where they are in memory."""
+        """The samples of the outputs, without a copy."""
         options = {"num_threads": 1, "seed": 7, "host_memory_limit": OUTPUTS, **options}
         batches: list[Any] = []
         result = engine.run(self.count, self.define, taken=batches.extend, **options)
@@ -241,7 +241,7 @@ class Chain:
         return ""
 
     def check(self, engine: Engine) -> tuple[bool, str]:
-        """Whether the chain gave a result, and what is wrong with what happened."""
+        """Runs the chain in all ways. Returns whether it gave a result, and what went wrong."""
         plain = self.run(engine)
         if isinstance(plain, Failure):
             known = plain.kind in fuzz.DOCUMENTED and (plain.message or plain.kind == "MemoryError")
@@ -249,7 +249,7 @@ class Chain:
         if what := self.shared(plain):
             return True, what
         other = self.run(engine, fuse=False, num_threads=3)
-        if isinstance(other, Failure):  # more of the chain is in memory at once
+        if isinstance(other, Failure):  # unfused chains need more memory at once
             enough = other.kind == "MemoryError" or "memory_limit" in other.message
             return True, "" if enough else f"unfused: {other.kind}: {other.message[:300]}"
         for node, ours, theirs in zip(self.outputs, plain, other, strict=True):
@@ -260,7 +260,7 @@ class Chain:
 
 
 def run(number: int) -> list[Any]:
-    """A job: how many of a chunk of chains gave a result, and those that went wrong."""
+    """A job: the number of chains of a chunk that gave a result, and those that failed."""
     ran, wrong = 0, []
     for i in range(number * CHUNK, (number + 1) * CHUNK):
         chain = Chain(i)
@@ -273,7 +273,7 @@ def run(number: int) -> list[Any]:
 
 
 def results(chains: int = CHAINS) -> tuple[int, list[str]]:
-    """How many chains gave a result, and those that went wrong."""
+    """The number of chains that gave a result, and those that failed."""
     environment = {"HEADRACE_FUZZ_SEED": SEED}
     ran, wrong = 0, []
     for answer in pool.run("fuzz_chains:run", list(range(-(-chains // CHUNK))), 2, 120.0, environment).values():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Runs one operator in two engines and compares what comes out.
+"""Runs one operator in two engines and compares the results.
 
-A case names an operator, its inputs and its arguments; enumerations are written as text ("types.FLOAT") because
-each engine has its own. Values, shapes, types, layouts and the kind of exception must agree.
+A case names an operator, its inputs and its arguments. Enumerations are written as text ("types.FLOAT") because each
+engine has its own. Values, shapes, types, layouts and the type of an exception must agree.
 
-The engines are DALI and Headrace, or any two: `Engine("headrace", device="gpu")` sends the inputs of every operator
-to the device, runs it there and brings the outputs back, so that the same cases compare a GPU with the CPU:
+The engines are DALI and Headrace, or any two: `Engine("headrace", device="gpu")` copies the inputs of every operator
+to the device, runs it there and copies the outputs back, so that the same cases compare a GPU with the CPU:
 
     check(case, Engine("headrace", device="gpu"), Engine("headrace"), compare=exact)
 """
@@ -33,7 +33,7 @@ class Engine:
     def __init__(self, module: str, device: str = "cpu") -> None:
         self.name = module
         self.device = device
-        self.cycle = 0  # samples a batch takes from a `Data`, over and over; 0: all of them
+        self.cycle = 0  # samples per batch, which repeat the `Data` in a cycle; 0: all of them
         self.root = importlib.import_module(module)
         self.fn = importlib.import_module(module + ".fn")
         self.types = importlib.import_module(module + ".types")
@@ -58,11 +58,11 @@ class Engine:
 
     @staticmethod
     def moved(node: Any) -> Any:
-        """An input in the device's memory; arguments stay on the host."""
+        """An input in device memory; arguments stay on the host."""
         return node.gpu() if getattr(node, "device", None) == "cpu" else node
 
     def feed(self, data: Data) -> Any:
-        """A node that gives the samples of `data`."""
+        """A node that outputs the samples of `data`."""
         layout = {"layout": data.layout} if data.layout else {}
         endless = itertools.cycle(data.samples)
 
@@ -72,7 +72,7 @@ class Engine:
         return self.fn.external_source(source=batch, **layout)
 
     def value(self, value: Any) -> Any:
-        """An argument of a case as this engine takes it."""
+        """Converts an argument of a case to this engine's types."""
         if isinstance(value, Data):
             return self.feed(value)
         if isinstance(value, Interps):
@@ -83,7 +83,7 @@ class Engine:
         return value
 
     def result(self, case: Any) -> list[Output] | Failure:
-        """What a case gives, run as it says."""
+        """The result of a case."""
         return self.run(case.batch_size(), case.define)
 
     def run(
@@ -94,10 +94,10 @@ class Engine:
         taken: Callable[[Any], None] = lambda batches: None,
         **options: Any,
     ) -> list[Output] | Failure:
-        """The pipeline that `define` describes: the samples of all iterations, one after the other.
+        """Runs the pipeline that `define` describes. Returns the samples of all iterations, one after the other.
 
-        `taken` is called with the batches of every iteration, which it may keep.
-        """
+        `taken` is called with the batches of every iteration, and may keep them.
+"""
         defaults = {"num_threads": 1, "seed": 7, "prefetch_queue_depth": 1}
         defaults["device_id"] = None if self.device == "cpu" else 0
 
@@ -109,7 +109,7 @@ class Engine:
         outputs: list[Output] = []
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of deprecated arguments
+                warnings.simplefilter("ignore")  # about deprecated arguments
                 pipe = pipeline()
                 pipe.build()
             for _ in range(iterations):
@@ -118,7 +118,7 @@ class Engine:
                 extend(outputs, batches)
         except Unreadable as error:
             return Failure("Unreadable", str(error))
-        except Exception as error:  # whatever it is, the two engines must agree on it
+        except Exception as error:  # of any type: the engines must agree on it
             return Failure(type(error).__name__, str(error))
         return outputs
 
@@ -133,7 +133,7 @@ class Data:
 
 @dataclasses.dataclass
 class Interps:
-    """An interpolation a sample, as numbers."""
+    """One interpolation per sample, as numbers."""
 
     values: Sequence[int]
 
@@ -146,7 +146,7 @@ class Output:
 
     @staticmethod
     def of(batch: Any) -> Output:
-        """A batch of either engine, on either device."""
+        """The output for a batch of either engine, on either device."""
         batch = batch.as_cpu()
         dtype = str(batch.dtype).rpartition(".")[2]
         try:
@@ -158,16 +158,16 @@ class Output:
         return Output(batch.layout(), dtype, arrays)
 
     def all_shapes(self) -> list[tuple[int, ...]]:
-        """Shapes of the samples."""
+        """The shapes of the samples."""
         return [sample.shape for sample in self.samples]
 
     def pick(self, i: int, whole: np.ndarray) -> np.ndarray:
-        """What of `whole` compares with sample i: all of it, unless less was recorded (recorded.py)."""
+        """The part of `whole` to compare with sample i: all of it, unless only a part was recorded (recorded.py)."""
         return whole
 
 
 def extend(outputs: list[Output], batches: Any) -> None:
-    """Puts the samples of an iteration behind those of the iterations before."""
+    """Appends the samples of an iteration to those of earlier iterations."""
     new = [Output.of(batch) for batch in batches]
     if not outputs:
         outputs += new
@@ -177,7 +177,7 @@ def extend(outputs: list[Output], batches: Any) -> None:
 
 
 class Unreadable(Exception):
-    """The engine gave a batch that NumPy cannot hold, with negative extents, say."""
+    """The engine returned a batch that NumPy cannot represent, for example one with negative extents."""
 
 
 @dataclasses.dataclass
@@ -190,16 +190,16 @@ Compare = Callable[[np.ndarray, np.ndarray], None]
 
 
 def exact(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Every element equal; NaN equals NaN."""
+    """Every element is equal; NaN equals NaN."""
     np.testing.assert_array_equal(ours, theirs)
 
 
 def resampled(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """UINT8: within 1, mean within 0.05; 16 bits: within 1; FLOAT: single precision of the positions.
+    """UINT8: within 1, mean within 0.05. 16 bits: within 1. FLOAT: within the single precision of the positions.
 
-    Cases avoid sizes whose weights are exact halves and quarters: there DALI's single precision tips
-    exact ties to either side.
-    """
+    Cases avoid sizes whose weights are exact halves and quarters: there DALI's single precision rounds exact ties to
+    either side.
+"""
     difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
     if ours.dtype == np.uint8:
         assert difference.max(initial=0) <= 1
@@ -217,23 +217,23 @@ def rotated(ours: np.ndarray, theirs: np.ndarray) -> None:
 
 
 def mostly(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Nearest pixels: at most 1 % on the other side of a boundary between pixels."""
+    """Nearest neighbour: at most 1 % of the pixels may be the neighbouring pixel."""
     assert np.mean(ours != theirs) <= 0.01
 
 
 def decoded(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Within 1: CMYK and lossy formats of other libraries."""
+    """Within 1: for CMYK and for lossy formats that other libraries decode."""
     assert np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max(initial=0) <= 1
 
 
 def close(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Floats within 4 units in the last place; NaN where there is NaN, of either sign."""
+    """Floats within 4 units in the last place; NaNs must be at the same positions, of either sign."""
     np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
     np.testing.assert_array_max_ulp(np.nan_to_num(ours), np.nan_to_num(theirs), 4)
 
 
 def nearly(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """FLOAT64 of functions: within 1e-13 of the value."""
+    """FLOAT64 results of functions: within a relative error of 1e-13."""
     np.testing.assert_allclose(ours, theirs, rtol=1e-13, atol=1e-300)
 
 
@@ -245,7 +245,7 @@ class Case:
     inputs: Sequence[Data]
     args: dict[str, Any]
     compare: Compare = exact
-    size: int = 0  # of the batch, where there is no input
+    size: int = 0  # of the batch, if there is no input
 
     def __str__(self) -> str:
         def text(value: Any) -> str:
@@ -266,7 +266,7 @@ class Case:
 
 
 def check(case: Any, ours: Any, theirs: Any, compare: Compare | None = None) -> None:
-    """Runs the case in both engines; fails where they disagree by more than `compare` allows."""
+    """Runs the case in both engines. Fails if they differ by more than `compare` allows."""
     other = theirs.result(case)
     mine = ours.result(case)
     assert not isinstance(other, Failure), f"the case does not run in {theirs.name}: {other}"
@@ -275,7 +275,7 @@ def check(case: Any, ours: Any, theirs: Any, compare: Compare | None = None) -> 
 
 
 def agree(ours: list[Output], theirs: list[Output], compare: Compare) -> None:
-    """Layouts, types, shapes and values of all outputs."""
+    """Compares layouts, types, shapes and values of all outputs."""
     assert ours and len(ours) == len(theirs)
     for mine, other in zip(ours, theirs, strict=True):
         assert (mine.layout, mine.dtype) == (other.layout, other.dtype)
@@ -286,7 +286,7 @@ def agree(ours: list[Output], theirs: list[Output], compare: Compare) -> None:
 
 
 def check_fails(case: Any, ours: Any, theirs: Any) -> None:
-    """Both engines refuse the case, with the same type of exception."""
+    """Both engines must refuse the case with the same type of exception."""
     other = theirs.result(case)
     mine = ours.result(case)
     assert isinstance(other, Failure), f"{theirs.name} accepts this"
@@ -297,7 +297,7 @@ def check_fails(case: Any, ours: Any, theirs: Any) -> None:
 def pictures(
     shapes: Sequence[tuple[int, ...]], dtype: Any = np.uint8, layout: str = "HWC", seed: int = 1
 ) -> Data:
-    """Random elements over most of the type's range (0..255 for floats)."""
+    """Random elements over most of the type's range (floats: 0..255)."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
@@ -310,10 +310,10 @@ def pictures(
 
 
 def scalars(*values: float, dtype: Any = np.float32) -> Data:
-    """One number a sample."""
+    """One number per sample."""
     return Data([np.array(v, dtype) for v in values])
 
 
 def vectors(*values: Sequence[float], dtype: Any = np.float32) -> Data:
-    """One list a sample."""
+    """One list per sample."""
     return Data([np.array(v, dtype) for v in values])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Runs many small jobs in worker processes: one that ends its process or hangs is named, and the rest goes on.
+"""Runs many small jobs in worker processes. A job that crashes or hangs is reported, and the others continue.
 
-A job is "module:function" in this folder; the function takes a number and returns what JSON can say.
+A job is "module:function" in this folder. The function takes a number and returns a JSON value.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-_answers: int | None = None  # in a worker: where its answers go
+_answers: int | None = None  # in a worker: the file descriptor for answers
 
 
 def stage(name: str) -> None:
-    """In a job: what comes now, so that whoever asks knows where the process ended."""
+    """Called by a job: names its next stage, so that a crash can be attributed to it."""
     if _answers is not None:
         os.write(_answers, (json.dumps({"stage": name}) + "\n").encode())
 
 
 def serve(job: str) -> None:
-    """In a worker: a number a line comes in, an answer a line goes out. What jobs print goes to standard error."""
+    """The main loop of a worker: reads one number per line and writes one answer per line. Jobs print to standard
+    error."""
     global _answers
     _answers = os.dup(1)
     os.dup2(2, 1)
@@ -42,11 +43,11 @@ def serve(job: str) -> None:
 
 
 class Worker:
-    """One process; a new one when it ended."""
+    """One worker process, which is replaced when it ends."""
 
     def __init__(self, job: str, limit_s: float, environment: dict[str, str]) -> None:
         self.job, self.limit_s = job, limit_s
-        # Operators that write files write them here.
+        # The current folder, into which operators write files.
         self.folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         found = [os.path.abspath(path) for path in sys.path if path]
         self.environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(found)}
@@ -63,9 +64,9 @@ class Worker:
         self.fresh = True
 
     def line(self) -> bytes | None:
-        """The next line of an answer, or None at the end or when it takes too long."""
+        """The next line of an answer; None at the end or after the time limit."""
         assert self.child.stdout is not None
-        limit = self.limit_s + (60 if self.fresh else 0)  # imports take their time
+        limit = self.limit_s + (60 if self.fresh else 0)  # imports are slow
         while b"\n" not in self.rest:
             if not select.select([self.child.stdout], [], [], limit)[0]:
                 return None
@@ -78,14 +79,14 @@ class Worker:
         return line
 
     def ask(self, number: int) -> Any:
-        """The answer; {"ended": why, "stage": where} if the process ended or had to be ended."""
+        """The answer, or {"ended": why, "stage": where} if the process ended or had to be killed."""
         assert self.child.stdin is not None
         reached = ""
         try:
             self.child.stdin.write(f"{number}\n".encode())
             self.child.stdin.flush()
         except BrokenPipeError:
-            pass  # it ended before it heard: the answer says so
+            pass  # the process has ended already: reading the answer reports that
         while (line := self.line()) is not None:
             said = json.loads(line)
             if "answer" in said:
@@ -94,7 +95,7 @@ class Worker:
         return self.ended(reached)
 
     def ended(self, reached: str) -> dict[str, str]:
-        """How it ended, and its last words; a new process takes its place."""
+        """The reason why the process ended, and its last output. Starts a new process."""
         try:
             code = self.child.wait(timeout=5)
             why = f"exit status {code}" if code >= 0 else signal.Signals(-code).name
@@ -123,7 +124,7 @@ def run(
     limit_s: float = 60.0,
     environment: dict[str, str] | None = None,
 ) -> dict[int, Any]:
-    """The answers to all numbers; see Worker.ask for what did not answer."""
+    """The answers to all numbers; see Worker.ask for jobs that did not answer."""
     waiting = list(reversed(numbers))
     answers: dict[int, Any] = {}
     lock = threading.Lock()
@@ -151,5 +152,5 @@ def run(
 
 
 if __name__ == "__main__":
-    importlib.import_module("pool")  # jobs import this module by its name: theirs is the one that answers
+    importlib.import_module("pool")  # jobs import this module by its name: that module object writes the answers
     sys.modules["pool"].serve(sys.argv[1])

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Asks DALI for the results of all cases and keeps them in `recorded/` (see recorded.py).
+"""Runs all cases with DALI and stores the results in `recorded/` (see recorded.py).
 
-    record.py                 what is not recorded yet
-    record.py resize crop     of these operators, all anew
-    record.py --all           all anew
-    record.py --check         fail if a case is not recorded, or a recorded one is no case any more
+    record.py                 cases that are not recorded yet
+    record.py resize crop     all cases of these operators
+    record.py --all           all cases
+    record.py --check         fail if a case is not recorded, or a recorded case no longer exists
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from test_chains import CHAINS
 
 @functools.cache
 def cases() -> list[Any]:
-    """All, in an order that is the same in every process."""
+    """All cases, in an order that is the same in every process."""
     return [*CASES, *ERRORS, *CHAINS, *sweep.cases()]
 
 
@@ -37,14 +37,14 @@ def engines() -> tuple[Engine, Engine]:
 
 
 def enough(case: Any, theirs: Any) -> int:
-    """How many bytes of a sample to keep: more where a share or a mean over so few elements would mislead."""
+    """Number of bytes to keep per sample: more where a percentage or mean of so few elements would mislead."""
     ours = engines()[0].result(case)
     if isinstance(ours, Failure) or isinstance(theirs, Failure):
         return recorded.KEPT
     try:
         agree(ours, theirs, case.compare)
     except AssertionError:
-        return recorded.KEPT  # they differ, and so will what is kept
+        return recorded.KEPT  # the results differ, and so will the kept parts
     for kept in (recorded.KEPT, recorded.KEPT * 8):
         try:
             agree(ours, [recorded.picked(output, kept) for output in theirs], case.compare)
@@ -55,7 +55,7 @@ def enough(case: Any, theirs: Any) -> int:
 
 
 def run(number: int) -> Any:
-    """A job: DALI's result of a case, as `recorded.pack` makes it."""
+    """A job: DALI's result of a case, packed by `recorded.pack`."""
     case = cases()[number]
     pool.stage("nvidia.dali")
     theirs = engines()[1].result(case)
@@ -73,7 +73,7 @@ def by_file() -> dict[str, dict[str, int]]:
 
 
 def refresh(name: str, wanted: dict[str, int], anew: bool) -> None:
-    """Makes a file say what DALI gives for `wanted`, and nothing else."""
+    """Makes a file contain DALI's results for `wanted` and nothing else."""
     index, blob = ({}, b"") if anew else recorded.load(name)
     kept: dict[str, Any] = {}
     for key in wanted.keys() & index.keys():
@@ -82,7 +82,7 @@ def refresh(name: str, wanted: dict[str, int], anew: bool) -> None:
     missing = [number for key, number in wanted.items() if key not in kept]
     for number, answer in pool.run("record:run", missing).items():
         key = recorded.key(cases()[number])
-        if isinstance(answer, dict):  # it ended its process
+        if isinstance(answer, dict):  # it crashed DALI
             kept[key] = (recorded.ENDED, b"")
         else:
             assert answer[0] == key, "processes list the cases in different orders"
@@ -93,7 +93,7 @@ def refresh(name: str, wanted: dict[str, int], anew: bool) -> None:
 
 
 def check(files: dict[str, dict[str, int]]) -> int:
-    """Whether the files have all cases, and no others."""
+    """Checks that the files have all cases and no others; the exit status."""
     wrong = 0
     there = {path.stem for path in recorded.FOLDER.glob("*.xz")}
     for name in sorted(there | files.keys()):
@@ -104,7 +104,7 @@ def check(files: dict[str, dict[str, int]]) -> int:
         for key in sorted(missing)[:5]:
             print(f"{name}: not recorded: {str(cases()[wanted[key]])[:200]}")
         if missing or old:
-            print(f"{name}: {len(missing)} cases are not recorded, {len(old)} are no cases any more")
+            print(f"{name}: {len(missing)} cases are not recorded, {len(old)} no longer exist")
     if wrong:
         print("run tests/ops/record.py where DALI is installed")
     return wrong != 0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What DALI gave for the cases, kept in `recorded/`, so that they can be compared without DALI.
+"""DALI's results for the cases, stored in `recorded/`, for comparison without DALI.
 
-There is one file per operator. Of every sample it keeps the shape and up to `KEPT` bytes of elements, spread over the
-sample; `Output.pick` takes the same elements of another result. Of a refused case it keeps the type of the exception.
-Results are found by the text of their case and a checksum of its inputs: a case that changes has no result until
+There is one file per operator. For every sample it has the shape and up to `KEPT` bytes of elements, spread over the
+sample; `Output.pick` takes the same elements of another result. For a refused case it has the type of the exception.
+The key of a result is the text of its case and a checksum of its inputs, so a case that changes has no result until
 record.py runs DALI again.
 """
 
@@ -24,16 +24,16 @@ from harness import Data, Engine, Failure, Interps, Output
 
 FOLDER = Path(__file__).resolve().parent / "recorded"
 ROOT = f"{FOLDER.parents[2]}/".encode()
-KEPT = 256  # bytes of a sample
-ENDED = "Ended"  # the entry of a case that ended DALI's process
+KEPT = 256  # bytes per sample
+ENDED = "Ended"  # the entry of a case that crashed DALI
 
 
 class Unrecorded(Exception):
-    """DALI's result of a case is not there."""
+    """DALI's result of a case is not recorded."""
 
 
 def _checksum(value: Any, before: int) -> int:
-    """Of an input or an argument."""
+    """The checksum of an input or an argument."""
     if isinstance(value, Data):
         for sample in value.samples:
             array = np.asarray(sample)
@@ -48,13 +48,13 @@ def _checksum(value: Any, before: int) -> int:
 
 
 def _paths(case: Any) -> str:
-    """The file names that a case gives as its input, whatever folder the tree is in."""
+    """The file names that a case has as its input, relative to the tree."""
     contents = [np.asarray(sample).astype(np.uint8).tobytes() for sample in case.inputs[0].samples]
     return str([text.partition(ROOT)[2] for text in contents])
 
 
 def key(case: Any) -> str:
-    """The name of a case's result."""
+    """The key of a case's result."""
     check = 0
     args = getattr(case, "args", {})
     plain = {k: v for k, v in args.items() if isinstance(v, (str, int, float, list, tuple))}
@@ -68,7 +68,7 @@ def key(case: Any) -> str:
 
 @dataclasses.dataclass
 class Picked(Output):
-    """A recorded output: `samples` hold some elements only, and `shapes` those of the whole samples."""
+    """A recorded output: `samples` has only some elements, and `shapes` the shapes of the whole samples."""
 
     shapes: list[tuple[int, ...]]
 
@@ -80,14 +80,14 @@ class Picked(Output):
 
 
 def positions(size: int, count: int) -> np.ndarray:
-    """`count` positions of `size`, all of them where they are not more; otherwise far from any period of the sample."""
+    """`count` positions out of `size`, or all if there are fewer; their distances avoid any period of the sample."""
     if count >= size:
         return np.arange(size)
     return np.sort(np.arange(count, dtype=np.int64) * 2654435761 % size)
 
 
 def picked(output: Output, kept: int = KEPT) -> Picked:
-    """What is kept of an output: `kept` bytes per sample."""
+    """The part of an output to record: `kept` bytes per sample."""
     samples = []
     for sample in output.samples:
         flat = sample.reshape(-1)
@@ -111,14 +111,14 @@ def pack(result: list[Output] | Failure, kept: int = KEPT) -> tuple[Any, bytes]:
 
 
 def length(entry: Any) -> int:
-    """Bytes of the elements that belong to an entry of `pack`."""
+    """Number of bytes of elements that belong to an entry of `pack`."""
     if isinstance(entry, str):
         return 0
     return sum(sum(sizes) * np.dtype(kinds[0]).itemsize for _, _, kinds, _, sizes in entry if kinds)
 
 
 def unpack(entry: Any, content: bytes) -> list[Output] | Failure:
-    """What `pack` made of it."""
+    """The inverse of `pack`."""
     if isinstance(entry, str):
         return Failure(entry, "as recorded")
     outputs: list[Output] = []
@@ -162,7 +162,7 @@ def file_of(case: Any) -> str:
 
 
 class Recorded:
-    """In the place of an engine: gives what DALI gave."""
+    """Replaces an engine: returns the recorded results of DALI."""
 
     name = "nvidia.dali"
 
@@ -170,8 +170,8 @@ class Recorded:
         """The recorded result.
 
         Raises:
-            Unrecorded: there is none.
-        """
+            Unrecorded: the case has no recorded result.
+"""
         index, blob = load(file_of(case))
         found = index.get(key(case))
         if found is None or found[1] == ENDED:
@@ -180,5 +180,5 @@ class Recorded:
 
 
 def oracle(live: bool) -> Engine | Recorded:
-    """DALI, or what it gave."""
+    """DALI itself, or its recorded results."""
     return Engine("nvidia.dali") if live else Recorded()

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Prints, operator by operator, what agrees with live DALI.
+"""Prints for each operator how far it agrees with live DALI.
 
     report.py                  all operators
     report.py resize crop      only these
-    report.py -v resize        and every case that does not agree, known differences included
-    report.py --json out.json  the same for programs
+    report.py -v resize        also every case that does not agree, known differences included
+    report.py --json out.json  the same as JSON
 
-Columns: written cases that agree; wrong calls that both refuse alike; cases made from the tables (sweep.py) that agree,
-known differences, calls that only Headrace accepts; and whether the bytes are the same for any threads, batch size and CPU level.
+Columns: written cases that agree; wrong calls that both refuse alike; cases made from the tables (sweep.py) that
+agree, known differences, calls that only Headrace accepts; and whether the bytes are the same for any threads, batch
+size and CPU level.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from test_same_bytes import differences, operator_of
 
 
 def refusal(function: Any, *args: Any) -> str:
-    """What a check says, or nothing."""
+    """The message of a failed check, or an empty text."""
     try:
         function(*args)
     except AssertionError as error:
@@ -52,7 +53,7 @@ def run_bytes(number: int) -> str:
 
 
 def told(job: str, cases: list[Any], names: set[str]) -> dict[str, list[tuple[str, str]]]:
-    """Cases and what is said of them, by operator."""
+    """The cases and their messages, by operator."""
     numbers = [i for i, case in enumerate(cases) if operator_of(case) in names]
     out: dict[str, list[tuple[str, str]]] = {}
     for number, answer in pool.run("report:" + job, numbers).items():
@@ -63,7 +64,7 @@ def told(job: str, cases: list[Any], names: set[str]) -> dict[str, list[tuple[st
 
 
 def record(name: str, written: Any, wrong: Any, same: Any, swept: list[sweep.Result]) -> Any:
-    """Everything about one operator."""
+    """The results of one operator."""
     return {
         "operator": name,
         "cases": [sum(not said for _, said in written), len(written)],

@@ -2,13 +2,13 @@
 # Copyright The Headrace authors
 """Cases made from the operators' tables.
 
-They start from the operator's first written case and change one thing in it: an argument takes its values (defaults,
-choices, ends of its range, enumerations, lists of several lengths), as a constant and per sample; the inputs take every
-element type, every layout of the table, and others. Both engines must give the same, or both refuse with the same type
-of exception. Known differences are listed in the families' cases:
+They start from the operator's first written case and change one thing: an argument takes its values (defaults,
+choices, ends of its range, enumerations, lists of several lengths), as a constant and per sample; the inputs take
+every element type, every layout of the table, and others. Both engines must give the same result, or both refuse
+with the same type of exception. The families' cases list known differences:
 
-* `DIFFERENT`: a regular expression that the text of the case ("operator: argument=value") contains -> why;
-* `BASES`: an operator -> the case to start from, where its first one does not do.
+* `DIFFERENT`: a regular expression that matches the text of the case ("operator: argument=value") -> the reason;
+* `BASES`: an operator -> the case to start from, if the first one is unsuitable.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ NUMBERS: dict[str, list[Any]] = {
 class Swept(Case):
     """A case that both engines may also refuse."""
 
-    what: str = ""  # what was changed
+    what: str = ""  # the change
 
     def __str__(self) -> str:
         return f"{self.op}: {self.what}"
 
 
 def scalars_of(argument: Any) -> list[Any]:
-    """Values that one element of the argument takes."""
+    """Values for one element of the argument."""
     kind = argument.type.removesuffix("S") if argument.is_list else argument.type
     if kind in NUMBERS:
         ends = [argument.raw[end] for end in ("min", "max") if end in argument.raw]
@@ -74,7 +74,7 @@ def scalars_of(argument: Any) -> list[Any]:
 
 
 def constants_of(argument: Any) -> list[Any]:
-    """Values of the whole argument as constants."""
+    """Values for the whole argument as a constant."""
     values = scalars_of(argument)
     if argument.flags & {"ignored", "deprecated"}:
         values = values[:2]
@@ -86,7 +86,7 @@ def constants_of(argument: Any) -> list[Any]:
 
 
 def per_sample_of(argument: Any, count: int) -> list[Any]:
-    """Values of the argument that differ from sample to sample, in types that fit and that do not."""
+    """Values of the argument that differ from sample to sample, in suitable and unsuitable types."""
     kind = argument.type.removesuffix("S") if argument.is_list else argument.type
     if kind == "INTERP":
         return [Interps([i % 3 for i in range(count)])]
@@ -114,11 +114,11 @@ def text_of(value: Any) -> str:
 
 
 def argument_cases(op: Any, base: Case) -> Iterator[Swept]:
-    """One argument at a time."""
+    """Changes one argument at a time."""
     for argument in op.args.values():
         known = [*constants_of(argument), None, "text" if argument.type != "STRING" else 5]
         varied = per_sample_of(argument, base.batch_size()) if argument.per_sample else []
-        if not argument.per_sample:  # refused, both times
+        if not argument.per_sample:  # both engines refuse it
             varied = [Data([np.array(1, np.int32)] * base.batch_size())]
         for value in [*known, *varied]:
             args = {**base.args, argument.name: value}
@@ -129,7 +129,7 @@ def argument_cases(op: Any, base: Case) -> Iterator[Swept]:
 def like(layout: str, dtype: Any, count: int) -> Data:
     rng = np.random.default_rng(len(layout))
     shapes = [tuple(SIZES.get(letter, 3) + i for letter in layout) for i in range(count)]
-    if "C" in layout:  # as many channels in all samples
+    if "C" in layout:  # the same number of channels in all samples
         place = layout.index("C")
         shapes = [(*s[:place], SIZES["C"], *s[place + 1 :]) for s in shapes]
     return Data([(rng.random(s) * 100).astype(dtype) for s in shapes], layout)
@@ -166,11 +166,11 @@ def input_cases(op: Any, base: Case) -> Iterator[Swept]:
 
 
 def nothing(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """What chance gave cannot be compared."""
+    """Does not compare: the results are random."""
 
 
 def base_of(name: str) -> Case | None:
-    """The case that an operator's others are made from: its first one that is plain."""
+    """The case from which an operator's others are made: its first plain one."""
     for module in MODULES:
         if name in getattr(module, "BASES", {}):
             return module.BASES[name]
@@ -179,7 +179,7 @@ def base_of(name: str) -> Case | None:
 
 @functools.cache
 def cases() -> list[Swept]:
-    """All, in an order that is the same in every process."""
+    """All cases, in an order that is the same in every process."""
     out: list[Swept] = []
     for op in _schema.operators().values():
         base = base_of(op.name)
@@ -190,7 +190,7 @@ def cases() -> list[Swept]:
 
 @functools.cache
 def engines() -> tuple[Engine, Engine | Recorded]:
-    """Headrace and DALI: live in the workers of a run with --dali, otherwise what it gave."""
+    """Headrace and DALI: live DALI in the workers of a run with --dali, otherwise its recorded results."""
     return Engine("headrace"), oracle(os.environ.get("HEADRACE_TEST_DALI") == "live")
 
 
@@ -200,7 +200,8 @@ BOTH_REFUSE = "both refuse"
 def verdict(
     ours: list[Output] | Failure, theirs: list[Output] | Failure, compare: Compare, random: bool
 ) -> str:
-    """Nothing if the results agree, BOTH_REFUSE, or in what they differ: "values", "stricter", "wider", "exception"."""
+    """Empty if the results agree, BOTH_REFUSE, or the kind of difference: "values", "stricter", "wider", "exception".
+    """
     if isinstance(theirs, Failure) and theirs.kind == "Unreadable":
         return BOTH_REFUSE
     if isinstance(ours, Failure) or isinstance(theirs, Failure):
@@ -227,7 +228,7 @@ def verdict(
 
 
 def run(number: int) -> str | None:
-    """A job: case `number` in both engines. None: DALI's result is not recorded."""
+    """A job: runs case `number` in both engines. None: DALI's result is not recorded."""
     case = cases()[number]
     results = []
     for engine in engines():
@@ -240,23 +241,23 @@ def run(number: int) -> str | None:
     return verdict(results[0], results[1], case.compare, random)
 
 
-# Where the engines differ whatever the operator is: what the table of arguments says is checked, all of it.
+# Differences that any operator may have: Headrace checks arguments completely against the table.
 EVERYWHERE = {
-    r"='text'$": "text is no truth value here",
-    r"=5$": "a number is no text here",
-    r"image_type=per sample": "an argument without effect is checked all the same",
+    r"='text'$": "a text is refused as a truth value",
+    r"=5$": "a number is refused as a text",
+    r"image_type=per sample": "arguments without effect are checked, too",
 }
 
 
 def known() -> dict[str, str]:
-    """Where the engines may differ, and why."""
+    """Known differences, with their reasons."""
     theirs = {k: why for m in MODULES for k, why in getattr(m, "DIFFERENT", {}).items()}
     return EVERYWHERE | theirs
 
 
 @dataclasses.dataclass
 class Result:
-    """What became of a case."""
+    """The result of a case."""
 
     case: str
     said: str  # see verdict
@@ -274,7 +275,7 @@ class Result:
 
 
 def results(names: list[str] | None = None) -> dict[str, list[Result]]:
-    """The cases by operator; those that end DALI's process, or are not recorded, are left out."""
+    """The cases by operator, without those that crash DALI or are not recorded."""
     numbers = [i for i, case in enumerate(cases()) if names is None or case.op in names]
     answers = pool.run("sweep:run", numbers, limit_s=60)
     out: dict[str, list[Result]] = {}

@@ -15,7 +15,7 @@ from harness import Case, Data, Engine
 
 schema = pytest.importorskip("headrace._schema")
 
-CASES_EACH = 8  # of the written cases of an operator, this many spread over all of them
+CASES_EACH = 8  # written cases per operator, spread evenly over all of them
 FRAMES = Data([np.full((4, 64, 64, 3), i, np.uint8) for i in range(3)], "FHWC")
 
 
@@ -49,7 +49,7 @@ def outputs(engine: Engine, define: Any) -> list[Any]:
 
 
 def test_documented_views_share_memory(headrace: Engine) -> None:
-    """And a view of something that was copied does not reach back behind the copy."""
+    """A view of a copy shares memory with the copy, not with its source."""
 
     def define(engine: Engine) -> list[Any]:
         x = engine.feed(FRAMES)
@@ -70,7 +70,7 @@ def test_equal_outputs_are_two(headrace: Engine) -> None:
 
 @pytest.mark.parametrize("taken", [0, 1])
 def test_branches_have_their_own_memory(taken: int, headrace: Engine) -> None:
-    """What goes round an `if` untouched is an output of its own beside the one that it is taken from."""
+    """A value that bypasses an `if` is an output with memory of its own, apart from the value that it comes from."""
     condition = Data([np.array(bool(taken))] * 3)
 
     def define(engine: Engine) -> list[Any]:
@@ -103,7 +103,7 @@ def test_writing_into_an_output_changes_no_other(headrace: Engine) -> None:
 
 
 def test_a_view_at_an_odd_offset_is_aligned(headrace: Engine) -> None:
-    """Bytes 1 .. n of a sample as FLOAT: read by an operator, and handed out."""
+    """Bytes 1 .. n of a sample as FLOAT, as an input of an operator and as a pipeline output."""
     values = np.random.default_rng(1).random((3, 3000)).astype(np.float32)
     raw = Data([np.concatenate([[np.uint8(7)], v.view(np.uint8)]) for v in values])
 

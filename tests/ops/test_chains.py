@@ -43,7 +43,7 @@ def flip(rng: random.Random) -> Step:
 
 
 def resize(rng: random.Random) -> Step:
-    # Lengths that no power of two divides: few exact ties for DALI to tip.
+    # Sizes that are not multiples of powers of two, for which DALI meets few exact ties.
     args: dict[str, Any] = {"size": [rng.choice([17, 19, 23, 29]), rng.choice([17, 19, 31, 37])]}
     args["interp_type"] = rng.choice(
         ["types.INTERP_LINEAR", "types.INTERP_CUBIC", "types.INTERP_NN"]
@@ -78,7 +78,7 @@ STEPS: list[Callable[[random.Random], Step]] = [window, flip, flip, resize, cast
 
 
 def chain(seed: int) -> list[Step]:
-    """Two to five steps; resize takes no INT16 after a cast to FLOAT and back, all else goes."""
+    """Two to five steps. resize does not follow a cast from INT16 to FLOAT and back; everything else is allowed."""
     rng = random.Random(seed)
     steps = [rng.choice(STEPS)(rng) for _ in range(rng.randint(2, 5))]
     if rng.random() < 0.6:
@@ -91,7 +91,7 @@ class Chain:
     """A chain on two coded pictures."""
 
     steps: list[Step]
-    op = "chains"  # the file of recorded results
+    op = "chains"  # for the file of recorded results
     inputs = [files(coded("JPEG", 47, 61, quality=90), coded("PNG", 33, 52))]
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Chain:
         return 2
 
     def compare(self, ours: np.ndarray, theirs: np.ndarray) -> None:
-        """A step of u8 may differ by 1; what follows carries that on, cubic filters a little enlarged."""
+        """A u8 step may differ by 1; later steps carry that on, and cubic filters enlarge it slightly."""
         resized = sum(name == "resize" for name, _ in self.steps)
         scale = 50.0 if self.steps[-1][0] == "crop_mirror_normalize" else 1.0
         difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)) * scale
@@ -133,6 +133,6 @@ def test_fused_is_unfused_is_dali(case: Chain, headrace: Engine, dali: Any) -> N
 
 
 def test_most_chains_run(headrace: Engine) -> None:
-    """What both engines refuse says little."""
+    """Chains that both engines refuse prove little."""
     ran = sum(isinstance(headrace.result(case), list) for case in CHAINS)
     assert ran > 0.8 * len(CHAINS)

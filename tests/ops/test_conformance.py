@@ -15,7 +15,7 @@ import pytest
 from collection import CASES, ELSEWHERE, ERRORS, SHARED
 from harness import Case, Data, Engine, check, check_fails
 
-# Operators whose cases are tests of their own.
+# Operators that have tests of their own.
 TESTED_ELSEWHERE = {"external_source", "readers.file", *ELSEWHERE}
 
 
@@ -32,7 +32,7 @@ def test_refused_as_by_dali(case: Any, headrace: Engine, dali: Any) -> None:
 def test_photographs(
     headrace: Engine, live_dali: Engine, photographs: list[pathlib.Path]
 ) -> None:
-    """Real files: bits of the decoders, and windows of them."""
+    """Photographs, whole and in windows."""
     data = Data([np.fromfile(path, np.uint8) for path in photographs])
     check(Case("decoders.image", [data], {}), headrace, live_dali)
     check(Case("decoders.image", [data], {"output_type": "types.GRAY"}), headrace, live_dali)
@@ -69,7 +69,7 @@ def test_readers_file(headrace: Engine, live_dali: Engine, tmp_path: pathlib.Pat
 
 
 def registered() -> dict[str, Any]:
-    """Operators of this build that users see."""
+    """The operators of this build that users see."""
     schema = pytest.importorskip("headrace._schema")
     return {name: op for name, op in schema.operators().items() if "hidden" not in op.flags}
 
@@ -125,7 +125,7 @@ COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}
 
 @pytest.mark.live_dali
 def test_arguments_are_dalis() -> None:
-    """Names of arguments, and which of them may come a sample."""
+    """Names of arguments, and which of them can be per sample."""
     for name, op in registered().items():
         schema = dali_schema(name)
         assert schema is not None, name
@@ -143,13 +143,13 @@ def test_arguments_are_dalis() -> None:
             assert op.args[argument].required == required, (name, argument)
 
 
-# Arguments whose default DALI's Python sets, whatever the schema says.
+# Arguments whose default is set by DALI's Python code, whatever the schema says.
 PYTHONS_DEFAULTS = {("dl_tensor_python_function", "batch_processing")}
 
 
 @pytest.mark.live_dali
 def test_defaults_are_dalis() -> None:
-    """Defaults that DALI's schema can say."""
+    """Defaults that DALI's schema can express."""
     for name, op in registered().items():
         schema = dali_schema(name)
         for argument in op.args.values():
@@ -169,7 +169,7 @@ def test_defaults_are_dalis() -> None:
 
 
 def test_documented() -> None:
-    """Every operator and every argument has a text of its own."""
+    """Every operator and every argument has a description."""
     for name, op in registered().items():
         assert len(op.doc) > 20, name
         for argument in op.args.values():

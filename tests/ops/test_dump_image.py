@@ -43,14 +43,14 @@ def test_files(
 def test_iterations_in_flight(
     headrace: Engine, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All batches write the same files: each is written whole, and the later batch's remains."""
+    """All batches write the same files: each file is written as a whole, and that of the last batch remains."""
     monkeypatch.chdir(tmp_path)
     count, size = 12, (120, 90, 3)
     folder = tmp_path / "input"
     folder.mkdir()
     header = f"P6\n{size[1]} {size[0]}\n255\n".encode()
     for i in range(count):
-        # the earlier the batch, the more digits there are to write
+        # earlier batches have more digits to write
         (folder / f"{i:02}.ppm").write_bytes(header + bytes([240 - 20 * i]) * int(np.prod(size)))
 
     @headrace.root.pipeline_def(batch_size=1, num_threads=4, device_id=None, prefetch_queue_depth=4)
@@ -64,8 +64,8 @@ def test_iterations_in_flight(
         pipe.build()
         for _ in range(count):
             pipe.run()
-        del pipe  # waits for what it is writing
+        del pipe  # waits until all files are written
         values = np.array((tmp_path / "0--0.ppm").read_text().split()[4:], int)
         assert len(values) == np.prod(size)
-        assert set(values.tolist()) < {20, 240, 220, 200}  # of the last batch or those ahead of it
+        assert set(values.tolist()) < {20, 240, 220, 200}  # of the last batch or of those prefetched
         assert len(set(values.tolist())) == 1

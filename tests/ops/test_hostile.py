@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Nonsensical arguments and inputs, and chains on extreme shapes: a result or an error, never a crash (see fuzz.py)."""
+"""Random invalid arguments and inputs, and chains on extreme shapes: a result or an error, never a crash (see fuzz.py).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ import fuzz_chains  # noqa: E402
 
 @pytest.fixture(scope="session")
 def wrong(request: pytest.FixtureRequest) -> dict[str, list[str]]:
-    """Of the chosen operators: their jobs share the worker processes."""
+    """The failed calls of the selected operators, whose jobs share the worker processes."""
     items = [item for item in request.session.items if item.fspath.basename == "test_hostile.py"]
     return fuzz.results([i.callspec.params["name"] for i in items if hasattr(i, "callspec")])
 
@@ -25,7 +26,7 @@ def test_nonsense(name: str, wrong: dict[str, list[str]]) -> None:
 
 
 def test_chains() -> None:
-    """Also: the same bytes fused and unfused, and outputs that do not share memory (see fuzz_chains.py)."""
+    """Chains give the same bytes fused and unfused, and their outputs do not share memory (see fuzz_chains.py)."""
     ran, wrong = fuzz_chains.results()
     assert not wrong, "\n".join(wrong[:20])
     assert ran > fuzz_chains.CHAINS // 4

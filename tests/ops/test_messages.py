@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Phrases in error messages that scripts written for DALI match on: here, and in a live DALI."""
+"""Phrases in error messages that scripts written for DALI match on, checked in Headrace and in live DALI."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def one(result: list[Output] | Failure) -> np.ndarray:
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
-    """Kolmogorov and Smirnov's: the largest difference of the two distribution functions."""
+    """The Kolmogorov-Smirnov distance: the largest difference of the two distribution functions."""
     values = np.concatenate([a, b])
     values.sort()
     f = np.searchsorted(np.sort(a), values, side="right") / a.size
@@ -64,7 +64,7 @@ def test_coin_flip(probability: float, headrace: Engine) -> None:
 
 
 def test_samples_differ(headrace: Engine) -> None:
-    """Samples of a batch, and operators, draw independently of each other."""
+    """Samples of a batch draw independently of each other, and so do operators."""
 
     def define(engine: Engine) -> Any:
         return engine.fn.random.uniform(), engine.fn.random.uniform()
@@ -100,7 +100,7 @@ AREAS = [
 
 @pytest.mark.parametrize("args", AREAS, ids=str)
 def test_random_windows(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
-    """Sizes of windows of `decoders.image_random_crop` on a file of 60 x 100 pixels."""
+    """Sizes of the windows of `decoders.image_random_crop` on a file of 60 x 100 pixels."""
     count = 1500
     content = files(coded("PNG", 60, 100, mode="L"))
 
@@ -117,8 +117,8 @@ def test_random_windows(args: dict[str, Any], headrace: Engine, live_dali: Engin
         assert distance(measure(shapes[0]), measure(shapes[1])) < 0.065
 
 
-def test_random_places(headrace: Engine) -> None:
-    """Windows lie anywhere: a ramp's first pixel says where."""
+def test_random_positions(headrace: Engine) -> None:
+    """Windows may be at any position, which the first pixel of a ramp shows."""
     ramp = np.broadcast_to(np.arange(100, dtype=np.float32)[None, :, None], (20, 100, 1))
     count = 2000
 
@@ -135,7 +135,7 @@ def test_random_places(headrace: Engine) -> None:
     result = headrace.run(count, define)
     assert not isinstance(result, Failure), result
     firsts = np.array([s[0, 0, 0] for s in result[0].samples])
-    # Windows of 10 x 10: the first of four pixels is the window's start + 1; 91 places.
+    # Windows of 10 x 10: the first pixel is the window's start + 1; there are 91 positions.
     assert firsts.min() <= 2 and firsts.max() >= 90
     assert distance(firsts, np.arange(1, 92).astype(float)) < 0.04
 
@@ -163,7 +163,7 @@ def test_normal(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> No
 
 
 def test_normal_is_normal(headrace: Engine) -> None:
-    """Against the distribution function itself, far into the tails."""
+    """Compares with the distribution function itself, far into the tails."""
     draws = one(headrace.run(1, lambda e: e.fn.random.normal(shape=[400000])))
     normal = statistics.NormalDist()
     for z in (-4.0, -3.0, -2.0, -1.0, -0.2, 0.0, 0.7, 1.5, 2.5, 3.5):
@@ -189,7 +189,7 @@ def test_beta(alpha: float, beta: float, headrace: Engine, live_dali: Engine) ->
 
 @pytest.mark.parametrize("p", [None, [0.1, 0.0, 0.2, 0.7], [0.25, 0.25, 0.5, 0.0]], ids=str)
 def test_choice(p: list[float] | None, headrace: Engine) -> None:
-    """Chi-square against the probabilities."""
+    """Compares with the probabilities by chi-square."""
 
     def define(engine: Engine) -> Any:
         names = engine.feed(Data([np.array([3, 1, 4, 5], np.uint8)]))
@@ -216,7 +216,7 @@ def test_choice_of_numbers(headrace: Engine) -> None:
 
 @pytest.mark.parametrize("args", AREAS, ids=str)
 def test_crop_generator(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> None:
-    """Sizes and places of windows of 300 x 500 pixels."""
+    """Sizes and positions of windows of 300 x 500 pixels."""
     count = 3000
 
     def define(engine: Engine) -> Any:
@@ -258,7 +258,7 @@ def test_roi_crop(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> 
 
 
 def test_same_draws_for_any_batch(headrace: Engine) -> None:
-    """Samples keep their numbers, whatever the batch size and the number of threads."""
+    """Samples keep their numbers for any batch size and number of threads."""
 
     def define(engine: Engine) -> Any:
         random = engine.fn.random

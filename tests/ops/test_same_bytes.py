@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The same bytes for any number of threads, size of batch and CPU level, fused or not: every case of every operator.
+"""Every case of every operator gives the same bytes for any number of threads, batch size and CPU level, fused or not.
 
-Each case runs once plainly, and in a few ways that change several things at once; the name of a way that differs
-says where to look. Operators whose meaning is the batch keep its size.
+Each case runs once normally, and in a few ways that change several things at once; the name of a way that differs
+says where to look. Operators that depend on the whole batch keep its size.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ schema = pytest.importorskip("headrace._schema")
 
 @dataclasses.dataclass
 class Way:
-    """How a pipeline runs."""
+    """The options with which a pipeline runs."""
 
     level: str = ""
     batch: str = "as fed"
@@ -61,7 +61,7 @@ def run(engine: Engine, case: Any, way: Way, whole_batch: bool) -> list[Output] 
 
 
 def difference(one: list[Output], other: list[Output] | Failure) -> str:
-    """What differs, or nothing."""
+    """A description of the difference, or an empty text."""
     if isinstance(other, Failure):
         return f"a result became {other.kind}: {other.message}"
     if len(one) != len(other):
@@ -86,7 +86,7 @@ def operator_of(case: Any) -> str:
 
 
 def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
-    """A line for every case that does not run, and for every way that gives other bytes than the plain one."""
+    """One line for every case that does not run, and for every way whose bytes differ from the normal run."""
     for case in cases:
         op = schema.operators().get(operator_of(case))
         whole_batch = op is not None and op.whole_batch
@@ -106,13 +106,13 @@ OPERATORS = sorted({operator_of(case) for case in CASES})
 @pytest.mark.parametrize("name", OPERATORS)
 def test_same_bytes(name: str, headrace: Engine) -> None:
     cases = [case for case in CASES if operator_of(case) == name]
-    cases = cases[:: 1 + len(cases) // 1000]  # of thousands of expressions, some
+    cases = cases[:: 1 + len(cases) // 1000]  # only some of thousands of expressions
     found = list(itertools.islice(differences(headrace, cases), 20))
     assert not found, "\n".join(found)
 
 
 class Broken:
-    """An engine that refuses everything, or gives nothing."""
+    """An engine that refuses everything, or returns nothing."""
 
     def __init__(self, result: list[Output] | Failure) -> None:
         self.result = result

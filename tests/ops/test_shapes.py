@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Operators on shapes where DALI cannot be asked: random orders, values a sample that it misses, its defects."""
+"""Shapes for which DALI is no reference: random orders, per-sample values that it ignores, its defects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(engine: Engine, case: Case, **options: Any) -> list[np.ndarray]:
 
 
 def orders(engine: Engine, size: int, iterations: int, **args: Any) -> np.ndarray:
-    """`batch_permutation` a number of times."""
+    """Runs `batch_permutation` several times."""
 
     @engine.root.pipeline_def(batch_size=size, num_threads=2, device_id=None, seed=3)
     def pipeline() -> Any:
@@ -33,8 +33,8 @@ def orders(engine: Engine, size: int, iterations: int, **args: Any) -> np.ndarra
 def test_permutations_are_uniform(headrace: Engine) -> None:
     found = orders(headrace, 5, 1200)
     assert (np.sort(found, axis=1) == np.arange(5)).all()
-    for place in range(5):  # each of 5 numbers 240 times: 6 standard deviations are 83
-        assert (abs(np.bincount(found[:, place], minlength=5) - 240) < 83).all()
+    for position in range(5):  # each of 5 numbers 240 times: 6 standard deviations are 83
+        assert (abs(np.bincount(found[:, position], minlength=5) - 240) < 83).all()
     assert len({tuple(row) for row in found}) > 100  # of 120
 
 
@@ -92,20 +92,20 @@ def test_source_dimensions_a_sample(op: str, headrace: Engine) -> None:
 
 
 def test_new_shapes_drop_the_layout(headrace: Engine) -> None:
-    """DALI expects the input's layout of a shape that comes a sample and has other dimensions."""
+    """DALI requires the input's layout for a per-sample shape with another number of dimensions."""
     case = Case("reshape", [ROWS], {"shape": ints([6, 4], [12, 4])})
     output = headrace.run(2, case.define)[0]
     assert output.layout == "" and [s.shape for s in output.samples] == [(6, 4), (12, 4)]
 
 
 def test_numbers_have_no_last_extent(headrace: Engine) -> None:
-    """DALI divides by zero."""
+    """DALI divides by zero here."""
     result = headrace.run(1, Case("reinterpret", [ints(1)], {"dtype": "types.UINT8"}).define)
     assert isinstance(result, Failure) and "last dimension" in result.message
 
 
 def test_padding_of_doubles(headrace: Engine) -> None:
-    """A type that DALI does not pad."""
+    """DALI does not pad this type."""
     ours = run(headrace, Case("pad", [matrices(np.float64)], {"fill_value": 2.5, "align": 4}))
     for mine, sample in zip(ours, matrices(np.float64).samples, strict=True):
         expected = np.full((4, 4), 2.5)

@@ -15,7 +15,7 @@ NAMES = sorted({case.op for case in sweep.cases()})
 
 @pytest.fixture(scope="session")
 def results(request: pytest.FixtureRequest) -> dict[str, list[sweep.Result]]:
-    """Of the operators that are asked for, all in one go over the worker processes."""
+    """The results for the selected operators, computed together by the worker processes."""
     items = [item for item in request.session.items if item.fspath.basename == "test_sweep.py"]
     return sweep.results([item.callspec.params["name"] for item in items if hasattr(item, "callspec")])
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What several test files need: pictures, and Python processes to interrupt or to crash."""
+"""Shared by several test files: pictures, and Python processes to interrupt or to crash."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 
 @pytest.fixture(scope="session")
 def photos_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """24 small JPEGs in 3 class folders; not to be changed."""
+    """24 small JPEGs in 3 class folders; tests must not change them."""
     from photos import fill
 
     return fill(tmp_path_factory.mktemp("photos") / "root")
@@ -29,7 +29,7 @@ def photos_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def live_dali() -> ModuleType:
-    """DALI itself. Tests that ask for it are run with --dali only."""
+    """DALI itself. Tests that use it run only with --dali."""
     return twice.dali()
 
 
@@ -40,7 +40,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def imagenet() -> Path:
-    """A folder of real photographs in class folders, or the test is skipped."""
+    """A folder of photographs in class folders; skips the test if there is none."""
     given = os.environ.get("HEADRACE_TEST_DATA")
     for path in (given, HERE.parents[2] / "shared" / "data" / "imagenet-250"):
         if path and Path(path).is_dir():
@@ -53,7 +53,7 @@ def child_command(source: str, *arguments: Any) -> list[str]:
 
 
 def child_environment(**more: str) -> dict[str, str]:
-    """The environment of a child: it finds the package and the helpers of the tests."""
+    """The environment of a child process, which can import the package and the helpers of the tests."""
     import headrace
 
     paths = [str(Path(headrace.__file__).parents[1]), str(HERE), os.environ.get("PYTHONPATH", "")]
@@ -81,7 +81,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.
 
 @pytest.fixture(scope="session")
 def child(start: Callable[..., subprocess.Popen[str]]) -> Callable[..., str]:
-    """Runs a Python program to its end; returns its output. Fails when it fails or hangs."""
+    """Runs a Python program and returns its output. Fails if the program fails or hangs."""
 
     def run(source: str, *arguments: Any, code: int = 0, **environment: str) -> str:
         process = start(source, *arguments, **environment)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Generated photographs, and the pipelines that the tests of the engine's promises read them with."""
+"""Generated photographs, and pipelines over them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def _split(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def resized(root: os.PathLike[str] | str, size: int = 32, **options: Any) -> Pipeline:
-    """Reader "Reader", decoder, resize to squares; arguments of the reader and of the pipeline."""
+    """A pipeline of reader "Reader", decoder and resize to squares, with arguments of the reader and of the pipeline.
+    """
     options, reader = _split(options)
     pipeline = Pipeline(**options)
     with pipeline:
@@ -79,7 +80,7 @@ def resized(root: os.PathLike[str] | str, size: int = 32, **options: Any) -> Pip
 
 
 def training(root: os.PathLike[str] | str, size: int = 48, **options: Any) -> Pipeline:
-    """The training pipeline, with every random operator; outputs images, labels, numbers, raw crops."""
+    """The training pipeline with every random operator. Outputs: images, labels, numbers, raw crops."""
     options, reader = _split(options)
     pipeline = Pipeline(**options)
     with pipeline:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Arithmetic over whole columns of samples: broadcasting in all its patterns, division of all numbers."""
+"""Arithmetic over whole columns of samples: all patterns of broadcasting, division of all numbers."""
 
 import numpy as np
 import pytest
 from headrace import fn, math, pipeline_def
 
-# what dimensions an operand has; those left out of it are 1, or not there at all
+# the dimensions of an operand; those left out are 1 or absent
 SHAPES = [
     ((4, 5, 3), (3,)), ((4, 5, 3), (1, 1, 3)), ((4, 5, 3), (4, 1, 1)), ((4, 5, 3), (5, 1)), ((4, 5, 3), ()),
     ((4, 5, 3), (1, 5, 1)), ((4, 1, 3), (1, 5, 1)), ((1, 5, 1), (4, 1, 3)), ((3,), (4, 5, 3)), ((), (2, 2)),
@@ -16,7 +16,7 @@ SHAPES = [
 
 
 def run(define, *data):
-    """Samples of `define(*nodes)` as arrays; an item of `data` is a list of samples."""
+    """The samples of `define(*nodes)` as arrays; an item of `data` is a list of samples."""
 
     @pipeline_def(batch_size=len(data[0]), num_threads=1, device_id=None)
     def pipe():
@@ -53,7 +53,7 @@ def test_shapes_that_differ_in_a_batch():
 
 
 def truncated(a, b):
-    """Quotients towards zero, and what remains, as integers of Python."""
+    """Quotients rounded towards zero, and remainders, as Python integers."""
     quotient = [
         abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in zip(a, b, strict=True)
     ]
@@ -135,7 +135,7 @@ def test_messages_are_those_that_scripts_look_for(define, dtype, text):
     ],
 )
 def test_lists_of_nodes_are_no_operands(define, symbol, side, kind):
-    """What an operator with several outputs returns is such a list: the message names the operand."""
+    """An operator with several outputs returns a list of nodes; the message names the operand."""
     with pytest.raises(TypeError) as caught:
         run(define, samples((2,), np.int32, 2, 1))
     assert f"input {side} of operator `{symbol}` must be a `DataNode`" in str(caught.value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`python -m headrace.as_dali`: scripts for nvidia.dali run unchanged, their children too."""
+"""`python -m headrace.as_dali`: scripts for nvidia.dali run unchanged, and so do their child processes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     command = [python, "-m", "headrace.as_dali", *args]
     paths = [p for p in (env.pop("PYTHONPATH", ""), os.environ.get("PYTHONPATH", "")) if p]
-    # The package under test comes first, wherever this run takes it from.
+    # The package under test comes first, wherever it is imported from.
     import headrace
 
     paths.insert(0, str(Path(headrace.__file__).parent.parent))
@@ -125,8 +125,8 @@ def test_names_that_dali_has_for_modules(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-# What virtualenv before 21 and uv before 0.13 put on the meta path of every process of their
-# environments, by way of a .pth file: a finder that happens to be called `_Finder`.
+# virtualenv before 21 and uv before 0.13 add a finder to the meta path of every process, through a .pth file. Its
+# class happens to be called `_Finder`, too.
 FOREIGN_FINDER = """
 import sys
 
@@ -143,7 +143,7 @@ sys.meta_path.insert(0, _Finder())
 
 @pytest.fixture(scope="module")
 def foreign_python(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The interpreter of an environment with such a finder."""
+    """The interpreter of an environment that has such a finder."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=False, symlinks=True)
     packages = next(folder.glob("lib/python*/site-packages"))
@@ -176,7 +176,7 @@ print(d.__version__, d.fn.__name__)
 
 
 def test_install_with_foreign_names_around() -> None:
-    """In a process that was not started by `as_dali`; the marker is what counts, not the name."""
+    """In a process that `as_dali` did not start: the marker is checked, not the name."""
     code = FOREIGN_FINDER + (
         "import headrace.as_dali as a\n"
         "assert not any(map(a._is_ours, sys.meta_path))\n"
@@ -197,7 +197,7 @@ def test_install_with_foreign_names_around() -> None:
 @pytest.mark.parametrize("kind", ["namespace", "regular"])
 @pytest.mark.parametrize("first", ["nvidia.other", "nvidia.dali"])
 def test_beside_installed_dali(tmp_path: Path, kind: str, first: str) -> None:
-    """`nvidia` is on disk with other packages and with DALI itself, which must not be touched."""
+    """`nvidia` is on disk with other packages and with DALI itself, which must not be changed."""
     nvidia = tmp_path / "site" / "nvidia"
     for name in ("other", "dali", "dali/fn", "dali/ops"):
         (nvidia / name).mkdir(parents=True, exist_ok=True)

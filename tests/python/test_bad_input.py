@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Files that are no pictures, not there, not whole, or change while they are read."""
+"""Files that are not pictures, missing, truncated, or changed while they are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from photos import encoded, fill, resized, sources  # noqa: E402
 
 PIXELS = 100_000  # max_image_pixels in these tests
 
-# file -> operator that refuses it, and a word of its message
+# file -> operator that refuses it, and a word of the message
 BAD = {
     b"big.jpg": ("decoders.image", "max_image_pixels"),
     b"cut_header.jpg": ("decoders.image", "JPEG"),
@@ -70,7 +70,7 @@ def write(folder: bytes) -> None:
     os.symlink(b"nowhere", folder + b"/dangling.jpg")  # noqa: PTH211
     os.symlink(b"loop.jpg", folder + b"/loop.jpg")  # noqa: PTH211
     here = os.open(".", os.O_RDONLY)
-    os.chdir(folder)  # the address of a socket is short
+    os.chdir(folder)  # the address of a socket must be short
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket.jpg")
     os.fchdir(here)
@@ -87,7 +87,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def names(paths: list[str]) -> list[bytes]:
-    """File names behind the class folder."""
+    """File names relative to the class folder."""
     return [os.fsencode(path).partition(b"/")[2] for path in paths]
 
 
@@ -97,7 +97,7 @@ def names(paths: list[str]) -> list[bytes]:
 def test_raise_names_everything_and_goes_on(mixed: Path) -> None:
     pipe = resized(mixed, batch_size=1, max_image_pixels=PIXELS)
     count = pipe.epoch_size("Reader")
-    assert count == len(BAD) + len(GOOD)  # directories are no files
+    assert count == len(BAD) + len(GOOD)  # directories are not files
     good: list[bytes] = []
     messages: list[str] = []
     for _ in range(2 * count):
@@ -113,7 +113,7 @@ def test_raise_names_everything_and_goes_on(mixed: Path) -> None:
         assert len(mine) == 2, file
         for text in mine:
             assert text.startswith(operator) and word in text and "photos.py:" in text, text
-    errors = [error for error in pipe.errors() if error["epoch"] < 2]  # later ones are in flight
+    errors = [error for error in pipe.errors() if error["epoch"] < 2]  # later ones may be in flight
     listed = [error for error in errors if error["action"] == "raised"]
     assert Counter(names([error["source"] for error in listed])) == dict.fromkeys(BAD, 2)
     assert {error["operator"] for error in listed} == {"readers.file", "decoders.image"}
@@ -142,7 +142,7 @@ def test_replace_keeps_batches_full(mixed: Path) -> None:
 
     first = epoch(4, 1)
     assert set(first) <= set(GOOD)
-    assert first == epoch(1, 3) == epoch(10, 8)  # a substitute depends on the position only
+    assert first == epoch(1, 3) == epoch(10, 8)  # a substitute depends only on the position
 
 
 def test_skip_loses_and_repeats_nothing(mixed: Path) -> None:
@@ -183,7 +183,7 @@ def test_damage_that_decoders_survive(tmp_path: Path) -> None:
     (tmp_path / "one" / "b.jpg").write_bytes(data[: len(data) // 2])
     pipe = resized(tmp_path, batch_size=2)
     pixels = np.asarray(pipe.run()[0].as_array())
-    assert (pixels[0][:8] == pixels[1][:8]).mean() > 0.9  # the part before the cut
+    assert (pixels[0][:8] == pixels[1][:8]).mean() > 0.9  # the part before the damage
     (entry,) = [error for error in pipe.errors() if error["epoch"] == 0]
     assert entry["action"] == "warning" and entry["source"] == "one/b.jpg"
     strict = resized(tmp_path, batch_size=2, strict=True)
@@ -204,7 +204,7 @@ def test_quarantine_has_a_line_a_bad_sample(mixed: Path, tmp_path: Path) -> None
         pipe.run()
     pipe.close()
     first, *lines = file.read_bytes().splitlines()
-    assert first == b"from before"  # added to, not written over
+    assert first == b"from before"  # appended to, not overwritten
     fields = [line.split(b"\t") for line in lines]
     assert all(len(field) == 2 for field in fields)
     found = {field[0].partition(b"/")[2] for field in fields}
@@ -250,7 +250,7 @@ def test_wrong_file_lists(text: bytes, word: str, tmp_path: Path) -> None:
 def test_relative_paths_in_a_file_list(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They start from file_root, and without it from the folder of the list."""
+    """Paths are relative to file_root, or without it to the folder of the list."""
     for folder in ("lists", "images", "cwd"):
         (tmp_path / folder / "class").mkdir(parents=True)
     (tmp_path / "lists" / "class" / "a.jpg").write_bytes(encoded(1, size=(60, 40)))
@@ -336,7 +336,7 @@ def test_files_that_change_while_they_are_read(child, tmp_path: Path) -> None:
         assert delivered > 0 and skipped and pipe.stats()["bad_samples"] >= len(skipped)
         for path, data in files.items():
             path.write_bytes(data)
-        for _ in range(40):  # what was read ahead comes first
+        for _ in range(40):  # files that were read ahead come first
             pipe.run()
         names = [name for _ in range(5) for name in sources(pipe.run()[0])]
         assert len(set(names)) == len(names) == total, names
@@ -388,7 +388,7 @@ def test_files_without_permission(child) -> None:
 
 
 def fed(batches: list[list[bytes]], **options: object) -> Pipeline:
-    """A decoder behind an external_source."""
+    """A decoder after an external_source."""
     pipe = Pipeline(batch_size=3, num_threads=2, device_id=None, **options)
     arrays = [[np.frombuffer(data, np.uint8) for data in batch] for batch in batches]
     with pipe:
@@ -413,7 +413,7 @@ def test_bytes_from_python() -> None:
         pipe.run()
     skipping = fed(batches, on_error="skip")
     assert [len(skipping.run()[0]) for _ in range(5)] == [3, 2, 3, 2, 3]
-    replacing = fed(batches, on_error="replace")  # there is nothing to take in its place
+    replacing = fed(batches, on_error="replace")  # there is no other sample to replace it
     replacing.run()
     with pytest.raises(RuntimeError):
         replacing.run()
@@ -422,7 +422,7 @@ def test_bytes_from_python() -> None:
 
 @pytest.mark.parametrize("cut", range(0, 700, 41))
 def test_every_prefix_of_a_file(cut: int) -> None:
-    """A cut file gives a picture and a warning, or an error; it never crashes or hangs."""
+    """A truncated file gives a picture and a warning, or an error; it never crashes or hangs."""
     for kind in ("JPEG", "PNG", "BMP", "PPM", "WEBP"):
         data = encoded(1, kind, size=(40, 30))
         part = data[: cut * len(data) // 700]
@@ -439,7 +439,7 @@ TWO = np.arange(12.0).reshape(2, 6)
 
 
 class Interface:
-    """An object that lies about its memory."""
+    """An object that describes its memory incorrectly."""
 
     def __init__(self, **fields: object) -> None:
         base = {"shape": (2, 4), "typestr": "<f4", "data": (0, False), "version": 3}
@@ -565,7 +565,7 @@ def test_damaged_serialized_pipelines(photos_root: Path) -> None:
 
 
 def test_an_empty_file_is_refused_by_io_file_read(tmp_path):
-    """As in DALI, which cannot map it."""
+    """As in DALI, which cannot map an empty file."""
     (tmp_path / "empty").touch()
     path = np.frombuffer(str(tmp_path / "empty").encode(), np.uint8)
 

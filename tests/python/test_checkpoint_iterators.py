@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checkpoints of iterators: a new pipeline and iterator continue with the very next batch."""
+"""Checkpoints of iterators: a new pipeline and iterator continue with the next batch."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def loader(
 
 
 def batches(iterator: Any, epochs: int) -> list[Any]:
-    """All batches of some epochs, with a mark at the end of each."""
+    """All batches of some epochs, with a marker at the end of each."""
     found: list[Any] = []
     for _ in range(epochs):
         for batch in iterator:
@@ -103,7 +103,7 @@ def test_resume_anywhere(folder: Path, shards: int, pad: bool, policy: str, auto
 
 
 def test_before_the_first_batch_is_taken(folder: Path) -> None:
-    """The constructor has run a batch: the checkpoint must not count it."""
+    """The constructor has already run a batch, which the checkpoint must not count."""
     first = loader(folder, 1, True, "PARTIAL", True, None)
     states = first.checkpoints()
     assert batches(loader(folder, 1, True, "PARTIAL", True, states), 1) == batches(first, 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The `headrace` command: what it prints and writes, and one-line errors."""
+"""The `headrace` command: its output and files, and one-line errors."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_demo(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
 
 
 def block_device(folder: Path, rotational: str, vendor: str = "", model: str = "") -> Path:
-    """What /sys says of a disk with a partition; returns the partition's folder."""
+    """The description in /sys of a disk with a partition; returns the partition's folder."""
     (folder / "queue").mkdir(parents=True)
     (folder / "queue" / "rotational").write_text(rotational + "\n")
     (folder / "device").mkdir()

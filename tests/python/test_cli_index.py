@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace index`: all files once, bad ones told, stopped and started again, several at once."""
+"""`headrace index`: all files once, bad ones reported, interrupted and restarted, several at once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(text: str) -> int:
-    """What was said last: the progress bar says it too."""
+    """The last message; the progress bar prints it, too."""
     found = re.findall(r"([\d,]+) indices (?:were )?made", text)
     assert found, text
     return int(found[-1].replace(",", ""))
@@ -108,7 +108,7 @@ def test_ctrl_c_and_again(
 ) -> None:
     cache = tmp_path / "cache"
     args = ["index", root, "--cache", cache, "--threads", "1"]
-    # a child of a shell that ignores SIGINT would ignore it too
+    # a child of a shell that ignores SIGINT would also ignore it
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n" + MAIN
     process = start(program, *args, HEADRACE_STALL="decode:200000")
     deadline = time.monotonic() + 30
@@ -121,7 +121,7 @@ def test_ctrl_c_and_again(
     first = made(output)
     assert 0 < first < COUNT
     second = made(child(MAIN, *args))
-    assert COUNT - first - 3 <= second <= COUNT - first  # some were under way
+    assert COUNT - first - 3 <= second <= COUNT - first  # some were being indexed
 
 
 def test_two_at_once(

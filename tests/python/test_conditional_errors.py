@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What conditional mode refuses, and what it leaves alone; the exceptions are live DALI's."""
+"""Programs that conditional mode refuses, and programs that it leaves unchanged; the exceptions are those of live DALI.
+"""
 
 from __future__ import annotations
 
@@ -353,7 +354,7 @@ def test_without_the_flag() -> None:
     assert np.array(pipe.run()[0][0]) == 100
 
 
-# ---- what is left alone ----
+# ---- programs that are left unchanged ----
 
 
 @do_not_convert

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What runs in conditional mode, how often, and that it is the same whatever the batch, the threads and the fusion."""
+"""Which operators run in conditional mode, and how often; results are the same for any batch size, threads and fusion.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +87,7 @@ def test_random_numbers_of_a_branch_are_the_samples_own() -> None:
 
 
 def test_a_merge_costs_no_copy() -> None:
-    """What both branches make lies in one block, in order."""
+    """The outputs of both branches are in one block, in order."""
 
     def program(x: Any) -> Any:
         if x > 1:
@@ -101,7 +102,7 @@ def test_a_merge_costs_no_copy() -> None:
 
 
 def test_what_a_branch_hands_on_lies_with_the_rest() -> None:
-    """The source's memory is not copied by itself, what the other branch makes is elsewhere."""
+    """A branch that passes on its input shares a block with the other branch's outputs, without copying the source."""
 
     def program(x: Any) -> Any:
         if x > 1:

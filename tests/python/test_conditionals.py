@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Conditional mode. A program over whole numbers means for each sample of a batch what it means for a number, so that
-Python itself says what must come out; live DALI says so too, and what is an error."""
+"""Conditional mode.
+
+A program over integers gives for each sample of a batch the same as for a number, so Python itself computes the
+expected results. Live DALI confirms them, and decides which programs are errors.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +46,13 @@ def outputs(package: ModuleType, program: Program, **kwargs: Any) -> list[list[A
 
 
 def plainly(program: Program, values: list[int] = VALUES) -> list[list[int]]:
-    """What the program gives for each number."""
+    """The results of the program for each number."""
     rows = [program(v) for v in values]
     rows = [row if isinstance(row, tuple) else (row,) for row in rows]
     return [[int(v) for v in column] for column in zip(*rows, strict=True)]
 
 
-# ---- programs that give for each sample what they give for a number ----
+# ---- programs that give the same for a sample as for a number ----
 
 WEIGHT = 7
 PROGRAMS: list[Program] = []
@@ -102,7 +105,7 @@ def class_inside(x: Any) -> Any:
 
 
 def _of_a_branch(x: Any, limit: int) -> Any:
-    """What one branch makes, as an output of its own: fewer samples than the other outputs have."""
+    """An output of one branch, which has fewer samples than the other outputs."""
     found = []
     if x > limit:
         y = x + 1
@@ -575,11 +578,11 @@ def test_as_dali_says(program: Program) -> None:
     assert outputs(dali(), program) == plainly(program)
 
 
-# ---- made up programs ----
+# ---- random programs ----
 
 
 class Maker:
-    """A random function of a number, with branches in branches."""
+    """A random function of a number, with nested branches."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)

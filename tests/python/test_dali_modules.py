@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""DALI's modules: those that are here under all their names, those that are missing as stand-ins."""
+"""DALI's modules: implemented ones under all their names, missing ones as stand-ins."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_names_are_those_of_dali():
         try:
             module = importlib.import_module(f"nvidia.dali.{path}")
         except ImportError:
-            continue  # DALI's module needs a framework that is not installed
+            continue  # DALI's module requires a framework that is not installed
         assert [n for n in names if not hasattr(module, n)] == [], path
         looked_at += len(names)
     assert looked_at > 250
@@ -113,7 +113,7 @@ def test_plugin_manager(tmp_path: Path):
         plugin_manager.load_library(str(library))
     with pytest.raises(RuntimeError, match="libdali_x.so"):
         plugin_manager.load_directory(str(tmp_path))
-    plugin_manager.load_directory(str(tmp_path / "x"))  # no libraries one folder below
+    plugin_manager.load_directory(str(tmp_path / "x"))  # no libraries in a subfolder
 
 
 def test_sysconfig():
@@ -147,7 +147,7 @@ def test_names_that_scripts_ask_for():
 
 
 def test_a_device_that_is_missing_is_named(child):
-    """Scripts fall back to the CPU where this message comes."""
+    """Scripts fall back to the CPU on this message."""
     output = child(
         """
         from headrace import Pipeline, fn

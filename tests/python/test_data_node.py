@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""DataNode: arithmetic, constants, multiple input sets, and what a node is not."""
+"""DataNode: arithmetic, constants, multiple input sets, and operations that it does not support."""
 
 import collections.abc
 import operator
@@ -13,7 +13,7 @@ from headrace.data_node import DataNode
 
 
 def run(define, *data, package=None, **kwargs):
-    """Outputs of `define(*nodes)`, one node an array of `data` (batch in dimension 0), as arrays."""
+    """Outputs of `define(*nodes)` as arrays. There is one node per array of `data`, whose dimension 0 is the batch."""
     batch = len(data[0]) if data else 2
 
     @pipeline_def(batch_size=batch, num_threads=1, device_id=None, **kwargs)

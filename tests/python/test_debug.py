@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Debug mode: the same results as without, data at hand, errors at the line, and what it forbids."""
+"""Debug mode: the same results as without it, access to data, errors at the line of the call, and restrictions."""
 
 import gc
 import traceback
@@ -26,7 +26,7 @@ def source():
     return fn.external_source(source=lambda: X, layout="HWC")
 
 
-# ---- the same as without -------------------------------------------------------------------------
+# ---- the same results as without debug mode ------------------------------------------------------
 
 
 def arithmetic():
@@ -127,7 +127,7 @@ def test_nodes_in_branches_hold_what_takes_the_branch():
     assert seen == [[10, 20, 30], []] * 2
 
 
-# ---- data at hand --------------------------------------------------------------------------------
+# ---- access to data ------------------------------------------------------------------------------
 
 
 def test_nodes_hold_data():
@@ -142,7 +142,7 @@ def test_nodes_hold_data():
         return y
 
     pipe = made(function)
-    assert not seen  # nothing runs before it is asked for
+    assert not seen  # nothing runs before it is needed
     (out,) = pipe.run()
     kind, shape, array, text, layout = seen[0]
     assert kind is TensorListCPU and shape == [(4, 5, 1)] * 3 and layout == "HWC"

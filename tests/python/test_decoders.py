@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Decoders against Pillow, and against DALI where it can be imported."""
+"""Decoders against Pillow, and against DALI where it is installed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def encoded(image: Any, kind: str, **options: Any) -> bytes:
 
 
 def png16(samples: np.ndarray) -> bytes:
-    """A PNG of 16-bit samples (height, width, channels), which Pillow does not write in colour."""
+    """A PNG of 16-bit samples (height, width, channels), a format that Pillow cannot write in colour."""
     height, width, channels = samples.shape
 
     def chunk(name: bytes, body: bytes) -> bytes:
@@ -59,7 +59,7 @@ def png16(samples: np.ndarray) -> bytes:
 
 
 def turned(orientation: int) -> bytes:
-    """A JPEG whose EXIF block asks to be turned."""
+    """A JPEG whose EXIF segment states this orientation."""
     block = Image.Exif()
     block[0x0112] = orientation
     return encoded(picture("RGB"), "JPEG", quality=90, exif=block.tobytes())
@@ -93,7 +93,7 @@ FILES = files()
 
 
 def run(engine: Any, data: bytes, window: tuple[float, ...] | None = None, **options: Any) -> Any:
-    """Decodes one file through `engine`: headrace's or DALI's (pipeline_def, fn)."""
+    """Decodes one file with `engine`: headrace's or DALI's (pipeline_def, fn)."""
     make, functions = engine
 
     @make(batch_size=1, num_threads=1, device_id=None)
@@ -133,7 +133,7 @@ def test_rgb_is_pillows(name: str) -> None:
 
 
 def test_cmyk_is_adobes() -> None:
-    """CMYK becomes RGB by multiplying what each ink leaves."""
+    """CMYK becomes RGB by multiplying the light that each ink leaves."""
     inks = 255 - np.asarray(Image.open(io.BytesIO(FILES["jpeg_cmyk"]))).astype(int)
     np.testing.assert_array_equal(ours(FILES["jpeg_cmyk"]), inks[..., :3] * inks[..., 3:] // 255)
 
@@ -195,13 +195,13 @@ def test_windows_are_slices(name: str) -> None:
     ids=["empty", "unknown", "cut PNG", "cut BMP"],
 )
 def test_unreadable_files_are_errors(data: bytes) -> None:
-    """What cannot be read raises and says why."""
+    """Files that cannot be read raise an error with the reason."""
     with pytest.raises(RuntimeError, match="decoders.image"):
         ours(data)
 
 
 def test_damage_is_survived_and_listed() -> None:
-    """A cut JPEG delivers its pixels and one warning; strict=True makes that an error."""
+    """A truncated JPEG gives its pixels and one warning; strict=True makes that an error."""
     data = encoded(picture("RGB", 200, 160), "JPEG", quality=90)
     cut = np.frombuffer(data[: len(data) // 2], np.uint8)
 
@@ -230,7 +230,8 @@ def claimed(data: bytes, side: int) -> bytes:
 
 @pytest.mark.parametrize("progressive", [False, True])
 def test_claims_are_refused_before_memory_is_taken(progressive: bool) -> None:
-    """A file that cannot hold its picture is bad; the batch that it is in has memory and goes on."""
+    """A file that is too small for its picture is a bad file; the other samples of the batch get their memory and are
+    decoded."""
     good = encoded(picture("RGB", 40, 30), "JPEG", progressive=progressive)
     files = [np.frombuffer(f, np.uint8) for f in (claimed(good, 16384), good, good, good)]
 
@@ -245,7 +246,7 @@ def test_claims_are_refused_before_memory_is_taken(progressive: bool) -> None:
 
 
 def test_a_file_cut_behind_its_scan_header_is_an_error() -> None:
-    """There is no picture in it."""
+    """The file contains no picture data."""
     data = encoded(picture("RGB", 40, 30), "JPEG")
     scan = data.index(b"\xff\xda")
     cut = data[: scan + 2 + int.from_bytes(data[scan + 2 : scan + 4], "big")]
@@ -288,7 +289,7 @@ def test_shapes_of_files_that_are_not_decoded(sof: int, bits: int) -> None:
 
 
 def photographs() -> list[Path]:
-    """Some files of the data folder; the test is skipped where there is none."""
+    """Some files of the data folder, or none if it is not set."""
     beside = Path(__file__).resolve().parents[2] / "../shared/data/imagenet-250"
     folder = Path(os.environ.get("HEADRACE_TEST_DATA", beside))
     return sorted(folder.glob("*/*.JPEG"))[::5]
@@ -296,7 +297,7 @@ def photographs() -> list[Path]:
 
 @pytest.mark.skipif(not photographs(), reason="no HEADRACE_TEST_DATA")
 def test_photographs_are_pillows() -> None:
-    """Photographs as cameras and tools wrote them, whole and cropped."""
+    """Photographs from cameras and tools, whole and cropped."""
     from PIL import ImageOps
 
     for path in photographs():
@@ -322,7 +323,7 @@ def test_photographs_are_pillows() -> None:
     ],
 )
 def test_pixels_are_dalis(name: str, output_type: str) -> None:
-    """uint8 and float pixels equal DALI's (YCbCr floats: but for the last bit)."""
+    """uint8 and float pixels equal DALI's (YCbCr floats: except for the last bit)."""
     compare(name, output_type, "UINT8")
     compare(name, output_type, "FLOAT")
 
@@ -331,13 +332,13 @@ def test_pixels_are_dalis(name: str, output_type: str) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["png_RGB", "png_16", "jpeg_2"])
 def test_types_are_dalis(name: str, dtype: str) -> None:
-    """Element types span the range that DALI's span."""
+    """Values of each element type have the same range as DALI's."""
     for output_type in TYPES:
         compare(name, output_type, dtype)
 
 
 def compare(name: str, output_type: str, dtype: str) -> None:
-    """One file through both; YCbCr may round differently in the last place."""
+    """Decodes one file with both; YCbCr may differ in the last bit."""
     import nvidia.dali as dali
     from nvidia.dali import fn as dali_fn
     from nvidia.dali import types as dali_types

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The code in README.md and CONTRIBUTING.md works as it stands there."""
+"""The code in README.md and CONTRIBUTING.md works as printed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_classes(root: Path, classes: int, each: int) -> None:
 
 
 def test_readme_pipeline(tmp_path: Path) -> None:
-    """The training loop of the README delivers every image of every class once an epoch."""
+    """The training loop of the README delivers every image of every class once per epoch."""
     torch = pytest.importorskip("torch")
     make_classes(tmp_path / "imagenet" / "train", classes=3, each=30)
     source = snippets("README.md", "python")[0]

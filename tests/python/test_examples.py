@@ -54,7 +54,7 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "
 
 
 def dumped(stem: Path, ranks: int) -> list[list[tuple[int, int, int]]]:
-    """(epoch, number, class) of every sample, a list a rank."""
+    """(epoch, number, class) of every sample: one list per rank."""
     result = []
     for rank in range(ranks):
         lines = Path(f"{stem}.rank{rank}").read_text().splitlines()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""external_source(parallel=True): the same programs on Headrace and on live DALI; processes that die, are killed or
-left; memory that is used again."""
+"""external_source(parallel=True): the same programs with Headrace and with live DALI; worker processes that crash, are
+killed or abandoned; reuse of memory."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def build(package: Any, source: Any, size: int = 2, options: Any = None, **kwarg
 
 
 def outcome(package: Any, *args: Any, **kwargs: Any) -> Any:
-    """Three epochs of 8 runs: samples, or "S" for StopIteration; or the type of the exception."""
+    """Three epochs of 8 runs: samples, or "S" for StopIteration; otherwise the type of the exception."""
     try:
         pipe = build(package, *args, **kwargs)
         got: list[Any] = []
@@ -161,7 +161,7 @@ def test_as_in_dali(name: str, live_dali: Any) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_spawned_workers_need(method: str, live_dali: Any) -> None:
-    """Lambdas and local functions with what they use, in both engines."""
+    """Lambdas and local functions are sent with the variables that they use, in both engines."""
     offset = 5
 
     def local(info: Any) -> np.ndarray:
@@ -263,7 +263,7 @@ def test_with_operators_and_a_second_source() -> None:
 
 
 def ended(pids: list[int], seconds: float = 10.0) -> bool:
-    """Whether all these processes are gone (or are zombies of nobody)."""
+    """Whether all these processes have ended (or are zombies)."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         alive = [pid for pid in pids if Path(f"/proc/{pid}/stat").exists()]
@@ -318,7 +318,7 @@ def test_scripts_find_the_workers_under_the_names_of_dali(method: str) -> None:
     assert len(set(pool.pids())) == pool.num_workers == 2
     assert all(Path(f"/proc/{pid}").exists() for pid in pool.pids()) and watch.is_alive()
     pids = pool.pids()
-    gc.disable()  # the last reference is enough
+    gc.disable()  # references alone must be enough
     try:
         del pool, pipe
     finally:

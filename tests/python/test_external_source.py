@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""external_source and feed_input: sources, epochs, checks; the tables of docs against live DALI."""
+"""external_source and feed_input: sources, epochs, checks; the tables of the docs against live DALI."""
 
 import gc
 import weakref
@@ -20,7 +20,7 @@ def pipe_of(batch_size=2, depth=2, **kwargs):
 
 
 def firsts(pipe, count):
-    """First element of each of `count` runs, "S" for StopIteration."""
+    """First element of each of `count` runs, or "S" for StopIteration."""
     got = []
     for _ in range(count):
         try:
@@ -214,7 +214,7 @@ def test_what_is_no_batch(data):
 @pytest.mark.parametrize("empty", [[], np.zeros((0, 2), np.uint8)], ids=["list", "array"])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_empty_batches(empty, depth):
-    """All outputs of the iteration are empty, and the next one is as ever (in DALI it fails)."""
+    """All outputs of the iteration are empty, and the next iteration is normal (in DALI it fails)."""
     batches = iter([empty, batch(1), empty, empty, batch(2, 1)])
     pipe = Pipeline(2, 2, None, prefetch_queue_depth=depth)
     with pipe:
@@ -273,7 +273,7 @@ def test_feeding_by_hand():
     with pytest.raises(IndexError):
         pipe.run()
     assert pipe.input_feed_count("in") == 2
-    for i in range(6):  # more than the queue holds
+    for i in range(6):  # more than the queue can hold
         pipe.feed_input("in", batch(i))
     assert firsts(pipe, 6) == [0, 1, 2, 3, 4, 5]
     with pytest.raises(IndexError):
@@ -336,7 +336,7 @@ def test_no_copy_holds_the_users_memory():
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_copies_are_in_memory_that_is_used_again(dense):
-    """But not while somebody holds it, the pipeline gone or not."""
+    """Memory is not reused while it is referenced, whether or not the pipeline still exists."""
     data = np.zeros((2, 3000), np.int32)
     pipe = pipe_of(depth=1, source=lambda: data if dense else list(data))
     places = set()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Indices of JPEG files change no byte: in memory, in a folder, in part, on any number of threads, resumed."""
+"""Indices of JPEG files do not change the pixels: in memory, in a folder, in part, on any number of threads, resumed.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +21,14 @@ from headrace import Pipeline, fn  # noqa: E402
 
 COUNT = 12  # photographs
 EPOCHS = 4
-# misses of the progressive file, looked up twice by two decoders, with what is decoded ahead
+# misses of the progressive file, which two decoders look up, including decoding ahead
 PROGRESSIVE = 4 * (EPOCHS + 2)
 
 
 @pytest.fixture(scope="module")
 def large_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Files large enough for tens of places: all samplings, grey, restart markers, one not for us."""
+    """Files large enough for dozens of entries: all samplings, grey, restart markers, one that libjpeg-turbo decodes.
+    """
     root = tmp_path_factory.mktemp("large")
     for i in range(COUNT):
         folder = root / f"class{i % 2}"
@@ -85,7 +87,7 @@ def test_same_bytes_through_a_folder(
     options = {**options, "index_memory_limit": 1 << 20}
     first = make(large_root, index_cache=cache, **options)
     assert take(first, EPOCHS * COUNT) == without
-    second = make(large_root, index_cache=str(cache), **options)  # beside the first one
+    second = make(large_root, index_cache=str(cache), **options)  # at the same time as the first one
     assert take(second, EPOCHS * COUNT) == without
     assert second.stats()["index_files"] == COUNT - 1
     assert second.stats()["index_unwritten"] == 0
@@ -126,7 +128,7 @@ def test_a_file_that_changes(tmp_path: Path) -> None:
             path.write_bytes(encoded(2, size=(400, 300), quality=94))
             np.testing.assert_equal(path.stat().st_ino, time_before.st_ino)
             after = take(pipe, 12)
-            pipes.append((before, after[4:]))  # some were read ahead
+            pipes.append((before, after[4:]))  # some were decoded ahead
         assert pipes[0] == pipes[1]
         assert pipes[0][0][0] != pipes[0][1][0]
 
@@ -174,7 +176,7 @@ def test_bytes_that_are_no_file() -> None:
 def test_processes_share_a_folder(
     start: Callable[..., Any], large_root: Path, without: list[tuple[bytes, ...]], tmp_path: Path
 ) -> None:
-    """Three at once, each with threads; what they leave serves everyone."""
+    """Three processes at once, each with threads; their indices serve all of them."""
     cache = tmp_path / "cache"
     program = """
         import hashlib, sys

@@ -76,7 +76,7 @@ def run_epochs(iterator: Any, epochs: int, auto: bool = True) -> tuple[list[int]
 
 
 def compact(epoch: list[list[list[int]]]) -> str:
-    """Batches as the tables write them: "12/45 3/67"."""
+    """Batches in the notation of the tables: "12/45 3/67"."""
     return " ".join("/".join("".join(map(str, part)) for part in batch) for batch in epoch)
 
 
@@ -143,7 +143,7 @@ def test_stick_to_shard(folder: Path) -> None:
 
 @pytest.mark.live_dali
 def test_like_dali(folder: Path) -> None:
-    """Every combination of a grid sample, four epochs, against DALI's iterator over DALI."""
+    """A sample of a grid of options, over four epochs each, against DALI's iterator over DALI."""
     import nvidia.dali as dali
     import nvidia.dali.plugin.pytorch as theirs
 
@@ -169,13 +169,13 @@ def test_like_dali(folder: Path) -> None:
                     auto_reset=True,
                 )
                 results.append(run_epochs(iterator, 4))
-            except RuntimeError:  # no data: DROP with shards smaller than a batch
+            except RuntimeError:  # no data: DROP, with shards smaller than a batch
                 results.append("RuntimeError")
         assert results[0] == results[1], (count, shards, batch, policy, pad, stick)
 
 
 def counting(stop: int | None = None, batch: int = 2, vary: bool = False, **kwargs: Any) -> Any:
-    """An external source: batch i holds 2 i and 2 i + 1."""
+    """An external source: batch i contains 2 i and 2 i + 1."""
 
     def source(i: int) -> np.ndarray:
         if stop is not None and i >= stop:
@@ -190,7 +190,7 @@ def counting(stop: int | None = None, batch: int = 2, vary: bool = False, **kwar
     return pipe
 
 
-SIZED = [  # pipelines, size, policy, padded, length, epochs: as DALI 2.4 gives them
+SIZED = [  # pipelines, size, policy, padded, length, epochs: as in DALI 2.4
     (1, 3, "FILL", False, 2, ["01 23", "45", "67 89"]),
     (1, 3, "FILL", True, 2, ["01 23", "45 67", "89 1011"]),
     (1, 3, "DROP", False, 1, ["01", "45", "89"]),
@@ -253,7 +253,7 @@ class Endless:
 @pytest.mark.parametrize("cycle", [None, False, "raise", "quiet"])
 @pytest.mark.parametrize("package", ["headrace", "nvidia.dali"])
 def test_sources_that_end_with_the_epoch(package: str, cycle: Any, auto: bool) -> None:
-    """No epoch is empty, whether the size ends it first or the source."""
+    """No epoch is empty, whether it ends by its size or by the source."""
     dali = pytest.importorskip(package)
     plugin = pytest.importorskip(f"{package}.plugin.pytorch")
     pipe = dali.Pipeline(4, 1, None, prefetch_queue_depth=DEPTH)
@@ -275,7 +275,7 @@ def test_sources_that_end_with_the_epoch(package: str, cycle: Any, auto: bool) -
 @pytest.mark.parametrize("auto", [True, False])
 @pytest.mark.parametrize("size", [6, -1])
 def test_a_break_on_the_last_batch(size: int, auto: bool) -> None:
-    """The next loop is the next epoch, in this process or resumed from a checkpoint."""
+    """The next loop is the next epoch, in the same process or resumed from a checkpoint."""
 
     def make(checkpoint: bytes | None = None) -> Any:
         pipe = counting(3, enable_checkpointing=True, checkpoint=checkpoint)
@@ -395,7 +395,7 @@ def test_tensors_outlive_the_pipeline(folder: Path) -> None:
     copies = [tensor.clone() for tensor in tensors]
     del iterator
     gc.collect()
-    DALIGenericIterator(noise(folder), ["x", "data"], reader_name="R")  # takes memory that is free
+    DALIGenericIterator(noise(folder), ["x", "data"], reader_name="R")  # reuses free memory
     assert len({tensor.data_ptr() for tensor in tensors}) == 3
     assert all(torch.equal(tensor, copy) for tensor, copy in zip(tensors, copies))
     assert len(torch.cat(tensors).unique()) == 30
@@ -415,7 +415,7 @@ def test_types() -> None:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("sized", [False, True])
 def test_batches_without_decisions_are_the_same(folder: Path, policy: str, sized: bool) -> None:
-    """Most batches are handed over without looking at the epoch; it must not show."""
+    """Most batches are returned without checking for the end of the epoch; the result must be the same."""
     found = []
     for plain in (True, False):
         with warnings.catch_warnings():
@@ -438,7 +438,7 @@ def test_batches_without_decisions_are_the_same(folder: Path, policy: str, sized
 
 
 def test_outputs_that_are_no_tensor_yet(folder: Path) -> None:
-    """A reader lends the memory of files: its samples lie apart, and are put together."""
+    """A reader returns the memory of its files: its samples are not adjacent, and are copied into one tensor."""
     iterator = DALIGenericIterator(reader(headrace, folder, 6, 2), ["x"], size=-1)
     assert list(map(numbers, itertools.islice(iterator, 4))) == [
         [[1, 2]], [[3, 4]], [[5, 6]], [[1, 2]]
@@ -489,13 +489,13 @@ def ragged_pair(_: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_python_time_of_a_batch(folder: Path) -> None:
-    """The best of several rounds: other work on the machine is not what is measured."""
+    """The best of several rounds, because other processes must not affect the measurement."""
     pipe = noise(folder)
     iterator = DALIGenericIterator(pipe, ["x"], reader_name="R", auto_reset=True)
     best = float("inf")
     for _ in range(100):
         time.sleep(0.01)  # the queue fills
-        for _ in range(2):  # the second call does not wait for the processor to wake up
+        for _ in range(2):  # the second call does not include waking up the processor
             start = time.thread_time()
             next(iterator, None)
             best = min(best, time.thread_time() - start)
@@ -507,7 +507,7 @@ def test_python_time_of_a_batch(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """12 small pictures of one grey value each, 10 i; numbers 3, 4, 5 and 11 are broken."""
+    """12 small pictures of one grey value each (10 i); numbers 3, 4, 5 and 11 are broken."""
     image = pytest.importorskip("PIL.Image")
     path = tmp_path_factory.mktemp("pictures")
     files = []
@@ -554,7 +554,7 @@ def test_skipped_files_with_data_in_step(pictures: list[str]) -> None:
 
 
 def test_checkpoint_after_an_epoch_that_ended_in_skipped_batches(pictures: list[str]) -> None:
-    """Of 0 .. 5 the last three are bad: batches of 2 end with one that is skipped whole."""
+    """Of 0 .. 5 the last three are bad: with batches of 2, the last one is skipped as a whole."""
 
     def loader(state: bytes | None) -> DALIClassificationIterator:
         pipe = decoded(pictures[:6], 2, "skip", state)
@@ -571,7 +571,7 @@ def test_checkpoint_after_an_epoch_that_ended_in_skipped_batches(pictures: list[
 
 
 def test_failed_batches_count(pictures: list[str]) -> None:
-    """After an error the next call gives the next batch, and the epoch ends where it should."""
+    """After an error the next call returns the next batch, and the epoch ends at the expected batch."""
     pipes = [decoded(pictures, 2, "raise", shard_id=s, num_shards=2) for s in range(2)]
     iterator = DALIClassificationIterator(pipes, reader_name="R", auto_reset=True)
     for _ in range(2):
@@ -583,7 +583,7 @@ def test_failed_batches_count(pictures: list[str]) -> None:
                 found.append("error")
             except StopIteration:
                 break
-        # Shards 0 .. 5 and 6 .. 11; 3, 4, 5 and 11 are bad. They change places with each epoch.
+        # Shards 0 .. 5 and 6 .. 11; 3, 4, 5 and 11 are bad. The shards alternate from epoch to epoch.
         assert found in ([[[0, 1], [6, 7]], "error", "error"], [[[6, 7], [0, 1]], "error", "error"])
     with pytest.raises(StopIteration):
         for _ in range(9):
@@ -600,7 +600,7 @@ class Squares(torch.utils.data.Dataset):
 
 
 def test_data_loader_workers_beside_a_pipeline(folder: Path) -> None:
-    """Children are forked while the pipeline's threads run; both go on."""
+    """Children are forked while the pipeline's threads run; both continue."""
     iterator = DALIGenericIterator(
         reader(headrace, folder, 15, 4), ["x"], reader_name="R", auto_reset=True
     )

@@ -55,7 +55,7 @@ def simple(**kwargs):
 
 
 def python(code, **env):
-    """Runs a script in a process of its own."""
+    """Runs a script in another process."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
@@ -412,7 +412,7 @@ def test_pipelines_go_when_they_are_dropped(folders):
     held = pipe.run()
     watch = weakref.ref(pipe)
     threads = len(list(Path("/proc/self/task").iterdir()))
-    gc.disable()  # references alone have to do it
+    gc.disable()  # references alone must be enough
     try:
         del pipe
         assert watch() is None and len(list(Path("/proc/self/task").iterdir())) < threads
@@ -452,7 +452,7 @@ def test_python_time_per_batch():
     start = time.process_time()
     for _ in range(1000):
         pipe.run()
-    # all of the time of all threads, the executor's for so small a batch included
+    # CPU time of all threads, including the executor's, for such a small batch
     assert (time.process_time() - start) / 1000 < 500e-6
 
 
@@ -616,7 +616,7 @@ def test_threads_share_a_pipeline(folders):
     assert pipe.stats()["iterations"] >= 24
 
 
-# ---- what people read ----
+# ---- texts for users ----
 
 
 def test_nodes_have_one_name(folders: Path, tmp_path: Path) -> None:

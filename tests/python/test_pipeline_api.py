@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Methods of Pipeline, one program each in Headrace and in live DALI."""
+"""Methods of Pipeline: the same program in Headrace and in live DALI."""
 
 import functools
 import operator
@@ -14,7 +14,7 @@ X = np.arange(6, dtype=np.int32).reshape(3, 2)
 
 
 def counting(d, define=None, last=None, **kwargs):
-    """A pipeline with a source that gives 1, 2, ... (`last` and StopIteration)."""
+    """A pipeline whose source gives 1, 2, ... (StopIteration after `last`)."""
     calls = iter(range(1, 10**6 if last is None else last + 1))
     pipe = d.Pipeline(**{"batch_size": 3, "num_threads": 1, "device_id": None, **kwargs})
     with pipe:
@@ -350,7 +350,7 @@ def test_multiple_input_sets_of_different_lengths(d):
     evaluate(d, lambda d, x, y: tuple(d.fn.cat([x, y], [x], axis=0)), X, X)
 
 
-# ---- what was declared of outputs ----------------------------------------------------------------
+# ---- declared properties of outputs --------------------------------------------------------------
 
 
 @same
@@ -378,7 +378,7 @@ def test_declared_outputs(d):
     )
 
 
-# ---- what it tells -------------------------------------------------------------------------------
+# ---- information ---------------------------------------------------------------------------------
 
 
 @same
@@ -557,7 +557,7 @@ def random_calls():
 
 @pytest.mark.parametrize("call", list(random_calls()), ids=lambda call: call[0])
 def test_checkpoint_of_every_random_operator(call):
-    """Whatever draws numbers goes on where it was."""
+    """Every random operator continues at the saved position."""
     name, inputs, arguments = call
     function = operator.attrgetter(name)(fn)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The same bytes whatever the machine does; every epoch whole; every wrong argument an error that names it."""
+"""The same bytes on any machine load; complete epochs; every wrong argument is an error that names it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 def run_variant(root: Path, count: int, **options: Any) -> list[tuple[bytes, ...]]:
-    """The first samples of the training pipeline; `level` of the kernels, `stall` of the workers."""
+    """The first samples of the training pipeline, with a CPU level (`level`) and random delays (`stall`)."""
     changes = {"HEADRACE_CPU_LEVEL": "level", "HEADRACE_STALL": "stall"}
     given = {variable: options.pop(name, "") for variable, name in changes.items()}
     old = {variable: os.environ.get(variable) for variable in given}
@@ -70,7 +70,7 @@ def test_same_bytes(
 
 
 def test_epochs_and_seeds_differ(photos_root: Path, reference: list[tuple[bytes, ...]]) -> None:
-    assert len(set(reference)) == 48  # the second epoch is augmented otherwise
+    assert len(set(reference)) == 48  # the second epoch is augmented differently
     assert not set(run_variant(photos_root, 24, seed=8)) & set(reference)
 
 
@@ -81,7 +81,7 @@ def test_same_bytes_of_photographs(options: dict[str, Any], imagenet: Path) -> N
 
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_shards_have_the_same_samples(shuffle: bool, photos_root: Path) -> None:
-    """A sample's bytes belong to the sample: without shuffling the four shards are the one."""
+    """A sample's bytes do not depend on the shard: without shuffling, four shards give the samples of one."""
 
     def collect(**reader: Any) -> Counter[tuple[bytes, ...]]:
         count = 24 // reader.get("num_shards", 1)
@@ -93,7 +93,7 @@ def test_shards_have_the_same_samples(shuffle: bool, photos_root: Path) -> None:
     assert all(not a & b for a in shards for b in shards if a is not b)
 
 
-# ---- nothing lost, nothing twice ----
+# ---- nothing is lost or delivered twice ----
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_shards_have_the_same_samples(shuffle: bool, photos_root: Path) -> None:
 )
 @pytest.mark.parametrize("threads", [1, 5])
 def test_epochs_are_whole(reader: dict[str, Any], threads: int, photos_root: Path) -> None:
-    """Over as many epochs as shards an unpadded reader delivers every file once."""
+    """Over as many epochs as shards, a reader without padding delivers every file once."""
     pipe = resized(
         photos_root, 16, batch_size=1, num_threads=threads, prefetch_queue_depth=7, **reader
     )
@@ -454,7 +454,7 @@ assert sum(ran.values()) > 0.2 * int(sys.argv[2]) and sum(failed.values()) > 0.2
 
 
 def test_fuzzed_arguments(child: Any, photos_root: Path) -> None:
-    """Any arguments give batches or an error in words: no crash, no hang."""
+    """Any arguments give batches or an error with a message: no crash, no hang."""
     pytest.importorskip("hypothesis")
     output = child(FUZZ, photos_root, 700)
     assert "never ran or never failed:" in output
@@ -464,7 +464,7 @@ def test_fuzzed_arguments(child: Any, photos_root: Path) -> None:
 
 
 def test_import_is_fast_and_brings_no_framework(child: Any) -> None:
-    """CPU time, best of three: other processes may keep this one waiting."""
+    """CPU time, best of three: other processes may delay this one."""
     source = """
         import sys, time
         before = time.process_time()
@@ -481,7 +481,7 @@ def test_import_is_fast_and_brings_no_framework(child: Any) -> None:
 
 
 def damaged(rng: np.random.Generator, data: bytes) -> bytes:
-    """Some bytes of a JPEG changed, lost, added, or markers put in, mostly behind its headers."""
+    """Changes, removes or adds some bytes of a JPEG, or inserts markers, usually after its headers."""
     out = bytearray(data)
     start = data.index(b"\xff\xda") if rng.random() < 0.7 else 0
     for _ in range(rng.integers(1, 8)):
@@ -503,7 +503,7 @@ def damaged(rng: np.random.Generator, data: bytes) -> bytes:
 
 
 def test_same_bytes_of_damaged_files() -> None:
-    """What a damaged file decodes to depends on its bytes alone, not on what memory held before."""
+    """The pixels of a damaged file depend only on its bytes, not on what memory contained before."""
     rng = np.random.default_rng(5)
     whole = [
         encoded(i, size=(60 + 9 * i, 50 + 5 * i), subsampling=i % 3, progressive=i % 4 == 3)

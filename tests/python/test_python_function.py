@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""python_function and its kin: the same programs on Headrace and on live DALI, and what only threads show."""
+"""python_function and its variants: the same programs with Headrace and with live DALI, and effects of threads."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def build(package: Any, function: Any, options: Any = None, inputs: int = 1, **k
 
 
 def outcome(package: Any, *args: Any, **kwargs: Any) -> Any:
-    """What three iterations give, or the type of the exception."""
+    """The results of three iterations, or the type of the exception."""
     try:
         pipe = build(package, *args, **kwargs)
         return [
@@ -196,7 +196,7 @@ def test_serialize(live_dali: Any) -> None:
 
 
 def test_one_array_for_all_samples() -> None:
-    """Results are copied when they come: the function may use its memory again."""
+    """Results are copied when they are returned, so the function may reuse its memory."""
     kept = np.zeros(2, np.int32)
 
     def function(a: np.ndarray) -> np.ndarray:
@@ -265,7 +265,7 @@ def test_behind_and_before_other_operators() -> None:
 
 
 def test_the_consumer_does_not_wait_with_the_gil() -> None:
-    """The function waits for another Python thread, which runs only while nobody holds the GIL."""
+    """The function waits for another Python thread, which can run only while nobody holds the GIL."""
     beat = threading.Event()
     done = threading.Event()
 

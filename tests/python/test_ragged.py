@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""PyTorch pieces beside the main iterator, where live DALI runs on the CPU too: the same programs in both."""
+"""PyTorch features besides the main iterators, where live DALI also runs on the CPU: the same programs in both."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ importlib.import_module("headrace.plugin.pytorch")
 
 @pytest.fixture(scope="session")
 def packages(live_dali: Any) -> tuple[Any, Any]:
-    """Both packages with their PyTorch plugins."""
+    """Both packages, with their PyTorch plug-ins."""
     importlib.import_module("nvidia.dali.plugin.pytorch")
     return importlib.import_module("headrace"), live_dali
 
@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.parametrize("tag", ["SPARSE_LIST_TAG", "SPARSE_COO_TAG"])
 @pytest.mark.parametrize("auto_reset", [False, True])
 def test_ragged_batches(tag: str, auto_reset: bool, packages: tuple[Any, Any]) -> None:
-    extent = () if tag == "SPARSE_COO_TAG" else (2,)  # DALI's COO takes lists of numbers alone
+    extent = () if tag == "SPARSE_COO_TAG" else (2,)  # DALI's COO accepts only lists of numbers
 
     def run(package: Any) -> Any:
         kind = package.plugin.pytorch.DALIRaggedIterator
@@ -122,7 +122,7 @@ def test_names_that_scripts_import(packages: tuple[Any, Any]) -> None:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_functions_on_tensors(batch: bool) -> None:
-    """DALI wants a CUDA stream for these, also on the CPU."""
+    """DALI requires a CUDA stream for these, even on the CPU."""
     import headrace
     from headrace.plugin.pytorch import TorchPythonFunction
     from headrace.plugin.pytorch.fn import torch_python_function

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What DALI refuses is refused, with its exceptions; what it takes is taken. Each case runs with both."""
+"""Headrace refuses what DALI refuses, with the same exceptions, and accepts what it accepts. Each case runs with both.
+"""
 
 from __future__ import annotations
 
@@ -166,7 +167,7 @@ def test_messages_name_nodes_by_operator_and_line() -> None:
 
 
 def test_partial_functions_are_sources() -> None:
-    """DALI refuses every functools.partial; what is left of the signature can be told, so it is taken."""
+    """DALI refuses every functools.partial; Headrace accepts them, because their remaining signature is known."""
     for source in (functools.partial(two, 1), functools.partial(two, b=3)):
         assert len(batches(headrace, source, 1)[0]) == 2
     with pytest.raises(TypeError, match="more than one"):

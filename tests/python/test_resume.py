@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""A checkpoint taken after any batch goes on with the very next sample; wrong ones are errors."""
+"""A checkpoint taken after any batch continues with the next sample; wrong checkpoints are errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_readers_go_on_at_any_batch(reader: dict[str, Any], photos_root: Path) -
         second = make(checkpoint=state, num_threads=3, prefetch_queue_depth=4, fuse=False)
         assert second.checkpoint() == state
         assert take(second, 8) == whole[4 * after : 4 * after + 8]
-        third = make(checkpoint=second.checkpoint())  # a checkpoint of what was resumed
+        third = make(checkpoint=second.checkpoint())  # a checkpoint of a resumed pipeline
         assert take(third, 8) == whole[4 * after + 8 : 4 * after + 16]
 
 
@@ -125,7 +125,7 @@ def test_sources_go_on(batch: bool) -> None:
 
 
 def test_edited_programs_go_on() -> None:
-    """Lines that move change nothing; what is computed does."""
+    """Moved lines change nothing; changed computations do."""
 
     def make(text: str, checkpoint: bytes | None = None) -> Pipeline:
         names: dict[str, Any] = {"fn": fn}
@@ -198,7 +198,7 @@ def test_resuming_takes_the_same_time_anywhere(photos_root: Path) -> None:
     assert later.checkpoint() != checkpoint
 
 
-# ---- checkpoints that are none ----
+# ---- invalid checkpoints ----
 
 
 def test_hostile_checkpoints(photos_root: Path) -> None:
@@ -266,7 +266,7 @@ def test_checkpoints_of_other_pipelines(photos_root: Path, tmp_path: Path) -> No
 
 
 def test_files_that_came_or_went(tmp_path: Path) -> None:
-    """The order depends on the number of files: a checkpoint of another list is refused."""
+    """The order depends on the number of files, so the checkpoint of another list is refused."""
     fill(tmp_path, classes=1, each=8)
     pipe = resized(tmp_path, enable_checkpointing=True, random_shuffle=True)
     pipe.run()

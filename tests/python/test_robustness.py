@@ -32,7 +32,7 @@ def resident() -> float:
 
 
 def fed(source: Any, **options: Any) -> Pipeline:
-    """A pipeline with one source in Python, or several."""
+    """A pipeline with one or several Python sources."""
     pipe = Pipeline(**{"batch_size": 2, "num_threads": 2, "device_id": None, **options})
     with pipe:
         many = source if isinstance(source, list) else [source]
@@ -79,7 +79,7 @@ def test_interrupts_end_a_wait_within_a_second(what: str, start: Any, photos_roo
         assert process.stdout.readline() == "interrupted\n", process.stdout.read()
         assert time.monotonic() - begin < 1
         assert process.wait(timeout=20) == 0
-        assert time.monotonic() - begin < 5  # the reads that wait are given up
+        assert time.monotonic() - begin < 5  # waiting reads are cancelled
 
 
 def test_an_interrupted_run_loses_nothing(start: Any, photos_root: Path) -> None:
@@ -129,7 +129,7 @@ def test_an_interrupted_iterator_loses_nothing(start: Any, photos_root: Path) ->
         assert process.stdout.readline() == f"1 {labels}\n"
 
 
-# ---- ends ----
+# ---- exits ----
 
 ENDS = {
     "running": "pipes = [resized(ROOT, prefetch_queue_depth=4) for _ in range(3)]\n"
@@ -183,7 +183,7 @@ def test_outputs_outlive_their_pipeline(photos_root: Path) -> None:
     array, sample = np.asarray(outputs[0].as_array()), outputs[0][2]
     del outputs
     for _ in range(3):
-        resized(photos_root, seed=3, random_shuffle=True).run()  # memory that is free is used
+        resized(photos_root, seed=3, random_shuffle=True).run()  # free memory is reused
     assert np.array_equal(array, expected) and np.array_equal(np.asarray(sample), expected[2])
 
 
@@ -252,7 +252,7 @@ def test_children_may_do_anything_but_use_the_pipeline(child: Any, photos_root: 
             pid = os.fork()
             if pid == 0:
                 in_child(number)
-                sys.exit(7)  # with all that ends an interpreter
+                sys.exit(7)  # with the interpreter's normal shutdown
             end = time.monotonic() + 20
             done = (0, 0)
             while not done[0]:
@@ -330,7 +330,7 @@ def test_threads_share_a_reader(photos_root: Path) -> None:
                 taken[outputs.iteration] = list(zip(*columns, strict=True))
                 pipe.stats()
                 pipe.errors()
-        except BaseException as error:  # noqa: BLE001 - told below
+        except BaseException as error:  # noqa: BLE001 - reported below
             failures.append(error)
 
     workers = [threading.Thread(target=work) for _ in range(4)]
@@ -401,7 +401,7 @@ def counting() -> Any:
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("fault", ["raises", "bad batch"])
 def test_sources_stay_together(fault: str, first: bool, depth: int) -> None:
-    """When one source fails, the other one's batch does not meet a stranger."""
+    """When one source fails, its samples are not combined with another batch of the other source."""
     calls = 0
 
     def faulty(number: int) -> Any:
@@ -487,7 +487,8 @@ def test_pipelines_grow_nothing(photos_root: Path) -> None:
 
 
 def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
-    """An error costs its own batch; every call stands for one batch, and after letting go all come."""
+    """An error costs only its own batch: every call stands for one batch, and once memory is released, all others come.
+    """
     limit = 2 << 20
     pipe = resized(photos_root, 128, host_memory_limit=limit, num_threads=3)
     held: list[Any] = []
@@ -505,7 +506,7 @@ def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
     begin = time.monotonic()
     for _ in range(16):
         step()
-    assert time.monotonic() - begin < 20  # it does not wait for ever
+    assert time.monotonic() - begin < 20  # it does not wait forever
     assert 4 <= len(held) <= 11 and pipe.stats()["memory_bytes"] <= limit  # 192 KiB each
     held.clear()
     for _ in range(12):
@@ -515,7 +516,7 @@ def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
     every = [f"class{i // 8}/{i % 8:02}.jpg" for i in range(24)] * 5
     for number, names in enumerate(results):
         assert names in (None, every[4 * number : 4 * number + 4])
-    assert pipe.errors() == []  # no file is to blame
+    assert pipe.errors() == []  # the files are not at fault
 
 
 def test_a_limit_that_nothing_fits(photos_root: Path) -> None:
@@ -527,7 +528,7 @@ def test_a_limit_that_nothing_fits(photos_root: Path) -> None:
         pipe = resized(photos_root, host_memory_limit=100, on_error=policy)
         for _ in range(2):
             with pytest.raises(RuntimeError, match="was bad|host_memory_limit"):
-                pipe.run()  # every file is larger: the files' fault
+                pipe.run()  # every file is larger: the files are at fault
 
 
 # ---- iterators ----
@@ -538,7 +539,7 @@ def test_a_limit_that_nothing_fits(photos_root: Path) -> None:
 def test_iterators_go_on_after_a_source_raised(
     error: type[BaseException], pipelines: int, photos_root: Path
 ) -> None:
-    """The round that was interrupted comes next; pipelines stay in step, epochs keep their length."""
+    """The interrupted round comes next; pipelines stay in step, and epochs keep their length."""
     pytest.importorskip("torch")
     from headrace.plugin.pytorch import DALIGenericIterator
 
@@ -569,7 +570,7 @@ def test_iterators_go_on_after_a_source_raised(
                 taken.append([data["number"][0].item() for data in next(loader)])
             except StopIteration:
                 try:
-                    loader.reset()  # asks the source ahead; Ctrl-C leaves the epoch as it was
+                    loader.reset()  # prefetches from the source; Ctrl-C leaves the epoch as it was
                     break
                 except error:
                     assert error is KeyboardInterrupt

@@ -42,7 +42,7 @@ def one(conditional: Any, x: Any, odd: Any, high: Any) -> Any:
 
 
 def numbers(conditional: Any, x: Any, odd: Any, high: Any) -> Any:
-    """A predicate that is not a BOOL; one output is passed on as it is."""
+    """A predicate that is not a BOOL; one output is passed on unchanged."""
     a, b = conditional.split(x, predicate=high)
     return conditional.merge(a, b + 10, predicate=high)
 

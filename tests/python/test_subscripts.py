@@ -9,7 +9,7 @@ from headrace import fn, newaxis
 from twice import attempts, check_same, evaluate, quietly
 
 X = np.arange(2 * 3 * 4 * 5, dtype=np.int32).reshape(2, 3, 4, 5)
-AT = np.array([1, 2], np.int32)  # a number a sample
+AT = np.array([1, 2], np.int32)  # one number per sample
 
 CONSTANT = """0 -1 1: :2 ::2 ::-1 2:0:-1 0:0 5:9 -2: 0,1 0,1,2 :,1 :,:,1 0,:,1:3 1:,1:,1: : :,: :,:,: None None:
     0:None True (0,1) () slice(0,1) 0,None -2**40: 0:2**40 0:3:2,::-1,4:0:-2 np.int64(1) np.array(1)
@@ -22,7 +22,7 @@ ERRORS = """3 -4 0,1,2,3 :,:,:,: 0:2:0 1.5 "a" "a": [0,1] {} object() 0,"a" 2**3
 
 
 def program(text, layout):
-    """What ``x[text]`` gives, x and i being nodes."""
+    """The result of ``x[text]``, where x and i are nodes."""
 
     def define(package, x, i):
         names = {"np": np, "fn": package.fn, "types": package.types, "newaxis": package.newaxis}
@@ -54,7 +54,7 @@ def test_same_errors(text):
     check_same(f"test_subscripts.{text}", lambda package: attempts(lambda: failing(package)))
 
 
-# None, True and names of axes mean something else in NumPy, or nothing.
+# NumPy has no meaning, or another one, for None, True and names of axes.
 NUMPY = [
     text
     for text in CONSTANT

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""TensorCPU and TensorListCPU: memory shared with NumPy and others, and how long it stays."""
+"""TensorCPU and TensorListCPU: memory shared with NumPy and others, and its lifetime."""
 
 import array
 import ctypes
@@ -34,7 +34,7 @@ def numbers(name, shape, seed=0):
 
 
 class OnlyInterface:
-    """Speaks __array_interface__ and nothing else."""
+    """An object that has only __array_interface__."""
 
     def __init__(self, data):
         self._data = data
@@ -45,7 +45,7 @@ class OnlyInterface:
 
 
 class OnlyDlpack:
-    """Speaks DLPack and nothing else."""
+    """An object that has only DLPack."""
 
     def __init__(self, data):
         self._data = data
@@ -97,7 +97,7 @@ def test_memory_stays_while_somebody_looks():
     views = [np.asarray(out[0]), np.from_dlpack(out[1]), out.as_array(), memoryview(out[0])]
     del out
     gc.collect()
-    others = [batch() for _ in range(5)]  # would reuse the memory if it had been given back
+    others = [batch() for _ in range(5)]  # would reuse the memory if it had been released
     for view in views:
         assert not np.asarray(view).any()
     assert len(others) == 5

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Transforms over whole columns of samples: matrices that differ, alone and in frames, against NumPy."""
+"""Transforms over whole columns of samples: different matrices, per sample and per frame, against NumPy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pipeline():
 
 
 def square(matrix: np.ndarray) -> np.ndarray:
-    """With the last row that transforms leave out."""
+    """Adds the last row, which transforms omit."""
     last = np.broadcast_to([0.0, 0.0, 1.0], (*matrix.shape[:-2], 1, 3))
     return np.concatenate([matrix, last], -2)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Type stubs: made from the operators' tables, and enough for mypy to pass on the examples."""
+"""Type stubs: generated from the operators' tables, and complete enough for mypy to accept the examples."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_pyi() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package with stubs made now; returns the folder above it."""
+    """A copy of the package with newly generated stubs; returns the folder above it."""
     root = tmp_path_factory.mktemp("typed")
     source = Path(headrace.__file__).parent
     shutil.copytree(source, root / "headrace", ignore=shutil.ignore_patterns("__pycache__", "*.so"))

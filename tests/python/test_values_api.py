@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Tensors, batches, constants, types and backend, one program each in Headrace and in live DALI."""
+"""Tensors, batches, constants, types and backend: the same programs in Headrace and in live DALI."""
 
 import ctypes
 import operator
@@ -16,7 +16,7 @@ TYPES = "uint8 uint16 uint32 uint64 int8 int16 int32 int64 float32 float64 bool"
 
 
 def batch(d, *shapes, layout=""):
-    """A batch of samples that count up."""
+    """A batch of samples with increasing numbers."""
     counted = [np.arange(np.prod(s, dtype=int), dtype=np.float32).reshape(s) for s in shapes]
     return d.tensors.TensorListCPU([d.tensors.TensorCPU(sample, layout) for sample in counted])
 
@@ -182,7 +182,7 @@ def test_types_of_two_operands(name):
     def program(d):
         def define(d, *nodes):
             pairs = [(a, b) for a in nodes for b in nodes]
-            # two truth values have no sum
+            # BOOL values cannot be added
             return tuple(function(a, b) for a, b in pairs if a is not nodes[-1] or b is not a)
 
         return tuple(evaluate(d, define, *[np.array([[1, 1, 1]], t) for t in TYPES]))

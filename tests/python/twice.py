@@ -28,7 +28,7 @@ _new: dict[str, Any] = {}
 
 
 def live() -> bool:
-    """Whether DALI itself is asked."""
+    """Whether DALI itself runs the programs."""
     return bool(os.environ.get("HEADRACE_TEST_DALI"))
 
 
@@ -41,7 +41,7 @@ def dali() -> ModuleType:
 
 
 def normal(value: Any) -> Any:
-    """A value as what can be compared between engines; floats are rounded to 5 digits."""
+    """Converts a value to what can be compared between engines; floats are rounded to 5 digits."""
     if isinstance(value, tuple):
         return tuple(normal(item) for item in value)
     if isinstance(value, list):
@@ -69,7 +69,7 @@ def quietly(program: Program, package: ModuleType) -> Any:
 
 
 def attempt(function: Callable[[], Any]) -> Any:
-    """What it gives; the test is skipped where it needs an operator that is not there."""
+    """The function's result; skips the test if it needs an operator that does not exist."""
     try:
         return normal(function())
     except NotImplementedError as error:
@@ -84,12 +84,12 @@ def _recorded() -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A result as JSON has it."""
+    """A result as JSON represents it."""
     return json.loads(json.dumps(value, default=repr))
 
 
 def save() -> None:
-    """Writes the results of this run, and keeps those of other tests."""
+    """Writes the results of this run and keeps those of other tests."""
     if not _new:
         return
     results = {**_recorded(), **_new}
@@ -98,7 +98,7 @@ def save() -> None:
 
 
 def check_same(name: str, program: Program) -> None:
-    """Fails unless the program gives with Headrace what it gives with DALI, recorded under `name`."""
+    """Fails unless the program gives the same result with Headrace as the one of DALI recorded under `name`."""
     if live():
         _new[name] = theirs = _plain(quietly(program, dali()))
     elif name in _recorded():
@@ -115,7 +115,7 @@ def same(program: Program) -> Callable[[], None]:
     def test() -> None:
         check_same(f"{program.__module__}.{program.__name__}", program)
 
-    del test.__wrapped__  # type: ignore[attr-defined] # pytest would look for its argument
+    del test.__wrapped__  # type: ignore[attr-defined] # otherwise pytest looks for its argument
     return pytest.mark.dali(test)
 
 
@@ -137,7 +137,7 @@ def same_error(error: type[Exception]) -> Callable[[Program], Callable[[], None]
 
 
 def attempts(*functions: Callable[[], Any]) -> list[Any]:
-    """What each gives, or the name of the exception that it raises."""
+    """The result of each function, or the name of the exception that it raises."""
     results = []
     for function in functions:
         try:
@@ -154,8 +154,9 @@ def pipeline(
     layout: str | None = None,
     **kwargs: Any,
 ) -> Any:
-    """A pipeline whose outputs are `define(package, *nodes)`, a node for each array of `data` (the batch in
-    dimension 0), which are its batch in every iteration; `layout` is the first one's."""
+    """A pipeline whose outputs are `define(package, *nodes)`, with one node per array of `data`.
+
+    Dimension 0 of an array is the batch, the same in every iteration; `layout` is the first array's."""
     arguments = {"batch_size": len(data[0]) if data else 2, "num_threads": 1, "device_id": None}
     pipe = package.Pipeline(**{**arguments, **kwargs})
     with pipe:

@@ -91,8 +91,8 @@ TEST(near_multiples_of_a_quarter_turn)
         double x = k * (HR_PI / 2);
         CHECK(ulps(hr_sin(x), sin(x)) <= 2 && ulps(hr_cos(x), cos(x)) <= 2);
     }
-    /* The double that is next to a multiple of pi/2; the cosine is from rational arithmetic
-     * (glibc 2.36 is 8 ulp off here). */
+    /* The double that is closest to a multiple of pi/2. Its cosine was computed with rational
+     * arithmetic (glibc 2.36 is 8 ulp off here). */
     CHECK(hr_cos(6381956970095103.0 * 0x1p797) == -0x1.14ae72e6ba22fp-61);
 }
 
