@@ -140,9 +140,7 @@ class Instance:
         self.source: Any = None  # the `Source` that feeds an external_source
         self.function = function  # a `Function`; the engine keeps a weak reference to it
         graph = _current_graph()
-        self.home = weakref.ref(
-            graph
-        )  # the graph of the call; other graphs may use the instance too
+        self.home = weakref.ref(graph)  # of the call; other graphs may use the instance too
         self.splits = False  # the guard comes from a `_conditional.split`; consumers inherit it
         self.guard = None if is_source(op) else self._innermost(graph.branch)
         self.outputs = graph.outputs_of(self)
@@ -567,7 +565,7 @@ def _has_enums(value: Any) -> bool:
 
 
 def _flatten_enums(value: Any) -> tuple[list[Any], list[int], types.DALIDataType]:
-    """The same for a member of an enumeration or a list of members."""
+    """As `_flatten`, for a member of an enumeration or a list of members."""
     if not isinstance(value, (list, tuple)):
         return [value], [], types.enum_type(value)  # type: ignore[return-value]
     kinds = list(dict.fromkeys(map(type, value)))
