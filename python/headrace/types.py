@@ -282,8 +282,10 @@ class ScalarConstant:
                 dtype = to_dali_type(value.dtype)
             value = value.item()
         if not isinstance(value, (bool, int, float)) or enum_type(value) is not None:
+            kind = type(value)
             raise TypeError(
-                f"Expected scalar value of type 'bool', 'int' or 'float', got {type(value)}."
+                "Expected scalar value of type 'bool', 'int' or 'float', got "
+                f"{kind.__module__}.{kind.__qualname__}."
             )
         if dtype is None:
             dtype = BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT

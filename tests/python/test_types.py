@@ -92,6 +92,11 @@ def test_dtype_was_a_method():
     }
 
 
+def test_members_are_not_scalars():
+    with pytest.raises(TypeError, match=r"'bool', 'int' or 'float', got .*\.DALIDataType\."):
+        types.ScalarConstant(types.INT16)
+
+
 def members():
     kinds = [types.INTERP_NN, types.INTERP_CUBIC]
 
