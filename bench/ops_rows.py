@@ -99,6 +99,8 @@ ROWS = [
     row("resize volume", "volume", size=(16, 48, 48)),
     row("tensor_resize", "planes", sizes=[3, 112, 112]),
     row("random_resized_crop", "picture", size=(224, 224)),
+    row("color_space_conversion YCbCr", "picture", image_type="types.RGB", output_type="types.YCbCr"),
+    row("color_space_conversion GRAY", "picture", image_type="types.RGB", output_type="types.GRAY"),
     row("rotate", "small", angle=30.0),
     row("rotate NN", "small", angle=30.0, interp_type="types.INTERP_NN"),
     row("rotate keep_size", "small", angle=30.0, keep_size=True),

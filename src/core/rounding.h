@@ -97,6 +97,17 @@ HR_SHARED int32_t round_clamp_f(float v, float lo, float hi)
     return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
+/* The largest float below 0.5: added to v >= 0, it makes truncation round half up, where 0.5 itself
+ * would also round 0.49999997 up. */
+#define ROUND_BELOW_HALF 0x1.fffffep-2f
+
+/* round_clamp_f(v, 0, 255). */
+HR_SHARED uint8_t round_byte(float v)
+{
+    float inside = v > 0.0f ? v : 0.0f;
+    return (uint8_t)(int32_t)((inside < 255.0f ? inside : 255.0f) + ROUND_BELOW_HALF);
+}
+
 /* Truncates; values that no integer type can hold are returned unchanged. */
 HR_SHARED double cut_off(double v)
 {

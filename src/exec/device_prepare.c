@@ -143,7 +143,7 @@ static hr_status stage_tensor(preparing *p, const hr_tensor *t, hr_piece *piece,
 }
 
 /* Prepares a node that is not part of a program. hr__device_open has checked that the module has
- * the operator. */
+ * the operator, or that it may become part of one. */
 static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piece *piece,
                                hr_error *error)
 {
@@ -166,6 +166,10 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
                   : view && borrows             ? HR_PIECE_KIND_COPY
                   : view                        ? HR_PIECE_KIND_VIEW
                                                 : HR_PIECE_KIND_OP;
+    if (piece->kind == HR_PIECE_KIND_OP && !hr_device_op(p->g->pipeline->device, c->def->name))
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "it has no GPU version for this input; use .cpu() before it and .gpu() "
+                       "after it");
     return HR_STATUS_OK;
 }
 

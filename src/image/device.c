@@ -10,7 +10,7 @@
 #include <string.h>
 
 _Static_assert(HR_DEVICE_OUTER_MAX == HR_OUTER_MAX && HR_DEVICE_CHANNELS_MAX == HR_CHANNELS_MAX &&
-                   HR_DEVICE_POINT_MAX == HR_POINT_MAX,
+                   HR_MATRIX_MAX <= HR_DEVICE_GROUP,
                "a record holds as many steps and dimensions as a program");
 
 /* The outputs to make, and the source pixels that they need. */
@@ -131,7 +131,9 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
     d->dst_c = (int64_t)map->c;
     d->plane = (int8_t)map->plane_outer;
     d->channels = p->channels;
-    d->dst_channels = map->plane_outer < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels;
+    d->out_channels = p->out_channels;
+    d->dst_channels =
+        map->plane_outer < 0 ? HR_MAX(p->out_channels, p->pad_channels) : p->out_channels;
     d->outer_count = (uint8_t)p->outer_count;
     d->fill = d->window_h != r->view.h || d->window_w != r->view.w;
     for (int32_t i = 0; i < p->outer_count; i++) {
@@ -251,15 +253,25 @@ static hr_status cut_tiles(hr_device_program *d, hr_error *error)
 
 /* ---- per-pixel steps ---- */
 
-static hr_device_store store_of(const hr_image_program *p)
+/* How u8 pixels of the output's type are stored. */
+static hr_device_store store_of_bytes(const hr_image_program *p)
 {
-    if (p->resampled != HR_DTYPE_UINT8 || p->channels > 4 || p->point_count > 0)
-        return HR_DEVICE_STORE_ANY;
     if (!p->normalize)
         return HR_DEVICE_STORE_U8;
     return p->dtype == HR_DTYPE_FLOAT16 ? HR_DEVICE_STORE_F16
            : p->dtype == HR_DTYPE_FLOAT ? HR_DEVICE_STORE_F32
                                         : HR_DEVICE_STORE_ANY;
+}
+
+static hr_device_store store_of(const hr_image_program *p)
+{
+    bool bytes = p->resampled == HR_DTYPE_UINT8 && p->channels <= HR_MATRIX_MAX;
+    for (int32_t i = 0; i < p->point_count; i++)
+        bytes = bytes && p->point[i].dtype == HR_DTYPE_UINT8;
+    if (!bytes)
+        return HR_DEVICE_STORE_ANY;
+    hr_device_store store = store_of_bytes(p);
+    return p->point_count > 0 && store != HR_DEVICE_STORE_ANY ? HR_DEVICE_STORE_POINTS : store;
 }
 
 static hr_device_kind kind_of(const reach *r)
@@ -271,12 +283,26 @@ static hr_device_kind kind_of(const reach *r)
                                            : HR_DEVICE_KIND_PICK;
 }
 
+static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_staging *staging,
+                             hr_error *error)
+{
+    hr_staged table;
+    *to = *step;
+    if (step->kind != HR_POINT_KIND_TABLE)
+        return HR_STATUS_OK;
+    size_t size = 256 * hr_dtype_size(step->dtype);
+    HR_TRY(staging->alloc(staging, size, &table, error));
+    memcpy(table.host, step->table, size);
+    to->table = table.device;
+    return HR_STATUS_OK;
+}
+
 static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, hr_staging *staging,
                               hr_error *error)
 {
-    int64_t planes = d->plane >= 0 ? d->outer[d->plane].extent : p->channels;
+    int64_t planes = d->plane >= 0 ? d->outer[d->plane].extent : p->out_channels;
     bool many = p->normalize && planes > 4;
-    if (!many && p->point_count == 0 && !d->fill && d->dst_channels == d->channels)
+    if (!many && p->point_count == 0 && !d->fill && d->dst_channels == d->out_channels)
         return HR_STATUS_OK;
     hr_staged staged;
     HR_TRY(staging->alloc(staging, sizeof(hr_device_tables), &staged, error));
@@ -287,11 +313,8 @@ static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, h
     memset(t->fill, 0, sizeof(t->fill));
     for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
         hr_convert(&t->fill[c], p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
-    for (int32_t i = 0; i < p->point_count; i++) {
-        t->point[i].kind = p->point[i].kind;
-        t->point[i].dtype = p->point[i].dtype;
-        memcpy(t->point[i].m, p->point[i].m, sizeof(t->point[i].m));
-    }
+    for (int32_t i = 0; i < p->point_count; i++)
+        HR_TRY(stage_point(&t->point[i], &p->point[i], staging, error));
     return HR_STATUS_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/staging.h"
 #include "headrace/operator.h"
+#include "image/point.h"
 #include "image/taps.h"
 
 #ifdef __cplusplus
@@ -16,7 +17,6 @@ extern "C" {
 
 #define HR_DEVICE_OUTER_MAX 3
 #define HR_DEVICE_CHANNELS_MAX 64
-#define HR_DEVICE_POINT_MAX 8
 
 /* How pixels are made. */
 typedef enum hr_device_kind {
@@ -26,12 +26,13 @@ typedef enum hr_device_kind {
     HR_DEVICE_KIND_FLOAT  /* resampled in float */
 } hr_device_kind;
 
-/* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. ANY: any steps on any
- * types. */
+/* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. POINTS: u8 pixels through
+ * steps that give u8, then stored as one of these types. ANY: any steps on any types. */
 typedef enum hr_device_store {
-    HR_DEVICE_STORE_U8,  /* as it is */
-    HR_DEVICE_STORE_F16, /* normalised */
-    HR_DEVICE_STORE_F32,
+    HR_DEVICE_STORE_U8,     /* as it is */
+    HR_DEVICE_STORE_F16,    /* normalised */
+    HR_DEVICE_STORE_F32,    /* normalised */
+    HR_DEVICE_STORE_POINTS, /* through steps, then as one of the above */
     HR_DEVICE_STORE_ANY,
     HR_DEVICE_STORE_COUNT
 } hr_device_store;
@@ -43,16 +44,11 @@ typedef struct hr_device_outer {
     int64_t dst_stride;   /* elements */
 } hr_device_outer;
 
-typedef struct hr_device_point {
-    int32_t kind, dtype; /* hr_point_kind */
-    float m[3][4];
-} hr_device_point;
-
 /* Data that few programs need. */
 typedef struct hr_device_tables {
     float mean[HR_DEVICE_CHANNELS_MAX], mul[HR_DEVICE_CHANNELS_MAX];
     uint64_t fill[HR_DEVICE_CHANNELS_MAX]; /* elements of the output's type in the low bytes */
-    hr_device_point point[HR_DEVICE_POINT_MAX];
+    hr_point_step point[HR_POINT_MAX];
 } hr_device_tables;
 
 /* The picture is cut into rows x columns tiles of at most height x width outputs. */
@@ -86,6 +82,7 @@ typedef struct hr_device_program {
     bool fill;            /* some of the output is fill */
     int8_t plane;         /* the outer dimension that is C, or -1 */
     int32_t channels;     /* inner channels read */
+    int32_t out_channels; /* after the points */
     int32_t dst_channels; /* channels written: the added ones are fill */
 
     int32_t need_y, need_x, need_h, need_w; /* source pixels, from the resampled region's origin */

@@ -30,7 +30,7 @@ static bool channels_inside(const hr_image_program *p)
 static int64_t channel_count(const hr_image_program *p)
 {
     const hr_outer *outer = outer_find(p, 'C');
-    return outer != NULL ? outer->count : p->channels;
+    return outer != NULL ? outer->count : p->out_channels;
 }
 
 static void program_reset(hr_image_program *p, hr_dtype dtype, int64_t height, int64_t width,
@@ -40,7 +40,7 @@ static void program_reset(hr_image_program *p, hr_dtype dtype, int64_t height, i
     p->src_dtype = p->resampled = p->dtype = dtype;
     p->height = height;
     p->width = width;
-    p->channels = channels;
+    p->channels = p->out_channels = channels;
     p->clamp = p->window = (hr_window){0, 0, height, width};
 }
 
@@ -273,28 +273,53 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
     return HR_STATUS_OK;
 }
 
+/* Takes the fill through the step, as if it were pixels. */
+static void point_fill(hr_image_program *p, const hr_point_step *step)
+{
+    bool cut = step->kind == HR_POINT_KIND_CUT;
+    for (int32_t c = 0; p->has_fill && c < HR_CHANNELS_MAX; c++) {
+        double rounded[2]; /* each has room for an element of any type */
+        hr_convert(rounded, p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
+        (cut ? hr_convert_cut : hr_convert)(rounded + 1, step->dtype, rounded, p->dtype, 1);
+        hr_convert(&p->fill[c], HR_DTYPE_FLOAT, rounded + 1, step->dtype, 1);
+    }
+}
+
+/* The weights that count; the others are left 0. */
+static void matrix_set(hr_matrix *to, const hr_matrix *m)
+{
+    to->in = m->in;
+    to->out = m->out;
+    for (int32_t i = 0; i < m->out; i++) {
+        to->add[i] = m->add[i];
+        for (int32_t k = 0; k < m->in; k++)
+            to->m[i][k] = m->m[i][k];
+    }
+}
+
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error)
 {
-    bool matrix = step->kind == HR_POINT_KIND_MATRIX;
-    if (!matrix && step->dtype == p->dtype)
+    bool matrix = step->kind == HR_POINT_KIND_MATRIX, table = step->kind == HR_POINT_KIND_TABLE;
+    if (!matrix && !table && step->dtype == p->dtype)
         return HR_STATUS_OK;
     if (hr_dtype_is_enum(step->dtype))
         return not_fusable(error, "the elements become values of an enumeration");
     if (p->normalize || p->pad_channels > 0 || p->point_count == HR_POINT_MAX)
         return not_fusable(error, "a per-pixel step after normalisation, or too many steps");
-    if (p->has_fill && matrix)
-        return not_fusable(error, "a colour map after a fill");
-    if (matrix && (!channels_inside(p) || p->channels != 3))
-        return not_fusable(error, "a colour map needs three interleaved channels");
-    for (int32_t c = 0; p->has_fill && c < HR_CHANNELS_MAX; c++) {
-        double rounded[2]; /* each has room for an element of any type */
-        hr_convert(rounded, p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
-        (step->kind == HR_POINT_KIND_CUT ? hr_convert_cut : hr_convert)(rounded + 1, step->dtype,
-                                                                        rounded, p->dtype, 1);
-        hr_convert(&p->fill[c], HR_DTYPE_FLOAT, rounded + 1, step->dtype, 1);
-    }
-    p->point[p->point_count++] = *step;
+    if (p->has_fill && (matrix || table))
+        return not_fusable(error, "a matrix or a table after a fill");
+    if (matrix && (!channels_inside(p) || p->out_channels != step->matrix.in))
+        return not_fusable(error, "a matrix needs interleaved channels, as many as it has inputs");
+    if (table && p->dtype != HR_DTYPE_UINT8)
+        return not_fusable(error, "a table needs UINT8");
+    point_fill(p, step);
+    hr_point_step *to = &p->point[p->point_count++];
+    *to = (hr_point_step){.kind = step->kind, .dtype = step->dtype, .table = step->table};
     p->dtype = step->dtype;
+    if (matrix) {
+        matrix_set(&to->matrix, &step->matrix);
+        p->out_channels = step->matrix.out;
+    }
     return HR_STATUS_OK;
 }
 

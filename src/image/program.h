@@ -15,13 +15,13 @@
 #include "core/core.h"
 #include "core/staging.h"
 #include "headrace/operator.h"
+#include "image/point.h"
 #include "kernels/kernels.h"
 
 struct hr_jpeg_device_picture; /* codecs/jpeg/device.h */
 
 #define HR_OUTER_MAX 3
 #define HR_CHANNELS_MAX 64 /* values of a per-channel argument, at most */
-#define HR_POINT_MAX 8
 
 typedef struct hr_window {
     int64_t y, x, h, w;
@@ -63,18 +63,6 @@ typedef struct hr_resample_axis {
                      the program */
 } hr_resample_axis;
 
-typedef enum hr_point_kind {
-    HR_POINT_KIND_CAST,   /* to `dtype`, DALI's cast rule */
-    HR_POINT_KIND_MATRIX, /* out = m * in + add per pixel in float, rounded half away to `dtype` */
-    HR_POINT_KIND_CUT     /* to `dtype`, fractions truncated: hr_convert_cut */
-} hr_point_kind;
-
-typedef struct hr_point_step {
-    hr_point_kind kind;
-    hr_dtype dtype;
-    float m[3][4];
-} hr_point_step;
-
 struct hr_image_program {
     /* source: a tensor, or a coded picture when coded.decode is set */
     const void *data;
@@ -100,6 +88,7 @@ struct hr_image_program {
 
     hr_point_step point[HR_POINT_MAX];
     int32_t point_count;
+    int32_t out_channels; /* inner channels after the points */
 
     bool normalize;
     int32_t norm_count; /* 1, or one per channel */
@@ -137,6 +126,7 @@ hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, b
 /* Axes are relative to the current picture. `dtype` is the picture's type or FLOAT. */
 hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
                               const hr_resample_axis *x, hr_dtype dtype, hr_error *error);
+/* A matrix needs as many interleaved channels as it has inputs, a table UINT8. */
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error);
 /* (v - mean) * mul, then to `dtype` (FLOAT, FLOAT16, UINT8, INT8: half away, saturated). count is 1
  * or channels. */

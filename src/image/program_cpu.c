@@ -30,11 +30,11 @@ static hr_status init_runner(runner *r, const hr_image_program *p, hr_op_call *c
     r->out = out;
     r->element = hr_dtype_size(p->dtype);
     HR_TRY(hr__output_map_make(&r->map, p, error));
-    r->interleaved = r->map.x == (size_t)p->channels && (r->map.c == 1 || p->channels == 1);
+    r->interleaved = r->map.x == (size_t)p->out_channels && (r->map.c == 1 || p->out_channels == 1);
     for (int32_t i = 0; i < HR_CHANNELS_MAX; i++)
         hr_convert(r->fill[i], p->dtype, &p->fill[i], HR_DTYPE_FLOAT, 1);
-    size_t bytes;
-    if (!hr_size_mul((size_t)r->map.inside.w * 8, (size_t)p->channels, &bytes))
+    size_t bytes, most = (size_t)HR_MAX(p->channels, HR_MATRIX_MAX);
+    if (!hr_size_mul((size_t)r->map.inside.w * 8, most, &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "a row does not fit in memory");
     for (int32_t i = 0; i < 3; i++) {
         r->scratch[i] = hr_arena_alloc(c->arena, bytes, error);
@@ -52,69 +52,133 @@ static char *other_scratch(const runner *r, const void *a, const void *b)
     return r->scratch[2];
 }
 
-static const float *as_float(const runner *r, const void *row, hr_dtype dtype)
+/* A row on its way from the source to the output. */
+typedef struct line {
+    const void *at;
+    hr_dtype dtype;
+    size_t channels;
+} line;
+
+static size_t line_elements(const runner *r, const line *l)
 {
-    if (dtype == HR_DTYPE_FLOAT)
-        return row;
-    float *to = (float *)other_scratch(r, row, NULL);
-    hr_convert(to, HR_DTYPE_FLOAT, row, dtype, r->rows.elements);
+    return (size_t)r->map.inside.w * l->channels;
+}
+
+static const float *as_float(const runner *r, const line *l)
+{
+    if (l->dtype == HR_DTYPE_FLOAT)
+        return l->at;
+    float *to = (float *)other_scratch(r, l->at, NULL);
+    hr_convert(to, HR_DTYPE_FLOAT, l->at, l->dtype, line_elements(r, l));
     return to;
 }
 
-static const void *as_type(const runner *r, const float *row, hr_dtype dtype)
+/* Replaces the line, of floats, by one of another type. */
+static void to_type(const runner *r, line *l, hr_dtype dtype)
 {
-    if (dtype == HR_DTYPE_FLOAT)
-        return row;
-    char *to = other_scratch(r, row, NULL);
-    hr_convert(to, dtype, row, HR_DTYPE_FLOAT, r->rows.elements);
-    return to;
-}
-
-static const void *point_matrix(const runner *r, const hr_point_step *step, const void *row,
-                                hr_dtype dtype)
-{
-    const float *in = as_float(r, row, dtype);
-    float *out = (float *)other_scratch(r, row, in);
-    for (size_t i = 0; i < r->rows.elements; i += 3) {
-        for (int32_t c = 0; c < 3; c++) {
-            const float *m = step->m[c];
-            out[i + (size_t)c] = ((m[0] * in[i] + m[1] * in[i + 1]) + m[2] * in[i + 2]) + m[3];
-        }
+    if (dtype != HR_DTYPE_FLOAT) {
+        char *to = other_scratch(r, l->at, NULL);
+        hr_convert(to, dtype, l->at, HR_DTYPE_FLOAT, line_elements(r, l));
+        l->at = to;
     }
-    return as_type(r, out, step->dtype);
+    l->dtype = dtype;
 }
 
-static const void *apply_points(const runner *r, const void *row, hr_dtype *dtype)
+static void point_matrix(const runner *r, line *l, const hr_point_step *step)
+{
+    size_t n = (size_t)r->map.inside.w;
+    bool bytes = l->dtype == HR_DTYPE_UINT8 && step->dtype == HR_DTYPE_UINT8;
+    const float *in = bytes ? NULL : as_float(r, l);
+    char *out = other_scratch(r, l->at, in);
+    if (bytes)
+        r->kernels->matrix_u8((uint8_t *)out, l->at, n, &step->matrix);
+    else
+        r->kernels->matrix_f32((float *)out, in, n, &step->matrix);
+    l->at = out;
+    l->channels = (size_t)step->matrix.out;
+    if (bytes)
+        return;
+    l->dtype = HR_DTYPE_FLOAT;
+    to_type(r, l, step->dtype);
+}
+
+/* Eight elements are read at once, which halves the loads. */
+#define LOOK_UP(type)                                                                              \
+    static void look_up_##type(type *dst, const uint8_t *src, size_t n, const type *table)         \
+    {                                                                                              \
+        size_t i = 0;                                                                              \
+        for (; i + 8 <= n; i += 8) {                                                               \
+            uint64_t v;                                                                            \
+            memcpy(&v, src + i, 8);                                                                \
+            for (size_t k = 0; k < 8; k++, v >>= 8)                                                \
+                dst[i + k] = table[v & 255];                                                       \
+        }                                                                                          \
+        for (; i < n; i++)                                                                         \
+            dst[i] = table[src[i]];                                                                \
+    }
+LOOK_UP(uint16_t)
+LOOK_UP(uint32_t)
+LOOK_UP(uint64_t)
+
+static void point_table(const runner *r, line *l, const hr_point_step *step, void *to)
+{
+    size_t n = line_elements(r, l);
+    switch (hr_dtype_size(step->dtype)) {
+    case 1:
+        r->kernels->table_u8(to, l->at, n, step->table);
+        break;
+    case 2:
+        look_up_uint16_t(to, l->at, n, step->table);
+        break;
+    case 4:
+        look_up_uint32_t(to, l->at, n, step->table);
+        break;
+    default:
+        look_up_uint64_t(to, l->at, n, step->table);
+    }
+    l->at = to;
+    l->dtype = step->dtype;
+}
+
+static void point_convert(const runner *r, line *l, const hr_point_step *step, void *to)
+{
+    bool cut = step->kind == HR_POINT_KIND_CUT;
+    (cut ? hr_convert_cut : hr_convert)(to, step->dtype, l->at, l->dtype, line_elements(r, l));
+    l->at = to;
+    l->dtype = step->dtype;
+}
+
+/* If `dst` is given, a last step that writes no more than the line writes there. */
+static void apply_points(const runner *r, line *l, void *dst)
 {
     for (int32_t i = 0; i < r->p->point_count; i++) {
         const hr_point_step *step = &r->p->point[i];
-        if (step->kind == HR_POINT_KIND_MATRIX) {
-            row = point_matrix(r, step, row, *dtype);
-        } else {
-            char *to = other_scratch(r, row, NULL);
-            bool cut = step->kind == HR_POINT_KIND_CUT;
-            (cut ? hr_convert_cut : hr_convert)(to, step->dtype, row, *dtype, r->rows.elements);
-            row = to;
-        }
-        *dtype = step->dtype;
+        bool is_last = i + 1 == r->p->point_count;
+        void *to = is_last && dst != NULL ? dst : other_scratch(r, l->at, NULL);
+        if (step->kind == HR_POINT_KIND_MATRIX)
+            point_matrix(r, l, step);
+        else if (step->kind == HR_POINT_KIND_TABLE)
+            point_table(r, l, step, to);
+        else
+            point_convert(r, l, step, to);
     }
-    return row;
 }
 
-static const void *normalize_row(const runner *r, const void *row, hr_dtype dtype)
+static void normalize_line(const runner *r, line *l)
 {
     const hr_image_program *p = r->p;
-    const float *in = as_float(r, row, dtype);
-    float *out = (float *)other_scratch(r, row, in);
-    size_t channels = (size_t)p->channels;
+    const float *in = as_float(r, l);
+    float *out = (float *)other_scratch(r, l->at, in);
+    size_t channels = l->channels, elements = line_elements(r, l);
     for (size_t c = 0; c < channels; c++) {
         size_t at = r->map.plane_outer >= 0 ? (size_t)r->plane : HR_MIN(c, HR_CHANNELS_MAX - 1);
         float mean = p->mean[HR_MIN(at, HR_CHANNELS_MAX - 1)];
         float mul = p->mul[HR_MIN(at, HR_CHANNELS_MAX - 1)];
-        for (size_t i = c; i < r->rows.elements; i += channels)
+        for (size_t i = c; i < elements; i += channels)
             out[i] = (in[i] - mean) * mul;
     }
-    return as_type(r, out, p->dtype);
+    *l = (line){out, HR_DTYPE_FLOAT, channels};
+    to_type(r, l, p->dtype);
 }
 
 #define SCATTER(type)                                                                              \
@@ -131,7 +195,7 @@ SCATTER(uint64_t)
 
 static void scatter(const runner *r, char *dst, const char *row)
 {
-    size_t n = (size_t)r->map.inside.w, channels = (size_t)r->p->channels;
+    size_t n = (size_t)r->map.inside.w, channels = (size_t)r->p->out_channels;
     bool mirror = r->p->mirror_x;
     for (size_t c = 0; c < channels; c++) {
         char *to = dst + c * r->map.c * r->element;
@@ -185,17 +249,17 @@ static bool store_normalized(const runner *r, char *dst, const void *row)
     size_t n = (size_t)r->map.inside.w;
     size_t at = r->map.plane_outer >= 0 ? (size_t)HR_MIN(r->plane, HR_CHANNELS_MAX - 1) : 0;
     const float *mean = p->mean + at, *mul = p->mul + at;
-    if (p->channels > 4)
+    if (p->out_channels > 4)
         return false;
     if (r->map.x == 1 && p->dtype == HR_DTYPE_FLOAT)
-        r->kernels->norm_u8_chw_f32((float *)dst, r->map.c, row, n, p->channels, mean, mul,
+        r->kernels->norm_u8_chw_f32((float *)dst, r->map.c, row, n, p->out_channels, mean, mul,
                                     p->mirror_x);
     else if (r->map.x == 1 && p->dtype == HR_DTYPE_FLOAT16)
-        r->kernels->norm_u8_chw_f16((uint16_t *)dst, r->map.c, row, n, p->channels, mean, mul,
+        r->kernels->norm_u8_chw_f16((uint16_t *)dst, r->map.c, row, n, p->out_channels, mean, mul,
                                     p->mirror_x);
     else if (r->interleaved && p->dtype == HR_DTYPE_FLOAT)
-        r->kernels->norm_u8_hwc_f32((float *)dst, p->channels, row, n, p->channels, mean, mul,
-                                    p->mirror_x);
+        r->kernels->norm_u8_hwc_f32((float *)dst, p->out_channels, row, n, p->out_channels, mean,
+                                    mul, p->mirror_x);
     else
         return false;
     return true;
@@ -208,31 +272,33 @@ static void store_row(const runner *r, char *dst, const char *row)
     if (!r->interleaved)
         scatter(r, dst, row);
     else if (!p->mirror_x)
-        memcpy(dst, row, n * (size_t)p->channels * r->element);
-    else if (r->element == 1 && p->channels <= 4)
-        r->kernels->mirror_u8((uint8_t *)dst, (const uint8_t *)row, n, p->channels);
+        memcpy(dst, row, n * (size_t)p->out_channels * r->element);
+    else if (r->element == 1 && p->out_channels <= 4)
+        r->kernels->mirror_u8((uint8_t *)dst, (const uint8_t *)row, n, p->out_channels);
     else
-        mirror_pixels(dst, row, n, (size_t)p->channels * r->element);
+        mirror_pixels(dst, row, n, (size_t)p->out_channels * r->element);
 }
 
 /* Makes row y of the part of the window that exists, at the output address `dst`. */
 static hr_status make_row(runner *r, int64_t y, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
-    bool plain = p->point_count == 0 && !p->normalize;
-    bool direct = plain && r->interleaved && !p->mirror_x && r->rows.kind != HR_ROWS_KIND_COPY;
+    bool as_made = r->interleaved && !p->mirror_x && !p->normalize;
+    bool direct = as_made && p->point_count == 0 && r->rows.kind != HR_ROWS_KIND_COPY;
     HR_TRY(hr__rows_want(&r->rows, y, error));
     const void *row = hr__rows_read(&r->rows, y, direct ? dst : r->scratch[0]);
     if (direct)
         return HR_STATUS_OK;
-    hr_dtype dtype = p->resampled;
-    row = apply_points(r, row, &dtype);
+    line l = {row, p->resampled, (size_t)p->channels};
+    apply_points(r, &l, as_made ? dst : NULL);
+    if (l.at == dst)
+        return HR_STATUS_OK;
     if (p->normalize) {
-        if (dtype == HR_DTYPE_UINT8 && store_normalized(r, dst, row))
+        if (l.dtype == HR_DTYPE_UINT8 && store_normalized(r, dst, l.at))
             return HR_STATUS_OK;
-        row = normalize_row(r, row, dtype);
+        normalize_line(r, &l);
     }
-    store_row(r, dst, row);
+    store_row(r, dst, l.at);
     return HR_STATUS_OK;
 }
 
@@ -250,7 +316,8 @@ static void repeat(char *to, size_t step, size_t n)
 static size_t channels_written(const runner *r)
 {
     const hr_image_program *p = r->p;
-    return (size_t)(r->map.plane_outer < 0 ? HR_MAX(p->channels, p->pad_channels) : p->channels);
+    return (size_t)(r->map.plane_outer < 0 ? HR_MAX(p->out_channels, p->pad_channels)
+                                           : p->out_channels);
 }
 
 /* Writes the fill of channels [c0, c1) into `n` pixels; `dst` is the first one's channel 0. */
@@ -278,7 +345,7 @@ static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
 {
     const hr_image_program *p = r->p;
     const hr_window in = r->map.inside;
-    size_t channels = (size_t)p->channels, width = (size_t)p->window.w;
+    size_t channels = (size_t)p->out_channels, width = (size_t)p->window.w;
     int64_t y = (p->mirror_y ? p->window.h - 1 - oy : oy) - in.y;
     if (y < 0 || y >= in.h) {
         fill_pixels(r, dst, width, 0, channels);

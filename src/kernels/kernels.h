@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/shared.h"
 #include "kernels/hash.h"
 
 typedef enum hr_cpu_level {
@@ -42,6 +43,23 @@ typedef struct hr_filter_float {
     const int32_t *start;
     const float *coef;
 } hr_filter_float;
+
+#define HR_MATRIX_MAX 4
+
+/* A pixel's channels as a matrix of its channels before: see hr_matrix_row. */
+typedef struct hr_matrix {
+    float m[HR_MATRIX_MAX][HR_MATRIX_MAX], add[HR_MATRIX_MAX];
+    int32_t in, out; /* channels: 1 to HR_MATRIX_MAX */
+} hr_matrix;
+
+/* Channel c of the result: ((m[c][0] * v[0] + m[c][1] * v[1]) + ...) + add[c]. */
+HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
+{
+    float sum = m->m[c][0] * v[0];
+    for (int32_t k = 1; k < m->in; k++)
+        sum += m->m[c][k] * v[k];
+    return sum + m->add[c];
+}
 
 struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
@@ -94,6 +112,13 @@ typedef struct hr_kernels {
     void (*u8_to_f32)(float *dst, const uint8_t *src, size_t n);
     void (*i16_to_f32)(float *dst, const int16_t *src, size_t n);
     void (*u16_to_f32)(float *dst, const uint16_t *src, size_t n);
+
+    /* ---- per-pixel steps; dst and src must not overlap ---- */
+    /* n pixels, rounded half away from zero and saturated. May write 63 bytes beyond. */
+    void (*matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m);
+    void (*matrix_f32)(float *dst, const float *src, size_t n, const hr_matrix *m);
+    /* n elements; the table has 256. */
+    void (*table_u8)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table);
 
     /* ---- storing: (v - mean[c]) * mul[c] in float32 ---- */
     /* n u8 pixels of `channels` interleaved elements; `mirror` reads from the last pixel to the

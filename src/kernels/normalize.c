@@ -3,9 +3,7 @@
 /* Storing u8 pixels as (v - mean[c]) * mul[c] in float32: a subtraction, then a multiplication,
  * each rounded. */
 #include "kernels/half.h"
-#include "kernels/level.h"
-
-#include <string.h>
+#include "kernels/spread.h"
 
 /* Outputs [from, to) of a row of n pixels, one by one: whole rows at the base level, the ends of
  * rows at the others. */
@@ -39,55 +37,10 @@ static void planes_f16(uint16_t *dst, size_t plane, const uint8_t *src, size_t n
     }
 }
 
-#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
-
-/* Shuffle positions that spread channel `c` of four pixels into four dwords; the last pixel first
- * if mirrored. */
-static __m128i spread(int32_t channels, int32_t c, int mirror)
-{
-    int8_t at[16];
-    memset(at, -1, sizeof(at));
-    for (int32_t i = 0; i < 4; i++)
-        at[4 * i] = (int8_t)((mirror ? 3 - i : i) * channels + c);
-    return _mm_loadu_si128((const __m128i *)at);
-}
-
-#endif
-
 #if defined(HR_LEVEL_v4)
 
-enum { STEP = 16 }; /* pixels */
-
-typedef __m512 hr_floats_vector;
-
-typedef struct spreader {
-    __m512i quads; /* which dwords make the four pixels of each 128-bit lane */
-    __m512i bytes[4];
-    __mmask16 load; /* the dwords that sixteen pixels have */
-} spreader;
-
-static void spreader_init(spreader *s, int32_t channels, int mirror)
+static inline hr_floats_vector scaled(hr_floats_vector v, float mean, float mul)
 {
-    int32_t quads[16];
-    for (int32_t lane = 0; lane < 4; lane++)
-        for (int32_t i = 0; i < 4; i++)
-            quads[lane * 4 + i] = ((mirror ? 3 - lane : lane) * channels + i) & 15;
-    s->quads = _mm512_loadu_si512(quads);
-    for (int32_t c = 0; c < channels; c++)
-        s->bytes[c] = _mm512_broadcast_i32x4(spread(channels, c, mirror));
-    s->load = (__mmask16)((1u << (4 * channels)) - 1);
-}
-
-static inline __m512i load_pixels(const spreader *s, const uint8_t *src, int32_t channels)
-{
-    (void)channels;
-    return _mm512_permutexvar_epi32(s->quads, _mm512_maskz_loadu_epi32(s->load, src));
-}
-
-static inline __m512 pixels_channel(const spreader *s, __m512i pixels, int32_t c, float mean,
-                                    float mul)
-{
-    __m512 v = _mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, s->bytes[c]));
     return _mm512_mul_ps(_mm512_sub_ps(v, _mm512_set1_ps(mean)), _mm512_set1_ps(mul));
 }
 
@@ -101,44 +54,10 @@ static inline void store_f16(uint16_t *dst, __m512 v)
     _mm256_storeu_si256((__m256i *)dst, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
 
-/* Pixels at the end of a source row for which a full load would read beyond the row. */
-static size_t end_pixels(int32_t channels)
-{
-    (void)channels;
-    return 0;
-}
-
 #elif defined(HR_LEVEL_v3)
 
-enum { STEP = 8 }; /* pixels */
-
-typedef __m256 hr_floats_vector;
-
-typedef struct spreader {
-    __m256i bytes[4];
-    size_t low, high; /* byte offsets of the four pixels of each 128-bit lane */
-} spreader;
-
-static void spreader_init(spreader *s, int32_t channels, int mirror)
+static inline hr_floats_vector scaled(hr_floats_vector v, float mean, float mul)
 {
-    for (int32_t c = 0; c < channels; c++)
-        s->bytes[c] = _mm256_broadcastsi128_si256(spread(channels, c, mirror));
-    s->low = mirror ? 4 * (size_t)channels : 0;
-    s->high = mirror ? 0 : 4 * (size_t)channels;
-}
-
-static inline __m256i load_pixels(const spreader *s, const uint8_t *src, int32_t channels)
-{
-    (void)channels;
-    __m128i low = _mm_loadu_si128((const __m128i *)(src + s->low));
-    __m128i high = _mm_loadu_si128((const __m128i *)(src + s->high));
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
-}
-
-static inline __m256 pixels_channel(const spreader *s, __m256i pixels, int32_t c, float mean,
-                                    float mul)
-{
-    __m256 v = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(pixels, s->bytes[c]));
     return _mm256_mul_ps(_mm256_sub_ps(v, _mm256_set1_ps(mean)), _mm256_set1_ps(mul));
 }
 
@@ -152,11 +71,6 @@ static inline void store_f16(uint16_t *dst, __m256 v)
     _mm_storeu_si128((__m128i *)dst, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
 }
 
-static size_t end_pixels(int32_t channels)
-{
-    return ((size_t)(16 - 4 * channels) + (size_t)channels - 1) / (size_t)channels;
-}
-
 #endif
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
@@ -167,7 +81,7 @@ static void vector_range(size_t n, int32_t channels, int mirror, size_t *first, 
 {
     size_t end = end_pixels(channels);
     end = end < n ? end : n;
-    size_t count = (n - end) / STEP * STEP;
+    size_t count = (n - end) / SPREAD_STEP * SPREAD_STEP;
     *first = mirror ? end : 0;
     *last = *first + count;
 }
@@ -181,12 +95,12 @@ static void vector_range(size_t n, int32_t channels, int mirror, size_t *first, 
         size_t first, last;                                                                        \
         spreader_init(&s, channels, mirror);                                                       \
         vector_range(n, channels, mirror, &first, &last);                                          \
-        for (size_t i = first; i < last; i += STEP) {                                              \
-            size_t at = mirror ? n - STEP - i : i;                                                 \
+        for (size_t i = first; i < last; i += SPREAD_STEP) {                                       \
+            size_t at = mirror ? n - SPREAD_STEP - i : i;                                          \
             const uint8_t *from = src + at * (size_t)channels;                                     \
-            __typeof__(load_pixels(&s, from, channels)) v = load_pixels(&s, from, channels);       \
+            hr_pixels_vector v = load_pixels(&s, from);                                            \
             for (int32_t c = 0; c < channels; c++) {                                               \
-                hr_floats_vector out = pixels_channel(&s, v, c, mean[c], mul[c]);                  \
+                hr_floats_vector out = scaled(channel_floats(&s, v, c), mean[c], mul[c]);          \
                 store_##suffix(dst + (size_t)c * plane + i, out);                                  \
             }                                                                                      \
         }                                                                                          \

@@ -8,6 +8,9 @@
 
 #include "../gpu/fake_module.h"
 #include "exec/fixture.h"
+#include "graph/graph.h"
+#include "graph/value.h"
+#include "image/program.h"
 #include "test.h"
 
 #define FILES 24
@@ -130,6 +133,132 @@ TEST(there_and_back)
         CHECK(alive() == 0);
     }
     fixture_remove(&f);
+}
+
+/* ---- an operator whose GPU version is the image program ---- */
+
+static const hr_arg_def no_args[] = {HR_ARG_END};
+
+static hr_status halve_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
+{
+    hr_point_step step = {.kind = HR_POINT_KIND_MATRIX, .dtype = HR_DTYPE_UINT8};
+    (void)c;
+    if (hr_program_extent(p, 'H') % 2)
+        return hr_fail(error, HR_STATUS_NOT_FUSABLE, "only for even heights");
+    step.matrix = (hr_matrix){.m = {{0.5f}}, .in = 1, .out = 1};
+    return hr_program_point(p, &step, error);
+}
+
+static hr_status halve_infer(hr_op_call *c, hr_error *error)
+{
+    (void)error;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8, c->in[0].shape, c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
+static hr_status halve_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        size_t bytes;
+        if (!hr_tensor_bytes(&calls[i].in[0], &bytes))
+            return hr_fail(error, HR_STATUS_LIMIT, "too large");
+        for (size_t k = 0; k < bytes; k++)
+            ((uint8_t *)calls[i].out[0].data)[k] =
+                (uint8_t)((((const uint8_t *)calls[i].in[0].data)[k] + 1) / 2);
+    }
+    return HR_STATUS_OK;
+}
+
+static const hr_op_def op_halve = {
+    HR_OP_ABI,
+    .name = "test.halve",
+    .doc = "Half of each element, rounded up.",
+    .devices = "cpu|gpu",
+    .args = no_args,
+    .in = HR_INPUTS({"data", "HWC"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out_count = 1,
+    .infer = halve_infer,
+    .lower = halve_lower,
+    .lower_rank = HR_LOWER_RANK_POINT,
+    .run_cpu = halve_run,
+};
+
+static hr_status open_halve(const char *device, int32_t *source, hr_pipeline **out, hr_error *error)
+{
+    hr_graph *g;
+    hr_edge edge = {0, 0};
+    hr_node_desc fed = {.op = "external_source", .name = "in"};
+    hr_pipeline_options options;
+    hr_pipeline_options_init(&options);
+    options.batch_size = 2;
+    options.num_threads = 1;
+    options.device_id = 0;
+    HR_TRY(hr_graph_create(&g, error));
+    hr_status status = hr_graph_add_node(g, &fed, source, error);
+    edge.node = *source;
+    if (status == HR_STATUS_OK && strcmp(device, "gpu") == 0)
+        status = add(g, "_to_gpu", "gpu", edge, &edge, error);
+    hr_node_desc halve = {.op = op_halve.name, .device = device, .inputs = &edge, .input_count = 1};
+    hr_edge done = {0, 0};
+    if (status == HR_STATUS_OK)
+        status = hr__graph_add(g, &op_halve, &halve, &done.node, error);
+    if (status == HR_STATUS_OK && strcmp(device, "gpu") == 0)
+        status = add(g, "_to_cpu", "cpu", done, &done, error);
+    if (status == HR_STATUS_OK)
+        status = hr_graph_set_outputs(g, &done, 1, error);
+    if (status == HR_STATUS_OK)
+        status = hr_pipeline_create(out, g, &options, error);
+    hr_graph_destroy(g);
+    return status;
+}
+
+/* Feeds a picture of 4 rows and one of `height`. */
+static hr_status run_halve(hr_pipeline *p, int32_t source, int32_t height, hr_outputs **out,
+                           hr_error *error)
+{
+    static uint8_t pixels[2][8 * 6];
+    hr_tensor t[2];
+    hr_batch *batch;
+    for (int i = 0; i < 2; i++) {
+        int64_t extent[3] = {i ? height : 4, 6, 1};
+        for (size_t k = 0; k < sizeof(pixels[i]); k++)
+            pixels[i][k] = (uint8_t)(k * 31 + 7);
+        hr_tensor_describe(&t[i], HR_DTYPE_UINT8, hr_shape_make(3, extent), "HWC");
+        t[i].data = pixels[i];
+    }
+    HR_TRY(hr_batch_create(&batch, t, 2, false, error));
+    hr_status status = hr_pipeline_feed(p, source, &batch, 1, error);
+    hr_batch_unref(batch);
+    return status == HR_STATUS_OK ? hr_pipeline_run(p, -1, out, error) : status;
+}
+
+TEST(what_lowers_runs_on_a_device)
+{
+    hr_error error = {0};
+    fake_find();
+    for (int on = 0; on < 2; on++) {
+        hr_pipeline *p = NULL;
+        hr_outputs *out = NULL;
+        int32_t source;
+        CHECK_OK(open_halve(on ? "gpu" : "cpu", &source, &p, &error), error);
+        CHECK_OK(run_halve(p, source, 8, &out, &error), error);
+        for (int i = 0; out && i < 2; i++) {
+            const uint8_t *got = hr_batch_tensor(hr_outputs_batch(out, 0), i)->data;
+            for (int k = 0; k < (i ? 48 : 24); k++)
+                CHECK(got[k] == ((uint8_t)(k * 31 + 7) + 1) / 2);
+        }
+        hr_outputs_unref(out);
+        hr_status odd = run_halve(p, source, 7, &out, &error);
+        CHECK(odd == (on ? HR_STATUS_NOT_IMPLEMENTED : HR_STATUS_OK));
+        if (odd == HR_STATUS_OK)
+            hr_outputs_unref(out);
+        else
+            CHECK(strstr(error.message, "no GPU version for this input"));
+        hr_pipeline_destroy(p);
+    }
+    CHECK(alive() == 0);
 }
 
 TEST(misplaced_inputs_are_refused)

@@ -79,10 +79,12 @@ static inline void case_resample(hr_image_program *p, hr_error *error)
 
 static inline void case_points(hr_image_program *p, hr_error *error)
 {
+    bool bytes = one_in(2);
     for (int i = between(1, 3); i > 0; i--) {
-        hr_point_step step = {(hr_point_kind)(rnd() % (HR_POINT_KIND_CUT + 1)), any_dtype(), {{0}}};
-        for (int k = 0; k < 12; k++)
-            step.m[k / 4][k % 4] = (float)(unit() * 2 - 0.5);
+        hr_point_step step = {.kind = (hr_point_kind)(rnd() % (HR_POINT_KIND_TABLE + 1)),
+                              .dtype = bytes ? HR_DTYPE_UINT8 : any_dtype()};
+        step.matrix = random_matrix((int32_t)HR_MIN(hr_program_extent(p, 'C'), HR_MATRIX_MAX));
+        step.table = random_table(step.dtype);
         hr_program_point(p, &step, error);
     }
 }
@@ -134,7 +136,7 @@ static inline void case_steps(hr_image_program *p)
     if (one_in(3))
         case_crop(p, &error);
     hr_program_flip(p, one_in(2), one_in(4), one_in(4), &error);
-    if (one_in(4))
+    if (one_in(3))
         case_points(p, &error);
     if (one_in(2))
         case_normalize(p, &error);

@@ -41,6 +41,8 @@ static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile
         run_fixed<C, HR_DEVICE_STORE_F16>(p, taps, tile, threads);
     else if (p->store == HR_DEVICE_STORE_F32)
         run_fixed<C, HR_DEVICE_STORE_F32>(p, taps, tile, threads);
+    else if (p->store == HR_DEVICE_STORE_POINTS)
+        run_fixed<C, HR_DEVICE_STORE_POINTS>(p, taps, tile, threads);
     else
         run_fixed<C, HR_DEVICE_STORE_ANY>(p, taps, tile, threads);
 }
@@ -89,6 +91,8 @@ static void run_pick(const hr_device_program *p, int tile, int threads)
             pick_tile<HR_DEVICE_STORE_F16>(p, tile, t, threads);
         else if (p->store == HR_DEVICE_STORE_F32)
             pick_tile<HR_DEVICE_STORE_F32>(p, tile, t, threads);
+        else if (p->store == HR_DEVICE_STORE_POINTS)
+            pick_tile<HR_DEVICE_STORE_POINTS>(p, tile, t, threads);
         else
             pick_tile<HR_DEVICE_STORE_ANY>(p, tile, t, threads);
     }

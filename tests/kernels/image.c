@@ -5,6 +5,7 @@
  * for each level. */
 #include "test.h"
 
+#include "core/rounding.h"
 #include "image/program.h"
 #include "kernels/kernels.h"
 
@@ -307,6 +308,86 @@ TEST(normalize)
             free(flipped[l].memory);
         }
         free(src);
+    }
+}
+
+static hr_matrix random_matrix(void)
+{
+    static const float scale[] = {0.5f, 1.0f, 1.0f, 3e8f};
+    hr_matrix m = {.in = rnd() & 1 ? 3 : between(1, 4), .out = rnd() & 1 ? 3 : between(1, 4)};
+    float s = scale[rnd() % 4];
+    for (int i = 0; i < HR_MATRIX_MAX; i++) {
+        for (int k = 0; k < HR_MATRIX_MAX; k++)
+            m.m[i][k] = s * (float)between(-4, 8) / 8;
+        m.add[i] = s * (float)between(-400, 400) / 4;
+    }
+    return m;
+}
+
+/* Weights are multiples of 1/8, so that there are many ties. */
+TEST(points)
+{
+    find_levels();
+    for (int round = 0; round < ROUNDS; round++) {
+        hr_matrix m = random_matrix();
+        size_t n = (size_t)between(1, 200), in = n * (size_t)m.in, made = n * (size_t)m.out;
+        uint8_t *src = random_bytes(in), *table = random_bytes(256);
+        float *floats = malloc(in * sizeof(float));
+        for (size_t i = 0; i < in; i++)
+            floats[i] = src[i];
+        guarded bytes[3] = {0}, f32[3] = {0}, found[3] = {0};
+        for (int l = 0; l < level_count; l++) {
+            bytes[l] = guarded_make(made, 63);
+            f32[l] = guarded_make(made * 4, 0);
+            found[l] = guarded_make(in, 0);
+            levels[l]->matrix_u8(bytes[l].data, src, n, &m);
+            levels[l]->matrix_f32((float *)f32[l].data, floats, n, &m);
+            levels[l]->table_u8(found[l].data, src, in, table);
+            CHECK(memcmp(bytes[l].data, bytes[0].data, made) == 0 && guarded_intact(&bytes[l]));
+            CHECK(memcmp(f32[l].data, f32[0].data, made * 4) == 0 && guarded_intact(&f32[l]));
+            CHECK(memcmp(found[l].data, found[0].data, in) == 0 && guarded_intact(&found[l]));
+        }
+        for (size_t i = 0; i < in; i++)
+            CHECK(found[0].data[i] == table[src[i]]);
+        for (size_t i = 0; i < made; i++) {
+            int32_t c = (int32_t)(i % (size_t)m.out);
+            double sum = m.add[c], most = fabs(sum);
+            for (int32_t k = 0; k < m.in; k++) {
+                double v = (double)m.m[c][k] * src[i / (size_t)m.out * (size_t)m.in + (size_t)k];
+                sum += v;
+                most += fabs(v);
+            }
+            CHECK(fabs(((float *)f32[0].data)[i] - sum) <= 1e-6 * most);
+            if (most < 1e5) { /* exact in float */
+                sum = floor(fmin(fmax(sum, 0), 255) + 0.5);
+                CHECK(bytes[0].data[i] == (uint8_t)sum);
+            }
+        }
+        for (int l = 0; l < level_count; l++) {
+            free(bytes[l].memory);
+            free(f32[l].memory);
+            free(found[l].memory);
+        }
+        free(src);
+        free(table);
+        free(floats);
+    }
+}
+
+TEST(round_byte_rounds_halves_away_from_zero)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, 1e30f, -1e30f, 254.5f, 255.5f};
+    for (size_t i = 0; i < HR_COUNT_OF(odd); i++)
+        CHECK(round_byte(odd[i]) == (uint8_t)round_clamp_f(odd[i], 0.0f, 255.0f));
+    for (int i = -4; i < 520; i++) {
+        float below = (float)i / 2 - 1e-4f * (float)(1 + (rnd() & 1));
+        for (float v = below; v < (float)i / 2; v = nextafterf(v + 1e-5f, 1e9f))
+            CHECK(round_byte(v) == (uint8_t)round_clamp_f(v, 0.0f, 255.0f));
+        float half = (float)i / 2;
+        for (int k = 0; k < 3; k++, half = nextafterf(half, k ? -1e9f : 1e9f))
+            CHECK(round_byte(half) == (uint8_t)round_clamp_f(half, 0.0f, 255.0f));
+        CHECK(round_byte(nextafterf((float)i / 2, -1e9f)) ==
+              (uint8_t)round_clamp_f(nextafterf((float)i / 2, -1e9f), 0.0f, 255.0f));
     }
 }
 

@@ -370,6 +370,40 @@ def random_resized_crop_cases() -> list[Case]:
     return cases
 
 
+SPACES = {"RGB": 3, "BGR": 3, "GRAY": 1, "YCbCr": 3}
+
+
+def color_space_cases() -> list[Case]:
+    name = "color_space_conversion"
+    ramp = np.stack(np.meshgrid(*[np.arange(0, 256, 17)] * 3), -1).reshape(64, 64, 3)
+    colours = Data([ramp.astype(np.uint8), ramp[::-1, :40].astype(np.uint8)], "HWC")
+    greys = Data([np.arange(256, dtype=np.uint8).reshape(16, 16, 1)] * 2, "HWC")
+    cases = []
+    for source, channels in SPACES.items():
+        for target in SPACES:
+            if source != target:
+                args = {"image_type": f"types.{source}", "output_type": f"types.{target}"}
+                cases.append(Case(name, [greys if channels == 1 else colours], args, resampled))
+    args = {"image_type": "types.RGB", "output_type": "types.YCbCr"}
+    volume = pictures([(4, 11, 17, 3), (6, 14, 9, 3)], layout="DHWC")
+    frames = pictures([(2, 4, 11, 17, 3), (1, 6, 14, 9, 3)], layout="FDHWC")
+    cases += [Case(name, [data], args, resampled) for data in (of("FHWC"), volume, frames)]
+    cases.append(Case(name, [BARE], {**args, "output_type": "types.GRAY"}, resampled))
+    return cases
+
+
+def color_space_errors() -> list[Case]:
+    types = {"image_type": "types.RGB", "output_type": "types.GRAY"}
+    return [
+        Case("color_space_conversion", [GREY], types),
+        Case("color_space_conversion", [of("HWC", "int16")], types),
+        Case("color_space_conversion", [of("CHW")], types),
+        Case("color_space_conversion", [HWC], {**types, "output_type": "types.RGB"}),
+        Case("color_space_conversion", [HWC], {**types, "output_type": "types.ANY_DATA"}),
+        Case("color_space_conversion", [HWC], {"image_type": "types.RGB"}),
+    ]
+
+
 def rotate_cases() -> list[Case]:
     cases = []
     for layout in ("HWC", "FHWC"):
@@ -451,6 +485,7 @@ CASES = [
     *cmn_cases(),
     *resize_cases(),
     *random_resized_crop_cases(),
+    *color_space_cases(),
     *rotate_cases(),
 ]
 ERRORS = [
@@ -458,6 +493,7 @@ ERRORS = [
     *flip_errors(),
     *cmn_errors(),
     *resize_errors(),
+    *color_space_errors(),
     *rotate_errors(),
     Case("random_resized_crop", [HWC], {}),
 ]

@@ -124,6 +124,8 @@ MAKERS: dict[str, Maker] = {
     "random_resized_crop": lambda r: {"size": [size(r), size(r)], "antialias": r.random() < 0.5},
     "tensor_resize": lambda r: {"sizes": [size(r), size(r)], "axes": [0, 1], "interp_type": interp(r)},
     "cast": lambda r: {"dtype": dtype(r)},
+    "color_space_conversion": lambda r: {"image_type": r.choice(["types.RGB", "types.GRAY"]),
+                                         "output_type": r.choice(["types.YCbCr", "types.BGR"])},
     "copy": lambda r: {},
     "pad": lambda r: {"axes": [0, 1], "align": [r.choice([1, 16, 64])], "fill_value": 5.0},
     "transpose": lambda r: {"perm": r.sample(range(3), 3)},

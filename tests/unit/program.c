@@ -306,29 +306,81 @@ TEST(normalize_permute_pad_by_coordinates)
     }
 }
 
-TEST(matrix_and_cast)
+TEST(matrix_table_and_cast)
 {
     hr_error error;
     hr_tensor in = picture(HR_DTYPE_UINT8, 9, 11, 3), out;
-    hr_point_step matrix = {HR_POINT_KIND_MATRIX,
-                            HR_DTYPE_UINT8,
-                            {{0.5f, 0.25f, 0.125f, 10}, {0, 1, 0, -50}, {1, 1, 1, 0}}};
+    static uint8_t table[256];
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint8_t)(i * 7 + 3);
+    hr_point_step matrix = {
+        .kind = HR_POINT_KIND_MATRIX,
+        .dtype = HR_DTYPE_UINT8,
+        .matrix = {{{0.5f, 0.25f, 0.125f}, {0, 1, 0}, {1, 1, 1}}, {10, -50, 0}, 3, 3}};
+    hr_point_step look_up = {.kind = HR_POINT_KIND_TABLE, .dtype = HR_DTYPE_UINT8, .table = table};
     hr_point_step cast = {.kind = HR_POINT_KIND_CAST, .dtype = HR_DTYPE_INT8};
     hr_image_program p;
     CHECK_OK(hr_program_from_tensor(&p, &in, "HWC", &error), error);
     CHECK_OK(hr_program_point(&p, &matrix, &error), error);
+    CHECK_OK(hr_program_point(&p, &look_up, &error), error);
     CHECK_OK(hr_program_point(&p, &cast, &error), error);
     CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error), error);
     CHECK(out.dtype == HR_DTYPE_INT8);
     for (size_t i = 0; i < 9 * 11 * 3; i++) {
         const uint8_t *from = (const uint8_t *)in.data + i / 3 * 3;
-        const float *m = matrix.m[i % 3];
-        double v = m[0] * from[0] + m[1] * from[1] + m[2] * from[2] + m[3];
-        v = floor(fmin(fmax(v, 0), 255) + 0.5); /* first to u8, then to i8 */
-        CHECK(((int8_t *)out.data)[i] == (int8_t)fmin(v, 127));
+        const float *m = matrix.matrix.m[i % 3];
+        double v = m[0] * from[0] + m[1] * from[1] + m[2] * from[2] + matrix.matrix.add[i % 3];
+        uint8_t found = table[(uint8_t)floor(fmin(fmax(v, 0), 255) + 0.5)];
+        CHECK(((int8_t *)out.data)[i] == (int8_t)fmin(found, 127));
     }
     free(in.data);
     free(out.data);
+}
+
+/* Grey to colour, four channels to two, and back to one: shapes, types and values. */
+TEST(matrices_change_the_number_of_channels)
+{
+    static const int32_t shapes[][2] = {{1, 3}, {3, 1}, {4, 2}, {2, 4}, {1, 1}, {3, 4}};
+    static const hr_dtype types[] = {HR_DTYPE_UINT8, HR_DTYPE_FLOAT, HR_DTYPE_INT16};
+    hr_error error;
+    for (size_t k = 0; k < 9 * HR_COUNT_OF(shapes); k++) {
+        int32_t in = shapes[k / 9][0], out = shapes[k / 9][1];
+        hr_dtype from = types[k % 3], to = types[k / 3 % 3];
+        hr_tensor t = picture(from, 5, 70, in), got;
+        hr_point_step step = {.kind = HR_POINT_KIND_MATRIX, .dtype = to};
+        step.matrix.in = in;
+        step.matrix.out = out;
+        for (int i = 0; i < HR_MATRIX_MAX * HR_MATRIX_MAX; i++)
+            step.matrix.m[i / HR_MATRIX_MAX][i % HR_MATRIX_MAX] = (float)(unit() * 2 - 0.5);
+        for (int i = 0; i < HR_MATRIX_MAX; i++)
+            step.matrix.add[i] = (float)between(-9, 9) / 3;
+        hr_image_program p;
+        CHECK_OK(hr_program_from_tensor(&p, &t, "HWC", &error), error);
+        CHECK_OK(hr_program_point(&p, &step, &error), error);
+        CHECK(hr_program_extent(&p, 'C') == out && hr_program_dtype(&p) == to);
+        CHECK(hr_program_point(&p, &step, &error) ==
+              (in == out ? HR_STATUS_OK : HR_STATUS_NOT_FUSABLE));
+        p.point_count = 1;
+        CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &got, &error), error);
+        CHECK(got.shape.extent[2] == out);
+        for (size_t i = 0; i < 5 * 70; i++) {
+            for (int32_t c = 0; c < out; c++) {
+                volatile float sum = 0.0f, product;
+                for (int32_t j = 0; j < in; j++) {
+                    product = step.matrix.m[c][j] * (float)value_at(&t, i * (size_t)in + (size_t)j);
+                    sum = j == 0 ? product : sum + product;
+                }
+                sum = sum + step.matrix.add[c];
+                float want = sum;
+                char element[8];
+                hr_convert(element, to, &want, HR_DTYPE_FLOAT, 1);
+                size_t size = hr_dtype_size(to), at = (i * (size_t)out + (size_t)c) * size;
+                CHECK(memcmp((char *)got.data + at, element, size) == 0);
+            }
+        }
+        free(t.data);
+        free(got.data);
+    }
 }
 
 TEST(fractions_are_cut_off)

@@ -64,6 +64,7 @@ typedef enum step_kind {
     RESAMPLE,
     CAST,
     MATRIX,
+    TABLE,
     NORMALIZE,
     OUTPUT,
     KINDS
@@ -126,12 +127,13 @@ static step random_step(const hr_tensor *t)
     hr_interp interp = (hr_interp)(rnd() % HR_INTERP_COUNT);
     s.y = random_axis(h, interp);
     s.x = random_axis(w, rnd() % 4 ? interp : HR_INTERP_NN);
-    s.point.kind = s.kind == MATRIX ? HR_POINT_KIND_MATRIX
-                   : rnd() & 1      ? HR_POINT_KIND_CAST
-                                    : HR_POINT_KIND_CUT;
-    s.point.dtype = casts[rnd() % 4];
-    for (int i = 0; i < 12; i++)
-        s.point.m[i / 4][i % 4] = (float)(unit() * 2 - 0.5);
+    s.point.kind = s.kind == MATRIX  ? HR_POINT_KIND_MATRIX
+                   : s.kind == TABLE ? HR_POINT_KIND_TABLE
+                   : rnd() & 1       ? HR_POINT_KIND_CAST
+                                     : HR_POINT_KIND_CUT;
+    s.point.dtype = casts[rnd() & 1 ? 0 : rnd() % 4];
+    s.point.matrix = random_matrix((int32_t)HR_MIN(extent_of(t, 'C'), HR_MATRIX_MAX));
+    s.point.table = random_table(s.point.dtype);
     s.dtype = s.kind == RESAMPLE ? (rnd() % 4 ? t->dtype : HR_DTYPE_FLOAT) : norms[rnd() % 4];
     random_output(&s, t);
     return s;
@@ -153,6 +155,7 @@ static hr_status add_step(hr_image_program *p, const step *s, hr_error *error)
         return hr_program_resample(p, &s->y, &s->x, s->dtype, error);
     case CAST:
     case MATRIX:
+    case TABLE:
         return hr_program_point(p, &s->point, error);
     case NORMALIZE:
         return hr_program_normalize(p, s->mean, s->mul, s->fill_count, s->dtype, error);

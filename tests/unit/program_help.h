@@ -145,6 +145,31 @@ static inline hr_tensor random_tensor(hr_dtype dtype)
     return tensor_make(dtype, layout, extent);
 }
 
+/* ---- per-pixel steps ---- */
+
+static inline hr_matrix random_matrix(int32_t in)
+{
+    hr_matrix m = {.in = in, .out = rnd() & 1 ? 3 : between(1, HR_MATRIX_MAX)};
+    for (int i = 0; i < HR_MATRIX_MAX; i++) {
+        for (int k = 0; k < HR_MATRIX_MAX; k++)
+            m.m[i][k] = (float)(unit() * 2 - 0.5);
+        m.add[i] = (float)(unit() * 200 - 100);
+    }
+    return m;
+}
+
+/* Of 256 elements. */
+static inline const void *random_table(hr_dtype dtype)
+{
+    static uint64_t tables[HR_DTYPE_COUNT][256];
+    hr_tensor t;
+    hr_tensor_describe(&t, dtype, hr_shape_make(1, (int64_t[]){256}), "X");
+    t.data = tables[dtype];
+    if (tables[dtype][1] == 0)
+        tensor_randomize(&t);
+    return t.data;
+}
+
 /* ---- coded sources ---- */
 
 typedef struct fake_codec {

@@ -322,6 +322,24 @@ template <int C, int STORE> struct FixedTile {
         }
     }
 
+    template <int TAPS>
+    HR_MEMBER void filter_pixel(uint32_t *v, const uint8_t *at, const int32_t *kept, int x) const
+    {
+        int32_t sum[C] = {};
+        if constexpr (TAPS > 0) {
+            HR_UNROLL
+            for (int k = 0; k < TAPS; k++)
+                add_pixel(sum, at + k * PIXEL, kept[k]);
+        } else {
+            add_any(sum, at, x_tap + width + x);
+        }
+        HR_UNROLL
+        for (int c = 0; c < C; c++) {
+            int32_t rounded = (sum[c] + H_BELOW_HALF + (sum[c] >> H_SHIFT & 1)) >> H_SHIFT;
+            v[c] = (uint32_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
+        }
+    }
+
     // TAPS: weights kept in registers; 0: they stay in shared memory.
     template <int TAPS, int MODE>
     HR_MEMBER void filter_column(const PixelStore<C, STORE> &store, int x, int row, int step) const
@@ -335,29 +353,26 @@ template <int C, int STORE> struct FixedTile {
         int64_t next = (p->mirror_y ? -p->dst_y : p->dst_y) * step * store.size();
         uint8_t *dst = to.dst + view_offset(p, y0 + row, x0 + x) * store.size();
         const uint8_t *at = pixels + ((int)x_tap[x] - first_column()) * PIXEL + row * row_bytes;
-        for (int left = rows - row; left > 0; left -= step, dst += next, at += step * row_bytes) {
-            int32_t sum[C] = {};
-            uint32_t v[C];
-            if constexpr (TAPS > 0) {
-                HR_UNROLL
-                for (int k = 0; k < TAPS; k++)
-                    add_pixel(sum, at + k * PIXEL, kept[k]);
-            } else {
-                add_any(sum, at, x_tap + width + x);
-            }
+        constexpr int PIXELS = Together<STORE>::PIXELS;
+        for (int left = rows - row; left > 0; left -= PIXELS * step) {
+            uint32_t v[PIXELS][PixelStore<C, STORE>::WIDE] = {};
             HR_UNROLL
-            for (int c = 0; c < C; c++) {
-                int32_t rounded = (sum[c] + H_BELOW_HALF + (sum[c] >> H_SHIFT & 1)) >> H_SHIFT;
-                v[c] = (uint32_t)(rounded < 0 ? 0 : rounded > 255 ? 255 : rounded);
-            }
-            store.template write<MODE>(dst, v);
+            for (int i = 0; i < PIXELS; i++, at += step * row_bytes)
+                if (PIXELS == 1 || i * step < left)
+                    filter_pixel<TAPS>(v[i], at, kept, x);
+            if constexpr (STORE == HR_DEVICE_STORE_POINTS)
+                store.template apply<PIXELS>(v);
+            HR_UNROLL
+            for (int i = 0; i < PIXELS; i++, dst += next)
+                if (PIXELS == 1 || i * step < left)
+                    store.template write<MODE>(dst, v[i]);
         }
     }
 
     template <int TAPS> HR_MEMBER void filter_as(int x, int row, int step) const
     {
         PixelStore<C, STORE> store(p, to.plane);
-        if (STORE == HR_DEVICE_STORE_ANY || store.mode == WRITE_CHANNELS)
+        if (STORE >= HR_DEVICE_STORE_POINTS || store.mode == WRITE_CHANNELS)
             filter_column<TAPS, WRITE_CHANNELS>(store, x, row, step);
         else if (C == 3 && STORE == HR_DEVICE_STORE_F16 && store.mode == WRITE_QUADS)
             filter_column<TAPS, WRITE_QUADS>(store, x, row, step);

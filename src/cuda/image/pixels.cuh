@@ -60,7 +60,8 @@ HR_SHARED const uint8_t *picked(const hr_device_program *p, const picture *to, i
     return to->src + y * p->src_stride + (int64_t)x * p->channels * value_size(p->src_dtype);
 }
 
-// A tile of HR_DEVICE_PIXELS pixels of the view.
+// A tile of HR_DEVICE_PIXELS pixels of the view. `each(dst, from, n)` takes up to Each::PIXELS
+// pixels of a thread at a time.
 template <typename Each>
 HR_SHARED void pick_each(const hr_device_program *p, int tile, int thread, int threads,
                          const Each &each)
@@ -76,8 +77,22 @@ HR_SHARED void pick_each(const hr_device_program *p, int tile, int thread, int t
     PixelWalk src(first, threads, p->view_w, 0, p->src_stride,
                   (int64_t)p->channels * value_size(p->src_dtype));
     bool resample = p->resample;
-    for (; dst.index < end; dst.next(threads), src.next(threads))
-        each(to.dst + dst.offset, resample ? picked(p, &to, dst.y, dst.x) : to.src + src.offset);
+    while (dst.index < end) {
+        uint8_t *into[Each::PIXELS];
+        const uint8_t *from[Each::PIXELS];
+        int n = 0;
+        HR_UNROLL
+        for (int i = 0; i < Each::PIXELS; i++) {
+            if (i > 0 && dst.index >= end)
+                break;
+            into[i] = to.dst + dst.offset;
+            from[i] = resample ? picked(p, &to, dst.y, dst.x) : to.src + src.offset;
+            n = i + 1;
+            dst.next(threads);
+            src.next(threads);
+        }
+        each(into, from, n);
+    }
 }
 
 // Loads from global memory that is read-only during the launch.
@@ -91,30 +106,48 @@ HR_SHARED uint32_t load_byte(const uint8_t *at)
 }
 
 template <int C, int STORE> struct PickBytes {
+    enum { PIXELS = Together<STORE>::PIXELS };
+
     PixelStore<C, STORE> store;
 
-    HR_MEMBER void operator()(uint8_t *dst, const uint8_t *from) const
+    HR_MEMBER void write(uint8_t *dst, const uint32_t *v) const
     {
-        uint32_t v[C];
-        HR_UNROLL
-        for (int c = 0; c < C; c++)
-            v[c] = load_byte(from + c);
-        if (store.mode == WRITE_CHANNELS)
+        if (STORE == HR_DEVICE_STORE_POINTS || store.mode == WRITE_CHANNELS)
             store.template write<WRITE_CHANNELS>(dst, v);
         else if (store.mode == WRITE_QUADS)
             store.template write<WRITE_QUADS>(dst, v);
         else
             store.template write<WRITE_ADDED>(dst, v);
     }
+
+    HR_MEMBER void operator()(uint8_t *const *dst, const uint8_t *const *from, int n) const
+    {
+        uint32_t v[PIXELS][PixelStore<C, STORE>::WIDE] = {};
+        HR_UNROLL
+        for (int i = 0; i < PIXELS; i++) {
+            HR_UNROLL
+            for (int c = 0; c < C; c++)
+                if (PIXELS == 1 || i < n)
+                    v[i][c] = load_byte(from[i] + c);
+        }
+        if constexpr (STORE == HR_DEVICE_STORE_POINTS)
+            store.template apply<PIXELS>(v);
+        HR_UNROLL
+        for (int i = 0; i < PIXELS; i++)
+            if (PIXELS == 1 || i < n)
+                write(dst[i], v[i]);
+    }
 };
 
 struct PickAny {
+    enum { PIXELS = 1 };
+
     const hr_device_program *p;
     int plane;
 
-    HR_MEMBER void operator()(uint8_t *dst, const uint8_t *from) const
+    HR_MEMBER void operator()(uint8_t *const *dst, const uint8_t *const *from, int) const
     {
-        pick_any(p, plane, dst, from);
+        pick_any(p, plane, dst[0], from[0]);
     }
 };
 

@@ -61,9 +61,9 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_taps(const __grid_const
     make_taps(share.programs + i, taps_of(share, i), output);
 }
 
-// Five blocks per multiprocessor: as many as shared memory allows.
+// Five blocks per multiprocessor: as many as shared memory allows. Points need more registers.
 template <int C, int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS, 5)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE == HR_DEVICE_STORE_POINTS ? 3 : 5)
     run_fixed(const __grid_constant__ Share share)
 {
     int number;
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_float(const __grid_cons
 }
 
 template <int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS, 6)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE == HR_DEVICE_STORE_POINTS ? 3 : 6)
     run_pick(const __grid_constant__ Share share)
 {
     int number;
@@ -132,18 +132,30 @@ struct Work {
     int kind, store, channels; // -1: any
 };
 
+#define FIXED(channels, store)                                                                     \
+    {                                                                                              \
+        run_fixed<channels, store>, HR_DEVICE_KIND_FIXED, store, channels                          \
+    }
+#define STORES(of)                                                                                 \
+    of(HR_DEVICE_STORE_U8), of(HR_DEVICE_STORE_F16), of(HR_DEVICE_STORE_F32),                      \
+        of(HR_DEVICE_STORE_POINTS), of(HR_DEVICE_STORE_ANY)
+#define FIXED_1(store) FIXED(1, store)
+#define FIXED_2(store) FIXED(2, store)
+#define FIXED_3(store) FIXED(3, store)
+#define FIXED_4(store) FIXED(4, store)
+#define PICK(store)                                                                                \
+    {                                                                                              \
+        run_pick<store>, HR_DEVICE_KIND_PICK, store, -1                                            \
+    }
+
 const Work works[] = {
-    {run_fixed<1, 0>, HR_DEVICE_KIND_FIXED, 0, 1}, {run_fixed<1, 1>, HR_DEVICE_KIND_FIXED, 1, 1},
-    {run_fixed<1, 2>, HR_DEVICE_KIND_FIXED, 2, 1}, {run_fixed<1, 3>, HR_DEVICE_KIND_FIXED, 3, 1},
-    {run_fixed<2, 0>, HR_DEVICE_KIND_FIXED, 0, 2}, {run_fixed<2, 1>, HR_DEVICE_KIND_FIXED, 1, 2},
-    {run_fixed<2, 2>, HR_DEVICE_KIND_FIXED, 2, 2}, {run_fixed<2, 3>, HR_DEVICE_KIND_FIXED, 3, 2},
-    {run_fixed<3, 0>, HR_DEVICE_KIND_FIXED, 0, 3}, {run_fixed<3, 1>, HR_DEVICE_KIND_FIXED, 1, 3},
-    {run_fixed<3, 2>, HR_DEVICE_KIND_FIXED, 2, 3}, {run_fixed<3, 3>, HR_DEVICE_KIND_FIXED, 3, 3},
-    {run_fixed<4, 0>, HR_DEVICE_KIND_FIXED, 0, 4}, {run_fixed<4, 1>, HR_DEVICE_KIND_FIXED, 1, 4},
-    {run_fixed<4, 2>, HR_DEVICE_KIND_FIXED, 2, 4}, {run_fixed<4, 3>, HR_DEVICE_KIND_FIXED, 3, 4},
-    {run_float, HR_DEVICE_KIND_FLOAT, -1, -1},     {run_pick<0>, HR_DEVICE_KIND_PICK, 0, -1},
-    {run_pick<1>, HR_DEVICE_KIND_PICK, 1, -1},     {run_pick<2>, HR_DEVICE_KIND_PICK, 2, -1},
-    {run_pick<3>, HR_DEVICE_KIND_PICK, 3, -1},     {run_fill, HR_DEVICE_KIND_NONE, -1, -1},
+    STORES(FIXED_1),
+    STORES(FIXED_2),
+    STORES(FIXED_3),
+    STORES(FIXED_4),
+    STORES(PICK),
+    {run_float, HR_DEVICE_KIND_FLOAT, -1, -1},
+    {run_fill, HR_DEVICE_KIND_NONE, -1, -1},
 };
 
 // KIND_NONE is the kernel for fill, which any program may have.

@@ -115,39 +115,56 @@ HR_SHARED int64_t divide(int64_t a, int b, int *rest)
 HR_SHARED void store_added(const hr_device_program *p, uint8_t *dst)
 {
     int size = value_size(p->dtype);
-    for (int c = p->channels; c < p->dst_channels; c++)
+    for (int c = p->out_channels; c < p->dst_channels; c++)
         value_store(dst + c * p->dst_c * size, size, p->tables->fill[c < 63 ? c : 63]);
 }
 
-HR_SHARED void apply_matrix(const hr_device_point *step, uint64_t *v, int dtype)
+HR_SHARED void apply_matrix(const hr_point_step *step, uint64_t *v, int dtype)
 {
-    float in[3], out[3];
-    for (int c = 0; c < 3; c++)
+    float in[HR_MATRIX_MAX];
+    for (int c = 0; c < step->matrix.in; c++)
         in[c] = value_to_float(v[c], dtype);
-    for (int c = 0; c < 3; c++) {
-        const float *m = step->m[c];
-        out[c] = ((m[0] * in[0] + m[1] * in[1]) + m[2] * in[2]) + m[3];
-        v[c] = value_of_float(out[c], step->dtype);
-    }
+    for (int c = 0; c < step->matrix.out; c++)
+        v[c] = value_of_float(hr_matrix_row(&step->matrix, c, in), step->dtype);
 }
 
-// Channels first .. first + n - 1 (at most HR_DEVICE_GROUP) of a pixel of the resampled type.
+// Takes `n` channels of a pixel of the resampled type through the points; returns how many they
+// are then. A matrix gets all channels of the pixel.
+HR_SHARED int apply_points(const hr_device_program *p, uint64_t *v, int n)
+{
+    int dtype = p->resampled;
+    for (int i = 0; i < p->point_count; i++) {
+        const hr_point_step *step = &p->tables->point[i];
+        if (step->kind == HR_POINT_KIND_MATRIX) {
+            apply_matrix(step, v, dtype);
+            n = step->matrix.out;
+        } else {
+            int size = value_size(step->dtype);
+            for (int c = 0; c < n; c++)
+                v[c] = step->kind == HR_POINT_KIND_TABLE
+                           ? value_load((const char *)step->table + v[c] * size, size)
+                       : step->kind == HR_POINT_KIND_CUT ? value_cut(v[c], dtype, step->dtype)
+                                                         : value_convert(v[c], dtype, step->dtype);
+        }
+        dtype = step->dtype;
+    }
+    return n;
+}
+
+// The type after the points.
+HR_SHARED int points_dtype(const hr_device_program *p)
+{
+    return p->point_count > 0 ? (int)p->tables->point[p->point_count - 1].dtype : (int)p->resampled;
+}
+
+// Channels first .. first + n - 1 (at most HR_DEVICE_GROUP) of a pixel of the resampled type; `v`
+// has room for HR_DEVICE_GROUP.
 HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, uint64_t *v,
                          int first, int n)
 {
-    int dtype = p->resampled, size = value_size(p->dtype);
-    for (int i = 0; i < p->point_count; i++) {
-        const hr_device_point *step = &p->tables->point[i];
-        if (step->kind == 1) // HR_POINT_KIND_MATRIX
-            apply_matrix(step, v, dtype);
-        else if (step->kind == 2) // HR_POINT_KIND_CUT
-            for (int c = 0; c < n; c++)
-                v[c] = value_cut(v[c], dtype, step->dtype);
-        else
-            for (int c = 0; c < n; c++)
-                v[c] = value_convert(v[c], dtype, step->dtype);
-        dtype = step->dtype;
-    }
+    int dtype = points_dtype(p), size = value_size(p->dtype);
+    bool is_last = first + n == p->channels;
+    n = apply_points(p, v, n);
     for (int c = 0; c < n; c++) {
         uint64_t value = v[c];
         if (p->normalize) {
@@ -160,7 +177,7 @@ HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, ui
         }
         value_store(dst + (first + c) * p->dst_c * size, size, value);
     }
-    if (first + n == p->channels)
+    if (is_last)
         store_added(p, dst);
 }
 
@@ -192,30 +209,81 @@ enum WriteMode {
     WRITE_QUADS     // a pixel is four halves, three of them of the source: one store
 };
 
+// round_byte.
+HR_SHARED uint32_t byte_of_float(float v)
+{
+#if defined(__CUDA_ARCH__)
+    // Truncated by an addition; the conversion is slow.
+    float inside = fminf(fmaxf(v, 0.0f), 255.0f) + ROUND_BELOW_HALF;
+    return __float_as_uint(__fadd_rz(inside, 8388608.0f)) & 255;
+#else
+    return round_byte(v);
+#endif
+}
+
+// Pixels that a thread takes through the points together, so that weights are loaded once for all.
+template <int STORE> struct Together {
+    enum { PIXELS = STORE == HR_DEVICE_STORE_POINTS ? 4 : 1 };
+};
+
+// hr_matrix_row for bytes; IN, OUT are the matrix's channels or more, with weights of 0.
+template <int IN, int OUT, int PIXELS>
+HR_SHARED void matrix_of_bytes(const hr_matrix *m, uint32_t (*v)[HR_MATRIX_MAX])
+{
+    float in[PIXELS][IN];
+    HR_UNROLL
+    for (int i = 0; i < PIXELS; i++) {
+        HR_UNROLL
+        for (int c = 0; c < IN; c++)
+            in[i][c] = float_of_byte(v[i][c]);
+    }
+    HR_UNROLL
+    for (int c = 0; c < OUT; c++) {
+        float weight[IN], add = m->add[c];
+        HR_UNROLL
+        for (int k = 0; k < IN; k++)
+            weight[k] = m->m[c][k];
+        HR_UNROLL
+        for (int i = 0; i < PIXELS; i++) {
+            float sum = weight[0] * in[i][0];
+            HR_UNROLL
+            for (int k = 1; k < IN; k++)
+                sum += weight[k] * in[i][k];
+            v[i][c] = byte_of_float(sum + add);
+        }
+    }
+}
+
 // Stores u8 pixels of C channels. The fields of the record that it needs are in registers.
 template <int C, int STORE> struct PixelStore {
+    // Channels of a pixel with its points.
+    enum { WIDE = STORE < HR_DEVICE_STORE_POINTS ? C : HR_MATRIX_MAX };
+
     const hr_device_program *p;
     int plane;
     int64_t channel; // bytes from channel to channel
     WriteMode mode;
     uint32_t last; // of a quad
-    float mean[C], mul[C];
+    float mean[WIDE], mul[WIDE];
 
     HR_MEMBER PixelStore(const hr_device_program *program, int of_plane)
     {
         p = program;
         plane = of_plane;
         channel = p->dst_c * size();
-        mode = p->dst_channels == C ? WRITE_CHANNELS : may_be_quads() ? WRITE_QUADS : WRITE_ADDED;
+        mode = p->dst_channels == p->out_channels ? WRITE_CHANNELS
+               : may_be_quads()                   ? WRITE_QUADS
+                                                  : WRITE_ADDED;
         last = mode == WRITE_QUADS ? (uint32_t)p->tables->fill[3] << 16 : 0;
         const hr_device_tables *tables = p->tables;
         const float *means = tables != NULL ? tables->mean : p->mean;
         const float *muls = tables != NULL ? tables->mul : p->mul;
         int first = p->plane < 0 ? 0 : plane < 63 ? plane : 63;
         HR_UNROLL
-        for (int c = 0; c < C; c++) {
-            mean[c] = means[first + c];
-            mul[c] = muls[first + c];
+        for (int c = 0; c < WIDE; c++) {
+            bool has = c < C || p->plane < 0; // planes have one channel
+            mean[c] = has ? means[first + c] : 0.0f;
+            mul[c] = has ? muls[first + c] : 0.0f;
         }
     }
 
@@ -239,14 +307,56 @@ template <int C, int STORE> struct PixelStore {
         return (float_of_byte(v[c]) - mean[c]) * mul[c];
     }
 
+    // POINTS: takes pixels through the points. Values of channels that a pixel does not have do not
+    // matter: their weights are 0.
+    template <int PIXELS> HR_MEMBER void apply(uint32_t (*v)[HR_MATRIX_MAX]) const
+    {
+        for (int s = 0; s < p->point_count; s++) {
+            const hr_point_step *step = &p->tables->point[s];
+            if (step->kind != HR_POINT_KIND_MATRIX) {
+                const uint8_t *table = (const uint8_t *)step->table;
+                HR_UNROLL
+                for (int i = 0; i < PIXELS; i++) {
+                    HR_UNROLL
+                    for (int c = 0; c < WIDE; c++)
+                        v[i][c] = table[v[i][c]];
+                }
+            } else if (step->matrix.in == 3 && step->matrix.out == 3) {
+                matrix_of_bytes<3, 3, PIXELS>(&step->matrix, v);
+            } else {
+                matrix_of_bytes<HR_MATRIX_MAX, HR_MATRIX_MAX, PIXELS>(&step->matrix, v);
+            }
+        }
+    }
+
+    // POINTS: the pixel is through its points.
+    HR_MEMBER void write_points(uint8_t *dst, const uint32_t *v) const
+    {
+        HR_UNROLL
+        for (int c = 0; c < WIDE; c++) {
+            if (c >= p->out_channels)
+                break;
+            if (!p->normalize)
+                dst[c * channel] = (uint8_t)v[c];
+            else if (p->dtype == HR_DTYPE_FLOAT)
+                *(float *)(dst + c * channel) = normalised(v, c);
+            else
+                *(uint16_t *)(dst + c * channel) = half_of_number(normalised(v, c));
+        }
+        if (mode != WRITE_CHANNELS)
+            store_added(p, dst);
+    }
+
     // dst: the pixel's channel 0.
     template <int MODE> HR_MEMBER void write(uint8_t *dst, const uint32_t *v) const
     {
         if constexpr (STORE == HR_DEVICE_STORE_ANY) {
-            uint64_t value[C < 3 ? 3 : C];
+            uint64_t value[HR_DEVICE_GROUP] = {};
             for (int c = 0; c < C; c++)
                 value[c] = v[c];
             store_any(p, plane, dst, value, 0, C);
+        } else if constexpr (STORE == HR_DEVICE_STORE_POINTS) {
+            write_points(dst, v);
         } else if constexpr (MODE == WRITE_QUADS) {
             uint32_t low = half_of_number(normalised(v, 0)) |
                            (uint32_t)half_of_number(normalised(v, 1 % C)) << 16;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* lookup_table: maps integers by a table. */
+/* lookup_table: maps integers by a table. On UINT8 pictures it is a step of an image program. */
 #include "ops/generic/lookup_table.h"
+#include "image/program.h"
 
 #include <string.h>
 
@@ -68,6 +69,16 @@ static hr_status lookup_table_infer(hr_op_call *c, hr_error *error)
     hr_tensor_describe(&c->out[0], (hr_dtype)((const lookup_table_args *)c->args)->dtype,
                        c->in[0].shape, c->in[0].layout.name);
     return HR_STATUS_OK;
+}
+
+static hr_status lookup_table_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    const hr_table *t = c->state;
+    const hr_point_step step = {.kind = HR_POINT_KIND_TABLE,
+                                .dtype = (hr_dtype)((const lookup_table_args *)c->args)->dtype,
+                                .table = t->values};
+
+    return hr_program_point(program, &step, error);
 }
 
 #define LOOK_UP(in_type, out_type)                                                                 \
@@ -148,5 +159,7 @@ const hr_op_def hr_op_lookup_table = {
     .create = lookup_table_create,
     .destroy = hr_free,
     .infer = lookup_table_infer,
+    .lower = lookup_table_lower,
+    .lower_rank = HR_LOWER_RANK_POINT,
     .run_cpu = lookup_table_run,
 };

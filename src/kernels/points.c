@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Per-pixel steps: matrices over channels, and tables. All levels do the operations of
+ * hr_matrix_row in the same order, without FMA. */
+#include "core/rounding.h"
+#include "kernels/spread.h"
+
+static inline __attribute__((always_inline)) void matrix_each(uint8_t *dst, const uint8_t *src,
+                                                              size_t n, const hr_matrix *m)
+{
+    for (size_t i = 0; i < n; i++, src += m->in, dst += m->out) {
+        float v[HR_MATRIX_MAX] = {0};
+        for (int32_t c = 0; c < m->in; c++)
+            v[c] = (float)src[c];
+        for (int32_t c = 0; c < m->out; c++)
+            dst[c] = round_byte(hr_matrix_row(m, c, v));
+    }
+}
+
+static void matrix_bytes(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m)
+{
+    hr_matrix colour = *m;
+    colour.in = colour.out = 3; /* the compiler sees how many channels there are */
+    if (m->in == 3 && m->out == 3)
+        matrix_each(dst, src, n, &colour);
+    else
+        matrix_each(dst, src, n, m);
+}
+
+void HR_LEVELED(hr__matrix_f32)(float *dst, const float *src, size_t n, const hr_matrix *m)
+{
+    for (size_t i = 0; i < n; i++, src += m->in, dst += m->out)
+        for (int32_t c = 0; c < m->out; c++)
+            dst[c] = hr_matrix_row(m, c, src);
+}
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Shuffle positions that interleave four bytes each of three planes. */
+static inline __m128i three_planes(void)
+{
+    return _mm_setr_epi8(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, -1, -1, -1, -1);
+}
+
+#endif
+
+#if defined(HR_LEVEL_v4)
+
+#define SET_FLOATS _mm512_set1_ps
+#define ADD_FLOATS _mm512_add_ps
+#define MUL_FLOATS _mm512_mul_ps
+
+/* Half away from zero, as round_byte, for values that fit 32 bits: packing saturates. */
+static inline __m512i whole(__m512 v)
+{
+    return _mm512_cvttps_epi32(_mm512_add_ps(v, _mm512_set1_ps(ROUND_BELOW_HALF)));
+}
+
+/* Stores interleaved pixels of `count` channels. */
+static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, const __m512i *v,
+                                                               const int32_t count)
+{
+    __m512i zero = _mm512_setzero_si512();
+    __m512i low = _mm512_packs_epi32(v[0], count > 1 ? v[1] : zero);
+    __m512i high = _mm512_packs_epi32(count > 2 ? v[2] : zero, zero);
+    __m512i planes = _mm512_packus_epi16(low, high);
+    if (count == 1) { /* the first dword of each lane */
+        __m512i dwords = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        planes = _mm512_permutexvar_epi32(dwords, planes);
+        _mm_storeu_si128((__m128i *)dst, _mm512_castsi512_si128(planes));
+        return;
+    }
+    __m512i dwords = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0);
+    __m512i pixels = _mm512_shuffle_epi8(planes, _mm512_broadcast_i32x4(three_planes()));
+    _mm512_mask_storeu_epi32(dst, 0xfff, _mm512_permutexvar_epi32(dwords, pixels));
+}
+
+#elif defined(HR_LEVEL_v3)
+
+#define SET_FLOATS _mm256_set1_ps
+#define ADD_FLOATS _mm256_add_ps
+#define MUL_FLOATS _mm256_mul_ps
+
+static inline __m256i whole(__m256 v)
+{
+    return _mm256_cvttps_epi32(_mm256_add_ps(v, _mm256_set1_ps(ROUND_BELOW_HALF)));
+}
+
+/* Stores interleaved pixels of `count` channels, and up to 12 bytes more. */
+static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, const __m256i *v,
+                                                               const int32_t count)
+{
+    __m256i zero = _mm256_setzero_si256();
+    __m256i low = _mm256_packs_epi32(v[0], count > 1 ? v[1] : zero);
+    __m256i high = _mm256_packs_epi32(count > 2 ? v[2] : zero, zero);
+    __m256i pixels = _mm256_packus_epi16(low, high);
+    if (count == 3)
+        pixels = _mm256_shuffle_epi8(pixels, _mm256_broadcastsi128_si256(three_planes()));
+    _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(pixels));
+    _mm_storeu_si128((__m128i *)(dst + 4 * count), _mm256_extracti128_si256(pixels, 1));
+}
+
+#endif
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Whether all results fit 32 bits by far. */
+static bool is_small(const hr_matrix *m)
+{
+    for (int32_t i = 0; i < m->out; i++) {
+        float most = fabsf(m->add[i]);
+        for (int32_t k = 0; k < m->in; k++)
+            most += 255.0f * fabsf(m->m[i][k]);
+        if (!(most < 0x1p30f))
+            return false;
+    }
+    return true;
+}
+
+static inline __attribute__((always_inline)) size_t matrix_vectors(uint8_t *dst, const uint8_t *src,
+                                                                   size_t n, const hr_matrix *m,
+                                                                   const int32_t in,
+                                                                   const int32_t out)
+{
+    spreader s;
+    size_t end = end_pixels(in), i = 0;
+    spreader_init(&s, in, 0);
+    for (; i + SPREAD_STEP + end <= n; i += SPREAD_STEP) {
+        hr_pixels_vector pixels = load_pixels(&s, src + i * (size_t)in), rounded[HR_MATRIX_MAX];
+        hr_floats_vector v[HR_MATRIX_MAX];
+        for (int32_t c = 0; c < in; c++)
+            v[c] = channel_floats(&s, pixels, c);
+        for (int32_t c = 0; c < out; c++) {
+            hr_floats_vector sum = MUL_FLOATS(SET_FLOATS(m->m[c][0]), v[0]);
+            for (int32_t k = 1; k < in; k++)
+                sum = ADD_FLOATS(sum, MUL_FLOATS(SET_FLOATS(m->m[c][k]), v[k]));
+            rounded[c] = whole(ADD_FLOATS(sum, SET_FLOATS(m->add[c])));
+        }
+        store_pixels(dst + i * (size_t)out, rounded, out);
+    }
+    return i;
+}
+
+void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m)
+{
+    size_t done = 0;
+    if (is_small(m)) {
+        if (m->in == 3 && m->out == 3)
+            done = matrix_vectors(dst, src, n, m, 3, 3);
+        else if (m->in == 3 && m->out == 1)
+            done = matrix_vectors(dst, src, n, m, 3, 1);
+        else if (m->in == 1 && m->out == 3)
+            done = matrix_vectors(dst, src, n, m, 1, 3);
+    }
+    matrix_bytes(dst + done * (size_t)m->out, src + done * (size_t)m->in, n - done, m);
+}
+
+#else
+
+void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m)
+{
+    matrix_bytes(dst, src, n, m);
+}
+
+#endif
+
+/* ---- tables ---- */
+
+#if defined(HR_LEVEL_v4)
+
+/* For CPUs of this level that also have VBMI: nearly all. Two lookups of 128 bytes each. */
+__attribute__((target("avx512vbmi"))) static size_t look_up_vbmi(uint8_t *dst, const uint8_t *src,
+                                                                 size_t n, const uint8_t *table)
+{
+    const __m512i a = _mm512_loadu_si512(table), b = _mm512_loadu_si512(table + 64);
+    const __m512i c = _mm512_loadu_si512(table + 128), d = _mm512_loadu_si512(table + 192);
+    size_t i = 0;
+    for (; i + 64 <= n; i += 64) {
+        __m512i v = _mm512_loadu_si512(src + i);
+        __m512i low = _mm512_permutex2var_epi8(a, v, b), high = _mm512_permutex2var_epi8(c, v, d);
+        _mm512_storeu_si512(dst + i, _mm512_mask_blend_epi8(_mm512_movepi8_mask(v), low, high));
+    }
+    return i;
+}
+
+#endif
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Looks up the low four bits in each sixteenth of the table, and selects among the results by the
+ * high four bits, one after the other. */
+static size_t look_up_vectors(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table)
+{
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        __m256i v = _mm256_loadu_si256((const __m256i *)(src + i)), found[16];
+        __m256i low = _mm256_and_si256(v, _mm256_set1_epi8(15));
+        for (int k = 0; k < 16; k++) {
+            __m128i part = _mm_loadu_si128((const __m128i *)(table + 16 * k));
+            found[k] = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(part), low);
+        }
+        for (int bit = 4, left = 8; bit < 8; bit++, left /= 2) {
+            __m256i odd = _mm256_slli_epi16(v, 7 - bit); /* the sign selects */
+            for (int k = 0; k < left; k++)
+                found[k] = _mm256_blendv_epi8(found[2 * k], found[2 * k + 1], odd);
+        }
+        _mm256_storeu_si256((__m256i *)(dst + i), found[0]);
+    }
+    return i;
+}
+
+#endif
+
+void HR_LEVELED(hr__table_u8)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v4)
+    bool vbmi = __builtin_cpu_supports("avx512vbmi");
+    i = (vbmi ? look_up_vbmi : look_up_vectors)(dst, src, n, table);
+#elif defined(HR_LEVEL_v3)
+    i = look_up_vectors(dst, src, n, table);
+#endif
+    for (; i < n; i++)
+        dst[i] = table[src[i]];
+}
