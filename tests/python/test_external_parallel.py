@@ -274,6 +274,65 @@ def ended(pids: list[int], seconds: float = 10.0) -> bool:
     return False
 
 
+class Counting:
+    """An iterable of `length` batches, each with its number."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __iter__(self) -> Any:
+        return (batch(i) for i in range(self.length))
+
+
+class Ending:
+    """A source of samples that ends after `length` batches."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __call__(self, info: Any) -> np.ndarray:
+        if info.iteration >= self.length:
+            raise StopIteration
+        return np.full(3, info.iteration + 100 * info.epoch_idx, np.int32)
+
+
+@pytest.mark.filterwarnings("ignore:There will be run only")
+@pytest.mark.parametrize("depths", [(3, 1, 1), (1, 3, 1), (3, 3, 3)])
+@pytest.mark.parametrize("lengths", [(8, 4, 6), (4, 6, 8)])
+@pytest.mark.parametrize("cycles", [("raise", "raise"), ("quiet", "raise"), (True, True)])
+def test_sources_of_different_lengths(
+    cycles: tuple[Any, Any], lengths: tuple[int, int, int], depths: tuple[int, int, int]
+) -> None:
+    """An iterator goes on where it is when another source ends the epoch, in this process or in a worker."""
+
+    def outputs(parallel: bool) -> list[Any]:
+        pipe = Pipeline(2, 1, None, py_start_method="spawn", py_num_workers=2)
+
+        def ahead(k: int) -> dict[str, Any]:
+            return {"parallel": True, "prefetch_queue_depth": depths[k]} if parallel else {}
+
+        with pipe:
+            first = fn.external_source(source=Ending(lengths[0]), batch=False, **ahead(0))
+            others = [
+                fn.external_source(source=Counting(lengths[k]), cycle=cycles[k - 1], **ahead(k))
+                for k in (1, 2)
+            ]
+            pipe.set_outputs(first, *others)
+        found: list[Any] = []
+        for _ in range(17):
+            try:
+                found.append([int(out.at(0)[0]) for out in pipe.run()])
+            except StopIteration:
+                found.append("end")
+                pipe.reset()
+        pipe.close()
+        return found
+
+    expected = outputs(False)
+    assert expected.count("end") >= 2
+    assert outputs(True) == expected
+
+
 @pytest.mark.parametrize("how", ["exit", "kill"])
 def test_workers_that_die_are_reported(how: str) -> None:
     def source(i: int) -> list[np.ndarray]:

@@ -143,7 +143,7 @@ class Source:
         self.iteration = 0
         self.sample = 0
         if self.workers is not None:
-            self.workers.forget()
+            self.workers.rewind()
 
     def _call(self, max_batch: int, epoch: int) -> Any:
         assert self.callback is not None

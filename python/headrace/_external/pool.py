@@ -316,16 +316,17 @@ class ParallelSource:
         self._source = source
         self._depth = depth
         self._pending: deque[Ticket] = deque()
+        self._round = 0  # grows when requests are dropped
 
     def _calls(self, lead: int, max_batch: int, epoch: int) -> list[tuple[int, ...]]:
         source = self._source
         iteration, first = source.iteration + lead, source.sample + lead * max_batch
         if source.batch:
-            return [(first, 0, max_batch, iteration, epoch)]
+            return [(first, 0, max_batch, iteration, epoch, self._round)]
         chunks = min(self._pool.workers, max_batch)
         bounds = [max_batch * k // chunks for k in range(chunks + 1)]
         return [
-            (first + a, a, b - a, iteration, epoch)
+            (first + a, a, b - a, iteration, epoch, self._round)
             for a, b in zip(bounds[:-1], bounds[1:], strict=True)
         ]
 
@@ -344,13 +345,19 @@ class ParallelSource:
         except KeyboardInterrupt:
             raise
         except BaseException:
-            self.forget()
+            self._forget()
             raise
         self._pending.popleft()
         return parts
 
-    def forget(self) -> None:
-        """Drops all pending requests."""
+    def rewind(self) -> None:
+        """Drops all pending requests, whose arguments are those of the old epoch. What an iterator has given is
+        kept: it goes on where it is, also if another source has ended the epoch."""
+        if self._source.takes_argument:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._round += 1
         for ticket in self._pending:
             self._pool.drop(ticket)
         self._pending.clear()

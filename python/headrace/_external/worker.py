@@ -59,13 +59,15 @@ class _Runner:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._source: Any = None
-        self._ended_epoch: int | None = None  # an iterator that has ended is not called again in that epoch
+        self._ended_round: int | None = None  # an iterator that has ended is not called again in that round
 
-    def columns(self, first: int, base: int, count: int, iteration: int, epoch: int) -> list[Any]:
+    def columns(
+        self, first: int, base: int, count: int, iteration: int, epoch: int, round_: int
+    ) -> list[Any]:
         if self._source is None:
             self._source = self._make()
         source = self._source
-        if self._ended_epoch == epoch:
+        if self._ended_round == round_:
             raise StopIteration
         if source.batch:
             source.iteration = iteration
@@ -73,7 +75,7 @@ class _Runner:
                 data = source._call(0, epoch)
             except StopIteration:
                 if not source.takes_argument:
-                    self._ended_epoch = epoch
+                    self._ended_round = round_
                 raise
         else:
             data = [
