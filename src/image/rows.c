@@ -11,7 +11,8 @@ enum {
     ROWS_AT_ONCE = 8, /* rows per read of a coded source: the height of a JPEG block */
     /* With more taps, coefficients of 14 bits are too coarse; the filter runs in float. */
     FIXED_TAPS_MAX = 128,
-    CACHE_MAX = 2 << 20 /* bytes of cached converted rows */
+    CACHE_MAX = 2 << 20, /* bytes of cached converted rows */
+    SUMS_FREE = 16       /* outputs in flight that may always be summed at once */
 };
 
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps)
@@ -112,11 +113,16 @@ static bool is_rising(const hr_rows *r)
     return !r->p->mirror_y && (r->y_start == NULL || r->y_start[0] <= r->y_start[r->view.h - 1]);
 }
 
+/* Rows of a coded source are kept only where that takes less memory than the sums of all outputs
+ * that need them: many outputs over few rows. */
 static hr_status init_sums(hr_rows *r, hr_error *error)
 {
     int32_t count = (int32_t)r->view.h, overlap = hr__sums_overlap(r->y_start, r->y_taps, count);
+    size_t sums = (size_t)overlap * 2 * sizeof(float) * r->need_elements;
+    size_t rows = (size_t)r->y_taps * (size_t)r->need.w * r->pixel;
     r->summing = true;
-    r->running = is_rising(r) && overlap <= HR_SUMS_MAX;
+    r->running =
+        is_rising(r) && (overlap <= SUMS_FREE || (r->p->coded.open != NULL && sums < rows));
     r->sums = (hr_sums){.kernels = r->call->kernels,
                         .start = r->y_start,
                         .coef = r->y_coef,

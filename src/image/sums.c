@@ -21,8 +21,10 @@ hr_status hr__sums_init(hr_sums *s, hr_arena *arena, hr_error *error)
     if (!hr_size_mul(s->n, rows * sizeof(float), &bytes))
         return hr_fail(error, HR_STATUS_LIMIT, "a row buffer does not fit in memory");
     s->rows = hr_arena_alloc(arena, bytes, error);
-    if (s->rows == NULL)
+    s->sum = hr_arena_alloc(arena, 2 * (size_t)s->slots * sizeof(*s->sum), error);
+    if (s->rows == NULL || s->sum == NULL)
         return HR_STATUS_NO_MEMORY;
+    s->other = s->sum + s->slots;
     float *at = s->rows + HR_SUMS_ROWS * s->n;
     for (int32_t i = 0; i < s->slots; i++, at += 2 * s->n) {
         s->sum[i] = at;

@@ -8,10 +8,7 @@
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
 
-enum {
-    HR_SUMS_ROWS = 8, /* rows that are added at once, at most */
-    HR_SUMS_MAX = 16  /* outputs in flight, at most */
-};
+enum { HR_SUMS_ROWS = 8 }; /* rows that are added at once, at most */
 
 typedef struct hr_sums {
     const hr_kernels *kernels;
@@ -23,7 +20,7 @@ typedef struct hr_sums {
     int32_t first;        /* the first output in flight */
     int64_t next;         /* the row to be added next */
     float *rows;          /* room for HR_SUMS_ROWS converted rows */
-    float *sum[HR_SUMS_MAX], *other[HR_SUMS_MAX];
+    float **sum, **other; /* of each slot */
 } hr_sums;
 
 /* Outputs that rows of one call to hr__sums_add may belong to, when outputs are taken in rising

@@ -125,4 +125,21 @@ TEST(scratch_does_not_grow_with_the_filter)
     }
 }
 
+/* 60 outputs that all read nearly the same 3,000 rows of a coded picture: the rows take 22 MB. */
+TEST(scratch_does_not_grow_where_many_outputs_share_rows)
+{
+    hr_error error;
+    hr_image_program p;
+    hr_tensor out, in = picture(HR_DTYPE_UINT8, 3000, 2500, 3);
+    fake_codec codec = {.picture = &in, .by_rows = true, .give_up = -1};
+    hr_resample_axis y = {-60000, 60000, 60, HR_INTERP_TRIANGULAR, true, false};
+    hr_resample_axis x = {0, 2500, 4, HR_INTERP_TRIANGULAR, true, false};
+    CHECK_OK(from_fake(&p, &codec, &error), error);
+    CHECK_OK(hr_program_resample(&p, &y, &x, HR_DTYPE_UINT8, &error), error);
+    CHECK_OK(run_fresh(&p, &out, &error), error);
+    CHECK(scratch < 16u << 20);
+    free(out.data);
+    free(in.data);
+}
+
 TEST_MAIN
