@@ -84,6 +84,7 @@ def outputs_with_inputs(case: Case, engine: Engine) -> list[Any] | Failure:
 
 
 def aliased(case: Case, engine: Engine) -> list[tuple[int, int]]:
-    """See `overlapping`; outputs are numbered after the inputs. Empty if the case fails."""
+    """See `overlapping`; outputs are numbered after the inputs. Fails if the case gives no outputs."""
     batches = outputs_with_inputs(case, engine)
-    return [] if isinstance(batches, Failure) else overlapping(batches)
+    assert not isinstance(batches, Failure), f"{case}: {batches}"
+    return overlapping(batches)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aliases import LARGE, VIEWS, aliased, overlapping
+from aliases import LARGE, VIEWS, aliased, outputs_with_inputs, overlapping
 from collection import CASES
-from harness import Case, Data, Engine
+from harness import Case, Data, Engine, Failure
 
 schema = pytest.importorskip("headrace._schema")
 
@@ -23,7 +23,7 @@ def by_operator() -> dict[str, list[Case]]:
     """Written cases of every operator that is not a documented view."""
     found: dict[str, list[Case]] = {}
     for case in [*LARGE, *CASES]:
-        if isinstance(case, Case) and case.op not in VIEWS and case.inputs:
+        if type(case) is Case and case.op not in VIEWS and case.inputs:
             found.setdefault(case.op, []).append(case)
     return {
         name: [*cases[:: 1 + len(cases) // CASES_EACH]] for name, cases in sorted(found.items())
@@ -37,8 +37,16 @@ def test_large_outputs_have_their_own_memory(case: Case, headrace: Engine) -> No
 
 @pytest.mark.parametrize("name", by_operator())
 def test_outputs_have_their_own_memory(name: str, headrace: Engine) -> None:
-    for case in by_operator()[name]:
-        assert aliased(case, headrace) == [], str(case)
+    """Some written cases are errors; most of an operator's are not."""
+    cases = by_operator()[name]
+    ran = 0
+    for case in cases:
+        batches = outputs_with_inputs(case, headrace)
+        if isinstance(batches, Failure):
+            continue
+        ran += 1
+        assert overlapping(batches) == [], str(case)
+    assert 2 * ran > len(cases)
 
 
 def outputs(engine: Engine, define: Any) -> list[Any]:
