@@ -3,6 +3,7 @@
 /* Bad files are raised, replaced or skipped; no sample is lost or delivered twice. */
 #include <fcntl.h>
 
+#include "exec/exec.h"
 #include "exec/fixture.h"
 #include "test.h"
 
@@ -238,6 +239,93 @@ TEST(intermediate_values_meet_the_memory_limit)
         CHECK(run_zeros(200000, crosses, &error) != HR_STATUS_OK); /* 40 GB */
         CHECK(strstr(error.message, "host_memory_limit"));
     }
+}
+
+/* Lines of a text file that are whole: a file's name, a tab, a message. -1: some line is not. */
+static int whole_lines(const char *path)
+{
+    char line[4096];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof(line), file)) {
+        size_t size = strlen(line);
+        const char *tab = strchr(line, '\t');
+        if (strncmp(line, "class", 5) != 0 || !tab || strchr(tab + 1, '\t') ||
+            line[size - 1] != '\n')
+            count = -FILES * 1000;
+        count++;
+    }
+    if (file)
+        fclose(file);
+    return count < 0 ? -1 : count;
+}
+
+/* Two pipelines of four threads append to one file; every other picture is bad. */
+TEST(quarantine_has_whole_lines_of_all_writers)
+{
+    enum { PIPELINES = 2, RUNS = 40 };
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p[PIPELINES];
+    hr_outputs *out;
+    char path[96];
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(4, 4);
+    fixture_make(&f, FILES);
+    for (int i = 0; i < FILES; i += 2)
+        fixture_break(&f, i, "P6 nothing");
+    sprintf(path, "%s/bad.txt", f.dir);
+    options.quarantine = path;
+    options.on_error = HR_ON_ERROR_SKIP;
+    for (int k = 0; k < PIPELINES; k++)
+        CHECK_OK(fixture_pipeline(&f, &o, &options, &p[k], &error), error);
+    int skipped = 0;
+    for (int i = 0; i < PIPELINES * RUNS; i++) {
+        CHECK_OK(hr_pipeline_run(p[i % PIPELINES], 20000, &out, &error), error);
+        skipped += hr_outputs_positions(out) - hr_batch_size(hr_outputs_batch(out, 0));
+        hr_outputs_unref(out);
+    }
+    for (int k = 0; k < PIPELINES; k++)
+        hr_pipeline_destroy(p[k]);
+    CHECK(skipped > PIPELINES * RUNS && whole_lines(path) >= skipped);
+    fixture_remove(&f);
+}
+
+/* A slow disk: while a worker waits to write a line, others can take the pipeline's lock. */
+TEST(the_pipeline_is_not_locked_while_a_line_is_written)
+{
+    fixture f;
+    hr_error error = {0};
+    hr_pipeline *p;
+    hr_outputs *out;
+    char path[96];
+    fixture_graph o = {.images = true};
+    hr_pipeline_options options = fixture_options(2, 2);
+    fixture_make(&f, FILES);
+    for (int i = 0; i < FILES; i += 2)
+        fixture_break(&f, i, "P6 nothing");
+    sprintf(path, "%s/bad.txt", f.dir);
+    options.quarantine = path;
+    options.on_error = HR_ON_ERROR_SKIP;
+    CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
+    pthread_mutex_lock(&p->quarantine_lock);
+    bool free_now = false;
+    usleep(300 * 1000); /* the first picture is bad */
+    for (int i = 0; i < 200 && !free_now; i++) {
+        free_now = pthread_mutex_trylock(&p->lock) == 0;
+        usleep(free_now ? 0 : 10000);
+    }
+    if (free_now)
+        pthread_mutex_unlock(&p->lock);
+    CHECK(free_now && whole_lines(path) == 0);
+    pthread_mutex_unlock(&p->quarantine_lock);
+    for (int i = 0; i < 10; i++) {
+        CHECK_OK(hr_pipeline_run(p, 20000, &out, &error), error);
+        hr_outputs_unref(out);
+    }
+    hr_pipeline_destroy(p);
+    CHECK(whole_lines(path) > 0);
+    fixture_remove(&f);
 }
 
 TEST_MAIN
