@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Batches in device memory, as users hold them. */
+/* Batches in device memory that users hold. */
 #include <string.h>
 
 #include "core/batch.h"
@@ -23,7 +23,7 @@ void hr_batch_used(const hr_batch *batch, void *stream)
     }
 }
 
-/* Queues a copy; the host's memory need not be pinned. */
+/* Queues a copy. The host memory need not be pinned. */
 static hr_status copy_queue(const hr_cuda_module_def *module, const hr_tensor *t, void *dst,
                             void *stream, hr_error *error)
 {
@@ -70,7 +70,7 @@ hr_status hr_tensor_copy(const hr_tensor *tensor, void *dst, void *stream, bool 
     return HR_STATUS_OK;
 }
 
-/* Room in host memory for every sample, one behind the other. */
+/* Allocates host memory for all samples, one after the other. */
 static hr_status make_room(hr_batch *to, const hr_batch *from, hr_error *error)
 {
     size_t total = 0, bytes;
@@ -125,7 +125,7 @@ hr_status hr_batch_to_host(hr_batch **out, const hr_batch *batch, hr_error *erro
         hr_batch_unref(to);
         return status;
     }
-    /* The texts of source_info lie with the first batch. */
+    /* The source_info texts belong to the first batch. */
     for (int32_t i = 0; i < count; i++)
         hr_batch_tensors(to)[i].source_info = NULL;
     *out = to;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The device, what its memory's limit counts, and pinned memory. */
+/* The device, its memory limit, and pinned memory. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -92,7 +92,7 @@ hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error)
         if (d->limit && (size > d->limit || used > d->limit - size))
             return hr_fail(error, HR_STATUS_NO_MEMORY,
                            "%zu bytes more would exceed device_memory_limit, %zu bytes (%zu are "
-                           "held by outputs and batches in flight; let go of outputs, lower "
+                           "held by outputs and batches in flight; release outputs, lower "
                            "batch_size or prefetch_queue_depth, or raise it)",
                            size, d->limit, used);
     } while (!atomic_compare_exchange_weak_explicit(&d->used, &used, used + size,

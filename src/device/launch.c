@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Launches: staged memory in chunks, each copied by a call or two, and scratch. Both are given
- * back when the launch is done; launches and chunks wait for their next use, because streams and
- * pinned memory are slow to make. */
+/* Launches: staged memory in chunks, each copied by one or two calls, and scratch. Both are
+ * released when the launch is done. Launches and chunks are kept for reuse, because streams and
+ * pinned memory are slow to create. */
 #include "device/launch.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
@@ -17,7 +17,7 @@ typedef struct scratch {
 } scratch;
 
 struct hr__launch {
-    hr_launch public;     /* first */
+    hr_launch public;     /* must be the first member */
     pthread_mutex_t lock; /* guards the chunks while workers stage */
     hr__chunk *chunks;    /* the first one is being filled */
     scratch *scratch;
@@ -26,7 +26,7 @@ struct hr__launch {
 
 /* ---- chunks ---- */
 
-/* Small ones where memory is scarce: every iteration in flight has one at least. */
+/* Small chunks if memory is limited, since every iteration in flight has at least one. */
 size_t hr__chunk_size(size_t memory_limit)
 {
     size_t size = memory_limit ? memory_limit / 32 / STAGE_ALIGN * STAGE_ALIGN : CHUNK_SIZE;
@@ -43,7 +43,7 @@ static void chunk_free(hr_device *d, hr__chunk *c)
     hr_free(c);
 }
 
-/* The twin is allocated in the order of `stream`: the launch's own. */
+/* The device memory is allocated in the order of `stream`, the launch's own. */
 static hr_status chunk_make(hr_device *d, void *stream, size_t size, hr__chunk **out,
                             hr_error *error)
 {
@@ -83,8 +83,8 @@ static void list_push(hr_device *d, hr__chunk **list, hr__chunk *c)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* For what does not fit a chunk of the usual size. One that waits and does not serve goes, so that
- * there are never more than were in use at a time. */
+/* A chunk for a piece that does not fit the usual size. A free chunk that is too small is
+ * destroyed, so that there are never more than were in use at a time. */
 static hr_status large_take(hr_device *d, void *stream, size_t size, hr__chunk **out,
                             hr_error *error)
 {

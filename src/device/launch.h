@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Inside device/: the device, and the chunks that staged memory is cut from. */
+/* Internal to device/: the device, and the chunks from which staged memory is cut. */
 #ifndef HR_DEVICE_LAUNCH_H
 #define HR_DEVICE_LAUNCH_H
 
@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 
-typedef struct hr__chunk { /* pinned memory and its twin */
+typedef struct hr__chunk { /* pinned memory and its copy on the device */
     struct hr__chunk *next;
     char *host, *device;
     size_t size, used, copied;
@@ -24,21 +24,21 @@ struct hr_device {
     hr_cuda_info info;
     int32_t id;
     size_t limit, chunk_size;
-    void *free_stream; /* memory is given back in its order */
-    /* Whose memory outputs are in; NULL: the CUDA runtime's. */
+    void *free_stream; /* memory is released in its order */
+    /* The allocator of outputs; NULL: the CUDA runtime's. */
     const hr_device_allocator *_Atomic allocator;
-    pthread_mutex_t lock; /* guards what follows */
-    hr__chunk *chunks;    /* waiting, of chunk_size ... */
-    hr__chunk *large;     /* ... and larger ones, where there is no limit */
-    hr__launch *launches; /* waiting */
-    hr__memory *lent;     /* the allocator's, which streams may be using still */
+    pthread_mutex_t lock; /* guards the following members */
+    hr__chunk *chunks;    /* free chunks of chunk_size ... */
+    hr__chunk *large;     /* ... and larger ones, if there is no limit */
+    hr__launch *launches; /* free launches */
+    hr__memory *lent;     /* memory of the allocator that streams may still be using */
 };
 
 hr_device *hr__device_ref(hr_device *d);
 hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error);
 void hr__device_discharge(hr_device *d, size_t size);
 size_t hr__chunk_size(size_t memory_limit);
-void hr__launches_free(hr_device *d);          /* those that wait, and the chunks */
-void hr__lent_return(hr_device *d, bool wait); /* what is in use no more, or all of it */
+void hr__launches_free(hr_device *d);          /* frees launches and chunks that are not in use */
+void hr__lent_return(hr_device *d, bool wait); /* memory that is no longer in use, or all of it */
 
 #endif

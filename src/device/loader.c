@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Finds the CUDA module: in this library's folder, or where HEADRACE_CUDA_MODULE says. */
+/* Finds the CUDA module: in this library's folder, or at HEADRACE_CUDA_MODULE. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ hr_status hr_module_open(const hr_cuda_module_def **out, hr_error *error)
         find_beside(beside, sizeof(beside));
         path = beside;
     }
-    /* Never closed, which the CUDA runtime inside does not survive. Opening it again is cheap. */
+    /* Never closed, because the CUDA runtime inside does not survive that. Opening it again is
+     * cheap. */
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!lib)
         return hr_fail(error, HR_STATUS_ERROR, "the CUDA module cannot be opened: %s", dlerror());

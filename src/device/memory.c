@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Buffers of device memory: ours, which returns to a stream-ordered pool after all that its users
- * have queued, and foreign memory. */
+/* Buffers of device memory: our own, which returns to a stream-ordered pool after all work that its
+ * users have queued, and foreign memory. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,23 +11,23 @@
 
 #define USERS_MAX 4 /* streams; more are kept in allocated memory */
 
-typedef struct hr__memory { /* behind a buffer */
+typedef struct hr__memory { /* of a buffer */
     const hr_cuda_module_def *module;
     int32_t id;        /* the device */
-    hr_device *device; /* whose limit counts it; NULL: nobody's */
+    hr_device *device; /* the device whose limit counts it, or NULL */
     void *data;
     size_t size;
-    pid_t pid;             /* in a forked child CUDA is not to be called */
-    void *ready;           /* event behind what another stream writes to it, or NULL */
+    pid_t pid;             /* CUDA must not be called in a forked child */
+    void *ready;           /* event after the writes of another stream, or NULL */
     hr_release_fn release; /* of foreign memory */
     void *context;
-    const hr_device_allocator *allocator; /* a framework's, whose `block` this is; or NULL */
+    const hr_device_allocator *allocator; /* a framework's, which `block` belongs to; or NULL */
     void *block;
-    hr__memory *next;     /* of those that go back to it */
-    pthread_mutex_t lock; /* guards what follows */
+    hr__memory *next;     /* in the list of memory to be returned to it */
+    pthread_mutex_t lock; /* guards the following members */
     void **users;         /* streams that may be using it */
     int32_t user_count;
-    bool lost; /* a user could not be noted: it is never given back */
+    bool lost; /* a user could not be noted: it is never released */
     void *few[USERS_MAX];
 } memory;
 
@@ -44,7 +44,7 @@ static memory *memory_make(const hr_cuda_module_def *module, int32_t id, hr_erro
     return m;
 }
 
-/* Frees the record; the memory itself was given back, or never taken. */
+/* Frees the record. The memory itself has been released, or was never allocated. */
 static void memory_drop(memory *m)
 {
     if (m->ready)
@@ -55,7 +55,7 @@ static void memory_drop(memory *m)
     hr_free(m);
 }
 
-/* An event after all that is queued on the stream. */
+/* Creates an event after everything that is queued on the stream. */
 static hr_status event_behind(const memory *m, void *stream, void **out, hr_error *error)
 {
     HR_TRY(m->module->event_create(m->id, false, out, error));
@@ -79,12 +79,12 @@ static hr_status users_await(const memory *m, bool here, void *stream)
     return HR_STATUS_OK;
 }
 
-/* ---- a framework's memory ---- */
+/* ---- memory of a framework ---- */
 
-/* Its allocator does not know our users, and a stream that waited for one of them would delay other
- * work. So memory is given back when the users are found to be done. */
+/* A framework's allocator does not know our users, and a stream that waited for one of them would
+ * delay other work. So memory is returned to the allocator once the users have finished. */
 
-/* Makes events of the users. */
+/* Records an event for each user. */
 static bool users_mark(memory *m)
 {
     for (int32_t i = 0; i < m->user_count; i++)
@@ -145,7 +145,7 @@ static void lent_end(hr_device *d, memory *m)
     hr__lent_return(d, false);
 }
 
-/* False: there is no framework, or it has no memory left. */
+/* False: no allocator is set, or it has no memory left. */
 static bool lent_take(hr_device *d, memory *m)
 {
     const hr_device_allocator *from = atomic_load_explicit(&d->allocator, memory_order_acquire);
@@ -157,7 +157,7 @@ static bool lent_take(hr_device *d, memory *m)
     return m->data;
 }
 
-/* If it cannot be known whether the users are done (the device has failed), memory is lost rather
+/* If it is unknown whether the users have finished (the device has failed), memory is leaked rather
  * than given to another user. */
 static void memory_release(void *context)
 {
@@ -183,7 +183,7 @@ static void memory_release(void *context)
     hr_device_unref(d);
 }
 
-/* Consumes `m` also when it fails. */
+/* Takes over `m`, also on failure. */
 static hr_status memory_wrap(memory *m, hr_buffer **out, hr_error *error)
 {
     hr_status status =
@@ -264,7 +264,7 @@ void hr_device_buffer_used(hr_buffer *buffer, void *stream)
     pthread_mutex_unlock(&m->lock);
 }
 
-/* ---- other people's memory ---- */
+/* ---- foreign memory ---- */
 
 hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t device,
                                void *stream, hr_release_fn release, void *context, hr_error *error)
@@ -291,8 +291,9 @@ hr_status hr_buffer_adopt_cuda(hr_buffer **out, void *data, size_t size, int32_t
     return HR_STATUS_OK;
 }
 
-/* One block for all samples, which lie one behind the other. */
-static hr_status copies_place(hr_batch *batch, memory *m, const hr_tensor *tensors, hr_error *error)
+/* Allocates one block for all samples, one after the other. */
+static hr_status copies_allocate(hr_batch *batch, memory *m, const hr_tensor *tensors,
+                                 hr_error *error)
 {
     hr_buffer *buffer;
     int32_t count = hr_batch_size(batch);
@@ -332,7 +333,7 @@ static hr_status copies_make(memory *m, const hr_tensor *tensors, int32_t count,
         status = m->module->event_wait(m->id, m->ready, error);
     if (status == HR_STATUS_OK)
         return HR_STATUS_OK;
-    void *event = m->ready; /* the originals are the caller's again */
+    void *event = m->ready; /* the caller may change the originals again */
     if (event || event_behind(m, stream, &event, NULL) == HR_STATUS_OK) {
         (void)m->module->event_wait(m->id, event, NULL);
         m->module->event_destroy(m->id, event);
@@ -372,7 +373,7 @@ hr_status hr_batch_copy_cuda(hr_batch **out, const hr_tensor *tensors, int32_t c
             memory_drop(m);
     }
     if (status == HR_STATUS_OK)
-        status = copies_place(batch, m, tensors, error);
+        status = copies_allocate(batch, m, tensors, error);
     if (status != HR_STATUS_OK) {
         hr_batch_unref(batch);
         return status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What libheadrace_cuda.so offers: one exported entry, hr_cuda_module, that is looked up with
- * dlsym. The module links the CUDA runtime statically and nothing of ours. Nothing here waits for
- * the device unless it says so; every call may come from any thread. */
+/* The interface of libheadrace_cuda.so: one exported function, hr_cuda_module, which is looked up
+ * with dlsym. The module links the CUDA runtime statically and none of our libraries. Functions do
+ * not wait for the device unless they say so, and may be called from any thread. */
 #ifndef HR_DEVICE_MODULE_H
 #define HR_DEVICE_MODULE_H
 
@@ -29,16 +29,16 @@ typedef struct hr_cuda_info {
 typedef struct hr_cuda_launch hr_cuda_launch;
 struct hr_cuda_launch {
     void *stream; /* cudaStream_t; its device is the calling thread's current one */
-    /* Device memory that lives until what is queued so far, and what this launch queues, is done:
+    /* Device memory that lives until the work queued so far, and the work of this launch, is done:
      * 256-byte aligned, not zeroed. */
     hr_status (*scratch)(hr_cuda_launch *l, size_t size, void **out, hr_error *error);
     size_t scratch_limit; /* a hint: larger batches are processed in parts that need about this */
     int32_t multiprocessors;
 };
 
-/* An operator on the device that is not an image program; matched to hr_op_def by name. Inputs' and
- * outputs' data are device addresses; `state` and the arguments are the host's. The calls are
- * the whole batch, for one launch or a few; what kernels read of them is staged. */
+/* An operator on the device that is not an image program, matched to hr_op_def by name. Data of
+ * inputs and outputs are device addresses; `state` and the arguments are on the host. The calls are
+ * the whole batch, which takes one launch or a few; data that kernels read is staged. */
 typedef struct hr_cuda_op {
     const char *name;
     hr_status (*run)(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
@@ -62,7 +62,7 @@ typedef struct hr_cuda_module_def {
     /* ---- memory, streams, events; a stream or event is a cudaStream_t or cudaEvent_t ---- */
     hr_status (*host_alloc)(int32_t device, size_t size, void **out, hr_error *error); /* pinned */
     void (*host_free)(void *memory);
-    /* In the order of the stream: usable by what is queued on it from now on. */
+    /* Stream-ordered: the memory can be used by work queued on the stream from now on. */
     hr_status (*alloc)(int32_t device, void *stream, size_t size, void **out, hr_error *error);
     void (*free)(int32_t device, void *stream, void *memory);
     hr_status (*stream_create)(int32_t device, void **out, hr_error *error);
@@ -70,19 +70,22 @@ typedef struct hr_cuda_module_def {
     hr_status (*event_create)(int32_t device, bool timed, void **out, hr_error *error);
     void (*event_destroy)(int32_t device, void *event);
     hr_status (*event_record)(int32_t device, void *event, void *stream, hr_error *error);
-    /* What is queued on the stream from now on waits for the event. */
+    /* Work queued on the stream from now on waits for the event. */
     hr_status (*event_await)(int32_t device, void *event, void *stream, hr_error *error);
-    hr_status (*event_wait)(int32_t device, void *event, hr_error *error); /* waits here, asleep */
+    hr_status (*event_wait)(int32_t device, void *event, hr_error *error); /* blocks the calling
+                                                                              thread without
+                                                                              spinning */
     hr_status (*event_done)(int32_t device, void *event, bool *done, hr_error *error);
     hr_status (*event_elapsed)(void *from, void *to, float *ms, hr_error *error);
     hr_status (*copy)(int32_t device, void *stream, void *dst, const void *src, size_t size,
                       hr_error *error); /* any direction; host memory is pinned */
     hr_status (*zero)(int32_t device, void *stream, void *dst, size_t size, hr_error *error);
-    hr_status (*use)(int32_t device, hr_error *error); /* makes it the calling thread's */
+    hr_status (*use)(int32_t device, hr_error *error); /* makes it the calling thread's current
+                                                          device */
 
-    /* ---- work; the device is in use ---- */
-    /* Records are consecutive in staged memory: `host` is read here to size launches,
-     * `device` by the kernels. */
+    /* ---- work; the device must be current ---- */
+    /* Records are consecutive in staged memory. The host reads `host` to size launches, the kernels
+     * read `device`. */
     hr_status (*copy_all)(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
     hr_status (*jpeg_decode)(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
     hr_status (*program_run)(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);

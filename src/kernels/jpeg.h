@@ -28,7 +28,7 @@ enum {
     HR_JPEG_RUN_END = 128,   /* added to the zigzag index by EOB ... */
     HR_JPEG_RUN_SLOW = 192,  /* ... and by symbols that are not in the fast table */
     HR_JPEG_BLOCKS_MAX = 6,  /* per MCU, in the samplings that we decode */
-    HR_JPEG_INPUT_PAD = 512, /* bytes behind the scan that may be read: more than one block has */
+    HR_JPEG_INPUT_PAD = 512, /* bytes after the scan that may be read: more than one block has */
     HR_JPEG_MARK_BYTES = 512,
     HR_JPEG_ROW_PAD = 64 /* samples before and after a row that row kernels may read or write */
 };
@@ -54,7 +54,7 @@ typedef struct hr_jpeg_coefs {
     uint8_t *dst;
     size_t stride;               /* bytes between rows of samples */
     const int16_t *coef, *quant; /* in the order of HR_JPEG_POSITION, aligned to 64 bytes */
-    int32_t last;                /* index in zigzag order behind which all are zero */
+    int32_t last;                /* index in zigzag order after which all are zero */
 } hr_jpeg_coefs;
 
 /* One block of an MCU. */
@@ -62,7 +62,7 @@ typedef struct hr_jpeg_block {
     const hr_jpeg_huffman *dc, *ac;
     const int16_t *quant; /* in the order of HR_JPEG_POSITION */
     int32_t component;
-    uint8_t *dst;  /* samples of the next MCU; NULL: not wanted */
+    uint8_t *dst;  /* samples of the next MCU; NULL: not needed */
     size_t step;   /* bytes to the same block of the MCU after it */
     size_t stride; /* bytes between rows of samples */
 } hr_jpeg_block;
@@ -82,7 +82,7 @@ typedef struct hr_jpeg_scan {
     uint64_t window, count;
     int32_t predicted[3]; /* DC prediction of each component */
     int32_t mcu;          /* the number of the next one */
-    /* A mark is written at the first MCU that begins at or behind `due`; the next one is due
+    /* A mark is written at the first MCU that begins at or after `due`; the next one is due
      * HR_JPEG_MARK_BYTES later. NULL: never. */
     const uint8_t *due;
     hr_jpeg_mark *mark;

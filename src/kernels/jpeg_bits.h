@@ -13,8 +13,8 @@
 
 #define Z(natural) HR_JPEG_POSITION((natural) / 8, (natural) % 8)
 
-/* Positions by zigzag index. Runs that lead out of the block end at its last position; what is not
- * a coefficient is stored behind it. */
+/* Positions by zigzag index. Runs that exceed the block end at its last position; values that are
+ * not coefficients are stored after it. */
 static const uint8_t position[256] = {HR_JPEG_ZIGZAG(Z),
 #define X4(v) v, v, v, v
 #define X16(v) X4(v), X4(v), X4(v), X4(v)
@@ -56,7 +56,7 @@ INLINE int32_t extend(uint64_t w, uint32_t shift)
     return (int32_t)((magnitude ^ negative) - negative);
 }
 
-/* The symbol of the code on top of the window, by its length; -1 when there is none. */
+/* The symbol of the code on top of the window, by its length; -1 if there is no such code. */
 INLINE int32_t find_symbol(const hr_jpeg_huffman *t, uint64_t window, uint32_t *length)
 {
     uint32_t top = (uint32_t)(window >> 48), n = 1;
@@ -68,7 +68,8 @@ INLINE int32_t find_symbol(const hr_jpeg_huffman *t, uint64_t window, uint32_t *
     return t->symbols[((int32_t)(top >> (16 - n)) + t->offset[n]) & 255];
 }
 
-/* The next difference is added. At least FAST_BITS are there before and behind it. */
+/* Adds the next difference to the prediction. At least FAST_BITS bits are available before and
+ * after. */
 INLINE bool decode_dc(bits *b, const hr_jpeg_huffman *t, int32_t *predicted)
 {
     uint32_t e = t->fast[b->window >> FAST_SHIFT];

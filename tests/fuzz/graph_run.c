@@ -152,10 +152,10 @@ static hr_value value_make(input *in, const hr_arg_def *arg, value_room *room)
 
 /* ---- the graph ---- */
 
-/* What runs by itself: no functions, files or devices. */
+/* Whether the operator runs by itself: it needs no source, function, file or device. */
 static bool usable(const hr_op_def *def)
 {
-    return !(def->flags & (HR_OP_SOURCE | HR_OP_FUNCTION | HR_OP_ORDERED | HR_OP_TO_DEVICE)) &&
+    return !def->source && !(def->flags & (HR_OP_FUNCTION | HR_OP_ORDERED | HR_OP_TO_DEVICE)) &&
            strncmp(def->name, "io.", 3) != 0;
 }
 

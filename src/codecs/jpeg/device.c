@@ -128,8 +128,8 @@ static bool add_last(cutter *s, hr_jpeg_device_segment segment, const uint8_t *f
     return true;
 }
 
-/* The first byte of the next marker; NULL if there is none, or fill bytes precede a stuffed zero.
- */
+/* The first byte of the next marker. NULL if there is no marker, or if fill bytes precede a stuffed
+ * zero. */
 static const uint8_t *find_marker(const uint8_t *at, const uint8_t *end, int *marker)
 {
     while ((at = memchr(at, 0xFF, (size_t)(end - at))) != NULL) {
@@ -162,7 +162,7 @@ static bool cut_segments(cutter *s)
         if (!end || marker != MARKER_RST0 + restarts % 8 || !add_segment(s, segment, from, end))
             return false;
         from = end + 1;
-        while (*from++ == 0xFF) { /* to behind the marker */
+        while (*from++ == 0xFF) { /* to the byte after the marker */
         }
     }
 }
@@ -194,7 +194,7 @@ static bool cut_chunk(cutter *s, const hr_jpeg_entry *e, const hr_jpeg_entry *ne
     return true;
 }
 
-/* The first entry from i on whose segment the window needs; `count` if there is none. */
+/* The first entry from i on whose segment the window needs, or `count`. */
 static int32_t next_chunk(const cutter *s, const hr_jpeg_index *index, int32_t i)
 {
     for (; i < index->count && (int64_t)index->entry[i].mcu < s->needed; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A JPEG file prepared for a device: headers parsed, the scan cut into segments. The kernels of
- * cuda/jpeg read these records, so nvcc compiles this header too. */
+ * cuda/jpeg read these records, so nvcc compiles this header, too. */
 #ifndef HR_CODECS_JPEG_DEVICE_H
 #define HR_CODECS_JPEG_DEVICE_H
 
@@ -15,16 +15,16 @@ extern "C" {
 enum {
     HR_JPEG_DEVICE_SUB = 2048,  /* bits per subsequence; one thread decodes one */
     HR_JPEG_DEVICE_STRIP = 256, /* bytes of the file that one thread unstuffs */
-    HR_JPEG_DEVICE_PAD = 64,    /* bytes behind segments that may be read */
+    HR_JPEG_DEVICE_PAD = 64,    /* bytes after segments that may be read */
     HR_JPEG_DEVICE_AHEAD =
-        64 /* bytes that must follow what is needed where no marker ends the scan */
+        64 /* bytes that must follow the needed data if no marker ends the scan */
 };
 
 /* How a segment ends. */
 typedef enum hr_jpeg_device_end {
     HR_JPEG_DEVICE_CUT,     /* at an entry of the index */
     HR_JPEG_DEVICE_RESTART, /* before a restart marker */
-    HR_JPEG_DEVICE_LAST     /* at any marker, or with the file */
+    HR_JPEG_DEVICE_LAST     /* at any marker, or at the end of the file */
 } hr_jpeg_device_end;
 
 /* A part of the scan whose start is known: the whole scan, the data between two restart markers, or
@@ -32,11 +32,11 @@ typedef enum hr_jpeg_device_end {
 typedef struct hr_jpeg_device_segment {
     uint32_t first, strip; /* its first subsequence and strip; those of the next segment end them */
     uint32_t raw, raw_end; /* in the file; the end is an upper bound */
-    uint32_t bit;          /* where it begins in the unstuffed scan */
+    uint32_t bit;          /* its start in the unstuffed scan */
     uint16_t kind, bits;   /* hr_jpeg_device_end; bits of its last byte, 0: all */
     uint32_t block, block_end; /* the blocks in it that are needed */
     int32_t dc[3];             /* DC predictions */
-    /* set by unstuffing: its end, bounds of the bit behind its last needed block, and the bytes of
+    /* set by unstuffing: its end, bounds of the bit after its last needed block, and the bytes of
      * the segments before it */
     uint32_t end, least, most, before;
 } hr_jpeg_device_segment;
@@ -63,16 +63,16 @@ typedef struct hr_jpeg_device_image {
     int64_t stride; /* bytes between rows of dst; dst holds stride * window_height bytes */
     int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
-    int32_t components, planes;       /* in the scan; wanted of these: 1 or 3 */
+    int32_t components, planes;       /* in the scan; needed of these: 1 or 3 */
     int32_t rgb;                      /* the components are R, G and B */
     int32_t h, v;                     /* sampling of the first component against the others */
-    int32_t across;                   /* MCUs of a row */
-    int32_t left, right, top, bottom; /* MCUs wanted */
+    int32_t across;                   /* MCUs per row */
+    int32_t left, right, top, bottom; /* MCUs that are needed */
     uint32_t subs, segment_count;     /* subsequences of all segments */
-    uint32_t tail;              /* first subsequence behind all entries of the index; or `subs` */
+    uint32_t tail;              /* first subsequence after all entries of the index; or `subs` */
     uint32_t tail_byte;         /* offset of the tail's first byte in the file's scan */
     uint32_t strips, scan_size; /* of all segments; bytes with all padding */
-    const uint8_t *raw;         /* the file, or as much of it as is needed */
+    const uint8_t *raw;         /* the file, or the part of it that is needed */
     hr_jpeg_device_segment *segments;         /* and one more, whose `first` is `subs` */
     uint8_t dc[3], ac[3], dc_count, ac_count; /* table of each component; tables */
     uint16_t quant[3][64];                    /* of each component, in zigzag order */
@@ -100,11 +100,11 @@ struct hr_image_info;
 struct hr_codec_request;
 struct hr_jpeg_index;
 
-/* Reads the headers and cuts the scan. Of the request it takes window, channels and stride. `index`
+/* Parses the headers and cuts the scan. The request determines window, channels and stride. `index`
  * may be NULL; with it, only segments that the window needs are used. `reachable`: the device can
- * read `bytes` and 64 bytes behind them; otherwise the needed bytes are staged.
- * HR_STATUS_NOT_FUSABLE: the device does not decode such files, or the file is surely damaged. Any
- * thread. */
+ * read `bytes` and 64 bytes after them; otherwise the needed bytes are staged.
+ * HR_STATUS_NOT_FUSABLE: the device does not decode such files, or the file is certainly damaged.
+ * Any thread. */
 hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_image_info *info,
                                  const struct hr_codec_request *request,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Entries are packed as 16-bit differences: an MCU has at most 6 x 1,665 bits, twice that if every
- * byte of it is stuffed. The index ends where a difference is larger, as it is where many fill
- * bytes precede a restart marker. */
+ * byte of it is stuffed. The index ends at a larger difference, which occurs if many fill bytes
+ * precede a restart marker. */
 #include "codecs/jpeg/index.h"
 
 #include "kernels/jpeg.h"

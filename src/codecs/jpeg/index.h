@@ -25,16 +25,17 @@ typedef struct hr_jpeg_index {
     int32_t known;        /* entries known before decoding */
 } hr_jpeg_index;
 
-/* An index of one entry, with capacity for all that a file of `size` bytes can have. */
+/* Makes an index of one entry, with capacity for all entries that a file of `size` bytes can have.
+ */
 hr_status hr_jpeg_index_make(hr_jpeg_index *index, size_t size, hr_arena *arena, hr_error *error);
 /* False if the index is full, or the entry cannot be packed; it is then left out. */
 bool hr_jpeg_index_add(hr_jpeg_index *index, const hr_jpeg_entry *entry);
 /* Empties an index whose entries do not fit a scan of `size` bytes and `mcus` MCUs. */
 void hr_jpeg_index_check(hr_jpeg_index *index, size_t size, int32_t mcus);
 
-/* Packed entries are differences to the entry before; the first entry is left out. `packed` has
- * HR_JPEG_PACKED * (count - 1) bytes. Unpacking stops at the first entry that is invalid or does
- * not fit. */
+/* Entries are packed as differences to the previous entry; the first entry is left out. `packed`
+ * has HR_JPEG_PACKED * (count - 1) bytes. Unpacking stops at the first entry that is invalid or
+ * does not fit. */
 size_t hr_jpeg_index_pack(const hr_jpeg_index *index, uint8_t *packed);
 void hr_jpeg_index_unpack(hr_jpeg_index *index, const uint8_t *packed, size_t size);
 

@@ -81,7 +81,7 @@ static int unstuff(const uint8_t **from, uint8_t **out, const uint8_t *stop, con
     return marker;
 }
 
-/* The next mark is due HR_JPEG_MARK_BYTES behind the last entry of the index. */
+/* The next mark is due HR_JPEG_MARK_BYTES after the last entry of the index. */
 static void aim_mark(const hr_jpeg_input *in, hr_jpeg_scan *scan)
 {
     const hr_jpeg_index *index = in->index;
@@ -176,7 +176,7 @@ int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, i
     const hr_jpeg_index *index = in->index;
     const hr_jpeg_entry *e = index->entry;
     const uint8_t *stop = in->end;
-    /* the last entry at or before the first MCU, and the first one behind the last */
+    /* the last entry at or before the first MCU, and the first one after the last */
     int32_t from = (int64_t)e[in->entry].mcu <= mcu ? in->entry : 0;
     while (from + 1 < index->count && (int64_t)e[from + 1].mcu <= mcu)
         from++;
@@ -184,8 +184,8 @@ int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, i
     while (behind < index->count && (int64_t)e[behind].mcu < end)
         behind++;
     in->entry = from;
-    /* one byte more, whose first bits may be needed; near the end of the file everything, for its
-     * marker */
+    /* one more byte, whose first bits may be needed; near the end of the file everything, to
+     * include its marker */
     if (behind < index->count && in->end - in->bytes - e[behind].bit / 8 > 4 * READ_AHEAD)
         stop = in->bytes + e[behind].bit / 8 + 1;
     if (!in->next || scan->mcu > mcu || (int64_t)e[from].mcu > scan->mcu) {

@@ -21,8 +21,8 @@ enum {
 typedef struct hr_jpeg_input {
     const uint8_t *bytes, *end; /* first byte of the scan; end of the file */
     uint8_t *piece;
-    const uint8_t *next; /* in the file, behind the piece and its marker; NULL: no piece is open */
-    int marker;          /* behind the piece; 0: the file ends; < 0: see above */
+    const uint8_t *next; /* in the file, after the piece and its marker; NULL: no piece is open */
+    int marker;          /* after the piece; 0: the file ends; < 0: see above */
     int32_t restart;     /* restart interval in MCUs; 0: none */
     int32_t left;        /* MCUs left in the segment */
     /* Map positions in the piece to the file: where the piece begins in the file, before which of
@@ -44,8 +44,8 @@ hr_status hr_jpeg_input_open(hr_jpeg_input *in, hr_jpeg_scan *scan, const uint8_
 /* Moves the scan to the last entry at or before MCU `mcu`, unless it is nearer already, and makes
  * the data of MCUs up to `end` (exclusive) available. Returns the number of MCUs left to skip. */
 int32_t hr_jpeg_input_seek(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcu, int32_t end);
-/* The number of the next `mcus` MCUs that are in the current segment; opens the next segment where
- * the current one is used up. 0: damage. */
+/* The number of the next `mcus` MCUs that are in the current segment; opens the next segment if the
+ * current one is used up. 0: damage. */
 int32_t hr_jpeg_input_run(hr_jpeg_input *in, hr_jpeg_scan *scan, int32_t mcus);
 /* Adds the marks of the last run to the index. Call it after each run. */
 void hr_jpeg_input_note(hr_jpeg_input *in, hr_jpeg_scan *scan);
