@@ -295,7 +295,7 @@ HR_API hr_status hr_graph_set_outputs(hr_graph *graph, const hr_edge *edges, int
                                       hr_error *error);
 /* Number of outputs of a node; -1 for an unknown node. */
 HR_API int32_t hr_graph_node_outputs(const hr_graph *graph, int32_t node);
-/* The node of that name; -1 when there is none. */
+/* The node of that name, or -1. */
 HR_API int32_t hr_graph_find_node(const hr_graph *graph, const char *name);
 /* A portable text of the graph; free `*text` with hr_string_free. HR_STATUS_ERROR when a node calls
  * a function of the caller. */

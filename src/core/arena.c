@@ -122,7 +122,8 @@ static bool arena_grow(hr_arena *arena, size_t need, hr_error *error)
     return true;
 }
 
-/* Moves an empty block of at least `need` bytes behind the current one; false if there is none. */
+/* Moves an empty block of at least `need` bytes after the current one; false if there is no such
+ * block. */
 static bool arena_find(hr_arena *arena, size_t need)
 {
     size_t next = arena->current + 1;

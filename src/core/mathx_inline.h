@@ -417,7 +417,7 @@ HR_SHARED double mathx_sinc(double x)
     double y;
     if (fabs(f) <= 0.25) {
         y = mathx_sin_kernel(p.hi, p.lo);
-    } else { /* cos of what is left to pi/2 */
+    } else { /* cosine of the distance to pi/2 */
         mathx_pair q = mathx_product(mathx_pair_of(0.5 - fabs(f), 0.0), pi);
         y = mathx_cos_kernel(q.hi, q.lo);
         y = f < 0 ? -y : y;

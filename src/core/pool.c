@@ -356,7 +356,7 @@ static hr_status fail_limit(const hr_pool *pool, size_t size, hr_error *error)
 {
     return hr_fail(error, HR_STATUS_NO_MEMORY,
                    "%zu bytes more would exceed host_memory_limit, %zu bytes (%zu are held by "
-                   "outputs and files read ahead; let go of outputs, or raise it)",
+                   "outputs and files read ahead; release outputs, or raise it)",
                    size, pool->limit, hr_pool_lent(pool));
 }
 

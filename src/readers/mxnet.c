@@ -22,12 +22,12 @@ typedef struct mxnet_args {
 
 typedef struct mxnet_state {
     const hr_strings *path; /* of the node's arguments */
-    int64_t *file_start;    /* path->n + 1: offsets in the files put one behind the other */
+    int64_t *file_start;    /* path->n + 1: offsets in the concatenated files */
     int64_t *start;         /* count + 1: offsets of the records */
     int64_t count, capacity;
 } mxnet_state;
 
-/* The header of an image record, behind that of RecordIO. */
+/* The header of an image record, which follows that of RecordIO. */
 typedef struct image_header {
     uint32_t label_count; /* 0: `label` is the only one */
     float label;
@@ -39,7 +39,7 @@ static const hr_arg_def mxnet_arg_defs[] = {
            "Paths of the RecordIO files (.rec)."),
     HR_ARG(mxnet_args, index_path, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "Path of the index file (.idx) with a line 'key offset' per record. One index describes "
-           "all files of `path`, put one behind the other.",
+           "all files of `path`, concatenated.",
            .count_min = 1, .count_max = 1),
     HR_SAMPLER_ARG_DEFS(mxnet_args), HR_ARG_END};
 
@@ -224,7 +224,7 @@ static uint32_t word_at(const uint8_t *data)
     return word;
 }
 
-typedef struct part { /* of a record: what lies between two RecordIO headers */
+typedef struct part { /* of a record: the data between two RecordIO headers */
     const uint8_t *data;
     size_t size;
     uint32_t kind;

@@ -500,7 +500,7 @@ def test_held_outputs_meet_the_memory_limit(photos_root: Path) -> None:
             results.append(sources(outputs[0]))
             held.append(outputs)
         except MemoryError as error:
-            assert "host_memory_limit" in str(error) and "let go of outputs" in str(error)
+            assert "host_memory_limit" in str(error) and "release outputs" in str(error)
             results.append(None)
 
     begin = time.monotonic()
