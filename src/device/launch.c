@@ -5,6 +5,8 @@
  * pinned memory are slow to create. */
 #include "device/launch.h"
 
+#include <string.h>
+
 #define CHUNK_SIZE ((size_t)8 << 20)
 #define CHUNK_LEAST ((size_t)64 << 10)
 #define STAGE_ALIGN ((size_t)256)
@@ -167,6 +169,59 @@ static hr_status flush(hr_staging *s, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* ---- constants ---- */
+
+/* Copies to the new chunk and waits, so that every stream may read it from now on. */
+static hr_status constant_copy(hr__launch *l, const hr__chunk *c, const void *data, hr_error *error)
+{
+    hr_device *d = l->public.device;
+    memcpy(c->host, data, c->size);
+    HR_TRY(d->module->copy(d->id, l->public.cuda.stream, c->device, c->host, c->size, error));
+    HR_TRY(d->module->event_record(d->id, l->public.done, l->public.cuda.stream, error));
+    return d->module->event_wait(d->id, l->public.done, error);
+}
+
+/* Lock of the device held. */
+static hr_status constant_make(hr__launch *l, const void *data, size_t size, hr_error *error)
+{
+    hr_device *d = l->public.device;
+    hr__constant *made = hr_calloc(1, sizeof(*made), error);
+    hr_status status = made ? chunk_make(d, l->public.cuda.stream, size, &made->chunk, error)
+                            : HR_STATUS_NO_MEMORY;
+    if (status == HR_STATUS_OK)
+        status = constant_copy(l, made->chunk, data, error);
+    if (status != HR_STATUS_OK) {
+        if (made && made->chunk)
+            chunk_free(d, made->chunk);
+        hr_free(made);
+        return status;
+    }
+    made->data = data;
+    made->next = d->constants;
+    d->constants = made;
+    return HR_STATUS_OK;
+}
+
+static hr_status constant(hr_staging *s, const void *data, size_t size, const void **device,
+                          hr_error *error)
+{
+    hr__launch *l = (hr__launch *)s;
+    hr_device *d = l->public.device;
+    hr_status status = HR_STATUS_OK;
+    pthread_mutex_lock(&d->lock);
+    hr__constant *c = d->constants;
+    while (c && !(c->data == data && c->chunk->size == size))
+        c = c->next;
+    if (!c) {
+        status = constant_make(l, data, size, error);
+        c = d->constants;
+    }
+    if (status == HR_STATUS_OK)
+        *device = c->chunk->device;
+    pthread_mutex_unlock(&d->lock);
+    return status;
+}
+
 /* ---- scratch ---- */
 
 static hr_status scratch_alloc(hr_cuda_launch *cuda, size_t size, void **out, hr_error *error)
@@ -221,7 +276,7 @@ static hr_status launch_make(hr_device *d, hr__launch **out, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     pthread_mutex_init(&l->lock, NULL);
     size_t limit = d->limit ? HR_MIN(SCRATCH_LIMIT, d->limit / 4) : SCRATCH_LIMIT;
-    l->public.staging = (hr_staging){stage, flush};
+    l->public.staging = (hr_staging){stage, flush, constant};
     l->public.cuda = (hr_cuda_launch){.scratch = scratch_alloc,
                                       .scratch_limit = limit,
                                       .multiprocessors = d->info.multiprocessors};
@@ -287,6 +342,11 @@ void hr__launches_free(hr_device *d)
     for (hr__launch *l = d->launches, *next; l; l = next) {
         next = l->next;
         launch_free(d, l);
+    }
+    for (hr__constant *c = d->constants, *next; c; c = next) {
+        next = c->next;
+        chunk_free(d, c->chunk);
+        hr_free(c);
     }
     for (hr__chunk *c; (c = list_pop(d, &d->chunks)) || (c = list_pop(d, &d->large));)
         chunk_free(d, c);

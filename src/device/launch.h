@@ -15,6 +15,12 @@ typedef struct hr__chunk { /* pinned memory and its copy on the device */
     size_t size, used, copied;
 } hr__chunk;
 
+typedef struct hr__constant { /* a copy on the device of data that does not change */
+    struct hr__constant *next;
+    const void *data;
+    hr__chunk *chunk;
+} hr__constant;
+
 typedef struct hr__launch hr__launch;
 typedef struct hr__memory hr__memory;
 
@@ -31,7 +37,8 @@ struct hr_device {
     hr__chunk *chunks;    /* free chunks of chunk_size ... */
     hr__chunk *large;     /* ... and larger ones, if there is no limit */
     hr__launch *launches; /* free launches */
-    hr__memory *lent;     /* memory of the allocator that streams may still be using */
+    hr__constant *constants;
+    hr__memory *lent; /* memory of the allocator that streams may still be using */
 };
 
 hr_device *hr__device_ref(hr_device *d);

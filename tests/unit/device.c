@@ -255,6 +255,52 @@ static hr_status round_trip(hr_device *d, bool *same, hr_error *error)
     return status;
 }
 
+/* Copies a constant back from where the device has it. */
+static hr_status read_constant(hr_device *d, const void *data, size_t size, const void **at,
+                               void *to, hr_error *error)
+{
+    hr_launch *l = NULL;
+    hr_buffer *pinned = NULL;
+    const hr_cuda_module_def *module = hr_device_module(d);
+    HR_TRY(module->use(0, error));
+    HR_TRY(hr_launch_create(&l, d, error));
+    hr_status status = hr_device_pinned(d, size, &pinned, error);
+    if (status == HR_STATUS_OK)
+        status = l->staging.constant(&l->staging, data, size, at, error);
+    if (status == HR_STATUS_OK)
+        status = module->copy(0, l->cuda.stream, hr_buffer_data(pinned), *at, size, error);
+    if (status == HR_STATUS_OK)
+        status = module->event_record(0, l->done, l->cuda.stream, error);
+    if (status == HR_STATUS_OK)
+        status = module->event_wait(0, l->done, error);
+    if (status == HR_STATUS_OK)
+        memcpy(to, hr_buffer_data(pinned), size);
+    hr_launch_destroy(l);
+    hr_buffer_unref(pinned);
+    return status;
+}
+
+/* What does not change is copied to the device once, whichever launch asks for it. */
+TEST(constants)
+{
+    hr_device *d;
+    hr_error error = {0};
+    static const char one[] = "one thing", two[] = "another";
+    const void *at[3] = {NULL, NULL, NULL};
+    char back[sizeof(one)] = {0};
+    fake_find();
+    CHECK_OK(hr_device_create(&d, 0, 0, &error), error);
+    CHECK_OK(read_constant(d, one, sizeof(one), &at[0], back, &error), error);
+    CHECK(strcmp(back, one) == 0);
+    CHECK_OK(read_constant(d, two, sizeof(two), &at[1], back, &error), error);
+    CHECK(strcmp(back, two) == 0);
+    CHECK_OK(read_constant(d, one, sizeof(one), &at[2], back, &error), error);
+    CHECK(strcmp(back, one) == 0);
+    CHECK(at[0] == at[2] && at[0] != at[1]);
+    hr_device_unref(d);
+    CHECK(alive() == 0);
+}
+
 TEST(launch)
 {
     hr_device *d;
