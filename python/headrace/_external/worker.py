@@ -10,6 +10,7 @@ import pickle
 import select
 import signal
 import socket
+import struct
 import threading
 import traceback
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from headrace import _core, types
 from headrace._external.slots import round_up
 
 STOP = b"stop"
+_FD = struct.Struct("i")  # a file descriptor in a control message
 MESSAGE = 1 << 16  # largest message, in bytes
 _MOST = MESSAGE // 4  # longest text of an error, in characters
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from malloc.h
@@ -149,12 +151,16 @@ def _next_task(own: socket.socket, shared: socket.socket) -> tuple[bytes, int] |
             if sock.fileno() not in ready:
                 continue
             try:
-                data, fds, _, _ = socket.recv_fds(sock, MESSAGE, 1, socket.MSG_DONTWAIT)
+                # Not socket.recv_fds, which ignores its flags: it would wait for a shared task forever
+                # when another worker took this one, and never see the tasks of this worker alone.
+                data, control, _, _ = sock.recvmsg(
+                    MESSAGE, socket.CMSG_LEN(_FD.size), socket.MSG_DONTWAIT
+                )
             except BlockingIOError:  # another worker took it
                 continue
             if data in (b"", STOP):
                 return None
-            return data, fds[0]
+            return data, _FD.unpack(control[0][2][: _FD.size])[0]
 
 
 def run(
