@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 8
+#define HR_CUDA_ABI_VERSION 9
 
 typedef struct hr_cuda_info {
     char name[256];
