@@ -25,7 +25,7 @@ from headrace.data_node import DataNode
 
 MERGE = "_conditional.merge"
 
-_serials = itertools.count()
+_detached = itertools.count()
 _current = threading.local()
 
 
@@ -129,9 +129,10 @@ class Instance:
     ) -> None:
         self.op = op
         self.device = device
-        self.serial = next(_serials)
+        graph = _current_graph()
+        self.serial, own_name = graph.next_name(label or op)
         self.given_name = name
-        self.name = name or f"__{label or op}_{self.serial}"
+        self.name = name or own_name
         self.inputs = list(inputs)
         self.args = args
         self.arg_nodes = arg_nodes
@@ -139,7 +140,6 @@ class Instance:
         self.origin = user_line()
         self.source: Any = None  # the `Source` that feeds an external_source
         self.function = function  # a `Function`; the engine keeps a weak reference to it
-        graph = _current_graph()
         self.home = weakref.ref(graph)  # of the call; other graphs may use the instance too
         self.splits = False  # the guard comes from a `_conditional.split`; consumers inherit it
         self.guard = None if is_source(op) else self._innermost(graph.branch)
@@ -194,7 +194,7 @@ def _current_graph() -> Graph:
     collector.
     """
     pipeline = current_pipeline()
-    graph: Graph = pipeline._graph if pipeline is not None else Graph()
+    graph: Graph = pipeline._graph if pipeline is not None else _Detached()
     return graph
 
 
@@ -205,6 +205,12 @@ class Graph:
         self.core = _core.Graph() if graph is None else graph
         self.numbers: dict[Instance, int] = {}
         self.branch: tuple[DataNode, bool] | None = None  # the conditional branch being defined
+        self._calls = itertools.count()
+
+    def next_name(self, label: str) -> tuple[int, str]:
+        """The number of the next call, and its node's name if the user gives none."""
+        serial = next(self._calls)
+        return serial, f"__{label}_{serial}"
 
     def add(self, instance: Instance) -> int:
         """The number of the instance's node. Adds the node, and those it depends on, if they are missing."""
@@ -246,6 +252,14 @@ class Graph:
     def accept(self, value: Any, as_input: bool) -> Any:
         """Hook for debug mode: converts an input or argument value of a call to what this graph takes."""
         return value
+
+
+class _Detached(Graph):
+    """The temporary graph of a call outside any pipeline."""
+
+    def next_name(self, label: str) -> tuple[int, str]:
+        serial = next(_detached)
+        return serial, f"__{label}_detached_{serial}"
 
 
 # ---- calls ----

@@ -17,7 +17,7 @@ from headrace import tensors as _tensors  # noqa: F401 - tells _core which class
 from headrace._output_memory import OutputMemory
 from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
 from headrace._pipeline_facts import PipelineFacts
-from headrace._pipeline_outputs import output_node, used_outputs, warn_unused
+from headrace._pipeline_outputs import check_names, output_node, used_outputs, warn_unused
 from headrace._pipeline_run import Outputs, PipelineRun
 from headrace._pipeline_state import PipelineState
 from headrace.data_node import DataNode
@@ -261,16 +261,17 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
                 outputs = (outputs,)
             nodes = [output_node(value, i) for i, value in enumerate(outputs)]
             edges = [self._graph.edge(node) for node in nodes + self._sinks]
+        used = used_outputs(self._graph, [*nodes, *self._sinks])
+        check_names(self._graph, used)
         self._graph.core.set_outputs(edges)
         self._nodes = nodes
         self._output_count = len(nodes)
-        self._find_sources()
+        self._find_sources(used)
 
-    def _find_sources(self) -> None:
-        """Collects the external sources and readers among the nodes that are in use."""
+    def _find_sources(self, used: dict[Any, set[int]]) -> None:
+        """Collects the external sources and readers among the instances in use."""
         from headrace import _schema
 
-        used = used_outputs(self._graph, [*(self._nodes or []), *self._sinks])
         for instance, number in self._graph.numbers.items():
             if instance not in used:
                 continue

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headrace import _graph
@@ -65,6 +65,30 @@ def _needs(instance: Any) -> Iterator[DataNode]:
     yield from instance.arg_nodes.values()
     if instance.guard:
         yield instance.guard[0]
+
+
+def check_names(graph: _graph.Graph, used: Iterable[Any]) -> None:
+    """Checks that no two instances in use have the same name, which a node of another pipeline may cause.
+
+    Raises:
+        RuntimeError: two have.
+    """
+    by_name: dict[str, list[Any]] = {}
+    for instance in used:
+        by_name.setdefault(instance.name, []).append(instance)
+    same = {name: made for name, made in by_name.items() if len(made) > 1}
+    if not same:
+        return
+    text = "; ".join(f"'{name}': {', '.join(i.text() for i in same[name])}" for name in sorted(same))
+    foreign = any(i.home() is not graph for made in same.values() for i in made)
+    advice = (
+        "Some of them were called while another pipeline was the current one. Call them in the definition of "
+        "this pipeline."
+    )
+    raise RuntimeError(
+        "The pipeline is invalid because it contains operators with non-unique names: "
+        f"{text}. {advice if foreign else 'Give each a name of its own.'}"
+    )
 
 
 def warn_unused(instance: Any, outputs: set[int]) -> None:

@@ -92,6 +92,20 @@ def of_another_pipeline(d: ModuleType) -> None:
     pipe.build()
 
 
+def two_pipelines(d: ModuleType, before: int) -> None:
+    """Adds nodes of two pipelines; `before` other operators are called first in the one that does not use them."""
+    with d.Pipeline(1, 1, None):
+        for _ in range(before):
+            d.fn.random.uniform()
+        node = d.fn.random.uniform()
+    pipe = d.Pipeline(1, 1, None)
+    with pipe:
+        own = d.fn.random.uniform()
+        assert (node.name, own.name) == (f"__Uniform_{before}", "__Uniform_0")
+        pipe.set_outputs(node + own)
+    pipe.build()
+    pipe.run()
+
 
 CHANGED = "fed to the external source has changed from"
 FOREIGN = r"does not support checkpointing[\s\S]*operator[\s\S]*outside the pipeline"
@@ -140,6 +154,12 @@ CASES: dict[str, Case] = {
     "outside": (lambda d: outside(d, False), None, ""),
     "outside-checkpointing": (lambda d: outside(d, True), RuntimeError, FOREIGN),
     "another-pipeline-checkpointing": (of_another_pipeline, RuntimeError, FOREIGN),
+    "another-pipeline": (
+        lambda d: two_pipelines(d, 0),
+        RuntimeError,
+        r"non-unique names[\s\S]*(another|a different) pipeline was",
+    ),
+    "another-pipeline-other-names": (lambda d: two_pipelines(d, 2), None, ""),
 }
 
 
