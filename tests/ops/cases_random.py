@@ -108,6 +108,7 @@ CASES += [
     Case("random.choice", [BYTES], {**MIDDLE, "shape": vectors([2], dtype=np.int32)}),
     Case("random.choice", [Data([np.zeros((3, 0), np.float32)])], {"shape": [2]}),
     Case("random.choice", [BYTES], {"p": [0.00001, 0.99999, 0]}),
+    *[Case("random.choice", [Data([np.array([7, 7])])], {"p": p}) for p in (0.5, [0.5], scalars(0.5))],
 ]
 
 # Arguments with exactly one solution.

@@ -202,6 +202,14 @@ CASES = {
         choice(2, p=[0.25, 0.25]),
         "Sum of probabilities must be 1.0, but got 0.5 for sample: 0.",
     ),
+    "random.choice, sum of equal probabilities": (
+        choice(2, p=0.25),
+        "Sum of probabilities must be 1.0, but got 0.5 for sample: 0.",
+    ),
+    "random.choice, number of probabilities": (
+        choice(5, p=[0.25, 0.5, 0.25]),
+        'Unexpected shape for argument "p". Expected {5}, but got {3}',
+    ),
     "random.choice, nothing": (
         choice(-5),
         "Expected positive number of elements for sampling, got: -5 for sample: 0.",

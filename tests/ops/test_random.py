@@ -187,8 +187,8 @@ def test_beta(alpha: float, beta: float, headrace: Engine, live_dali: Engine) ->
     assert abs(ours.astype(float).mean() - mean) < 4.5 * (variance / DRAWS) ** 0.5
 
 
-@pytest.mark.parametrize("p", [None, [0.1, 0.0, 0.2, 0.7], [0.25, 0.25, 0.5, 0.0]], ids=str)
-def test_choice(p: list[float] | None, headrace: Engine) -> None:
+@pytest.mark.parametrize("p", [None, 0.25, [0.1, 0.0, 0.2, 0.7], [0.25, 0.25, 0.5, 0.0]], ids=str)
+def test_choice(p: float | list[float] | None, headrace: Engine) -> None:
     """Compares with the probabilities by chi-square."""
 
     def define(engine: Engine) -> Any:
@@ -197,7 +197,7 @@ def test_choice(p: list[float] | None, headrace: Engine) -> None:
         return engine.fn.random.choice(names, shape=[DRAWS], **known)
 
     draws = one(headrace.run(1, define))
-    expected = np.array(p or [0.25] * 4) * DRAWS
+    expected = (np.zeros(4) + (p or 0.25)) * DRAWS
     counts = np.array([np.sum(draws == v) for v in (3, 1, 4, 5)])
     assert counts.sum() == DRAWS
     assert not counts[expected == 0].any()

@@ -14,7 +14,8 @@ typedef struct choice_args {
 
 static const hr_arg_def choice_arg_defs[] = {
     HR_ARG(choice_args, p, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_NONFINITE, NULL,
-           "Probabilities, one for each choice; their sum must be 1. Default: all equal."),
+           "Probabilities, one for each choice, or one number for all; their sum must be 1. "
+           "Default: all equal."),
     HR_DRAW_SHAPE_ARG(choice_args), HR_ARG_END};
 
 /* The choices: 0 .. n - 1, or the slices along the first dimension. */
@@ -23,11 +24,12 @@ static int64_t choice_count(const hr_tensor *a)
     return a->shape.ndim ? a->shape.extent[0] : hr_element_int(a->data, a->dtype, 0);
 }
 
+/* One number is the probability of each of the n elements. */
 static hr_status check_p(hr_floats p, int64_t n, int32_t sample, hr_error *error)
 {
     double sum = 0.0;
 
-    if (p.n != n)
+    if (p.n != n && p.n != 1)
         return hr_fail(error, HR_STATUS_ERROR,
                        "Unexpected shape for argument \"p\". Expected {%lld}, but got {%d}: one "
                        "probability for each element",
@@ -40,6 +42,8 @@ static hr_status check_p(hr_floats p, int64_t n, int32_t sample, hr_error *error
                            (double)p.v[i], (int)sample, (int)i);
         sum += (double)p.v[i];
     }
+    if (p.n == 1)
+        sum *= (double)n;
     if (!(sum > 1.0 - 1e-4 && sum < 1.0 + 1e-4))
         return hr_fail(error, HR_STATUS_ERROR,
                        "Sum of probabilities must be 1.0, but got %g for sample: %d.", sum,
@@ -127,7 +131,7 @@ static hr_status choose(hr_op_call *c, hr_error *error)
     double *sums = NULL;
     uint32_t draws[4];
 
-    if (args->p.v)
+    if (args->p.v && args->p.n > 1) /* one number: all elements have the same probability */
         HR_TRY(sums_make(c, args->p, &sums, error));
     for (int32_t d = 1; d < a->shape.ndim; d++)
         slice *= (size_t)a->shape.extent[d];
