@@ -216,7 +216,7 @@ def test_nodes_made_outside_of_a_pipeline():
         (lambda x: fn.cast(x), RuntimeError, "dtype"),
         (lambda x: fn.copy(x, device="tpu"), ValueError, "tpu"),
         (lambda x: fn.copy(x, device="gpu"), RuntimeError, r'input 0.*device is "gpu".*\.gpu\(\)'),
-        (lambda x: fn.copy(x, device="mixed"), RuntimeError, "no device=.mixed.*cpu.gpu"),
+        (lambda x: fn.copy(x, device="mixed"), RuntimeError, "not support device=.mixed.*cpu.gpu"),
         (lambda x: fn.copy(x, name=3), TypeError, "name"),
         (lambda x: fn.rotate(x, angle="abc"), (ValueError, TypeError), "angle"),
         (lambda x: fn.resize(x, size=[x, x]), TypeError, "size"),
