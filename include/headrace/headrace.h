@@ -2,9 +2,9 @@
  * Copyright The Headrace authors */
 /* The public C API: describe a graph of operators, run it as a pipeline, take batches.
  * A function that can fail returns an hr_status and describes the failure in its last parameter,
- * an hr_error (which may be NULL). Nothing here prints, exits or keeps global state. A graph
- * belongs to one thread. A pipeline may be used from any thread, one call at a time. Batches and
- * tensors may outlive their pipeline. */
+ * an hr_error (which may be NULL). Nothing here prints, exits or keeps global state, except
+ * for the operators of plug-ins. A graph belongs to one thread. A pipeline may be used from any
+ * thread, one call at a time. Batches and tensors may outlive their pipeline. */
 #ifndef HEADRACE_HEADRACE_H
 #define HEADRACE_HEADRACE_H
 
@@ -18,9 +18,11 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define HR_API __attribute__((visibility("default")))
+#define HR_HIDDEN __attribute__((visibility("hidden")))
 #define HR_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define HR_API
+#define HR_HIDDEN
 #define HR_PRINTF(fmt, args)
 #endif
 
@@ -433,6 +435,14 @@ HR_API hr_status hr_pipeline_explain(hr_pipeline *pipeline, char **text, hr_erro
 HR_API hr_status hr_pipeline_errors(hr_pipeline *pipeline, char **json, hr_error *error);
 /* The compiled plan in words: stages, nodes, fused chains. */
 HR_API hr_status hr_pipeline_describe(hr_pipeline *pipeline, char **text, hr_error *error);
+
+/* ---- plug-ins ---- */
+
+/* Loads a library of operators (plugin.h) as dlopen does: a path without a slash is searched for.
+ * Either all of its operators can be used from now on, or it fails with HR_STATUS_ERROR and nothing
+ * changes. Loading a library again has no effect. With
+ * `global_symbols`, libraries that are loaded later may use its symbols. Any thread. */
+HR_API hr_status hr_plugin_load(const char *path, bool global_symbols, hr_error *error);
 
 /* ---- capabilities ---- */
 

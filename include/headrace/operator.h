@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* The interface of operators. An operator is one table, `hr_op_def`. What the table states (names,
  * types, defaults, ranges, docs) is checked and documented from the table; operators do not check
- * it again. */
+ * it again. The same source compiles in the tree and as part of a plug-in (plugin.h). */
 #ifndef HEADRACE_OPERATOR_H
 #define HEADRACE_OPERATOR_H
 
@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 
+/* A plug-in is loaded only if it was compiled with the same number. It rises when a struct below
+ * changes in another way than by new fields at the end of a table. */
 #define HR_OP_ABI_VERSION 1
 
 /* ---- arguments ---- */
@@ -90,6 +92,7 @@ typedef struct hr_arg_def {
     const char *excludes;         /* "a|b": arguments that cannot be given together with this one */
     const char *use;              /* deprecated: the argument that replaces it */
     const char *since;            /* deprecated since this version */
+    const void *reserved[4];      /* for new fields: the size is part of the ABI; also below */
 } hr_arg_def;
 
 /* HR_ARG(struct, field, TYPE, flags, default, "doc"[, .min = 0, .max = 1, ...]) */
@@ -123,22 +126,19 @@ typedef struct hr_arg_def {
 
 /* Which arguments a node was given, as constants or one value per sample. */
 typedef struct hr_given hr_given;
-/* Whether the argument of this name was given. */
-bool hr_arg_given(const hr_given *given, const char *name);
 
 /* ---- one sample at one node ---- */
 
-/* Counter-based random numbers (Philox 4x32-10): draw k of this node for this sample. See
- * core/rng.h. */
+/* Counter-based random numbers (Philox 4x32-10): draw k of this node for this sample. */
 typedef struct hr_rng {
     uint32_t key[2];
     uint32_t counter[4]; /* counter[0] counts groups of four; the rest identifies the sample */
 } hr_rng;
 
-typedef struct hr_arena hr_arena; /* memory freed when the task ends; core/alloc.h */
+typedef struct hr_arena hr_arena; /* memory freed when the task ends */
 typedef struct hr_image_program hr_image_program;
 
-typedef struct hr_staging hr_staging; /* memory that a device reads; core/staging.h */
+typedef struct hr_staging hr_staging; /* memory that a device reads, see below */
 
 /* The context of a sample: its pipeline and where warnings go. Opaque to operators. */
 typedef struct hr_task hr_task;
@@ -163,18 +163,64 @@ typedef struct hr_op_call {
     const hr_rng *rngs;          /* RANDOM: one per sample of the call; rng is the first */
     const hr_function *function; /* the caller's function, with HR_OP_FUNCTION */
     hr_staging *staging;         /* set for work on a device: infer may stage data for kernels */
+    void *reserved[8]; /* plug-ins index arrays of calls, so the size of a call is fixed */
 } hr_op_call;
 
-/* For run_batch: sets data and buffer of `t`, output `output` of the sample of `task`, which `t`
- * describes. The memory is its output slot if it has one, so that nothing is copied later. */
-hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *error);
+/* ---- work on a device ---- */
 
-/* Warns of damage that does not stop the sample. Fails with CORRUPT if the pipeline is strict. */
-hr_status hr_task_warn(hr_task *task, hr_error *error, const char *fmt, ...) HR_PRINTF(3, 4);
-/* Limit on the pixels of a picture; the default when `task` is NULL. */
-int64_t hr_task_max_pixels(const hr_task *task);
-/* The number of the sample in its batch, from 0; 0 when `task` is NULL. */
-int32_t hr_task_index(const hr_task *task);
+/* Memory in pairs: a pinned block on the host and its twin on the device, into which the launch
+ * copies it. Kernels read at `device` what is written at `host`, so records may contain device
+ * addresses of other staged memory. */
+typedef struct hr_staged {
+    void *host;
+    void *device; /* must not be dereferenced on the host */
+} hr_staged;
+
+struct hr_staging {
+    /* 256-byte aligned, not zeroed; any thread. It lives until its launch is done. */
+    hr_status (*alloc)(hr_staging *s, size_t size, hr_staged *out, hr_error *error);
+    /* Queues the copy of staged memory that has not been copied yet; kernels queued later see it.
+     * Only while launching. */
+    hr_status (*flush)(hr_staging *s, hr_error *error);
+    /* `*device`: where the device has a copy of `size` bytes at `data`. They belong to a node's
+     * state and do not change, so they are copied once per pipeline. Kernels queued later see
+     * them. */
+    hr_status (*constant)(hr_staging *s, const void *data, size_t size, const void **device,
+                          hr_error *error);
+};
+
+/* Where kernels are queued. */
+typedef struct hr_cuda_launch hr_cuda_launch;
+struct hr_cuda_launch {
+    void *stream; /* cudaStream_t; its device is the calling thread's current one */
+    /* Device memory that lives until the work queued so far, and the work of this launch, is done:
+     * 256-byte aligned, not zeroed. */
+    hr_status (*scratch)(hr_cuda_launch *l, size_t size, void **out, hr_error *error);
+    size_t scratch_limit; /* a hint: larger batches are processed in parts that need about this */
+    int32_t multiprocessors;
+};
+
+/* Queues an operator's work on a device and does not wait for it. Data of inputs and outputs are
+ * device addresses; `state` and the arguments are on the host. The calls are the whole batch, which
+ * takes one launch or a few; data that kernels read is staged. */
+typedef hr_status (*hr_cuda_run_fn)(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
+                                    hr_staging *staging, hr_error *error);
+
+/* ---- image programs ---- */
+
+typedef struct hr_window {
+    int64_t y, x, h, w;
+} hr_window;
+
+/* One resampled axis: maps [lo, hi) of the picture to `out` pixels; hi < lo mirrors. */
+typedef struct hr_resample_axis {
+    double lo, hi;
+    int32_t out;
+    hr_interp interp; /* resolved: min or mag filter */
+    bool antialias;
+    bool running; /* NN: positions are accumulated in single precision, as DALI does along H; set by
+                     the program */
+} hr_resample_axis;
 
 /* ---- sources ---- */
 
@@ -186,6 +232,7 @@ typedef struct hr_span {
     int64_t size;   /* < 0: to the end of the file */
     bool keep_open; /* other items are in the same file; `root` and `path` live as long as the
                        source's state */
+    const void *reserved[2];
 } hr_span;
 
 #define HR_SOURCE_MAX_SPANS 64
@@ -214,6 +261,7 @@ typedef struct hr_source_def {
      * Outputs refer to it (set data and buffer, as VIEW operators do) or are allocated from
      * c->arena. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
+    const void *reserved[4];
 } hr_source_def;
 
 /* Every reader's args struct begins with these; HR_SAMPLER_ARG_DEFS(struct) describes them. */
@@ -274,20 +322,24 @@ typedef struct hr_input_def {
     /* infer reads the elements of this input, so it is on the CPU even if the operator runs on a
      * GPU. */
     bool host;
+    const void *reserved[2];
 } hr_input_def;
 
 typedef struct hr_output_def {
     const char *name;
+    const void *reserved[2];
 } hr_output_def;
 
 /* Lists of inputs and outputs in tables: HR_INPUTS({.name = "data"}, {.name = "other"}). */
-#define HR_INPUTS(...) ((const hr_input_def[]){__VA_ARGS__, {NULL}})
-#define HR_OUTPUTS(...) ((const hr_output_def[]){__VA_ARGS__, {NULL}})
+#define HR_INPUTS(...) ((const hr_input_def[]){__VA_ARGS__, {.name = NULL}})
+#define HR_OUTPUTS(...) ((const hr_output_def[]){__VA_ARGS__, {.name = NULL}})
 
 typedef struct hr_op_def {
-    uint32_t abi;         /* HR_OP_ABI_VERSION */
-    uint32_t struct_size; /* sizeof(hr_op_def) when the table was compiled */
-    const char *name;     /* under fn: "decoders.image" */
+    uint32_t abi; /* HR_OP_ABI_VERSION */
+    /* sizeof(hr_op_def) when the table was compiled. An older table lacks the last fields; they are
+     * taken as zero. */
+    uint32_t struct_size;
+    const char *name; /* under fn: "decoders.image" */
     const char *doc;
     /* Deprecated names that still work: {"image_decoder", "ops:HostDecoder", NULL}; "ops:X" is the
      * name of a class only. Or NULL. */
@@ -333,9 +385,66 @@ typedef struct hr_op_def {
     bool (*whole_batch)(const void *args, const hr_given *given);
     const hr_source_def *source; /* of an operator without inputs in the graph; or NULL */
     int32_t predicate;           /* with HR_OP_MERGE: its index in `args` */
+    /* With device="gpu", of an operator that does not lower. The module has those of the library.
+     */
+    hr_cuda_run_fn run_cuda;
 } hr_op_def;
 
 #define HR_OP_ABI .abi = HR_OP_ABI_VERSION, .struct_size = sizeof(hr_op_def)
+
+/* ---- functions of the library ---- */
+
+#if defined(HR_IN_TREE)
+#define HR_HOST_FUNCTION(type, name, parameters, attributes) type name parameters attributes;
+#else
+/* headrace.h declares these as functions of the library, which a plug-in does not link. */
+#define hr_version hr__plugin_version
+#define hr_status_name hr__plugin_status_name
+#define hr_dtype_size hr__plugin_dtype_size
+#define hr_dtype_name hr__plugin_dtype_name
+#define hr_buffer_ref hr__plugin_buffer_ref
+#define hr_buffer_unref hr__plugin_buffer_unref
+#define hr_buffer_data hr__plugin_buffer_data
+#define hr_buffer_size hr__plugin_buffer_size
+#define hr_buffer_device hr__plugin_buffer_device
+#define HR_HOST_FUNCTION(type, name, parameters, attributes)                                       \
+    extern HR_HIDDEN type(*name) parameters attributes; /* defined by plugin.h */
+#endif
+#include "headrace/host.inc"
+#undef HR_HOST_FUNCTION
+
+#define HR_HOST_FUNCTION(type, name, parameters, attributes) type(*name) parameters;
+typedef struct hr_host {
+    uint32_t abi; /* HR_OP_ABI_VERSION */
+    uint32_t struct_size;
+#include "headrace/host.inc"
+} hr_host;
+#undef HR_HOST_FUNCTION
+
+/* What a library of operators exports as `hr_plugin`; plugin.h defines it. */
+typedef struct hr_plugin_def {
+    uint32_t abi; /* HR_OP_ABI_VERSION */
+    uint32_t struct_size;
+    uint32_t host_size; /* sizeof(hr_host) when it was compiled */
+    const char *name;
+    const hr_op_def *const *ops; /* NULL-terminated */
+    void (*connect)(const hr_host *host);
+} hr_plugin_def;
+
+/* ---- helpers ---- */
+
+#define HR_TRY(call)                                                                               \
+    do {                                                                                           \
+        hr_status hr_try_status = (call);                                                          \
+        if (hr_try_status != HR_STATUS_OK)                                                         \
+            return hr_try_status;                                                                  \
+    } while (0)
+
+#define HR_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define HR_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define HR_MAX(a, b) ((a) > (b) ? (a) : (b))
+#define HR_DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
+#define HR_PI 3.14159265358979323846
 
 #ifdef __cplusplus
 }

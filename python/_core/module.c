@@ -93,6 +93,26 @@ static PyObject *core_doctor_json(PyObject *module, PyObject *unused)
     return text_of(status, json, &error);
 }
 
+/* load_plugin(path, global_symbols) */
+static PyObject *core_load_plugin(PyObject *module, PyObject *args)
+{
+    (void)module;
+    hr_error error = {0};
+    PyObject *path;
+    int global_symbols;
+    hr_status status;
+    if (!PyArg_ParseTuple(args, "O&p:load_plugin", PyUnicode_FSConverter, &path, &global_symbols))
+        return NULL;
+    const char *text = PyBytes_AsString(path);
+    Py_BEGIN_ALLOW_THREADS
+    status = hr_plugin_load(text, global_symbols != 0, &error);
+    Py_END_ALLOW_THREADS
+    Py_DECREF(path);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
 static PyObject *core_version(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
@@ -129,6 +149,8 @@ static PyObject *core_set_classes(PyObject *module, PyObject *args)
 static PyMethodDef core_functions[] = {
     {"schema_json", core_schema_json, METH_NOARGS, "schema_json() -> str: all operators."},
     {"doctor_json", core_doctor_json, METH_NOARGS, "doctor_json() -> str: this machine and build."},
+    {"load_plugin", core_load_plugin, METH_VARARGS,
+     "load_plugin(path, global_symbols): adds the operators of a library."},
     {"version", core_version, METH_NOARGS, "version() -> str: of the engine."},
     {"set_classes", core_set_classes, METH_VARARGS,
      "set_classes(batch_class, tensor_class, gpu_batch_class, gpu_tensor_class): the classes of "

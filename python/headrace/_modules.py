@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 import types as python_types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 Maker = Callable[[str], Any]  # name with its module -> function or class, or None
@@ -74,10 +74,26 @@ def register(package: str, make: Maker, names: Lister) -> None:
     """Makes all submodules importable."""
     from headrace import _schema
 
+    _registered[package] = (make, names)
     for path in sorted(_schema.modules()):
         module = _submodule(package, path, make, names)
         parent, _, leaf = path.rpartition(".")
         setattr(sys.modules[f"{package}.{parent}" if parent else package], leaf, module)
+
+
+_registered: dict[str, tuple[Maker, Lister]] = {}
+
+
+def forget(functions: Iterable[str]) -> None:
+    """Makes the modules of new operators, and drops what stood for these operators so far."""
+    from headrace import _schema
+
+    for package, (make, names) in _registered.items():
+        register(package, make, names)
+        for name in functions:
+            module, _, leaf = f"{package}.{name}".rpartition(".")
+            for attribute_name in (leaf, _schema.class_name(name)):
+                vars(sys.modules[module]).pop(attribute_name, None)
 
 
 def listing(prefix: str, names: Lister) -> list[str]:

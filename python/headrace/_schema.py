@@ -154,6 +154,14 @@ def _missing_classes() -> dict[str, str]:
     return {_join(name, class_name(name)): name for name in _dali_names.NAMES}
 
 
+def reload() -> set[str]:
+    """Reads the tables again, after a plug-in was loaded; returns the new names under `fn`."""
+    known = set(_functions())
+    for cached in (operators, _functions, _classes, modules):
+        cached.cache_clear()
+    return set(_functions()) - known
+
+
 def find_function(name: str) -> tuple[Operator, bool] | None:
     """The operator that a name under `fn` refers to, and whether it is an old name. None if unknown."""
     found = _functions().get(name)

@@ -13,18 +13,8 @@
 #define HR_ALIGN 64
 #define HR_PAD 64
 
-/* false when a * b (or a + b) does not fit. */
-bool hr_size_mul(size_t a, size_t b, size_t *out);
-bool hr_size_add(size_t a, size_t b, size_t *out);
-
-/* Plain memory, zeroed, except for the bytes that hr_realloc adds. On failure they set the error
- * and return NULL; hr_realloc then leaves the old memory unchanged. Every allocation of the library
- * goes through here or mmap, so that a test can make the n-th one fail (hr_alloc_fail_after). */
-void *hr_calloc(size_t count, size_t size, hr_error *error);
-void *hr_realloc(void *memory, size_t count, size_t size, hr_error *error);
-void hr_free(void *memory);
-char *hr_strdup(const char *text, hr_error *error);
-/* The n-th allocation from now fails, once (0: the next; < 0: never). For tests. */
+/* Every allocation of the library goes through hr_calloc, hr_realloc, hr_strdup or mmap, so that a
+ * test can make one fail: the n-th allocation from now, once (0: the next; < 0: never). */
 void hr_alloc_fail_after(int64_t n);
 
 /* ---- arena: one thread ---- */
@@ -36,9 +26,6 @@ void hr_arena_limit(hr_arena *arena, hr_pool *pool);
 hr_status hr_arena_count(hr_arena *arena, size_t bytes, hr_error *error);
 void hr_arena_uncount(hr_arena *arena, size_t bytes);
 void hr_arena_destroy(hr_arena *arena);
-/* 64-byte aligned and padded by 64 bytes, not zeroed; NULL and the error when there is no memory.
- */
-void *hr_arena_alloc(hr_arena *arena, size_t size, hr_error *error);
 void hr_arena_reset(hr_arena *arena);        /* keeps blocks for the next task, up to a bound */
 size_t hr_arena_size(const hr_arena *arena); /* bytes of all its blocks */
 typedef struct hr_arena_mark {

@@ -3,8 +3,6 @@
 /* Batches: reference-counted lists of tensors. */
 #include "core/batch.h"
 #include "core/alloc.h"
-#include "core/layout.h"
-#include "core/tensor.h"
 
 #include <stdatomic.h>
 #include <string.h>

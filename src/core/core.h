@@ -9,9 +9,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/json.h"
-#include "core/layout.h"
 #include "core/mathx.h"
 #include "core/rng.h"
-#include "core/tensor.h"
 
 #endif

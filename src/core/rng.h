@@ -14,11 +14,6 @@ hr_rng hr_rng_make(uint64_t node_seed, int64_t index, uint32_t epoch, uint32_t r
 uint64_t hr_rng_node_seed(int64_t pipeline_seed, int32_t node, int64_t explicit_seed);
 
 void hr_philox(const uint32_t key[2], const uint32_t counter[4], uint32_t out[4]);
-/* Draw k < 2^34: 32 uniform bits. Draws 4j to 4j + 3 are computed together. */
-uint32_t hr_rng_u32(const hr_rng *rng, uint64_t k);
-double hr_rng_unit(const hr_rng *rng, uint64_t k); /* in [0, 1), 32 bits */
-/* Uniform in [0, n), n >= 1; uses draws k and k + 1. */
-int64_t hr_rng_below(const hr_rng *rng, uint64_t k, int64_t n);
 int64_t hr_rng_scale(uint64_t bits, int64_t n); /* maps 64 random bits to [0, n) */
 
 /* A keyed permutation of 0 .. n-1 (a Feistel network with cycle walking): O(1) per position. */

@@ -75,12 +75,12 @@ const hr_cuda_info *hr_device_info(const hr_device *d)
     return &d->info;
 }
 
-const hr_cuda_op *hr_device_op(const hr_device *d, const char *name)
+hr_cuda_run_fn hr_device_op(const hr_device *d, const hr_op_def *def)
 {
-    for (const hr_cuda_op *const *op = d->module->ops; *op; op++)
-        if (strcmp((*op)->name, name) == 0)
-            return *op;
-    return NULL;
+    for (const hr_cuda_op *const *op = d->module->ops; !def->run_cuda && *op; op++)
+        if (strcmp((*op)->name, def->name) == 0)
+            return (*op)->run;
+    return def->run_cuda;
 }
 
 /* ---- counted memory ---- */

@@ -6,7 +6,7 @@
 #define HR_DEVICE_DEVICE_H
 
 #include "core/core.h"
-#include "core/staging.h"
+#include "headrace/operator.h"
 #include "device/module.h"
 
 /* Opens libheadrace_cuda.so (HEADRACE_CUDA_MODULE names another file) once per process; it stays
@@ -20,8 +20,8 @@ void hr_device_unref(hr_device *d); /* buffers and launches hold references too 
 const hr_cuda_module_def *hr_device_module(const hr_device *d);
 int32_t hr_device_id(const hr_device *d);
 const hr_cuda_info *hr_device_info(const hr_device *d);
-const hr_cuda_op *hr_device_op(const hr_device *d, const char *name); /* NULL: the module does not
-                                                                         have it */
+/* What runs the operator on the device: its own function or the module's; NULL: nothing does. */
+hr_cuda_run_fn hr_device_op(const hr_device *d, const hr_op_def *def);
 
 /* From now on, outputs are allocated by this allocator. Any thread. */
 void hr_device_set_allocator(hr_device *d, const hr_device_allocator *allocator);

@@ -25,24 +25,10 @@ typedef struct hr_cuda_info {
     char pci[32];  /* bus address, as NVML takes it */
 } hr_cuda_info;
 
-/* Where kernels are queued. */
-typedef struct hr_cuda_launch hr_cuda_launch;
-struct hr_cuda_launch {
-    void *stream; /* cudaStream_t; its device is the calling thread's current one */
-    /* Device memory that lives until the work queued so far, and the work of this launch, is done:
-     * 256-byte aligned, not zeroed. */
-    hr_status (*scratch)(hr_cuda_launch *l, size_t size, void **out, hr_error *error);
-    size_t scratch_limit; /* a hint: larger batches are processed in parts that need about this */
-    int32_t multiprocessors;
-};
-
-/* An operator on the device that is not an image program, matched to hr_op_def by name. Data of
- * inputs and outputs are device addresses; `state` and the arguments are on the host. The calls are
- * the whole batch, which takes one launch or a few; data that kernels read is staged. */
+/* An operator on the device that is not an image program, matched to hr_op_def by name. */
 typedef struct hr_cuda_op {
     const char *name;
-    hr_status (*run)(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,
-                     hr_error *error);
+    hr_cuda_run_fn run;
 } hr_cuda_op;
 
 /* One piece of a copy on the device. */

@@ -166,7 +166,7 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
                   : view && borrows             ? HR_PIECE_KIND_COPY
                   : view                        ? HR_PIECE_KIND_VIEW
                                                 : HR_PIECE_KIND_OP;
-    if (piece->kind == HR_PIECE_KIND_OP && !hr_device_op(p->g->pipeline->device, c->def->name))
+    if (piece->kind == HR_PIECE_KIND_OP && !hr_device_op(p->g->pipeline->device, c->def))
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "it has no GPU version for this input; use .cpu() before it and .gpu() "
                        "after it");

@@ -236,8 +236,8 @@ static hr_status queue_ops(queueing *q, const hr_node *node, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < n; i++)
         fill_call(q->part[i], &calls[i]);
-    const hr_cuda_op *op = hr_device_op(q->launch->device, node->def->name);
-    return op->run(&q->launch->cuda, calls, n, &q->launch->staging, error);
+    hr_cuda_run_fn run = hr_device_op(q->launch->device, node->def);
+    return run(&q->launch->cuda, calls, n, &q->launch->staging, error);
 }
 
 static hr_status queue_views(queueing *q, hr_error *error)

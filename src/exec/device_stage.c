@@ -292,8 +292,7 @@ static hr_status check_node(const hr_pipeline *p, const hr_node *node, hr_error 
     const hr_op_def *def = node->def;
     bool moves = def->source || (def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST));
     bool view = def->flags & HR_OP_VIEW;
-    if (!hr_node_on_device(node) || moves || view || def->lower ||
-        hr_device_op(p->device, def->name))
+    if (!hr_node_on_device(node) || moves || view || def->lower || hr_device_op(p->device, def))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                    "%s: it has no GPU version yet; use .cpu() before it and .gpu() after it",

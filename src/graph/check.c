@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+/* Plug-ins contain arrays of these, or index them. */
+_Static_assert(sizeof(hr_arg_def) == 136 && sizeof(hr_input_def) == 40 &&
+                   sizeof(hr_output_def) == 24 && sizeof(hr_op_call) == 216 &&
+                   sizeof(hr_tensor) == 120,
+               "these sizes are part of the ABI");
+
 /* The arguments that it excludes exist. */
 static hr_status excludes_check(const hr_op_def *def, const hr_arg_def *arg, hr_error *error)
 {

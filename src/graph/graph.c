@@ -323,7 +323,8 @@ static hr_status fail_operator(const hr_node_desc *desc, hr_error *error)
     bool placed = desc->origin && desc->origin[0];
     hr__suggest(desc->op, names, n, hint, sizeof(hint));
     return hr_fail(error, HR_STATUS_KEY,
-                   "%s%.90s%soperator '%.100s' is not part of this version of Headrace%s",
+                   "%s%.90s%soperator '%.100s' is not part of this version of Headrace "
+                   "or of a loaded plug-in%s",
                    placed ? "(" : "", placed ? desc->origin : "", placed ? "): " : "", desc->op,
                    hint);
 }

@@ -54,9 +54,10 @@ hr_status hr__graph_own_outputs(hr_graph *graph, hr_error *error);
 /* What the graph computes, as text for comparison: without functions, source lines, versions. */
 hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error);
 
-/* ---- registry (written by the build from the files in src/ops and src/readers) ---- */
-extern const hr_op_def *const hr_builtin_ops[]; /* NULL-terminated */
-extern const char *const hr_cuda_op_names[];    /* operators of the CUDA module; NULL-terminated */
+/* ---- registry ---- */
+/* Written by the build from the files in src/ops and src/readers; NULL-terminated. */
+extern const hr_op_def *const hr_builtin_ops[];
+extern const char *const hr_cuda_op_names[]; /* operators of the CUDA module; NULL-terminated */
 /* Finds an operator by name or alias ("decoders.image", "image_decoder"); NULL when unknown.
  * `*deprecated` (may be NULL): found through an alias. */
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
@@ -64,8 +65,13 @@ int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
 /* Whether it is a source of numbered items. */
 bool hr_op_is_reader(const hr_op_def *def);
-/* Checks a table: sizes against types, defaults that parse, offsets in range. For unit tests and
- * plug-ins. */
+/* Adds all operators of a plug-in, or none: HR_STATUS_VALUE for a bad table or a name that exists.
+ * Tables and `owner`, the name of the plug-in, are not freed while the process runs. Any thread. */
+hr_status hr_registry_add(const hr_op_def *const *ops, const char *owner, hr_error *error);
+/* The plug-in that the operator comes from; NULL: it is built in. */
+const char *hr_registry_owner(const hr_op_def *def);
+/* Checks a table: sizes against types, defaults that parse, offsets in range. Those of plug-ins are
+ * checked when they are loaded, built-in ones by a unit test. */
 hr_status hr_op_def_check(const hr_op_def *def, hr_error *error);
 
 /* ---- arguments ---- */

@@ -87,7 +87,7 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     hr_text_append(text, "[\"cpu\"");
     bool view = def->flags & HR_OP_VIEW;
     bool fed = def->source && !hr_op_is_reader(def);
-    if (def->lower || view || fed || (def->flags & moves) || in_module(def->name))
+    if (def->lower || view || fed || (def->flags & moves) || in_module(def->name) || def->run_cuda)
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
 }
@@ -169,6 +169,8 @@ static void put_operator(hr_text *text, const hr_op_def *def)
     put_key(text, "name", true);
     hr_text_append_quoted(text, def->name);
     put_string(text, "doc", def->doc);
+    if (hr_registry_owner(def))
+        put_string(text, "plugin", hr_registry_owner(def));
     put_key(text, "aliases", false);
     hr_text_append(text, "[");
     for (int32_t i = 0; def->aliases && def->aliases[i]; i++) {
@@ -201,9 +203,10 @@ hr_status hr_schema_json(char **json, hr_error *error)
 {
     hr_text text = {0};
     hr_text_append(&text, "{\"version\": \"%s\", \"operators\": [", HR_VERSION);
-    for (int32_t i = 0; i < hr_registry_count(); i++) {
+    const hr_op_def *def;
+    for (int32_t i = 0; (def = hr_registry_get(i)); i++) {
         hr_text_append(&text, i ? ",\n" : "\n");
-        put_operator(&text, hr_registry_get(i));
+        put_operator(&text, def);
     }
     hr_text_append(&text, "\n]}\n");
     return hr_text_take(&text, json, NULL, error);

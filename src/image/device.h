@@ -6,7 +6,6 @@
 #ifndef HR_IMAGE_DEVICE_H
 #define HR_IMAGE_DEVICE_H
 
-#include "core/staging.h"
 #include "headrace/operator.h"
 #include "image/point.h"
 #include "image/taps.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* The image program: window of the source -> resample -> window, mirror -> pointwise -> normalise
- * -> type, layout. Operators' `lower` functions build it with the hr_program_* calls, in the order
- * in which the user wrote them. A step that cannot be added returns HR_STATUS_NOT_FUSABLE and
- * leaves the program unchanged. Values are rounded where the unfused operators round them, so fused
- * and unfused graphs give the same bytes.
+ * -> type, layout. Operators' `lower` functions build it with the hr_program_* calls of
+ * headrace/host.inc, in the order in which the user wrote them. A step that cannot be added returns
+ * HR_STATUS_NOT_FUSABLE and leaves the program unchanged. Values are rounded where the unfused
+ * operators round them, so fused and unfused graphs give the same bytes.
  *
  * Every layout is (outer dimensions) x H x W x (inner channels): HWC has no outer dimensions and C
  * inside; FCHW has the outer dimensions F and C and one inner channel; DHWC has the outer dimension
@@ -13,7 +13,6 @@
 #define HR_IMAGE_PROGRAM_H
 
 #include "core/core.h"
-#include "core/staging.h"
 #include "headrace/operator.h"
 #include "image/point.h"
 #include "kernels/kernels.h"
@@ -22,10 +21,6 @@ struct hr_jpeg_device_picture; /* codecs/jpeg/device.h */
 
 #define HR_OUTER_MAX 3
 #define HR_CHANNELS_MAX 64 /* values of a per-channel argument, at most */
-
-typedef struct hr_window {
-    int64_t y, x, h, w;
-} hr_window;
 
 /* A coded picture that can decode a window of itself. Allocated in the arena of the task. */
 typedef struct hr_image_source {
@@ -52,16 +47,6 @@ typedef struct hr_outer {
     int64_t low, high;      /* [low, high) comes from the source, the rest of the window is fill */
     bool reverse;
 } hr_outer;
-
-/* One resampled axis: maps [lo, hi) of the picture to `out` pixels; hi < lo mirrors. */
-typedef struct hr_resample_axis {
-    double lo, hi;
-    int32_t out;
-    hr_interp interp; /* resolved: min or mag filter */
-    bool antialias;
-    bool running; /* NN: positions are accumulated in single precision, as DALI does along H; set by
-                     the program */
-} hr_resample_axis;
 
 struct hr_image_program {
     /* source: a tensor, or a coded picture when coded.decode is set */
@@ -106,36 +91,8 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
 hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_dtype dtype,
                                 int64_t height, int64_t width, int32_t channels, hr_error *error);
 
-/* Extent of H, W, C, D or F after the steps added so far; 1 if the layout has no such letter. */
-int64_t hr_program_extent(const hr_image_program *p, char letter);
-bool hr_program_has(const hr_image_program *p, char letter);
-hr_dtype hr_program_dtype(const hr_image_program *p);
-
-/* Crops the current picture. A window that exceeds the picture needs `fill` (1 value, or one per
- * channel, in the picture's type), otherwise HR_STATUS_ERROR. After it only windows that are inside
- * or have the same fill, flips, casts and the output's layout can be added. Windows and flips
- * commute with per-pixel steps: an operator that fills after normalising adds the normalisation
- * first, then the window. */
-hr_status hr_program_crop(hr_image_program *p, hr_window window, const float *fill,
-                          int32_t fill_count, hr_error *error);
-/* The same for an outer dimension ('D'): keeps start .. start + count - 1. */
-hr_status hr_program_crop_outer(hr_image_program *p, char letter, int64_t start, int64_t count,
-                                const float *fill, int32_t fill_count, hr_error *error);
-hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, bool depthwise,
-                          hr_error *error);
-/* Axes are relative to the current picture. `dtype` is the picture's type or FLOAT. */
-hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
-                              const hr_resample_axis *x, hr_dtype dtype, hr_error *error);
 /* A matrix needs as many interleaved channels as it has inputs, a table UINT8. */
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error);
-/* (v - mean) * mul, then to `dtype` (FLOAT, FLOAT16, UINT8, INT8: half away, saturated). count is 1
- * or channels. */
-hr_status hr_program_normalize(hr_image_program *p, const float *mean, const float *mul,
-                               int32_t count, hr_dtype dtype, hr_error *error);
-/* Permutes the output's dimensions ("CHW": a permutation of all letters; NULL: unchanged) and pads
- * channels to `pad_channels` (0: no padding) with 0, or with `fill` (the last value repeats). */
-hr_status hr_program_output(hr_image_program *p, const char *layout, int32_t pad_channels,
-                            const float *fill, int32_t fill_count, hr_error *error);
 
 /* Dtype, shape and layout of the output. */
 void hr_program_describe(const hr_image_program *p, hr_tensor *out);

@@ -525,6 +525,20 @@ static void device_free(int32_t device, void *stream, void *memory)
         (void)push(s, &(fake_work){.run = run_free, .to = memory, .count = device}, NULL);
 }
 
+static void run_function(fake_work *w)
+{
+    w->kernel(w->from);
+}
+
+hr_status hr_fake_kernel(hr_cuda_launch *l, void (*kernel)(const void *records),
+                         const void *records, hr_error *error)
+{
+    HR_TRY(fake_current(l, "op_run", error));
+    HR_TRY(fake_call("op_run", error));
+    return fake_queue(l->stream,
+                      &(fake_work){.run = run_function, .kernel = kernel, .from = records}, error);
+}
+
 static void run_copy(fake_work *w)
 {
     bytes_copy(w->to, w->from, w->size);

@@ -24,6 +24,10 @@ HR_API void hr_fake_counts(fake_counts *out);
 typedef void (*fake_fail_fn)(const char *spec);
 HR_API void hr_fake_fail(const char *spec);
 
+/* Queues a function in place of a kernel, for operators of plug-ins. */
+HR_API hr_status hr_fake_kernel(hr_cuda_launch *l, void (*kernel)(const void *records),
+                                const void *records, hr_error *error);
+
 /* ---- internal ---- */
 
 typedef struct fake_work fake_work;
@@ -33,6 +37,7 @@ struct fake_work {
     const void *from;
     size_t size;
     int32_t count;
+    void (*kernel)(const void *records);
 };
 
 hr_status fake_error(hr_error *error, hr_status status, const char *call, const char *text);

@@ -121,7 +121,9 @@ def test_sysconfig():
     assert Path(sysconfig.get_lib_dir()) == package.resolve()
     assert sysconfig.get_include_flags() == [f"-I{sysconfig.get_include_dir()}"]
     assert sysconfig.get_include_flags()[0] in sysconfig.get_compile_flags()
-    assert sysconfig.get_link_flags() == [f"-L{sysconfig.get_lib_dir()}"]
+    assert sysconfig.get_link_flags() == []
+    assert (Path(sysconfig.get_include_dir()) / "headrace" / "plugin.h").is_file()
+    assert (Path(sysconfig.get_cmake_dir()) / "headrace-config.cmake").is_file()
 
 
 def test_dlpack_capsules_are_recognized():

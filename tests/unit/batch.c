@@ -3,7 +3,6 @@
 /* Batches. */
 #include "core/batch.h"
 #include "core/alloc.h"
-#include "core/tensor.h"
 #include "test.h"
 
 #include <pthread.h>

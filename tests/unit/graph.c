@@ -216,7 +216,7 @@ TEST(refusals)
     CHECK(g != NULL);
     CHECK(add(g, "resise", NULL, &image, 1, NULL, 0) == -HR_STATUS_KEY);
     CHECK(strcmp(error.message, "(train.py:7): operator 'resise' is not part of this version of "
-                                "Headrace; did you mean \"resize\"?") == 0);
+                                "Headrace or of a loaded plug-in; did you mean \"resize\"?") == 0);
     CHECK(add(g, "resize", NULL, &nowhere, 1, NULL, 0) == -HR_STATUS_VALUE);
     CHECK(strcmp(error.message, "resize (train.py:7): input 0: node 17 does not exist") == 0);
     CHECK(add(g, "resize", NULL, &beyond, 1, NULL, 0) == -HR_STATUS_VALUE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Layout strings. */
-#include "core/layout.h"
+#include "core/error.h"
 #include "test.h"
 
 TEST(set_and_find)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Shapes and views. */
-#include "core/tensor.h"
+#include "core/error.h"
 #include "test.h"
 
 TEST(volume)

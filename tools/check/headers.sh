@@ -43,7 +43,7 @@ for path in $(git ls-files 'src/*.h'); do
     case $path in
     src/cuda/* | src/modules/*) continue ;; # these need the headers of other libraries
     esac
-    compile "${path#src/}" c "${CC:-cc}" -std=c11 -D_GNU_SOURCE -DHR_LEVEL=base -DHR_LEVEL_base=1 \
+    compile "${path#src/}" c "${CC:-cc}" -std=c11 -D_GNU_SOURCE -DHR_IN_TREE -DHR_LEVEL=base -DHR_LEVEL_base=1 \
         -Wno-unused-function -Iinclude -Isrc
 done
 echo "headers: $public compilations of public headers, $((count - public)) of internal headers"

@@ -5,7 +5,7 @@
 #ifndef HR_CODECS_JPEG_DEVICE_H
 #define HR_CODECS_JPEG_DEVICE_H
 
-#include "core/staging.h"
+#include "headrace/operator.h"
 #include "kernels/hash.h"
 
 #ifdef __cplusplus
