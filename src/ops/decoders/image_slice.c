@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* decoders.image_slice: decodes a window of a picture, given by start and end, and nothing else. */
 #include "ops/decoders/decode.h"
-#include "ops/slice_range.h"
+#include "ops/common/slice_range.h"
 
 typedef struct image_slice_args {
     hr_decode_args decode;

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* peek_image_shape: reads the size of a picture from its header. */
 #include "ops/decoders/decode.h"
-#include "ops/extents.h"
+#include "ops/common/extents.h"
 
 typedef struct peek_args {
     int32_t dtype, image_type, adjust_orientation;

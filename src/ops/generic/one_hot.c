@@ -5,7 +5,7 @@
 #include "ops/generic/join.h"
 #include "ops/generic/region.h"
 #include "ops/generic/view.h"
-#include "ops/wrap.h"
+#include "ops/common/wrap.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* _shape: the extents of a tensor; DataNode.shape() makes it. Its old name is `shapes`. */
-#include "ops/extents.h"
+#include "ops/common/extents.h"
 
 typedef struct shape_args {
     int32_t dtype;

@@ -5,8 +5,8 @@
 #include "ops/generic/view.h"
 #include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"
-#include "ops/slice_range.h"
-#include "ops/wrap.h"
+#include "ops/common/slice_range.h"
+#include "ops/common/wrap.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 /* Windows with a filled border: one box of the source, and up to two boxes of fill per dimension.
  */
 #include "ops/generic/window_parts.h"
-#include "ops/wrap.h"
+#include "ops/common/wrap.h"
 
 #include <string.h>
 

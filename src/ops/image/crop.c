@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* crop: takes a window of pictures, sequences and volumes. */
 #include "ops/image/crop_window.h"
-#include "ops/wrap.h"
+#include "ops/common/wrap.h"
 
 #define LAYOUTS "HWC|CHW|DHWC|CDHW|FHWC|FCHW|CFHW|FDHWC|FCDHW|CFDHW"
 

@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* crop_mirror_normalize: window, mirror, (v - mean) / std * scale + shift, type and layout. */
 #include "ops/image/crop_window.h"
-#include "ops/wrap.h"
+#include "ops/common/wrap.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "ops/axes.h"
+#include "ops/common/axes.h"
 #include "ops/image/filters.h"
 #include "ops/image/resample.h"
 #include "ops/image/resize_size.h"

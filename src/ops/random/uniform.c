@@ -4,7 +4,7 @@
  * 1 with a list. */
 #include "ops/random/distribution.h"
 #include "ops/random/draw.h"
-#include "ops/wrap.h"
+#include "ops/common/wrap.h"
 
 typedef struct uniform_args {
     hr_floats range, values;

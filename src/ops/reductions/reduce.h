@@ -6,7 +6,7 @@
 
 #include "core/shared.h"
 #include "kernels/kernels.h"
-#include "ops/axes.h"
+#include "ops/common/axes.h"
 
 /* Neighbouring axes that are both reduced or both kept, merged. */
 typedef struct hr_reduce_axis {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Outputs that contain extents. */
-#include "ops/extents.h"
+#include "ops/common/extents.h"
 
 hr_status hr__extents_check(int32_t dtype, hr_error *error)
 {

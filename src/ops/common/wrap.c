@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Truncates numbers and wraps them to the range of a type. */
-#include "ops/wrap.h"
+#include "ops/common/wrap.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Axes given by number or by letter. */
-#include "ops/axes.h"
+#include "ops/common/axes.h"
 
 static hr_status take(int32_t axis, uint32_t *mask, hr_error *error)
 {

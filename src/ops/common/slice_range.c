@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Computes starts and ends of windows. */
-#include "ops/slice_range.h"
+#include "ops/common/slice_range.h"
 
 #include <string.h>
 
