@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from headrace import _docs, _schema, cli, cli_bench, cli_demo, cli_doctor, fn, ops
+from headrace import _docs, _schema, cli, fn, ops
+from headrace.cli import bench, demo, doctor
 from pictures import CLASSES, make_folders
 from PIL import Image
 
@@ -200,7 +201,7 @@ def test_bench_compares(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_cpu_time_includes_children() -> None:
-    before = cli_bench.cpu_seconds()
+    before = bench.cpu_seconds()
     done, tell = os.pipe()
     child = os.fork()
     if child == 0:
@@ -210,7 +211,7 @@ def test_cpu_time_includes_children() -> None:
         os.write(tell, b"x")
         signal.pause()  # stay alive to be counted
     assert os.read(done, 1) == b"x"
-    assert cli_bench.cpu_seconds() - before > 0.1
+    assert bench.cpu_seconds() - before > 0.1
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     os.close(done)
@@ -236,7 +237,7 @@ def test_doctor_advice() -> None:
         "storage": {"file_system": "nfs4", "disk": None, "files_per_second": 90.0,
                     "mean_file_bytes": 100_000},
     }  # fmt: skip
-    advice = " ".join(text for rule in cli_doctor._RULES if (text := rule(facts)))
+    advice = " ".join(text for rule in doctor._RULES if (text := rule(facts)))
     for words in (
         "8 of 16 CPUs",
         "num_threads=2",
@@ -268,7 +269,7 @@ def block_device(folder: Path, rotational: str, vendor: str = "", model: str = "
 
 
 def test_doctor_kinds_of_disks(tmp_path: Path) -> None:
-    kind = cli_doctor.disk_kind
+    kind = doctor.disk_kind
     real = block_device(tmp_path / "pci" / "sda", "1", "ATA", "ST8000")
     assert kind(str(real)) == kind(str(real.parent)) == "rotating"
     assert kind(str(block_device(tmp_path / "pci" / "nvme0n1", "0"))) == "solid state"
@@ -285,8 +286,8 @@ def test_doctor_kinds_of_disks(tmp_path: Path) -> None:
     assert kind(str(tmp_path / "nothing" / "here")) is None
     storage = {"file_system": "ext4", "disk": "virtual", "files_per_second": 900.0,
                "mean_file_bytes": 100_000}  # fmt: skip
-    assert cli_doctor._advise_storage({"storage": storage}) is None
-    assert "rotating" in str(cli_doctor._advise_storage({"storage": {**storage, "disk": "rotating"}}))
+    assert doctor._advise_storage({"storage": storage}) is None
+    assert "rotating" in str(doctor._advise_storage({"storage": {**storage, "disk": "rotating"}}))
 
 
 def test_demo_names_replaced_files_and_warnings(
@@ -309,9 +310,9 @@ def test_demo_report() -> None:
     def entry(i: int, action: str) -> dict[str, str]:
         return {"source": f"{i}.jpg", "message": f"{i}.jpg: broken\nmore", "action": action}
 
-    assert cli_demo.report([]) == []
+    assert demo.report([]) == []
     many = [entry(i % 12, "replaced") for i in range(40)] + [entry(20, "warning")] * 3
-    lines = cli_demo.report([*many, entry(0, "warning")])
+    lines = demo.report([*many, entry(0, "warning")])
     assert lines[0].startswith("12 files could not") and lines[1] == "  0.jpg: broken"
     assert lines[11] == "  ... and 2 more" and lines[12].startswith("1 file is damaged")
     assert lines[13:] == ["  20.jpg: broken"]

@@ -9,8 +9,11 @@ import os
 from typing import Any
 
 import headrace
-from headrace.cli import UserError
-from headrace.cli_pipelines import find_images, samples
+from headrace.cli._common import UserError, add_folder, add_threads, positive
+from headrace.cli._pipelines import find_images, samples
+
+HELP = "write a contact sheet of augmented samples"
+DESCRIPTION = "Writes one image that shows samples augmented as in the training pipeline."
 
 _GAP = 4  # pixels around a sample
 _CAPTION = 14  # height in pixels of the caption under a sample
@@ -88,8 +91,21 @@ def _paste(images: Any, labels: list[int], classes: list[str], columns: int, siz
     return sheet
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the command."""
+    add_folder(parser)
+    parser.add_argument("-o", "--output", default="sheet.png", help="image file to write")
+    parser.add_argument("--count", type=positive, default=32, help="number of samples")
+    parser.add_argument("--columns", type=positive, default=8, help="samples per row")
+    parser.add_argument(
+        "--size", type=positive, default=160, help="width and height of a sample in pixels"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the order and augmentations")
+    add_threads(parser)
+
+
 def run(args: argparse.Namespace) -> int:
-    """The command."""
+    """Runs the command; returns the exit status."""
     count = contact_sheet(
         args.dir, args.output, args.count, args.columns, args.size, args.seed, args.threads
     )

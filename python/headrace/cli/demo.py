@@ -12,9 +12,22 @@ import time
 from typing import Any
 
 import headrace
-from headrace.cli import UserError
-from headrace.cli_pipelines import find_images, training
-from headrace.cli_show import contact_sheet
+from headrace.cli._common import (
+    UserError,
+    add_batch_size,
+    add_folder,
+    add_no_progress,
+    add_threads,
+    positive,
+)
+from headrace.cli._pipelines import find_images, training
+from headrace.cli.show import contact_sheet
+
+HELP = "run the training pipeline on a folder; show its speed and a contact sheet"
+DESCRIPTION = (
+    "Runs the training pipeline on a folder of images, shows the throughput and\n"
+    "where the time went, and writes a contact sheet of augmented samples."
+)
 
 _SHOWN = 10  # largest number of bad files that are listed
 
@@ -123,8 +136,20 @@ def report(errors: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the command."""
+    add_folder(parser, "DATA")
+    add_threads(parser)
+    add_batch_size(parser)
+    parser.add_argument("--epochs", type=positive, default=3, help="passes over the folder")
+    parser.add_argument(
+        "-o", "--output", default="headrace-demo.png", help="file of the contact sheet"
+    )
+    add_no_progress(parser)
+
+
 def run(args: argparse.Namespace) -> int:
-    """The command."""
+    """Runs the command; returns the exit status."""
     from rich.console import Console
 
     source, _ = find_images(args.dir)

@@ -13,8 +13,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.cli import UserError
-from headrace.cli_pipelines import MEAN, STD, evaluation, find_images, training
+from headrace.cli._common import (
+    UserError,
+    add_batch_size,
+    add_folder,
+    add_threads,
+    positive,
+    seconds,
+)
+from headrace.cli._pipelines import MEAN, STD, evaluation, find_images, training
+
+HELP = "measure the speed of the training and evaluation pipelines on a folder"
+DESCRIPTION = (
+    "Measures images per second and per CPU-second on a folder of images, for the\n"
+    "training pipeline (random crop, resize to 224, mirror, normalise) and the\n"
+    "evaluation pipeline (resize to 256, crop 224). The compared libraries take turns."
+)
 
 PIPELINES = {"train": training, "eval": evaluation}
 _WARM_UP = 4  # batches per turn before measuring, so that batches prefetched earlier do not count
@@ -241,8 +255,31 @@ def _names(text: str, known: Any, what: str) -> list[str]:
     return names
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the command."""
+    add_folder(parser)
+    add_threads(parser)
+    add_batch_size(parser)
+    parser.add_argument(
+        "--seconds", type=seconds, default=6.0, help="measured time per library and pipeline"
+    )
+    parser.add_argument(
+        "--rounds", type=positive, default=3, help="number of turns into which the time is split"
+    )
+    parser.add_argument(
+        "--compare",
+        default="",
+        metavar="LIST",
+        help="other libraries to measure, if they are installed: dali,torchvision",
+    )
+    parser.add_argument(
+        "--pipeline", default="train,eval", metavar="LIST", help="pipelines to run: train,eval"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
 def run(args: argparse.Namespace) -> int:
-    """The command."""
+    """Runs the command; returns the exit status."""
     import sys
 
     pipelines = _names(args.pipeline, PIPELINES, "pipeline")

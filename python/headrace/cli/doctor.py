@@ -14,7 +14,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from headrace.cli import UserError
+from headrace.cli._common import UserError
+
+HELP = "show what this machine and build support, and what would make loading faster"
+DESCRIPTION = (
+    "Shows what this machine and build support (CPU levels, limits, memory, codecs)\n"
+    "and what would make loading faster."
+)
 
 _READ_SECONDS = 2.0
 _NETWORK = {"nfs", "nfs4", "cifs", "smb3", "ceph", "lustre", "9p", "fuse", "afs", "gpfs", "beegfs"}
@@ -423,8 +429,16 @@ def _print(facts: dict[str, Any]) -> None:
         console.print(f"  * {escape(text)}")
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the command."""
+    parser.add_argument(
+        "--data", metavar="DIR", help="measure how fast the files of this folder can be read"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+
+
 def run(args: argparse.Namespace) -> int:
-    """The command."""
+    """Runs the command; returns the exit status."""
     facts = collect(args.data)
     if args.json:
         print(json.dumps(facts, indent=1))

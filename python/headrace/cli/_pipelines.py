@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from headrace.cli import UserError
+from headrace.cli._common import UserError
 
 MEAN = [123.675, 116.28, 103.53]
 STD = [58.395, 57.12, 57.375]

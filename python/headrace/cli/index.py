@@ -11,7 +11,14 @@ from typing import Any
 
 import headrace
 from headrace import fn
-from headrace.cli import UserError
+from headrace.cli._common import UserError, add_no_progress, add_threads
+
+HELP = "make the indices of JPEG files in advance, for `Pipeline(index_cache=...)`"
+DESCRIPTION = (
+    "Makes the indices of all JPEG files under a folder, so that the first epoch is as\n"
+    "fast as later ones. Existing indices are skipped, so the command can be interrupted\n"
+    "and started again. Several can run at the same time."
+)
 
 _BATCH = 64
 _SHOWN = 20  # largest number of bad files that are listed
@@ -104,8 +111,19 @@ def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
     return 0
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the command."""
+    parser.add_argument("dir", metavar="DIR", help="folder with JPEG files, at any depth")
+    parser.add_argument(
+        "--cache", metavar="FOLDER", required=True, help="folder in which indices are stored"
+    )
+    parser.add_argument("--bad", metavar="FILE", help="append the names of bad files to FILE")
+    add_threads(parser)
+    add_no_progress(parser)
+
+
 def run(args: argparse.Namespace) -> int:
-    """The command."""
+    """Runs the command; returns the exit status."""
     files = find_files(args.dir)
     try:
         pipe = _pipeline(files, args)

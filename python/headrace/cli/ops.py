@@ -10,7 +10,10 @@ import json
 from typing import Any
 
 from headrace import _docs
-from headrace.cli import UserError
+from headrace.cli._common import UserError
+
+HELP = "list the operators, or describe one"
+DESCRIPTION = "Lists the operators. With a name, shows that operator's inputs, arguments and defaults."
 
 
 def load_operators() -> list[dict[str, Any]]:
@@ -81,8 +84,16 @@ def _print_operator(op: dict[str, Any]) -> None:
     console.print(table)
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments of the command."""
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="name of an operator under fn: decoders.image"
+    )
+    parser.add_argument("--json", action="store_true", help="print the schema as JSON")
+
+
 def run(args: argparse.Namespace) -> int:
-    """The command."""
+    """Runs the command; returns the exit status."""
     operators = load_operators()
     if args.name is None:
         if args.json:

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The `headrace` command. Each module in `_COMMANDS` is one subcommand.
+
+`HELP` is its line in the list of commands, and `DESCRIPTION` its text in ``--help``.
+`add_arguments(parser)` declares its arguments. `run(args)` runs it and returns the exit status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import Any
+
+import headrace
+from headrace.cli import bench, demo, doctor, index, ops, show
+from headrace.cli._common import UserError
+
+_COMMANDS: tuple[Any, ...] = (bench, show, index, ops, doctor, demo)
+
+
+class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Keeps line breaks in descriptions and shows default values."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command."""
+    parser = argparse.ArgumentParser(
+        prog="headrace", description="Data loading and preprocessing for deep learning."
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for module in _COMMANDS:
+        command = commands.add_parser(
+            module.__name__.rpartition(".")[2],
+            help=module.HELP,
+            description=module.DESCRIPTION,
+            formatter_class=_Formatter,
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def _fail(message: object) -> int:
+    print(f"headrace: {message}", file=sys.stderr)
+    return 2
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The entry point of the command.
+
+    Returns:
+        The exit status: 0, 2 for an error in the user's input, 130 after Ctrl-C.
+    """
+    parser = make_parser()
+    args = parser.parse_args(argv)
+    if args.version:
+        print(headrace.__version__)
+        return 0
+    if args.command is None:
+        parser.print_help()
+        return 2
+    try:
+        return int(args.run(args))
+    except UserError as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # the reader of a pipe has exited: `headrace ops | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What the commands share: their error, and arguments of the same kind."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+
+class UserError(Exception):
+    """An error caused by the user's input, reported in one line without a traceback."""
+
+
+def positive(text: str) -> int:
+    """An argument that is an integer of at least 1."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
+    return value
+
+
+def seconds(text: str) -> float:
+    """An argument that is a duration."""
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"must be a positive number of seconds, got {text}")
+    return value
+
+
+def add_folder(parser: argparse.ArgumentParser, metavar: str = "DIR") -> None:
+    """Adds the folder of images, as `dir`."""
+    parser.add_argument(
+        "dir", metavar=metavar, help="folder with one subfolder of images per class"
+    )
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    """Adds `--threads`."""
+    parser.add_argument(
+        "--threads",
+        type=positive,
+        default=len(os.sched_getaffinity(0)),
+        help="worker threads; by default one per CPU that this process may use",
+    )
+
+
+def add_batch_size(parser: argparse.ArgumentParser) -> None:
+    """Adds `--batch-size`."""
+    parser.add_argument("--batch-size", type=positive, default=64, help="samples per batch")
+
+
+def add_no_progress(parser: argparse.ArgumentParser) -> None:
+    """Adds `--no-progress`."""
+    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
