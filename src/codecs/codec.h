@@ -63,11 +63,11 @@ struct hr_codec {
                       const hr_codec_request *request, hr_op_call *c, void **reader,
                       hr_error *error);
     hr_status (*read)(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error);
-    /* Optional: prepares the window for decoding on a device (request's dst is ignored).
-     * HR_STATUS_NOT_FUSABLE: use decode. */
+    /* Optional: prepares the window for decoding on a device (request's dst is ignored). `lasting`
+     * keeps memory until that is done. HR_STATUS_NOT_FUSABLE: use decode. */
     hr_status (*stage)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
-                       struct hr_jpeg_device_picture *out, hr_error *error);
+                       hr_arena *lasting, struct hr_coded *out, hr_error *error);
     bool grey;         /* can decode its luma plane alone when asked for one channel */
     int32_t luma_bits; /* otherwise: fraction bits of the weights that convert colours to grey, 14
                           or 15. DALI's readers differ in this, by 1 in one pixel of some hundred */
@@ -121,6 +121,6 @@ hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32
  * need no conversion or orientation; otherwise HR_STATUS_NOT_FUSABLE. */
 hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
-                         struct hr_jpeg_device_picture *out, hr_error *error);
+                         hr_arena *lasting, struct hr_coded *out, hr_error *error);
 
 #endif

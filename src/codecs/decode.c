@@ -483,7 +483,7 @@ hr_status hr_image_read(hr_image_reader *r, void *dst, size_t stride, int32_t ro
 
 hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
-                         struct hr_jpeg_device_picture *out, hr_error *error)
+                         hr_arena *lasting, struct hr_coded *out, hr_error *error)
 {
     delivery d = plan_delivery(info, request);
     HR_TRY(check_request(info, request, error));
@@ -492,5 +492,5 @@ hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info 
     hr_codec_request whole = {.window = request->window,
                               .channels = d.v.decoded,
                               .stride = (size_t)request->window.w * (size_t)d.v.decoded};
-    return info->codec->stage(bytes, size, info, &whole, c, staging, out, error);
+    return info->codec->stage(bytes, size, info, &whole, c, staging, lasting, out, error);
 }

@@ -11,6 +11,7 @@
 #include "io/cache.h"
 #include "codecs/jpeg/check.h"
 #include "codecs/jpeg/device.h"
+#include "image/coded.h"
 #include "codecs/jpeg/segment.h"
 
 #include <setjmp.h>
@@ -401,17 +402,23 @@ static hr_status check(const uint8_t *bytes, size_t size, const hr_image_info *i
 
 static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
-                       struct hr_jpeg_device_picture *out, hr_error *error)
+                       hr_arena *lasting, struct hr_coded *out, hr_error *error)
 {
+    hr_jpeg_device_picture *picture = hr_arena_alloc(lasting, sizeof(*picture), error);
+    if (!picture)
+        return HR_STATUS_NO_MEMORY;
     hr_cache *cache = hr_task_cache(c->task);
     const hr_buffer *buffer = c->n_in > 0 ? c->in[0].buffer : NULL;
     hr_jpeg_index index = {0};
-    out->size = size;
-    out->keyed = cache != NULL;
+    picture->size = size;
+    picture->keyed = cache != NULL;
     if (cache)
-        HR_TRY(index_find(&index, &out->key, cache, bytes, size, c->arena, error));
-    return hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL,
-                                  buffer && hr_buffer_pinned(buffer), staging, &out->image, error);
+        HR_TRY(index_find(&index, &picture->key, cache, bytes, size, c->arena, error));
+    HR_TRY(hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL,
+                                  buffer && hr_buffer_pinned(buffer), staging, &picture->image,
+                                  error));
+    *out = hr_jpeg_device_coded(picture);
+    return HR_STATUS_OK;
 }
 
 #define TEXT_OF(x) #x

@@ -36,6 +36,8 @@ static hr_status device_query(int32_t device, hr_cuda_info *out, hr_error *error
 
 const hr_cuda_module_def *hr_cuda_module(void)
 {
+    static const hr_cuda_decoder jpeg = {"jpeg", hr_cuda_jpeg_decode};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, nullptr};
     static const hr_cuda_module_def module = {
         HR_CUDA_ABI_VERSION,   sizeof(hr_cuda_module_def),
         device_count,          device_query,
@@ -47,8 +49,8 @@ const hr_cuda_module_def *hr_cuda_module(void)
         hr_cuda_event_wait,    hr_cuda_event_done,
         hr_cuda_event_elapsed, hr_cuda_copy_async,
         hr_cuda_zero,          hr_cuda_use,
-        hr_cuda_copy_all,      hr_cuda_jpeg_decode,
-        hr_cuda_program_run,   hr_cuda_ops,
+        hr_cuda_copy_all,      hr_cuda_program_run,
+        hr_cuda_ops,           decoders,
     };
     return &module;
 }

@@ -75,6 +75,14 @@ const hr_cuda_info *hr_device_info(const hr_device *d)
     return &d->info;
 }
 
+const hr_cuda_decoder *hr_device_decoder(const hr_device *d, const char *name)
+{
+    for (const hr_cuda_decoder *const *decoder = d->module->decoders; *decoder; decoder++)
+        if (strcmp((*decoder)->name, name) == 0)
+            return *decoder;
+    return NULL;
+}
+
 hr_cuda_run_fn hr_device_op(const hr_device *d, const hr_op_def *def)
 {
     for (const hr_cuda_op *const *op = d->module->ops; !def->run_cuda && *op; op++)

@@ -22,6 +22,7 @@ int32_t hr_device_id(const hr_device *d);
 const hr_cuda_info *hr_device_info(const hr_device *d);
 /* What runs the operator on the device: its own function or the module's; NULL: nothing does. */
 hr_cuda_run_fn hr_device_op(const hr_device *d, const hr_op_def *def);
+const hr_cuda_decoder *hr_device_decoder(const hr_device *d, const char *name); /* or NULL */
 
 /* From now on, outputs are allocated by this allocator. Any thread. */
 void hr_device_set_allocator(hr_device *d, const hr_device_allocator *allocator);

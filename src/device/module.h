@@ -6,7 +6,6 @@
 #ifndef HR_DEVICE_MODULE_H
 #define HR_DEVICE_MODULE_H
 
-#include "codecs/jpeg/device.h"
 #include "headrace/headrace.h"
 #include "headrace/operator.h"
 #include "image/device.h"
@@ -15,7 +14,7 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 9
+#define HR_CUDA_ABI_VERSION 10
 
 typedef struct hr_cuda_info {
     char name[256];
@@ -30,6 +29,13 @@ typedef struct hr_cuda_op {
     const char *name;
     hr_cuda_run_fn run;
 } hr_cuda_op;
+
+/* A decoder on the device: the other half of a hr_coded_decoder, matched to it by name. Its records
+ * follow one another in staged memory. */
+typedef struct hr_cuda_decoder {
+    const char *name;
+    hr_status (*decode)(hr_cuda_launch *l, hr_staged records, int32_t count, hr_error *error);
+} hr_cuda_decoder;
 
 /* One piece of a copy on the device. */
 typedef struct hr_cuda_copy {
@@ -73,9 +79,9 @@ typedef struct hr_cuda_module_def {
     /* Records are consecutive in staged memory. The host reads `host` to size launches, the kernels
      * read `device`. */
     hr_status (*copy_all)(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
-    hr_status (*jpeg_decode)(hr_cuda_launch *l, hr_staged images, int32_t count, hr_error *error);
     hr_status (*program_run)(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);
-    const hr_cuda_op *const *ops; /* NULL-terminated */
+    const hr_cuda_op *const *ops;           /* NULL-terminated */
+    const hr_cuda_decoder *const *decoders; /* NULL-terminated */
 } hr_cuda_module_def;
 
 typedef const hr_cuda_module_def *(*hr_cuda_module_fn)(void);

@@ -108,8 +108,8 @@ static hr_status stage_source(preparing *p, const hr_image_program *program, hr_
         return HR_STATUS_OK;
     }
     if (program->coded.stage && !p->batch->redo[piece->sample]) {
-        hr_status status = program->coded.stage(program->coded.context, window, staging, c,
-                                                &piece->picture, error);
+        hr_status status = program->coded.stage(program->coded.context, window, staging,
+                                                p->g->arena, c, &piece->coded, error);
         piece->kind = HR_PIECE_KIND_PICTURE;
         if (status != HR_STATUS_NOT_FUSABLE)
             return status;

@@ -122,67 +122,95 @@ static hr_status give_memory(queueing *q, int32_t k, bool host, hr_error *error)
 
 /* ---- the work of a round ---- */
 
-/* Allocates staging memory for the index entries of the pictures; `*size`: its bytes. */
-static hr_status stage_entries(queueing *q, int32_t n, hr_jpeg_device_image *images, hr_staged *out,
-                               size_t *size, hr_error *error)
-{
-    size_t count = 0;
-    for (int32_t i = 0; i < n; i++)
-        count += q->part[i]->picture.keyed ? hr_jpeg_device_entry_count(&images[i]) : 0;
-    *size = count * sizeof(hr_jpeg_device_entry);
-    HR_TRY(stage(q, count, sizeof(hr_jpeg_device_entry), out, error));
-    count = 0;
-    for (int32_t i = 0; i < n; i++) {
-        uint32_t own = q->part[i]->picture.keyed ? hr_jpeg_device_entry_count(&images[i]) : 0;
-        q->part[i]->entries = own > 0 ? (hr_jpeg_device_entry *)out->host + count : NULL;
-        images[i].entries = own > 0 ? (hr_jpeg_device_entry *)out->device + count : NULL;
-        count += own;
-    }
-    return HR_STATUS_OK;
-}
-
 static size_t round_up(size_t size)
 {
     return (size + SAMPLE_ALIGN) / SAMPLE_ALIGN * SAMPLE_ALIGN;
 }
 
-/* Queues the decoding of JPEG files. One scratch block contains all scans without byte stuffing and
- * all pixels. */
+/* Takes `size` bytes off the block at `*at`. */
+static void *take(char **at, size_t size)
+{
+    void *taken = *at;
+    *at += round_up(size);
+    return taken;
+}
+
+static size_t pixel_bytes(const hr_coded *coded)
+{
+    return (size_t)coded->stride * (size_t)coded->rows;
+}
+
+/* The pictures of the round that `decoder` decodes: q->part. */
+static int32_t select_coded(queueing *q, const hr_coded_decoder *decoder)
+{
+    q->part_count = 0;
+    for (int32_t i = 0; i < q->count; i++)
+        if (q->round[i]->kind == HR_PIECE_KIND_PICTURE && q->round[i]->coded.decoder == decoder)
+            q->part[q->part_count++] = q->round[i];
+    return q->part_count;
+}
+
+/* Gives memory to the pictures in q->part: a block of scratch for pixels and what the decoder
+ * needs, and staged memory for notes, of `*noted` bytes. */
+static hr_status give_coded(queueing *q, hr_staged *notes, size_t *noted, hr_error *error)
+{
+    size_t total = 0;
+    void *block;
+    *noted = 0;
+    for (int32_t i = 0; i < q->part_count; i++) {
+        const hr_coded *coded = &q->part[i]->coded;
+        total += round_up(pixel_bytes(coded)) + round_up(coded->scratch);
+        *noted += coded->notes > 0 ? round_up(coded->notes) : 0;
+    }
+    HR_TRY(scratch(q, total + HR_PAD, &block, error));
+    HR_TRY(stage(q, *noted, 1, notes, error));
+    char *at = block, *note = notes->device;
+    for (int32_t i = 0; i < q->part_count; i++) {
+        hr_piece *piece = q->part[i];
+        const hr_coded *coded = &piece->coded;
+        piece->notes =
+            coded->notes > 0 ? (char *)notes->host + (note - (char *)notes->device) : NULL;
+        piece->memory.scratch = take(&at, coded->scratch);
+        piece->memory.pixels = take(&at, pixel_bytes(coded));
+        piece->memory.notes = coded->notes > 0 ? take(&note, coded->notes) : NULL;
+        piece->memory.status = (uint32_t *)q->status.device + q->batch->decoding_count;
+        q->batch->decoding[q->batch->decoding_count++] = piece;
+    }
+    return HR_STATUS_OK;
+}
+
+/* Queues the work of one decoder. */
+static hr_status queue_decoder(queueing *q, const hr_coded_decoder *decoder, hr_error *error)
+{
+    int32_t n = select_coded(q, decoder);
+    hr_staged records, notes;
+    size_t noted;
+    HR_TRY(give_coded(q, &notes, &noted, error));
+    HR_TRY(stage(q, (size_t)n, decoder->record_size, &records, error));
+    for (int32_t i = 0; i < n; i++)
+        decoder->bind(&q->part[i]->coded, &q->part[i]->memory,
+                      (char *)records.host + (size_t)i * decoder->record_size);
+    HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
+    const hr_cuda_decoder *kernels = hr_device_decoder(q->launch->device, decoder->name);
+    if (!kernels)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the CUDA module has no decoder of %s",
+                       decoder->name);
+    HR_TRY(kernels->decode(&q->launch->cuda, records, n, error));
+    if (noted == 0)
+        return HR_STATUS_OK;
+    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, notes.host,
+                           notes.device, noted, error);
+}
+
+/* Queues the decoding of pictures, decoder by decoder. */
 static hr_status queue_pictures(queueing *q, hr_error *error)
 {
-    int32_t n = select_kind(q, HR_PIECE_KIND_PICTURE, NULL);
-    size_t total = 0;
-    hr_staged records;
-    void *pixels;
-    if (n == 0)
-        return HR_STATUS_OK;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_jpeg_device_image *image = &q->part[i]->picture.image;
-        total += round_up((size_t)image->stride * (size_t)image->window_height);
-        total += round_up(image->scan_size);
-    }
-    HR_TRY(scratch(q, total + HR_PAD, &pixels, error));
-    HR_TRY(stage(q, (size_t)n, sizeof(hr_jpeg_device_image), &records, error));
-    char *at = pixels;
-    hr_jpeg_device_image *to = records.host;
-    for (int32_t i = 0; i < n; i++) {
-        hr_jpeg_device_image *image = &q->part[i]->picture.image;
-        image->scan = (uint32_t *)at;
-        at += round_up(image->scan_size);
-        image->dst = (uint8_t *)at;
-        image->status = (uint32_t *)q->status.device + q->batch->decoding_count;
-        q->batch->decoding[q->batch->decoding_count++] = q->part[i];
-        at += round_up((size_t)image->stride * (size_t)image->window_height);
-        to[i] = *image;
-    }
-    hr_staged entries;
-    HR_TRY(stage_entries(q, n, to, &entries, &total, error));
-    HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
-    HR_TRY(q->module->jpeg_decode(&q->launch->cuda, records, n, error));
-    if (total == 0)
-        return HR_STATUS_OK;
-    return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, entries.host,
-                           entries.device, total, error);
+    for (int32_t i = 0; i < q->count; i++)
+        q->round[i]->memory.pixels = NULL; /* set by an earlier launch that is repeated */
+    for (int32_t i = 0; i < q->count; i++)
+        if (q->round[i]->kind == HR_PIECE_KIND_PICTURE && !q->round[i]->memory.pixels)
+            HR_TRY(queue_decoder(q, q->round[i]->coded.decoder, error));
+    return HR_STATUS_OK;
 }
 
 static bool runs_program(const hr_piece *piece)
@@ -207,10 +235,9 @@ static hr_status queue_programs(queueing *q, hr_error *error)
         *to = piece->program;
         to->dst = piece->out[0]->data;
         to->src = piece->kind == HR_PIECE_KIND_PIXELS ? piece->pixels.device : piece->in[0]->data;
-        const hr_jpeg_device_image *image = &piece->picture.image;
         if (piece->kind == HR_PIECE_KIND_PICTURE)
-            hr_device_program_set_source(to, image->dst, image->stride,
-                                         image->stride * image->window_height + HR_PAD);
+            hr_device_program_set_source(to, piece->memory.pixels, piece->coded.stride,
+                                         (int64_t)pixel_bytes(&piece->coded) + HR_PAD);
     }
     HR_TRY(q->launch->staging.flush(&q->launch->staging, error));
     return q->module->program_run(&q->launch->cuda, records, n, error);

@@ -139,24 +139,24 @@ static bool mark_damaged(hr_device_batch *b)
     return any;
 }
 
-static bool has_entries(const hr_device_batch *b)
+static bool has_notes(const hr_device_batch *b)
 {
     for (int32_t i = 0; i < b->decoding_count; i++)
-        if (b->decoding[i]->entries)
+        if (b->decoding[i]->notes)
             return true;
     return false;
 }
 
-/* Adds the entries that the device wrote while decoding to the indices of the files. */
-static void keep_entries(hr_pipeline *p, hr_device_batch *b)
+/* Keeps what the device noted while decoding, such as entries for the index of a file. */
+static void keep_notes(hr_pipeline *p, hr_device_batch *b)
 {
     hr_arena *arena = b->arenas[p->options.num_threads];
     for (int32_t i = 0; i < b->decoding_count; i++) {
         const hr_piece *piece = b->decoding[i];
         hr_arena_mark mark = hr_arena_save(arena);
-        if (piece->entries && !b->status[i]) {
+        if (piece->notes && !b->status[i]) {
             hr__stall_for(p->stall.index_us);
-            hr_jpeg_device_keep(&piece->picture, piece->entries, p->cache, arena);
+            piece->coded.decoder->keep(&piece->coded, piece->notes, p->cache, arena);
         }
         hr_arena_restore(arena, mark);
     }
@@ -169,7 +169,7 @@ bool hr__device_keep_entries(hr_pipeline *p)
         return false;
     p->device_published = b->next;
     pthread_mutex_unlock(&p->lock);
-    keep_entries(p, b);
+    keep_notes(p, b);
     batch_reset(p, b);
     pthread_mutex_lock(&p->lock);
     b->next = p->device_idle;
@@ -234,7 +234,7 @@ static bool complete(hr_pipeline *p, hr_iteration *it, hr_device_batch **noted)
         if (status != HR_STATUS_OK)
             it->status = hr_fail(&it->error, status, "%s", error.message);
     }
-    if (b && it->status == HR_STATUS_OK && has_entries(b)) {
+    if (b && it->status == HR_STATUS_OK && has_notes(b)) {
         it->device = NULL;
         *noted = b;
     }

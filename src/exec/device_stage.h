@@ -10,6 +10,8 @@
 
 #include "device/device.h"
 #include "exec/exec.h"
+#include "image/coded.h"
+#include "image/device.h"
 
 typedef enum hr_piece_kind {
     HR_PIECE_KIND_PROGRAM, /* an image program over a tensor ... */
@@ -32,12 +34,13 @@ struct hr_piece {
     int32_t sample;
     const hr_node *node; /* its last node */
     hr_device_program program;
-    hr_jpeg_device_picture picture;      /* PICTURE */
-    const hr_jpeg_device_entry *entries; /* PICTURE: index entries written by the device, or NULL */
-    hr_staged pixels;                    /* PIXELS, TO_DEVICE */
-    hr_op_call call;                     /* OP, VIEW, COPY, TO_HOST */
-    hr_tensor **in;                      /* tensors of the inputs */
-    hr_tensor **out;                     /* tensors of the outputs */
+    hr_coded coded;         /* PICTURE */
+    hr_coded_memory memory; /* PICTURE: where the device decodes it */
+    const void *notes;      /* PICTURE: the host's copy of what the device notes, or NULL */
+    hr_staged pixels;       /* PIXELS, TO_DEVICE */
+    hr_op_call call;        /* OP, VIEW, COPY, TO_HOST */
+    hr_tensor **in;         /* tensors of the inputs */
+    hr_tensor **out;        /* tensors of the outputs */
     int32_t n_in, n_out;
     bool inside; /* only the next piece uses its output */
 };

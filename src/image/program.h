@@ -17,7 +17,7 @@
 #include "image/point.h"
 #include "kernels/kernels.h"
 
-struct hr_jpeg_device_picture; /* codecs/jpeg/device.h */
+struct hr_coded; /* image/coded.h */
 
 #define HR_OUTER_MAX 3
 #define HR_CHANNELS_MAX 64 /* values of a per-channel argument, at most */
@@ -34,10 +34,10 @@ typedef struct hr_image_source {
      * support; the caller then starts again with `decode`. */
     hr_status (*open)(void *context, hr_window window, hr_op_call *c, hr_error *error);
     hr_status (*read)(void *context, void *dst, size_t stride, int32_t rows, hr_error *error);
-    /* Optional: prepares the window for decoding on a device. HR_STATUS_NOT_FUSABLE: the CPU has
-     * to decode it. */
-    hr_status (*stage)(void *context, hr_window window, hr_staging *staging, hr_op_call *c,
-                       struct hr_jpeg_device_picture *out, hr_error *error);
+    /* Optional: prepares the window for decoding on a device; `lasting` keeps memory until that is
+     * done. HR_STATUS_NOT_FUSABLE: the CPU has to decode it. */
+    hr_status (*stage)(void *context, hr_window window, hr_staging *staging, hr_arena *lasting,
+                       hr_op_call *c, struct hr_coded *out, hr_error *error);
 } hr_image_source;
 
 typedef struct hr_outer {

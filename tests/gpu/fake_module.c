@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "codecs/jpeg/device.h"
 #include "core/block.h"
 #include "cuda/ops/ops.h"
 
@@ -663,6 +664,8 @@ void hr_fake_counts(fake_counts *out)
 
 const hr_cuda_module_def *hr_cuda_module(void)
 {
+    static const hr_cuda_decoder jpeg = {"jpeg", jpeg_decode};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, NULL};
     static const hr_cuda_module_def module = {
         .abi = HR_CUDA_ABI_VERSION,
         .struct_size = sizeof(hr_cuda_module_def),
@@ -685,9 +688,9 @@ const hr_cuda_module_def *hr_cuda_module(void)
         .zero = zero,
         .use = use,
         .copy_all = copy_all,
-        .jpeg_decode = jpeg_decode,
         .program_run = fake_program_run,
         .ops = hr_cuda_ops,
+        .decoders = decoders,
     };
     pthread_once(&settings_once, settings_read);
     return &module;

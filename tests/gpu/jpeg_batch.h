@@ -7,6 +7,7 @@
 
 #include "codecs/codec.h"
 #include "codecs/jpeg/decoder.h"
+#include "codecs/jpeg/device.h"
 #include "device/module.h"
 
 #include <dlfcn.h>

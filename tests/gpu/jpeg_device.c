@@ -157,7 +157,7 @@ static void run_jobs(batch_job *jobs, int n, bool damaged)
     batch_open(b, module, 0, 0, limits[help_random() % 3]);
     stage_jobs(b, jobs, n, &records, &pixels, &status, &taken);
     batch_copy(b);
-    BATCH_TRY(module->jpeg_decode(&b->launch, records, taken, error));
+    BATCH_TRY(module->decoders[0]->decode(&b->launch, records, taken, error));
     for (int i = 0; i < b->count; i++)
         BATCH_TRY(module->copy(0, b->launch.stream, b->pieces[i].host, b->pieces[i].device,
                                b->pieces[i].size, error));

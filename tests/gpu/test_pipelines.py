@@ -301,7 +301,7 @@ def test_fed_by_hand() -> None:
     assert same.layout() == "HWC"
     with pytest.raises(RuntimeError, match="GPU memory, expected host memory"):
         pipe.feed_input("in", on_gpu(ARRAY))
-    with pytest.raises(RuntimeError, match="CUDA stream is an integer"):
+    with pytest.raises(RuntimeError, match="CUDA stream must be an integer"):
         pipe.feed_input("there", on_gpu(ARRAY), cuda_stream="here")
 
 

@@ -102,7 +102,7 @@ def test_streams() -> None:
         assert tensor.__dlpack__(stream=stream) is not None
     with pytest.raises(TypeError, match="not a CUDA stream"):
         tensor.__dlpack__(stream=-7)
-    with pytest.raises(TypeError, match="CUDA stream is an integer"):
+    with pytest.raises(TypeError, match="CUDA stream must be an integer"):
         tensor.__dlpack__(stream="one")
 
 

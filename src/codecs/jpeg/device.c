@@ -10,6 +10,7 @@
 #include "codecs/jpeg/markers.h"
 
 #include "codecs/bytes.h"
+#include "image/coded.h"
 #include "io/cache.h"
 
 #include <string.h>
@@ -336,4 +337,32 @@ void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_de
     uint8_t *packed = hr_arena_alloc(arena, (size_t)index.count * HR_JPEG_PACKED, NULL);
     if (packed && index.count > index.known)
         hr_cache_put(cache, &picture->key, packed, hr_jpeg_index_pack(&index, packed));
+}
+
+static void bind(const hr_coded *coded, const hr_coded_memory *memory, void *record)
+{
+    hr_jpeg_device_image *image = record;
+    *image = ((const hr_jpeg_device_picture *)coded->picture)->image;
+    image->dst = memory->pixels;
+    image->scan = memory->scratch;
+    image->entries = memory->notes;
+    image->status = memory->status;
+}
+
+static void keep(const hr_coded *coded, const void *notes, hr_cache *cache, hr_arena *arena)
+{
+    hr_jpeg_device_keep(coded->picture, notes, cache, arena);
+}
+
+hr_coded hr_jpeg_device_coded(const hr_jpeg_device_picture *picture)
+{
+    static const hr_coded_decoder decoder = {"jpeg", sizeof(hr_jpeg_device_image), bind, keep};
+    const hr_jpeg_device_image *image = &picture->image;
+    size_t entries = picture->keyed ? hr_jpeg_device_entry_count(image) : 0;
+    return (hr_coded){.decoder = &decoder,
+                      .picture = picture,
+                      .stride = image->stride,
+                      .rows = image->window_height,
+                      .scratch = image->scan_size,
+                      .notes = entries * sizeof(hr_jpeg_device_entry)};
 }

@@ -52,14 +52,14 @@ typedef struct hr_jpeg_device_entry {
 
 /* Plain data; pointers are device addresses. */
 typedef struct hr_jpeg_device_image {
-    /* set by the launch before the records are copied */
+    /* set when the record is copied for the kernels */
     uint8_t *dst;     /* rows of the window, interleaved channels, u8 */
     uint32_t *status; /* 0; the kernels write 1 if what they decoded is damaged */
     /* hr_jpeg_device_entry_count(image) entries that the kernels write, or NULL. Valid only if
      * `status` stays 0. */
     hr_jpeg_device_entry *entries;
     uint32_t *scan; /* scan_size bytes, 16-byte aligned */
-    /* set by hr_jpeg_device_prepare; the launch may change `stride` */
+    /* set by hr_jpeg_device_prepare */
     int64_t stride; /* bytes between rows of dst; dst holds stride * window_height bytes */
     int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
@@ -95,6 +95,7 @@ typedef struct hr_jpeg_device_picture {
 } hr_jpeg_device_picture;
 
 struct hr_arena;
+struct hr_coded;
 struct hr_cache;
 struct hr_image_info;
 struct hr_codec_request;
@@ -110,6 +111,8 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_codec_request *request,
                                  const struct hr_jpeg_index *index, int reachable,
                                  hr_staging *staging, hr_jpeg_device_image *out, hr_error *error);
+/* The picture as the executor sees it. */
+struct hr_coded hr_jpeg_device_coded(const hr_jpeg_device_picture *picture);
 /* Adds the entries of an undamaged picture (the host's copy) to the cache. */
 void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_entry *entries,
                          struct hr_cache *cache, struct hr_arena *arena);

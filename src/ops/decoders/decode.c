@@ -38,14 +38,15 @@ static hr_status read_rows(void *context, void *dst, size_t stride, int32_t rows
     return hr_image_read(picture->reader, dst, stride, rows, error);
 }
 
-static hr_status stage_window(void *context, hr_window window, hr_staging *staging, hr_op_call *c,
-                              struct hr_jpeg_device_picture *out, hr_error *error)
+static hr_status stage_window(void *context, hr_window window, hr_staging *staging,
+                              hr_arena *lasting, hr_op_call *c, struct hr_coded *out,
+                              hr_error *error)
 {
     const hr_decode_picture *picture = context;
     hr_decode_request request = make_request(picture, window);
 
-    return hr_image_stage(picture->bytes, picture->size, &picture->info, &request, c, staging, out,
-                          error);
+    return hr_image_stage(picture->bytes, picture->size, &picture->info, &request, c, staging,
+                          lasting, out, error);
 }
 
 static hr_status check_types(const hr_decode_args *args, hr_error *error)

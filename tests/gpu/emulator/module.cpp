@@ -248,6 +248,8 @@ extern "C" uint32_t hr_emulator_rounds(void)
 const hr_cuda_module_def *hr_cuda_module(void)
 {
     static const hr_cuda_op *const ops[] = {NULL};
+    static const hr_cuda_decoder jpeg = {"jpeg", hr_cuda_jpeg_decode};
+    static const hr_cuda_decoder *const decoders[] = {&jpeg, NULL};
     static hr_cuda_module_def m;
     m.abi = HR_CUDA_ABI_VERSION;
     m.struct_size = sizeof m;
@@ -269,7 +271,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
     m.copy = copy;
     m.zero = zero;
     m.use = use;
-    m.jpeg_decode = hr_cuda_jpeg_decode;
     m.ops = ops;
+    m.decoders = decoders;
     return &m;
 }
