@@ -307,7 +307,7 @@ typedef enum hr_lower_rank {
     HR_LOWER_RANK_NONE = 0,
     HR_LOWER_RANK_WINDOW,   /* crop, flip: changes coordinates only */
     HR_LOWER_RANK_SOURCE,   /* decoders: start a program */
-    HR_LOWER_RANK_RESAMPLE, /* at most one */
+    HR_LOWER_RANK_RESAMPLE, /* resize, rotate: at most one */
     HR_LOWER_RANK_POINT,    /* colour maps, casts: any number */
     HR_LOWER_RANK_NORMALIZE /* at most one */
 } hr_lower_rank;

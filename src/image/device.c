@@ -64,6 +64,10 @@ static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error
     memset(&r->x, 0, sizeof(r->x));
     if (r->nothing)
         r->need = r->view = (hr_window){0, 0, 0, 0};
+    if (p->gather.axes > 0 && !r->nothing) {
+        r->kind = HR_ROWS_KIND_GATHER;
+        r->need = (hr_window){0, 0, p->clamp.h, p->clamp.w};
+    }
     if (r->nothing || !p->resample)
         return HR_STATUS_OK;
     HR_TRY(hr__taps_make(&r->y, &p->y, p->clamp.h, error));
@@ -90,6 +94,14 @@ hr_status hr_device_program_window(const hr_image_program *p, hr_window *out, hr
 
 /* ---- the source and the output ---- */
 
+/* The source's index of the first part of outer dimension `o` that is not fill. */
+static int64_t outer_first(const hr_image_program *p, const reach *r, int32_t o)
+{
+    const hr_outer *outer = &p->outer[o];
+    int64_t first = r->map.first[o];
+    return outer->start + (outer->reverse ? outer->count - 1 - first : first);
+}
+
 static hr_status set_source(hr_device_program *d, const hr_image_program *p, const reach *r,
                             hr_error *error)
 {
@@ -106,13 +118,11 @@ static hr_status set_source(hr_device_program *d, const hr_image_program *p, con
     if (!coded)
         d->lead = (p->clamp.y + r->need.y) * d->src_stride + (p->clamp.x + r->need.x) * pixel;
     d->tail = size - d->lead;
-    d->src_offset = d->lead;
+    d->src_offset = d->lead + p->depth_first * (int64_t)hr_dtype_size(p->src_dtype);
     for (int32_t i = 0; i < p->outer_count; i++) {
         const hr_outer *outer = &p->outer[i];
         int64_t stride = outer->stride * (int64_t)hr_dtype_size(p->src_dtype);
-        int64_t first = r->map.first[i];
-        int64_t at = outer->start + (outer->reverse ? outer->count - 1 - first : first);
-        d->src_offset += at * stride;
+        d->src_offset += outer_first(p, r, i) * stride;
         d->outer[i].src_stride = outer->reverse ? -stride : stride;
     }
     return HR_STATUS_OK;
@@ -225,6 +235,13 @@ static void cut_pixels(hr_device_program *d)
     t->rows = (int32_t)HR_MIN(HR_DIVIDE_UP(pixels, HR_DEVICE_PIXELS), INT32_MAX);
 }
 
+static void cut_gather(hr_device_program *d)
+{
+    int64_t runs = (int64_t)d->view_h * HR_DIVIDE_UP(d->view_w, HR_DEVICE_RUN);
+    d->tiles.columns = 1;
+    d->tiles.rows = (int32_t)HR_MIN(HR_DIVIDE_UP(runs, HR_DEVICE_RUNS), INT32_MAX);
+}
+
 static hr_status cut_tiles(hr_device_program *d, hr_error *error)
 {
     int64_t all = 1, filled = 1;
@@ -233,6 +250,8 @@ static hr_status cut_tiles(hr_device_program *d, hr_error *error)
         HR_TRY(cut_fixed(d, error));
     else if (d->kind == HR_DEVICE_KIND_FLOAT)
         cut_float(d);
+    else if (d->kind == HR_DEVICE_KIND_GATHER)
+        cut_gather(d);
     else if (!none)
         cut_pixels(d);
     for (int32_t i = 0; i < d->outer_count; i++) {
@@ -278,9 +297,10 @@ static hr_device_kind kind_of(const reach *r)
 {
     if (r->nothing)
         return HR_DEVICE_KIND_NONE;
-    return r->kind == HR_ROWS_KIND_FIXED   ? HR_DEVICE_KIND_FIXED
-           : r->kind == HR_ROWS_KIND_FLOAT ? HR_DEVICE_KIND_FLOAT
-                                           : HR_DEVICE_KIND_PICK;
+    return r->kind == HR_ROWS_KIND_FIXED    ? HR_DEVICE_KIND_FIXED
+           : r->kind == HR_ROWS_KIND_FLOAT  ? HR_DEVICE_KIND_FLOAT
+           : r->kind == HR_ROWS_KIND_GATHER ? HR_DEVICE_KIND_GATHER
+                                            : HR_DEVICE_KIND_PICK;
 }
 
 static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_staging *staging,
@@ -354,6 +374,36 @@ static hr_status stage_filters(hr_device_program *d, const hr_image_program *p, 
     return HR_STATUS_OK;
 }
 
+static hr_status stage_gather(hr_device_program *d, const hr_image_program *p, const reach *r,
+                              hr_staging *staging, hr_error *error)
+{
+    hr_staged gather, maps;
+    size_t size = (size_t)p->map_count * sizeof(hr_map);
+    HR_TRY(staging->alloc(staging, sizeof(hr_device_gather), &gather, error));
+    HR_TRY(staging->alloc(staging, size, &maps, error));
+    memcpy(maps.host, p->maps, size);
+    hr_device_gather *to = gather.host;
+    *to = (hr_device_gather){.gather = p->gather,
+                             .maps = maps.device,
+                             .map_count = p->map_count,
+                             .frames = -1,
+                             .depth = -1,
+                             .slice_by = 1,
+                             .slice_step = p->depth_step * (int64_t)hr_dtype_size(p->src_dtype)};
+    for (int32_t o = 0; o < p->outer_count; o++) {
+        if (p->outer[o].letter == 'F' && p->map_count > 1) {
+            to->frames = o;
+            to->first_frame = (int32_t)(outer_first(p, r, o) - p->first_frame);
+        } else if (p->outer[o].letter == 'D') {
+            to->depth = o;
+            to->first_slice = (int32_t)outer_first(p, r, o);
+            to->slice_by = p->outer[o].reverse ? -1 : 1;
+        }
+    }
+    d->gather = gather.device;
+    return HR_STATUS_OK;
+}
+
 static void set_pixels(hr_device_program *d, const hr_image_program *p, const reach *r)
 {
     d->kind = (uint8_t)kind_of(r);
@@ -393,5 +443,7 @@ hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
     HR_TRY(set_output(out, p, &r, error));
     HR_TRY(cut_tiles(out, error));
     HR_TRY(stage_tables(out, p, staging, error));
+    if (r.kind == HR_ROWS_KIND_GATHER)
+        return stage_gather(out, p, &r, staging, error);
     return p->resample && !r.nothing ? stage_filters(out, p, staging, error) : HR_STATUS_OK;
 }

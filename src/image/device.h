@@ -9,6 +9,7 @@
 #include "headrace/operator.h"
 #include "image/point.h"
 #include "image/taps.h"
+#include "kernels/gather.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,7 +23,8 @@ typedef enum hr_device_kind {
     HR_DEVICE_KIND_NONE,  /* only fill */
     HR_DEVICE_KIND_PICK,  /* elements of the source */
     HR_DEVICE_KIND_FIXED, /* u8 resampled in fixed point, 1 to 4 channels */
-    HR_DEVICE_KIND_FLOAT  /* resampled in float */
+    HR_DEVICE_KIND_FLOAT, /* resampled in float */
+    HR_DEVICE_KIND_GATHER /* taken from positions by a map */
 } hr_device_kind;
 
 /* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. POINTS: u8 pixels through
@@ -49,6 +51,17 @@ typedef struct hr_device_tables {
     uint64_t fill[HR_DEVICE_CHANNELS_MAX]; /* elements of the output's type in the low bytes */
     hr_point_step point[HR_POINT_MAX];
 } hr_device_tables;
+
+/* GATHER: where pixels come from. */
+typedef struct hr_device_gather {
+    hr_gather_spec gather;
+    const hr_map *maps; /* one, or one per frame */
+    int32_t map_count;
+    int32_t frames, depth;         /* outer dimensions that number frames and slices, or -1 */
+    int32_t first_frame;           /* the map of the first frame of the output */
+    int32_t first_slice, slice_by; /* the first slice of the output; 1, or -1 if reversed */
+    int64_t slice_step;            /* bytes from slice to slice of the source */
+} hr_device_gather;
 
 /* The picture is cut into rows x columns tiles of at most height x width outputs. */
 typedef struct hr_device_tiles {
@@ -95,10 +108,13 @@ typedef struct hr_device_program {
     int32_t fill_tiles;             /* of HR_DEVICE_PIXELS outputs */
     float mean[4], mul[4];          /* per channel or plane; more than 4 are in the tables */
     const hr_device_tables *tables; /* NULL if not needed */
+    const hr_device_gather *gather; /* GATHER */
 } hr_device_program;
 
 enum {
     HR_DEVICE_PIXELS = 4096,      /* outputs per tile of PICK and of fill */
+    HR_DEVICE_RUN = 8,            /* GATHER: adjacent outputs that a thread makes */
+    HR_DEVICE_RUNS = 512,         /* GATHER: runs of a tile */
     HR_DEVICE_THREADS = 256,      /* threads per block */
     HR_DEVICE_SHARED = 48 * 1024, /* bytes of shared memory per block, at most */
     HR_DEVICE_COLUMNS = 224,      /* FIXED: columns per tile and threads per block, at most */

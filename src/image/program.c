@@ -249,11 +249,17 @@ hr_status hr_program_flip(hr_image_program *p, bool horizontal, bool vertical, b
     return HR_STATUS_OK;
 }
 
+/* Whether a step has been added after which pixels cannot be resampled or gathered. */
+static bool is_past_source(const hr_image_program *p)
+{
+    return p->resample || p->gather.axes > 0 || p->mirror_x || p->mirror_y || p->has_fill ||
+           p->point_count > 0 || p->normalize || p->pad_channels > 0;
+}
+
 hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
                               const hr_resample_axis *x, hr_dtype dtype, hr_error *error)
 {
-    if (p->resample || p->mirror_x || p->mirror_y || p->has_fill || p->point_count > 0 ||
-        p->normalize || p->pad_channels > 0)
+    if (is_past_source(p))
         return not_fusable(error, "a resample must come before mirrors and per-pixel steps");
     if (p->window.h < 1 || p->window.w < 1)
         return hr_fail(error, HR_STATUS_ERROR, "cannot resize a picture of %lld x %lld",
@@ -269,6 +275,55 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
     p->resample = true;
     p->y = *y;
     p->x = *x;
+    p->resampled = p->dtype = dtype;
+    return HR_STATUS_OK;
+}
+
+static bool can_gather(hr_dtype t)
+{
+    return t == HR_DTYPE_UINT8 || t == HR_DTYPE_INT16 || t == HR_DTYPE_INT32 || t == HR_DTYPE_FLOAT;
+}
+
+/* The slices of the output replace those of the source. */
+static void gather_depth(hr_image_program *p, hr_outer *depth)
+{
+    p->gather.in[2] = depth->count;
+    p->depth_first = depth->start * depth->stride;
+    p->depth_step = depth->stride;
+    *depth = (hr_outer){.letter = 'D',
+                        .extent = p->gather.out[2],
+                        .count = p->gather.out[2],
+                        .high = p->gather.out[2]};
+}
+
+hr_status hr_program_gather(hr_image_program *p, const hr_gather_spec *gather, const hr_map *maps,
+                            int32_t map_count, hr_dtype dtype, hr_error *error)
+{
+    hr_outer *depth = (hr_outer *)outer_find(p, 'D');
+    const hr_outer *frames = outer_find(p, 'F');
+    if (is_past_source(p) || (depth != NULL && depth->reverse))
+        return not_fusable(error, "a gather must come before mirrors and per-pixel steps");
+    if (!can_gather(p->dtype) || !can_gather(dtype) || (gather->axes == 3) != (depth != NULL))
+        return not_fusable(error, "a gather of this type or number of axes");
+    for (int32_t i = 0; i < gather->axes; i++)
+        if (gather->out[i] < 0 || !in_range(gather->out[i]))
+            return hr_fail(error, HR_STATUS_ERROR, "cannot make %lld pixels of an axis",
+                           (long long)gather->out[i]);
+    p->gather = *gather;
+    p->gather.in[0] = p->window.w;
+    p->gather.in[1] = p->window.h;
+    p->gather.in[2] = 1;
+    if (depth != NULL)
+        gather_depth(p, depth);
+    if (p->gather.in[0] < 1 || p->gather.in[1] < 1 || p->gather.in[2] < 1) {
+        p->gather.fill = p->gather.has_fill ? p->gather.fill : 0.0f;
+        p->gather.has_fill = true;
+    }
+    p->clamp = p->window;
+    p->window = (hr_window){0, 0, gather->out[1], gather->out[0]};
+    p->maps = maps;
+    p->map_count = map_count;
+    p->first_frame = frames != NULL ? frames->start : 0;
     p->resampled = p->dtype = dtype;
     return HR_STATUS_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The image program: window of the source -> resample -> window, mirror -> pointwise -> normalise
- * -> type, layout. Operators' `lower` functions build it with the hr_program_* calls of
- * headrace/host.inc, in the order in which the user wrote them. A step that cannot be added returns
- * HR_STATUS_NOT_FUSABLE and leaves the program unchanged. Values are rounded where the unfused
- * operators round them, so fused and unfused graphs give the same bytes.
+/* The image program: window of the source -> nothing, resample or gather -> window, mirror ->
+ * pointwise -> normalise -> type, layout, fill. Operators' `lower` functions build it with the
+ * hr_program_* calls of headrace/host.inc, in the order in which the user wrote them. A step that
+ * cannot be added returns HR_STATUS_NOT_FUSABLE and leaves the program unchanged. Values are
+ * rounded where the unfused operators round them, so fused and unfused graphs give the same bytes.
  *
  * Every layout is (outer dimensions) x H x W x (inner channels): HWC has no outer dimensions and C
  * inside; FCHW has the outer dimensions F and C and one inner channel; DHWC has the outer dimension
@@ -15,6 +15,7 @@
 #include "core/core.h"
 #include "headrace/operator.h"
 #include "image/point.h"
+#include "kernels/gather.h"
 #include "kernels/kernels.h"
 
 struct hr_coded; /* image/coded.h */
@@ -62,7 +63,12 @@ struct hr_image_program {
     hr_window clamp; /* the pixels that the resampler may read, in source coordinates */
     bool resample;
     hr_resample_axis y, x; /* relative to clamp's origin */
-    hr_dtype resampled;    /* type after the resample: rounding happens here */
+    hr_gather_spec gather; /* instead of a resample; axes 0: none. `in` is the size of clamp */
+    const hr_map *maps;    /* one, or one per frame */
+    int32_t map_count;
+    int64_t first_frame;             /* the frame of the first map */
+    int64_t depth_first, depth_step; /* of volumes: elements to the first slice, and between them */
+    hr_dtype resampled;              /* type after the resample or gather: rounding happens here */
 
     hr_window window; /* of the resampled picture, or of clamp; with has_fill it may exceed it */
     bool mirror_x, mirror_y;
@@ -91,6 +97,11 @@ hr_status hr_program_from_tensor(hr_image_program *p, const hr_tensor *t, const 
 hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_dtype dtype,
                                 int64_t height, int64_t width, int32_t channels, hr_error *error);
 
+/* Takes pixels from positions in the current picture, or volume with three axes. `maps` is one map,
+ * or one per frame, borrowed until the program has run. The picture's type is UINT8, INT16, INT32
+ * or FLOAT, and so is `dtype`. Of a picture without pixels, everything is fill. */
+hr_status hr_program_gather(hr_image_program *p, const hr_gather_spec *gather, const hr_map *maps,
+                            int32_t map_count, hr_dtype dtype, hr_error *error);
 /* A matrix needs as many interleaved channels as it has inputs, a table UINT8. */
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error);
 

@@ -361,22 +361,41 @@ static hr_status run_row(runner *r, int64_t oy, char *dst, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The source's index of outer dimension `i`. */
+static int64_t outer_at(const hr_image_program *p, const int64_t *index, int32_t i)
+{
+    const hr_outer *outer = &p->outer[i];
+    return outer->start + (outer->reverse ? outer->count - 1 - index[i] : index[i]);
+}
+
+static void set_map(runner *r, const int64_t *index)
+{
+    const hr_image_program *p = r->p;
+    r->rows.map = p->maps;
+    r->rows.slice = 0;
+    for (int32_t i = 0; i < p->outer_count; i++) {
+        if (p->outer[i].letter == 'F' && p->map_count > 1)
+            r->rows.map = p->maps + (outer_at(p, index, i) - p->first_frame);
+        if (p->outer[i].letter == 'D' && p->gather.axes == 3)
+            r->rows.slice = outer_at(p, index, i);
+    }
+}
+
 /* The picture at `index` of the outer dimensions. */
 static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
 {
     const hr_image_program *p = r->p;
     size_t to = 0;
-    int64_t from = 0;
+    int64_t from = p->depth_first;
     bool added = r->map.all_fill; /* the whole picture is fill */
     for (int32_t i = 0; i < p->outer_count; i++) {
         added |= index[i] < r->map.first[i] || index[i] - r->map.first[i] >= r->map.count[i];
         to += (size_t)index[i] * r->map.outer[i];
     }
-    for (int32_t i = 0; i < p->outer_count && !added; i++) {
-        const hr_outer *outer = &p->outer[i];
-        from += (outer->start + (outer->reverse ? outer->count - 1 - index[i] : index[i])) *
-                outer->stride;
-    }
+    for (int32_t i = 0; i < p->outer_count && !added; i++)
+        from += outer_at(p, index, i) * p->outer[i].stride;
+    if (p->gather.axes > 0 && !added)
+        set_map(r, index);
     r->plane = r->map.plane_outer >= 0 ? (int32_t)index[r->map.plane_outer] : 0;
     char *dst = r->out + to * r->element;
     if (!added) {
@@ -399,8 +418,8 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
 static bool is_plain_decode(const runner *r)
 {
     const hr_image_program *p = r->p;
-    return p->coded.decode != NULL && !p->resample && !p->has_fill && p->point_count == 0 &&
-           !p->normalize && !p->mirror_x && !p->mirror_y && r->interleaved &&
+    return p->coded.decode != NULL && !p->resample && p->gather.axes == 0 && !p->has_fill &&
+           p->point_count == 0 && !p->normalize && !p->mirror_x && !p->mirror_y && r->interleaved &&
            r->map.y == r->map.x * (size_t)p->window.w && p->pad_channels == 0;
 }
 

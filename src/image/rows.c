@@ -18,9 +18,9 @@ enum {
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps)
 {
     if (!p->resample)
-        return HR_ROWS_KIND_COPY;
+        return p->gather.axes > 0 ? HR_ROWS_KIND_GATHER : HR_ROWS_KIND_COPY;
     if (y_taps == 1 && x_taps == 1 && p->resampled == p->src_dtype)
-        return HR_ROWS_KIND_GATHER;
+        return HR_ROWS_KIND_PICK;
     bool fixed = p->src_dtype == HR_DTYPE_UINT8 && p->resampled == HR_DTYPE_UINT8 &&
                  p->channels <= 4 && y_taps <= FIXED_TAPS_MAX && x_taps <= FIXED_TAPS_MAX;
     return fixed ? HR_ROWS_KIND_FIXED : HR_ROWS_KIND_FLOAT;
@@ -193,12 +193,17 @@ hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr
     r->elements = (size_t)view.w * (size_t)p->channels;
     if (p->resample)
         return init_resample(r, error);
-    r->kind = HR_ROWS_KIND_COPY;
+    r->kind = hr__rows_kind(p, 1, 1);
     r->need = view;
     r->need.y += p->clamp.y;
     r->need.x += p->clamp.x;
     r->need_elements = r->elements;
-    return HR_STATUS_OK;
+    if (r->kind == HR_ROWS_KIND_COPY)
+        return HR_STATUS_OK;
+    r->need = p->clamp;
+    r->need_elements = (size_t)r->need.w * (size_t)p->channels;
+    r->row_out = scratch(r, r->elements, sizeof(float), error);
+    return r->row_out != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
 /* Opens the source for reading by rows, with a ring that holds the rows of a filter and one read.
@@ -208,7 +213,7 @@ static hr_status open_source(hr_rows *r, hr_error *error)
     const hr_image_source *source = &r->p->coded;
     size_t row = (size_t)r->need.w * r->pixel;
     r->ring = 0;
-    if (source->open == NULL || r->whole || !is_rising(r))
+    if (source->open == NULL || r->whole || r->kind == HR_ROWS_KIND_GATHER || !is_rising(r))
         return HR_STATUS_NOT_FUSABLE;
     HR_TRY(source->open(source->context, r->need, r->call, error));
     r->ring = (HR_MAX(r->running ? 1 : r->y_taps, 1) + 2 * ROWS_AT_ONCE - 1) / ROWS_AT_ONCE *
@@ -290,7 +295,24 @@ static hr_status fill_ring(hr_rows *r, int64_t end, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static const void *read_gather(hr_rows *r, int64_t y, char *out)
+static const void *read_gather(hr_rows *r, int64_t y, void *out)
+{
+    const hr_image_program *p = r->p;
+    int64_t channels = p->channels, element = (int64_t)hr_dtype_size(p->src_dtype);
+    const hr_gather_row row = {.gather = &p->gather,
+                               .map = r->map,
+                               .src = r->src,
+                               .step = {channels, (int64_t)r->stride / element, p->depth_step},
+                               .from = p->src_dtype,
+                               .to = p->resampled,
+                               .channels = p->channels,
+                               .first = {r->view.x, r->view.y + y, r->slice},
+                               .n = r->view.w};
+    r->call->kernels->gather_row(&row, r->row_out, out);
+    return out;
+}
+
+static const void *read_pick(hr_rows *r, int64_t y, char *out)
 {
     const char *row = source_row(r, r->y_start[y]);
     size_t pixel = r->pixel;
@@ -402,6 +424,8 @@ static const void *read_float(hr_rows *r, int64_t y, void *out)
 const void *hr__rows_read(hr_rows *r, int64_t y, void *out)
 {
     switch (r->kind) {
+    case HR_ROWS_KIND_PICK:
+        return read_pick(r, y, out);
     case HR_ROWS_KIND_GATHER:
         return read_gather(r, y, out);
     case HR_ROWS_KIND_FIXED:

@@ -9,8 +9,9 @@
 #include "image/sums.h"
 
 typedef enum hr_rows_kind {
-    HR_ROWS_KIND_COPY,   /* no resample: rows of the source */
-    HR_ROWS_KIND_GATHER, /* one tap per axis: elements of the source, any type */
+    HR_ROWS_KIND_COPY,   /* rows of the source */
+    HR_ROWS_KIND_PICK,   /* one tap per axis: elements of the source, any type */
+    HR_ROWS_KIND_GATHER, /* positions by a map */
     HR_ROWS_KIND_FIXED,  /* u8, fixed point */
     HR_ROWS_KIND_FLOAT
 } hr_rows_kind;
@@ -54,12 +55,15 @@ typedef struct hr_rows {
     bool running; /* `sums` has all overlapping outputs in flight, not just one */
     hr_sums sums;
     size_t need_elements; /* of a source row: need.w * channels */
+    const hr_map *map;    /* GATHER: of the current frame */
+    int64_t slice;        /* GATHER: the current slice of the output */
 } hr_rows;
 
 /* `view` must be inside the picture and not empty. Memory from the call's arena. */
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
                         bool whole, hr_error *error);
-/* Starts a picture of the source: `data` is its first pixel; a coded source is decoded. */
+/* Starts a picture of the source: `data` is its first pixel; a coded source is decoded. For GATHER,
+ * `data` is the first pixel of the frame, and r->map and r->slice are set. */
 hr_status hr__rows_picture(hr_rows *r, const void *data, hr_error *error);
 /* Reads the source rows that row y needs; to be called before hr__rows_read. If the source is read
  * by rows, y must not decrease. HR_STATUS_NOT_FUSABLE: start again with r->whole. */

@@ -61,6 +61,7 @@ HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
     return sum + m->add[c];
 }
 
+struct hr_gather_row;
 struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_scan;
@@ -112,6 +113,10 @@ typedef struct hr_kernels {
     void (*u8_to_f32)(float *dst, const uint8_t *src, size_t n);
     void (*i16_to_f32)(float *dst, const int16_t *src, size_t n);
     void (*u16_to_f32)(float *dst, const uint16_t *src, size_t n);
+
+    /* ---- gathered pixels; kernels/gather.h ---- */
+    /* Writes exactly the row. `line` has room for it as floats. */
+    void (*gather_row)(const struct hr_gather_row *r, float *line, void *dst);
 
     /* ---- per-pixel steps; dst and src must not overlap ---- */
     /* n pixels, rounded half away from zero and saturated. May write 63 bytes beyond. */

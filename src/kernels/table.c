@@ -26,6 +26,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .u8_to_f32 = HR_LEVELED(hr__u8_to_f32),
     .i16_to_f32 = HR_LEVELED(hr__i16_to_f32),
     .u16_to_f32 = HR_LEVELED(hr__u16_to_f32),
+    .gather_row = HR_LEVELED(hr__gather_row),
     .matrix_u8 = HR_LEVELED(hr__matrix_u8),
     .matrix_f32 = HR_LEVELED(hr__matrix_f32),
     .table_u8 = HR_LEVELED(hr__table_u8),

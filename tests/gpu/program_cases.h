@@ -77,6 +77,16 @@ static inline void case_resample(hr_image_program *p, hr_error *error)
     hr_program_resample(p, &y, &x, one_in(5) ? HR_DTYPE_FLOAT : hr_program_dtype(p), error);
 }
 
+static inline void case_gather(hr_image_program *p, hr_error *error)
+{
+    static hr_map maps[MAPS_MAX];
+    hr_gather_spec g = random_gather(hr_program_has(p, 'D'));
+    for (int i = 0; i < MAPS_MAX; i++)
+        maps[i] = random_map();
+    hr_program_gather(p, &g, maps, one_in(2) ? 1 : (int32_t)hr_program_extent(p, 'F'),
+                      one_in(3) ? HR_DTYPE_FLOAT : hr_program_dtype(p), error);
+}
+
 static inline void case_points(hr_image_program *p, hr_error *error)
 {
     bool bytes = one_in(2);
@@ -125,6 +135,8 @@ static inline void case_steps(hr_image_program *p)
     hr_error error;
     if (one_in(2))
         case_crop(p, &error);
+    if (one_in(5))
+        case_gather(p, &error);
     if (rnd() % 4)
         case_resample(p, &error);
     for (int i = 0; i < p->outer_count; i++) {

@@ -70,7 +70,7 @@ static void *decode_window(const hr_image_program *p, hr_device_program *d, hr_e
 }
 
 typedef struct counts {
-    int run, kind[HR_DEVICE_KIND_FLOAT + 1], store[HR_DEVICE_STORE_COUNT], fill;
+    int run, kind[HR_DEVICE_KIND_GATHER + 1], store[HR_DEVICE_STORE_COUNT], fill;
 } counts;
 
 static hr_status run_record(const hr_image_program *p, uint8_t *out, counts *n, hr_error *error)
@@ -151,7 +151,7 @@ TEST(records_give_the_cpus_bytes)
         CHECK(good);
         free(in.data);
     }
-    for (int kind = 0; kind <= HR_DEVICE_KIND_FLOAT; kind++)
+    for (int kind = 0; kind <= HR_DEVICE_KIND_GATHER; kind++)
         CHECK(n.kind[kind] > (kind == HR_DEVICE_KIND_NONE ? 5 : 200));
     for (int store = 0; store < HR_DEVICE_STORE_COUNT; store++)
         CHECK(n.store[store] > 100);

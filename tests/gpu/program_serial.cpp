@@ -6,6 +6,7 @@
 
 #include "cuda/image/fixed.cuh"
 #include "cuda/image/float.cuh"
+#include "cuda/image/gather.cuh"
 #include "cuda/image/pixels.cuh"
 
 #include <memory>
@@ -98,6 +99,22 @@ static void run_pick(const hr_device_program *p, int tile, int threads)
     }
 }
 
+static void run_gather(const hr_device_program *p, int tile, int threads)
+{
+    for (int t = 0; t < threads; t++) {
+        if (p->store == HR_DEVICE_STORE_U8)
+            gather_tile<HR_DEVICE_STORE_U8>(p, tile, t, threads);
+        else if (p->store == HR_DEVICE_STORE_F16)
+            gather_tile<HR_DEVICE_STORE_F16>(p, tile, t, threads);
+        else if (p->store == HR_DEVICE_STORE_F32)
+            gather_tile<HR_DEVICE_STORE_F32>(p, tile, t, threads);
+        else if (p->store == HR_DEVICE_STORE_POINTS)
+            gather_tile<HR_DEVICE_STORE_POINTS>(p, tile, t, threads);
+        else
+            gather_tile<HR_DEVICE_STORE_ANY>(p, tile, t, threads);
+    }
+}
+
 void hr_serial_program_run(const hr_device_program *p, int threads)
 {
     bool resampled = p->kind == HR_DEVICE_KIND_FIXED || p->kind == HR_DEVICE_KIND_FLOAT;
@@ -110,6 +127,8 @@ void hr_serial_program_run(const hr_device_program *p, int threads)
             run_float(p, taps, tile);
         else if (p->kind == HR_DEVICE_KIND_PICK)
             run_pick(p, tile, threads);
+        else if (p->kind == HR_DEVICE_KIND_GATHER)
+            run_gather(p, tile, threads);
         else if (p->channels == 1)
             run_fixed<1>(p, taps, tile, threads);
         else if (p->channels == 2)

@@ -155,6 +155,14 @@ def colour_chains() -> list[Chain]:
         [convert("RGB", "BGR"), table(0.8, "types.FLOAT"), mirror],
         [convert("RGB", "BGR"), table(0.8, "types.INT16"), ("cast", {"dtype": "types.UINT8"}), there],
     ]
+    turn: Step = ("rotate", {"angle": 25.0, "keep_size": True, "fill_value": 40.0})
+    turned: Step = ("rotate", {"angle": 70.0})
+    chains += [
+        [turn, mirror, stored],
+        [crop, turned, convert("RGB", "GRAY"), table(0.8)],
+        [turned, there, table(1.3), crop],
+        [turned, larger, ("cast", {"dtype": "types.INT16"})],
+    ]
     return [ColourChain(steps) for steps in chains]
 
 

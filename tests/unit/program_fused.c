@@ -62,6 +62,7 @@ typedef enum step_kind {
     CROP_OUTER,
     FLIP,
     RESAMPLE,
+    GATHER,
     CAST,
     MATRIX,
     TABLE,
@@ -78,6 +79,9 @@ typedef struct step {
     int32_t fill_count, pad;
     bool flip[3];
     hr_resample_axis y, x;
+    hr_gather_spec gather;
+    hr_map maps[MAPS_MAX];
+    int32_t map_count;
     hr_point_step point;
     float mean[4], mul[4];
     hr_dtype dtype;
@@ -127,6 +131,10 @@ static step random_step(const hr_tensor *t)
     hr_interp interp = (hr_interp)(rnd() % HR_INTERP_COUNT);
     s.y = random_axis(h, interp);
     s.x = random_axis(w, rnd() % 4 ? interp : HR_INTERP_NN);
+    s.gather = random_gather(hr_layout_find(&t->layout, 'D') >= 0);
+    s.map_count = rnd() & 1 ? 1 : (int32_t)extent_of(t, 'F');
+    for (int i = 0; i < MAPS_MAX; i++)
+        s.maps[i] = random_map();
     s.point.kind = s.kind == MATRIX  ? HR_POINT_KIND_MATRIX
                    : s.kind == TABLE ? HR_POINT_KIND_TABLE
                    : rnd() & 1       ? HR_POINT_KIND_CAST
@@ -134,7 +142,8 @@ static step random_step(const hr_tensor *t)
     s.point.dtype = casts[rnd() & 1 ? 0 : rnd() % 4];
     s.point.matrix = random_matrix((int32_t)HR_MIN(extent_of(t, 'C'), HR_MATRIX_MAX));
     s.point.table = random_table(s.point.dtype);
-    s.dtype = s.kind == RESAMPLE ? (rnd() % 4 ? t->dtype : HR_DTYPE_FLOAT) : norms[rnd() % 4];
+    s.dtype = s.kind == RESAMPLE || s.kind == GATHER ? (rnd() % 4 ? t->dtype : HR_DTYPE_FLOAT)
+                                                     : norms[rnd() % 4];
     random_output(&s, t);
     return s;
 }
@@ -153,6 +162,8 @@ static hr_status add_step(hr_image_program *p, const step *s, hr_error *error)
         return hr_program_flip(p, s->flip[0], s->flip[1], s->flip[2], error);
     case RESAMPLE:
         return hr_program_resample(p, &s->y, &s->x, s->dtype, error);
+    case GATHER:
+        return hr_program_gather(p, &s->gather, s->maps, s->map_count, s->dtype, error);
     case CAST:
     case MATRIX:
     case TABLE:

@@ -170,6 +170,32 @@ static inline const void *random_table(hr_dtype dtype)
     return t.data;
 }
 
+/* ---- gathers ---- */
+
+enum { MAPS_MAX = 8 };
+
+/* Maps near the identity, and some that are mostly outside. */
+static inline hr_map random_map(void)
+{
+    hr_map map;
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++)
+            map.m[i][k] = (float)((i == k) + unit() - 0.5);
+        map.m[i][3] = (float)(unit() * 20 - 10);
+    }
+    return map;
+}
+
+static inline hr_gather_spec random_gather(bool volume)
+{
+    hr_gather_spec g = {.axes = volume ? 3 : 2, .nearest = rnd() & 1, .has_fill = rnd() & 1};
+    g.fill = (float)between(0, 255);
+    g.out[0] = rnd() % 8 ? between(1, 50) : between(250, 600);
+    g.out[1] = between(1, 30);
+    g.out[2] = between(1, 5);
+    return g;
+}
+
 /* ---- coded sources ---- */
 
 typedef struct fake_codec {

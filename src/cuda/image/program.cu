@@ -5,6 +5,7 @@
 #include "cuda/error.cuh"
 #include "cuda/image/fixed.cuh"
 #include "cuda/image/float.cuh"
+#include "cuda/image/gather.cuh"
 #include "cuda/image/pixels.cuh"
 #include "cuda/runtime.cuh"
 
@@ -114,6 +115,16 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE == HR_DEVICE_STORE_PO
         pick_tile<STORE>(share.programs + i, number, threadIdx.x, blockDim.x);
 }
 
+template <int STORE>
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, 4)
+    run_gather(const __grid_constant__ Share share)
+{
+    int number;
+    int i = find_program(share, &number);
+    if (i >= 0)
+        gather_tile<STORE>(share.programs + i, number, threadIdx.x, blockDim.x);
+}
+
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_constant__ Share share)
 {
     int number;
@@ -147,6 +158,10 @@ struct Work {
     {                                                                                              \
         run_pick<store>, HR_DEVICE_KIND_PICK, store, -1                                            \
     }
+#define GATHER(store)                                                                              \
+    {                                                                                              \
+        run_gather<store>, HR_DEVICE_KIND_GATHER, store, -1                                        \
+    }
 
 const Work works[] = {
     STORES(FIXED_1),
@@ -154,6 +169,7 @@ const Work works[] = {
     STORES(FIXED_3),
     STORES(FIXED_4),
     STORES(PICK),
+    STORES(GATHER),
     {run_float, HR_DEVICE_KIND_FLOAT, -1, -1},
     {run_fill, HR_DEVICE_KIND_NONE, -1, -1},
 };

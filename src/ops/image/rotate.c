@@ -2,10 +2,9 @@
  * Copyright The Headrace authors */
 /* rotate: rotates pictures about their centre, volumes about an axis through their centre, and
  * frames by an angle each. */
+#include "image/program.h"
 #include "ops/image/pixels.h"
-#include "ops/image/rotate_warp.h"
-
-#include "headrace/operator.h"
+#include "ops/image/rotation.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,23 +87,28 @@ static hr_status frame_rotation(const rotate_args *a, int32_t axes, int64_t fram
 
 /* The canvas fits every frame: the largest extents that a frame needs, odd or even as most frames
  * need. */
-static hr_status canvas(const rotate_args *a, const hr_rotate *m, int64_t *out, hr_error *error)
+static void canvas_fit(const hr_rotation *r, int32_t count, const int64_t *in, int64_t *out)
 {
     int64_t odd[3] = {0};
-    const int64_t *in = m->warps->in;
-    int32_t axes = m->warps->rotation.axes;
 
-    for (int32_t f = 0; f < m->count; f++) {
+    for (int32_t f = 0; f < count; f++) {
         int64_t need[3];
         int32_t alike[3];
-        hr__rotation_canvas(&m->warps[f].rotation, in, need, alike);
-        for (int32_t i = 0; i < axes; i++) {
+        hr__rotation_canvas(&r[f], in, need, alike);
+        for (int32_t i = 0; i < r->axes; i++) {
             out[i] = HR_MAX(out[i], need[i]);
             odd[i] += in[alike[i]] & 1;
         }
     }
-    for (int32_t i = 0; i < axes; i++)
-        out[i] += (out[i] & 1) != (2 * odd[i] > m->count);
+    for (int32_t i = 0; i < r->axes; i++)
+        out[i] += (out[i] & 1) != (2 * odd[i] > count);
+}
+
+static hr_status canvas(const rotate_args *a, const hr_rotation *r, int32_t count,
+                        const int64_t *in, int64_t *out, hr_error *error)
+{
+    int32_t axes = r->axes;
+
     if (a->size.v && a->size.n > 0) {
         if (a->size.n != axes)
             return hr_fail(error, HR_STATUS_ERROR, "`size` has %d elements; it must have %d",
@@ -119,156 +123,66 @@ static hr_status canvas(const rotate_args *a, const hr_rotate *m, int64_t *out, 
     } else if (a->keep_size) {
         for (int32_t i = 0; i < axes; i++)
             out[i] = in[i];
+    } else {
+        canvas_fit(r, count, in, out);
     }
     return HR_STATUS_OK;
 }
 
-/* Makes one warp per frame, or one for all frames. */
-static hr_status warps_make(const rotate_args *a, hr_arena *arena, const hr_warp *like,
-                            hr_rotate *m, hr_error *error)
+/* Makes one map per frame, or one for all frames, and sets the size of the output. */
+static hr_status maps_make(const rotate_args *a, hr_arena *arena, int64_t frames, hr_gather_spec *g,
+                           const hr_map **maps, int32_t *count, hr_error *error)
 {
-    int64_t out[3] = {0};
-    int32_t axes = like->rotation.axes;
     bool one = a->angle.n == 1 && (a->axis.n == 3 || !a->axis.v);
-    bool empty = like->channels == 0;
 
-    m->count = one ? HR_MIN(m->frames, 1) : (int32_t)HR_MIN(m->frames, INT32_MAX);
-    m->warps = hr_arena_alloc(arena, HR_MAX((size_t)m->count, 1) * sizeof(*m->warps), error);
-    if (!m->warps)
+    *count = one ? 1 : (int32_t)HR_MIN(frames, INT32_MAX);
+    size_t n = HR_MAX((size_t)*count, 1);
+    hr_rotation *r = hr_arena_alloc(arena, n * sizeof(*r), error);
+    hr_map *map = r ? hr_arena_alloc(arena, n * sizeof(*map), error) : NULL;
+    if (!map)
         return HR_STATUS_NO_MEMORY;
-    m->warps[0] = *like;
-    for (int32_t f = 0; f < m->count; f++) {
-        m->warps[f] = *like;
-        HR_TRY(frame_rotation(a, axes, m->frames, f, &m->warps[f].rotation, error));
-    }
-    HR_TRY(canvas(a, m, out, error));
-    for (int32_t i = 0; i < axes; i++)
-        empty = empty || like->in[i] == 0;
-    for (int32_t f = 0; f < HR_MAX(m->count, 1); f++) {
-        hr_warp *w = &m->warps[f];
-        memcpy(w->out, out, sizeof(out));
-        hr__warp_center(w);
-        if (empty && !w->has_fill) { /* there is no pixel to repeat */
-            w->has_fill = true;
-            w->fill = 0.0f;
-        }
-    }
+    r->axes = g->axes;
+    for (int32_t f = 0; f < *count && frames > 0; f++)
+        HR_TRY(frame_rotation(a, g->axes, frames, f, &r[f], error));
+    HR_TRY(canvas(a, r, frames > 0 ? *count : 0, g->in, g->out, error));
+    for (int32_t f = 0; f < *count && frames > 0; f++)
+        hr__rotation_map(&r[f], g->in, g->out, &map[f]);
+    *maps = map;
     return HR_STATUS_OK;
 }
 
-static hr_status rotate_infer(hr_op_call *c, hr_error *error)
+/* The fill, rounded to a pixel of the type. */
+static float fill_of(const rotate_args *a, hr_dtype type)
+{
+    double pixel;
+    float fill;
+
+    hr_convert(&pixel, type, &a->fill_value, HR_DTYPE_FLOAT, 1);
+    hr_convert(&fill, HR_DTYPE_FLOAT, &pixel, type, 1);
+    return fill;
+}
+
+static hr_status rotate_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
 {
     const rotate_args *a = c->args;
-    hr_shape shape = c->in[0].shape;
-    hr_rotate *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_dtype in = hr_program_dtype(program), dtype;
     hr_layout layout;
-    hr_dtype dtype;
+    const hr_map *maps;
+    int32_t count;
 
-    if (!m)
-        return HR_STATUS_NO_MEMORY;
-    HR_TRY(hr_layout_match(LAYOUTS, &c->in[0].layout, shape.ndim, &layout, error));
-    HR_TRY(output_type(a, c->in[0].dtype, &dtype, error));
-    int32_t axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2, last = shape.ndim - 2;
-    hr_warp like = {.rotation = {.axes = axes},
-                    .nearest = a->interp_type == HR_INTERP_NN,
-                    .has_fill = !isnan(a->fill_value)};
-    if (like.has_fill) { /* a pixel of the type of the input */
-        double pixel;
-        hr_convert(&pixel, c->in[0].dtype, &a->fill_value, HR_DTYPE_FLOAT, 1);
-        hr_convert(&like.fill, HR_DTYPE_FLOAT, &pixel, c->in[0].dtype, 1);
-    }
-    if (shape.extent[last + 1] > INT32_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "too many channels");
-    like.channels = (int32_t)shape.extent[last + 1];
-    for (int32_t i = 0; i < axes; i++)
-        like.in[i] = shape.extent[last - i];
-    m->frames = hr_layout_find(&layout, 'F') >= 0 ? shape.extent[0] : 1;
-    HR_TRY(warps_make(a, c->arena, &like, m, error));
-    const int64_t *out = m->warps->out;
-    HR_TRY(hr__pixels_check(c, axes == 3 ? out[2] : 1, out[1], out[0], error));
-    for (int32_t i = 0; i < axes; i++)
-        shape.extent[last - i] = out[i];
-    hr_tensor_describe(&c->out[0], dtype, shape, layout.name);
-    c->memo = m;
-    return HR_STATUS_OK;
-}
-
-/* Like hr_convert, with a loop that vectorises for the usual type. */
-static void store(uint8_t *out, hr_dtype type, const float *line, size_t n)
-{
-    if (type != HR_DTYPE_UINT8) {
-        hr_convert(out, type, line, HR_DTYPE_FLOAT, n);
-        return;
-    }
-    for (size_t i = 0; i < n; i++)
-        out[i] = warp_u8(line[i]);
-}
-
-/* Nearest pixels of pictures that keep their type need not be converted to float and back. */
-static bool picks(const hr_op_call *c, const hr_warp *w)
-{
-    hr_dtype type = c->in[0].dtype;
-
-    return w->nearest && w->rotation.axes == 2 && type == c->out[0].dtype && w->in[0] > 0 &&
-           w->in[1] > 0 && (hr_dtype_size(type) < 4 || type == HR_DTYPE_FLOAT);
-}
-
-static hr_status pick_one(hr_op_call *c, hr_error *error)
-{
-    const hr_rotate *m = c->memo;
-    const hr_warp *w = m->warps;
-    size_t item = hr_dtype_size(c->out[0].dtype), size = item * (size_t)w->channels;
-    const uint8_t *src = c->in[0].data;
-    uint8_t *out = c->out[0].data, *fill = hr_arena_alloc(c->arena, size, error);
-
-    if (!fill)
-        return HR_STATUS_NO_MEMORY;
-    for (int32_t k = 0; k < w->channels; k++)
-        hr_convert(fill + (size_t)k * item, c->out[0].dtype, &w->fill, HR_DTYPE_FLOAT, 1);
-    for (int64_t f = 0; f<m->frames; f++, w += m->count> 1) {
-        for (int64_t y = 0; y < w->out[1]; y++, out += (size_t)w->out[0] * size)
-            hr__warp_pick_row(w, src, y, fill, size, out);
-        src += (size_t)(w->in[0] * w->in[1]) * size;
-    }
-    return HR_STATUS_OK;
-}
-
-static hr_status rotate_one(hr_op_call *c, hr_error *error)
-{
-    const hr_rotate *m = c->memo;
-    const hr_warp *w = m->warps;
-    int32_t axes = w->rotation.axes;
-    size_t frame_in = (size_t)w->channels, row = (size_t)w->channels * (size_t)w->out[0], count;
-    size_t bytes, row_bytes = row * hr_dtype_size(c->out[0].dtype);
-    uint8_t *out = c->out[0].data;
-
-    if (picks(c, w))
-        return pick_one(c, error);
-    for (int32_t i = 0; i < axes; i++)
-        frame_in *= (size_t)w->in[i];
-    if (!hr_shape_volume(&c->in[0].shape, &count) || !hr_size_mul(count, sizeof(float), &bytes))
-        return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-    float *src = hr_arena_alloc(c->arena, bytes, error);
-    float *line = src ? hr_arena_alloc(c->arena, row * sizeof(*line), error) : NULL;
-    if (!line)
-        return HR_STATUS_NO_MEMORY;
-    hr_convert(src, HR_DTYPE_FLOAT, c->in[0].data, c->in[0].dtype, count);
-    for (int64_t f = 0; f<m->frames; f++, src += frame_in, w += m->count> 1) {
-        for (int64_t z = 0; z < (axes == 3 ? w->out[2] : 1); z++) {
-            for (int64_t y = 0; y < w->out[1]; y++, out += row_bytes) {
-                hr__warp_row(w, src, y, z, line);
-                store(out, c->out[0].dtype, line, row);
-            }
-        }
-    }
-    return HR_STATUS_OK;
-}
-
-static hr_status rotate_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(rotate_one(&calls[i], error));
-    return HR_STATUS_OK;
+    HR_TRY(hr_layout_match(LAYOUTS, &program->layout, (int32_t)strlen(program->layout.name),
+                           &layout, error));
+    HR_TRY(output_type(a, in, &dtype, error));
+    hr_gather_spec g = {.axes = hr_program_has(program, 'D') ? 3 : 2,
+                        .nearest = a->interp_type == HR_INTERP_NN,
+                        .has_fill = !isnan(a->fill_value),
+                        .in = {hr_program_extent(program, 'W'), hr_program_extent(program, 'H'),
+                               hr_program_extent(program, 'D')}};
+    if (g.has_fill)
+        g.fill = fill_of(a, in);
+    HR_TRY(maps_make(a, c->arena, hr_program_extent(program, 'F'), &g, &maps, &count, error));
+    HR_TRY(hr__pixels_check(c, g.axes == 3 ? g.out[2] : 1, g.out[1], g.out[0], error));
+    return hr_program_gather(program, &g, maps, count, dtype, error);
 }
 
 const hr_op_def hr_op_rotate = {
@@ -287,6 +201,6 @@ const hr_op_def hr_op_rotate = {
     .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = rotate_check,
-    .infer = rotate_infer,
-    .run_cpu = rotate_run,
+    .lower = rotate_lower,
+    .lower_rank = HR_LOWER_RANK_RESAMPLE,
 };

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Rows of a gathered picture. Nearest pixels are copied. All others are computed as floats by
+ * `pixel`, or by faster functions that do the same operations for the usual pictures. */
+#include "kernels/gather.h"
+#include "core/dtype.h"
+#include "core/rounding.h"
+#include "kernels/level.h"
+
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline)) /* with constant types and channels */
+
+INLINE float load(const void *src, hr_dtype type, int64_t i)
+{
+    switch (type) {
+    case HR_DTYPE_UINT8:
+        return (float)((const uint8_t *)src)[i];
+    case HR_DTYPE_INT16:
+        return (float)((const int16_t *)src)[i];
+    case HR_DTYPE_INT32:
+        return (float)((const int32_t *)src)[i];
+    default:
+        return ((const float *)src)[i];
+    }
+}
+
+/* Not inlined: fast paths leave few pixels to it. */
+static __attribute__((noinline)) void pixel(float *dst, const hr_gather_row *r, const float *p)
+{
+    int64_t tap[8];
+    float part[3] = {0};
+    int32_t n = gather_taps(r->gather, r->step, p, tap, part);
+
+    for (int32_t c = 0; c < r->channels; c++) {
+        float v[8] = {0};
+        for (int32_t k = 0; k < n; k++)
+            v[k] = tap[k] >= 0 ? load(r->src, r->from, tap[k] + c) : r->gather->fill;
+        dst[c] = gather_blend(v, part, n);
+    }
+}
+
+static void each_pixel(float *dst, const hr_gather_row *r)
+{
+    int64_t to[3] = {r->first[0], r->first[1], r->first[2]};
+    float p[3] = {0};
+
+    gather_position(r->gather, r->map, to, p);
+    for (int64_t i = 0; i < r->n; i++, dst += r->channels) {
+        pixel(dst, r, p);
+        to[0]++;
+        gather_next(r->gather, r->map, to, p);
+    }
+}
+
+/* ---- pictures ---- */
+
+/* Pixels of a row whose positions are summed up from the first one's. */
+typedef struct run {
+    int64_t at, n; /* n is 0 at the end of the row */
+    float x, y;
+} run;
+
+static inline run run_at(const hr_gather_row *r, int64_t at)
+{
+    const int64_t to[3] = {r->first[0] + at, r->first[1], 0};
+    int64_t n = HR_GATHER_RUN - to[0] % HR_GATHER_RUN, left = r->n - at;
+    float p[3] = {0};
+
+    if (left > 0)
+        gather_position(r->gather, r->map, to, p);
+    return (run){at, n < left ? n : left, p[0], p[1]};
+}
+
+static inline int64_t inside(int64_t i, int64_t n)
+{
+    return i < 0 ? 0 : i < n ? i : n - 1;
+}
+
+/* The four pixels around a position: the offset of the first, and the distances of the others. */
+typedef struct square {
+    int64_t at, right, down;
+    float part_x, part_y;
+    bool outside; /* with a fill: none of them is in the picture */
+} square;
+
+/* False if the fill is needed. */
+INLINE bool square_at(square *q, const hr_gather_row *r, float x, float y, int32_t channels)
+{
+    const int64_t width = r->gather->in[0], height = r->gather->in[1], stride = r->step[1];
+    const int64_t left = gather_floor(x - 0.5f), top = gather_floor(y - 0.5f);
+
+    q->part_x = (x - 0.5f) - (float)left;
+    q->part_y = (y - 0.5f) - (float)top;
+    if (left >= 0 && top >= 0 && left + 1 < width && top + 1 < height) {
+        q->at = top * stride + left * channels;
+        q->right = channels;
+        q->down = stride;
+        return true;
+    }
+    const int64_t near = inside(left, width), upper = inside(top, height);
+    q->at = upper * stride + near * channels;
+    q->right = (inside(left + 1, width) - near) * channels;
+    q->down = (inside(top + 1, height) - upper) * stride;
+    q->outside = left < -1 || top < -1 || left >= width || top >= height;
+    return !r->gather->has_fill;
+}
+
+/* `pixel`, linear. `channels` is a constant for the usual pictures. */
+INLINE void linear_pixel(float *dst, const hr_gather_row *r, float x, float y, hr_dtype type,
+                         int32_t channels)
+{
+    const float p[3] = {x, y, 0.0f};
+    square q;
+
+    if (!square_at(&q, r, x, y, channels)) {
+        for (int32_t c = 0; c < channels && q.outside; c++)
+            dst[c] = r->gather->fill;
+        if (!q.outside)
+            pixel(dst, r, p);
+        return;
+    }
+    const int64_t size = type == HR_DTYPE_UINT8 ? 1 : type == HR_DTYPE_INT16 ? 2 : 4;
+    const char *left = (const char *)r->src + q.at * size, *right = left + q.right * size;
+    const char *low_left = left + q.down * size, *low_right = right + q.down * size;
+    for (int32_t c = 0; c < channels; c++) {
+        float v[4] = {load(left, type, c), load(right, type, c), load(low_left, type, c),
+                      load(low_right, type, c)};
+        float a = v[0] + (v[1] - v[0]) * q.part_x, b = v[2] + (v[3] - v[2]) * q.part_x;
+        dst[c] = a + (b - a) * q.part_y;
+    }
+}
+
+INLINE void picture_of(float *dst, const hr_gather_row *r, hr_dtype type, int32_t channels)
+{
+    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
+
+    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
+        float x = s.x, y = s.y;
+        for (int64_t k = 0; k < s.n; k++, dst += channels, x += step_x, y += step_y)
+            linear_pixel(dst, r, x, y, type, channels);
+    }
+}
+
+/* Whether there are pixels to interpolate in a picture. */
+static bool is_plain(const hr_gather_row *r)
+{
+    return r->gather->axes == 2 && !r->gather->nearest && r->gather->in[0] > 0 &&
+           r->gather->in[1] > 0;
+}
+
+INLINE void floats_of(float *dst, const hr_gather_row *r, hr_dtype type)
+{
+    if (r->channels == 3)
+        picture_of(dst, r, type, 3);
+    else if (r->channels == 1)
+        picture_of(dst, r, type, 1);
+    else
+        picture_of(dst, r, type, r->channels);
+}
+
+static void floats(float *dst, const hr_gather_row *r)
+{
+    if (!is_plain(r))
+        each_pixel(dst, r);
+    else if (r->from == HR_DTYPE_UINT8)
+        floats_of(dst, r, HR_DTYPE_UINT8);
+    else if (r->from == HR_DTYPE_INT16)
+        floats_of(dst, r, HR_DTYPE_INT16);
+    else if (r->from == HR_DTYPE_INT32)
+        floats_of(dst, r, HR_DTYPE_INT32);
+    else
+        floats_of(dst, r, HR_DTYPE_FLOAT);
+}
+
+/* ---- u8 colour pictures, linear ---- */
+
+#if defined(__SSE2__)
+
+/* The three channels at `src`; a fourth byte is read, too. */
+static inline __m128 three_floats(const uint8_t *src)
+{
+    const __m128i zero = _mm_setzero_si128();
+    int32_t bytes;
+    memcpy(&bytes, src, 4);
+    __m128i words = _mm_unpacklo_epi8(_mm_cvtsi32_si128(bytes), zero);
+    return _mm_cvtepi32_ps(_mm_unpacklo_epi16(words, zero));
+}
+
+static inline __m128 between(__m128 a, __m128 b, float part)
+{
+    return _mm_add_ps(a, _mm_mul_ps(_mm_sub_ps(b, a), _mm_set1_ps(part)));
+}
+
+/* linear_pixel in the low three floats. False for pixels that need the fill, and for those made of
+ * the last pixel, behind which no byte may be read. */
+static inline bool colour_at(__m128 *v, const hr_gather_row *r, float x, float y)
+{
+    const int64_t width = r->gather->in[0], height = r->gather->in[1];
+    square q;
+
+    if (!square_at(&q, r, x, y, 3) ||
+        q.at + q.right + q.down == (height - 1) * r->step[1] + (width - 1) * 3)
+        return false;
+    const uint8_t *at = (const uint8_t *)r->src + q.at, *below = at + q.down;
+    __m128 a = between(three_floats(at), three_floats(at + q.right), q.part_x);
+    __m128 b = between(three_floats(below), three_floats(below + q.right), q.part_x);
+    *v = between(a, b, q.part_y);
+    return true;
+}
+
+/* The pixel as u8; writes four bytes. False as colour_at. */
+static inline bool colour_bytes(uint8_t *dst, const hr_gather_row *r, float x, float y)
+{
+    __m128 v;
+    if (!colour_at(&v, r, x, y))
+        return false;
+    __m128i whole = _mm_cvttps_epi32(_mm_add_ps(v, _mm_set1_ps(ROUND_BELOW_HALF)));
+    __m128i words = _mm_packs_epi32(whole, whole);
+    int32_t bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words));
+    memcpy(dst, &bytes, 4);
+    return true;
+}
+
+/* The pixel as floats; writes four. False as colour_at. */
+static inline bool colour_floats(float *dst, const hr_gather_row *r, float x, float y)
+{
+    __m128 v;
+    if (!colour_at(&v, r, x, y))
+        return false;
+    _mm_storeu_ps(dst, v);
+    return true;
+}
+
+#else
+
+static inline bool colour_bytes(uint8_t *dst, const hr_gather_row *r, float x, float y)
+{
+    return (void)dst, (void)r, (void)x, (void)y, false;
+}
+
+static inline bool colour_floats(float *dst, const hr_gather_row *r, float x, float y)
+{
+    return (void)dst, (void)r, (void)x, (void)y, false;
+}
+
+#endif
+
+/* Either `bytes` or `floats` is set. */
+INLINE void colours(uint8_t *bytes, float *floats, const hr_gather_row *r)
+{
+    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
+    int64_t i = 0;
+
+    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
+        float x = s.x, y = s.y, v[3];
+        for (int64_t k = 0; k < s.n; k++, i++, x += step_x, y += step_y) {
+            bool roomy = i + 1 < r->n; /* more than the pixel may be written */
+            if (roomy && (bytes != NULL ? colour_bytes(bytes + 3 * i, r, x, y)
+                                        : colour_floats(floats + 3 * i, r, x, y)))
+                continue;
+            linear_pixel(v, r, x, y, HR_DTYPE_UINT8, 3);
+            for (int64_t c = 0; c < 3; c++) {
+                if (bytes != NULL)
+                    bytes[3 * i + c] = round_byte(v[c]);
+                else
+                    floats[3 * i + c] = v[c];
+            }
+        }
+    }
+}
+
+/* ---- nearest pixels of pictures, copied ---- */
+
+INLINE void copies_of(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
+{
+    const int64_t width = r->gather->in[0], height = r->gather->in[1];
+    const int64_t stride = r->step[1] * (int64_t)(size / (size_t)r->channels);
+    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
+    const uint8_t *src = r->src;
+    bool filled = r->gather->has_fill;
+
+    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
+        float x = s.x, y = s.y;
+        for (int64_t k = 0; k < s.n; k++, dst += size, x += step_x, y += step_y) {
+            const int64_t left = gather_floor(x), top = gather_floor(y);
+            if (filled && (left < 0 || top < 0 || left >= width || top >= height))
+                memcpy(dst, fill, size);
+            else
+                memcpy(dst,
+                       src + inside(top, height) * stride + inside(left, width) * (int64_t)size,
+                       size);
+        }
+    }
+}
+
+/* Whether pixels can be copied: INT32 goes through float, which rounds it. */
+static bool copies(const hr_gather_row *r)
+{
+    return r->gather->nearest && r->gather->axes == 2 && r->from == r->to &&
+           r->from != HR_DTYPE_INT32 && r->gather->in[0] > 0 && r->gather->in[1] > 0;
+}
+
+static void copy_pixels(uint8_t *dst, const hr_gather_row *r, float *line)
+{
+    size_t element = hr_dtype_size(r->from), size = element * (size_t)r->channels;
+    uint8_t *fill = (uint8_t *)line; /* one pixel */
+
+    for (int32_t c = 0; c < r->channels; c++)
+        hr_convert(fill + (size_t)c * element, r->from, &r->gather->fill, HR_DTYPE_FLOAT, 1);
+    if (size == 1)
+        copies_of(dst, r, fill, 1);
+    else if (size == 3)
+        copies_of(dst, r, fill, 3);
+    else if (size == 12)
+        copies_of(dst, r, fill, 12);
+    else
+        copies_of(dst, r, fill, size);
+}
+
+void HR_LEVELED(hr__gather_row)(const hr_gather_row *r, float *line, void *dst)
+{
+    if (r->n < 1 || r->channels < 1)
+        return;
+    bool colour = r->from == HR_DTYPE_UINT8 && r->channels == 3 && is_plain(r);
+    if (copies(r)) {
+        copy_pixels(dst, r, line);
+    } else if (colour && r->to == HR_DTYPE_UINT8) {
+        colours(dst, NULL, r);
+    } else if (colour && r->to == HR_DTYPE_FLOAT) {
+        colours(NULL, dst, r);
+    } else if (r->to == HR_DTYPE_FLOAT) {
+        floats(dst, r);
+    } else if (r->to == HR_DTYPE_UINT8) {
+        uint8_t *bytes = dst;
+        floats(line, r);
+        for (int64_t i = 0; i < r->n * r->channels; i++)
+            bytes[i] = round_byte(line[i]);
+    } else {
+        floats(line, r);
+        hr_convert(dst, r->to, line, HR_DTYPE_FLOAT, (size_t)(r->n * r->channels));
+    }
+}
