@@ -42,5 +42,11 @@ for python in .venv/bin/python python3.12 python3.13 \
     "$folder/venv$version/bin/python" -m pip install -q --disable-pip-version-check "$wheel"
     (cd "$folder" && "venv$version/bin/python" ../../.ci/wheel_use.py)
     "$folder/venv$version/bin/headrace" ops flip >/dev/null || fail "headrace ops fails under $version"
+    cmake_dir=$("$folder/venv$version/bin/python" -c 'from headrace import sysconfig; print(sysconfig.get_cmake_dir())')
+    cmake -S examples/plugin -B "$folder/plugin$version" -DCMAKE_PREFIX_PATH="$cmake_dir" >/dev/null
+    cmake --build "$folder/plugin$version" >/dev/null
+    (cd "$folder" && "venv$version/bin/python" -c "from headrace import fn, plugin_manager
+plugin_manager.load_library('plugin$version/libheadrace_example.so')
+fn.example.above, fn.example.scale") || fail "the example plug-in cannot be loaded under $version"
     echo "wheel: works under CPython $version"
 done

@@ -26,6 +26,7 @@ hr_install_config(library ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_LIBDIR}/cm
 install(TARGETS headrace EXPORT headrace LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(EXPORT headrace FILE headrace-targets.cmake NAMESPACE headrace::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/headrace COMPONENT library)
+file(RELATIVE_PATH HR_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # from there
 configure_file(${PROJECT_SOURCE_DIR}/tools/package/headrace.pc.in ${CMAKE_CURRENT_BINARY_DIR}/package/headrace.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/package/headrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
         COMPONENT library)
