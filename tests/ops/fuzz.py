@@ -225,7 +225,7 @@ def names() -> list[str]:
     return [
         name
         for name, op in _schema.operators().items()
-        if "hidden" not in op.flags and "source" not in op.flags and not op.is_reader
+        if "hidden" not in op.flags and op.source is None
     ]
 
 

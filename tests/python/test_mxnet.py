@@ -182,10 +182,23 @@ for _ in range(20):
     assert sum("pread64(" in line for line in lines) <= 5
 
 
+ORDERS: list[dict[str, Any]] = [
+    {},
+    {"num_shards": 3, "shard_id": 1},
+    {"num_shards": 5, "shard_id": 2, "pad_last_batch": True},
+    {"num_shards": 3, "shard_id": 2, "stick_to_shard": True, "dont_use_mmap": True},
+]
+
+
 @pytest.mark.live_dali
+@pytest.mark.parametrize("order", ORDERS, ids=lambda o: " ".join(o) or "plain")
 @pytest.mark.parametrize("files", [1, 3])
-def test_records_as_dali(files: int, tmp_path: Path, live_dali: ModuleType) -> None:
+def test_records_as_dali(
+    files: int, order: dict[str, Any], tmp_path: Path, live_dali: ModuleType
+) -> None:
     items = samples(12)
-    arguments = write(tmp_path, items, files)
+    arguments = {**write(tmp_path, items, files), **order}
     arguments["index_path"] = [arguments["index_path"]]
-    assert read(live_dali, 24, **arguments) == read(headrace, 24, **arguments) == expected(items) * 2
+    ours = read(headrace, 24, **arguments)
+    assert read(live_dali, 24, **arguments) == ours
+    assert order or ours == expected(items) * 2
