@@ -57,6 +57,8 @@ hr_status hr_plugin_load(const char *path, bool global_symbols, hr_error *error)
         status = hr_registry_add(plugin->ops, plugin->name, error);
         if (status == HR_STATUS_OK)
             return HR_STATUS_OK; /* it stays open */
+        if (loaded(plugin))      /* by another thread, meanwhile */
+            status = HR_STATUS_OK;
     }
     dlclose(library);
     if (status == HR_STATUS_OK)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Operators of plug-ins: loaded whole or not at all, and run like built-in ones on both devices. */
+#include <pthread.h>
+
 #include "exec/fixture.h"
 #include "graph/graph.h"
 #include "test.h"
@@ -128,9 +130,24 @@ TEST(loaded_operators_run_on_both_devices)
     CHECK(strstr(error.message, "it has no GPU version"));
 }
 
+static void *load_old(void *result)
+{
+    *(hr_status *)result = hr_plugin_load(SAMPLE("OLD"), false, NULL);
+    return NULL;
+}
+
 TEST(fields_that_an_older_table_lacks_are_zero)
 {
-    CHECK_OK(hr_plugin_load(SAMPLE("OLD"), false, &error), error);
+    pthread_t threads[8];
+    hr_status results[8];
+    int32_t before = hr_registry_count();
+    for (int i = 0; i < 8; i++)
+        CHECK(pthread_create(&threads[i], NULL, load_old, &results[i]) == 0);
+    for (int i = 0; i < 8; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 8; i++)
+        CHECK(results[i] == HR_STATUS_OK);
+    CHECK(hr_registry_count() == before + 2);
     const hr_op_def *old = hr_registry_find("sample.old", NULL);
     CHECK(old && old->struct_size == sizeof(hr_op_def) && old->run_cpu && old->infer);
     CHECK(!old->run_batch && !old->source && !old->run_cuda);
