@@ -190,6 +190,8 @@ HR_API const hr_tensor *hr_batch_tensor(const hr_batch *batch, int32_t i);
  * differ or the samples are not contiguous. */
 HR_API bool hr_batch_dense(const hr_batch *batch, hr_tensor *out);
 HR_API hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *error);
+/* The layout of the first sample, or the one that was set on a batch without samples. */
+HR_API const char *hr_batch_layout(const hr_batch *batch);
 /* The CUDA device of the samples; HR_DEVICE_HOST for host memory and for an empty batch. */
 HR_API int32_t hr_batch_device(const hr_batch *batch);
 /* A batch in host memory with the same samples. Samples on a device are copied; the call waits. */

@@ -109,8 +109,7 @@ static PyObject *batch_shapes(PyObject *object, PyObject *unused)
 static PyObject *batch_layout(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    const hr_tensor *first = hr_batch_tensor(((batch_object *)object)->batch, 0);
-    return core_text(first ? first->layout.name : "");
+    return core_text(hr_batch_layout(((batch_object *)object)->batch));
 }
 
 static PyObject *batch_set_layout(PyObject *object, PyObject *layout)
@@ -237,6 +236,13 @@ static hr_status batch_make(hr_batch **out, const make_args *a, const hr_tensor 
     else
         status = hr_batch_create(out, views, (int32_t)n, !a->copy, error);
     Py_END_ALLOW_THREADS
+    if (status == HR_STATUS_OK && n == 0 && a->layout) {
+        status = hr_batch_set_layout(*out, a->layout, error);
+        if (status != HR_STATUS_OK) {
+            hr_batch_unref(*out);
+            *out = NULL;
+        }
+    }
     return status;
 }
 
@@ -345,8 +351,12 @@ static hr_batch *split(const hr_tensor *whole, const char *layout)
     }
     hr_batch *batch = NULL;
     hr_error error = {0};
-    if (hr_batch_create(&batch, views, n, true, &error) != HR_STATUS_OK)
+    if (hr_batch_create(&batch, views, n, true, &error) != HR_STATUS_OK ||
+        (n == 0 && hr_batch_set_layout(batch, row.layout.name, &error) != HR_STATUS_OK)) {
         core_raise(&error);
+        hr_batch_unref(batch);
+        batch = NULL;
+    }
     free(views);
     return batch;
 }

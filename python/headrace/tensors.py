@@ -321,7 +321,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
     ) -> TensorListCPU:
         layout = layout or None
         if isinstance(data, _core.Batch):
-            return _core.make_batch(cls, list(data), layout, False)
+            return _core.make_batch(cls, list(data), layout or data.layout() or None, False)
         if isinstance(data, (list, tuple)):
             return _core.make_batch(cls, data, layout, False)
         return _core.make_batch_dense(cls, data, layout, False)
@@ -448,7 +448,7 @@ class TensorListGPU(_Batch, _OnGpu, _core.Batch):
     ) -> TensorListGPU:
         device, layout = max(device_id or 0, 0), layout or None
         if isinstance(data, _core.Batch):
-            return _core.make_batch(cls, list(data), layout, False, stream, device)
+            return _core.make_batch(cls, list(data), layout or data.layout() or None, False, stream, device)
         if not isinstance(data, (list, tuple)):
             return _core.make_batch_dense(cls, data, layout, False, stream, device)
         samples = [TensorGPU(sample, None, device, stream) for sample in data]

@@ -14,6 +14,7 @@ struct hr_batch {
     bool is_dense;
     bool one_buffer; /* only the first tensor holds a reference to the buffer of all */
     hr_tensor dense;
+    hr_layout empty_layout; /* of a batch without samples */
     char *texts; /* memory of the tensors' source_info, or NULL */
     hr_tensor tensors[];
 };
@@ -167,8 +168,15 @@ hr_status hr_batch_set_layout(hr_batch *batch, const char *layout, hr_error *err
                        parsed.name, size, (int)ndim);
     for (int32_t i = 0; i < batch->count; i++)
         batch->tensors[i].layout = parsed;
+    if (batch->count == 0)
+        batch->empty_layout = parsed;
     batch->sealed = false; /* the dense view has this layout as well */
     return HR_STATUS_OK;
+}
+
+const char *hr_batch_layout(const hr_batch *batch)
+{
+    return batch->count ? batch->tensors[0].layout.name : batch->empty_layout.name;
 }
 
 /* ---- hr_batch_create ---- */

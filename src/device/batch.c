@@ -100,8 +100,10 @@ hr_status hr_batch_to_host(hr_batch **out, const hr_batch *batch, hr_error *erro
     hr_batch *to;
     int32_t count = hr_batch_size(batch), device = hr_batch_device(batch);
     void *stream = NULL;
-    if (device == HR_DEVICE_HOST)
-        return hr_batch_create(out, hr_batch_tensor(batch, 0), count, false, error);
+    if (device == HR_DEVICE_HOST) {
+        HR_TRY(hr_batch_create(out, hr_batch_tensor(batch, 0), count, false, error));
+        return count ? HR_STATUS_OK : hr_batch_set_layout(*out, hr_batch_layout(batch), error);
+    }
     for (int32_t i = 0; i < count; i++)
         HR_TRY(hr_device_buffer_check(hr_batch_tensor(batch, i)->buffer, error));
     HR_TRY(hr_module_open(&module, error));

@@ -232,6 +232,15 @@ TEST(set_layout)
     CHECK_OK(hr_batch_set_layout(batch, "", &error), error);
     CHECK(hr_batch_tensor(batch, 0)->layout.name[0] == '\0');
     hr_batch_unref(batch);
+
+    hr_batch *host;
+    CHECK_OK(hr_batch_create(&batch, NULL, 0, false, &error), error);
+    CHECK(hr_batch_layout(batch)[0] == '\0');
+    CHECK_OK(hr_batch_set_layout(batch, "HWC", &error), error);
+    CHECK_OK(hr_batch_to_host(&host, batch, &error), error);
+    CHECK(strcmp(hr_batch_layout(host), "HWC") == 0);
+    hr_batch_unref(host);
+    hr_batch_unref(batch);
 }
 
 TEST(creating_without_memory)
