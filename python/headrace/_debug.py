@@ -27,6 +27,8 @@ _MERGE = _graph.MERGE
 class DebugGraph(_graph.Graph):
     """A graph whose nodes run as soon as they are added."""
 
+    immediate = True
+
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings

@@ -50,6 +50,12 @@ def pop_pipeline() -> None:
     _current.pipeline = _current.stack.pop()
 
 
+def in_debug_mode() -> bool:
+    """Whether the pipeline that is being defined in this thread runs its operators where they are called."""
+    pipeline = current_pipeline()
+    return pipeline is not None and pipeline._graph.immediate
+
+
 def package() -> str:
     """The name under which the user's script imported this package: "nvidia.dali" under `headrace.as_dali`."""
     dali = type(sys.modules.get("nvidia.dali"))
@@ -200,6 +206,8 @@ def _current_graph() -> Graph:
 
 class Graph:
     """The graph of a pipeline. Instances become nodes in the order in which they are added."""
+
+    immediate = False  # operators run as soon as their nodes are added
 
     def __init__(self, graph: Any = None) -> None:
         self.core = _core.Graph() if graph is None else graph

@@ -16,8 +16,7 @@ __all__ = ["ExternalSource", "external_source"]
 _MOST_OUTPUTS = 64  # the limit of every operator
 _OWN = "layout dtype ndim cuda_stream use_copy_kernel blocking parallel no_copy".split()
 _OWN += "prefetch_queue_depth bytes_per_sample_hint batch batch_info repeat_last device".split()
-
-
+_OF_WORKERS = ("parallel", "prefetch_queue_depth", "bytes_per_sample_hint")
 _DECLARED = ("layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 
 
@@ -75,8 +74,15 @@ class ExternalSource:
 
 
 def _check_names(kwargs: dict[str, Any]) -> None:
+    """Refuses unknown arguments; debug mode ignores them with a warning."""
     for key in kwargs:
-        if key not in _OWN and key != "preserve":
+        if key in _OWN or key in ("preserve", "seed"):  # a seed has no effect
+            continue
+        if _graph.in_debug_mode():
+            _graph.warn(
+                f'The argument "{key}" of external_source is unknown. It is ignored only in debug mode.'
+            )
+        else:
             raise ValueError(f'Got an unexpected argument "{key}" for operator "ExternalSource".')
 
 
@@ -144,6 +150,8 @@ def _make_node(
 ) -> DataNode | list[DataNode]:
     device = args.get("device") or "cpu"
     _graph.check_device(device, "ExternalSource")
+    if _graph.in_debug_mode():  # all sources run in this process
+        args = {key: value for key, value in args.items() if key not in _OF_WORKERS}
     _check_parallel(source, args)
     if source is None and cycle not in (None, False):
         raise ValueError(
@@ -251,14 +259,15 @@ def external_source(
         batch_info: pass a `BatchInfo` to the callable instead of a number.
         use_copy_kernel, blocking: no effect.
         prefetch_queue_depth: parallel sources: number of batches requested ahead of the pipeline, 1 by default.
-        bytes_per_sample_hint: parallel sources: expected bytes per sample, for the initial size of the shared memory.
+        bytes_per_sample_hint: parallel sources: expected bytes per sample. Initially, the memory for a worker's
+            share of a batch has this size per sample, but at least 1 MiB.
         preserve: keep the node even if nothing uses it.
 
     Returns:
         A node, or a list of nodes with `num_outputs`.
 
     Raises:
-        ValueError: arguments that exclude each other, or an unknown one.
+        ValueError: arguments that exclude each other, or, without debug mode, an unknown one.
         TypeError: `source` is not a source, or takes more than one argument.
         RuntimeError: ``num_outputs`` with a name, or out of range.
     """

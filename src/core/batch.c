@@ -15,7 +15,7 @@ struct hr_batch {
     bool one_buffer; /* only the first tensor holds a reference to the buffer of all */
     hr_tensor dense;
     hr_layout empty_layout; /* of a batch without samples */
-    char *texts; /* memory of the tensors' source_info, or NULL */
+    char *texts;            /* memory of the tensors' source_info, or NULL */
     hr_tensor tensors[];
 };
 

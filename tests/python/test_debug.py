@@ -6,6 +6,7 @@ import gc
 import traceback
 import weakref
 
+import headrace
 import numpy as np
 import pytest
 from headrace import Pipeline, fn, math, types
@@ -288,6 +289,38 @@ def test_feeding_and_epochs():
             with pytest.raises(StopIteration):
                 pipe.run()
         pipe.reset()
+
+
+IGNORED = [{"foo": 123, "bar": "BAR"}, {"parallel": True}, {"prefetch_queue_depth": 2}, {"seed": 1}]
+
+
+def with_arguments(package, kwargs):
+    def function():
+        return package.fn.external_source(lambda: X, **kwargs)
+
+    arguments = {"batch_size": 3, "num_threads": 1, "device_id": None, "debug": True}
+    definition = package.pipeline.experimental.pipeline_def(**arguments)
+    return normal(definition(function)().run())
+
+
+@pytest.mark.filterwarnings("ignore:The argument")
+@pytest.mark.parametrize("kwargs", IGNORED, ids=str)
+def test_arguments_without_effect(kwargs):
+    """Arguments of parallel sources, and those that only debug mode accepts."""
+    assert with_arguments(headrace, kwargs) == with_arguments(headrace, {})
+
+
+@pytest.mark.live_dali
+@pytest.mark.parametrize("kwargs", IGNORED, ids=str)
+def test_arguments_without_effect_in_dali(kwargs):
+    assert with_arguments(dali(), kwargs) == with_arguments(headrace, {})
+
+
+def test_unknown_arguments_are_reported():
+    with pytest.warns(UserWarning, match='"foo" of external_source is unknown'):
+        with_arguments(headrace, {"foo": 123})
+    with pytest.raises(ValueError, match='unexpected argument "foo"'):
+        made(lambda: fn.external_source(lambda: X, foo=123), debug=False)
 
 
 def test_outputs():

@@ -87,7 +87,7 @@ def fails(i: int) -> list[np.ndarray]:
 
 
 def build(package: Any, source: Any, size: int = 2, options: Any = None, **kwargs: Any) -> Any:
-    pipe = package.Pipeline(size, 1, None, py_num_workers=2, **(options or {}))
+    pipe = package.Pipeline(size, 1, None, **{"py_num_workers": 2, **(options or {})})
     with pipe:
         out = package.fn.external_source(source=source, parallel=True, **kwargs)
         pipe.set_outputs(*(out if isinstance(out, list) else [out]))
@@ -234,6 +234,34 @@ def test_slots_are_used_again() -> None:
     held = [pipe.run()[0] for _ in range(10)]
     assert [out.at(0)[0] for out in held] == list(range(40, 50))
     assert len(pipe.external_source_shm_statistics()["capacities"]) >= 10
+
+
+def slots(package: Any, hint: int | None) -> tuple[set[int], set[int], bool]:
+    """The sizes of the slots before the first batch, and whether they have grown for samples of 3 MiB."""
+    pipe = build(
+        package,
+        lambda info: np.zeros((3, 1 << 20), np.uint8),
+        7,
+        {"py_num_workers": 3},
+        batch=False,
+        bytes_per_sample_hint=hint,
+    )
+    pipe.build()
+    before = pipe.external_source_shm_statistics()
+    pipe.run()
+    after = pipe.external_source_shm_statistics()["capacities"]
+    return set(before["capacities"]), set(before["per_sample_capacities"]), min(after) >= 6 << 20
+
+
+@pytest.mark.parametrize("hint, size", [(None, 1 << 20), (1000, 1 << 20), (2 << 20, 6 << 20)])
+def test_hint(hint: int | None, size: int) -> None:
+    """A slot is for a worker's share of the batch: at most 3 of 7 samples."""
+    assert slots(headrace, hint) == ({size}, {size // 3}, True)
+
+
+@pytest.mark.parametrize("hint", [None, 1000, 2 << 20])
+def test_hint_as_in_dali(hint: int | None, live_dali: Any) -> None:
+    assert slots(headrace, hint)[:2] == slots(live_dali, hint)[:2]
 
 
 def test_batches_outlive_the_pipeline_and_are_not_copied() -> None:

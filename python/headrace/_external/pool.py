@@ -22,7 +22,6 @@ from headrace._external import pickling, worker
 from headrace._external.slots import Lease, Slot, Slots
 
 _GRACE = 1.0  # seconds for a worker to end by itself, before it is killed
-_FIRST = 1 << 20  # initial bytes of a slot without hint
 
 
 class Ticket:
@@ -88,7 +87,6 @@ class Pool:
     Args:
         sources: per source, the user's callback and the keyword arguments of its `Source`.
         dedicated: per source, whether it has state and must run in one worker.
-        hints: per source, initial bytes of a slot; 0 if unknown.
         workers: number of processes; fewer are started if dedicated sources alone need fewer.
         method: start method of `multiprocessing`: "fork" or "spawn".
         pickler: for "spawn", see `pickling.functions`.
@@ -102,7 +100,6 @@ class Pool:
         self,
         sources: Sequence[tuple[Any, dict[str, Any]]],
         dedicated: Sequence[bool],
-        hints: Sequence[int],
         workers: int,
         method: str,
         pickler: Any,
@@ -115,7 +112,7 @@ class Pool:
         if method == "fork":
             _check_fork()
         count = min(workers, sum(dedicated)) if all(dedicated) else workers
-        self.slots = [Slots(hint or _FIRST) for hint in hints]
+        self.slots = [Slots() for _ in sources]
         self._own_of = [i % count if alone else None for i, alone in enumerate(dedicated)]
         self._tickets: dict[int, Ticket] = {}
         self._next = 0
@@ -318,12 +315,22 @@ class ParallelSource:
         self._pending: deque[Ticket] = deque()
         self._round = 0  # grows when requests are dropped
 
+    def reserve(self, max_batch: int) -> None:
+        """Makes the slots of the batches that are requested ahead."""
+        chunks = self._chunks(max_batch)
+        slots = self._pool.slots[self._number]
+        slots.reserve(chunks * self._depth, -(-max_batch // chunks), self._source.hint)
+
+    def _chunks(self, max_batch: int) -> int:
+        """The number of tasks, each with its slot, that a batch is split into."""
+        return 1 if self._source.batch else min(self._pool.workers, max_batch)
+
     def _calls(self, lead: int, max_batch: int, epoch: int) -> list[tuple[int, ...]]:
         source = self._source
         iteration, first = source.iteration + lead, source.sample + lead * max_batch
         if source.batch:
             return [(first, 0, max_batch, iteration, epoch, self._round)]
-        chunks = min(self._pool.workers, max_batch)
+        chunks = self._chunks(max_batch)
         bounds = [max_batch * k // chunks for k in range(chunks + 1)]
         return [
             (first + a, a, b - a, iteration, epoch, self._round)
@@ -370,7 +377,6 @@ def start(
     pool = Pool(
         [source.given for source in sources],
         [not source.resumable for source in sources],
-        [source.hint * max_batch for source in sources],
         workers or 0,
         method,
         pickler,
@@ -383,4 +389,5 @@ def start(
         )
     for number, source in enumerate(sources):
         source.workers = ParallelSource(pool, number, source, source.depth)
+        source.workers.reserve(max_batch)
     return pool

@@ -9,6 +9,7 @@ import os
 from collections import deque
 
 _PAGE = mmap.PAGESIZE
+_LEAST = 1 << 20  # initial bytes of a slot if the hint is smaller
 
 
 def round_up(size: int) -> int:
@@ -51,12 +52,19 @@ class Lease:
 
 
 class Slots:
-    """The slots of a source. There are as many as were in use at the same time."""
+    """The slots of a source. There are as many as were in use at the same time, or as were reserved."""
 
-    def __init__(self, hint: int) -> None:
-        self._hint = hint  # initial bytes of a slot
+    def __init__(self) -> None:
+        self._hint = _LEAST  # initial bytes of a slot
         self._free: deque[Slot] = deque()
         self.all: list[Slot] = []
+
+    def reserve(self, count: int, samples: int, hint: int) -> None:
+        """Makes the first slots: each holds `samples` samples of about `hint` bytes."""
+        self._hint = max(samples * hint, _LEAST)
+        for slot in [self.take() for _ in range(count)]:
+            slot.samples = samples
+            self.give(slot)
 
     def take(self) -> Slot:
         try:
