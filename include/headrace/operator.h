@@ -147,6 +147,7 @@ typedef struct hr_op_call {
     const struct hr_op_def *def;
     const void *args; /* the operator's args struct for this sample, checked */
     void *state;      /* made by `create` for this node; shared by workers, so read-only */
+    void *local;      /* made by `local_create` for this node and worker: nobody else uses it */
     const hr_tensor *in;
     int32_t n_in;
     hr_tensor *out; /* infer sets dtype, shape, layout; run finds `data` set */
@@ -163,7 +164,7 @@ typedef struct hr_op_call {
     const hr_rng *rngs;          /* RANDOM: one per sample of the call; rng is the first */
     const hr_function *function; /* the caller's function, with HR_OP_FUNCTION */
     hr_staging *staging;         /* set for work on a device: infer may stage data for kernels */
-    void *reserved[8]; /* plug-ins index arrays of calls, so the size of a call is fixed */
+    void *reserved[7]; /* plug-ins index arrays of calls, so the size of a call is fixed */
 } hr_op_call;
 
 /* ---- work on a device ---- */
@@ -383,6 +384,10 @@ typedef struct hr_op_def {
     /* Whether a node needs the whole batch; arguments as in `check`. If it does not, run_batch and
      * infer_batch are not called. NULL: it does if one of them is set. */
     bool (*whole_batch)(const void *args, const hr_given *given);
+    /* What a worker needs for a node and may change: codecs, plans, scratch that is worth keeping.
+     * Made on the worker before its first call of the node. */
+    hr_status (*local_create)(const void *args, void *state, void **local, hr_error *error);
+    void (*local_destroy)(void *local);
     const hr_source_def *source; /* of an operator without inputs in the graph; or NULL */
     int32_t predicate;           /* with HR_OP_MERGE: its index in `args` */
     /* With device="gpu", of an operator that does not lower. The module has those of the library.

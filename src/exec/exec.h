@@ -131,6 +131,7 @@ typedef struct hr_worker {
     int32_t number;
     int cpu; /* to run on, or -1 */
     hr_arena *arena;
+    void **locals;         /* one per graph node: what `local_create` made, or NULL */
     hr_worker_stats stats; /* of the current task; only the worker uses it */
     hr_worker_stats total; /* guarded by the pipeline's lock */
 } hr_worker;
@@ -238,6 +239,8 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
 /* Refuses an input whose elements are values of an enumeration if the operator does not take them.
  */
 hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error);
+/* What this worker keeps for a node; made on the first call. */
+hr_status hr__local_get(const hr_group *g, const hr_node *node, void **local, hr_error *error);
 /* Runs a stage for the group. Failures go to the status of the samples. */
 void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
 /* One chain, or one node, for one sample; used by stages and by hr_op_invoke. */

@@ -23,7 +23,8 @@ static hr_status arena_memory(void *context, int32_t i, int32_t output, hr_tenso
 static hr_status run_node(const hr_node *node, const hr_tensor *in, int32_t in_count, hr_rng rng,
                           hr_cpu_level level, hr_arena *arena, hr_tensor *out, hr_error *error)
 {
-    void *state = NULL;
+    const hr_op_def *def = node->def;
+    void *state = NULL, *local = NULL;
     int64_t decode_ns = 0;
     hr_tensor *inputs = hr_arena_alloc(arena, ((size_t)in_count + 1) * sizeof(*inputs), error);
     if (!inputs)
@@ -31,11 +32,13 @@ static hr_status run_node(const hr_node *node, const hr_tensor *in, int32_t in_c
     if (in_count > 0)
         memcpy(inputs, in, (size_t)in_count * sizeof(*inputs));
     memset(out, 0, (size_t)node->output_count * sizeof(*out));
-    if (node->def->create)
-        HR_TRY(node->def->create(node->args, &state, error));
-    hr_op_call call = {.def = node->def,
+    hr_status status = def->create ? def->create(node->args, &state, error) : HR_STATUS_OK;
+    if (status == HR_STATUS_OK && def->local_create)
+        status = def->local_create(node->args, state, &local, error);
+    hr_op_call call = {.def = def,
                        .args = node->args,
                        .state = state,
+                       .local = local,
                        .in = inputs,
                        .n_in = in_count,
                        .out = out,
@@ -53,14 +56,15 @@ static hr_status run_node(const hr_node *node, const hr_tensor *in, int32_t in_c
                       .context = arena,
                       .decode_ns = &decode_ns};
     bool batch = hr_node_whole_batch(node);
-    hr_status status = HR_STATUS_OK;
-    if (batch && node->def->infer_batch)
-        status = node->def->infer_batch(&call, 1, error);
+    if (status == HR_STATUS_OK && batch && def->infer_batch)
+        status = def->infer_batch(&call, 1, error);
     if (status == HR_STATUS_OK)
-        status = batch && node->def->run_batch ? node->def->run_batch(&call, 1, error)
-                                               : hr__chain_run(&chain, error);
-    if (state && node->def->destroy)
-        node->def->destroy(state);
+        status = batch && def->run_batch ? def->run_batch(&call, 1, error)
+                                         : hr__chain_run(&chain, error);
+    if (local)
+        def->local_destroy(local);
+    if (state)
+        def->destroy(state);
     return status;
 }
 

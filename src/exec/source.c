@@ -196,6 +196,7 @@ static hr_status emit_item(hr_group *g, const hr_source *s, hr_sample_source *ss
                     .arena = g->arena,
                     .task = &g->tasks[i],
                     .kernels = g->pipeline->kernels};
+    HR_TRY(hr__local_get(g, s->node, &c.local, error));
     HR_TRY(s->def->emit(&c, ss->item.index, bytes, error));
     for (int32_t k = 0; k < s->node->output_count; k++) {
         out[k].source_info = g->tasks[i].info;

@@ -123,6 +123,15 @@ static hr_rng rng_of(const hr_group *g, const hr_node *node, int32_t i)
                        (uint32_t)item.repeat);
 }
 
+hr_status hr__local_get(const hr_group *g, const hr_node *node, void **local, hr_error *error)
+{
+    void **kept = &g->worker->locals[node->index];
+    if (!*kept && node->def->local_create)
+        HR_TRY(node->def->local_create(node->args, g->pipeline->states[node->index], kept, error));
+    *local = *kept;
+    return HR_STATUS_OK;
+}
+
 hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
                          hr_op_call *c, hr_error *error)
 {
@@ -161,6 +170,7 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
     };
     if (draws > 0)
         c->rng = rngs[0];
+    HR_TRY(hr__local_get(g, node, &c->local, error));
     HR_TRY(hr__inputs_check(c, inside, error));
     return build_args(g, node, i, &c->args, error);
 }

@@ -204,6 +204,9 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
         HR_TRY(make_stats(p, &w->stats, error));
         HR_TRY(make_stats(p, &w->total, error));
         HR_TRY(hr_arena_create(&w->arena, error));
+        w->locals = hr_calloc((size_t)p->graph->count + 1, sizeof(*w->locals), error);
+        if (!w->locals)
+            return HR_STATUS_NO_MEMORY;
         hr_arena_limit(w->arena, p->pool);
     }
     if (p->options.set_affinity)
@@ -225,12 +228,21 @@ void hr__workers_stop(hr_pipeline *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+static void free_locals(const hr_pipeline *p, hr_worker *w)
+{
+    for (int32_t k = 0; w->locals && k < p->graph->count; k++)
+        if (w->locals[k])
+            p->graph->nodes[k]->def->local_destroy(w->locals[k]);
+    hr_free(w->locals);
+}
+
 void hr__workers_join(hr_pipeline *p)
 {
     for (int32_t i = 0; i < p->started; i++)
         pthread_join(p->workers[i].thread, NULL);
     for (int32_t i = 0; i < p->worker_count; i++) {
         hr_worker *w = &p->workers[i];
+        free_locals(p, w);
         hr_arena_destroy(w->arena);
         hr_free(w->stats.node_ns);
         hr_free(w->stats.node_count);

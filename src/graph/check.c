@@ -110,7 +110,7 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "it runs but has no infer");
     if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))
         return hr_fail(error, HR_STATUS_VALUE, "lower and lower_rank belong together");
-    if (def->create && !def->destroy)
+    if ((def->create && !def->destroy) || (def->local_create && !def->local_destroy))
         return hr_fail(error, HR_STATUS_VALUE, "it creates state but does not destroy it");
     return HR_STATUS_OK;
 }
