@@ -324,7 +324,7 @@ typedef enum hr_on_error {
 
 typedef struct hr_pipeline_options {
     size_t struct_size; /* sizeof(hr_pipeline_options), set by hr_pipeline_options_init */
-    int32_t batch_size;
+    int32_t batch_size; /* 1 .. 1048576 */
     int32_t num_threads;
     int32_t prefetch_queue_depth; /* iterations in flight */
     int64_t seed;                 /* < 0: the checkpoint's, or a random one */

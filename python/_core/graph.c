@@ -102,6 +102,15 @@ static int64_t int64_of(PyObject *v)
     return i;
 }
 
+static double double_of(PyObject *v)
+{
+    double f = PyFloat_AsDouble(v);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError))
+        PyErr_SetString(PyExc_TypeError,
+                        "must be a number, a string, a member of `types`, or a list of these");
+    return f;
+}
+
 static int convert_scalar(keep *k, PyObject *v, hr_value *out)
 {
     if (PyBool_Check(v)) {
@@ -115,7 +124,7 @@ static int convert_scalar(keep *k, PyObject *v, hr_value *out)
         out->u.s = keep_string(k, v);
     } else {
         out->kind = HR_VALUE_FLOAT;
-        out->u.f = PyFloat_AsDouble(v);
+        out->u.f = double_of(v);
     }
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -162,7 +171,7 @@ static int convert_items(keep *k, PyObject *const *items, Py_ssize_t n, hr_value
         if (ints)
             ints[i] = int64_of(items[i]);
         else if (floats)
-            floats[i] = PyFloat_AsDouble(items[i]);
+            floats[i] = double_of(items[i]);
         else
             strings[i] = keep_string(k, items[i]);
         if (PyErr_Occurred())

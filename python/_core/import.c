@@ -25,7 +25,10 @@ static hr_dtype dtype_of(char kind, Py_ssize_t size, const char *what)
         if (table[i].kind == kind && table[i].size == size)
             return table[i].dtype;
     }
-    PyErr_Format(PyExc_TypeError, "no tensor element type for \"%s\" of %zd bytes", what, size);
+    PyErr_Format(PyExc_TypeError,
+                 "elements of type \"%s\" (%zd bytes) are not supported; allowed are 8 to 64-bit "
+                 "integers, 16 to 64-bit floats and bool",
+                 what, size);
     return HR_DTYPE_NONE;
 }
 
@@ -308,11 +311,11 @@ int import_object(core_state *state, PyObject *object, void *stream, int32_t dev
         rc = import_called(object, "__array__", NULL, out);
     if (rc == -2) {
         PyObject *type = PyType_GetName(Py_TYPE(object));
-        PyErr_Format(
-            PyExc_TypeError,
-            "a \"%S\" cannot be read as a tensor; pass a NumPy array, or an object with the "
-            "buffer protocol, __array_interface__, __cuda_array_interface__ or DLPack",
-            type);
+        PyErr_Format(PyExc_TypeError,
+                     "an object of type \"%S\" cannot be read as a tensor; pass a NumPy array, or "
+                     "an object with the "
+                     "buffer protocol, __array_interface__, __cuda_array_interface__ or DLPack",
+                     type);
         Py_XDECREF(type);
     }
     if (rc < 0)

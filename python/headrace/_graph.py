@@ -68,10 +68,12 @@ def product() -> str:
 
 
 def user_line() -> str:
-    """The line of the user's code that called into this package, e.g. "file.py:31"."""
+    """The line of the user's code that called into this package, e.g. "file.py:31", or ""."""
     frame = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
+        if module.startswith("headrace.cli."):
+            return ""  # a pipeline of the command line has no line of the user
         if module != "headrace" and not module.startswith("headrace."):
             break
         frame = frame.f_back  # type: ignore[assignment]

@@ -28,7 +28,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
     """A graph of operators that prepares batches ahead of the code that takes them.
 
     Args:
-        batch_size: maximum number of samples in a batch.
+        batch_size: maximum number of samples in a batch, at most 1,048,576.
         num_threads: number of worker threads; None: one per CPU available to this process.
         device_id: GPU of operators with device "gpu" or "mixed"; None: PyTorch's current device,
             or the first one.

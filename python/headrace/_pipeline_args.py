@@ -32,7 +32,7 @@ class OperatorConcurrency(enum.Enum):
 _INT32, _INT64 = 2**31 - 1, 2**63 - 1
 # argument -> smallest and largest value
 _INTEGERS = {
-    "batch_size": (1, _INT32),
+    "batch_size": (1, 2**20),
     "num_threads": (None, _INT32),
     "device_id": (None, _INT32),
     "seed": (None, _INT64),

@@ -13,6 +13,22 @@ from headrace import _checkpoint, _graph, _serialize
 from headrace._pipeline_facts import PipelineFacts
 
 
+def _write_whole(filename: str | os.PathLike[str], content: bytes) -> None:
+    """Writes a file. If that fails, for example on a full disk, an older file of this name remains as it was."""
+    path = Path(filename)
+    if path.exists() and not path.is_file():  # a pipe or a device
+        path.write_bytes(content)
+        return
+    path = path.resolve()  # a link stays a link
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+
+
 class PipelineState(PipelineFacts):
     """The part of `Pipeline` that saves and restores."""
 
@@ -48,7 +64,7 @@ class PipelineState(PipelineFacts):
             {"epoch_idx": self._consumer_epoch_idx, "iter": self._consumer_iter},
         )
         if filename is not None:
-            Path(filename).write_bytes(state)
+            _write_whole(filename, state)
         return state
 
     def _take_checkpoint(self, checkpoint: bytes | str | None) -> None:
@@ -115,7 +131,7 @@ class PipelineState(PipelineFacts):
         self._complete_graph(define_graph)
         text = _serialize.to_bytes(self)
         if filename is not None:
-            Path(filename).write_bytes(text)
+            _write_whole(filename, text)
         return text
 
     @classmethod

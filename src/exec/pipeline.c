@@ -11,6 +11,7 @@
 #include "exec/device_stage.h"
 #include "kernels/kernels.h"
 
+#define BATCH_SIZE_MAX (1 << 20) /* a sample costs some KB before it has any data */
 #define READ_AHEAD_THREADS 4
 #define READ_AHEAD_LIMIT ((size_t)64 << 20)
 #define INDEX_MEMORY_LIMIT ((size_t)4000000000)
@@ -43,9 +44,9 @@ hr_status hr__check_owner(const hr_pipeline *p, hr_error *error)
 
 static hr_status check_options(hr_pipeline_options *o, hr_error *error)
 {
-    if (o->batch_size < 1)
-        return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; it must be at least 1",
-                       o->batch_size);
+    if (o->batch_size < 1 || o->batch_size > BATCH_SIZE_MAX)
+        return hr_fail(error, HR_STATUS_VALUE, "batch_size is %d; allowed are 1 .. %d",
+                       o->batch_size, BATCH_SIZE_MAX);
     if (o->num_threads < 1 || o->num_threads > 4096)
         return hr_fail(error, HR_STATUS_VALUE, "num_threads is %d; allowed are 1 .. 4096",
                        o->num_threads);

@@ -591,6 +591,9 @@ static void settle(hr_group *g, int32_t i)
             replace(g, &one);
             continue;
         }
+        if (policy == HR_ON_ERROR_REPLACE && s->error && s->attempt == HR_REPLACE_ATTEMPTS)
+            hr_error_prefix(s->error, "the sample and its %d replacements are bad; the last error",
+                            HR_REPLACE_ATTEMPTS);
         if (!skip)
             return;
         s->skipped = true;

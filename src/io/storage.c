@@ -84,6 +84,9 @@ hr_status hr_object_open(hr_object **out, const char *root, const char *path, hr
     do
         status = s->open(out, path, cancel, error);
     while (again(s, attempt++, status, cancel));
+    if (status != HR_STATUS_OK && error && scheme && !find(path, scheme))
+        hr_error_prefix(error, "taken as a local path, as no storage serves %.*s://", (int)scheme,
+                        path);
     return status;
 }
 

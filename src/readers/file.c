@@ -106,13 +106,10 @@ static hr_status file_create(const void *args, void **state, hr_error *error)
     if (status == HR_STATUS_OK)
         status = fill_list(s, a, error);
     if (status == HR_STATUS_OK && s->list.count == 0)
-        status = hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
-                         a->files.v     ? "files"
-                         : a->file_list ? "file_list"
-                                        : "file_root",
-                         a->files.v     ? ""
-                         : a->file_list ? a->file_list
-                                        : a->file_root);
+        status = a->files.v ? hr_fail(error, HR_STATUS_ERROR, "no files: the list `files` is empty")
+                            : hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
+                                      a->file_list ? "file_list" : "file_root",
+                                      a->file_list ? a->file_list : a->file_root);
     if (status != HR_STATUS_OK) {
         file_destroy(s);
         return status;

@@ -164,7 +164,7 @@ hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *erro
     size_t size;
     hr_status status = hr_object_text(path, &text, &size, error);
     if (status != HR_STATUS_OK)
-        return error ? hr_error_prefix(error, "file_list: '%s' ", path) : status;
+        return error ? hr_error_prefix(error, "file_list: '%s'", path) : status;
     if (strlen(text) != size)
         status =
             hr_fail(error, HR_STATUS_ERROR, "file_list: '%s' is not a text file: byte %zu is zero",

@@ -21,7 +21,7 @@ _CHANGED = " fed to the external source has changed from"  # DALI's wording, whi
 def check_sample(sample: Any) -> None:
     if isinstance(sample, (*_NOT_DATA, list, tuple, dict)) or sample is None:
         raise RuntimeError(
-            f"a sample cannot be a {type(sample).__name__}. Pass a NumPy array or another object that "
+            f"a sample cannot be of type {type(sample).__name__}. Pass a NumPy array or another object that "
             "supports the buffer protocol, __array_interface__ or DLPack."
         )
 

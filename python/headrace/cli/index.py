@@ -107,7 +107,10 @@ def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
         f"{len(bad):,} bad files"
     )
     if stats["index_unwritten"]:
-        raise UserError(f"could not write {stats['index_unwritten']:,} of the indices to {args.cache}")
+        raise UserError(
+            f"could not write all indices to {args.cache}: is the disk full, or the folder read-only? "
+            "Those that are missing are made when the command runs again"
+        )
     return 0
 
 

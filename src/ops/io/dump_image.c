@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* dump_image: writes pictures into files, to be looked at, and hands them on. */
+/* dump_image: writes pictures to files, for debugging, and returns them unchanged. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/core.h"
 #include "headrace/operator.h"
@@ -75,8 +76,12 @@ static hr_status dump_image_run(hr_op_call *calls, int32_t n, hr_error *error)
             return hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
         write_picture(file, &calls[i].in[0]);
         bool bad = ferror(file);
-        if (fclose(file) != 0 || bad)
-            return hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
+        if (fclose(file) != 0 || bad) {
+            hr_status status =
+                hr_fail_errno(error, errno, "the file \"%s\" cannot be written", path);
+            unlink(path); /* an incomplete picture */
+            return status;
+        }
         (void)hr_tensor_bytes(&calls[i].in[0], &bytes); /* the output has room for as many */
         memcpy(calls[i].out[0].data, calls[i].in[0].data, bytes);
     }

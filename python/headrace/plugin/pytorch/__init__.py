@@ -185,7 +185,10 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
 
     def _named(self, outputs: Sequence[Any]) -> zip[tuple[str, Any]]:
         if len(self.output_map) > len(outputs):
-            raise KeyError(self.output_map[len(outputs)])
+            raise KeyError(
+                f"output_map has {len(self.output_map)} names ({', '.join(map(repr, self.output_map))}), "
+                f"but the pipeline has {len(outputs)} output(s)"
+            )
         return zip(self.output_map, outputs)
 
 
