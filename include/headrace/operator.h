@@ -426,7 +426,7 @@ typedef struct hr_host {
 } hr_host;
 #undef HR_HOST_FUNCTION
 
-/* What a library of operators exports as `hr_plugin`; plugin.h defines it. */
+/* What the function `hr_plugin` of a library of operators returns; plugin.h defines it. */
 typedef struct hr_plugin_def {
     uint32_t abi; /* HR_OP_ABI_VERSION */
     uint32_t struct_size;
@@ -435,6 +435,7 @@ typedef struct hr_plugin_def {
     const hr_op_def *const *ops; /* NULL-terminated */
     void (*connect)(const hr_host *host);
 } hr_plugin_def;
+typedef const hr_plugin_def *(*hr_plugin_fn)(void);
 
 /* ---- helpers ---- */
 

@@ -32,14 +32,18 @@ static inline void hr__plugin_connect(const hr_host *host)
 #undef HR_HOST_FUNCTION
 }
 
-HR_API extern const hr_plugin_def hr_plugin;
+HR_API const hr_plugin_def *hr_plugin(void);
 
 /* HR_PLUGIN(name, &table, ...) */
 #define HR_PLUGIN(plugin_name, ...)                                                                \
-    static const hr_op_def *const hr__plugin_ops[] = {__VA_ARGS__, NULL};                          \
-    const hr_plugin_def hr_plugin = {                                                              \
-        HR_OP_ABI_VERSION, sizeof(hr_plugin_def), sizeof(hr_host),                                 \
-        plugin_name,       hr__plugin_ops,        hr__plugin_connect};
+    const hr_plugin_def *hr_plugin(void)                                                           \
+    {                                                                                              \
+        static const hr_op_def *const ops[] = {__VA_ARGS__, NULL};                                 \
+        static const hr_plugin_def plugin = {                                                      \
+            HR_OP_ABI_VERSION, sizeof(hr_plugin_def), sizeof(hr_host), plugin_name, ops,           \
+            hr__plugin_connect};                                                                   \
+        return &plugin;                                                                            \
+    }
 
 #ifdef __cplusplus
 }

@@ -50,7 +50,10 @@ hr_status hr_plugin_load(const char *path, bool global_symbols, hr_error *error)
     void *library = dlopen(path, RTLD_NOW | (global_symbols ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!library)
         return hr_fail(error, HR_STATUS_ERROR, "Failed to load library: %s", dlerror());
-    const hr_plugin_def *plugin = dlsym(library, "hr_plugin");
+    hr_plugin_fn entry = NULL;
+    void *symbol = dlsym(library, "hr_plugin");
+    memcpy(&entry, &symbol, sizeof(entry));
+    const hr_plugin_def *plugin = entry ? entry() : NULL;
     hr_status status = plugin_check(plugin, error);
     if (status == HR_STATUS_OK && !loaded(plugin)) {
         plugin->connect(&host);
