@@ -18,7 +18,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from headrace import _dali_names, _docs, _schema, fn
+from headrace import fn
+from headrace._base import dali_names, docs
+from headrace._graph import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "operators.md"
@@ -74,7 +76,7 @@ def python_function(name: str) -> Any:
             target = getattr(target, part)
     except (AttributeError, NotImplementedError):
         return None
-    return None if _schema.missing_function(name) else target
+    return None if schema.missing_function(name) else target
 
 
 @dataclasses.dataclass
@@ -89,20 +91,20 @@ class Row:
 
 
 def row_of(entry: Theirs) -> Row:
-    found = _schema.find_function(INTERNAL.get(entry.name, entry.name))
+    found = schema.find_function(INTERNAL.get(entry.name, entry.name))
     if found:
         op, _ = found
         alias = "" if entry.kind == "internal" or op.name == entry.name else op.name
         return Row(entry, True, alias, op.runs_on, op.doc)
     function = python_function(entry.name)
     if function is None:
-        return Row(entry, False, _dali_names.RENAMED.get(entry.name, ""))
+        return Row(entry, False, dali_names.RENAMED.get(entry.name, ""))
     return Row(entry, True, "", ["cpu"], (function.__doc__ or "").strip())
 
 
 def sentence(text: str) -> str:
     """The first sentence, escaped for a table."""
-    return _docs.first_sentence(text).rstrip(".").replace("|", "\\|")
+    return docs.first_sentence(text).rstrip(".").replace("|", "\\|")
 
 
 def family(name: str) -> str:
@@ -144,7 +146,7 @@ def syntax(rows: list[Row]) -> list[str]:
 def own(rows: list[Row]) -> list[str]:
     """The table of operators that DALI does not have."""
     known = {row.theirs.name for row in rows}
-    listed = [op for op in _schema.operators().values() if "hidden" not in op.flags]
+    listed = [op for op in schema.operators().values() if "hidden" not in op.flags]
     listed = [op for op in listed if op.name not in known]
     if not listed:
         return []

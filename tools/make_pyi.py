@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+BASE = Path(__file__).resolve().parents[1] / "python" / "headrace" / "_base"
 
 HEADER = '''\
 # SPDX-License-Identifier: Apache-2.0
@@ -100,7 +100,7 @@ def load_module(name: str, path: Path) -> ModuleType:
     return module
 
 
-DOCS = load_module("_docs", ROOT / "python" / "headrace" / "_docs.py")
+DOCS = load_module("docs", BASE / "docs.py")
 
 
 def literal(arg: dict[str, Any]) -> str:
@@ -296,7 +296,7 @@ def main() -> None:
     else:
         text = args.schema.read_text(encoding="utf-8")
     operators = json.loads(text)["operators"]
-    names = load_module("_dali_names", ROOT / "python" / "headrace" / "_dali_names.py")
+    names = load_module("dali_names", BASE / "dali_names.py")
     for kind in ("fn", "ops"):
         write(collect(operators, names, kind), args.outdir / kind)
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from headrace import _missing, types
+from headrace import types
+from headrace._base import missing
 from headrace._core import version as _version
 from headrace.data_node import newaxis
 from headrace.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, pipeline_def
@@ -43,7 +44,7 @@ _LAZY = frozenset(
     "backend backend_impl data_node external_source fn math ops pickling pipeline plugin "
     "plugin_manager sysconfig tensors tfrecord".split()
 )
-_missing.register()
+missing.register()
 
 
 def __getattr__(name: str) -> Any:
@@ -53,5 +54,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    internal = {"Any", "TYPE_CHECKING", "annotations", "importlib"}
-    return sorted({*__all__, *_LAZY, *globals()} - internal)
+    return sorted({*__all__, *_LAZY, "__version__"})

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _core, _graph, _schema, types
+from headrace import _core, types
+from headrace._base import messages
+from headrace._graph import schema
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 __all__ = [
@@ -52,13 +54,13 @@ __cuda_version__ = 13000  # CUDA Toolkit that the wheels are built with: 1000 * 
 def _schema_name(name: str) -> str:
     module, _, _ = name.rpartition(".")
     prefix = "".join(part + "__" for part in module.split(".") if part)
-    return prefix + _schema.class_name(name)
+    return prefix + schema.class_name(name)
 
 
 def _registered(device: str) -> list[str]:
-    known = _schema.operators()
+    known = schema.operators()
     return sorted(
-        _schema_name(name) for name in _schema.function_names() if device in known[name].devices
+        _schema_name(name) for name in schema.function_names() if device in known[name].devices
     )
 
 
@@ -80,7 +82,7 @@ def RegisteredMixedOps() -> list[str]:
 class OpSchema:
     """The schema of an operator, with DALI's method names."""
 
-    def __init__(self, op: _schema.Operator) -> None:
+    def __init__(self, op: schema.Operator) -> None:
         self._op = op
 
     def Name(self) -> str:
@@ -179,7 +181,7 @@ class OpSchema:
 
 def TryGetSchema(name: str) -> OpSchema | None:
     """The schema named `name` ("readers__File"), or None if it does not exist."""
-    found = _schema.find_class(name.replace("__", "."))
+    found = schema.find_class(name.replace("__", "."))
     return OpSchema(found[0]) if found else None
 
 
@@ -297,4 +299,4 @@ def CheckDLPackCapsule(ptr: Any) -> tuple[bool, bool]:
 
 def deprecation_warning(what: str) -> None:
     """Issues a DeprecationWarning at the user's line."""
-    _graph.deprecated(what)
+    messages.deprecated(what)

@@ -6,7 +6,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import types
+from headrace import _graph
+from headrace._base import messages, types
+from headrace._graph import schema
+from headrace._graph import subscript as _subscript
+from headrace._graph.node import Node
 
 _NO_BOOL = (
     '"DataNode" was used in conditional context - it might have been used in truth evaluation for `if` '
@@ -16,28 +20,10 @@ _NO_BOOL = (
     "can be achieved with the `cast` operator."
 )
 
-
-class _NewAxis:
-    """`newaxis`, or `newaxis("C")` with the letter of the new dimension."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str | None = None) -> None:
-        if name is not None:
-            if not isinstance(name, str):
-                raise TypeError("Axis name must be a single-character string")
-            if len(name) != 1:
-                raise ValueError("Axis name must be a single-character string")
-        self.name = name
-
-    def __call__(self, name: str | None = None) -> _NewAxis:
-        return _NewAxis(name)
+newaxis = _subscript.NewAxis()
 
 
-newaxis = _NewAxis()
-
-
-class DataNode:
+class DataNode(Node):
     """One output of an operator in a graph. It holds no data.
 
     Nodes are inputs of other operators, per-sample arguments, operands of arithmetic and outputs of the pipeline.
@@ -49,13 +35,7 @@ class DataNode:
         index: number of the output of `source`.
     """
 
-    __slots__ = ("name", "device", "source", "index", "__weakref__")
-
-    def __init__(self, name: str, device: str = "cpu", source: Any = None, index: int = 0) -> None:
-        self.name = name
-        self.device = device
-        self.source = source
-        self.index = index
+    __slots__ = ()
 
     def __repr__(self) -> str:
         op = getattr(self.source, "op", None)
@@ -70,8 +50,6 @@ class DataNode:
 
     def gpu(self) -> DataNode:
         """The data on the GPU. Returns this node if the data are already there."""
-        from headrace import _graph
-
         if self.device == "gpu":
             return self
         if getattr(self.source, "op", None) == "_to_cpu":
@@ -85,8 +63,6 @@ class DataNode:
         Raises:
             RuntimeError: the pipeline was created without the dynamic executor.
         """
-        from headrace import _graph
-
         if self.device == "cpu":
             return self
         pipeline = _graph.current_pipeline()
@@ -141,16 +117,12 @@ class DataNode:
             TypeError: a subscript that is not an integer, a range, a node or a new axis.
             ValueError: only some of the new axes have names; too many subscripts.
         """
-        from headrace import _subscript
-
         return _subscript.subscript(self, subscript)
 
     # ---- unsupported operations ----
 
     def __bool__(self) -> bool:
-        from headrace import _graph
-
-        raise TypeError(_NO_BOOL.format(package=_graph.package()))
+        raise TypeError(_NO_BOOL.format(package=messages.package()))
 
     # Without this, iter() would try __getitem__. Code tests for Iterable to tell one output from several.
     __iter__ = None
@@ -272,9 +244,7 @@ def _check(maybe_node: Any) -> None:
 
 
 def _hidden(name: str, what: str, node: DataNode, **kwargs: Any) -> DataNode:
-    from headrace import _graph, _schema
-
-    found = _schema.find_function(name)
+    found = schema.find_function(name)
     if found is None:
         raise NotImplementedError(f"{what} of a node is not part of this version of Headrace.")
     return _graph.call(found[0], found[0].class_name, [node], kwargs)
@@ -282,8 +252,6 @@ def _hidden(name: str, what: str, node: DataNode, **kwargs: Any) -> DataNode:
 
 def _placed(node: DataNode, device: str) -> DataNode:
     """Moves a node that is computed on the CPU to `device`."""
-    from headrace import _graph
-
     _graph.check_device(device, node.name)
     if device == "mixed":
         raise RuntimeError(f'{node.name} does not support device "mixed"; use "cpu" or "gpu".')
@@ -360,9 +328,7 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
         TypeError: an operand of another type.
         OverflowError: an integer that does not fit into INT32.
     """
-    from headrace import _graph, _schema
-
-    known = _schema.operators().get("_arithmetic")
+    known = schema.operators().get("_arithmetic")
     if known is None or op not in known.args["op"].raw.get("choices", [op]):
         raise NotImplementedError(f'"{op}" of nodes is not part of this version of Headrace.')
     args: dict[str, Any] = {"op": op}
@@ -390,3 +356,6 @@ def arithmetic(op: str, *operands: Any) -> DataNode:
         inputs = [node.gpu() for node in inputs]
     instance = _graph.Instance("_arithmetic", inputs, args, {}, None, False, "Arithmetic", device)
     return instance.nodes()[0]
+
+
+_graph.Graph.node_type = DataNode

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import _graph
+from headrace._base import messages
 from headrace._external.callback import Items
 from headrace._external.feeding import Source
 from headrace.data_node import DataNode
@@ -79,7 +80,7 @@ def _check_names(kwargs: dict[str, Any]) -> None:
         if key in _OWN or key in ("preserve", "seed"):  # a seed has no effect
             continue
         if _graph.in_debug_mode():
-            _graph.warn(
+            messages.warn(
                 f'The argument "{key}" of external_source is unknown. It is ignored only in debug mode.'
             )
         else:

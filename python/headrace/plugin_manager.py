@@ -7,7 +7,8 @@ from __future__ import annotations
 import glob
 import os
 
-from headrace import _core, _modules, _schema
+from headrace import _core
+from headrace._graph import modules, schema
 
 __all__ = ["load_directory", "load_library"]
 
@@ -28,7 +29,7 @@ def load_library(library_path: str | os.PathLike[str], global_symbols: bool = Fa
     """
     path = os.fspath(library_path)
     _core.load_plugin(os.path.abspath(path) if os.path.exists(path) else path, global_symbols)
-    _modules.forget(_schema.reload())
+    modules.forget(schema.reload())
 
 
 def load_directory(

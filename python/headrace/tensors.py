@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 from headrace import _core
-from headrace._tensor_text import format_batch, format_tensor
-from headrace.types import DALIDataType, check_numeric
+from headrace._base.tensor_text import format_batch, format_tensor
+from headrace._base.types import DALIDataType, check_numeric
 
 __all__ = [
     "TensorCPU",

@@ -26,7 +26,7 @@ from cases_generic import Expression  # noqa: E402
 from collection import CASES  # noqa: E402
 from harness import Case, Data, Engine, Failure, Output, pictures  # noqa: E402
 
-from headrace import _schema  # noqa: E402
+from headrace._graph import schema as _schema  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("module")
 

@@ -24,7 +24,8 @@ NVCC = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
 CODE = """
 import sys
 import numpy as np
-from headrace import _schema, fn, pipeline_def, plugin_manager, types
+from headrace import fn, pipeline_def, plugin_manager, types
+from headrace._graph import schema as _schema
 
 plugin_manager.load_library(sys.argv[1])
 kernels, device = sys.argv[2] == "True", sys.argv[3] == "True"

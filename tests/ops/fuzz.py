@@ -30,7 +30,7 @@ import pool
 import sweep
 from cases_decoders import coded
 from harness import Data, Engine, Failure, Interps
-from headrace import _schema
+from headrace._graph import schema as _schema
 
 CHUNK = 25  # calls per job
 CALLS = int(os.environ.get("HEADRACE_FUZZ_CALLS", "100"))

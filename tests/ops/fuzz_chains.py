@@ -29,7 +29,7 @@ import fuzz
 import pool
 from aliases import VIEWS
 from harness import Data, Engine, Failure
-from headrace import _schema
+from headrace._graph import schema as _schema
 
 CHUNK = 10  # chains per job
 CHAINS = int(os.environ.get("HEADRACE_FUZZ_CHAINS", "300"))

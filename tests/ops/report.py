@@ -24,7 +24,7 @@ import pool
 import sweep
 from collection import CASES, ELSEWHERE, ERRORS
 from harness import Engine, check, check_fails
-from headrace import _schema
+from headrace._graph import schema as _schema
 from test_same_bytes import differences, operator_of
 
 

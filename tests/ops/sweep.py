@@ -25,7 +25,7 @@ import numpy as np
 import pool
 from collection import CASES, MODULES
 from harness import Case, Compare, Data, Engine, Failure, Interps, Output, agree
-from headrace import _schema
+from headrace._graph import schema as _schema
 from recorded import Recorded, Unrecorded, oracle
 
 DTYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64"]

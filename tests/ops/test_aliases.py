@@ -13,7 +13,7 @@ from aliases import LARGE, VIEWS, aliased, outputs_with_inputs, overlapping
 from collection import CASES
 from harness import Case, Data, Engine, Failure
 
-schema = pytest.importorskip("headrace._schema")
+schema = pytest.importorskip("headrace._graph.schema")
 
 CASES_EACH = 8  # written cases per operator, spread evenly over all of them
 FRAMES = Data([np.full((4, 64, 64, 3), i, np.uint8) for i in range(3)], "FHWC")

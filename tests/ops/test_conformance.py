@@ -70,7 +70,7 @@ def test_readers_file(headrace: Engine, live_dali: Engine, tmp_path: pathlib.Pat
 
 def registered() -> dict[str, Any]:
     """The operators of this build that users see."""
-    schema = pytest.importorskip("headrace._schema")
+    schema = pytest.importorskip("headrace._graph.schema")
     return {name: op for name, op in schema.operators().items() if "hidden" not in op.flags}
 
 
@@ -115,7 +115,7 @@ def dali_schema(name: str) -> Any:
     from nvidia.dali import backend
 
     module, _, leaf = name.rpartition(".")
-    schema = pytest.importorskip("headrace._schema")
+    schema = pytest.importorskip("headrace._graph.schema")
     registered_name = (module.replace(".", "__") + "__" if module else "") + schema.class_name(name)
     return backend.TryGetSchema(registered_name)
 

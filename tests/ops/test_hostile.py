@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("headrace._schema")
+pytest.importorskip("headrace._graph.schema")
 
 import fuzz  # noqa: E402
 import fuzz_chains  # noqa: E402

@@ -20,7 +20,7 @@ import pytest
 from collection import CASES
 from harness import Case, Engine, Failure, Output
 
-schema = pytest.importorskip("headrace._schema")
+schema = pytest.importorskip("headrace._graph.schema")
 
 
 @dataclasses.dataclass

@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import headrace  # noqa: E402
-from headrace import _checkpoint  # noqa: E402
+from headrace._pipeline import checkpoints as _checkpoint  # noqa: E402
 from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy  # noqa: E402
 
 COUNT = 11

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import headrace
 import pytest
-from headrace import _dali_names, plugin_manager, sysconfig
+from headrace import plugin_manager, sysconfig
+from headrace._base import dali_names as _dali_names
 
 NEEDS_TORCH = {
     name

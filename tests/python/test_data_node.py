@@ -8,7 +8,9 @@ import operator
 import headrace
 import numpy as np
 import pytest
-from headrace import Pipeline, _dali_names, _schema, fn, math, newaxis, pipeline_def, types
+from headrace import Pipeline, fn, math, newaxis, pipeline_def, types
+from headrace._base import dali_names as _dali_names
+from headrace._graph import schema as _schema
 from headrace.data_node import DataNode
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headrace import Pipeline, fn
-from headrace._graph import user_line
+from headrace._base.messages import user_line
 
 
 def made(define: Callable[[], Any], **options: Any) -> Pipeline:

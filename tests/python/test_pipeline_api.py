@@ -547,7 +547,7 @@ INPUTS = {
 
 def random_calls():
     """Calls of all random operators: name, inputs, arguments."""
-    from headrace import _schema
+    from headrace._graph import schema as _schema
 
     for op in _schema.operators().values():
         if "random" in op.flags and "hidden" not in op.flags and not op.is_reader:

@@ -18,7 +18,8 @@ pytest.importorskip("PIL")
 import numpy as np  # noqa: E402
 from photos import encoded, resized, samples, sources, take, training  # noqa: E402
 
-from headrace import Pipeline, _schema, fn, ops, types  # noqa: E402
+from headrace import Pipeline, fn, ops, types  # noqa: E402
+from headrace._graph import schema as _schema
 
 # ---- the same bytes ----
 
@@ -352,7 +353,8 @@ import faulthandler, resource, sys
 faulthandler.dump_traceback_later(50, exit=True)
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings, strategies as st
-from headrace import Pipeline, _schema, fn, types
+from headrace import Pipeline, fn, types
+from headrace._graph import schema as _schema
 from photos import encoded
 
 numbers = st.one_of(

@@ -195,7 +195,8 @@ def test_partial_functions_are_sources() -> None:
 
 
 def test_an_argument_under_its_old_and_new_name() -> None:
-    from headrace import _schema, fn
+    from headrace import fn
+    from headrace._graph import schema as _schema
 
     for op in _schema.operators().values():
         for arg in op.args.values():

@@ -17,7 +17,8 @@ pytest.importorskip("PIL")
 import numpy as np  # noqa: E402
 from photos import encoded, fill, resized, samples, take, training  # noqa: E402
 
-from headrace import Pipeline, _checkpoint, fn  # noqa: E402
+from headrace import Pipeline, fn  # noqa: E402
+from headrace._pipeline import checkpoints as _checkpoint
 
 READERS = [
     {},

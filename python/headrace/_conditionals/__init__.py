@@ -9,6 +9,9 @@ branch, and merges the results of the branches.
 
 from __future__ import annotations
 
+from headrace._conditionals import convert, run
 from headrace._conditionals.convert import KEPT, call
+
+convert.runtime = run
 
 __all__ = ["KEPT", "call"]

@@ -37,6 +37,7 @@ _LIBRARIES |= {"cupy", "numba", "nvidia", "pytest", "_pytest", "absl", "optree"}
 _CONVERTED = ("headrace.auto_aug", "headrace.experimental.torchvision")
 _FUTURE = 0x1FF0000  # flags of `from __future__` in code objects
 
+runtime: Any = None  # the module `run`, which calls `convert` and therefore sets this
 _rewritten: dict[types.CodeType, types.CodeType | None] = {}  # None: cannot be rewritten
 _made: set[types.CodeType] = set()  # rewritten code objects and those nested in them
 _functions: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -98,10 +99,8 @@ def _is_users(function: types.FunctionType) -> bool:
 
 
 def _with_code(function: types.FunctionType, code: types.CodeType) -> types.FunctionType:
-    from headrace._conditionals import run
-
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[RUNTIME] = types.CellType(run)
+    cells[RUNTIME] = types.CellType(runtime)
     closure = tuple(cells[name] for name in code.co_freevars)
     made = types.FunctionType(
         code, function.__globals__, function.__name__, function.__defaults__, closure

@@ -8,9 +8,11 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from headrace import _graph, _schema
+from headrace import _graph
+from headrace._base import messages
 from headrace._conditionals import tree
 from headrace._conditionals.convert import call
+from headrace._graph import schema
 from headrace.data_node import DataNode
 
 __all__ = [
@@ -53,7 +55,7 @@ _DIVERGENT = (
 
 
 def _operator(name: str, *inputs: DataNode, **kwargs: Any) -> DataNode:
-    op = _schema.operators()[f"_conditional.{name}"]
+    op = schema.operators()[f"_conditional.{name}"]
     return _graph.call(op, op.class_name, inputs, kwargs)
 
 
@@ -63,7 +65,7 @@ def _truth(value: DataNode, expression: str, side: str = "") -> DataNode:
         if expression == "if":
             raise ValueError(
                 "Invalid device \"gpu\" for argument 'predicate' of operator "
-                f"'{_graph.package()}.fn._conditional.split'. The condition of an `if` statement must be on "
+                f"'{messages.package()}.fn._conditional.split'. The condition of an `if` statement must be on "
                 "the CPU: use .cpu()."
             )
         raise _gpu_operand(expression, f"as the {side} argument ")

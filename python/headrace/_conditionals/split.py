@@ -7,7 +7,9 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from headrace import _graph, _schema
+from headrace import _graph
+from headrace._base import messages
+from headrace._graph import schema
 from headrace.data_node import DataNode
 
 # The truth value node of each predicate, by the predicate's operator and output. A merge is matched to its split by
@@ -16,7 +18,7 @@ _truths: weakref.WeakKeyDictionary[Any, dict[int, DataNode]] = weakref.WeakKeyDi
 
 
 def _truth(predicate: Any, name: str) -> DataNode:
-    label = f"{_graph.package()}.fn._conditional.{name}"
+    label = f"{messages.package()}.fn._conditional.{name}"
     if not isinstance(predicate, DataNode):
         raise TypeError(
             f"The predicate of `{label}` must be a DataNode, not a {type(predicate).__name__}."
@@ -28,7 +30,7 @@ def _truth(predicate: Any, name: str) -> DataNode:
         )
     known = _truths.setdefault(predicate.source, {})
     if predicate.index not in known:
-        op = _schema.operators()["_conditional.validate_logical"]
+        op = schema.operators()["_conditional.validate_logical"]
         known[predicate.index] = _graph.call(
             op, op.class_name, [predicate], {"expression_name": "if"}
         )
@@ -54,8 +56,8 @@ def split(input: Any, *, predicate: Any, **kwargs: Any) -> list[DataNode]:
     """
     truth = _truth(predicate, "split")
     kwargs.pop("_if_stmt", None)
-    copy = _schema.operators()["copy"]
-    graph = _graph._current_graph()
+    copy = schema.operators()["copy"]
+    graph = _graph.current_graph()
     outer = graph.branch
     outputs = []
     for when in (True, False):
@@ -80,7 +82,7 @@ def merge(if_true: Any, if_false: Any, *, predicate: Any, **kwargs: Any) -> Data
         TypeError: the predicate is not a node.
         ValueError: an input that does not come from a split on this predicate; the predicate is on the GPU.
     """
-    op = _schema.operators()[_graph.MERGE]
+    op = schema.operators()[_graph.MERGE]
     kwargs["predicate"] = _truth(predicate, "merge")
     node: DataNode = _graph.call(op, op.class_name, [if_true, if_false], kwargs)
     return node

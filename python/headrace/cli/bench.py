@@ -8,11 +8,13 @@ import argparse
 import importlib.util
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import headrace
 from headrace.cli._common import (
     UserError,
     add_batch_size,
@@ -83,8 +85,6 @@ def _of_pipeline(library: str, name: str, pipe: Any) -> Contender:
 
 
 def _headrace(name: str, source: dict[str, Any], batch: int, threads: int) -> Contender:
-    import headrace
-
     pipe = PIPELINES[name](headrace, source, batch_size=batch, num_threads=threads, seed=0)
     return _of_pipeline("headrace", name, pipe)
 
@@ -280,8 +280,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
-    import sys
-
     pipelines = _names(args.pipeline, PIPELINES, "pipeline")
     libraries = ["headrace"]
     for library in _names(args.compare, CONTENDERS, "library"):

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from headrace import _core
 from headrace.cli._common import UserError
 
 HELP = "show what this machine and build support, and what would make loading faster"
@@ -223,8 +224,6 @@ def _read_speed(folder: str) -> dict[str, Any]:
 
 def build_facts() -> dict[str, Any]:
     """What the engine reports about itself: versions, CPU levels, codecs."""
-    from headrace import _core
-
     facts: dict[str, Any] = json.loads(_core.doctor_json())
     return facts
 

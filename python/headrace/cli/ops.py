@@ -9,7 +9,9 @@ import difflib
 import json
 from typing import Any
 
-from headrace import _docs
+from headrace import _core
+from headrace._base import docs
+from headrace._graph import schema
 from headrace.cli._common import UserError
 
 HELP = "list the operators, or describe one"
@@ -18,8 +20,6 @@ DESCRIPTION = "Lists the operators. With a name, shows that operator's inputs, a
 
 def load_operators() -> list[dict[str, Any]]:
     """The schemas of all operators except hidden ones, sorted by name."""
-    from headrace import _core
-
     operators = json.loads(_core.schema_json())["operators"]
     shown = [op for op in operators if "hidden" not in op["flags"] and op["name"][0] != "_"]
     return sorted(shown, key=lambda op: str(op["name"]))
@@ -31,14 +31,12 @@ def find_operator(operators: list[dict[str, Any]], name: str) -> dict[str, Any]:
     Raises:
         UserError: the operator does not exist; the message suggests similar names.
     """
-    from headrace import _schema
-
     wanted = name.removeprefix("fn.").removeprefix("ops.")
-    found = _schema.find_function(wanted) or _schema.find_class(wanted)
+    found = schema.find_function(wanted) or schema.find_class(wanted)
     for op in operators:
         if found and op["name"] == found[0].name:
             return op
-    if _schema.missing_function(wanted) or _schema.missing_class(wanted):
+    if schema.missing_function(wanted) or schema.missing_class(wanted):
         raise UserError(f"DALI's operator {wanted!r} is not part of this version of Headrace")
     names = [str(op["name"]) for op in operators]
     close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
@@ -56,7 +54,7 @@ def _print_list(operators: list[dict[str, Any]]) -> None:
     table.add_column("what it does")
     for op in operators:
         if "deprecated" not in op["flags"]:
-            table.add_row(op["name"], _docs.first_sentence(op["doc"]))
+            table.add_row(op["name"], docs.first_sentence(op["doc"]))
     Console().print(table)
 
 
@@ -73,13 +71,13 @@ def _print_operator(op: dict[str, Any]) -> None:
     console.print()
     console.print(escape(op["doc"] or ""))
     console.print()
-    for line in _docs.inputs(op):
+    for line in docs.inputs(op):
         console.print(f"input:   {escape(line)}")
     console.print(f"outputs: {', '.join(op['outputs']) or op['out_count']}")
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("argument", "type", "default", "meaning"):
         table.add_column(column, no_wrap=column == "argument")
-    for row in _docs.arguments(op):
+    for row in docs.arguments(op):
         table.add_row(*map(escape, row))
     console.print(table)
 

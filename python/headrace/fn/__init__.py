@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _docs, _graph, _modules, _schema
-
+from headrace import _graph
+from headrace._base import docs, messages
+from headrace._graph import modules, schema
 
 _FUNCTIONS = frozenset({"python_function", "dl_tensor_python_function"})
 
@@ -27,30 +28,30 @@ def _make(name: str) -> Callable[..., Any] | None:
         return getattr(split, name.rpartition(".")[2])
     if name in _FUNCTIONS:
         return _calling(name)
-    found = _schema.find_function(name)
+    found = schema.find_function(name)
     if found is None:
-        return _missing(name) if _schema.missing_function(name) else None
+        return _missing(name) if schema.missing_function(name) else None
     return _function(name, *found)
 
 
 def _calling(name: str) -> Callable[..., Any]:
     """An operator that calls a Python function."""
-    from headrace import _functions
+    from headrace._graph import functions
 
-    function = _functions.OPERATORS[name][0]
+    function = functions.OPERATORS[name][0]
     _describe(function, name)
-    op = _schema.operators()[name]
-    function.__doc__ = _docs.docstring(op.raw)
-    function.__signature__ = _modules.signature(op)  # type: ignore[attr-defined]
+    op = schema.operators()[name]
+    function.__doc__ = docs.docstring(op.raw)
+    function.__signature__ = modules.signature(op)  # type: ignore[attr-defined]
     function._schema_name = name  # type: ignore[attr-defined]
     return function
 
 
-def _function(name: str, op: _schema.Operator, renamed: bool) -> Callable[..., Any]:
+def _function(name: str, op: schema.Operator, renamed: bool) -> Callable[..., Any]:
     if renamed:
 
         def function(*inputs: Any, **kwargs: Any) -> Any:
-            _graph.warn_renamed(f"fn.{name}", f"fn.{op.name}")
+            messages.warn_renamed(f"fn.{name}", f"fn.{op.name}")
             return _graph.call(op, op.class_name, inputs, kwargs)
 
     else:
@@ -59,18 +60,18 @@ def _function(name: str, op: _schema.Operator, renamed: bool) -> Callable[..., A
             return _graph.call(op, op.class_name, inputs, kwargs)
 
     _describe(function, name)
-    function.__doc__ = _docs.docstring(op.raw)
-    function.__signature__ = _modules.signature(op)  # type: ignore[attr-defined]
+    function.__doc__ = docs.docstring(op.raw)
+    function.__signature__ = modules.signature(op)  # type: ignore[attr-defined]
     function._schema_name = op.name  # type: ignore[attr-defined]
     return function
 
 
 def _missing(name: str) -> Callable[..., Any]:
     def function(*inputs: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(_modules.missing_message(f"fn.{name}"))
+        raise NotImplementedError(modules.missing_message(f"fn.{name}"))
 
     _describe(function, name)
-    function.__doc__ = _modules.missing_message(f"fn.{name}")
+    function.__doc__ = modules.missing_message(f"fn.{name}")
     return function
 
 
@@ -82,11 +83,11 @@ def _describe(function: Callable[..., Any], name: str) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    return _modules.attribute(__name__, "", name, _make, globals(), _schema.function_names)
+    return modules.attribute(__name__, "", name, _make, globals(), schema.function_names)
 
 
 def __dir__() -> list[str]:
-    return _modules.listing("", _schema.function_names)
+    return modules.listing("", schema.function_names)
 
 
-_modules.register(__name__, _make, _schema.function_names)
+modules.register(__name__, _make, schema.function_names)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace import _docs, _graph, _modules, _schema
+from headrace import _graph
+from headrace._base import docs, messages
+from headrace._graph import modules, schema
 from headrace.data_node import DataNode as _DataNode  # noqa: F401  DALI has this name here
 
 
@@ -22,12 +24,12 @@ class Operator:
         ValueError: an argument given to both the constructor and the call; no such device.
     """
 
-    _op: _schema.Operator
+    _op: schema.Operator
     _renamed: str | None = None
 
     def __init__(self, **kwargs: Any) -> None:
         if self._renamed:
-            _graph.warn_renamed(f"ops.{self._renamed}", f"fn.{self._op.name}")
+            messages.warn_renamed(f"ops.{self._renamed}", f"fn.{self._op.name}")
         _graph.check_device(kwargs.get("device"), self._op.class_name)
         _graph.split_arguments(self._op, self._op.class_name, kwargs)
         self._init_args = kwargs
@@ -53,7 +55,7 @@ class _Missing:
     _name = ""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(_modules.missing_message(f"ops.{self._name}"))
+        raise NotImplementedError(modules.missing_message(f"ops.{self._name}"))
 
 
 class Compose:
@@ -109,23 +111,23 @@ def _make(name: str) -> Any:
 
         return ExternalSource
     if name in ("PythonFunction", "DLTensorPythonFunction"):
-        from headrace import _functions
+        from headrace._graph import functions
 
-        return getattr(_functions, name)
+        return getattr(functions, name)
     module, _, leaf = name.rpartition(".")
-    found = _schema.find_class(name)
+    found = schema.find_class(name)
     if found is not None:
         op, renamed = found
         members: dict[str, Any] = {
             "_op": op,
             "_renamed": name if renamed else None,
-            "__doc__": _docs.docstring(op.raw),
-            "__signature__": _modules.signature(op, with_inputs=False),
+            "__doc__": docs.docstring(op.raw),
+            "__signature__": modules.signature(op, with_inputs=False),
             "_schema_name": op.name,
         }
         made = type(leaf, (Operator,), members)
-    elif _schema.missing_class(name):
-        members = {"_name": name, "__doc__": _modules.missing_message(f"ops.{name}")}
+    elif schema.missing_class(name):
+        members = {"_name": name, "__doc__": modules.missing_message(f"ops.{name}")}
         made = type(leaf, (_Missing,), members)
     else:
         return None
@@ -134,11 +136,11 @@ def _make(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    return _modules.attribute(__name__, "", name, _make, globals(), _schema.class_names)
+    return modules.attribute(__name__, "", name, _make, globals(), schema.class_names)
 
 
 def __dir__() -> list[str]:
-    return sorted([*_modules.listing("", _schema.class_names), "Compose"])
+    return sorted([*modules.listing("", schema.class_names), "Compose"])
 
 
-_modules.register(__name__, _make, _schema.class_names)
+modules.register(__name__, _make, schema.class_names)

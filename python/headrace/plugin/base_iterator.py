@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from headrace import _checkpoint
+from headrace._pipeline import checkpoints
 from headrace.plugin._epochs import Action, LastBatchPolicy, ReaderEpochs, SizedEpochs, ceil_div
 
 __all__ = ["LastBatchPolicy"]
@@ -392,7 +392,7 @@ class _DaliBaseIterator(Generic[Item]):
     def _take_checkpoints(self) -> list[bytes]:
         self._settle()
         extra = {"epochs": self._epochs.state(), "ended": self._ended}
-        return [_checkpoint.wrap(pipe.checkpoint(), extra) for pipe in self._pipes]
+        return [checkpoints.wrap(pipe.checkpoint(), extra) for pipe in self._pipes]
 
 
 def _nothing() -> None:

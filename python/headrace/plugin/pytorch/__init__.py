@@ -19,9 +19,18 @@ from typing import Any
 
 import torch
 from torch.utils.dlpack import from_dlpack
-from headrace import _core, types
+
+from headrace import _core
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
-from headrace.tensors import TensorCPU, TensorGPU, TensorListGPU
+from headrace.plugin.pytorch import fn, torch_utils
+from headrace.plugin.pytorch._function import TorchPythonFunction
+from headrace.plugin.pytorch._tensors import (
+    current_stream,
+    dense,
+    feed_ndarray,
+    from_capsule,
+    to_torch_type,
+)
 
 __all__ = [
     "DALIClassificationIterator",
@@ -34,111 +43,6 @@ __all__ = [
     "to_torch_type",
     "torch_utils",
 ]
-
-_TORCH_NAMES = {
-    "FLOAT": "float32",
-    "FLOAT64": "float64",
-    "FLOAT16": "float16",
-    "UINT8": "uint8",
-    "INT8": "int8",
-    "BOOL": "bool",
-    "INT16": "int16",
-    "INT32": "int32",
-    "INT64": "int64",
-    "UINT16": "uint16",
-    "UINT32": "uint32",
-    "UINT64": "uint64",
-}
-
-#: Element type -> PyTorch type (UINT16 to UINT64 only if this PyTorch has them).
-to_torch_type: dict[types.DALIDataType, torch.dtype] = {
-    getattr(types.DALIDataType, name): getattr(torch, torch_name)
-    for name, torch_name in _TORCH_NAMES.items()
-    if hasattr(torch, torch_name)
-}
-
-# What torch's from_dlpack calls for a capsule.
-_from_capsule = getattr(torch._C, "_from_dlpack", from_dlpack)
-
-
-def _current_stream(device: int) -> int:
-    stream: int = torch.cuda.current_stream(device).cuda_stream
-    return stream
-
-
-def _dense(batch: Any, keep: int | None = None) -> torch.Tensor:
-    """Returns the batch, or its first `keep` samples, as one tensor that shares its memory.
-
-    Samples of one shape that are not contiguous (for example mapped files) are copied.
-
-    Raises:
-        RuntimeError: the samples differ in shape.
-    """
-    try:
-        whole = batch.as_tensor()
-    except RuntimeError:
-        shapes = set(batch.shape())
-        if len(shapes) != 1:
-            raise RuntimeError(
-                f"The samples of a batch differ in shape ({_some(shapes)}), so they cannot form "
-                "one tensor. Give them one shape in the pipeline (resize, crop, pad), or use "
-                "DALIRaggedIterator."
-            ) from None
-        return torch.stack([from_dlpack(sample) for sample in batch])[:keep]
-    tensor: torch.Tensor = from_dlpack(whole)
-    return tensor if keep is None else tensor[:keep]
-
-
-def _shape(batch: Any) -> list[int]:
-    """Shape of the whole batch.
-
-    Raises:
-        RuntimeError: the samples differ in shape.
-    """
-    shapes = set(batch.shape())
-    if len(shapes) != 1:
-        raise RuntimeError(f"The samples of the batch differ in shape ({_some(shapes)}).")
-    return [len(batch), *shapes.pop()]
-
-
-def _some(shapes: set[tuple[int, ...]]) -> str:
-    shown = sorted(shapes)[:3]
-    return ", ".join(map(str, shown)) + (", ..." if len(shapes) > len(shown) else "")
-
-
-def feed_ndarray(dali_tensor: Any, arr: torch.Tensor, cuda_stream: Any = None) -> torch.Tensor:
-    """Copies a tensor, or a batch whose samples have one shape, into an existing tensor.
-
-    Args:
-        dali_tensor: the source: a tensor or batch on the CPU or on a GPU.
-        arr: the target, with the same shape and element type; any strides.
-        cuda_stream: for sources on a GPU: the stream (a PyTorch stream or its address) on which
-            the copy is queued without waiting for it; None: copy on the default stream and wait.
-
-    Returns:
-        `arr`.
-
-    Raises:
-        AssertionError: the shapes or element types differ.
-        RuntimeError: the samples of the batch differ in shape.
-    """
-    whole = isinstance(dali_tensor, (TensorCPU, TensorGPU))
-    shape = dali_tensor.shape() if whole else _shape(dali_tensor)
-    dtype = to_torch_type[dali_tensor.dtype]
-    if dtype != arr.dtype:
-        raise AssertionError(
-            "The element type of DALI Tensor/TensorList doesn't match the element type of the "
-            f"target PyTorch Tensor: {dtype} vs {arr.dtype}"
-        )
-    if shape != list(arr.shape):
-        raise AssertionError(
-            f"Shapes do not match: DALI tensor has size {shape}, but PyTorch Tensor "
-            f"has size {list(arr.shape)}"
-        )
-    if isinstance(dali_tensor, (TensorGPU, TensorListGPU)) and arr.is_contiguous():
-        dali_tensor.copy_to_external(arr.data_ptr(), cuda_stream, cuda_stream is not None)
-        return arr
-    return arr.copy_(from_dlpack(dali_tensor) if whole else _dense(dali_tensor))
 
 
 class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
@@ -180,7 +84,7 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
                 pipe._core.use_torch_memory()
 
     def _tensor(self, batch: Any, keep: int | None) -> torch.Tensor:
-        tensor = _dense(batch, keep)
+        tensor = dense(batch, keep)
         return tensor.pin_memory() if self._pin_memory and not tensor.is_cuda else tensor
 
     def _named(self, outputs: Sequence[Any]) -> zip[tuple[str, Any]]:
@@ -230,9 +134,9 @@ class DALIGenericIterator(_TorchIterator):
         return _core.Feed(
             pipe._core,
             tuple(self.output_map),
-            _from_capsule,
-            _dense,
-            _current_stream,
+            from_capsule,
+            dense,
+            current_stream,
             left,
             last,
         )
@@ -352,8 +256,3 @@ def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
     extents = [max(e) for e in zip(*(sample.shape for sample in samples))]
     size = (len(samples), *extents)
     return torch.sparse_coo_tensor(torch.cat(indices).t(), values, size, check_invariants=False)
-
-
-# These modules import names defined above.
-from headrace.plugin.pytorch import fn, torch_utils  # noqa: E402
-from headrace.plugin.pytorch._function import TorchPythonFunction  # noqa: E402

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch.utils.dlpack import from_dlpack
 
-from headrace._functions import _FunctionOperator
+from headrace._graph.functions import _FunctionOperator
 from headrace.data_node import DataNode
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from headrace.plugin.pytorch import feed_ndarray, to_torch_type
+from headrace.plugin.pytorch._tensors import feed_ndarray, to_torch_type
 
 __all__ = ["feed_ndarray", "to_torch_tensor", "to_torch_type"]
 

@@ -7,11 +7,29 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from headrace import _graph, _schema, types
-from headrace.data_node import DataNode, _NewAxis
+from headrace._base import types
+from headrace._graph import schema
+from headrace._graph.calls import call
+from headrace._graph.node import Node
 
 _MOST_SUBSCRIPTS = 32
 
+
+class NewAxis:
+    """`newaxis`, or `newaxis("C")` with the letter of the new dimension."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is not None:
+            if not isinstance(name, str):
+                raise TypeError("Axis name must be a single-character string")
+            if len(name) != 1:
+                raise ValueError("Axis name must be a single-character string")
+        self.name = name
+
+    def __call__(self, name: str | None = None) -> NewAxis:
+        return NewAxis(name)
 
 def _number(value: Any) -> Any:
     """Converts an index to a node or an int.
@@ -19,7 +37,7 @@ def _number(value: Any) -> Any:
     Raises:
         TypeError: it is not an integer.
     """
-    if isinstance(value, DataNode):
+    if isinstance(value, Node):
         return value
     if isinstance(value, types.ScalarConstant):
         value = value.value
@@ -47,7 +65,7 @@ def _range(subscript: slice, d: int) -> dict[str, Any]:
     return {f"{k}_{d}": _bound(value) for k, value in parts.items() if value is not None}
 
 
-def _new_axes(node: DataNode, axes: list[int], names: list[str | None]) -> DataNode:
+def _new_axes(node: Node, axes: list[int], names: list[str | None]) -> Node:
     """Inserts axes of extent 1 at the positions `axes` of the result.
 
     Raises:
@@ -56,17 +74,17 @@ def _new_axes(node: DataNode, axes: list[int], names: list[str | None]) -> DataN
     named = [name for name in names if name is not None]
     if named and len(named) != len(names):
         raise ValueError("New axis name must be specified for all axes or none.")
-    found = _schema.find_function("expand_dims")
+    found = schema.find_function("expand_dims")
     if found is None:
         raise NotImplementedError("newaxis is not part of this version of Headrace.")
     arguments: dict[str, Any] = {"axes": axes}
     if named:
         arguments["new_axis_names"] = "".join(named)
-    made: DataNode = _graph.call(found[0], found[0].class_name, [node], arguments)
+    made: Node = call(found[0], found[0].class_name, [node], arguments)
     return made
 
 
-def subscript(node: DataNode, subscripts: Any) -> DataNode:
+def subscript(node: Node, subscripts: Any) -> Node:
     """The node ``node[subscripts]``. An index removes its dimension, a range keeps it, and `newaxis` adds a dimension
     of extent 1.
 
@@ -86,7 +104,7 @@ def subscript(node: DataNode, subscripts: Any) -> DataNode:
     for item in subscripts:
         if item is Ellipsis:
             raise NotImplementedError("Ellipsis in indexing is not implemented")
-        if isinstance(item, _NewAxis):
+        if isinstance(item, NewAxis):
             axes.append(kept)
             names.append(item.name)
             kept += 1
@@ -97,12 +115,12 @@ def subscript(node: DataNode, subscripts: Any) -> DataNode:
         else:
             arguments[f"at_{dimension}"] = _number(item)
         dimension += 1
-    op = _schema.operators()["_subscript"]
+    op = schema.operators()["_subscript"]
     if dimension > len(op.args) // 4:
         raise ValueError(
             f"Got {dimension} subscripts, but a tensor has at most {len(op.args) // 4} dimensions."
         )
     if dimension:
         arguments["num_subscripts"] = dimension
-        node = _graph.call(op, "subscript", [node], arguments)
+        node = call(op, "subscript", [node], arguments)
     return _new_axes(node, axes, names) if axes else node

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from headrace._pipeline import Pipeline
+from headrace._pipeline.pipeline import Pipeline
 
 
 def _constructor_arguments() -> frozenset[str]:
@@ -154,7 +154,7 @@ def experimental_pipeline_def(
             if not kwargs.pop("debug", debug):
                 created: Pipeline = plain(*args, **kwargs)
                 return created
-            from headrace._pipeline_debug import PipelineDebug
+            from headrace._pipeline.debug import PipelineDebug
 
             conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
             constructor, own = _split_kwargs(function, kwargs)

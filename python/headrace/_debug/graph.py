@@ -17,7 +17,8 @@ from collections import deque
 from typing import Any
 
 from headrace import _core, _graph
-from headrace._debug_step import SOURCE, DataNodeDebug, Settings, Step, needs
+from headrace._debug.step import SOURCE, DataNodeDebug, Settings, Step, needs
+from headrace._graph.node import Node
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 
@@ -104,7 +105,7 @@ class DebugGraph(_graph.Graph):
             )
         ]
 
-    def _taking(self, guard: tuple[DataNode, bool] | None) -> list[int] | None:
+    def _taking(self, guard: tuple[Node, bool] | None) -> list[int] | None:
         """The indices of the samples that take the branch; None: all."""
         if guard is None:
             return None
@@ -114,7 +115,7 @@ class DebugGraph(_graph.Graph):
         indices = range(len(given)) if where is None else where
         return [i for i, value in zip(indices, given, strict=True) if bool(_scalar(value)) == when]
 
-    def _batch(self, node: DataNode) -> Any:
+    def _batch(self, node: Node) -> Any:
         return self._data[self.numbers[node.source]][node.index]
 
     def _evaluate(

@@ -12,14 +12,17 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _core, _graph, _pipeline_args
+from headrace import _core, _graph
 from headrace import tensors as _tensors  # noqa: F401 - tells _core which classes to make
-from headrace._output_memory import OutputMemory
-from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
-from headrace._pipeline_facts import PipelineFacts
-from headrace._pipeline_outputs import check_names, output_node, used_outputs, warn_unused
-from headrace._pipeline_run import Outputs, PipelineRun
-from headrace._pipeline_state import PipelineState
+from headrace._base import messages
+from headrace._graph import schema
+from headrace._pipeline import args
+from headrace._pipeline.args import OperatorConcurrency, StreamPolicy
+from headrace._pipeline.facts import PipelineFacts
+from headrace._pipeline.memory import OutputMemory
+from headrace._pipeline.outputs import check_names, output_node, used_outputs, warn_unused
+from headrace._pipeline.run import Outputs, PipelineRun
+from headrace._pipeline.state import PipelineState
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 
@@ -109,18 +112,18 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         quarantine: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
     ) -> None:
-        integers = _pipeline_args.check_types(locals())
+        integers = args.check_types(locals())
         batch_size, num_threads = integers["batch_size"], integers["num_threads"]
         device_id, seed = integers["device_id"], integers["seed"]
         if experimental_exec_dynamic is not None:
-            _graph.deprecated("`experimental_exec_dynamic` is deprecated, use `exec_dynamic`.")
+            messages.deprecated("`experimental_exec_dynamic` is deprecated, use `exec_dynamic`.")
             exec_dynamic = experimental_exec_dynamic
         if default_cuda_stream_priority is not None:
-            _graph.warn("The `default_cuda_stream_priority` is deprecated and has no effect.")
+            messages.warn("The `default_cuda_stream_priority` is deprecated and has no effect.")
         if max_streams is not None:
-            _graph.warn("The `max_streams` is deprecated and has no effect.")
+            messages.warn("The `max_streams` is deprecated and has no effect.")
         if seed is not None and seed < 0:
-            _graph.warn("A negative seed is deprecated and is treated as None.")
+            messages.warn("A negative seed is deprecated and is treated as None.")
             seed = None
         if on_error not in ("raise", "replace", "skip"):
             raise ValueError(f'on_error must be "raise", "replace" or "skip", not {on_error!r}.')
@@ -130,9 +133,9 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             raise ValueError(
                 "``py_callback_pickler`` should not be set when 'fork' start method is used."
             )
-        _pipeline_args.check_declared(output_dtype, output_ndim, output_layout)
+        args.check_declared(output_dtype, output_ndim, output_layout)
         self._exec_separated, self._cpu_queue_size, self._gpu_queue_size = (
-            _pipeline_args.queue_depths(prefetch_queue_depth, exec_async)
+            args.queue_depths(prefetch_queue_depth, exec_async)
         )
         if exec_dynamic and self._exec_separated:
             raise RuntimeError("The dynamic executor (`exec_dynamic`) does not support separated queues.")
@@ -270,8 +273,6 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
 
     def _find_sources(self, used: dict[Any, set[int]]) -> None:
         """Collects the external sources and readers among the instances in use."""
-        from headrace import _schema
-
         for instance, number in self._graph.numbers.items():
             if instance not in used:
                 continue
@@ -280,7 +281,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
                 instance.source.node = number
                 self._sources.append(instance.source)
                 self._inputs[instance.name] = instance.source
-            elif _schema.operators()[instance.op].is_reader:
+            elif schema.operators()[instance.op].is_reader:
                 self._readers[instance.name] = number
 
     def build(self) -> None:
@@ -357,9 +358,9 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
     def _declare_checks(self) -> None:
         count = self._output_count
         columns = [
-            _pipeline_args.each_output("output_dtype", self._output_dtype, count),
-            _pipeline_args.each_output("output_ndim", self._output_ndim, count),
-            _pipeline_args.each_output("output_layout", self._output_layout, count),
+            args.each_output("output_dtype", self._output_dtype, count),
+            args.each_output("output_ndim", self._output_ndim, count),
+            args.each_output("output_layout", self._output_layout, count),
         ]
         if any(value is not None for column in columns for value in column):
             self._checks = list(zip(*columns, strict=True))

@@ -7,9 +7,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from headrace import _graph, _pipeline_args, types
-from headrace._output_memory import OutputMemory
-from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
+from headrace import types
+from headrace._base import messages
+from headrace._pipeline import args
+from headrace._pipeline.args import OperatorConcurrency, StreamPolicy
+from headrace._pipeline.memory import OutputMemory
 
 
 class PipelineFacts:
@@ -47,7 +49,7 @@ class PipelineFacts:
     @property
     def batch_size(self) -> int | None:
         """Old name of `max_batch_size`."""
-        _graph.deprecated("`batch_size` is deprecated, use `max_batch_size`.")
+        messages.deprecated("`batch_size` is deprecated, use `max_batch_size`.")
         return self._max_batch_size
 
     @property
@@ -168,12 +170,12 @@ class PipelineFacts:
     def output_dtype(self) -> list[Any]:
         """Declared element types of the outputs; None is a wildcard."""
         self.build()
-        return _pipeline_args.each_output("output_dtype", self._output_dtype, self._output_count)
+        return args.each_output("output_dtype", self._output_dtype, self._output_count)
 
     def output_ndim(self) -> list[Any]:
         """Declared numbers of dimensions of the outputs; None is a wildcard."""
         self.build()
-        return _pipeline_args.each_output("output_ndim", self._output_ndim, self._output_count)
+        return args.each_output("output_ndim", self._output_ndim, self._output_count)
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Returns the metadata of a reader, or of all readers by name.

@@ -10,8 +10,8 @@ import time
 from typing import Any
 
 from headrace import types
-from headrace._functions import add_cause
-from headrace._pipeline_facts import PipelineFacts
+from headrace._graph.functions import add_cause
+from headrace._pipeline.facts import PipelineFacts
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 

@@ -9,6 +9,8 @@ import types as python_types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace._graph import schema
+
 Maker = Callable[[str], Any]  # name with its module -> function or class, or None
 Lister = Callable[[], "list[str]"]
 
@@ -58,9 +60,7 @@ def _without_hidden(prefix: str) -> str:
 
 
 def _submodule(package: str, path: str, make: Maker, names: Lister) -> OperatorModule | None:
-    from headrace import _schema
-
-    known = _schema.modules()
+    known = schema.modules()
     if path not in known and not (path.endswith(".hidden") and path[:-7] in known):
         return None
     full = f"{package}.{path}"
@@ -72,10 +72,8 @@ def _submodule(package: str, path: str, make: Maker, names: Lister) -> OperatorM
 
 def register(package: str, make: Maker, names: Lister) -> None:
     """Makes all submodules importable."""
-    from headrace import _schema
-
     _registered[package] = (make, names)
-    for path in sorted(_schema.modules()):
+    for path in sorted(schema.modules()):
         module = _submodule(package, path, make, names)
         parent, _, leaf = path.rpartition(".")
         setattr(sys.modules[f"{package}.{parent}" if parent else package], leaf, module)
@@ -86,13 +84,11 @@ _registered: dict[str, tuple[Maker, Lister]] = {}
 
 def forget(functions: Iterable[str]) -> None:
     """Makes the modules of new operators, and drops what stood for these operators so far."""
-    from headrace import _schema
-
     for package, (make, names) in _registered.items():
         register(package, make, names)
         for name in functions:
             module, _, leaf = f"{package}.{name}".rpartition(".")
-            for attribute_name in (leaf, _schema.class_name(name)):
+            for attribute_name in (leaf, schema.class_name(name)):
                 vars(sys.modules[module]).pop(attribute_name, None)
 
 

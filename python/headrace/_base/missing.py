@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NoReturn
 
-from headrace import _dali_names
+from headrace._base import dali_names
 
 _ROOT = __name__.partition(".")[0]
 
@@ -56,8 +56,8 @@ class _StandInLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         path = module.__name__.partition(".")[2]
-        names = _dali_names.MODULES[path]
-        inner = [m.rpartition(".")[2] for m in _dali_names.MODULES if m.rpartition(".")[0] == path]
+        names = dali_names.MODULES[path]
+        inner = [m.rpartition(".")[2] for m in dali_names.MODULES if m.rpartition(".")[0] == path]
         for name in names:
             if name not in inner:
                 setattr(module, name, Missing(f"{path}.{name}"))
@@ -76,7 +76,7 @@ class _StandInFinder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root, _, rest = fullname.partition(".")
-        if root != _ROOT or rest not in _dali_names.MODULES:
+        if root != _ROOT or rest not in dali_names.MODULES:
             return None
         return ModuleSpec(fullname, _StandInLoader(), is_package=True)
 

@@ -8,7 +8,9 @@ import copy
 from typing import Any
 
 from headrace import _core, _graph
-from headrace._tensor_text import format_batch
+from headrace._base.tensor_text import format_batch
+from headrace._graph import schema
+from headrace._graph.node import Node
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU
 
@@ -59,7 +61,7 @@ class Settings:
         self.options = options
 
 
-def needs(instance: _graph.Instance) -> list[DataNode]:
+def needs(instance: _graph.Instance) -> list[Node]:
     """The nodes that an instance takes as inputs or arguments."""
     return [*instance.inputs, *instance.arg_nodes.values()]
 
@@ -131,9 +133,7 @@ class Step:
         )
 
     def reads(self) -> bool:
-        from headrace import _schema
-
-        return _schema.operators()[self.instance.op].is_reader
+        return schema.operators()[self.instance.op].is_reader
 
     def run(self, data: dict[int, list[Any]], size: int) -> list[Any]:
         """Runs the step once.

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace._base import types
+
 _MOST_SHAPES = 16  # longer lists of shapes are abbreviated
 
 
@@ -31,8 +33,6 @@ def format_batch(batch: Any, show_data: bool = True, indent: str = "") -> str:
 
 def _elements(tensor: Any) -> str:
     import numpy
-
-    from headrace import types
 
     tensor = tensor.as_cpu()
     if types.is_enum(tensor._dtype):  # shown as integers

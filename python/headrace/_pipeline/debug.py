@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _debug
-from headrace._debug_step import DataNodeDebug, Settings
-from headrace._pipeline import Pipeline, _live
-from headrace._pipeline_outputs import output_node
-from headrace._pipeline_run import Outputs
+from headrace._debug.graph import DebugGraph
+from headrace._debug.step import DataNodeDebug, Settings
+from headrace._pipeline.outputs import output_node
+from headrace._pipeline.pipeline import Pipeline, _live
+from headrace._pipeline.run import Outputs
 from headrace.data_node import DataNode
 
 _LIKE_THE_WHOLE = ("strict", "max_image_pixels", "host_memory_limit", "device_memory_limit")
@@ -51,7 +51,7 @@ class PipelineDebug(Pipeline):
         seed = int.from_bytes(os.urandom(4), "little") if self._seed is None else self._seed
         threads = self._num_threads or len(os.sched_getaffinity(0))
         settings = Settings(self._max_batch_size, threads, seed, options)
-        self._debug = _debug.DebugGraph(settings)
+        self._debug = DebugGraph(settings)
         self._graph = self._debug
         _live.add(self)
 

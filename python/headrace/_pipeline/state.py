@@ -9,8 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace import _checkpoint, _graph, _serialize
-from headrace._pipeline_facts import PipelineFacts
+from headrace._base import messages
+from headrace._pipeline import checkpoints, serialize
+from headrace._pipeline.facts import PipelineFacts
 
 
 def _write_whole(filename: str | os.PathLike[str], content: bytes) -> None:
@@ -59,7 +60,7 @@ class PipelineState(PipelineFacts):
                 "Cannot save the checkpoint: the pipeline was made without `enable_checkpointing=True`."
             )
         self.build()
-        state = _checkpoint.wrap(
+        state = checkpoints.wrap(
             self._core.checkpoint(),
             {"epoch_idx": self._consumer_epoch_idx, "iter": self._consumer_iter},
         )
@@ -73,10 +74,10 @@ class PipelineState(PipelineFacts):
         self._restored = checkpoint is not None
         if checkpoint is None:
             return
-        state, extra = _checkpoint.unwrap(checkpoint)
+        state, extra = checkpoints.unwrap(checkpoint)
         if extra is not None and "epochs" in extra:
             self._restored_extra = extra
-            state, extra = _checkpoint.unwrap(state)
+            state, extra = checkpoints.unwrap(state)
         if extra is None or not {"epoch_idx", "iter"} <= extra.keys():
             raise RuntimeError("The checkpoint was not created by Pipeline.checkpoint().")
         self._engine_state = state
@@ -106,9 +107,9 @@ class PipelineState(PipelineFacts):
                 source.iteration = self._consumer_iter
                 source.sample = self._consumer_iter * (self._max_batch_size or 0)
             if self._enable_checkpointing and not source.resumable:
-                _graph.warn(
+                messages.warn(
                     f"Checkpointing with {source.label}: only a callable with one argument can be resumed. "
-                    f"{_graph.product()} doesn't capture state of such 'source'. A resumed pipeline starts it "
+                    f"{messages.product()} doesn't capture state of such 'source'. A resumed pipeline starts it "
                     "from the beginning."
                 )
 
@@ -129,7 +130,7 @@ class PipelineState(PipelineFacts):
         if define_graph is not None and not callable(define_graph):
             raise TypeError("Provided `define_graph` argument is not callable.")
         self._complete_graph(define_graph)
-        text = _serialize.to_bytes(self)
+        text = serialize.to_bytes(self)
         if filename is not None:
             _write_whole(filename, text)
         return text
@@ -157,7 +158,7 @@ class PipelineState(PipelineFacts):
             )
         if filename is not None:
             serialized_pipeline = Path(filename).read_bytes()
-        definition = _serialize.Definition(serialized_pipeline)
+        definition = serialize.Definition(serialized_pipeline)
         pipeline = cls(**{**definition.params, **kwargs})
         definition.give_to(pipeline)
         pipeline.build()
@@ -175,7 +176,7 @@ class PipelineState(PipelineFacts):
         """
         if self._core is not None:
             raise RuntimeError("The pipeline is already built: it cannot take another graph.")
-        definition = _serialize.Definition(serialized_pipeline)
+        definition = serialize.Definition(serialized_pipeline)
         for own in ("max_batch_size", "num_threads", "device_id", "seed"):
             if getattr(self, f"_{own}") is None:
                 setattr(self, f"_{own}", definition.params.get(own.removeprefix("max_")))
@@ -199,5 +200,5 @@ class PipelineState(PipelineFacts):
             use_colors: color the nodes.
         """
         self.build()
-        text = _serialize.to_dot(self, show_tensors, use_colors)
+        text = serialize.to_dot(self, show_tensors, use_colors)
         Path(filename).write_text(text, encoding="utf-8")

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from headrace import _core, _graph
-from headrace._pipeline_args import OperatorConcurrency, StreamPolicy
+from headrace._pipeline.args import OperatorConcurrency, StreamPolicy
 from headrace.data_node import DataNode
 
 _FORMAT = 1

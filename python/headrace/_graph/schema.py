@@ -9,7 +9,8 @@ import functools
 import json
 from typing import Any
 
-from headrace import _core, _dali_names, types
+from headrace import _core
+from headrace._base import dali_names, types
 
 # Arguments that every operator has.
 COMMON = ("device", "name", "preserve", "bytes_per_sample_hint", "seed")
@@ -105,7 +106,7 @@ def _literal(type_name: str, text: str | None) -> Any:
 
 def class_name(name: str) -> str:
     """The class name of a function: "decoders.image_crop" -> "ImageCrop"."""
-    known = _dali_names.CLASSES.get(name)
+    known = dali_names.CLASSES.get(name)
     if known:
         return known
     return "".join(part[:1].upper() + part[1:] for part in name.rpartition(".")[2].split("_"))
@@ -121,7 +122,7 @@ def operators() -> dict[str, Operator]:
 @functools.cache
 def _functions() -> dict[str, tuple[str, bool]]:
     """Name under `fn` -> (operator's name, whether it is an old name)."""
-    table = {old: (new, True) for old, new in _dali_names.RENAMED.items() if new in operators()}
+    table = {old: (new, True) for old, new in dali_names.RENAMED.items() if new in operators()}
     for op in operators().values():
         for alias in op.aliases:
             if not alias.startswith("ops:"):
@@ -151,7 +152,7 @@ def _join(function: str, leaf: str) -> str:
 
 @functools.cache
 def _missing_classes() -> dict[str, str]:
-    return {_join(name, class_name(name)): name for name in _dali_names.NAMES}
+    return {_join(name, class_name(name)): name for name in dali_names.NAMES}
 
 
 def reload() -> set[str]:
@@ -176,7 +177,7 @@ def find_class(name: str) -> tuple[Operator, bool] | None:
 
 def missing_function(name: str) -> bool:
     """Whether DALI has a function of that name that this version lacks."""
-    return name in _dali_names.NAMES and name not in _functions()
+    return name in dali_names.NAMES and name not in _functions()
 
 
 def missing_class(name: str) -> bool:
@@ -198,7 +199,7 @@ def class_names() -> list[str]:
 def modules() -> frozenset[str]:
     """Submodules of `fn` and `ops`, including those that only DALI has: "readers", "experimental.decoders"."""
     found = {"hidden"}
-    for name in (*_functions(), *_dali_names.NAMES, *_classes()):
+    for name in (*_functions(), *dali_names.NAMES, *_classes()):
         parts = name.split(".")[:-1]
         found.update(".".join(parts[: i + 1]) for i in range(len(parts)))
     return frozenset(found)

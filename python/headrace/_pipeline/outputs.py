@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headrace import _graph
+from headrace._base import messages
 from headrace.data_node import DataNode
 
 
@@ -101,7 +102,7 @@ def warn_unused(instance: Any, outputs: set[int]) -> None:
             if len(unused) > 1
             else f"output at the index {text} is"
         )
-        _graph.warn(
+        messages.warn(
             f"The external source node '{instance.name}' ({instance.origin}) produces {instance.outputs} "
             f"outputs, but the {many} not used. For best performance, adjust your callback so that it "
             "computes only the needed outputs."

@@ -11,12 +11,20 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace import _graph, _schema
-from headrace.data_node import DataNode
+from headrace._graph import schema
+from headrace._graph.calls import promote, split_arguments
+from headrace._graph.graph import (
+    Instance,
+    check_device,
+    current_pipeline,
+    pop_pipeline,
+    push_pipeline,
+)
+from headrace._graph.node import Node
 
 __all__ = ["DLTensorPythonFunction", "PythonFunction", "make_function"]
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 # ---- called by worker threads ----
@@ -63,7 +71,7 @@ class Function:
         pipeline = self._pipeline()
         if pipeline is None:
             return "the pipeline is gone"
-        _graph.push_pipeline(pipeline)
+        push_pipeline(pipeline)
         try:
             (self._run_batch if self._batch else self._run_samples)(call)
         except BaseException as error:
@@ -71,7 +79,7 @@ class Function:
             self.failures.append((text, error))
             return text
         finally:
-            _graph.pop_pipeline()
+            pop_pipeline()
         return None
 
     def _run_samples(self, call: Any) -> None:
@@ -151,7 +159,7 @@ def make_function(
     convert: Callable[[Any], Any],
     inputs: Sequence[Any],
     kwargs: dict[str, Any],
-) -> DataNode | list[DataNode]:
+) -> Any:
     """Adds a node of the operator `name` that calls `function`.
 
     Args:
@@ -169,11 +177,11 @@ def make_function(
     """
     kwargs = dict(kwargs)
     device = kwargs.pop("device", None) or "cpu"
-    _graph.check_device(device, label)
+    check_device(device, label)
     node_name = kwargs.pop("name", None)
     kwargs.pop("preserve", None)  # always preserved: the function may be called only for its side effects
-    constants, arguments = _graph.split_arguments(_schema.operators()[name], label, kwargs)
-    pipeline = _graph.current_pipeline()
+    constants, arguments = split_arguments(schema.operators()[name], label, kwargs)
+    pipeline = current_pipeline()
     if pipeline is None:
         raise RuntimeError(
             f"Current Pipeline not set!\n{label} operator must be used inside `define_graph` or current "
@@ -185,7 +193,7 @@ def make_function(
     if not callable(function):
         raise TypeError(f"{label}: `function` must be callable, not {function!r}.")
     for value in inputs:
-        if isinstance(value, (list, tuple)) and any(isinstance(v, DataNode) for v in value):
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
             raise TypeError(
                 f"Expected inputs of type `DataNode`. Received input of type '{type(value).__name__}'. "
                 "Python Operators do not support Multiple Input Sets."
@@ -193,9 +201,9 @@ def make_function(
     outputs = constants.get("num_outputs", 1)
     if isinstance(constants.get("output_layouts"), str) and isinstance(outputs, int):
         constants["output_layouts"] = [constants["output_layouts"]] * max(outputs, 1)
-    instance = _graph.Instance(
+    instance = Instance(
         name,
-        [_graph.promote(value, label, i, device) for i, value in enumerate(inputs)],
+        [promote(value, label, i, device) for i, value in enumerate(inputs)],
         constants,
         arguments,
         node_name,
@@ -236,7 +244,7 @@ class _FunctionOperator:
     def _convert(tensor: Any) -> Any:
         raise NotImplementedError
 
-    def __call__(self, *inputs: Any, **kwargs: Any) -> DataNode | list[DataNode]:
+    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
         for key, value in kwargs.items():
             if value is not None and self._args.get(key) is not None and key != "device":
                 raise ValueError(f"The argument `{key}` was already specified in __init__.")
@@ -263,13 +271,13 @@ class DLTensorPythonFunction(_FunctionOperator):
 
 def python_function(
     *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
-) -> DataNode | list[DataNode]:
+) -> Any:
     return PythonFunction(function, **kwargs)(*inputs)
 
 
 def dl_tensor_python_function(
     *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
-) -> DataNode | list[DataNode]:
+) -> Any:
     return DLTensorPythonFunction(function, **kwargs)(*inputs)
 
 

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Calls of operators: their inputs and arguments become nodes and constants."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace import _core
+from headrace._base import types
+from headrace._base.messages import depth
+from headrace._graph.constants import constant
+from headrace._graph.graph import Instance, check_device, choose_device, current_graph
+from headrace._graph.node import Node
+from headrace._graph.schema import COMMON, Operator
+
+
+def transfer(op: str, node: Node) -> Any:
+    """Copies the node to the other device; `op` is ``_to_gpu`` or ``_to_cpu``."""
+    device = "gpu" if op == "_to_gpu" else "cpu"
+    (moved,) = Instance(op, [node], {}, {}, device=device).nodes()
+    moved.name = node.name
+    return moved
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars and arrays as Python numbers and flat lists."""
+    if isinstance(value, types.ScalarConstant):
+        return value.value
+    if isinstance(value, (bool, int, float, str, bytes, list, tuple)) or value is None:
+        if isinstance(value, (list, tuple)):
+            return [_plain(v) for v in value]
+        return value
+    if isinstance(value, (_core.Tensor, _core.Batch)):
+        raise TypeError("a tensor cannot be a constant argument; feed it through external_source")
+    if hasattr(value, "tolist") and not isinstance(value, type):
+        flat = value.reshape(-1) if getattr(value, "ndim", 0) > 1 else value
+        return flat.tolist()
+    return value
+
+
+def split_arguments(
+    op: Operator, label: str, kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Node]]:
+    """Splits the keyword arguments of a call into constants and nodes. None means that the argument is not given.
+
+    Raises:
+        KeyError: the operator has no argument of that name.
+        TypeError: a value of the wrong type; an argument given under both its old and its new name.
+        RuntimeError: an array with more dimensions than the argument takes.
+    """
+    constants: dict[str, Any] = {}
+    nodes: dict[str, Node] = {}
+    for name, value in kwargs.items():
+        known = op.args.get(name)
+        if known is None and name not in COMMON:
+            raise KeyError(f'Argument "{name}" is not defined for operator "{label}".')
+        if value is None:
+            continue
+        if known is not None and "deprecated" in known.flags:
+            if known.use and kwargs.get(known.use) is not None:
+                raise TypeError(
+                    f"Operator `{label}` got an unexpected '{name}' deprecated argument when '{known.use}' "
+                    "was already provided"
+                )
+            _warn_argument(label, known)
+        if name == "seed" and not op.has_seed:
+            warnings.warn(
+                'The argument "seed" should not be used with operators that don\'t use random numbers. It has no effect on '
+                f'operator "{label}".',
+                DeprecationWarning,
+                stacklevel=depth(),
+            )
+            continue
+        if isinstance(value, Node):
+            nodes[name] = value
+            continue
+        if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
+            raise TypeError(
+                f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument. Pass one '
+                "node with all the numbers instead, for example from fn.stack."
+            )
+        if known is not None and "exact" in known.flags:
+            _check_array(label, known, value)
+        if known is not None and not known.is_list and getattr(value, "size", None) == 1:
+            value = value.item()  # an array of one element is a number
+        try:
+            constants[name] = _plain(value)
+        except TypeError as error:
+            raise TypeError(f'Argument "{name}" of operator "{label}": {error}.') from None
+    return constants, nodes
+
+
+def _check_array(label: str, argument: Any, value: Any) -> None:
+    """Raises RuntimeError for an array with more dimensions than the argument. A scalar takes one element."""
+    ndim = getattr(value, "ndim", 0)
+    if ndim > 1 or (ndim == 1 and not argument.is_list and value.size != 1):
+        raise RuntimeError(
+            f'Argument "{argument.name}" of operator "{label}": an array of shape {tuple(value.shape)} '
+            f"cannot be converted to {'a list of numbers' if argument.is_list else 'one number'}."
+        )
+
+
+def _warn_argument(label: str, argument: Any) -> None:
+    if argument.use:
+        text = f"The argument `{argument.name}` is a deprecated alias for `{argument.use}`. Use `{argument.use}` instead."
+    else:
+        text = f"The argument `{argument.name}` is no longer used and will be removed in a future release."
+    warnings.warn(text, DeprecationWarning, stacklevel=depth())
+
+
+def _is_set(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value)
+
+
+def promote(value: Any, label: str, position: int, device: str = "cpu") -> Node:
+    """Converts an input to a node. Numbers and arrays become constants on the operator's device.
+
+    Raises:
+        TypeError: `value` is not a node, a number or an array.
+    """
+    if isinstance(value, Node):
+        return value
+    try:
+        if value is None or isinstance(value, (str, bytes)):
+            raise TypeError
+        return constant(value, device="gpu" if device == "gpu" else "cpu")
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"when calling operator `{label}`: expected inputs of type 'DataNode', list of 'DataNode' or "
+            f"convertible to constant nodes. Received input `{position}` of type "
+            f"'{type(value).__name__}'."
+        ) from None
+
+
+def input_sets(
+    inputs: Iterable[Any], label: str, device: str = "cpu"
+) -> tuple[list[list[Node]], bool]:
+    """Expands lists of nodes: an operator called with lists of N nodes is called N times.
+
+    Returns:
+        The inputs of each call, and whether any input was a list.
+
+    Raises:
+        ValueError: lists of different lengths.
+        TypeError: an input that cannot be a node.
+    """
+    inputs = list(inputs)
+    lengths = {len(value) for value in inputs if _is_set(value)}
+    if not lengths:
+        return [[promote(value, label, i, device) for i, value in enumerate(inputs)]], False
+    if len(lengths) > 1:
+        raise ValueError(
+            f"All argument lists for multiple input sets of `{label}` must have the same length."
+        )
+    (count,) = lengths
+    columns = []
+    for i, value in enumerate(inputs):
+        if _is_set(value):
+            columns.append([promote(item, label, i, device) for item in value])
+        else:
+            columns.append([promote(value, label, i, device)] * count)
+    return [list(row) for row in zip(*columns, strict=True)], True
+
+
+def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Calls an operator.
+
+    Returns:
+        A node, a list of nodes if the operator has several outputs, or None if it has none.
+
+    Raises:
+        ValueError: wrong number of inputs, wrong device name.
+        KeyError: unknown argument.
+        TypeError: wrong type of an input or argument.
+        RuntimeError: anything else that the operator's schema does not allow, e.g. an input on the wrong device.
+    """
+    check_device(kwargs.get("device"), label)
+    graph = current_graph()
+    inputs = [graph.accept(value, True) for value in inputs]
+    kwargs = {key: graph.accept(value, False) for key, value in kwargs.items()}
+    if not op.in_min <= len(inputs) <= op.in_max:
+        raise ValueError(
+            f"Operator {label} expects from {op.in_min} to {op.in_max} inputs, but received "
+            f"{len(inputs)}."
+        )
+    device = kwargs.pop("device", None) or choose_device(inputs)
+    sets, several = input_sets(inputs, label, device)
+    name = kwargs.pop("name", None)
+    if name is not None and not isinstance(name, str):
+        raise TypeError(f"The name of an operator must be a string, not {type(name).__name__}.")
+    preserve = bool(kwargs.pop("preserve", False))
+    constants, nodes = split_arguments(op, label, kwargs)
+    results = []
+    for i, row in enumerate(sets):
+        own = name if name is None or not several else f"{name}_{i}"
+        # Such an operator (e.g. shapes) needs no sample data: it runs on the CPU and its output is copied.
+        copied = device == "gpu" and device in op.devices and "anywhere" in op.flags
+        runs_on = "cpu" if copied else device
+        instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
+        made = instance.nodes()
+        results.append([node.gpu() for node in made] if copied else made)
+    if len(results) == 1:  # also for a list of one node
+        return _unwrap(results[0])
+    if all(len(nodes_of_set) == 1 for nodes_of_set in results):
+        return [nodes_of_set[0] for nodes_of_set in results]
+    return tuple(list(outputs) for outputs in zip(*results, strict=True))
+
+
+def _unwrap(nodes: list[Node]) -> Any:
+    if not nodes:
+        return None
+    return nodes[0] if len(nodes) == 1 else nodes
