@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/batch.h"
-#include "device/device.h"
+#include "device/memory.h"
 
 int32_t hr_batch_device(const hr_batch *batch)
 {

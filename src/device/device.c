@@ -1,41 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The device, its memory limit, and pinned memory. */
-#include <pthread.h>
-#include <stdatomic.h>
+/* A device: what it is, its memory limit, and pinned memory. */
+#include "device/device.h"
+
 #include <string.h>
 
-#include "device/launch.h"
-
-hr_status hr_device_create(hr_device **out, int32_t id, size_t memory_limit, hr_error *error)
-{
-    const hr_cuda_module_def *module;
-    int32_t count = 0;
-    HR_TRY(hr_module_open(&module, error));
-    HR_TRY(module->device_count(&count, error));
-    if (id < 0 || id >= count)
-        return hr_fail(error, HR_STATUS_ERROR, "device_id is %d; this machine has %d CUDA devices",
-                       id, count);
-    hr_device *d = hr_calloc(1, sizeof(*d), error);
-    if (!d)
-        return HR_STATUS_NO_MEMORY;
-    atomic_init(&d->refs, 1);
-    atomic_init(&d->used, 0);
-    pthread_mutex_init(&d->lock, NULL);
-    d->module = module;
-    d->id = id;
-    d->limit = memory_limit;
-    d->chunk_size = hr__chunk_size(memory_limit);
-    hr_status status = module->device_query(id, &d->info, error);
-    if (status == HR_STATUS_OK)
-        status = module->stream_create(id, &d->free_stream, error);
-    if (status != HR_STATUS_OK) {
-        hr_device_unref(d);
-        return status;
-    }
-    *out = d;
-    return HR_STATUS_OK;
-}
+#include "device/state.h"
 
 hr_device *hr__device_ref(hr_device *d)
 {
@@ -45,14 +15,8 @@ hr_device *hr__device_ref(hr_device *d)
 
 void hr_device_unref(hr_device *d)
 {
-    if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    hr__launches_free(d);
-    hr__lent_return(d, true);
-    if (d->free_stream)
-        d->module->stream_destroy(d->id, d->free_stream);
-    pthread_mutex_destroy(&d->lock);
-    hr_free(d);
+    if (d && atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) == 1)
+        d->destroy(d);
 }
 
 void hr_device_set_allocator(hr_device *d, const hr_device_allocator *allocator)

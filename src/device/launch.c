@@ -7,10 +7,24 @@
 
 #include <string.h>
 
+#include "device/state.h"
+
 #define CHUNK_SIZE ((size_t)8 << 20)
 #define CHUNK_LEAST ((size_t)64 << 10)
 #define STAGE_ALIGN ((size_t)256)
 #define SCRATCH_LIMIT ((size_t)1 << 30)
+
+struct hr__chunk { /* pinned memory and its copy on the device */
+    struct hr__chunk *next;
+    char *host, *device;
+    size_t size, used, copied;
+};
+
+struct hr__constant { /* a copy on the device of data that does not change */
+    struct hr__constant *next;
+    const void *data;
+    hr__chunk *chunk;
+};
 
 typedef struct scratch {
     struct scratch *next;

@@ -1,51 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Internal to device/: the device, and the chunks from which staged memory is cut. */
+/* A launch: a stream with the memory of one batch. */
 #ifndef HR_DEVICE_LAUNCH_H
 #define HR_DEVICE_LAUNCH_H
 
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "device/device.h"
 
-typedef struct hr__chunk { /* pinned memory and its copy on the device */
-    struct hr__chunk *next;
-    char *host, *device;
-    size_t size, used, copied;
-} hr__chunk;
-
-typedef struct hr__constant { /* a copy on the device of data that does not change */
-    struct hr__constant *next;
-    const void *data;
-    hr__chunk *chunk;
-} hr__constant;
-
-typedef struct hr__launch hr__launch;
-typedef struct hr__memory hr__memory;
-
-struct hr_device {
-    atomic_size_t refs, used;
-    const hr_cuda_module_def *module;
-    hr_cuda_info info;
-    int32_t id;
-    size_t limit, chunk_size;
-    void *free_stream; /* memory is released in its order */
-    /* The allocator of outputs; NULL: the CUDA runtime's. */
-    const hr_device_allocator *_Atomic allocator;
-    pthread_mutex_t lock; /* guards the following members */
-    hr__chunk *chunks;    /* free chunks of chunk_size ... */
-    hr__chunk *large;     /* ... and larger ones, if there is no limit */
-    hr__launch *launches; /* free launches */
-    hr__constant *constants;
-    hr__memory *lent; /* memory of the allocator that streams may still be using */
+typedef struct hr_launch hr_launch;
+struct hr_launch {
+    hr_staging staging; /* staging from any thread; flush from the launching one */
+    hr_cuda_launch cuda;
+    hr_device *device;
+    void *done; /* event after everything that the launch queued */
 };
+hr_status hr_launch_create(hr_launch **out, hr_device *d, hr_error *error);
+/* Releases all memory; the event must have completed. The device keeps the launch for the next
+ * hr_launch_create. NULL is allowed. */
+void hr_launch_destroy(hr_launch *l);
+/* To be called after a failed call: waits for the queued work, whatever its state. Afterwards the
+ * launch can only be destroyed. */
+void hr_launch_abandon(hr_launch *l);
+/* Drops scratch and keeps staged memory: the launch will be repeated. */
+void hr_launch_rewind(hr_launch *l);
 
-hr_device *hr__device_ref(hr_device *d);
-hr_status hr__device_charge(hr_device *d, size_t size, hr_error *error);
-void hr__device_discharge(hr_device *d, size_t size);
-size_t hr__chunk_size(size_t memory_limit);
-void hr__launches_free(hr_device *d);          /* frees launches and chunks that are not in use */
-void hr__lent_return(hr_device *d, bool wait); /* memory that is no longer in use, or all of it */
+size_t hr__chunk_size(size_t memory_limit); /* of a device with this limit */
+void hr__launches_free(hr_device *d);       /* frees launches and chunks that are not in use */
 
 #endif

@@ -2,12 +2,14 @@
  * Copyright The Headrace authors */
 /* Buffers of device memory: our own, which returns to a stream-ordered pool after all work that its
  * users have queued, and foreign memory. */
+#include "device/memory.h"
+
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/batch.h"
-#include "device/launch.h"
+#include "device/state.h"
 
 #define USERS_MAX 4 /* streams; more are kept in allocated memory */
 

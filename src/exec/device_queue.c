@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/block.h"
+#include "device/memory.h"
 #include "exec/device_stage.h"
 
 #define SAMPLE_ALIGN ((size_t)256) /* between samples of different shapes */

@@ -8,7 +8,7 @@
 #ifndef HR_EXEC_DEVICE_STAGE_H
 #define HR_EXEC_DEVICE_STAGE_H
 
-#include "device/device.h"
+#include "device/launch.h"
 #include "exec/exec.h"
 #include "image/coded.h"
 #include "image/device.h"

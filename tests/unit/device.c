@@ -9,7 +9,8 @@
 
 #include "../gpu/fake_module.h"
 #include "core/batch.h"
-#include "device/device.h"
+#include "device/launch.h"
+#include "device/memory.h"
 #include "test.h"
 
 static fake_counts_fn counts_of;

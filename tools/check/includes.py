@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks the direction of dependencies: a file in src/ includes only its own folder and those before it in ORDER."""
+"""Checks the direction of dependencies.
+
+A file in src/ includes only its own folder and those before it in ORDER. Within a folder of PARTS it includes only
+headers that are not after it. No header includes itself through others.
+"""
 import pathlib
 import re
 import sys
@@ -12,6 +16,10 @@ ORDER = "core kernels graph image plan io codecs device readers ops exec".split(
 LAST = ("modules", "cuda")
 # Pairs (folder, target) that the order would allow, but that must stay independent.
 APART = {("image", "graph")}
+# The order within a folder. A name without a suffix is the header and the source file; other source files come last.
+PARTS = {
+    "src/device": "module.h device.h loader.c state.h device.c memory launch create batch".split(),
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 OURS = set(ORDER) | set(LAST) | {"headrace"}
 
@@ -49,9 +57,43 @@ def complaint(path: pathlib.PurePosixPath, kind: str, name: str, local: bool) ->
     return None if allowed(path.parts[1], top) else f"{path.parts[1]} must not include {name}"
 
 
+def position(path: pathlib.PurePosixPath) -> int | None:
+    """The position of a file in the order of its folder; None for a header that the order lacks."""
+    parts = PARTS[str(path.parent)]
+    for name in (path.name, path.stem):
+        if name in parts:
+            return parts.index(name)
+    return None if path.suffix == ".h" else len(parts)
+
+
+def disorder(path: pathlib.PurePosixPath, target: pathlib.PurePosixPath) -> str | None:
+    """The text of what is wrong if the file `path` includes `target`, of the same folder of PARTS, or None."""
+    here, there = position(path), position(target)
+    if here is None or there is None:
+        return f"{path.name if here is None else target.name} is not in the order of {path.parent} (includes.py)"
+    return f"{target.name} comes after {path.name} in the order of {path.parent}" if there > here else None
+
+
+def circle(graph: dict[str, list[str]]) -> list[str]:
+    """The headers of a circle, or an empty list. `graph`: for each file, the headers that it includes."""
+    done: set[str] = set()
+
+    def visit(file: str, way: list[str]) -> list[str]:
+        if file in way:
+            return way[way.index(file) :]
+        if file in done:
+            return []
+        found = next((c for header in graph.get(file, []) if (c := visit(header, [*way, file]))), [])
+        done.add(file)
+        return found
+
+    return next((c for file in graph if (c := visit(file, []))), [])
+
+
 def check() -> list[str]:
     """The complaints about the sources, one line each. Prints the number of includes."""
     out, seen = [], 0
+    graph: dict[str, list[str]] = {}
     files = [p for d in ("include", "src", "python/_core") for p in (ROOT / d).rglob("*")]
     for file in sorted(p for p in files if p.suffix in {".c", ".h", ".cu", ".cuh", ".inc"}):
         path = pathlib.PurePosixPath(file.relative_to(ROOT).as_posix())
@@ -60,9 +102,17 @@ def check() -> list[str]:
             if not found:
                 continue
             seen += 1
-            text = complaint(path, found[1], found[2], (file.parent / found[2]).is_file())
+            local = (file.parent / found[2]).is_file()
+            root = path.parent if local else "include" if found[2].startswith("headrace/") else "src"
+            target = pathlib.PurePosixPath(root, found[2])
+            graph.setdefault(str(path), []).append(str(target))
+            text = complaint(path, found[1], found[2], local)
+            if not text and target.parent == path.parent and str(path.parent) in PARTS:
+                text = disorder(path, target)
             if text:
                 out.append(f"{path}:{number}: {text}")
+    if ring := circle(graph):
+        out.append(f"includes: a circle: {' '.join(ring)}")
     print(f"includes: {seen} checked, {len(out)} not allowed")
     if seen == 0:
         out.append("includes: found no includes to check")
@@ -93,6 +143,13 @@ def self_test() -> None:
     for path, kind, name, good in cases:
         text = complaint(pathlib.PurePosixPath(path), kind, name, False)
         assert (text is None) == good, (path, name, text)
+    parts = [("module.h", "device.h", False), ("memory.h", "device.h", True), ("device.c", "device.h", True)]
+    parts += [("device.c", "memory.h", False), ("new.c", "launch.h", True), ("new.h", "module.h", False)]
+    for name, header, good in parts:
+        folder = pathlib.PurePosixPath("src/device")
+        assert (disorder(folder / name, folder / header) is None) == good, (name, header)
+    assert circle({"a": ["b", "c"], "b": ["c"]}) == []
+    assert circle({"a": ["b"], "b": ["c"], "c": ["b"]}) == ["b", "c"]
 
 
 def main() -> int:
