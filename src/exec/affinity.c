@@ -5,6 +5,7 @@
  * may use; if the pipeline uses a GPU, over the cores near it. hwloc finds the cores and NVML those
  * near the GPU; both libraries are optional and opened at run time. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include <hwloc.h>
 #endif
 
-#include "exec/device_stage.h"
+#include "exec/affinity.h"
 
 /* Overwrites the first elements of `cpu` with the mask's numbers. */
 static hr_status apply_mask(const char *mask, int *cpu, int32_t count, hr_error *error)
@@ -139,15 +140,15 @@ int32_t hr__cpu_count(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-hr_status hr__affinity_choose(const hr_pipeline *p, int *cpu, int32_t count, hr_error *error)
+hr_status hr__affinity_choose(const char *pci, int *cpu, int32_t count, hr_error *error)
 {
     const char *mask = getenv("HEADRACE_AFFINITY_MASK");
     mask = mask && mask[0] ? mask : getenv("DALI_AFFINITY_MASK");
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) != 0)
         CPU_ZERO(&set);
-    if (p->device)
-        near_gpu(hr_device_info(p->device)->pci, &set);
+    if (pci)
+        near_gpu(pci, &set);
     one_a_core(&set);
     for (int32_t i = 0, at = -1; i < count; i++) {
         cpu[i] = -1;

@@ -8,9 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "exec/exec.h"
+#include "exec/bad.h"
+#include "exec/source.h"
 
 #define BAD_KEPT 10000 /* later ones are only counted */
+
+typedef struct hr_bad {
+    int64_t iteration, index, epoch;
+    const char *action; /* "raised", "replaced", "skipped", "warning" */
+    char *source, *op, *message;
+} hr_bad;
 
 static hr_bad *bad_slot(hr_pipeline *p)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/core.h"
-#include "exec/exec.h"
+#include "exec/call.h"
 #include "image/program.h"
 
 /* Wraps a program's coded source to measure the time spent decoding. */

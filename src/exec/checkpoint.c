@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "exec/exec.h"
+#include "exec/checkpoint.h"
+#include "exec/source.h"
 
 #define CHECKPOINT_VERSION 1
 

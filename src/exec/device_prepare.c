@@ -5,7 +5,8 @@
  * for devices. */
 #include <string.h>
 
-#include "exec/device_stage.h"
+#include "exec/call.h"
+#include "exec/device_batch.h"
 #include "image/program.h"
 
 typedef struct preparing {
@@ -15,11 +16,6 @@ typedef struct preparing {
     int32_t i;         /* sample of the group */
     hr_piece **link;   /* where the next piece goes */
 } preparing;
-
-static const hr_node *step_node(const hr_group *g, const hr_plan_step *step, int32_t k)
-{
-    return g->pipeline->graph->nodes[g->pipeline->plan->order[step->first + k]];
-}
 
 static hr_status piece_add(preparing *p, const hr_node *node, hr_piece **out, hr_error *error)
 {
@@ -56,7 +52,7 @@ static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c,
     if (!piece->out)
         return HR_STATUS_NO_MEMORY;
     for (int32_t k = 0; k < c->n_out; k++) {
-        int32_t value = pipeline->plan->value_of[piece->node->index] + k;
+        int32_t value = hr__value_of(pipeline, piece->node, k);
         hr_tensor *slot = hr__crossing(p->g, value, p->i);
         hr_buffer_unref(slot->buffer);
         *slot = c->out[k];
@@ -212,7 +208,7 @@ static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_n
     if (!nodes || !calls)
         return HR_STATUS_NO_MEMORY;
     for (int32_t k = 0; k < step->count; k++) {
-        *at = nodes[k] = step_node(g, step, k);
+        *at = nodes[k] = hr__plan_node(g->pipeline, step->first + k);
         g->tasks[p->i].node = nodes[k];
         HR_TRY(hr__call_build(g, nodes[k], p->i, 1, k > 0, &calls[k], error));
     }

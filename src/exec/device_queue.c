@@ -7,7 +7,8 @@
 
 #include "core/block.h"
 #include "device/memory.h"
-#include "exec/device_stage.h"
+#include "exec/device_batch.h"
+#include "exec/source.h"
 
 #define SAMPLE_ALIGN ((size_t)256) /* between samples of different shapes */
 
@@ -373,7 +374,7 @@ static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *er
     HR_TRY(queue_pictures(q, error));
     HR_TRY(queue_programs(q, error));
     for (int32_t k = 0; k < step->count; k++)
-        HR_TRY(queue_ops(q, q->p->graph->nodes[q->p->plan->order[step->first + k]], error));
+        HR_TRY(queue_ops(q, hr__plan_node(q->p, step->first + k), error));
     HR_TRY(queue_views(q, error));
     HR_TRY(queue_copies(q, error));
     return queue_downloads(q, error);
@@ -456,7 +457,7 @@ hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error)
                   .launch = it->device->launch,
                   .module = hr_device_module(p->device),
                   .arena = it->device->arenas[p->options.num_threads],
-                  .node = p->graph->nodes[p->plan->order[step->first]]};
+                  .node = hr__plan_node(p, step->first)};
     hr_status status = q.module->use(hr_device_id(p->device), error);
     if (status == HR_STATUS_OK) {
         hr_launch_rewind(q.launch);

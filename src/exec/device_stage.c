@@ -1,109 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Opens the device, launches iterations, and runs the thread that waits for them. */
-#include <string.h>
-
 #include "exec/device_stage.h"
 
-/* ---- batches ---- */
-
-static void batch_destroy(hr_device_batch *b, int32_t arenas)
-{
-    if (!b)
-        return;
-    for (int32_t i = 0; b->arenas && i < arenas; i++)
-        hr_arena_destroy(b->arenas[i]);
-    hr_free(b->arenas);
-    hr_free(b->pieces);
-    hr_free(b->redo);
-    hr_free(b);
-}
-
-static int32_t arena_count(const hr_pipeline *p)
-{
-    return p->options.num_threads + 1;
-}
-
-/* The arrays are large enough for any iteration: for the largest batch and the stage with the most
- * steps. */
-static hr_status batch_create(const hr_pipeline *p, hr_device_batch **out, hr_error *error)
-{
-    size_t samples = (size_t)p->options.batch_size, steps = 1;
-    for (int32_t k = 0; k < p->plan->stage_count; k++)
-        steps = HR_MAX(steps, (size_t)p->plan->stages[k].count);
-    hr_device_batch *b = hr_calloc(1, sizeof(*b), error);
-    if (!b)
-        return HR_STATUS_NO_MEMORY;
-    b->arenas = hr_calloc((size_t)arena_count(p), sizeof(*b->arenas), error);
-    b->pieces = hr_calloc(samples * steps, sizeof(*b->pieces), error);
-    b->redo = hr_calloc(samples, sizeof(*b->redo), error);
-    hr_status status = b->arenas && b->pieces && b->redo ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
-    for (int32_t i = 0; i < arena_count(p) && status == HR_STATUS_OK; i++)
-        status = hr_arena_create(&b->arenas[i], error);
-    if (status != HR_STATUS_OK) {
-        batch_destroy(b, arena_count(p));
-        return status;
-    }
-    *out = b;
-    return HR_STATUS_OK;
-}
-
-hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batch **out,
-                                hr_error *error)
-{
-    hr_status status = HR_STATUS_OK;
-    pthread_mutex_lock(&p->lock);
-    hr_device_batch *b = it->device;
-    if (!b) {
-        b = p->device_idle;
-        if (b)
-            p->device_idle = b->next;
-        else
-            status = batch_create(p, &b, error);
-        if (status == HR_STATUS_OK)
-            status = hr_launch_create(&b->launch, p->device, error);
-        if (status == HR_STATUS_OK) {
-            it->device = b;
-        } else if (b) {
-            b->next = p->device_idle;
-            p->device_idle = b;
-        }
-    }
-    pthread_mutex_unlock(&p->lock);
-    *out = b;
-    return status;
-}
-
-/* Ends the batch's launch and frees its memory. */
-static void batch_reset(const hr_pipeline *p, hr_device_batch *b)
-{
-    hr_launch_destroy(b->launch);
-    b->launch = NULL;
-    b->again = false;
-    memset(b->redo, 0, (size_t)p->options.batch_size * sizeof(*b->redo));
-    for (int32_t i = 0; i < arena_count(p); i++)
-        hr_arena_reset(b->arenas[i]);
-}
-
-void hr__device_batch_give(hr_pipeline *p, hr_iteration *it)
-{
-    hr_device_batch *b = it->device;
-    if (!b)
-        return;
-    batch_reset(p, b);
-    it->device = NULL;
-    pthread_mutex_lock(&p->lock);
-    b->next = p->device_idle;
-    p->device_idle = b;
-    pthread_mutex_unlock(&p->lock);
-}
-
-void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it)
-{
-    if (it->device)
-        hr_launch_abandon(it->device->launch); /* its chunks may be reused on other streams */
-    hr__device_batch_give(p, it);
-}
+#include "exec/device_batch.h"
+#include "exec/iteration.h"
 
 /* ---- launching ---- */
 
@@ -147,36 +48,6 @@ static bool has_notes(const hr_device_batch *b)
     return false;
 }
 
-/* Keeps what the device noted while decoding, such as entries for the index of a file. */
-static void keep_notes(hr_pipeline *p, hr_device_batch *b)
-{
-    hr_arena *arena = b->arenas[p->options.num_threads];
-    for (int32_t i = 0; i < b->decoding_count; i++) {
-        const hr_piece *piece = b->decoding[i];
-        hr_arena_mark mark = hr_arena_save(arena);
-        if (piece->notes && !b->status[i]) {
-            hr__stall_for(p->stall.index_us);
-            piece->coded.decoder->keep(&piece->coded, piece->notes, p->cache, arena);
-        }
-        hr_arena_restore(arena, mark);
-    }
-}
-
-bool hr__device_keep_entries(hr_pipeline *p)
-{
-    hr_device_batch *b = p->device_published;
-    if (!b)
-        return false;
-    p->device_published = b->next;
-    pthread_mutex_unlock(&p->lock);
-    keep_notes(p, b);
-    batch_reset(p, b);
-    pthread_mutex_lock(&p->lock);
-    b->next = p->device_idle;
-    p->device_idle = b;
-    return true;
-}
-
 /* Puts the values of the stage that are pipeline outputs into their batches. */
 static hr_status put_outputs(hr_pipeline *p, hr_iteration *it, hr_error *error)
 {
@@ -203,8 +74,8 @@ static hr_status await_end(const hr_pipeline *p, const hr_iteration *it, hr_erro
     char first[512], last[512];
     const hr_plan_stage *stage = &p->plan->stages[it->stage];
     const hr_plan_step *steps = &p->plan->steps[stage->first], *end = &steps[stage->count - 1];
-    const hr_node *from = p->graph->nodes[p->plan->order[steps->first]];
-    const hr_node *to = p->graph->nodes[p->plan->order[end->first + end->count - 1]];
+    const hr_node *from = hr__plan_node(p, steps->first);
+    const hr_node *to = hr__plan_node(p, end->first + end->count - 1);
     hr_status status = hr_device_module(p->device)->event_wait(hr_device_id(p->device),
                                                                it->device->launch->done, error);
     if (status == HR_STATUS_OK)
@@ -317,7 +188,7 @@ hr_status hr__device_open(hr_pipeline *p, hr_error *error)
     char text[512];
     const hr_node *first = NULL;
     for (int32_t k = 0; k < p->plan->order_count; k++) {
-        const hr_node *node = p->graph->nodes[p->plan->order[k]];
+        const hr_node *node = hr__plan_node(p, k);
         first = !first && hr_node_on_device(node) ? node : first;
     }
     if (!first)
@@ -329,7 +200,7 @@ hr_status hr__device_open(hr_pipeline *p, hr_error *error)
             "%s: device=\"%s\": the pipeline requires a CUDA-capable GPU but none can be used",
             hr_node_text(first, text, sizeof(text)), first->device);
     for (int32_t k = 0; k < p->plan->order_count; k++)
-        HR_TRY(check_node(p, p->graph->nodes[p->plan->order[k]], error));
+        HR_TRY(check_node(p, hr__plan_node(p, k), error));
     return start_completion(p, error);
 }
 
@@ -351,16 +222,7 @@ void hr__device_stop(hr_pipeline *p)
 
 void hr__device_close(hr_pipeline *p)
 {
-    for (hr_device_batch *b = p->device_published, *next; b; b = next) {
-        next = b->next;
-        batch_reset(p, b);
-        batch_destroy(b, arena_count(p));
-    }
-    for (hr_device_batch *b = p->device_idle, *next; b; b = next) {
-        next = b->next;
-        batch_destroy(b, arena_count(p));
-    }
-    p->device_published = p->device_idle = NULL;
+    hr__device_batches_free(p);
     hr_device_unref(p->device);
     p->device = NULL;
 }

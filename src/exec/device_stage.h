@@ -1,63 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Stages on a device. Workers prepare every sample on the CPU: parsed files, flattened programs and
- * arguments go to staging memory. The worker that prepares the last sample launches the batch
- * without waiting for it. The completion thread waits for the end of the launch, returns samples
- * that the device could not decode to the workers, which decode them on the CPU, and lets the
- * iteration enter its next stage. */
+/* Device stages once they are prepared: launching, and the completion thread, which waits for the
+ * end of a launch. It returns samples that the device could not decode to the workers, which decode
+ * them on the CPU, and lets the iteration enter its next stage. */
 #ifndef HR_EXEC_DEVICE_STAGE_H
 #define HR_EXEC_DEVICE_STAGE_H
 
-#include "device/launch.h"
-#include "exec/exec.h"
-#include "image/coded.h"
-#include "image/device.h"
-
-typedef enum hr_piece_kind {
-    HR_PIECE_KIND_PROGRAM, /* an image program over a tensor ... */
-    HR_PIECE_KIND_PICTURE, /* ... over a picture that the device decodes ... */
-    HR_PIECE_KIND_PIXELS,  /* ... or over pixels decoded here and staged */
-    HR_PIECE_KIND_OP,      /* an operator of the CUDA module */
-    HR_PIECE_KIND_VIEW,    /* changes metadata only */
-    HR_PIECE_KIND_COPY,    /* a copy of what the operator borrows on the CPU (HR_OP_BORROWS) */
-    HR_PIECE_KIND_TO_DEVICE,
-    HR_PIECE_KIND_TO_HOST
-} hr_piece_kind;
-
-/* The work of a step for a sample: one piece, or several in a row if the chain needs several
- * programs. Memory for tensors is allocated at the launch. The piece itself is in an arena of the
- * iteration's hr_device_batch. */
-typedef struct hr_piece hr_piece;
-struct hr_piece {
-    hr_piece *next;
-    hr_piece_kind kind;
-    int32_t sample;
-    const hr_node *node; /* its last node */
-    hr_device_program program;
-    hr_coded coded;         /* PICTURE */
-    hr_coded_memory memory; /* PICTURE: where the device decodes it */
-    const void *notes;      /* PICTURE: the host's copy of what the device notes, or NULL */
-    hr_staged pixels;       /* PIXELS, TO_DEVICE */
-    hr_op_call call;        /* OP, VIEW, COPY, TO_HOST */
-    hr_tensor **in;         /* tensors of the inputs */
-    hr_tensor **out;        /* tensors of the outputs */
-    int32_t n_in, n_out;
-    bool inside; /* only the next piece uses its output */
-};
-
-/* An iteration in a device stage. */
-typedef struct hr_device_batch hr_device_batch;
-struct hr_device_batch {
-    hr_launch *launch;
-    hr_arena **arenas;      /* one per worker, and that of the launch: arenas[num_threads] */
-    hr_piece **pieces;      /* steps of the stage x samples */
-    bool *redo;             /* one per sample: the CPU decodes it, since the device could not */
-    bool again;             /* only the samples in `redo` are prepared */
-    hr_piece **decoding;    /* pieces that the device decodes */
-    const uint32_t *status; /* pinned; the device's result for each of them, 0: decoded */
-    int32_t decoding_count;
-    hr_device_batch *next; /* in the pipeline's idle or published list */
-};
+#include "exec/values.h"
 
 typedef struct hr_completion {
     pthread_t thread;
@@ -67,28 +16,12 @@ typedef struct hr_completion {
     hr_iteration *first, *last; /* launched, oldest first; linked by `launched` */
 } hr_completion;
 
-/* Stores the index entries of one published batch in the cache and frees the batch's memory.
- * Returns false if there is no such batch. Lock held; released while it works. */
-bool hr__device_keep_entries(hr_pipeline *p);
 /* Opens the device if a node runs on one, and checks that it supports all nodes of the plan. */
 hr_status hr__device_open(hr_pipeline *p, hr_error *error);
 void hr__device_stop(hr_pipeline *p);  /* waits for launches; call it after joining the workers */
 void hr__device_close(hr_pipeline *p); /* call it after freeing the iterations */
 
-/* Prepares one sample for one step. */
-hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
-                             hr_error *error);
-/* Notes that the sample does not take the step's branch. */
-hr_status hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i, hr_error *error);
 /* Queues the stage's work and hands the iteration to the completion thread. No lock held. */
 void hr__device_launch(hr_pipeline *p, hr_iteration *it);
-/* Only queues it (device_queue.c). */
-hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error);
-/* Ends the stage and frees its memory. All queued work must be finished. */
-void hr__device_batch_give(hr_pipeline *p, hr_iteration *it);
-/* The same for a stage that was not launched, or whose launch failed. */
-void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it);
-hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batch **out,
-                                hr_error *error);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "codecs/codec.h"
 #include "device/device.h"
-#include "exec/exec.h"
+#include "graph/graph.h"
 #include "io/storage.h"
 #include "kernels/kernels.h"
 

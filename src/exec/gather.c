@@ -5,7 +5,7 @@
  * their own. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/values.h"
 
 static bool same_kind(const hr_tensor *a, const hr_tensor *b)
 {

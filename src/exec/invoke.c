@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/call.h"
 
 static hr_status arena_memory(void *context, int32_t i, int32_t output, hr_tensor *t,
                               hr_error *error)

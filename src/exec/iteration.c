@@ -4,7 +4,9 @@
  * batches. */
 #include <string.h>
 
-#include "exec/device_stage.h"
+#include "exec/device_batch.h"
+#include "exec/iteration.h"
+#include "exec/source.h"
 
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth */
@@ -451,6 +453,32 @@ hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error)
     it->outputs = o;
     free_work(p, it);
     return HR_STATUS_OK;
+}
+
+bool hr__samples_failed(const hr_iteration *it)
+{
+    for (int32_t i = 0; i < it->size; i++)
+        if (it->samples[i].status != HR_STATUS_OK)
+            return true;
+    return false;
+}
+
+void hr__stage_end(hr_pipeline *p, hr_iteration *it)
+{
+    bool failed = it->status != HR_STATUS_OK || hr__samples_failed(it);
+    int32_t next = failed ? p->plan->stage_count : it->stage + 1;
+    if (next == p->plan->stage_count) {
+        pthread_mutex_unlock(&p->lock);
+        if (failed)
+            hr__device_batch_drop(p, it);
+        else
+            it->status = hr__publish(p, it, &it->error);
+        pthread_mutex_lock(&p->lock);
+    }
+    hr__iteration_enter(p, it, next);
+    pthread_cond_broadcast(&p->work);
+    if (it->done)
+        pthread_cond_broadcast(&p->ready);
 }
 
 void hr_outputs_unref(hr_outputs *outputs)

@@ -5,7 +5,7 @@
  * in the iteration, packed into one word. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/values.h"
 
 #define LETTERS 6 /* letters of the layout that fit into the word and are compared */
 

@@ -8,7 +8,15 @@
 #include <unistd.h>
 
 #include "core/block.h"
+#include "device/device.h"
+#include "exec/affinity.h"
+#include "exec/bad.h"
+#include "exec/checkpoint.h"
 #include "exec/device_stage.h"
+#include "exec/iteration.h"
+#include "exec/source.h"
+#include "exec/trace.h"
+#include "exec/worker.h"
 #include "kernels/kernels.h"
 
 #define BATCH_SIZE_MAX (1 << 20) /* a sample costs some KB before it has any data */
@@ -29,17 +37,6 @@ void hr_pipeline_options_init(hr_pipeline_options *options)
         .index_memory_limit = -1,
         .device_id = HR_DEVICE_HOST,
     };
-}
-
-/* Threads do not survive a fork: a child must not use the pipeline, not even its lock. */
-hr_status hr__check_owner(const hr_pipeline *p, hr_error *error)
-{
-    if (p->pid == getpid())
-        return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_STATE,
-                   "this pipeline was built in process %ld and cannot be used in its child %ld; "
-                   "build one there",
-                   (long)p->pid, (long)getpid());
 }
 
 static hr_status check_options(hr_pipeline_options *o, hr_error *error)
@@ -74,7 +71,7 @@ static hr_status make_states(hr_pipeline *p, hr_error *error)
     if (!p->states || !p->node_seeds)
         return HR_STATUS_NO_MEMORY;
     for (int32_t k = 0; k < p->plan->order_count; k++) {
-        const hr_node *node = p->graph->nodes[p->plan->order[k]];
+        const hr_node *node = hr__plan_node(p, k);
         char text[512];
         p->node_seeds[node->index] = hr_rng_node_seed(p->seed, node->index, node->seed);
         if (!node->def->create)
@@ -189,7 +186,7 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
 static void free_plan(hr_pipeline *p)
 {
     for (int32_t k = 0; p->states && k < p->plan->order_count; k++) {
-        const hr_node *node = p->graph->nodes[p->plan->order[k]];
+        const hr_node *node = hr__plan_node(p, k);
         if (p->states[node->index] && node->def->destroy)
             node->def->destroy(p->states[node->index]);
     }

@@ -3,7 +3,7 @@
 /* Sources: readers with their read-ahead, and fed sources with their queues. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/source.h"
 
 #define NAME_SIZE 1024 /* of an item's name */
 
@@ -107,11 +107,6 @@ hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_sourc
     return ask(p, s, ss->item.index, &ss->read, error); /* taken at once, so not started */
 }
 
-static int32_t value_of(const hr_group *g, const hr_source *s, int32_t output)
-{
-    return g->pipeline->plan->value_of[s->node->index] + output;
-}
-
 hr_status hr__source_fed(const hr_source *s, hr_batch *const *batches, int32_t sample,
                          hr_tensor *out, hr_error *error)
 {
@@ -133,7 +128,7 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     hr_tensor t[HR_OP_MAX_OUTPUTS];
     HR_TRY(hr__source_fed(s, g->iteration->fed[source]->batch, g->first + i, t, error));
     for (int32_t k = 0; k < s->node->output_count; k++)
-        HR_TRY(hr__value_put(g, value_of(g, s, k), i, 1, &t[k], error));
+        HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &t[k], error));
     return HR_STATUS_OK;
 }
 
@@ -196,11 +191,11 @@ static hr_status emit_item(hr_group *g, const hr_source *s, hr_sample_source *ss
                     .arena = g->arena,
                     .task = &g->tasks[i],
                     .kernels = g->pipeline->kernels};
-    HR_TRY(hr__local_get(g, s->node, &c.local, error));
+    HR_TRY(hr__local_get(g->worker, s->node, &c.local, error));
     HR_TRY(s->def->emit(&c, ss->item.index, bytes, error));
     for (int32_t k = 0; k < s->node->output_count; k++) {
         out[k].source_info = g->tasks[i].info;
-        HR_TRY(hr__value_put(g, value_of(g, s, k), i, 1, &out[k], error));
+        HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &out[k], error));
     }
     return HR_STATUS_OK;
 }

@@ -4,8 +4,14 @@
  * the worker's arena. */
 #include <string.h>
 
-#include "exec/device_stage.h"
+#include "exec/bad.h"
+#include "exec/call.h"
+#include "exec/device_batch.h"
+#include "exec/source.h"
+#include "exec/stage.h"
+#include "exec/trace.h"
 
+#define REPLACE_ATTEMPTS 16
 #define INFO_SHOWN 700 /* bytes of a file name in a message, to leave room for the reason */
 
 typedef struct step_context { /* for step_memory */
@@ -16,32 +22,10 @@ typedef struct step_context { /* for step_memory */
     int32_t count;
 } step_context;
 
-static const hr_node *plan_node(const hr_pipeline *p, int32_t order)
-{
-    return p->graph->nodes[p->plan->order[order]];
-}
-
-static int32_t value_of(const hr_pipeline *p, const hr_node *node, int32_t output)
-{
-    return p->plan->value_of[node->index] + output;
-}
-
-static hr_sample *sample_at(const hr_group *g, int32_t i)
-{
-    return &g->iteration->samples[g->first + i];
-}
-
 static bool alive(const hr_group *g, int32_t i)
 {
-    const hr_sample *s = sample_at(g, i);
+    const hr_sample *s = hr__sample_at(g, i);
     return s->status == HR_STATUS_OK && !s->skipped;
-}
-
-/* The description that an INFER stage made of a node's output, for the group's i-th sample. */
-static hr_tensor *inferred(const hr_group *g, const hr_node *node, int32_t output, int32_t i)
-{
-    size_t row = (size_t)(g->pipeline->plan->inferred[node->index] + output);
-    return &g->iteration->inferred[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
 }
 
 /* Stores the outputs of a node. They have the source_info of its input. */
@@ -52,7 +36,8 @@ static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *no
         hr__merged_note(g, node, &c->out[0]);
     for (int32_t k = 0; k < node->output_count; k++) {
         c->out[k].source_info = c->source_info;
-        HR_TRY(hr__value_put(g, value_of(g->pipeline, node, k), i, c->count, &c->out[k], error));
+        HR_TRY(
+            hr__value_put(g, hr__value_of(g->pipeline, node, k), i, c->count, &c->out[k], error));
     }
     return HR_STATUS_OK;
 }
@@ -62,7 +47,7 @@ hr_status hr_task_memory(hr_task *task, int32_t output, hr_tensor *t, hr_error *
 {
     hr_group *g = task->group;
     hr_pipeline *p = g->pipeline;
-    int32_t value = value_of(p, task->node, output), i = (int32_t)(task - g->tasks);
+    int32_t value = hr__value_of(p, task->node, output), i = (int32_t)(task - g->tasks);
     size_t bytes;
     if (p->plan->values[value].output >= 0 || !p->plan->values[value].crosses)
         return hr__value_memory(g, value, i, 1, t, error);
@@ -79,105 +64,15 @@ static hr_status step_memory(void *context, int32_t node, int32_t output, hr_ten
     step_context *c = context;
     const hr_pipeline *p = c->g->pipeline;
     /* The sample's last node writes the chain's output, even if merges follow it in the step. */
-    const hr_node *makes =
-        node + 1 < c->count ? c->nodes[node] : plan_node(p, c->step->first + c->step->count - 1);
-    return hr__value_memory(c->g, value_of(p, makes, output), c->sample, 1, t, error);
-}
-
-/* The arguments of a node for a sample: the constant ones, or a copy with the per-sample arguments
- * filled in. */
-static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
-                            hr_error *error)
-{
-    *out = node->args;
-    if (node->arg_input_count == 0)
-        return HR_STATUS_OK;
-    void *args = hr_arena_alloc(g->arena, node->def->args_size, error);
-    if (!args)
-        return HR_STATUS_NO_MEMORY;
-    memcpy(args, node->args, node->def->args_size);
-    for (int32_t k = 0; k < node->arg_input_count; k++) {
-        hr_tensor t =
-            hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
-        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, &t, g->arena, error));
-    }
-    *out = args;
-    return HR_STATUS_OK;
-}
-
-static const char *find_info(const hr_tensor *in, size_t n_in, const char *otherwise)
-{
-    for (size_t k = 0; k < n_in; k++)
-        if (in[k].source_info)
-            return in[k].source_info;
-    return otherwise;
-}
-
-static hr_rng rng_of(const hr_group *g, const hr_node *node, int32_t i)
-{
-    const hr_sample *s = sample_at(g, i);
-    const hr_sampler_item item =
-        s->sources ? s->sources[0].item
-                   : (hr_sampler_item){g->iteration->first_sample + s->index, 0, 0};
-    return hr_rng_make(g->pipeline->node_seeds[node->index], item.index, (uint32_t)item.epoch,
-                       (uint32_t)item.repeat);
-}
-
-hr_status hr__local_get(const hr_group *g, const hr_node *node, void **local, hr_error *error)
-{
-    void **kept = &g->worker->locals[node->index];
-    if (!*kept && node->def->local_create)
-        HR_TRY(node->def->local_create(node->args, g->pipeline->states[node->index], kept, error));
-    *local = *kept;
-    return HR_STATUS_OK;
-}
-
-hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
-                         hr_op_call *c, hr_error *error)
-{
-    size_t n_in = (size_t)node->input_count, n_out = (size_t)node->output_count;
-    int32_t draws = node->def->flags & HR_OP_RANDOM ? n : 0;
-    hr_tensor *tensors = hr_arena_alloc(
-        g->arena, (n_in + n_out + 1) * sizeof(hr_tensor) + (size_t)draws * sizeof(hr_rng), error);
-    if (!tensors)
-        return HR_STATUS_NO_MEMORY;
-    hr_rng *rngs = (hr_rng *)(void *)(tensors + n_in + n_out + 1);
-    for (size_t k = inside; k < n_in; k++)
-        tensors[k] = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
-    memset(tensors + n_in, 0, n_out * sizeof(hr_tensor));
-    if (g->pipeline->plan->inferred[node->index] >= 0)
-        for (int32_t k = 0; k < node->output_count; k++)
-            tensors[n_in + (size_t)k] = *inferred(g, node, k, i);
-    for (int32_t k = 0; k < draws; k++)
-        rngs[k] = rng_of(g, node, i + k);
-    hr_task *task = &g->tasks[i];
-    if (!inside)
-        task->info = find_info(tensors, n_in, sample_at(g, i)->info);
-    *c = (hr_op_call){
-        .def = node->def,
-        .state = g->pipeline->states[node->index],
-        .in = tensors,
-        .n_in = (int32_t)n_in,
-        .out = tensors + n_in,
-        .n_out = (int32_t)n_out,
-        .source_info = task->info,
-        .arena = g->arena,
-        .task = task,
-        .kernels = g->pipeline->kernels,
-        .count = n,
-        .rngs = draws > 0 ? rngs : NULL,
-        .function = node->function,
-    };
-    if (draws > 0)
-        c->rng = rngs[0];
-    HR_TRY(hr__local_get(g, node, &c->local, error));
-    HR_TRY(hr__inputs_check(c, inside, error));
-    return build_args(g, node, i, &c->args, error);
+    const hr_node *makes = node + 1 < c->count
+                               ? c->nodes[node]
+                               : hr__plan_node(p, c->step->first + c->step->count - 1);
+    return hr__value_memory(c->g, hr__value_of(p, makes, output), c->sample, 1, t, error);
 }
 
 static void sample_note(hr_group *g, int32_t i, hr_status status, const hr_error *error)
 {
-    hr_sample *s = sample_at(g, i);
+    hr_sample *s = hr__sample_at(g, i);
     s->status = status;
     if (!s->error)
         s->error = hr_calloc(1, sizeof(*s->error), NULL);
@@ -202,7 +97,7 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
     if (info)
         hr_error_prefix(error, "%s: %s%s", text, cut ? "..." : "", info + cut);
     else
-        hr_error_prefix(error, "%s: sample %d of the batch", text, sample_at(g, i)->index);
+        hr_error_prefix(error, "%s: sample %d of the batch", text, hr__sample_at(g, i)->index);
     sample_note(g, i, status, error);
 }
 
@@ -228,7 +123,7 @@ static bool guard_passes(hr_group *g, const hr_node *first, const hr_node *last,
     bool holds;
     hr_status status = guard_holds(g, first, i, &holds, &error);
     for (int32_t k = 0; k < last->output_count && status == HR_STATUS_OK && !holds; k++)
-        status = hr__value_none(g, value_of(g->pipeline, last, k), i, &error);
+        status = hr__value_none(g, hr__value_of(g->pipeline, last, k), i, &error);
     if (status != HR_STATUS_OK)
         sample_failed(g, i, first, status, &error);
     return status == HR_STATUS_OK && holds;
@@ -241,8 +136,8 @@ static bool runs(hr_group *g, const hr_node *first, const hr_node *last, int32_t
 
 static bool step_runs(hr_group *g, const hr_plan_step *step, int32_t i)
 {
-    return runs(g, plan_node(g->pipeline, step->first),
-                plan_node(g->pipeline, step->first + step->count - 1), i);
+    return runs(g, hr__plan_node(g->pipeline, step->first),
+                hr__plan_node(g->pipeline, step->first + step->count - 1), i);
 }
 
 static void note_time(hr_group *g, int32_t order, int64_t ns, int32_t samples)
@@ -280,7 +175,7 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     int32_t n = 0;
     for (int32_t k = 0; k < step->count; k++) {
         bool yes = true;
-        *at = nodes[n] = plan_node(p, step->first + k);
+        *at = nodes[n] = hr__plan_node(p, step->first + k);
         g->tasks[i].node = nodes[n];
         if (k > 0)
             HR_TRY(takes(g, nodes[n], i, &yes, error));
@@ -305,9 +200,9 @@ static hr_status run_chain(hr_group *g, const hr_plan_step *step, int32_t i, con
     note_time(g, last, end - start - (last > step->first ? decode_ns : 0), 1);
     if (last > step->first)
         note_time(g, step->first, decode_ns, 1);
-    note_span(g, plan_node(p, last), i, start, end);
+    note_span(g, hr__plan_node(p, last), i, start, end);
     HR_TRY(status);
-    return outputs_put(g, &calls[n - 1], plan_node(p, last), i, error);
+    return outputs_put(g, &calls[n - 1], hr__plan_node(p, last), i, error);
 }
 
 static void run_source(hr_group *g, const hr_node *node)
@@ -344,7 +239,7 @@ static int32_t run_length(hr_group *g, const hr_node *node, int32_t i)
 {
     int32_t end = i + 1;
     while (end < g->count && runs(g, node, node, end) &&
-           sample_at(g, end)->info == sample_at(g, i)->info)
+           hr__sample_at(g, end)->info == hr__sample_at(g, i)->info)
         end++;
     return end - i;
 }
@@ -361,7 +256,7 @@ static hr_status call_columns(hr_group *g, const hr_node *node, int32_t i, int32
     if (node->def->infer)
         HR_TRY(node->def->infer(&c, NULL));
     for (int32_t k = 0; k < c.n_out && !(node->def->flags & HR_OP_VIEW); k++)
-        HR_TRY(hr__value_memory(g, value_of(g->pipeline, node, k), i, n, &c.out[k], NULL));
+        HR_TRY(hr__value_memory(g, hr__value_of(g->pipeline, node, k), i, n, &c.out[k], NULL));
     HR_TRY(node->def->run_cpu(&c, 1, NULL));
     return outputs_put(g, &c, node, i, NULL);
 }
@@ -395,7 +290,7 @@ static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *no
 
 static void run_step(hr_group *g, const hr_plan_step *step)
 {
-    const hr_node *node = plan_node(g->pipeline, step->first);
+    const hr_node *node = hr__plan_node(g->pipeline, step->first);
     if (node->def->source) {
         run_source(g, node);
         return;
@@ -448,7 +343,7 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
         }
         hr_status own = HR_STATUS_OK;
         for (int32_t k = 0; k < node->output_count && !step; k++)
-            *inferred(g, node, k, which[j]) = calls[j].out[k];
+            *hr__inferred(g, node, k, which[j]) = calls[j].out[k];
         if (step)
             own = outputs_put(g, &calls[j], node, which[j], &error);
         if (own != HR_STATUS_OK)
@@ -463,7 +358,7 @@ static void run_batch(hr_group *g, const hr_node *node, const hr_plan_step *step
 /* Runs a whole-batch node, as one column if possible. */
 static void run_whole(hr_group *g, const hr_plan_step *step)
 {
-    const hr_node *node = plan_node(g->pipeline, step->first);
+    const hr_node *node = hr__plan_node(g->pipeline, step->first);
     bool column = takes_columns(g, step, node) && runs(g, node, node, 0) &&
                   run_length(g, node, 0) == g->count;
     if (!column || !run_columns(g, step, node, 0, g->count, true))
@@ -475,7 +370,7 @@ static void prepare_step(hr_group *g, const hr_plan_step *step)
 {
     for (int32_t i = 0; i < g->count; i++) {
         hr_error error = {0};
-        const hr_node *at = plan_node(g->pipeline, step->first);
+        const hr_node *at = hr__plan_node(g->pipeline, step->first);
         bool taken = step_runs(g, step, i);
         if (!alive(g, i))
             continue;
@@ -505,7 +400,7 @@ static hr_status prepare(hr_group *g, hr_error *error)
         g->tasks[i] = (hr_task){.group = g,
                                 .pipeline = g->pipeline,
                                 .iteration = g->iteration,
-                                .sample = sample_at(g, i)};
+                                .sample = hr__sample_at(g, i)};
     return HR_STATUS_OK;
 }
 
@@ -514,7 +409,7 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
     hr_error error = {0};
     if (prepare(g, &error) != HR_STATUS_OK) {
         for (int32_t i = 0; i < g->count; i++)
-            sample_at(g, i)->status = HR_STATUS_NO_MEMORY;
+            hr__sample_at(g, i)->status = HR_STATUS_NO_MEMORY;
         return;
     }
     if (stage->kind == HR_STAGE_KIND_INFER)
@@ -552,7 +447,7 @@ static bool replaceable(const hr_group *g)
 static void replace(hr_group *g, hr_group *one)
 {
     hr_pipeline *p = g->pipeline;
-    hr_sample *s = sample_at(one, 0);
+    hr_sample *s = hr__sample_at(one, 0);
     hr_error error = {0};
     s->attempt++;
     s->status = HR_STATUS_OK;
@@ -571,7 +466,7 @@ static void replace(hr_group *g, hr_group *one)
 static void settle(hr_group *g, int32_t i)
 {
     hr_on_error policy = g->pipeline->options.on_error;
-    hr_sample *s = sample_at(g, i);
+    hr_sample *s = hr__sample_at(g, i);
     hr_group one = *g;
     one.first = s->index;
     one.count = 1;
@@ -581,7 +476,7 @@ static void settle(hr_group *g, int32_t i)
            s->status != HR_STATUS_STATE) {
         bool skip = policy == HR_ON_ERROR_SKIP;
         bool again =
-            policy == HR_ON_ERROR_REPLACE && s->attempt < HR_REPLACE_ATTEMPTS && replaceable(g);
+            policy == HR_ON_ERROR_REPLACE && s->attempt < REPLACE_ATTEMPTS && replaceable(g);
         hr__bad_record(g->pipeline, one.tasks,
                        skip    ? "skipped"
                        : again ? "replaced"
@@ -591,9 +486,9 @@ static void settle(hr_group *g, int32_t i)
             replace(g, &one);
             continue;
         }
-        if (policy == HR_ON_ERROR_REPLACE && s->error && s->attempt == HR_REPLACE_ATTEMPTS)
+        if (policy == HR_ON_ERROR_REPLACE && s->error && s->attempt == REPLACE_ATTEMPTS)
             hr_error_prefix(s->error, "the sample and its %d replacements are bad; the last error",
-                            HR_REPLACE_ATTEMPTS);
+                            REPLACE_ATTEMPTS);
         if (!skip)
             return;
         s->skipped = true;
@@ -605,6 +500,6 @@ void hr__stage_run(hr_group *g, const hr_plan_stage *stage)
 {
     run_steps(g, stage);
     for (int32_t i = 0; i < g->count && g->tasks; i++)
-        if (sample_at(g, i)->status != HR_STATUS_OK)
+        if (hr__sample_at(g, i)->status != HR_STATUS_OK)
             settle(g, i);
 }

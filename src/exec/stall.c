@@ -3,11 +3,13 @@
 /* Delays for tests. HEADRACE_STALL=1 delays tasks at random; "read:2000,decode:500" delays every
  * read and decode by that many microseconds, "index:900" the index entries of every file that a
  * device decoded. */
+#include "exec/stall.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "exec/exec.h"
+#include "io/readahead.h"
 
 hr_status hr__stall_parse(hr_stall *stall, const char *text, hr_error *error)
 {

@@ -3,7 +3,9 @@
 /* Counters as JSON, and the verdict on what limits a pipeline (docs/statistics.md). */
 #include <string.h>
 
+#include "exec/affinity.h"
 #include "exec/device_stage.h"
+#include "exec/source.h"
 #include "graph/value.h"
 
 typedef struct snapshot {
@@ -106,7 +108,7 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     hr_text_append(&t, "\"memory_bytes\": %zu, \"memory_peak_bytes\": %zu, \"operators\": [",
                    s.lent, s.peak);
     for (int32_t i = 0; i < p->plan->order_count; i++) {
-        const hr_node *node = p->graph->nodes[p->plan->order[i]];
+        const hr_node *node = hr__plan_node(p, i);
         hr_text_append(&t, "%s{\"operator\": ", i ? ", " : "");
         hr_text_append_quoted(&t, node->def->name);
         hr_text_append(&t, ", \"name\": ");
@@ -156,7 +158,7 @@ static void append_heaviest(const hr_pipeline *p, const snapshot *s, hr_text *t)
 {
     char text[HR_NODE_TEXT_SIZE];
     int32_t top = heaviest(p, s);
-    const hr_node *node = p->graph->nodes[p->plan->order[top]];
+    const hr_node *node = hr__plan_node(p, top);
     bool decoder = strncmp(node->def->name, "decoders.", 9) == 0;
     hr_text_append(t, "Verdict: %s. %s takes %.0f %% of the workers' time%s",
                    !decoder                  ? "work on the CPU"
@@ -233,7 +235,7 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
         hr_text_append(&t, "The GPU: busy %.3f s, idle %.3f s.\n", (double)s.device_ns * 1e-9,
                        (double)s.device_idle_ns * 1e-9);
     for (int32_t i = 0; i < p->plan->order_count; i++) {
-        const hr_node *node = p->graph->nodes[p->plan->order[i]];
+        const hr_node *node = hr__plan_node(p, i);
         if (s.sum.node_count[i] == 0)
             continue;
         hr_text_append(&t, "  %-40s %9.1f us per sample, %5.1f %% of the workers' time\n",

@@ -2,12 +2,14 @@
  * Copyright The Headrace authors */
 /* A Chrome trace (chrome://tracing, Perfetto). Every worker keeps a bounded list of spans, which
  * are written when the pipeline is destroyed. */
+#include "exec/trace.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "exec/exec.h"
 #include "graph/value.h"
+#include "io/readahead.h"
 
 #define SPANS_MAX ((size_t)1 << 20) /* per worker; later ones are dropped */
 

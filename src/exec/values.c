@@ -4,7 +4,7 @@
  * is kept for later stages. */
 #include <string.h>
 
-#include "exec/exec.h"
+#include "exec/values.h"
 
 /* Up to this many bytes per sample, the first sample allocates memory for the whole group. */
 #define COLUMN_SAMPLE ((size_t)4096)

@@ -3,7 +3,13 @@
 /* Workers. Each takes the oldest task, whichever iteration it belongs to. */
 #include <string.h>
 
+#include "device/device.h"
+#include "exec/affinity.h"
+#include "exec/device_batch.h"
 #include "exec/device_stage.h"
+#include "exec/iteration.h"
+#include "exec/stage.h"
+#include "exec/worker.h"
 
 #define LOOK_NS 2000000 /* between two looks of the lookout */
 #define LOOKS 50        /* looks without a task before it sleeps until it is woken */
@@ -68,38 +74,12 @@ static void add_stats(const hr_pipeline *p, hr_worker_stats *to, hr_worker_stats
     *from = (hr_worker_stats){.node_ns = ns, .node_count = count};
 }
 
-static bool any_failed(const hr_iteration *it)
-{
-    for (int32_t i = 0; i < it->size; i++)
-        if (it->samples[i].status != HR_STATUS_OK)
-            return true;
-    return false;
-}
-
-void hr__stage_end(hr_pipeline *p, hr_iteration *it)
-{
-    bool failed = it->status != HR_STATUS_OK || any_failed(it);
-    int32_t next = failed ? p->plan->stage_count : it->stage + 1;
-    if (next == p->plan->stage_count) {
-        pthread_mutex_unlock(&p->lock);
-        if (failed)
-            hr__device_batch_drop(p, it);
-        else
-            it->status = hr__publish(p, it, &it->error);
-        pthread_mutex_lock(&p->lock);
-    }
-    hr__iteration_enter(p, it, next);
-    pthread_cond_broadcast(&p->work);
-    if (it->done)
-        pthread_cond_broadcast(&p->ready);
-}
-
 /* Lock held. The last task of a stage ends it, or launches what was prepared for a device. */
 static void task_done(hr_pipeline *p, hr_iteration *it)
 {
     if (--it->tasks_left > 0)
         return;
-    if (p->plan->stages[it->stage].kind != HR_STAGE_KIND_DEVICE || any_failed(it)) {
+    if (p->plan->stages[it->stage].kind != HR_STAGE_KIND_DEVICE || hr__samples_failed(it)) {
         hr__stage_end(p, it);
         return;
     }
@@ -183,7 +163,8 @@ static hr_status pin_workers(hr_pipeline *p, hr_error *error)
     int *cpu = hr_calloc((size_t)p->worker_count, sizeof(*cpu), error);
     if (!cpu)
         return HR_STATUS_NO_MEMORY;
-    hr_status status = hr__affinity_choose(p, cpu, p->worker_count, error);
+    const char *pci = p->device ? hr_device_info(p->device)->pci : NULL;
+    hr_status status = hr__affinity_choose(pci, cpu, p->worker_count, error);
     for (int32_t i = 0; i < p->worker_count; i++)
         p->workers[i].cpu = cpu[i];
     hr_free(cpu);

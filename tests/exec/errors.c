@@ -3,7 +3,7 @@
 /* Bad files are raised, replaced or skipped; no sample is lost or delivered twice. */
 #include <fcntl.h>
 
-#include "exec/exec.h"
+#include "exec/state.h"
 #include "exec/fixture.h"
 #include "test.h"
 

@@ -19,6 +19,8 @@ APART = {("image", "graph")}
 # The order within a folder. A name without a suffix is the header and the source file; other source files come last.
 PARTS = {
     "src/device": "module.h device.h loader.c state.h device.c memory launch create batch".split(),
+    "src/exec": """affinity stall trace state values gather merged source bad call chain device_batch device_prepare
+        device_queue stage iteration device_stage worker checkpoint pipeline stats invoke""".split(),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 OURS = set(ORDER) | set(LAST) | {"headrace"}

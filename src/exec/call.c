@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Fills in the calls of operators for samples. */
+#include "exec/call.h"
+
+#include <string.h>
+
+#include "exec/source.h"
+
+/* The arguments of a node for a sample: the constant ones, or a copy with the per-sample arguments
+ * filled in. */
+static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
+                            hr_error *error)
+{
+    *out = node->args;
+    if (node->arg_input_count == 0)
+        return HR_STATUS_OK;
+    void *args = hr_arena_alloc(g->arena, node->def->args_size, error);
+    if (!args)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(args, node->args, node->def->args_size);
+    for (int32_t k = 0; k < node->arg_input_count; k++) {
+        hr_tensor t =
+            hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
+        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, &t, g->arena, error));
+    }
+    *out = args;
+    return HR_STATUS_OK;
+}
+
+static const char *find_info(const hr_tensor *in, size_t n_in, const char *otherwise)
+{
+    for (size_t k = 0; k < n_in; k++)
+        if (in[k].source_info)
+            return in[k].source_info;
+    return otherwise;
+}
+
+static hr_rng rng_of(const hr_group *g, const hr_node *node, int32_t i)
+{
+    const hr_sample *s = hr__sample_at(g, i);
+    const hr_sampler_item item =
+        s->sources ? s->sources[0].item
+                   : (hr_sampler_item){g->iteration->first_sample + s->index, 0, 0};
+    return hr_rng_make(g->pipeline->node_seeds[node->index], item.index, (uint32_t)item.epoch,
+                       (uint32_t)item.repeat);
+}
+
+hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
+                         hr_op_call *c, hr_error *error)
+{
+    size_t n_in = (size_t)node->input_count, n_out = (size_t)node->output_count;
+    int32_t draws = node->def->flags & HR_OP_RANDOM ? n : 0;
+    hr_tensor *tensors = hr_arena_alloc(
+        g->arena, (n_in + n_out + 1) * sizeof(hr_tensor) + (size_t)draws * sizeof(hr_rng), error);
+    if (!tensors)
+        return HR_STATUS_NO_MEMORY;
+    hr_rng *rngs = (hr_rng *)(void *)(tensors + n_in + n_out + 1);
+    for (size_t k = inside; k < n_in; k++)
+        tensors[k] = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->inputs[k]), i);
+    memset(tensors + n_in, 0, n_out * sizeof(hr_tensor));
+    if (g->pipeline->plan->inferred[node->index] >= 0)
+        for (int32_t k = 0; k < node->output_count; k++)
+            tensors[n_in + (size_t)k] = *hr__inferred(g, node, k, i);
+    for (int32_t k = 0; k < draws; k++)
+        rngs[k] = rng_of(g, node, i + k);
+    hr_task *task = &g->tasks[i];
+    if (!inside)
+        task->info = find_info(tensors, n_in, hr__sample_at(g, i)->info);
+    *c = (hr_op_call){
+        .def = node->def,
+        .state = g->pipeline->states[node->index],
+        .in = tensors,
+        .n_in = (int32_t)n_in,
+        .out = tensors + n_in,
+        .n_out = (int32_t)n_out,
+        .source_info = task->info,
+        .arena = g->arena,
+        .task = task,
+        .kernels = g->pipeline->kernels,
+        .count = n,
+        .rngs = draws > 0 ? rngs : NULL,
+        .function = node->function,
+    };
+    if (draws > 0)
+        c->rng = rngs[0];
+    HR_TRY(hr__local_get(g->worker, node, &c->local, error));
+    HR_TRY(hr__inputs_check(c, inside, error));
+    return build_args(g, node, i, &c->args, error);
+}

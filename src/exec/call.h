@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The calls of operators for samples: arguments, fusion, image programs. No lock is held. */
+#ifndef HR_EXEC_CALL_H
+#define HR_EXEC_CALL_H
+
+#include "exec/values.h"
+
+/* Fills in the call of a node for samples i .. i + n - 1 of the group. `inside`: the chain itself
+ * makes input 0. */
+hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n, bool inside,
+                         hr_op_call *c, hr_error *error);
+/* Refuses an input whose elements are values of an enumeration if the operator does not take them.
+ */
+hr_status hr__inputs_check(const hr_op_call *c, int32_t first, hr_error *error);
+
+/* One chain, or one node, for one sample; used by stages and by hr_op_invoke. */
+typedef struct hr_chain {
+    const hr_node *const *nodes;
+    hr_op_call *calls; /* one per node; complete except for inputs made inside the chain */
+    int32_t count;
+
+    /* Memory for output `output` of node `i` as described in `t`: sets t->data and t->buffer. */
+    hr_status (*memory)(void *context, int32_t i, int32_t output, hr_tensor *t, hr_error *error);
+    void *context;
+    int32_t failed;     /* the node that failed */
+    int64_t *decode_ns; /* time spent decoding */
+    int64_t stall_decode_us;
+} hr_chain;
+hr_status hr__chain_run(hr_chain *chain, hr_error *error);
+/* Lowers as many nodes as possible, from `i` on, into the program `p`. `*end`: the first one that
+ * could not join. */
+hr_status hr__chain_lower(hr_chain *chain, int32_t i, struct hr_image_program *p, int32_t *end,
+                          hr_error *error);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The life of an iteration. The lock is held unless a function says otherwise. */
+#ifndef HR_EXEC_ITERATION_H
+#define HR_EXEC_ITERATION_H
+
+#include "exec/values.h"
+
+struct hr_outputs {
+    atomic_int refs;
+    int64_t iteration;
+    int32_t positions, count;
+    int32_t samples, *slots; /* the position of each sample in the batch */
+    hr_batch *batch[];
+};
+
+hr_status hr__schedule(hr_pipeline *p);
+void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
+/* Makes the tasks of a stage. After the last stage the iteration is done. */
+void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
+bool hr__samples_failed(const hr_iteration *it); /* any of them */
+/* Enters the next stage. After the last one it makes the batches and releases the lock while it
+ * does, so that the consumer does not wait. A failed iteration ends early; `run` reports the
+ * failure or tries again. */
+void hr__stage_end(hr_pipeline *p, hr_iteration *it);
+/* Restarts an iteration that ran out of memory, since outputs may have been freed in the meantime.
+ * Returns false if it did not run out of memory, or was retried before. */
+bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it);
+/* Makes the outputs of an iteration whose tasks are done, or returns what failed. No lock is
+ * needed: the iteration belongs to the caller, or has no tasks left. */
+hr_status hr__publish(hr_pipeline *p, hr_iteration *it, hr_error *error);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Stages: a group of samples goes through all steps of a stage on one worker. No lock is held. */
+#ifndef HR_EXEC_STAGE_H
+#define HR_EXEC_STAGE_H
+
+#include "exec/values.h"
+
+/* Runs a stage for the group. Failures go to the status of the samples. */
+void hr__stage_run(hr_group *g, const hr_plan_stage *stage);
+
+#endif

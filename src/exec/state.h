@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What the parts of the engine share: a pipeline and its workers. One lock per pipeline guards the
+ * iterations, the fed batches and the error log; tasks run without it. Workers always take the
+ * oldest task, so that no batch waits for a later one. */
+#ifndef HR_EXEC_STATE_H
+#define HR_EXEC_STATE_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "core/core.h"
+#include "exec/stall.h"
+#include "io/cache.h"
+#include "io/readahead.h"
+#include "plan/plan.h"
+
+typedef struct hr_iteration hr_iteration;
+
+typedef struct hr_worker_stats {
+    int64_t *node_ns;    /* in plan order; a chain counts as its last node, its decoding as its
+                            first */
+    int64_t *node_count; /* samples */
+    int64_t busy_ns, idle_ns, read_wait_ns, tasks;
+} hr_worker_stats;
+
+typedef struct hr_worker {
+    pthread_t thread;
+    hr_pipeline *pipeline;
+    int32_t number;
+    int cpu; /* to run on, or -1 */
+    hr_arena *arena;
+    void **locals;         /* one per graph node: what `local_create` made, or NULL */
+    hr_worker_stats stats; /* of the current task; only the worker uses it */
+    hr_worker_stats total; /* guarded by the pipeline's lock */
+} hr_worker;
+
+struct hr_pipeline {
+    /* constant once the pipeline is created */
+    hr_pipeline_options options;
+    pid_t pid;
+    hr_graph *graph;
+    hr_plan *plan;
+    void **states; /* one per graph node: what `create` made */
+    uint64_t *node_seeds;
+    int32_t *crossing_of; /* value -> row of iteration->crossing, or -1 */
+    int32_t crossing_count;
+    hr_pool *pool;      /* of outputs and read-ahead */
+    hr_pool *feed_pool; /* of copies of fed data: no limit, since the caller decides how much */
+    hr_readahead *readahead;
+    hr_cache *cache; /* of indices, or NULL */
+    const struct hr_kernels *kernels;
+    hr_stall stall;
+    struct hr_trace *trace;
+    uint64_t fingerprint; /* of the graph; a checkpoint must have the same */
+    int64_t seed;
+    hr_json *resume; /* the checkpoint, until it is restored */
+    int64_t start_ns;
+    struct hr_source *sources; /* `lock` guards their members */
+    int32_t source_count;
+    hr_worker *workers;
+    int32_t worker_count, started;
+    struct hr_device *device;         /* NULL: no node runs on a device */
+    struct hr_completion *completion; /* device_stage.h */
+
+    pthread_cond_t work;  /* there may be a task */
+    pthread_cond_t ready; /* an iteration is done */
+    pthread_mutex_t lock; /* guards the following members */
+    bool stop;
+    bool schedule_due;          /* an iteration was taken: another can be scheduled */
+    bool lookout;               /* an idle worker polls for work, so that none has to be woken */
+    hr_iteration *first, *last; /* in flight, oldest first */
+    int32_t in_flight;
+    int64_t next_iteration, next_sample;
+    int64_t ordered_end;       /* ordered stages run only iterations below this number */
+    int32_t carried_positions; /* of iterations dropped because every sample was skipped */
+    hr_status broken;          /* scheduling failed: one run reports it, the next tries again */
+    hr_error broken_error;
+    struct hr_bad *bad;
+    int32_t bad_count, bad_capacity;
+    int64_t bad_total;
+    struct hr_device_batch *device_idle;      /* to be used again */
+    struct hr_device_batch *device_published; /* published; their index entries must be stored */
+    /* what the consumer has taken, which a checkpoint records */
+    int64_t taken_iteration, taken_sample;
+    int64_t *taken_position;
+    int64_t first_ready_ns, last_run_ns; /* clock readings */
+    int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;
+    int64_t source_ns, feeding_ns; /* time in Python sources: total, and since the last run */
+
+    pthread_mutex_t quarantine_lock; /* guards the following member */
+    int quarantine;                  /* descriptor of the file for bad samples, or -1 */
+};
+
+/* The node at a position of the plan's order. */
+static inline const hr_node *hr__plan_node(const hr_pipeline *p, int32_t order)
+{
+    return p->graph->nodes[p->plan->order[order]];
+}
+
+/* What the worker keeps for a node; made on the first call. */
+hr_status hr__local_get(const hr_worker *w, const hr_node *node, void **local, hr_error *error);
+/* HR_STATUS_STATE in a forked child. */
+hr_status hr__check_owner(const hr_pipeline *p, hr_error *error);
+
+#endif

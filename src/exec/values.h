@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The samples of an iteration and their values: memory, columns, output batches. */
+#ifndef HR_EXEC_VALUES_H
+#define HR_EXEC_VALUES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/batch.h"
+#include "exec/state.h"
+
+typedef struct hr_sample {
+    int32_t index; /* in the iteration */
+    struct hr_sample_source *sources;
+    hr_status status; /* OK again once a failed sample is `skipped` */
+    bool skipped, warned;
+    int32_t attempt;
+    const char *info; /* name of the primary source's item, borrowed from it */
+    hr_error *error;
+} hr_sample;
+
+/* The samples of one pipeline output of an iteration. `lock` guards the choice of the common shape.
+ */
+typedef struct hr_gather {
+    pthread_mutex_t lock;
+    bool decided;
+    hr_tensor like; /* shape and type of the first sample; the contiguous buffer is made for it */
+    size_t sample_bytes;
+    hr_buffer *buffer;
+    hr_tensor *tensors; /* one per sample; each holds a reference to its buffer */
+} hr_gather;
+
+struct hr_iteration {
+    int64_t number;
+    int64_t first_sample; /* number of its first sample, counted over all iterations */
+    int32_t size;         /* samples scheduled */
+    int32_t positions;    /* taken from the primary source, including iterations dropped before */
+    int32_t stage, next_task, tasks, tasks_left;
+    int32_t group; /* samples per task of this stage */
+    bool done, retried;
+    bool starved; /* done, but out of memory: it is retried once when it is the oldest */
+    hr_sample *samples;
+    struct hr_sample_source *sample_sources;
+    struct hr_fed **fed;      /* one per source; NULL for readers */
+    hr_tensor *crossing;      /* crossing_count x size: values that later stages use */
+    hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */
+    hr_gather *gathers;       /* one per pipeline output */
+    _Atomic uint64_t *merged; /* one per graph node: kind of a merge's output (merged.c), or 0 */
+    struct hr_device_batch *device; /* while it is in a device stage */
+    hr_iteration *launched;         /* next in the completion thread's list */
+    hr_status status;
+    hr_error error;
+    hr_outputs *outputs;   /* made after the last task if nothing failed; the working memory has
+                              been freed by then */
+    int64_t *end_position; /* one per source: its position after this iteration */
+    int64_t end_sample;
+    hr_iteration *next;
+};
+
+/* The context of one sample in an operator call: what hr_task_warn and limits need. */
+struct hr_task {
+    struct hr_group *group; /* valid only while its stage runs */
+    hr_pipeline *pipeline;
+    hr_iteration *iteration;
+    hr_sample *sample;
+    const hr_node *node;
+    const char *info; /* file for messages: that of the first input that has one */
+};
+
+/* One value for all samples of a group. One description serves for all of them as long as they
+ * differ only in their elements and follow one another in memory. */
+typedef struct hr_column {
+    hr_tensor like;    /* describes the group's first sample; ndim < 0: no sample is set yet */
+    size_t bytes;      /* from one sample to the next */
+    hr_tensor *each;   /* if not NULL: one per sample; ndim < 0: the sample has no value */
+    char *room;        /* memory for all samples, or NULL */
+    size_t room_bytes; /* bytes per sample in `room` */
+} hr_column;
+
+typedef struct hr_group { /* samples that go through a stage in one task */
+    hr_pipeline *pipeline;
+    hr_worker *worker;
+    hr_iteration *iteration;
+    int32_t first, count;
+    hr_column *values; /* plan->value_count */
+    hr_task *tasks;    /* one per sample */
+    hr_arena *arena;
+    struct hr_held *held; /* buffers kept until the group is released */
+} hr_group;
+
+static inline int32_t hr__value_of(const hr_pipeline *p, const hr_node *node, int32_t output)
+{
+    return p->plan->value_of[node->index] + output;
+}
+
+static inline hr_sample *hr__sample_at(const hr_group *g, int32_t i)
+{
+    return &g->iteration->samples[g->first + i];
+}
+
+/* The description that an INFER stage made of a node's output, for the group's i-th sample. */
+static inline hr_tensor *hr__inferred(const hr_group *g, const hr_node *node, int32_t output,
+                                      int32_t i)
+{
+    size_t row = (size_t)(g->pipeline->plan->inferred[node->index] + output);
+    return &g->iteration->inferred[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
+}
+
+/* ---- values of a stage (values.c); samples i .. i + n - 1 of the group follow one another in
+ * memory, and the tensor describes the first of them ---- */
+hr_status hr__value_memory(hr_group *g, int32_t value, int32_t i, int32_t n, hr_tensor *t,
+                           hr_error *error);
+/* Stores values for this stage, for later stages and for a pipeline output, as the plan says. */
+hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, int32_t n, const hr_tensor *t,
+                        hr_error *error);
+/* A value made in this stage or kept from an earlier one. */
+hr_tensor hr__value_get(const hr_group *g, int32_t value, int32_t i);
+/* The i-th sample has no value: hr__value_get then returns ndim < 0. */
+hr_status hr__value_none(hr_group *g, int32_t value, int32_t i, hr_error *error);
+/* Whether one description serves for all samples (hr_column). */
+bool hr__value_is_column(const hr_group *g, int32_t value);
+/* The slot of a value that later stages use, for the group's i-th sample. */
+hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i);
+/* Takes over one reference until hr__group_release; releases it at once on failure. */
+hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error);
+void hr__group_release(hr_group *g);
+
+/* ---- gathering outputs (gather.c); `n` samples are described as above ---- */
+hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                            int32_t n, hr_tensor *t, hr_error *error);
+/* Keeps finished values: by reference, or as copies if they are in the arena. */
+hr_status hr__gather_put(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
+                         int32_t n, const hr_tensor *t, hr_error *error);
+
+/* The sample does not take the branch: it has no value in this output. */
+void hr__gather_none(hr_iteration *it, int32_t output, int32_t sample);
+
+/* ---- conditionals (merged.c) ---- */
+/* Fails if one batch cannot contain both. */
+hr_status hr__merged_check(const hr_node *merge, const hr_tensor *a, const hr_tensor *b,
+                           hr_error *error);
+/* Records what a merge returned for a sample. The iteration fails if another sample got a tensor
+ * of a different kind. */
+void hr__merged_note(hr_group *g, const hr_node *merge, const hr_tensor *t);
+
+#endif

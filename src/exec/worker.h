@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The threads that run tasks. */
+#ifndef HR_EXEC_WORKER_H
+#define HR_EXEC_WORKER_H
+
+#include "exec/state.h"
+
+hr_status hr__workers_start(hr_pipeline *p, hr_error *error);
+/* No new task begins after this. */
+void hr__workers_stop(hr_pipeline *p);
+void hr__workers_join(hr_pipeline *p); /* after hr__workers_stop */
+
+#endif
