@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 from headrace._pipeline import checkpoints
+from headrace._pipeline.iterated import Iterated
 from headrace.plugin._epochs import Action, LastBatchPolicy, ReaderEpochs, SizedEpochs, ceil_div
 
 __all__ = ["LastBatchPolicy"]
@@ -82,6 +83,7 @@ class _DaliBaseIterator(Generic[Item]):
                 f"Wrong type for `last_batch_policy`. Expected {LastBatchPolicy}, got "
                 f"{type(last_batch_policy)}"
             )
+        self._inner = [Iterated(pipe) for pipe in self._pipes]
         self._auto_reset = _AUTO_RESET[auto_reset]
         self._reader_name = reader_name
         self._num_gpus = len(self._pipes)
@@ -92,9 +94,7 @@ class _DaliBaseIterator(Generic[Item]):
         self._part: list[Any] = []  # outputs or error of each pipeline that ran in this round
         self._held: list[Any] | None = None  # outputs that belong to the next epoch
         self._before_held: list[bytes] | None = None  # checkpoints from before `_held` was run
-        self._may_hold = _checkpointing(self._pipes[0]) and any(
-            pipe._options["on_error"] == "skip" for pipe in self._pipes
-        )
+        self._may_hold = self._inner[0].checkpointing and any(pipe.skips for pipe in self._inner)
         self._restored = self._restore()
         self._begun = self._epochs.taken  # start of this epoch, or position of the checkpoint
         self._feed: Any = None  # returns batches that need no decision; see `_find_plain`
@@ -111,7 +111,7 @@ class _DaliBaseIterator(Generic[Item]):
     def _check_pipelines(self) -> None:
         if len({pipe.max_batch_size for pipe in self._pipes}) != 1:
             raise AssertionError("All pipelines should have the same batch size set")
-        if len({_checkpointing(pipe) for pipe in self._pipes}) != 1:
+        if len({pipe.checkpointing for pipe in self._inner}) != 1:
             raise ValueError(
                 "All wrapped pipelines must have the same value for `enable_checkpointing`."
             )
@@ -171,7 +171,7 @@ class _DaliBaseIterator(Generic[Item]):
 
     def _restore(self) -> bool:
         """Restores the position stored by `checkpoints()`, which all pipelines must agree on."""
-        extras = [getattr(pipe, "_restored_extra", None) for pipe in self._pipes]
+        extras = [pipe.restored for pipe in self._inner]
         if not any(extras):
             return False
         if any(extra != extras[0] for extra in extras):
@@ -187,7 +187,7 @@ class _DaliBaseIterator(Generic[Item]):
     def _prepare(self) -> None:
         if self._ended:  # restored at the end of an epoch: the user starts the next one
             return
-        if _checkpointing(self._pipes[0]):
+        if self._inner[0].checkpointing:
             self._first_checkpoints = self._take_checkpoints()
         try:
             self._first = self._next()
@@ -219,8 +219,8 @@ class _DaliBaseIterator(Generic[Item]):
         if self._may_hold:
             self._before_held = self._take_checkpoints()
         part = self._part  # outputs from before an interruption
-        for pipe in self._pipes[len(part) :]:
-            before = pipe._taken
+        for pipe, inner in list(zip(self._pipes, self._inner))[len(part) :]:
+            before = inner.taken
             try:
                 part.append(pipe.run())
             except StopIteration:
@@ -229,7 +229,7 @@ class _DaliBaseIterator(Generic[Item]):
                 self._end_epoch()
                 raise
             except Exception as error:
-                if pipe._taken == before:
+                if inner.taken == before:
                     raise  # a source failed: no pipeline has taken this batch yet
                 part.append(error)  # the others still run, so that all stay in step
         outputs, self._part = part, []
@@ -266,8 +266,7 @@ class _DaliBaseIterator(Generic[Item]):
             return
         taken, self._left = self._left - self._feed.left, self._feed.left
         self._epochs.taken += taken * self.batch_size
-        self._pipes[0]._taken += taken
-        self._pipes[0]._consumer_iter += taken
+        self._inner[0].count_taken(taken)
 
     def _next(self) -> Item:
         action = Action.END if self._ended else self._epochs.next_action()
@@ -328,7 +327,7 @@ class _DaliBaseIterator(Generic[Item]):
         if self._ended or self._epochs.next_action() is not Action.TAKE:
             return True
         unknown = self._epochs.positions < 0 and self._held is None
-        return unknown and self._pipes[0]._at_end()
+        return unknown and self._inner[0].at_end()
 
     def reset(self) -> None:
         """Starts the next epoch once one has ended; before that, only logs a warning."""
@@ -338,8 +337,8 @@ class _DaliBaseIterator(Generic[Item]):
         if not self._ended and self._epochs.next_action() is Action.DROP:
             self._run()  # the user counted batches and did not fetch the dropped one
             self._epochs.advance()
-        for pipe in self._pipes:
-            pipe._at_end()  # restarts a source that ended together with the epoch
+        for inner in self._inner:
+            inner.at_end()  # restarts a source that ended together with the epoch
         self._epochs.roll()
         self._begun = self._epochs.taken
         self._ended = False
@@ -381,7 +380,7 @@ class _DaliBaseIterator(Generic[Item]):
         Raises:
             ValueError: the pipelines were created without `enable_checkpointing`.
         """
-        if not _checkpointing(self._pipes[0]):
+        if not self._inner[0].checkpointing:
             raise ValueError("Cannot access checkpoints with checkpointing disabled")
         if self._first_checkpoints is not None:
             return list(self._first_checkpoints)
@@ -397,10 +396,6 @@ class _DaliBaseIterator(Generic[Item]):
 
 def _nothing() -> None:
     """Stands in for `Feed.take` when there is no feed."""
-
-
-def _checkpointing(pipe: Any) -> bool:
-    return bool(getattr(pipe, "_enable_checkpointing", False))
 
 
 def _positions(outputs: Any) -> int:

@@ -78,10 +78,10 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
 
     def _check_pipelines(self) -> None:
         super()._check_pipelines()
-        for pipe in self._pipes:
-            if pipe._on_device() and torch.cuda.is_available():
+        for pipe in self._inner:
+            if pipe.on_device and torch.cuda.is_available():
                 torch.cuda.init()
-                pipe._core.use_torch_memory()
+                pipe.engine.use_torch_memory()
 
     def _tensor(self, batch: Any, keep: int | None) -> torch.Tensor:
         tensor = dense(batch, keep)
@@ -128,11 +128,11 @@ class DALIGenericIterator(_TorchIterator):
         return {name: self._tensor(batch, keep) for name, batch in self._named(outputs)}
 
     def _make_feed(self, left: int, last: int) -> _core.Feed | None:
-        pipe = self._pipes[0]
-        if self._pin_memory or not pipe._engine_only():
+        pipe = self._inner[0]
+        if self._pin_memory or not pipe.engine_only:
             return None
         return _core.Feed(
-            pipe._core,
+            pipe.engine,
             tuple(self.output_map),
             from_capsule,
             dense,

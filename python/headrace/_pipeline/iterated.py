@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What the iterators of all frameworks use of a pipeline, beyond its public methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace._pipeline.pipeline import Pipeline
+
+
+class Iterated:
+    """A pipeline as an iterator sees it. The pipeline must be built, except for `checkpointing`.
+
+    An iterator calls `Pipeline.run` for each batch, or takes batches from `engine` directly and
+    reports their number with `count_taken`.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    @property
+    def checkpointing(self) -> bool:
+        """Whether the pipeline was created with `enable_checkpointing`."""
+        return self._pipeline._enable_checkpointing
+
+    @property
+    def skips(self) -> bool:
+        """Whether bad samples are left out, so that a batch can have fewer samples than positions."""
+        return bool(self._pipeline._options["on_error"] == "skip")
+
+    @property
+    def restored(self) -> dict[str, Any] | None:
+        """The header that the iterator added to the checkpoint that was restored, or None."""
+        return self._pipeline._restored_extra
+
+    @property
+    def taken(self) -> int:
+        """Number of batches taken so far. A batch that failed counts, one whose source failed does not."""
+        return self._pipeline._taken
+
+    def count_taken(self, batches: int) -> None:
+        """Counts batches that were taken from `engine`."""
+        self._pipeline._taken += batches
+        self._pipeline._consumer_iter += batches
+
+    def at_end(self) -> bool:
+        """Whether nothing is left of the current epoch. May ask the sources for one batch more."""
+        return self._pipeline._at_end()
+
+    @property
+    def on_device(self) -> bool:
+        """Whether any operator runs on a GPU."""
+        return self._pipeline._on_device()
+
+    @property
+    def engine(self) -> Any:
+        """The `_core.Pipeline`."""
+        return self._pipeline._core
+
+    @property
+    def engine_only(self) -> bool:
+        """Whether `Pipeline.run` would only call the engine, so that batches may be taken from `engine`."""
+        return self._pipeline._engine_only()
