@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Batch, the storage of TensorListCPU and TensorListGPU, and making batches from Python objects. */
-#include "core.h"
+#include "batch.h"
+#include "import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +167,23 @@ typedef struct make_args {
     hr_pool *pool;  /* for copies in host memory, or NULL */
 } make_args;
 
+/* The pipeline's pool for batches to be fed; NULL for None, and in a forked child, which cannot
+ * feed. The reference is borrowed. 0, or -1 with TypeError if the object is not a Pipeline. */
+static int feed_pool_of(core_state *state, PyObject *object, hr_pool **pool)
+{
+    *pool = NULL;
+    if (object == Py_None)
+        return 0;
+    if (!PyObject_TypeCheck(object, state->pipeline_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Pipeline");
+        return -1;
+    }
+    const pipeline_object *self = (pipeline_object *)object;
+    if (self->pid == getpid())
+        *pool = self->feed_pool;
+    return 0;
+}
+
 static int parse_make(PyObject *module, PyObject *args, PyObject *kwargs, PyTypeObject *base,
                       make_args *a)
 {
@@ -176,8 +194,7 @@ static int parse_make(PyObject *module, PyObject *args, PyObject *kwargs, PyType
     *a = (make_args){.copy = 1, .device = HR_DEVICE_HOST};
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|zpOiO:make", names, &a->type, &a->object,
                                      &a->layout, &a->copy, &stream, &a->device, &pipeline) ||
-        stream_of(stream, &a->stream, &a->known) < 0 ||
-        pipeline_feed_pool(state, pipeline, &a->pool) < 0)
+        stream_of(stream, &a->stream, &a->known) < 0 || feed_pool_of(state, pipeline, &a->pool) < 0)
         return -1;
     if (PyType_Check(a->type) && PyType_IsSubtype((PyTypeObject *)a->type, base))
         return 0;

@@ -30,35 +30,18 @@ typedef struct core_state {
     PyObject *module; /* itself, borrowed */
 } core_state;
 
-/* pid: a forked child leaks the objects of its parent, because their locks may be held forever. */
-typedef struct batch_object {
+/* Pipeline; here because batches to be fed take memory of its pool. */
+typedef struct pipeline_object {
     PyObject ob_base;
-    core_state *state; /* lives as long as the module, which the object holds */
-    hr_batch *batch;
-    int pid;
-} batch_object;
-
-typedef struct tensor_object {
-    PyObject ob_base;
+    hr_pipeline *pipeline;   /* NULL once closed */
+    PyThread_type_lock lock; /* one call at a time; the GIL is released while waiting for it */
     core_state *state;
-    hr_batch *owner; /* owns the memory of `view` */
-    hr_tensor view;
-    Py_ssize_t extents[2 * HR_MAX_NDIM]; /* shape and strides for the buffer protocol */
-    int exports;                         /* exported buffers, whose shapes are in `extents` */
+    hr_pool *feed_pool;
     int pid;
-} tensor_object;
+    int waiting; /* threads that wait for `lock`; guarded by the GIL */
+} pipeline_object;
 
-/* A Python object seen as a tensor; `tensor` is dense. */
-typedef struct imported {
-    hr_tensor tensor;
-    PyObject *holder; /* keeps `tensor.data` alive: a memoryview, capsule or Tensor; or NULL */
-    int32_t device;   /* the CUDA device, or HR_DEVICE_HOST */
-    void *stream;     /* CUDA only: the data is complete after the work queued on this stream */
-    void *copy;       /* our dense copy, when the object was not dense; or NULL */
-    hr_batch *owner;  /* the batch behind a Tensor, which needs no holder */
-} imported;
-
-/* module.c */
+/* core.c */
 PyObject *core_raise(const hr_error *error); /* always NULL */
 PyObject *core_text(const char *text);       /* bytes that are not UTF-8 become surrogates */
 void core_dispose(PyObject *object);         /* the end of every tp_dealloc */
@@ -67,78 +50,16 @@ void core_dispose(PyObject *object);         /* the end of every tp_dealloc */
 core_state *core_hold(core_state *state);
 void core_dispose_held(PyObject *object, core_state *state);
 
-/* graph.c */
-extern PyType_Spec graph_spec;
-const hr_graph *graph_get(PyObject *self); /* the object must be a Graph */
-
-/* pipeline.c */
-extern PyType_Spec pipeline_spec;
-/* Waits for the next iteration and takes it if it is a full batch; otherwise `*outputs` is
- * unchanged. 0, or -1 with an exception. */
-int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
-
-/* The pipeline's pool for batches to be fed; NULL for None, and in a forked child, which cannot
- * feed. The reference is borrowed. 0, or -1 with TypeError if the object is not a Pipeline. */
-int pipeline_feed_pool(core_state *state, PyObject *object, hr_pool **pool);
-
-/* torch_memory.c: PyTorch's allocator for outputs; NULL if PyTorch is not loaded or too old. */
-const hr_device_allocator *torch_allocator(void);
-
-/* feed.c */
-extern PyType_Spec feed_spec;
-
-/* batch.c */
-extern PyType_Spec batch_spec;
-extern PyMethodDef batch_functions[];
-/* Steals `batch`. `type` NULL: the class for the batch's memory, host or device. */
-PyObject *batch_wrap(core_state *state, PyTypeObject *type, hr_batch *batch);
-hr_batch *batch_get(core_state *state,
-                    PyObject *object); /* NULL with TypeError if it is not a Batch */
-
-/* Sets the layout of all tensors (NULL: unchanged). 0, or -1 with ValueError if it does not fit. */
-int core_same_layout(const char *layout, hr_tensor *tensors, Py_ssize_t n);
-
-/* packed.c */
-extern PyMethodDef packed_functions[];
-
-/* tensor.c */
-extern PyType_Spec tensor_spec, host_tensor_spec;
 /* Whether the elements are numbers; if not, with TypeError. */
 int tensor_numeric(const hr_tensor *t);
-const char *tensor_typestr(const hr_tensor *t); /* "<f4"; NULL with TypeError */
-PyObject *tensor_shape_tuple(const hr_shape *shape);
-void *tensor_data(const tensor_object *self); /* never NULL */
-void tensor_dealloc(PyObject *object);
-/* The class for tensors in this batch. */
-PyTypeObject *tensor_class_of(core_state *state, const hr_batch *owner);
-PyObject *tensor_wrap(core_state *state, PyTypeObject *type, hr_batch *owner,
-                      const hr_tensor *view);
 
-/* device_tensor.c */
-extern PyType_Spec device_tensor_spec;
+/* device.c */
 /* A CUDA stream given as an int, or an object with `cuda_stream`, `ptr`, `handle` or `value`. None
  * and -1 are the default stream, with *known = 0. 0, or -1 with TypeError. */
 int stream_of(PyObject *object, void **stream, int *known);
 /* A batch in host memory with the same samples; NULL with an exception. */
 hr_batch *batch_to_host(const hr_batch *batch);
-hr_batch *tensor_to_host(const tensor_object *tensor); /* the view as a batch of one sample */
-
-/* dlpack.c */
-/* `owner` owns the memory of `t`; referenced until the consumer deletes the tensor. */
-PyObject *dlpack_export(hr_batch *owner, const hr_tensor *t, int versioned, int copied);
-PyObject *dlpack_check(PyObject *module, PyObject *object); /* METH_O */
-/* Consumes the capsule and returns the new owner of its memory, or NULL with an exception. Strides
- * are in bytes. */
-PyObject *dlpack_import(PyObject *capsule, hr_tensor *tensor, int64_t *strides, int32_t *device);
-
-/* import.c: tries Tensor, buffer protocol, __array_interface__, __dlpack__,
- * __cuda_array_interface__, __array__, in this order. Device memory has to be dense; `stream`, on
- * which it will be used, waits for its producer. `device` is assumed for objects that do not say.
- */
-int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out);
-void import_release(imported *im);
-/* Makes a buffer that keeps the object alive. Consumes `im` except `im->owner`, also on failure. */
-int import_adopt(core_state *state, imported *im, hr_buffer **buffer);
+hr_batch *tensor_to_host(const hr_tensor *tensor); /* as a batch of one sample */
 
 /* reaper.c */
 reaper *reaper_create(void);
@@ -148,13 +69,5 @@ void reaper_drain(reaper *r); /* with the GIL */
 void *reaper_hold(reaper *r, PyObject *object);
 void reaper_release(void *held);           /* any thread, with or without the GIL */
 PyObject *reaper_object(const void *held); /* borrowed */
-
-/* function.c */
-extern PyType_Spec function_call_spec;
-/* A function that calls `object` with a FunctionCall; it only keeps a weak reference. The object
- * returns None, or an error message. NULL with an exception. */
-hr_function *function_of(core_state *state, PyObject *object);
-/* Whether this thread is a worker that is running a Python function. */
-int function_inside(void);
 
 #endif

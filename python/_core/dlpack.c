@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* DLPack export and import: legacy and versioned capsules. The structs are those of version 1 of
  * the DLPack specification. */
-#include "core.h"
+#include "tensor.h"
 
 #include <stdlib.h>
 

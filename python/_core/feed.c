@@ -3,7 +3,9 @@
 /* Feed: the fast path of an iterator, which takes full batches of a pipeline one after the other.
  * After a training step the caches are cold, so every call and every object on this path costs the
  * training loop time. */
-#include "core.h"
+#include "batch.h"
+#include "pipeline.h"
+#include "tensor.h"
 
 #include <limits.h>
 

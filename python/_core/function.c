@@ -2,7 +2,9 @@
  * Copyright The Headrace authors */
 /* Python functions as operators. A worker holds the GIL only during the call; threads that wait for
  * workers have released it. */
-#include "core.h"
+#include "batch.h"
+#include "function.h"
+#include "import.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,8 @@
  * Copyright The Headrace authors */
 /* Graph: nodes are added in definition order. Argument values are converted here and checked by the
  * library. */
-#include "core.h"
+#include "function.h"
+#include "pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>

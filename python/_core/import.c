@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Python objects as tensors: our own, or through the buffer protocol, __array_interface__, DLPack,
  * __cuda_array_interface__ or __array__. */
-#include "core.h"
+#include "import.h"
 
 #include <stdlib.h>
 #include <string.h>

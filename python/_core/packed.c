@@ -2,7 +2,8 @@
  * Copyright The Headrace authors */
 /* Samples passed between processes: packed into shared memory one after the other, and viewed there
  * as a batch without a copy. */
-#include "core.h"
+#include "batch.h"
+#include "import.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Pipeline: calls that may block release the GIL, and wake up often enough for Ctrl-C. */
-#include "core.h"
+#include "batch.h"
+#include "function.h"
+#include "pipeline.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -9,16 +11,6 @@
 #include <unistd.h>
 
 enum { SLICE_MS = 100 };
-
-typedef struct pipeline_object {
-    PyObject ob_base;
-    hr_pipeline *pipeline;   /* NULL once closed */
-    PyThread_type_lock lock; /* one call at a time; the GIL is released while waiting for it */
-    core_state *state;
-    hr_pool *feed_pool;
-    int pid;
-    int waiting; /* threads that wait for `lock`; guarded by the GIL */
-} pipeline_object;
 
 /* 0 with the lock held, or -1 with an exception. */
 static int pipeline_enter(pipeline_object *self)
@@ -349,21 +341,6 @@ static PyObject *pipeline_run(PyObject *object, PyObject *unused)
     Py_XDECREF(slots);
     hr_outputs_unref(outputs);
     return result;
-}
-
-int pipeline_feed_pool(core_state *state, PyObject *object, hr_pool **pool)
-{
-    *pool = NULL;
-    if (object == Py_None)
-        return 0;
-    if (!PyObject_TypeCheck(object, state->pipeline_type)) {
-        PyErr_SetString(PyExc_TypeError, "expected a Pipeline");
-        return -1;
-    }
-    const pipeline_object *self = (pipeline_object *)object;
-    if (self->pid == getpid())
-        *pool = self->feed_pool;
-    return 0;
 }
 
 static PyObject *pipeline_feed(PyObject *object, PyObject *args)

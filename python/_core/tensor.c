@@ -2,7 +2,7 @@
  * Copyright The Headrace authors */
 /* Tensor: a view that keeps its batch alive and exports DLPack; HostTensor, the storage of
  * TensorCPU, adds the buffer protocol and __array_interface__. Nothing is copied. */
-#include "core.h"
+#include "tensor.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -22,20 +22,6 @@ static const element elements[HR_DTYPE_COUNT] = {
     [HR_DTYPE_FLOAT16] = {"e", "<f2"}, [HR_DTYPE_FLOAT] = {"f", "<f4"},
     [HR_DTYPE_FLOAT64] = {"d", "<f8"}, [HR_DTYPE_BOOL] = {"?", "|b1"},
 };
-
-int tensor_numeric(const hr_tensor *t)
-{
-    if (t->dtype >= 0 && t->dtype < HR_DTYPE_COUNT)
-        return 1;
-    if (hr_dtype_size(t->dtype) == 0)
-        PyErr_SetString(PyExc_TypeError, "the tensor has no element type");
-    else
-        PyErr_Format(PyExc_TypeError,
-                     "elements of %s are members of an enumeration, which other libraries do not "
-                     "have: use fn.cast to convert them to integers",
-                     hr_dtype_name(t->dtype));
-    return 0;
-}
 
 static const element *element_of(const hr_tensor *t)
 {
@@ -209,7 +195,7 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwarg
     if (dlpack_request(args, kwargs, device, &stream, &versioned, &to_host) < 0)
         return NULL;
     if (to_host) {
-        hr_batch *host = tensor_to_host(self);
+        hr_batch *host = tensor_to_host(&self->view);
         PyObject *capsule =
             host ? dlpack_export(host, hr_batch_tensor(host, 0), versioned, 1) : NULL;
         hr_batch_unref(host);

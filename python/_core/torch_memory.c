@@ -3,7 +3,7 @@
 /* Outputs in memory of PyTorch's caching allocator, through the stable C functions that PyTorch has
  * for compiled models. They are looked up in the libraries that the process has loaded; none of
  * them needs the GIL. A block is a tensor of bytes. */
-#include "core.h"
+#include "pipeline.h"
 
 #include <dlfcn.h>
 

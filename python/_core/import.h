@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Python objects seen as tensors. */
+#ifndef HEADRACE_PYTHON_IMPORT_H
+#define HEADRACE_PYTHON_IMPORT_H
+
+#include "tensor.h"
+
+/* A Python object seen as a tensor; `tensor` is dense. */
+typedef struct imported {
+    hr_tensor tensor;
+    PyObject *holder; /* keeps `tensor.data` alive: a memoryview, capsule or Tensor; or NULL */
+    int32_t device;   /* the CUDA device, or HR_DEVICE_HOST */
+    void *stream;     /* CUDA only: the data is complete after the work queued on this stream */
+    void *copy;       /* our dense copy, when the object was not dense; or NULL */
+    hr_batch *owner;  /* the batch behind a Tensor, which needs no holder */
+} imported;
+
+/* Tries Tensor, buffer protocol, __array_interface__, __dlpack__, __cuda_array_interface__,
+ * __array__, in this order. Device memory has to be dense; `stream`, on which it will be used,
+ * waits for its producer. `device` is assumed for objects that do not say. */
+int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out);
+void import_release(imported *im);
+/* Makes a buffer that keeps the object alive. Consumes `im` except `im->owner`, also on failure. */
+int import_adopt(core_state *state, imported *im, hr_buffer **buffer);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Graphs, pipelines, and taking batches from them. */
+#ifndef HEADRACE_PYTHON_PIPELINE_H
+#define HEADRACE_PYTHON_PIPELINE_H
+
+#include "core.h"
+
+/* graph.c */
+extern PyType_Spec graph_spec;
+const hr_graph *graph_get(PyObject *self); /* the object must be a Graph */
+
+/* pipeline.c */
+extern PyType_Spec pipeline_spec;
+/* Waits for the next iteration and takes it if it is a full batch; otherwise `*outputs` is
+ * unchanged. 0, or -1 with an exception. */
+int pipeline_take(PyObject *pipeline, hr_outputs **outputs);
+
+/* torch_memory.c: PyTorch's allocator for outputs; NULL if PyTorch is not loaded or too old. */
+const hr_device_allocator *torch_allocator(void);
+
+/* feed.c */
+extern PyType_Spec feed_spec;
+
+#endif
