@@ -186,3 +186,10 @@ def test_renamed_operators_are_named_as_the_script_does(child, under):
     )
     package = "nvidia.dali" if under else "headrace"
     assert f"`{package}.fn.coin_flip` is now deprecated. Use `{package}.fn.random.coin_flip`" in output
+
+
+def test_dir_lists_public_names() -> None:
+    names = dir(headrace)
+    assert {"Pipeline", "fn", "ops", "types", "pipeline_def", "plugin_manager"} <= set(names)
+    assert [name for name in names if name.startswith("_")] == ["__version__"]
+    assert all(hasattr(headrace, name) for name in names)

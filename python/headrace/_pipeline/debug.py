@@ -41,16 +41,18 @@ class PipelineDebug(Pipeline):
 
     def __init__(self, function: Callable[[], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if self._max_batch_size is None:
+        if self._config.max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
         self._function = function
         self._core = _NoEngine()
         self._ahead: Outputs | None = None  # outputs of an iteration that ran ahead of `run`
-        options = {k: self._options[k] for k in _LIKE_THE_WHOLE if self._options[k] is not None}
+        config = self._config
+        given = config.options
+        options = {k: given[k] for k in _LIKE_THE_WHOLE if given[k] is not None}
         options["device_id"] = -1 if self.device_id is None else self.device_id
-        seed = int.from_bytes(os.urandom(4), "little") if self._seed is None else self._seed
-        threads = self._num_threads or len(os.sched_getaffinity(0))
-        settings = Settings(self._max_batch_size, threads, seed, options)
+        seed = int.from_bytes(os.urandom(4), "little") if config.seed is None else config.seed
+        threads = config.num_threads or len(os.sched_getaffinity(0))
+        settings = Settings(config.max_batch_size, threads, seed, options)
         self._debug = DebugGraph(settings)
         self._graph = self._debug
         _live.add(self)
@@ -101,7 +103,7 @@ class PipelineDebug(Pipeline):
         self._debug.end()
         outputs = Outputs(node.get() for node in nodes)
         outputs.iteration = self._taken
-        outputs.positions = self._max_batch_size or 0
+        outputs.positions = self._config.max_batch_size or 0
         outputs.slots = None
         self._taken += 1
         self._output_count = len(outputs)

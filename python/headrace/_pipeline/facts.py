@@ -9,33 +9,14 @@ from typing import Any
 
 from headrace import types
 from headrace._base import messages
-from headrace._pipeline import args
-from headrace._pipeline.args import OperatorConcurrency, StreamPolicy
+from headrace._pipeline.config import OperatorConcurrency, PipelineConfig, StreamPolicy, each_output
 from headrace._pipeline.memory import OutputMemory
 
 
 class PipelineFacts:
     """The read-only part of `Pipeline`."""
 
-    _max_batch_size: int | None
-    _num_threads: int | None
-    _device_id: int | None
-    _seed: int | None
-    _exec_pipelined: bool
-    _exec_async: bool
-    _exec_dynamic: bool | None
-    _exec_separated: bool
-    _prefetch_queue_depth: int | dict[str, int]
-    _cpu_queue_size: int
-    _gpu_queue_size: int
-    _set_affinity: bool
-    _enable_memory_stats: bool
-    _py_num_workers: int | None
-    _py_start_method: str
-    _stream_policy: StreamPolicy | None
-    _concurrency: OperatorConcurrency | None
-    _output_dtype: Any
-    _output_ndim: Any
+    _config: PipelineConfig
     _output_count: int
     _core: Any
     _pool: Any
@@ -50,62 +31,62 @@ class PipelineFacts:
     def batch_size(self) -> int | None:
         """Old name of `max_batch_size`."""
         messages.deprecated("`batch_size` is deprecated, use `max_batch_size`.")
-        return self._max_batch_size
+        return self._config.max_batch_size
 
     @property
     def max_batch_size(self) -> int | None:
         """Maximum number of samples in a batch."""
-        return self._max_batch_size
+        return self._config.max_batch_size
 
     @property
     def num_threads(self) -> int | None:
         """Number of worker threads."""
-        return self._num_threads
+        return self._config.num_threads
 
     @property
     def device_id(self) -> int | None:
         """The GPU as given to the constructor; None: CPU only."""
-        return None if self._device_id == types.CPU_ONLY_DEVICE_ID else self._device_id
+        return None if self._config.device_id == types.CPU_ONLY_DEVICE_ID else self._config.device_id
 
     @property
     def seed(self) -> int | None:
         """Seed of all random numbers, or None."""
-        return self._seed
+        return self._config.seed
 
     @property
     def exec_pipelined(self) -> bool:
         """Whether iterations overlap."""
-        return self._exec_pipelined
+        return self._config.exec_pipelined
 
     @property
     def exec_async(self) -> bool:
         """Whether iterations run while Python does other work."""
-        return self._exec_async
+        return self._config.exec_async
 
     @property
     def exec_dynamic(self) -> bool | None:
         """As given to the constructor; True by default."""
-        return self._exec_dynamic
+        return self._config.exec_dynamic
 
     @property
     def exec_separated(self) -> bool:
         """Whether `prefetch_queue_depth` was given separately for CPU and GPU."""
-        return self._exec_separated
+        return self._config.exec_separated
 
     @property
     def stream_policy(self) -> StreamPolicy | None:
         """As given to the constructor."""
-        return self._stream_policy
+        return self._config.stream_policy
 
     @property
     def concurrency(self) -> OperatorConcurrency | None:
         """As given to the constructor."""
-        return self._concurrency
+        return self._config.concurrency
 
     @property
     def set_affinity(self) -> bool:
         """Whether workers are pinned to CPUs."""
-        return self._set_affinity
+        return self._config.set_affinity
 
     @property
     def max_streams(self) -> int:
@@ -115,17 +96,17 @@ class PipelineFacts:
     @property
     def prefetch_queue_depth(self) -> int | dict[str, int]:
         """As given to the constructor."""
-        return self._prefetch_queue_depth
+        return self._config.prefetch_queue_depth
 
     @property
     def cpu_queue_size(self) -> int:
         """Number of iterations in flight on the CPU."""
-        return self._cpu_queue_size
+        return self._config.cpu_queue_size
 
     @property
     def gpu_queue_size(self) -> int:
         """Number of iterations in flight on the GPU."""
-        return self._gpu_queue_size
+        return self._config.gpu_queue_size
 
     @property
     def default_cuda_stream_priority(self) -> int:
@@ -135,12 +116,12 @@ class PipelineFacts:
     @property
     def enable_memory_stats(self) -> bool:
         """As given to the constructor."""
-        return self._enable_memory_stats
+        return self._config.enable_memory_stats
 
     @property
     def py_num_workers(self) -> int | None:
         """As given to the constructor."""
-        return self._py_num_workers
+        return self._config.py_num_workers
 
     @property
     def _py_pool(self) -> Any:
@@ -154,7 +135,7 @@ class PipelineFacts:
     @property
     def py_start_method(self) -> str:
         """As given to the constructor."""
-        return self._py_start_method
+        return self._config.py_start_method
 
     @property
     def is_restored_from_checkpoint(self) -> bool:
@@ -170,12 +151,12 @@ class PipelineFacts:
     def output_dtype(self) -> list[Any]:
         """Declared element types of the outputs; None is a wildcard."""
         self.build()
-        return args.each_output("output_dtype", self._output_dtype, self._output_count)
+        return each_output("output_dtype", self._config.output_dtype, self._output_count)
 
     def output_ndim(self) -> list[Any]:
         """Declared numbers of dimensions of the outputs; None is a wildcard."""
         self.build()
-        return args.each_output("output_ndim", self._output_ndim, self._output_count)
+        return each_output("output_ndim", self._config.output_ndim, self._output_count)
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """Returns the metadata of a reader, or of all readers by name.

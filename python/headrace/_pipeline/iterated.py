@@ -22,12 +22,12 @@ class Iterated:
     @property
     def checkpointing(self) -> bool:
         """Whether the pipeline was created with `enable_checkpointing`."""
-        return self._pipeline._enable_checkpointing
+        return self._pipeline._config.enable_checkpointing
 
     @property
     def skips(self) -> bool:
         """Whether bad samples are left out, so that a batch can have fewer samples than positions."""
-        return bool(self._pipeline._options["on_error"] == "skip")
+        return bool(self._pipeline._config.options["on_error"] == "skip")
 
     @property
     def restored(self) -> dict[str, Any] | None:

@@ -14,10 +14,13 @@ from typing import Any
 
 from headrace import _core, _graph
 from headrace import tensors as _tensors  # noqa: F401 - tells _core which classes to make
-from headrace._base import messages
 from headrace._graph import schema
-from headrace._pipeline import args
-from headrace._pipeline.args import OperatorConcurrency, StreamPolicy
+from headrace._pipeline.config import (
+    OperatorConcurrency,
+    PipelineConfig,
+    StreamPolicy,
+    each_output,
+)
 from headrace._pipeline.facts import PipelineFacts
 from headrace._pipeline.memory import OutputMemory
 from headrace._pipeline.outputs import check_names, output_node, used_outputs, warn_unused
@@ -112,68 +115,7 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         quarantine: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
     ) -> None:
-        integers = args.check_types(locals())
-        batch_size, num_threads = integers["batch_size"], integers["num_threads"]
-        device_id, seed = integers["device_id"], integers["seed"]
-        if experimental_exec_dynamic is not None:
-            messages.deprecated("`experimental_exec_dynamic` is deprecated, use `exec_dynamic`.")
-            exec_dynamic = experimental_exec_dynamic
-        if default_cuda_stream_priority is not None:
-            messages.warn("The `default_cuda_stream_priority` is deprecated and has no effect.")
-        if max_streams is not None:
-            messages.warn("The `max_streams` is deprecated and has no effect.")
-        if seed is not None and seed < 0:
-            messages.warn("A negative seed is deprecated and is treated as None.")
-            seed = None
-        if on_error not in ("raise", "replace", "skip"):
-            raise ValueError(f'on_error must be "raise", "replace" or "skip", not {on_error!r}.')
-        if py_start_method not in ("fork", "spawn"):
-            raise ValueError(f'py_start_method must be "fork" or "spawn", not {py_start_method!r}.')
-        if py_callback_pickler is not None and py_start_method == "fork":
-            raise ValueError(
-                "``py_callback_pickler`` should not be set when 'fork' start method is used."
-            )
-        args.check_declared(output_dtype, output_ndim, output_layout)
-        self._exec_separated, self._cpu_queue_size, self._gpu_queue_size = (
-            args.queue_depths(prefetch_queue_depth, exec_async)
-        )
-        if exec_dynamic and self._exec_separated:
-            raise RuntimeError("The dynamic executor (`exec_dynamic`) does not support separated queues.")
-        if exec_dynamic is None and exec_pipelined and exec_async and not self._exec_separated:
-            exec_dynamic = True
-        self._max_batch_size = batch_size
-        self._num_threads = num_threads
-        self._device_id = device_id
-        self._seed = seed
-        self._exec_pipelined = exec_pipelined
-        self._exec_async = exec_async
-        self._exec_dynamic = exec_dynamic
-        self._prefetch_queue_depth = prefetch_queue_depth
-        self._bytes_per_sample = bytes_per_sample
-        self._set_affinity = set_affinity
-        self._enable_memory_stats = enable_memory_stats
-        self._enable_checkpointing = enable_checkpointing
-        self._py_num_workers = py_num_workers
-        self._py_start_method = py_start_method
-        self._py_callback_pickler = py_callback_pickler
-        self._output_dtype = output_dtype
-        self._output_ndim = output_ndim
-        self._output_layout = output_layout
-        self._stream_policy = stream_policy
-        self._concurrency = concurrency
-        self._options = {
-            "on_error": on_error,
-            "fuse": fuse,
-            "strict": strict,
-            "host_memory_limit": integers["host_memory_limit"],
-            "device_memory_limit": integers["device_memory_limit"],
-            "read_ahead_limit": integers["read_ahead_limit"],
-            "max_image_pixels": integers["max_image_pixels"],
-            "index_memory_limit": integers["index_memory_limit"],
-            "index_cache": index_cache,
-            "quarantine": quarantine,
-            "trace": trace,
-        }
+        self._config = PipelineConfig.checked(locals())
         # the graph
         self._graph = _graph.Graph()
         self._conditionals_enabled = False  # set by `pipeline_def`
@@ -301,32 +243,32 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
                 self._build()
 
     def _build(self) -> None:
-        if self._num_threads is None:
-            self._num_threads = len(os.sched_getaffinity(0))
-        if self._num_threads < 1:
+        if self._config.num_threads is None:
+            self._config.num_threads = len(os.sched_getaffinity(0))
+        if self._config.num_threads < 1:
             raise ValueError(
                 "Pipeline created with `num_threads` < 1 can only be used for serialization."
             )
-        if self._max_batch_size is None:
+        if self._config.max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
         self.start_py_workers()  # before any thread starts: they may be forks
         self._check_resumes()
         self._declare_checks()
-        if self._enable_memory_stats:
+        if self._config.enable_memory_stats:
             self._memory = OutputMemory(self._nodes or [])
         device = self._find_device()
         for source in self._sources:
             source.device_id = max(device, 0) if source.device == "gpu" else -1
         core = _core.Pipeline(
             self._graph.core,
-            self._max_batch_size,
-            self._num_threads,
-            prefetch_queue_depth=self._depth(),
-            seed=-1 if self._seed is None else self._seed,
-            set_affinity=bool(self._set_affinity),
+            self._config.max_batch_size,
+            self._config.num_threads,
+            prefetch_queue_depth=self._config.depth,
+            seed=-1 if self._config.seed is None else self._config.seed,
+            set_affinity=bool(self._config.set_affinity),
             device_id=device,
             checkpoint=self._engine_state,
-            **{name: value for name, value in self._options.items() if value is not None},
+            **{name: value for name, value in self._config.options.items() if value is not None},
         )
         self._check_sources_resume()
         self._pid = os.getpid()
@@ -338,18 +280,18 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         if self.device_id is None and self._on_device():
             torch = sys.modules.get("torch")
             running = torch is not None and torch.cuda.is_initialized()
-            self._device_id = torch.cuda.current_device() if torch and running else 0
+            self._config.device_id = torch.cuda.current_device() if torch and running else 0
         return -1 if self.device_id is None else self.device_id
 
     def _on_device(self) -> bool:
         return any(i.device != "cpu" for i in self._graph.numbers)
 
     def _require_exec_dynamic(self, message: str) -> None:
-        if self._exec_dynamic:
+        if self._config.exec_dynamic:
             return
-        if self._exec_separated:
+        if self._config.exec_separated:
             reason = "is not compatible with separated CPU/GPU queues"
-        elif not self._exec_async or not self._exec_pipelined:
+        elif not self._config.exec_async or not self._config.exec_pipelined:
             reason = "requires `exec_async` and `exec_pipelined` to be enabled"
         else:
             reason = "was explicitly disabled in this pipeline"
@@ -358,9 +300,9 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
     def _declare_checks(self) -> None:
         count = self._output_count
         columns = [
-            args.each_output("output_dtype", self._output_dtype, count),
-            args.each_output("output_ndim", self._output_ndim, count),
-            args.each_output("output_layout", self._output_layout, count),
+            each_output("output_dtype", self._config.output_dtype, count),
+            each_output("output_ndim", self._config.output_ndim, count),
+            each_output("output_layout", self._config.output_layout, count),
         ]
         if any(value is not None for column in columns for value in column):
             self._checks = list(zip(*columns, strict=True))
@@ -377,10 +319,10 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
 
             self._pool = start(
                 [source for source in self._sources if source.parallel],
-                self._max_batch_size or 1,
-                self._py_num_workers,
-                self._py_start_method,
-                self._py_callback_pickler,
+                self._config.max_batch_size or 1,
+                self._config.py_num_workers,
+                self._config.py_start_method,
+                self._config.py_callback_pickler,
             )
             weakref.finalize(self, self._pool.close)  # at once: sources and pool refer to each other
 

@@ -59,10 +59,6 @@ class PipelineRun(PipelineFacts):
     _taken: int
     _shared: list[Outputs]
 
-    def _depth(self) -> int:
-        """Number of iterations in flight."""
-        return max(self._cpu_queue_size, self._gpu_queue_size) if self._exec_pipelined else 1
-
     def iter_setup(self) -> None:
         """Called before each iteration; subclasses override it to call `feed_input`.
 
@@ -110,7 +106,7 @@ class PipelineRun(PipelineFacts):
         )
 
     def _feed_inputs(self, inputs: dict[str, Any]) -> None:
-        if self._depth() > 1:
+        if self._config.depth > 1:
             raise RuntimeError(
                 "Named inputs of run() need `prefetch_queue_depth=1` or `exec_pipelined=False`. Received: "
                 f"prefetch_queue_depth={self.prefetch_queue_depth}, "
@@ -124,7 +120,7 @@ class PipelineRun(PipelineFacts):
         if self._source_error is not None:
             error, self._source_error = self._source_error, None
             raise error
-        count = self._depth() if self._first_iter else 1
+        count = self._config.depth if self._first_iter else 1
         if self._looked_ahead:
             count -= 1
         self._first_iter = self._looked_ahead = False
@@ -154,14 +150,14 @@ class PipelineRun(PipelineFacts):
         ended = False
         for source in asked:
             try:
-                source.ask(self._max_batch_size, self._epoch_idx)
+                source.ask(self._config.max_batch_size, self._epoch_idx)
             except StopIteration:
                 ended = True
         answers = [source.take_answer() for source in asked]
         if ended:
             raise StopIteration
         batches = [
-            source.prepare(source.columns(answer), self._max_batch_size, engine=self._core)
+            source.prepare(source.columns(answer), self._config.max_batch_size, engine=self._core)
             for source, answer in zip(asked, answers, strict=True)
         ]
         for source, batch in zip(asked, batches, strict=True):
@@ -340,7 +336,7 @@ class PipelineRun(PipelineFacts):
         """
         self.build()
         self._input(input_name)
-        return self._depth()
+        return self._config.depth
 
     def _input(self, name: str) -> Any:
         source = self._inputs.get(name)
@@ -389,7 +385,7 @@ class PipelineRun(PipelineFacts):
                 "specified."
             )
         batches = source.prepare(
-            [data], self._max_batch_size, cuda_stream, engine=self._core, layout=layout
+            [data], self._config.max_batch_size, cuda_stream, engine=self._core, layout=layout
         )
         with self._lock:
             source.queue.append(batches)

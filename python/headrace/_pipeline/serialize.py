@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from headrace import _core, _graph
-from headrace._pipeline.args import OperatorConcurrency, StreamPolicy
+from headrace._pipeline.config import OperatorConcurrency, PipelineConfig, StreamPolicy
 from headrace.data_node import DataNode
 
 _FORMAT = 1
@@ -19,7 +19,7 @@ def to_bytes(pipeline: Any) -> bytes:
     return json.dumps(
         {
             "headrace": _FORMAT,
-            "params": _parameters(pipeline),
+            "params": _parameters(pipeline._config),
             "readers": pipeline._readers,
             "inputs": {name: source.node for name, source in pipeline._inputs.items()},
             "gpu_inputs": [n for n, source in pipeline._inputs.items() if source.device == "gpu"],
@@ -31,22 +31,18 @@ def to_bytes(pipeline: Any) -> bytes:
     ).encode()
 
 
-def _parameters(pipeline: Any) -> dict[str, Any]:
-    paths = ("quarantine", "trace", "index_cache")
-    own = {k: v for k, v in pipeline._options.items() if k not in paths}
+_ARGUMENTS = """num_threads device_id seed exec_pipelined exec_async prefetch_queue_depth set_affinity
+    enable_checkpointing""".split()
+_PATHS = ("quarantine", "trace", "index_cache")
+
+
+def _parameters(config: PipelineConfig) -> dict[str, Any]:
     return {
-        "batch_size": pipeline._max_batch_size,
-        "num_threads": pipeline._num_threads,
-        "device_id": pipeline._device_id,
-        "seed": pipeline._seed,
-        "exec_pipelined": pipeline._exec_pipelined,
-        "exec_async": pipeline._exec_async,
-        "prefetch_queue_depth": pipeline._prefetch_queue_depth,
-        "set_affinity": pipeline._set_affinity,
-        "enable_checkpointing": pipeline._enable_checkpointing,
-        "stream_policy": _name(pipeline._stream_policy),
-        "concurrency": _name(pipeline._concurrency),
-        **own,
+        "batch_size": config.max_batch_size,
+        **{name: getattr(config, name) for name in _ARGUMENTS},
+        "stream_policy": _name(config.stream_policy),
+        "concurrency": _name(config.concurrency),
+        **{name: value for name, value in config.options.items() if name not in _PATHS},
     }
 
 

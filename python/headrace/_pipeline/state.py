@@ -33,7 +33,6 @@ def _write_whole(filename: str | os.PathLike[str], content: bytes) -> None:
 class PipelineState(PipelineFacts):
     """The part of `Pipeline` that saves and restores."""
 
-    _enable_checkpointing: bool
     _epoch_idx: int
     _consumer_iter: int
     _consumer_epoch_idx: int
@@ -55,7 +54,7 @@ class PipelineState(PipelineFacts):
             RuntimeError: the pipeline was created without `enable_checkpointing`.
             OSError: the file cannot be written.
         """
-        if not self._enable_checkpointing:
+        if not self._config.enable_checkpointing:
             raise RuntimeError(
                 "Cannot save the checkpoint: the pipeline was made without `enable_checkpointing=True`."
             )
@@ -92,7 +91,7 @@ class PipelineState(PipelineFacts):
         """
         graph = self._graph
         foreign = [made.text() for made in graph.numbers if made.home() is not graph]
-        if self._enable_checkpointing and foreign:
+        if self._config.enable_checkpointing and foreign:
             raise RuntimeError(
                 "The pipeline does not support checkpointing because it contains operator(s) that were defined "
                 f"outside the pipeline scope: {', '.join(foreign)}. Call them while this pipeline is the current "
@@ -105,8 +104,8 @@ class PipelineState(PipelineFacts):
                 continue
             if self._restored:
                 source.iteration = self._consumer_iter
-                source.sample = self._consumer_iter * (self._max_batch_size or 0)
-            if self._enable_checkpointing and not source.resumable:
+                source.sample = self._consumer_iter * (self._config.max_batch_size or 0)
+            if self._config.enable_checkpointing and not source.resumable:
                 messages.warn(
                     f"Checkpointing with {source.label}: only a callable with one argument can be resumed. "
                     f"{messages.product()} doesn't capture state of such 'source'. A resumed pipeline starts it "
@@ -178,8 +177,8 @@ class PipelineState(PipelineFacts):
             raise RuntimeError("The pipeline is already built: it cannot take another graph.")
         definition = serialize.Definition(serialized_pipeline)
         for own in ("max_batch_size", "num_threads", "device_id", "seed"):
-            if getattr(self, f"_{own}") is None:
-                setattr(self, f"_{own}", definition.params.get(own.removeprefix("max_")))
+            if getattr(self._config, own) is None:
+                setattr(self._config, own, definition.params.get(own.removeprefix("max_")))
         definition.give_to(self)
         self.build()
 

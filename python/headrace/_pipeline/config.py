@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Validation of the arguments of `Pipeline`."""
+"""The arguments of `Pipeline`: their checks, and the record that holds them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import enum
 import operator
 import os
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
+from headrace._base import messages
 from headrace.types import DALIDataType
 
 
@@ -182,3 +184,93 @@ def each_output(name: str, value: Any, count: int) -> list[Any]:
             f"{len(value)}."
         )
     return list(value)
+
+
+_ENGINE = """on_error fuse strict host_memory_limit device_memory_limit read_ahead_limit
+    max_image_pixels index_memory_limit index_cache quarantine trace""".split()
+
+
+@dataclass
+class PipelineConfig:
+    """The arguments of `Pipeline` after their checks, and what follows from them."""
+
+    max_batch_size: int | None
+    num_threads: int | None
+    device_id: int | None
+    seed: int | None
+    exec_pipelined: bool
+    exec_async: bool
+    exec_dynamic: bool | None
+    exec_separated: bool  # the queues of CPU and GPU have sizes of their own
+    prefetch_queue_depth: int | dict[str, int]
+    cpu_queue_size: int
+    gpu_queue_size: int
+    set_affinity: bool
+    enable_memory_stats: bool
+    enable_checkpointing: bool
+    py_num_workers: int | None
+    py_start_method: str
+    py_callback_pickler: Any
+    output_dtype: Any
+    output_ndim: Any
+    output_layout: Any
+    stream_policy: StreamPolicy | None
+    concurrency: OperatorConcurrency | None
+    options: dict[str, Any]  # what the engine takes under the same name; None: not given
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Any]) -> Self:
+        """Makes the record from the constructor's arguments by name; warns of those that are deprecated.
+
+        Raises:
+            TypeError, ValueError: an argument is not allowed; the message names it and its value.
+            RuntimeError: two arguments exclude each other.
+        """
+        values = {**given, **check_types(given)}
+        _warn_deprecated(values)
+        _check_choices(values)
+        check_declared(values["output_dtype"], values["output_ndim"], values["output_layout"])
+        depth, exec_async = values["prefetch_queue_depth"], values["exec_async"]
+        separated, cpu_size, gpu_size = queue_depths(depth, exec_async)
+        if values["exec_dynamic"] and separated:
+            raise RuntimeError("The dynamic executor (`exec_dynamic`) does not support separated queues.")
+        if values["exec_dynamic"] is None and values["exec_pipelined"] and exec_async and not separated:
+            values["exec_dynamic"] = True
+        values |= {
+            "max_batch_size": values["batch_size"],
+            "exec_separated": separated,
+            "cpu_queue_size": cpu_size,
+            "gpu_queue_size": gpu_size,
+            "options": {name: values[name] for name in _ENGINE},
+        }
+        return cls(**{field.name: values[field.name] for field in fields(cls)})
+
+    @property
+    def depth(self) -> int:
+        """Number of iterations in flight."""
+        return max(self.cpu_queue_size, self.gpu_queue_size) if self.exec_pipelined else 1
+
+
+def _warn_deprecated(values: dict[str, Any]) -> None:
+    """Warns of deprecated arguments, and replaces them by what they mean today."""
+    if values["experimental_exec_dynamic"] is not None:
+        messages.deprecated("`experimental_exec_dynamic` is deprecated, use `exec_dynamic`.")
+        values["exec_dynamic"] = values["experimental_exec_dynamic"]
+    for name in ("default_cuda_stream_priority", "max_streams"):
+        if values[name] is not None:
+            messages.warn(f"The `{name}` is deprecated and has no effect.")
+    if values["seed"] is not None and values["seed"] < 0:
+        messages.warn("A negative seed is deprecated and is treated as None.")
+        values["seed"] = None
+
+
+def _check_choices(values: dict[str, Any]) -> None:
+    on_error, method = values["on_error"], values["py_start_method"]
+    if on_error not in ("raise", "replace", "skip"):
+        raise ValueError(f'on_error must be "raise", "replace" or "skip", not {on_error!r}.')
+    if method not in ("fork", "spawn"):
+        raise ValueError(f'py_start_method must be "fork" or "spawn", not {method!r}.')
+    if values["py_callback_pickler"] is not None and method == "fork":
+        raise ValueError(
+            "``py_callback_pickler`` should not be set when 'fork' start method is used."
+        )
