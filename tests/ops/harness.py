@@ -47,7 +47,7 @@ class Engine:
         if self.device == "cpu":
             return target
         mixed = name.startswith(MIXED)
-        op = importlib.import_module(self.name + "._schema").operators()[name]
+        op = importlib.import_module(self.name + "._graph.schema").operators()[name]
 
         def on_device(*inputs: Any, **args: Any) -> Any:
             stay = {k for k, given in enumerate(op.inputs) if given["host"]}

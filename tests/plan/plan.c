@@ -17,9 +17,7 @@ static hr_error error;
 static const char *golden_path(const char *name, const char *suffix)
 {
     static char path[1024];
-    const char *slash = strrchr(__FILE__, '/');
-    snprintf(path, sizeof(path), "%.*sgolden/%s%s", slash ? (int)(slash - __FILE__ + 1) : 0,
-             __FILE__, name, suffix);
+    snprintf(path, sizeof(path), HR_TESTS "/plan/golden/%s%s", name, suffix);
     return path;
 }
 
