@@ -57,7 +57,7 @@ static hr_status add(hr_graph *g, const char *op, const char *device, hr_edge in
 static hr_status open_pipeline(const char *op, hr_pipeline **out)
 {
     hr_graph *g;
-    hr_edge fed = {0, 0}, there, back, here;
+    hr_edge fed = {0, 0}, there = {0, 0}, back = {0, 0}, here = {0, 0};
     HR_TRY(hr_graph_create(&g, &error));
     hr_node_desc source = {.op = "external_source"};
     hr_status status = hr_graph_add_node(g, &source, &fed.node, &error);

@@ -208,7 +208,7 @@ CASES = {
     ),
     "random.choice, number of probabilities": (
         choice(5, p=[0.25, 0.5, 0.25]),
-        'Unexpected shape for argument "p". Expected {5}, but got {3}',
+        'Argument "p" expected shape 5 but got 3 values',
     ),
     "random.choice, nothing": (
         choice(-5),
