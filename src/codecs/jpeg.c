@@ -417,7 +417,7 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
     HR_TRY(hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL,
                                   buffer && hr_buffer_pinned(buffer), staging, &picture->image,
                                   error));
-    *out = hr_jpeg_device_coded(picture);
+    hr_jpeg_device_coded(picture, out);
     return HR_STATUS_OK;
 }
 

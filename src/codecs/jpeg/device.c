@@ -354,12 +354,12 @@ static void keep(const hr_coded *coded, const void *notes, hr_cache *cache, hr_a
     hr_jpeg_device_keep(coded->picture, notes, cache, arena);
 }
 
-hr_coded hr_jpeg_device_coded(const hr_jpeg_device_picture *picture)
+void hr_jpeg_device_coded(const hr_jpeg_device_picture *picture, hr_coded *out)
 {
     static const hr_coded_decoder decoder = {"jpeg", sizeof(hr_jpeg_device_image), bind, keep};
     const hr_jpeg_device_image *image = &picture->image;
     size_t entries = picture->keyed ? hr_jpeg_device_entry_count(image) : 0;
-    return (hr_coded){.decoder = &decoder,
+    *out = (hr_coded){.decoder = &decoder,
                       .picture = picture,
                       .stride = image->stride,
                       .rows = image->window_height,

@@ -112,7 +112,7 @@ hr_status hr_jpeg_device_prepare(const uint8_t *bytes, size_t size,
                                  const struct hr_jpeg_index *index, int reachable,
                                  hr_staging *staging, hr_jpeg_device_image *out, hr_error *error);
 /* The picture as the executor sees it. */
-struct hr_coded hr_jpeg_device_coded(const hr_jpeg_device_picture *picture);
+void hr_jpeg_device_coded(const hr_jpeg_device_picture *picture, struct hr_coded *out);
 /* Adds the entries of an undamaged picture (the host's copy) to the cache. */
 void hr_jpeg_device_keep(const hr_jpeg_device_picture *picture, const hr_jpeg_device_entry *entries,
                          struct hr_cache *cache, struct hr_arena *arena);
