@@ -18,6 +18,7 @@ torch = pytest.importorskip("torch")
 
 from headrace import Pipeline, fn, pipeline_def, types  # noqa: E402
 from headrace.plugin import pytorch as plugin  # noqa: E402
+from headrace.plugin.pytorch import _tensors  # noqa: E402
 from headrace.plugin.pytorch import (  # noqa: E402
     DALIClassificationIterator,
     DALIGenericIterator,
@@ -66,9 +67,10 @@ def streams(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(device)
         return 0
 
-    monkeypatch.setattr(plugin, "_from_capsule", lambda capsule: Tensor(_again(capsule)))
-    monkeypatch.setattr(plugin, "from_dlpack", Tensor)
-    monkeypatch.setattr(plugin, "_current_stream", current)
+    monkeypatch.setattr(plugin, "from_capsule", lambda capsule: Tensor(_again(capsule)))
+    monkeypatch.setattr(plugin, "current_stream", current)
+    for used in (plugin, _tensors):
+        monkeypatch.setattr(used, "from_dlpack", Tensor)
     return asked
 
 
