@@ -36,7 +36,7 @@ CONTENDERS = {
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
-# headrace: like an endless first epoch, because indices are made but there is no memory to store them.
+# headrace: like an endless first epoch, because indices are made but never kept.
 OPTIONS: dict[str, dict[str, Any]] = {"headrace": {"index_memory_limit": 1}}
 
 

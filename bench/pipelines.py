@@ -23,7 +23,7 @@ CONTENDERS = {
     "torchvision": "torchvision",
 }
 # Arguments of the pipeline. headrace: no indices. headrace-indexing: like an endless first epoch, because indices are
-# made but there is no memory to store them. headrace-index: defaults, measured with an index of every file, as from the
+# made but never kept. headrace-index: defaults, measured with an index of every file, as from the
 # second epoch on.
 OPTIONS: dict[str, dict[str, Any]] = {
     "headrace": {"index_memory_limit": 0},

@@ -260,7 +260,19 @@ static int whole_lines(const char *path)
     return count < 0 ? -1 : count;
 }
 
-/* Two pipelines of four threads append to one file; every other picture is bad. */
+/* Makes pictures of which every other one is bad, and options that skip those and list them in the
+ * file `path`. */
+static void break_half(fixture *f, char path[96], hr_pipeline_options *options)
+{
+    fixture_make(f, FILES);
+    for (int i = 0; i < FILES; i += 2)
+        fixture_break(f, i, "P6 nothing");
+    sprintf(path, "%s/bad.txt", f->dir);
+    options->quarantine = path;
+    options->on_error = HR_ON_ERROR_SKIP;
+}
+
+/* Two pipelines of four threads append to one file. */
 TEST(quarantine_has_whole_lines_of_all_writers)
 {
     enum { PIPELINES = 2, RUNS = 40 };
@@ -271,12 +283,7 @@ TEST(quarantine_has_whole_lines_of_all_writers)
     char path[96];
     fixture_graph o = {.images = true};
     hr_pipeline_options options = fixture_options(4, 4);
-    fixture_make(&f, FILES);
-    for (int i = 0; i < FILES; i += 2)
-        fixture_break(&f, i, "P6 nothing");
-    sprintf(path, "%s/bad.txt", f.dir);
-    options.quarantine = path;
-    options.on_error = HR_ON_ERROR_SKIP;
+    break_half(&f, path, &options);
     for (int k = 0; k < PIPELINES; k++)
         CHECK_OK(fixture_pipeline(&f, &o, &options, &p[k], &error), error);
     int skipped = 0;
@@ -301,12 +308,7 @@ TEST(the_pipeline_is_not_locked_while_a_line_is_written)
     char path[96];
     fixture_graph o = {.images = true};
     hr_pipeline_options options = fixture_options(2, 2);
-    fixture_make(&f, FILES);
-    for (int i = 0; i < FILES; i += 2)
-        fixture_break(&f, i, "P6 nothing");
-    sprintf(path, "%s/bad.txt", f.dir);
-    options.quarantine = path;
-    options.on_error = HR_ON_ERROR_SKIP;
+    break_half(&f, path, &options);
     CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
     pthread_mutex_lock(&p->quarantine_lock);
     bool free_now = false;
