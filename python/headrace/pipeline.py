@@ -8,7 +8,7 @@ import sys
 import types as python_types
 
 from headrace._pipeline.config import OperatorConcurrency, StreamPolicy
-from headrace._pipeline.definition import do_not_convert, experimental_pipeline_def, pipeline_def
+from headrace._pipeline.factory import do_not_convert, experimental_pipeline_def, pipeline_def
 from headrace._pipeline.pipeline import Pipeline
 from headrace.data_node import DataNode
 

@@ -267,7 +267,7 @@ def test_hint_as_in_dali(hint: int | None, live_dali: Any) -> None:
 def test_batches_outlive_the_pipeline_and_are_not_copied() -> None:
     pipe = build(headrace, lambda i: [np.full(100, i, np.float32)] * 2)
     outs = [pipe.run()[0] for _ in range(3)]
-    slots = pipe._pool.all_slots()
+    slots = pipe._feeder.pool.all_slots()
     lies = [out.as_tensor().data_ptr() for out in outs]
     begin = [np.frombuffer(slot.map, np.uint8).ctypes.data for slot in slots]
     assert all(any(b <= at < b + 1 << 20 for b in begin) for at in lies)
@@ -400,7 +400,7 @@ def test_workers_that_die_are_reported(how: str) -> None:
         return batch(i)
 
     pipe = build(headrace, source)
-    pids = pipe._pool.pids
+    pids = pipe._feeder.pool.pids
     start = time.monotonic()
     expected = "exit status 7" if how == "exit" else "SIGKILL"
     with pytest.raises(RuntimeError, match=expected):
@@ -417,7 +417,7 @@ def test_dropped_pipelines_end_their_workers() -> None:
     for _ in range(3):
         pipe = build(headrace, lambda i: batch(i))
         pipe.run()
-        pids += pipe._pool.pids
+        pids += pipe._feeder.pool.pids
         del pipe
         gc.collect()
     assert ended(pids) and set(os.listdir("/dev/shm")) <= before
@@ -456,9 +456,9 @@ def test_closing_the_pool_ends_the_workers() -> None:
 
 def test_busy_workers_of_closed_pipelines_are_ended() -> None:
     pipe = build(headrace, lambda i: (time.sleep(60 * (i > 0)), batch(i))[1])
-    pids = pipe._pool.pids
+    pids = pipe._feeder.pool.pids
     start = time.monotonic()
-    pipe._pool.ask(0, [(0, 0, 2, 1, 0)])
+    pipe._feeder.pool.ask(0, [(0, 0, 2, 1, 0)])
     pipe.close()
     assert ended(pids, 1.0) and time.monotonic() - start < 5
 
@@ -477,7 +477,7 @@ CHILD = """
         with pipe:
             pipe.set_outputs(fn.external_source(source, parallel=True, prefetch_queue_depth=2))
         pipe.run()
-        print(*pipe._pool.pids, flush=True)
+        print(*pipe._feeder.pool.pids, flush=True)
         how = sys.argv[3]
         if how == "end":
             sys.exit(0)

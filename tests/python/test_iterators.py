@@ -433,7 +433,7 @@ def test_batches_without_decisions_are_the_same(folder: Path, policy: str, sized
         numbers(next(iterator))
         assert (iterator._feed is not None) is plain
         iterator._settle()
-        found.append([iterator._pipes[0]._taken, iterator._epochs.taken])
+        found.append([iterator._pipes[0]._epoch.taken, iterator._epochs.taken])
     assert found[:2] == found[2:]
 
 

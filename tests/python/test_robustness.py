@@ -226,7 +226,7 @@ def test_children_may_do_anything_but_use_the_pipeline(child: Any, photos_root: 
                        on_error="skip")
         held = [pipe.run() for _ in range(3)]
         uses = [pipe.run, pipe.errors, pipe.stats, pipe.explain, pipe.describe, pipe.checkpoint,
-                pipe.epoch_size, pipe.reader_meta]
+                pipe.epoch_size, pipe.reader_meta, pipe.reset, pipe.schedule_run]
 
         def in_child(number):
             if number % 3 == 0:

@@ -33,7 +33,7 @@ class DebugGraph(_graph.Graph):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings
-        self.epoch = 0
+        self._epoch = 0
         self.fed: dict[str, deque[tuple[Any, Any, Any]]] = {}  # data, layout, stream by source name
         self._steps: list[Step] = []
         self._complete = False  # the first iteration is over; no step may be added
@@ -42,8 +42,9 @@ class DebugGraph(_graph.Graph):
         self._data: dict[int, list[Any]] = {}  # batches of this iteration by node number
         self._where: dict[int, list[int] | None] = {}  # indices of a node's samples in the whole batch; None: all
 
-    def begin(self) -> None:
+    def begin(self, epoch: int) -> None:
         """Starts an iteration."""
+        self._epoch = epoch
         self._at = 0
         self._size = None
         self._data.clear()
@@ -64,6 +65,11 @@ class DebugGraph(_graph.Graph):
     def sources(self) -> set[str]:
         """The names of the external sources."""
         return {s.instance.name for s in self._steps if s.instance.source is not None}
+
+    def asks(self) -> bool:
+        """Whether any source has a callback, which may end the epoch."""
+        sources = (step.instance.source for step in self._steps)
+        return any(source is not None and source.callback is not None for source in sources)
 
     def readers(self) -> dict[str, Step]:
         """The readers by name."""
@@ -201,7 +207,7 @@ class DebugGraph(_graph.Graph):
             raise RuntimeError(
                 f"Cannot use `feed_input` on the external source '{instance.name}' with a `source` argument specified."
             )
-        source.ask(self.settings.batch_size, self.epoch)
+        source.ask(self.settings.batch_size, self._epoch)
         columns = source.columns(source.take_answer())
         return list(source.prepare(columns, self.settings.batch_size))
 

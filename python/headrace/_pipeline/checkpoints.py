@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 _MAGIC = b"HRIT\x01"
@@ -52,3 +53,30 @@ def unwrap(checkpoint: bytes | str) -> tuple[bytes, dict[str, Any] | None]:
         if type(value) is not int or not 0 <= value < 2**62:
             raise RuntimeError(f"The checkpoint is damaged: {name} is {value!r}.")
     return data[_HEADER + length :], extra
+
+
+@dataclass
+class Restored:
+    """A checkpoint that a pipeline resumes from."""
+
+    engine: bytes
+    epoch: int
+    iteration: int  # in the epoch
+    iterator: dict[str, Any] | None  # the header that an iterator added
+
+
+def restore(checkpoint: bytes | str) -> Restored:
+    """Reads a checkpoint of a pipeline or an iterator.
+
+    Raises:
+        RuntimeError: it is damaged, or no pipeline has made it.
+        TypeError: it is neither bytes nor a string.
+    """
+    iterator = None
+    state, extra = unwrap(checkpoint)
+    if extra is not None and "epochs" in extra:
+        iterator = extra
+        state, extra = unwrap(state)
+    if extra is None or not {"epoch_idx", "iter"} <= extra.keys():
+        raise RuntimeError("The checkpoint was not created by Pipeline.checkpoint().")
+    return Restored(state, int(extra["epoch_idx"]), int(extra["iter"]), iterator)

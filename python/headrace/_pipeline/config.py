@@ -9,10 +9,13 @@ import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar, overload
 
 from headrace._base import messages
 from headrace.types import DALIDataType
+
+
+Value = TypeVar("Value")
 
 
 class StreamPolicy(enum.Enum):
@@ -249,6 +252,28 @@ class PipelineConfig:
     def depth(self) -> int:
         """Number of iterations in flight."""
         return max(self.cpu_queue_size, self.gpu_queue_size) if self.exec_pipelined else 1
+
+
+class Argument(Generic[Value]):
+    """A read-only attribute of `Pipeline` that shows the field of its `PipelineConfig` of the same name."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, pipeline: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, pipeline: Any, owner: type) -> Value: ...
+
+    def __get__(self, pipeline: Any, owner: type) -> Any:
+        return self if pipeline is None else getattr(pipeline._config, self._name)
+
+    def __set__(self, pipeline: Any, value: Value) -> None:
+        raise AttributeError(f"{self._name} of a pipeline is read-only.")
 
 
 def _warn_deprecated(values: dict[str, Any]) -> None:

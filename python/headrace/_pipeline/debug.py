@@ -11,10 +11,11 @@ from typing import Any
 
 from headrace._debug.graph import DebugGraph
 from headrace._debug.step import DataNodeDebug, Settings
-from headrace._pipeline.outputs import output_node
+from headrace._pipeline.definition import Definition, output_node
+from headrace._pipeline.outputs import Outputs
 from headrace._pipeline.pipeline import Pipeline, _live
-from headrace._pipeline.run import Outputs
 from headrace.data_node import DataNode
+from headrace.types import PipelineAPIType
 
 _LIKE_THE_WHOLE = ("strict", "max_image_pixels", "host_memory_limit", "device_memory_limit")
 
@@ -41,12 +42,14 @@ class PipelineDebug(Pipeline):
 
     def __init__(self, function: Callable[[], Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if self._config.max_batch_size is None:
+        config = self._config
+        if config.max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
         self._function = function
         self._core = _NoEngine()
-        self._ahead: Outputs | None = None  # outputs of an iteration that ran ahead of `run`
-        config = self._config
+        self._pid = os.getpid()
+        self._made: Outputs | None = None  # outputs of the iteration that waits to be taken
+        self._output_count: int | None = None  # known after the first iteration
         given = config.options
         options = {k: given[k] for k in _LIKE_THE_WHOLE if given[k] is not None}
         options["device_id"] = -1 if self.device_id is None else self.device_id
@@ -66,51 +69,31 @@ class PipelineDebug(Pipeline):
     def build(self) -> None:
         """Does nothing: operators are built in the first iteration."""
 
-    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> Any:
-        """Calls the function and returns its outputs as a tuple of batches.
+    @property
+    def _depth(self) -> int:
+        return 1
 
-        Args:
-            cuda_stream: has no effect.
-            pipeline_inputs: batches for external sources, by name.
-
-        Raises:
-            StopIteration: a source has ended; `reset` starts the next epoch.
-            RuntimeError: an operator failed, or the operators or their arguments differ from the
-                first iteration.
-        """
-        for name, data in pipeline_inputs.items():
-            self.feed_input(name, data)
-        if self._last_iter:
-            raise StopIteration
-        if self._ahead is not None:
-            outputs, self._ahead = self._ahead, None
-            return outputs
-        return self._iterate()
-
-    def _iterate(self) -> Outputs:
-        self._debug.begin()
+    def _prepare(self) -> None:
+        """Runs an iteration."""
+        self._debug.begin(self._epoch.index)
         Pipeline.push_current(self)
         try:
             self.iter_setup()
             given = self._function()
             given = () if given is None else given if isinstance(given, tuple) else (given,)
             nodes = [self._output(value, i) for i, value in enumerate(given)]
-        except StopIteration:
-            self._last_iter = True
-            raise
         finally:
             Pipeline.pop_current()
         self._debug.end()
-        outputs = Outputs(node.get() for node in nodes)
-        outputs.iteration = self._taken
-        outputs.positions = self._config.max_batch_size or 0
-        outputs.slots = None
-        self._taken += 1
-        self._output_count = len(outputs)
-        if self._checks is None and outputs:
-            self._declare_checks()
-        if self._checks is not None:
-            self._check_outputs(outputs)
+        batches = [node.get() for node in nodes]
+        self._made = Outputs.of(batches, self._epoch.taken, self._config.max_batch_size or 0)
+        if self._output_count is None:
+            self._output_count = len(batches)
+            self._declare_outputs(len(batches))
+
+    def _next(self) -> Outputs:
+        outputs, self._made = self._made, None
+        assert outputs is not None
         return outputs
 
     def _output(self, value: Any, i: int) -> Any:
@@ -125,20 +108,8 @@ class PipelineDebug(Pipeline):
             self._debug.outputs_of(node.source)
         return self._debug.nodes_of(node.source)[node.index]
 
-    def reset(self) -> None:
-        """Starts the next epoch after StopIteration; before that, it has no effect."""
-        if self._last_iter:
-            self._last_iter = False
-            self._debug.epoch += 1
-
-    def _at_end(self) -> bool:
-        """As `Pipeline._at_end`."""
-        if self._taken and self._ahead is None and not self._last_iter and self._debug.sources():
-            try:
-                self._ahead = self._iterate()
-            except StopIteration:
-                pass
-        return self._last_iter
+    def _can_end(self) -> bool:
+        return self._debug.asks() or self._own_setup
 
     def feed_input(
         self,
@@ -150,13 +121,9 @@ class PipelineDebug(Pipeline):
     ) -> None:
         """As `Pipeline.feed_input`. Data fed before the first iteration wait for their source."""
         name = data_node if isinstance(data_node, str) else data_node.name
-        if self._taken and name not in self._debug.sources():
+        if self._output_count is not None and name not in self._debug.sources():
             raise KeyError(f'Could not find an input operator with name "{name}"')
         self._debug.fed.setdefault(name, deque()).append((data, layout, cuda_stream))
-
-    def empty(self) -> bool:
-        """Always True: no iteration is scheduled ahead."""
-        return True
 
     def reader_meta(self, name: str | None = None) -> dict[str, Any]:
         """As `Pipeline.reader_meta`; runs the first iteration if it has not run yet."""
@@ -175,16 +142,20 @@ class PipelineDebug(Pipeline):
     def num_outputs(self) -> int:
         """Number of outputs; runs the first iteration if it has not run yet."""
         self._run_once()
-        return self._output_count
+        return self._output_count or 0
 
     def _run_once(self) -> None:
-        if not self._taken:
-            self._ahead = self._iterate()
+        if self._output_count is None:
+            self._epoch.look_ahead(self._prepare)
 
-    def _scheduled(self) -> None:
-        raise RuntimeError("A pipeline in debug mode supports only `run`: it does not schedule iterations ahead.")
+    def _enter(self, api_type: PipelineAPIType) -> None:
+        if api_type is not PipelineAPIType.BASIC:
+            raise RuntimeError(
+                "A pipeline in debug mode supports only `run`: it does not schedule iterations ahead."
+            )
+        super()._enter(api_type)
 
-    def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> None:
+    def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> Definition:
         raise RuntimeError("A pipeline in debug mode has no graph to serialize.")
 
     def close(self) -> None:

@@ -1,170 +1,166 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`pipeline_def`: turns functions into pipeline factories."""
+"""The definition of a pipeline: the graph, its outputs, and the nodes that they depend on."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from headrace._pipeline.pipeline import Pipeline
+from headrace import _graph
+from headrace._base import messages
+from headrace._graph import schema
+from headrace.data_node import DataNode
 
-
-def _constructor_arguments() -> frozenset[str]:
-    """Names of the constructor's arguments, even if a tool has wrapped the constructor."""
-    import inspect
-
-    return frozenset(list(inspect.signature(Pipeline.__init__).parameters)[1:])
+if TYPE_CHECKING:
+    from headrace._external.feeding import Source
 
 
-def _split_kwargs(
-    function: Callable[..., Any], kwargs: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Splits `kwargs` into constructor and function arguments; the function takes precedence."""
-    import inspect
+@dataclass
+class Definition:
+    """A complete graph."""
 
-    parameters = inspect.signature(function).parameters
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+    graph: _graph.Graph
+    output_count: int
+    sink_count: int  # outputs of the engine that keep nodes in the graph; they follow the others
+    outputs: list[DataNode] = field(default_factory=list)  # empty after deserialization
+    sources: dict[str, Source] = field(default_factory=dict)
+    readers: dict[str, int] = field(default_factory=dict)  # the node of each by name
+
+    def check_resumes(self) -> None:
+        """Checks that a checkpoint can be taken.
+
+        Raises:
+            RuntimeError: an operator was called outside the definition of this pipeline.
+        """
+        numbers = self.graph.numbers
+        foreign = [made.text() for made in numbers if made.home() is not self.graph]
+        if foreign:
+            raise RuntimeError(
+                "The pipeline does not support checkpointing because it contains operator(s) that were defined "
+                f"outside the pipeline scope: {', '.join(foreign)}. Call them while this pipeline is the current "
+                "one, for example in a function decorated with `@pipeline_def`."
+            )
+
+
+def define(graph: _graph.Graph, outputs: Sequence[Any], sinks: Sequence[DataNode]) -> Definition:
+    """Completes a graph. The pipeline must be the current one: some outputs become new nodes.
+
+    Raises:
+        TypeError: an output cannot be a node.
+        RuntimeError: two nodes have the same name.
+    """
+    nodes = [output_node(value, i) for i, value in enumerate(outputs)]
+    edges = [graph.edge(node) for node in [*nodes, *sinks]]
+    used = _used_outputs(graph, [*nodes, *sinks])
+    _check_names(graph, used)
+    graph.core.set_outputs(edges)
+    made = Definition(graph, len(nodes), len(sinks), nodes)
+    for instance, number in graph.numbers.items():
+        if instance not in used:
+            continue
+        if instance.source is not None:
+            _warn_unused(instance, used[instance])
+            instance.source.node = number
+            made.sources[instance.name] = instance.source
+        elif schema.operators()[instance.op].is_reader:
+            made.readers[instance.name] = number
+    return made
+
+
+def _has_node(value: Any) -> bool:
+    return isinstance(value, DataNode) or (
+        isinstance(value, (list, tuple)) and any(_has_node(item) for item in value)
+    )
+
+
+def output_node(value: Any, i: int) -> DataNode:
+    """Returns output `i` of the pipeline function as a node; numbers and arrays become constants.
+
+    Raises:
+        TypeError: `value` is none of these.
+    """
+    if isinstance(value, DataNode):
+        return value
+    if _has_node(value):
         raise TypeError(
-            f"Using variadic keyword argument `**{list(parameters)[-1]}` in graph-defining function is not "
-            "allowed."
+            f"Illegal pipeline output type. The output {i} contains a nested `DataNode`. Missing list/tuple "
+            "expansion (*) is the likely cause."
         )
-    own, constructor = {}, {}
-    known = _constructor_arguments()
-    for name, value in kwargs.items():
-        if name in parameters:
-            own[name] = value
-            if name in known:
-                print(
-                    f"Warning: the argument `{name}` shadows a Pipeline constructor argument of the same "
-                    "name."
-                )
-        elif name in known:
-            constructor[name] = value
-        else:
-            raise TypeError(f"{function.__name__} got an unexpected keyword argument `{name}`")
-    return constructor, own
+    try:
+        if value is None or isinstance(value, (str, bytes)):
+            raise TypeError
+        return _graph.constant(value)
+    except TypeError:
+        raise TypeError(
+            f"Illegal output type. The output {i} is a `{type(value)}`. Allowed types are ``DataNode`` and "
+            "types convertible to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND "
+            "arrays)."
+        ) from None
 
 
-def _converted(function: Callable[..., Any]) -> Callable[..., Any]:
-    from headrace import _conditionals
+def _used_outputs(graph: _graph.Graph, ends: list[DataNode]) -> dict[Any, set[int]]:
+    """Instances that `ends` depend on or that are preserved, and which outputs of them are used."""
+    used: dict[Any, set[int]] = {}
+    work = list(ends)
+    for instance in graph.numbers:
+        if instance.preserve:
+            used.setdefault(instance, set())
+            work += _needs(instance)
+    while work:
+        node = work.pop()
+        if node.source in used:
+            used[node.source].add(node.index)
+            continue
+        used[node.source] = {node.index}
+        work += _needs(node.source)
+    return used
 
-    return _conditionals.call(function, asked=True)
+
+def _needs(instance: Any) -> Iterator[DataNode]:
+    yield from instance.inputs
+    yield from instance.arg_nodes.values()
+    if instance.guard:
+        yield instance.guard[0]
 
 
-def _check_convertible(function: Any) -> None:
-    from headrace._conditionals import KEPT
-
-    if getattr(function, KEPT, False):
-        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
-
-
-def pipeline_def(
-    fn: Callable[..., Any] | None = None,
-    *,
-    enable_conditionals: bool = False,
-    **pipeline_kwargs: Any,
-) -> Any:
-    """Decorator that turns a function returning the outputs of a graph into a pipeline factory.
-
-    The factory takes the arguments of the function and, by keyword, those of `Pipeline`. The
-    latter override those given to the decorator.
-
-    Args:
-        fn: the function that defines the graph.
-        enable_conditionals: let ``if``, ``and``, ``or`` and ``not`` work on nodes, in the function
-            and in the functions that it calls. An operator in a branch then runs only for the
-            samples that take the branch (docs/conditionals.md).
-        pipeline_kwargs: arguments of `Pipeline`.
+def _check_names(graph: _graph.Graph, used: Iterable[Any]) -> None:
+    """Checks that no two instances in use have the same name, which a node of another pipeline may cause.
 
     Raises:
-        TypeError: the function takes ``**kwargs``, or the factory gets an unknown argument.
-        ValueError: the function is marked with `do_not_convert`.
+        RuntimeError: two have.
     """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
-        _check_convertible(function)
-
-        @functools.wraps(function)
-        def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
-            conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
-            constructor, own = _split_kwargs(function, kwargs)
-            pipeline = Pipeline(**{**pipeline_kwargs, **constructor})
-            pipeline._conditionals_enabled = bool(conditionals)
-            definition = _converted(function) if conditionals else function
-            with pipeline:
-                outputs = definition(*args, **own)
-                if outputs is None:
-                    outputs = ()
-                pipeline.set_outputs(*(outputs if isinstance(outputs, tuple) else (outputs,)))
-            return pipeline
-
-        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
-        return create_pipeline
-
-    return decorate(fn) if fn is not None else decorate
+    by_name: dict[str, list[Any]] = {}
+    for instance in used:
+        by_name.setdefault(instance.name, []).append(instance)
+    same = {name: made for name, made in by_name.items() if len(made) > 1}
+    if not same:
+        return
+    text = "; ".join(f"'{name}': {', '.join(i.text() for i in same[name])}" for name in sorted(same))
+    foreign = any(i.home() is not graph for made in same.values() for i in made)
+    advice = (
+        "Some of them were called while another pipeline was the current one. Call them in the definition of "
+        "this pipeline."
+    )
+    raise RuntimeError(
+        "The pipeline is invalid because it contains operators with non-unique names: "
+        f"{text}. {advice if foreign else 'Give each a name of its own.'}"
+    )
 
 
-def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Decorator that excludes a function, and the functions it calls, from conditional mode.
-
-    Raises:
-        ValueError: the function is a pipeline definition.
-    """
-    if func is None:
-        return do_not_convert
-    if getattr(func, "_is_pipeline_def", False):
-        raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
-    from headrace._conditionals import KEPT
-
-    with contextlib.suppress(AttributeError):  # built-in functions are never converted
-        setattr(func, KEPT, True)
-    return func
-
-
-def experimental_pipeline_def(
-    fn: Callable[..., Any] | None = None,
-    *,
-    debug: bool = False,
-    enable_conditionals: bool = False,
-    **pipeline_kwargs: Any,
-) -> Any:
-    """`pipeline_def` with a debug mode.
-
-    In debug mode the function runs in every iteration, operators run where they are called, and
-    nodes hold data: ``node.get()`` returns the batch, ``print(node)`` shows it, and errors point
-    at the user's line. Every iteration must call the same operators with the same constant
-    arguments.
-
-    Args:
-        fn: the function that defines the graph.
-        debug: enables debug mode; also an argument of the factory.
-        enable_conditionals: as in `pipeline_def`. In debug mode, nodes in a branch hold the
-            samples that take the branch.
-        pipeline_kwargs: arguments of `Pipeline`.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Pipeline]:
-        plain = pipeline_def(function, enable_conditionals=enable_conditionals, **pipeline_kwargs)
-
-        @functools.wraps(function)
-        def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
-            if not kwargs.pop("debug", debug):
-                created: Pipeline = plain(*args, **kwargs)
-                return created
-            from headrace._pipeline.debug import PipelineDebug
-
-            conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
-            constructor, own = _split_kwargs(function, kwargs)
-            definition = _converted(function) if conditionals else function
-            call = functools.partial(definition, *args, **own)
-            pipeline = PipelineDebug(call, **{**pipeline_kwargs, **constructor})
-            pipeline._conditionals_enabled = bool(conditionals)
-            return pipeline
-
-        create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
-        return create_pipeline
-
-    return decorate(fn) if fn is not None else decorate
+def _warn_unused(instance: Any, outputs: set[int]) -> None:
+    """Warns if the callback of a source computes outputs that nothing uses."""
+    unused = sorted(set(range(instance.outputs)) - outputs)
+    if instance.source.callback is not None and unused and not instance.preserve:
+        text = ", ".join(str(i) for i in unused)
+        many = (
+            f"outputs at the indices {text} are"
+            if len(unused) > 1
+            else f"output at the index {text} is"
+        )
+        messages.warn(
+            f"The external source node '{instance.name}' ({instance.origin}) produces {instance.outputs} "
+            f"outputs, but the {many} not used. For best performance, adjust your callback so that it "
+            "computes only the needed outputs."
+        )

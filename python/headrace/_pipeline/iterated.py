@@ -32,17 +32,17 @@ class Iterated:
     @property
     def restored(self) -> dict[str, Any] | None:
         """The header that the iterator added to the checkpoint that was restored, or None."""
-        return self._pipeline._restored_extra
+        restored = self._pipeline._restored
+        return None if restored is None else restored.iterator
 
     @property
     def taken(self) -> int:
         """Number of batches taken so far. A batch that failed counts, one whose source failed does not."""
-        return self._pipeline._taken
+        return self._pipeline._epoch.taken
 
     def count_taken(self, batches: int) -> None:
         """Counts batches that were taken from `engine`."""
-        self._pipeline._taken += batches
-        self._pipeline._consumer_iter += batches
+        self._pipeline._epoch.count_taken(batches)
 
     def at_end(self) -> bool:
         """Whether nothing is left of the current epoch. May ask the sources for one batch more."""

@@ -1,109 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Outputs of a pipeline definition: their conversion to nodes, and the nodes they depend on."""
+"""The outputs of an iteration: their declared properties, and their memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
-from headrace import _graph
-from headrace._base import messages
+from headrace import types
+from headrace._pipeline.config import PipelineConfig, each_output
 from headrace.data_node import DataNode
 
 
-def _has_node(value: Any) -> bool:
-    return isinstance(value, DataNode) or (
-        isinstance(value, (list, tuple)) and any(_has_node(item) for item in value)
-    )
+class Outputs(tuple):  # type: ignore[type-arg]
+    """The batches of one iteration.
+
+    Attributes:
+        iteration: number of the iteration.
+        positions: reader positions that the iteration took. With ``on_error="skip"`` this can be
+            more than the number of samples.
+        slots: the position of each sample in the batch; None if it equals the sample's index.
+    """
+
+    iteration: int
+    positions: int
+    slots: tuple[int, ...] | None
+
+    @classmethod
+    def of(
+        cls, batches: Iterable[Any], iteration: int, positions: int, slots: Any = None
+    ) -> Outputs:
+        outputs = cls(batches)
+        outputs.iteration, outputs.positions, outputs.slots = iteration, positions, slots
+        return outputs
 
 
-def output_node(value: Any, i: int) -> DataNode:
-    """Returns output `i` of the pipeline function as a node; numbers and arrays become constants.
+class OutputChecks:
+    """The element types, numbers of dimensions and layouts that were declared for the outputs.
 
     Raises:
-        TypeError: `value` is none of these.
+        RuntimeError: there are not as many of them as outputs.
     """
-    if isinstance(value, DataNode):
-        return value
-    if _has_node(value):
-        raise TypeError(
-            f"Illegal pipeline output type. The output {i} contains a nested `DataNode`. Missing list/tuple "
-            "expansion (*) is the likely cause."
-        )
-    try:
-        if value is None or isinstance(value, (str, bytes)):
-            raise TypeError
-        return _graph.constant(value)
-    except TypeError:
-        raise TypeError(
-            f"Illegal output type. The output {i} is a `{type(value)}`. Allowed types are ``DataNode`` and "
-            "types convertible to `types.Constant` (numerical constants, 1D lists/tuple of numbers and ND "
-            "arrays)."
-        ) from None
+
+    def __init__(self, config: PipelineConfig, count: int) -> None:
+        names = ("output_dtype", "output_ndim", "output_layout")
+        columns = [each_output(name, getattr(config, name), count) for name in names]
+        self._declared = list(zip(*columns, strict=True))
+        self.any = any(value is not None for row in self._declared for value in row)
+
+    def check(self, outputs: Sequence[Any]) -> None:
+        """Raises RuntimeError if an output differs from what was declared."""
+        for i, (batch, (dtype, ndim, layout)) in enumerate(
+            zip(outputs, self._declared, strict=True)
+        ):
+            if dtype is not None and batch._dtype != int(dtype):
+                _refuse("Data type", i, types.DALIDataType(dtype).name, batch.dtype.name)
+            if ndim is not None and batch.ndim() != ndim:
+                _refuse("Number of dimensions", i, ndim, batch.ndim())
+            if layout is not None and batch.layout() != layout:
+                _refuse("Layout", i, layout, batch.layout())
 
 
-def used_outputs(graph: _graph.Graph, ends: list[DataNode]) -> dict[Any, set[int]]:
-    """Instances that `ends` depend on or that are preserved, and which outputs of them are used."""
-    used: dict[Any, set[int]] = {}
-    work = list(ends)
-    for instance in graph.numbers:
-        if instance.preserve:
-            used.setdefault(instance, set())
-            work += _needs(instance)
-    while work:
-        node = work.pop()
-        if node.source in used:
-            used[node.source].add(node.index)
-            continue
-        used[node.source] = {node.index}
-        work += _needs(node.source)
-    return used
-
-
-def _needs(instance: Any) -> Iterator[DataNode]:
-    yield from instance.inputs
-    yield from instance.arg_nodes.values()
-    if instance.guard:
-        yield instance.guard[0]
-
-
-def check_names(graph: _graph.Graph, used: Iterable[Any]) -> None:
-    """Checks that no two instances in use have the same name, which a node of another pipeline may cause.
-
-    Raises:
-        RuntimeError: two have.
-    """
-    by_name: dict[str, list[Any]] = {}
-    for instance in used:
-        by_name.setdefault(instance.name, []).append(instance)
-    same = {name: made for name, made in by_name.items() if len(made) > 1}
-    if not same:
-        return
-    text = "; ".join(f"'{name}': {', '.join(i.text() for i in same[name])}" for name in sorted(same))
-    foreign = any(i.home() is not graph for made in same.values() for i in made)
-    advice = (
-        "Some of them were called while another pipeline was the current one. Call them in the definition of "
-        "this pipeline."
-    )
+def _refuse(what: str, i: int, expected: Any, received: Any) -> NoReturn:
     raise RuntimeError(
-        "The pipeline is invalid because it contains operators with non-unique names: "
-        f"{text}. {advice if foreign else 'Give each a name of its own.'}"
+        f"{what} in the output_idx={i} does not match. Expected: {expected}. Received: {received}."
     )
 
 
-def warn_unused(instance: Any, outputs: set[int]) -> None:
-    """Warns if the callback of a source computes outputs that nothing uses."""
-    unused = sorted(set(range(instance.outputs)) - outputs)
-    if instance.source.callback is not None and unused and not instance.preserve:
-        text = ", ".join(str(i) for i in unused)
-        many = (
-            f"outputs at the indices {text} are"
-            if len(unused) > 1
-            else f"output at the index {text} is"
-        )
-        messages.warn(
-            f"The external source node '{instance.name}' ({instance.origin}) produces {instance.outputs} "
-            f"outputs, but the {many} not used. For best performance, adjust your callback so that it "
-            "computes only the needed outputs."
-        )
+class OutputMemory:
+    """The largest batch and the largest sample of each output so far, in bytes.
+
+    Args:
+        nodes: the outputs; empty for a deserialized pipeline, whose outputs have no names.
+    """
+
+    def __init__(self, nodes: Sequence[DataNode]) -> None:
+        self._keys = [f"{node.device.upper()}_{_operator(node)}" for node in nodes]
+        self._batch = [0] * len(nodes)
+        self._sample = [0] * len(nodes)
+
+    def add(self, batches: Sequence[Any]) -> None:
+        """Records the outputs of an iteration."""
+        for i, batch in enumerate(batches[: len(self._keys)]):
+            sizes = [sample.nbytes for sample in batch]
+            self._batch[i] = max(self._batch[i], sum(sizes))
+            self._sample[i] = max(self._sample[i], *sizes, 0)
+
+    def by_operator(self) -> dict[str, dict[str, list[int]]]:
+        """Returns lists of sizes by operator, in the order of the pipeline's outputs."""
+        found: dict[str, dict[str, list[int]]] = {}
+        for key, batch, sample in zip(self._keys, self._batch, self._sample, strict=True):
+            sizes = found.setdefault(key, {})
+            for kind in ("real", "reserved"):
+                sizes.setdefault(f"{kind}_memory_size", []).append(batch)
+                sizes.setdefault(f"max_{kind}_memory_size", []).append(sample)
+        return found
+
+
+def _operator(node: DataNode) -> str:
+    name: str = node.source.name if node.source is not None else node.name
+    return name

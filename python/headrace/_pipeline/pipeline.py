@@ -1,36 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`Pipeline`: its arguments, and the building of its graph."""
+"""`Pipeline`: connects its parts.
+
+`PipelineConfig` holds the arguments, `Definition` the complete graph, `_core.Pipeline` is the engine that runs it,
+`Feeder` feeds the external sources, `Epoch` counts iterations.
+"""
 
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from headrace import _core, _graph
+from headrace import _core, _graph, types
 from headrace import tensors as _tensors  # noqa: F401 - tells _core which classes to make
-from headrace._graph import schema
+from headrace._base import messages
+from headrace._base.files import write_whole
+from headrace._graph.functions import add_cause
+from headrace._pipeline import checkpoints, serialize
 from headrace._pipeline.config import (
+    Argument,
     OperatorConcurrency,
     PipelineConfig,
     StreamPolicy,
     each_output,
 )
-from headrace._pipeline.facts import PipelineFacts
-from headrace._pipeline.memory import OutputMemory
-from headrace._pipeline.outputs import check_names, output_node, used_outputs, warn_unused
-from headrace._pipeline.run import Outputs, PipelineRun
-from headrace._pipeline.state import PipelineState
+from headrace._pipeline.definition import Definition, define
+from headrace._pipeline.epoch import Epoch
+from headrace._pipeline.feeder import Feeder
+from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 
 
-class Pipeline(PipelineRun, PipelineState, PipelineFacts):
+class Pipeline:
     """A graph of operators that prepares batches ahead of the code that takes them.
 
     Args:
@@ -116,36 +126,23 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         trace: str | os.PathLike[str] | None = None,
     ) -> None:
         self._config = PipelineConfig.checked(locals())
-        # the graph
         self._graph = _graph.Graph()
         self._conditionals_enabled = False  # set by `pipeline_def`
         self._graph_out: tuple[Any, ...] = ()
-        self._nodes: list[DataNode] | None = None  # outputs, once the graph is complete
         self._sinks: list[DataNode] = []
-        self._output_count = 0
-        # running
+        self._definition: Definition | None = None  # once the graph is complete
+        self._restored = None if checkpoint is None else checkpoints.restore(checkpoint)
+        start = (self._restored.epoch, self._restored.iteration) if self._restored else ()
+        self._epoch = Epoch(*start)
+        self._feeder = Feeder(self._config)
         self._lock = threading.RLock()  # held by build() and run()
-        self._core: Any = None
-        self._pool: Any = None  # processes of parallel sources
+        self._core: Any = None  # the engine, once it is built
+        self._pid = 0  # the process that built it
+        self._checks: OutputChecks | None = None
         self._memory: OutputMemory | None = None
-        self._pid = 0
-        self._sources: list[Any] = []
-        self._inputs: dict[str, Any] = {}  # sources by name
-        self._readers: dict[str, int] = {}
-        self._checks: list[tuple[Any, Any, Any]] | None = None
         self._api_type: PipelineAPIType | None = None
         self._skip_api_check = False
-        self._first_iter = True
-        self._last_iter = False
-        self._looked_ahead = False
-        self._source_error: Exception | None = None
-        self._epoch_idx = 0
-        self._consumer_iter = 0
-        self._consumer_epoch_idx = 0
-        self._batches_to_consume = 0
-        self._taken = 0
         self._shared: list[Outputs] = []
-        self._take_checkpoint(checkpoint)
 
     # ---- the current pipeline --------------------------------------------------------------------
 
@@ -192,9 +189,9 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
         """Keeps this node and its inputs in the graph even if no output needs them."""
         self._sinks.append(edge)
 
-    def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> None:
-        if self._nodes is not None:
-            return
+    def _complete_graph(self, define_graph: Callable[[], Any] | None = None) -> Definition:
+        if self._definition is not None:
+            return self._definition
         if define_graph is not None and self._graph_out:
             raise RuntimeError(
                 "Duplicate graph definition - `define_graph` argument should not be specified when graph "
@@ -204,27 +201,14 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             outputs: Any = self._graph_out or (define_graph or self.define_graph)()
             if not isinstance(outputs, (tuple, list)):
                 outputs = (outputs,)
-            nodes = [output_node(value, i) for i, value in enumerate(outputs)]
-            edges = [self._graph.edge(node) for node in nodes + self._sinks]
-        used = used_outputs(self._graph, [*nodes, *self._sinks])
-        check_names(self._graph, used)
-        self._graph.core.set_outputs(edges)
-        self._nodes = nodes
-        self._output_count = len(nodes)
-        self._find_sources(used)
+            definition = define(self._graph, outputs, self._sinks)
+        self._take_definition(definition)
+        return definition
 
-    def _find_sources(self, used: dict[Any, set[int]]) -> None:
-        """Collects the external sources and readers among the instances in use."""
-        for instance, number in self._graph.numbers.items():
-            if instance not in used:
-                continue
-            if instance.source is not None:
-                warn_unused(instance, used[instance])
-                instance.source.node = number
-                self._sources.append(instance.source)
-                self._inputs[instance.name] = instance.source
-            elif schema.operators()[instance.op].is_reader:
-                self._readers[instance.name] = number
+    def _take_definition(self, definition: Definition) -> None:
+        self._definition = definition
+        self._graph = definition.graph
+        self._feeder.sources = definition.sources
 
     def build(self) -> None:
         """Compiles the graph and starts the workers.
@@ -243,37 +227,46 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
                 self._build()
 
     def _build(self) -> None:
-        if self._config.num_threads is None:
-            self._config.num_threads = len(os.sched_getaffinity(0))
-        if self._config.num_threads < 1:
+        config = self._config
+        if config.num_threads is None:
+            config.num_threads = len(os.sched_getaffinity(0))
+        if config.num_threads < 1:
             raise ValueError(
                 "Pipeline created with `num_threads` < 1 can only be used for serialization."
             )
-        if self._config.max_batch_size is None:
+        if config.max_batch_size is None:
             raise ValueError("The pipeline has no batch_size.")
         self.start_py_workers()  # before any thread starts: they may be forks
-        self._check_resumes()
-        self._declare_checks()
-        if self._config.enable_memory_stats:
-            self._memory = OutputMemory(self._nodes or [])
+        definition = self._complete_graph()
+        if config.enable_checkpointing:
+            definition.check_resumes()
+        self._declare_outputs(definition.output_count)
+        if config.enable_memory_stats:
+            self._memory = OutputMemory(definition.outputs)
         device = self._find_device()
-        for source in self._sources:
-            source.device_id = max(device, 0) if source.device == "gpu" else -1
         core = _core.Pipeline(
             self._graph.core,
-            self._config.max_batch_size,
-            self._config.num_threads,
-            prefetch_queue_depth=self._config.depth,
-            seed=-1 if self._config.seed is None else self._config.seed,
-            set_affinity=bool(self._config.set_affinity),
+            config.max_batch_size,
+            config.num_threads,
+            prefetch_queue_depth=config.depth,
+            seed=-1 if config.seed is None else config.seed,
+            set_affinity=bool(config.set_affinity),
             device_id=device,
-            checkpoint=self._engine_state,
-            **{name: value for name, value in self._config.options.items() if value is not None},
+            checkpoint=self._restored.engine if self._restored else None,
+            **{name: value for name, value in config.options.items() if value is not None},
         )
-        self._check_sources_resume()
+        self._feeder.connect(core, device)
+        if self._restored:
+            self._feeder.resume(self._restored.iteration)
+        if config.enable_checkpointing:
+            self._feeder.warn_if_not_resumable()
         self._pid = os.getpid()
         self._core = core
         _live.add(self)
+
+    def _declare_outputs(self, count: int) -> None:
+        checks = OutputChecks(self._config, count)
+        self._checks = checks if checks.any else None
 
     def _find_device(self) -> int:
         """Returns the GPU for the engine, or -1 for none; also sets `device_id`."""
@@ -297,16 +290,6 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             reason = "was explicitly disabled in this pipeline"
         raise RuntimeError(f"{message}the dynamic executor, which {reason}.")
 
-    def _declare_checks(self) -> None:
-        count = self._output_count
-        columns = [
-            each_output("output_dtype", self._config.output_dtype, count),
-            each_output("output_ndim", self._config.output_ndim, count),
-            each_output("output_layout", self._config.output_layout, count),
-        ]
-        if any(value is not None for column in columns for value in column):
-            self._checks = list(zip(*columns, strict=True))
-
     def start_py_workers(self) -> None:
         """Starts the processes of parallel external sources. `build` calls it if you do not.
 
@@ -314,28 +297,498 @@ class Pipeline(PipelineRun, PipelineState, PipelineFacts):
             RuntimeError: ``py_start_method="fork"``, and CUDA is already in use.
         """
         self._complete_graph()
-        if self._pool is None and any(source.parallel for source in self._sources):
-            from headrace._external.pool import start
-
-            self._pool = start(
-                [source for source in self._sources if source.parallel],
-                self._config.max_batch_size or 1,
-                self._config.py_num_workers,
-                self._config.py_start_method,
-                self._config.py_callback_pickler,
-            )
-            weakref.finalize(self, self._pool.close)  # at once: sources and pool refer to each other
+        self._feeder.start_workers()
 
     def close(self) -> None:
         """Stops the workers; later calls raise RuntimeError. Garbage collection does the same."""
-        if self._pool is not None:
-            self._pool.close()
+        self._feeder.close()
         if self._core is not None:
             self._core.close()
             _live.discard(self)
 
+    # ---- running ---------------------------------------------------------------------------------
 
-# ---- helpers ----
+    def iter_setup(self) -> None:
+        """Called before each iteration; subclasses override it to call `feed_input`.
+
+        Raising StopIteration ends the epoch.
+        """
+
+    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> Any:
+        """Returns the next batch of every output.
+
+        Args:
+            cuda_stream: has no effect.
+            pipeline_inputs: batches for external sources, by name. Needs
+                ``prefetch_queue_depth=1`` or ``exec_pipelined=False``.
+
+        Returns:
+            A tuple with one `TensorListCPU` or `TensorListGPU` per output.
+
+        Raises:
+            StopIteration: the epoch is over; `reset` starts the next one.
+            IndexError: an external source was not fed.
+            RuntimeError: a sample could not be processed (the next call continues with the next
+                batch), or the outputs still in use exceed the memory limit.
+        """
+        self._enter(PipelineAPIType.BASIC)
+        with self._lock:
+            if pipeline_inputs:
+                self._feed_inputs(pipeline_inputs)
+            self._epoch.schedule(self._depth, self._prepare)
+            return self._take()
+
+    def _enter(self, api_type: PipelineAPIType) -> None:
+        """Builds the pipeline, and checks that the caller may run it."""
+        if self._core is None:
+            self.build()
+        self._check_process()
+        if self._api_type is not api_type:
+            self._check_api_type(api_type)
+
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise RuntimeError(
+                "This pipeline was built before the process forked and cannot be used in the child process. "
+                "Build a pipeline in the child."
+            )
+
+    def _check_api_type(self, api_type: PipelineAPIType) -> None:
+        if self._skip_api_check:
+            return
+        if self._api_type is None:
+            self._api_type = api_type
+        elif self._api_type is not api_type:
+            raise RuntimeError(
+                f"Mixing pipeline API type. Currently used: {self._api_type}, but trying to use {api_type}"
+            )
+
+    def enable_api_check(self, enable: bool) -> None:
+        """`enable=False` allows mixing `run` and `schedule_run`."""
+        self._skip_api_check = not enable
+
+    @property
+    def _depth(self) -> int:
+        """Number of iterations in flight."""
+        return self._config.depth
+
+    def _feed_inputs(self, inputs: dict[str, Any]) -> None:
+        if self._depth > 1:
+            raise RuntimeError(
+                "Named inputs of run() need `prefetch_queue_depth=1` or `exec_pipelined=False`. Received: "
+                f"prefetch_queue_depth={self.prefetch_queue_depth}, "
+                f"exec_pipelined={self.exec_pipelined}. Otherwise use `feed_input` or `source`."
+            )
+        for name, data in inputs.items():
+            self.feed_input(name, data)
+
+    def _prepare(self) -> None:
+        """The Python part of an iteration."""
+        if not self._feeder.sources:
+            self.iter_setup()
+            return
+        start = time.perf_counter_ns()
+        self._feeder.ask(self._epoch.index, self._epoch.taken)
+        self.iter_setup()
+        self._core.note_feeding(time.perf_counter_ns() - start)
+
+    def _take(self) -> Outputs:
+        """The next outputs, checked."""
+        if self._feeder.sources and self._epoch.scheduled:
+            self._feeder.flush(self._epoch.taken)
+        outputs = self._epoch.take(self._next)
+        if self._checks is not None:
+            self._checks.check(outputs)
+        if self._memory is not None:
+            self._memory.add(outputs)
+        return outputs
+
+    def _next(self) -> Outputs:
+        """The outputs of the oldest iteration in flight."""
+        definition = self._complete_graph()
+        try:
+            batches, iteration, positions, slots = self._core.run()
+        except (IndexError, StopIteration):
+            raise
+        except Exception as error:
+            add_cause(self._graph.numbers, error)
+            raise
+        if definition.sink_count:
+            batches = batches[: definition.output_count]
+        return Outputs.of(batches, iteration, positions, slots)
+
+    @property
+    def _own_setup(self) -> bool:
+        """Whether a subclass overrides `iter_setup`."""
+        return getattr(self.iter_setup, "__func__", None) is not Pipeline.iter_setup
+
+    def _engine_only(self) -> bool:
+        """Whether `run` only calls the engine, so that an iterator may call the engine directly."""
+        return (
+            isinstance(self._core, _core.Pipeline)
+            and self._api_type is PipelineAPIType.BASIC
+            and self._checks is None
+            and self._memory is None
+            and not self._feeder.sources
+            and getattr(self.run, "__func__", None) is Pipeline.run
+            and not self._own_setup
+        )
+
+    def schedule_run(self) -> None:
+        """Starts an iteration without taking its outputs; the first call fills the queue."""
+        self._enter(PipelineAPIType.SCHEDULED)
+        with self._lock:
+            self._epoch.schedule(self._depth, self._prepare)
+            self._core.schedule(self._epoch.scheduled)
+
+    def share_outputs(self, cuda_stream: Any = None) -> Any:
+        """Returns the next batch of every output, from the iterations that `schedule_run` started.
+
+        Raises:
+            StopIteration: no iteration is left.
+        """
+        self._enter(PipelineAPIType.SCHEDULED)
+        with self._lock:
+            outputs = self._take()
+        self._shared.append(outputs)
+        return outputs
+
+    def release_outputs(self) -> None:
+        """Releases the oldest result of `share_outputs`; batches still referenced stay valid."""
+        self._check_api_type(PipelineAPIType.SCHEDULED)
+        if self._shared:
+            self._shared.pop(0)
+
+    def outputs(self, cuda_stream: Any = None) -> Any:
+        """Calls `release_outputs`, then `share_outputs`."""
+        self._enter(PipelineAPIType.SCHEDULED)
+        self._shared.clear()
+        with self._lock:
+            return self._take()
+
+    def reset(self) -> None:
+        """Starts the next epoch after StopIteration; before that, it has no effect."""
+        if self._core is not None:
+            self._check_process()
+        if self._epoch.reset():
+            self._feeder.rewind()
+
+    def _at_end(self) -> bool:
+        """Whether nothing is left of the current epoch. May ask the sources for one batch more."""
+        with self._lock:
+            return self._epoch.at_end(self._prepare if self._can_end() else None)
+
+    def _can_end(self) -> bool:
+        """Whether anything outside the engine may end an epoch."""
+        return self._feeder.asks or self._own_setup
+
+    def empty(self) -> bool:
+        """Whether no scheduled iteration is left to take."""
+        return self._epoch.scheduled == 0
+
+    def output_stream(self) -> None:
+        """The CUDA stream of the outputs: None, because outputs are complete on all streams."""
+        self.build()
+
+    # ---- external sources ------------------------------------------------------------------------
+
+    def input_feed_count(self, input_name: str) -> int:
+        """Number of batches that an external source needs before the first `run`.
+
+        Raises:
+            KeyError: there is no such source.
+        """
+        self.build()
+        self._feeder.named(input_name)
+        return self._depth
+
+    def feed_input(
+        self,
+        data_node: str | DataNode,
+        data: Any,
+        layout: str | None = None,
+        cuda_stream: Any = None,
+        use_copy_kernel: bool = False,
+    ) -> None:
+        """Feeds the next batch to an external source that has no `source` argument.
+
+        Args:
+            data_node: the node or its name.
+            data: array with the batch in dimension 0, list of arrays, or `TensorListCPU`; for a
+                source with device "gpu" also arrays in GPU memory and `TensorListGPU`.
+            layout: layout of a sample; None: that of the node or of the data.
+            cuda_stream: stream on which arrays in GPU memory are used; None: the current stream
+                of PyTorch or CuPy.
+            use_copy_kernel: has no effect.
+
+        Raises:
+            KeyError: there is no such source.
+            TypeError: `data_node` is neither a node nor a name.
+            RuntimeError: the node has a `source`, or the data are not a batch of the declared
+                type, number of dimensions and size.
+        """
+        self.build()
+        source = self._feeder.fed(data_node)
+        batches = self._feeder.prepare(source, data, layout, cuda_stream)
+        with self._lock:
+            source.queue.append(batches)
+            self._feeder.flush(self._epoch.taken)
+
+    # ---- checkpoints and serialization -----------------------------------------------------------
+
+    def checkpoint(self, filename: str | os.PathLike[str] | None = None) -> bytes:
+        """Returns the state after the last batch taken.
+
+        To resume, pass it as the `checkpoint` argument of an identical pipeline.
+
+        Args:
+            filename: also write the checkpoint to this file.
+
+        Raises:
+            RuntimeError: the pipeline was created without `enable_checkpointing`.
+            OSError: the file cannot be written.
+        """
+        if not self._config.enable_checkpointing:
+            raise RuntimeError(
+                "Cannot save the checkpoint: the pipeline was made without `enable_checkpointing=True`."
+            )
+        self.build()
+        position = {"epoch_idx": self._epoch.taken_index, "iter": self._epoch.iteration}
+        state = checkpoints.wrap(self._core.checkpoint(), position)
+        if filename is not None:
+            write_whole(filename, state)
+        return state
+
+    def serialize(self, define_graph: Any = None, filename: Any = None) -> bytes:
+        """Returns the definition of the pipeline (not its state) as bytes.
+
+        External sources lose their `source` and must be fed with `feed_input`.
+
+        Args:
+            define_graph: function to call instead of the method; deprecated.
+            filename: also write the bytes to this file.
+
+        Raises:
+            TypeError: `define_graph` is not callable.
+        """
+        if define_graph is not None and not callable(define_graph):
+            raise TypeError("Provided `define_graph` argument is not callable.")
+        text = serialize.to_bytes(self._config, self._complete_graph(define_graph))
+        if filename is not None:
+            write_whole(filename, text)
+        return text
+
+    @classmethod
+    def deserialize(
+        cls, serialized_pipeline: bytes | str | None = None, filename: Any = None, **kwargs: Any
+    ) -> Any:
+        """Creates and builds a pipeline from the result of `serialize`.
+
+        Args:
+            serialized_pipeline: the bytes.
+            filename: file to read the bytes from.
+            kwargs: constructor arguments, which override those that are stored.
+
+        Raises:
+            ValueError: both or neither of `serialized_pipeline` and `filename` are given.
+            TypeError: the data are neither bytes nor a string.
+            RuntimeError: the data are not a serialized pipeline.
+        """
+        if (serialized_pipeline is None) == (filename is None):
+            raise ValueError(
+                "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them "
+                "should be defined."
+            )
+        if filename is not None:
+            serialized_pipeline = Path(filename).read_bytes()
+        arguments, definition = serialize.from_bytes(serialized_pipeline)
+        pipeline = cls(**{**arguments, **kwargs})
+        pipeline._take_definition(definition)
+        pipeline.build()
+        return pipeline
+
+    def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
+        """Builds this pipeline, which has no graph yet, with a graph from `serialize`.
+
+        Batch size, threads, device and seed are read from the bytes only if the constructor did
+        not get them.
+
+        Raises:
+            TypeError: the data are neither bytes nor a string.
+            RuntimeError: the data are not a serialized pipeline, or this one is already built.
+        """
+        if self._core is not None:
+            raise RuntimeError("The pipeline is already built: it cannot take another graph.")
+        arguments, definition = serialize.from_bytes(serialized_pipeline)
+        for own in ("max_batch_size", "num_threads", "device_id", "seed"):
+            if getattr(self._config, own) is None:
+                setattr(self._config, own, arguments.get(own.removeprefix("max_")))
+        self._take_definition(definition)
+        self.build()
+
+    def save_graph_to_dot_file(
+        self,
+        filename: str | os.PathLike[str],
+        *,
+        show_tensors: bool = False,
+        show_ids: bool | None = None,
+        use_colors: bool = False,
+    ) -> None:
+        """Writes the graph to a file for Graphviz.
+
+        Args:
+            filename: the file.
+            show_tensors: label the edges with the names of the nodes.
+            show_ids: has no effect.
+            use_colors: color the nodes.
+        """
+        self.build()
+        text = serialize.to_dot(self._graph, show_tensors, use_colors)
+        Path(filename).write_text(text, encoding="utf-8")
+
+    # ---- arguments -------------------------------------------------------------------------------
+
+    max_batch_size = Argument[int | None]("Maximum number of samples in a batch.")
+    num_threads = Argument[int | None]("Number of worker threads.")
+    seed = Argument[int | None]("Seed of all random numbers, or None.")
+    exec_pipelined = Argument[bool]("Whether iterations overlap.")
+    exec_async = Argument[bool]("Whether iterations run while Python does other work.")
+    exec_dynamic = Argument[bool | None]("As given to the constructor; True by default.")
+    exec_separated = Argument[bool]("Whether `prefetch_queue_depth` was given separately for CPU and GPU.")
+    stream_policy = Argument[StreamPolicy | None]("As given to the constructor.")
+    concurrency = Argument[OperatorConcurrency | None]("As given to the constructor.")
+    set_affinity = Argument[bool]("Whether workers are pinned to CPUs.")
+    prefetch_queue_depth = Argument[int | dict[str, int]]("As given to the constructor.")
+    cpu_queue_size = Argument[int]("Number of iterations in flight on the CPU.")
+    gpu_queue_size = Argument[int]("Number of iterations in flight on the GPU.")
+    enable_memory_stats = Argument[bool]("As given to the constructor.")
+    py_num_workers = Argument[int | None]("As given to the constructor.")
+    py_start_method = Argument[str]("As given to the constructor.")
+
+    @property
+    def batch_size(self) -> int | None:
+        """Old name of `max_batch_size`."""
+        messages.deprecated("`batch_size` is deprecated, use `max_batch_size`.")
+        return self._config.max_batch_size
+
+    @property
+    def device_id(self) -> int | None:
+        """The GPU as given to the constructor; None: CPU only."""
+        return None if self._config.device_id == types.CPU_ONLY_DEVICE_ID else self._config.device_id
+
+    @property
+    def max_streams(self) -> int:
+        """Always -1."""
+        return -1
+
+    @property
+    def default_cuda_stream_priority(self) -> int:
+        """Always 0."""
+        return 0
+
+    @property
+    def is_restored_from_checkpoint(self) -> bool:
+        """Whether the pipeline was restored from a checkpoint."""
+        return self._core is not None and self._restored is not None
+
+    # ---- outputs, readers, statistics ------------------------------------------------------------
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        self.build()
+        return self._complete_graph().output_count
+
+    def output_dtype(self) -> list[Any]:
+        """Declared element types of the outputs; None is a wildcard."""
+        return each_output("output_dtype", self._config.output_dtype, self.num_outputs)
+
+    def output_ndim(self) -> list[Any]:
+        """Declared numbers of dimensions of the outputs; None is a wildcard."""
+        return each_output("output_ndim", self._config.output_ndim, self.num_outputs)
+
+    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
+        """Returns the metadata of a reader, or of all readers by name.
+
+        Keys: epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
+        stick_to_shard.
+
+        Raises:
+            RuntimeError: there is no such reader.
+        """
+        self.build()
+        readers = self._complete_graph().readers
+        if name is None:
+            return {known: self._core.reader_meta(node) for known, node in readers.items()}
+        if name not in readers:
+            raise RuntimeError(
+                f"Operator {name} not found or does not expose valid metadata. Readers: "
+                f"{sorted(readers)}."
+            )
+        return self._core.reader_meta(readers[name])
+
+    def epoch_size(self, name: str | None = None) -> Any:
+        """Returns the number of samples in an epoch of a reader, or of all readers by name.
+
+        All shards are counted; with `pad_last_batch`, each as long as the longest.
+
+        Raises:
+            RuntimeError: there is no such reader.
+        """
+        if name is None:
+            return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}
+        return self.reader_meta(name)["epoch_size_padded"]
+
+    def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
+        """Returns the memory of the pipeline's outputs in bytes; empty without `enable_memory_stats`.
+
+        Keys are "CPU_name" or "GPU_name" of the operator. Each value has lists with one entry per
+        output: `real_memory_size` (largest batch so far), `max_real_memory_size` (largest sample),
+        and the same numbers as `reserved_memory_size` and `max_reserved_memory_size`. Data that
+        stay inside the pipeline are not counted; see also `stats`.
+        """
+        self.build()
+        return self._memory.by_operator() if self._memory is not None else {}
+
+    def external_source_shm_statistics(self) -> dict[str, list[int]]:
+        """Returns the sizes in bytes of the shared memory blocks of parallel sources.
+
+        "capacities" has one entry per block, "per_sample_capacities" the same per sample.
+        """
+        return self._feeder.shared_memory()
+
+    @property
+    def _py_pool(self) -> Any:
+        """The workers as an object with DALI's `pids` and `close`, None where there are none."""
+        if self._feeder.pool is None:
+            return None
+        from headrace._external.pool_view import PoolView
+
+        return PoolView(self._feeder.pool)
+
+    def stats(self) -> dict[str, Any]:
+        """Returns the counters since the start: see docs/statistics.md."""
+        self.build()
+        return json.loads(self._core.stats())
+
+    def explain(self) -> str:
+        """Returns a text that explains what limits the speed of this pipeline."""
+        self.build()
+        return self._core.explain()
+
+    def errors(self) -> list[dict[str, Any]]:
+        """Returns one dictionary per bad sample.
+
+        Keys: iteration, index, epoch, source, operator, message, action.
+        """
+        self.build()
+        return json.loads(self._core.errors())
+
+    def describe(self) -> str:
+        """Returns a text that describes the compiled plan: stages, nodes, fused chains."""
+        self.build()
+        return self._core.describe()
+
 
 _live: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 

@@ -8,24 +8,25 @@ import json
 from typing import Any
 
 from headrace import _core, _graph
+from headrace._external.feeding import Source
 from headrace._pipeline.config import OperatorConcurrency, PipelineConfig, StreamPolicy
-from headrace.data_node import DataNode
+from headrace._pipeline.definition import Definition
 
 _FORMAT = 1
 
 
-def to_bytes(pipeline: Any) -> bytes:
-    """Serializes the graph and the arguments of a pipeline. Its graph must be complete."""
+def to_bytes(config: PipelineConfig, definition: Definition) -> bytes:
+    """Serializes the arguments and the graph of a pipeline."""
     return json.dumps(
         {
             "headrace": _FORMAT,
-            "params": _parameters(pipeline._config),
-            "readers": pipeline._readers,
-            "inputs": {name: source.node for name, source in pipeline._inputs.items()},
-            "gpu_inputs": [n for n, source in pipeline._inputs.items() if source.device == "gpu"],
-            "outputs": pipeline._output_count,
-            "sinks": len(pipeline._sinks),
-            "graph": pipeline._graph.core.serialize().decode("utf-8", "surrogateescape"),
+            "params": _parameters(config),
+            "readers": definition.readers,
+            "inputs": {name: source.node for name, source in definition.sources.items()},
+            "gpu_inputs": [n for n, source in definition.sources.items() if source.device == "gpu"],
+            "outputs": definition.output_count,
+            "sinks": definition.sink_count,
+            "graph": definition.graph.core.serialize().decode("utf-8", "surrogateescape"),
         },
         default=lambda value: value.item(),  # NumPy scalars
     ).encode()
@@ -53,59 +54,51 @@ def _name(member: Any) -> str | None:
 _ENUMS = {"stream_policy": StreamPolicy, "concurrency": OperatorConcurrency}
 
 
-class Definition:
-    """A pipeline definition that `to_bytes` stored. The input is not trusted: any bytes give a definition or an error.
+def from_bytes(text: Any) -> tuple[dict[str, Any], Definition]:
+    """The arguments and the graph that `to_bytes` stored.
+
+    The text is not trusted: any bytes give a definition or an error.
 
     Raises:
         TypeError: `text` is neither bytes nor a string.
         RuntimeError: `text` is not a serialized pipeline.
     """
-
-    def __init__(self, text: Any) -> None:
-        if not isinstance(text, (bytes, bytearray, str)):
-            raise TypeError(f"A serialized pipeline must be bytes, not {type(text).__name__}.")
-        try:
-            stored = json.loads(text)
-            if stored["headrace"] != _FORMAT:
-                raise ValueError("unknown version")
-            self.params = dict(stored["params"])
-            for key, kind in _ENUMS.items():
-                if self.params.get(key) is not None:
-                    self.params[key] = kind[self.params[key]]
-            self._graph = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
-            self._readers = {str(name): int(node) for name, node in stored["readers"].items()}
-            self._inputs = {str(name): int(node) for name, node in stored["inputs"].items()}
-            self._on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
-            self._outputs, self._sinks = int(stored["outputs"]), int(stored["sinks"])
-        except (
-            KeyError,
-            TypeError,
-            AttributeError,
-            ValueError,
-            RecursionError,
-            RuntimeError,
-        ) as error:
-            raise RuntimeError(f"Not a serialized pipeline: {error}") from error
-        if self._outputs < 1 or not 0 <= self._sinks <= 1024:
-            raise RuntimeError("Not a serialized pipeline: it has no outputs.")
-
-    def give_to(self, pipeline: Any) -> None:
-        """Replaces the graph of a pipeline that is not built yet."""
-        pipeline._graph = _graph.Graph(self._graph)
-        pipeline._output_count = self._outputs
-        pipeline._nodes = []
-        pipeline._sinks = [DataNode("sink")] * self._sinks
-        pipeline._readers = self._readers
-        for name, node in self._inputs.items():
-            _add_input(pipeline, name, node, "gpu" if name in self._on_gpu else "cpu")
+    if not isinstance(text, (bytes, bytearray, str)):
+        raise TypeError(f"A serialized pipeline must be bytes, not {type(text).__name__}.")
+    try:
+        stored = json.loads(text)
+        if stored["headrace"] != _FORMAT:
+            raise ValueError("unknown version")
+        arguments = dict(stored["params"])
+        for key, kind in _ENUMS.items():
+            if arguments.get(key) is not None:
+                arguments[key] = kind[arguments[key]]
+        core = _core.Graph.parse(stored["graph"].encode("utf-8", "surrogateescape"))
+        made = Definition(_graph.Graph(core), int(stored["outputs"]), int(stored["sinks"]))
+        made.readers = {str(name): int(node) for name, node in stored["readers"].items()}
+        on_gpu = {str(name) for name in stored.get("gpu_inputs", ())}
+        for name, node in stored["inputs"].items():
+            device = "gpu" if name in on_gpu else "cpu"
+            made.sources[str(name)] = _source(core, int(node), device)
+    except (
+        KeyError,
+        TypeError,
+        AttributeError,
+        ValueError,
+        RecursionError,
+        RuntimeError,
+    ) as error:
+        raise RuntimeError(f"Not a serialized pipeline: {error}") from error
+    if made.output_count < 1 or not 0 <= made.sink_count <= 1024:
+        raise RuntimeError("Not a serialized pipeline: it has no outputs.")
+    return arguments, made
 
 
-def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
-    from headrace._external.feeding import Source
-
-    outputs = pipeline._graph.core.node_outputs(node)
+def _source(core: Any, node: int, device: str) -> Source:
+    """A source that is fed with `feed_input`."""
+    outputs = core.node_outputs(node)
     if outputs < 1:
-        raise RuntimeError(f"Not a serialized pipeline: node {node} does not exist.")
+        raise ValueError(f"node {node} does not exist.")
     source = Source(
         source=None,
         cycle=None,
@@ -121,8 +114,7 @@ def _add_input(pipeline: Any, name: str, node: int, device: str) -> None:
         device=device,
     )
     source.node = node
-    pipeline._sources.append(source)
-    pipeline._inputs[name] = source
+    return source
 
 
 def _label(instance: Any) -> str:
@@ -132,7 +124,7 @@ def _label(instance: Any) -> str:
     return f"{instance.op}{name}{origin}".replace("\\", "\\\\").replace('"', '\\"')
 
 
-def to_dot(pipeline: Any, show_tensors: bool, use_colors: bool) -> str:
+def to_dot(graph: _graph.Graph, show_tensors: bool, use_colors: bool) -> str:
     """The graph in Graphviz's DOT language.
 
     Args:
@@ -141,9 +133,9 @@ def to_dot(pipeline: Any, show_tensors: bool, use_colors: bool) -> str:
     """
     colour = ', style=filled, fillcolor="lightblue"' if use_colors else ""
     lines = ["digraph graphname {"]
-    for instance, number in pipeline._graph.numbers.items():
+    for instance, number in graph.numbers.items():
         lines.append(f'  n{number} [label="{_label(instance)}"{colour}];')
         for node in (*instance.inputs, *instance.arg_nodes.values()):
             label = f' [label="{node.name}"]' if show_tensors else ""
-            lines.append(f"  n{pipeline._graph.numbers[node.source]} -> n{number}{label};")
+            lines.append(f"  n{graph.numbers[node.source]} -> n{number}{label};")
     return "\n".join([*lines, "}", ""])

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The external sources of a pipeline."""
+
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING, Any
+
+from headrace import _core
+from headrace._base import messages
+from headrace._pipeline.config import PipelineConfig
+from headrace.data_node import DataNode
+
+if TYPE_CHECKING:
+    from headrace._external.feeding import Source
+    from headrace._external.pool import Pool
+
+
+class Feeder:
+    """Asks the sources for batches and feeds them to the engine; owns the processes of parallel ones.
+
+    Attributes:
+        sources: the external sources by name.
+        pool: the processes that run those with ``parallel=True``; None before `start_workers`.
+    """
+
+    def __init__(self, config: PipelineConfig) -> None:
+        self.sources: dict[str, Source] = {}
+        self.pool: Pool | None = None
+        self._config = config
+        self._engine: Any = None
+
+    def start_workers(self) -> None:
+        """Starts the processes of parallel sources, unless they run already."""
+        parallel = [source for source in self.sources.values() if source.parallel]
+        if self.pool is not None or not parallel:
+            return
+        from headrace._external.pool import start
+
+        config = self._config
+        self.pool = start(
+            parallel,
+            config.max_batch_size or 1,
+            config.py_num_workers,
+            config.py_start_method,
+            config.py_callback_pickler,
+        )
+        weakref.finalize(self, self.pool.close)  # at once: sources and pool refer to each other
+
+    def connect(self, engine: _core.Pipeline, device: int) -> None:
+        """Sets the engine to feed, and its GPU."""
+        self._engine = engine
+        for source in self.sources.values():
+            source.device_id = max(device, 0) if source.device == "gpu" else -1
+
+    def resume(self, iteration: int) -> None:
+        """Continues in the middle of an epoch."""
+        for source in self._asked():
+            source.iteration = iteration
+            source.sample = iteration * (self._config.max_batch_size or 0)
+
+    def warn_if_not_resumable(self) -> None:
+        """Warns of each source whose state a checkpoint does not hold."""
+        for source in self._asked():
+            if not source.resumable:
+                messages.warn(
+                    f"Checkpointing with {source.label}: only a callable with one argument can be resumed. "
+                    f"{messages.product()} doesn't capture state of such 'source'. A resumed pipeline starts it "
+                    "from the beginning."
+                )
+
+    def _asked(self) -> list[Source]:
+        return [source for source in self.sources.values() if source.callback is not None]
+
+    @property
+    def asks(self) -> bool:
+        """Whether any source has a callback, which may end the epoch."""
+        return bool(self._asked())
+
+    def ask(self, epoch: int, taken: int) -> None:
+        """Asks every source for its next batch: all sources advance together or not at all.
+
+        If one source raises, the answers of the others are kept for the next call. StopIteration
+        from one source ends the epoch for all, but only after each was asked, so that all restart
+        together.
+        """
+        asked = self._asked()
+        size = self._config.max_batch_size or 0
+        ended = False
+        for source in asked:
+            try:
+                source.ask(size, epoch)
+            except StopIteration:
+                ended = True
+        answers = [source.take_answer() for source in asked]
+        if ended:
+            raise StopIteration
+        batches = [
+            source.prepare(source.columns(answer), size, engine=self._engine)
+            for source, answer in zip(asked, answers, strict=True)
+        ]
+        for source, batch in zip(asked, batches, strict=True):
+            source.queue.append(batch)
+        self.flush(taken)
+
+    def named(self, name: str) -> Source:
+        """The source of this name; raises KeyError if there is none."""
+        if name not in self.sources:
+            raise KeyError(f'Could not find an input operator with name "{name}"')
+        return self.sources[name]
+
+    def fed(self, data_node: str | DataNode) -> Source:
+        """The source of this node or name, to which the user feeds data.
+
+        Raises:
+            KeyError: there is no such source.
+            TypeError: `data_node` is neither a node nor a name.
+            RuntimeError: the source has a callback.
+        """
+        if isinstance(data_node, DataNode):
+            made = data_node.source
+            while made.op in ("_to_gpu", "_to_cpu"):  # accept node.gpu() in place of the node
+                made = made.inputs[0].source
+            source = self.named(made.name)
+        elif isinstance(data_node, str):
+            source = self.named(data_node)
+        else:
+            raise TypeError(f"Expected a node or its name, not {type(data_node).__name__}.")
+        if source.callback is not None:
+            raise RuntimeError(
+                f"Cannot use `feed_input` on the external source '{data_node}' with a `source` argument "
+                "specified."
+            )
+        return source
+
+    def prepare(self, source: Source, data: Any, layout: str | None, stream: Any) -> list[Any]:
+        """Makes a batch of the user's data; raises RuntimeError if that is not possible."""
+        size = self._config.max_batch_size or 0
+        return source.prepare([data], size, stream, engine=self._engine, layout=layout)
+
+    def flush(self, taken: int) -> None:
+        """Feeds the queued batches while the engine has room.
+
+        Args:
+            taken: iterations that were taken; a source with ``repeat_last`` feeds its last batch
+                for the next one.
+        """
+        for source in self.sources.values():
+            while source.queue and self._engine.feed_room(source.node) > 0:
+                source.last = source.queue[0]
+                self._engine.feed(source.node, source.last)
+                source.queue.popleft()
+                source.fed += 1
+            if source.repeat_last and source.last is not None and source.fed <= taken:
+                self._engine.feed(source.node, source.last)
+                source.fed += 1
+
+    def rewind(self) -> None:
+        """Returns to the start of an epoch."""
+        for source in self.sources.values():
+            source.rewind()
+
+    def shared_memory(self) -> dict[str, list[int]]:
+        """The sizes of the shared memory blocks of parallel sources, in bytes."""
+        slots = [] if self.pool is None else self.pool.all_slots()
+        return {
+            "capacities": [slot.size for slot in slots],
+            "per_sample_capacities": [slot.size // max(slot.samples, 1) for slot in slots],
+        }
+
+    def close(self) -> None:
+        """Ends the processes."""
+        if self.pool is not None:
+            self.pool.close()
