@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// The scheduler of all kernels that process a batch: which record, and which tile of it, a block
+// works on. The host cuts each record into tiles of about the same work; a table in the kernel's
+// arguments maps blocks to records.
+#ifndef HR_CUDA_TILES_CUH
+#define HR_CUDA_TILES_CUH
+
+#include "core/core.h"
+
+#if defined(__CUDACC__)
+
+namespace tiles
+{
+
+constexpr int RECORDS_MAX = 480; // per launch: kernel arguments are limited to 4 KB
+
+// Blocks first[i] .. first[i + 1] - 1 work on record i.
+struct Share {
+    int count;
+    uint32_t first[RECORDS_MAX + 1];
+};
+
+// The record that a block works on, or -1, and the tile.
+static __device__ __forceinline__ int find(const Share &share, int *tile)
+{
+    if (gridDim.y > 1) { // one row of blocks per record, as long as the largest record needs
+        *tile = (int)blockIdx.x;
+        uint32_t tiles = share.first[blockIdx.y + 1] - share.first[blockIdx.y];
+        return blockIdx.x < tiles ? (int)blockIdx.y : -1;
+    }
+    int low = 0, high = share.count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (share.first[middle] <= blockIdx.x)
+            low = middle;
+        else
+            high = middle;
+    }
+    *tile = (int)(blockIdx.x - share.first[low]);
+    return low;
+}
+
+// Adds as many of `count` records as fit into one launch, and returns their number. `tiles_of(i)`:
+// the tiles of record i.
+template <typename TilesOf> int fill(Share *share, int count, TilesOf tiles_of)
+{
+    int n = 0;
+    share->first[0] = 0;
+    for (; n < count && n < RECORDS_MAX; n++) {
+        uint64_t end = share->first[n] + (uint64_t)tiles_of(n);
+        if (end > INT32_MAX)
+            break;
+        share->first[n + 1] = (uint32_t)end;
+    }
+    share->count = n;
+    return n;
+}
+
+// With one row of blocks per record, a block finds its record without a search. If the records'
+// sizes differ so much that most blocks would be idle, all blocks are in one row.
+static inline dim3 grid(const Share &share)
+{
+    uint32_t total = share.first[share.count], most = 0;
+    for (int i = 0; i < share.count; i++)
+        most = HR_MAX(most, share.first[i + 1] - share.first[i]);
+    bool rows = share.count > 1 && (uint64_t)most * share.count <= (uint64_t)total * 3;
+    return rows ? dim3(most, (unsigned)share.count) : dim3(total);
+}
+
+} // namespace tiles
+
+#endif
+#endif
