@@ -193,8 +193,8 @@ def test_bench(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "headrace" in capsys.readouterr().out
 
 
+@pytest.mark.live_dali  # which is installed together with torchvision
 def test_bench_compares(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("torchvision")
     args = ["bench", str(folder), "--seconds", "0.3", "--rounds", "1", "--batch-size", "4"]
     assert cli.main([*args, "--threads", "1", "--compare", "torchvision", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["results"]

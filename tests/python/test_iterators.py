@@ -251,7 +251,9 @@ class Endless:
 @pytest.mark.filterwarnings("ignore:Please set")
 @pytest.mark.parametrize("auto", [True, False])
 @pytest.mark.parametrize("cycle", [None, False, "raise", "quiet"])
-@pytest.mark.parametrize("package", ["headrace", "nvidia.dali"])
+@pytest.mark.parametrize(
+    "package", ["headrace", pytest.param("nvidia.dali", marks=pytest.mark.live_dali)]
+)
 def test_sources_that_end_with_the_epoch(package: str, cycle: Any, auto: bool) -> None:
     """No epoch is empty, whether it ends by its size or by the source."""
     dali = pytest.importorskip(package)

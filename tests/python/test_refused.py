@@ -13,7 +13,7 @@ from typing import Any
 import headrace
 import numpy as np
 import pytest
-from twice import dali
+from twice import ENGINES, dali
 
 Case = tuple[Callable[[ModuleType], Any], type[Exception] | None, str]
 
@@ -164,7 +164,7 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("engine", ["headrace", "dali"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", CASES)
 def test_as_dali(name: str, engine: str) -> None:
     package = headrace if engine == "headrace" else dali()
@@ -212,16 +212,17 @@ def test_an_argument_under_its_old_and_new_name() -> None:
     pytest.fail("no operator has an argument with an old name")
 
 
-def test_an_empty_batch() -> None:
-    for package in (headrace, pytest.importorskip("nvidia.dali")):
-        batch = package.tensors.TensorListCPU([])
-        assert len(batch) == 0 and batch.shape() == [] and batch.layout() == ""
-        assert batch.is_dense_tensor() and batch.as_array().size == 0
-        with pytest.raises(RuntimeError):
-            batch.as_tensor()  # its number of dimensions is not known
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_empty_batch(engine: str) -> None:
+    d = headrace if engine == "headrace" else dali()
+    batch = d.tensors.TensorListCPU([])
+    assert len(batch) == 0 and batch.shape() == [] and batch.layout() == ""
+    assert batch.is_dense_tensor() and batch.as_array().size == 0
+    with pytest.raises(RuntimeError):
+        batch.as_tensor()  # its number of dimensions is not known
 
 
-@pytest.mark.parametrize("engine", ["headrace", "dali"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_deserialized_pipeline_keeps_its_executor(engine: str) -> None:
     d = headrace if engine == "headrace" else dali()
     chosen = {"stream_policy": d.StreamPolicy.PER_OPERATOR, "concurrency": d.OperatorConcurrency.FULL}
@@ -234,7 +235,7 @@ def test_a_deserialized_pipeline_keeps_its_executor(engine: str) -> None:
     assert other.stream_policy == d.StreamPolicy.SINGLE
 
 
-@pytest.mark.parametrize("engine", ["headrace", "dali"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_registered_operators(engine: str) -> None:
     d = headrace if engine == "headrace" else dali()
     assert {"readers__File", "Resize", "decoders__Image"} <= d.ops.cpu_ops()
@@ -255,7 +256,7 @@ INPUT_DEVICES = [
 ]
 
 
-@pytest.mark.parametrize("engine", ["headrace", "dali"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("name", "actual", "operator", "expected"), INPUT_DEVICES)
 def test_input_devices(engine: str, name: str, actual: Any, operator: str, expected: str) -> None:
     d = headrace if engine == "headrace" else dali()

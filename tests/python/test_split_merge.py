@@ -80,6 +80,7 @@ def test_values(program: Callable[..., Any]) -> None:
     assert outputs(headrace, program, debug=True) == EXPECTED[program]
 
 
+@pytest.mark.live_dali
 @pytest.mark.parametrize("program", EXPECTED)
 def test_values_of_dali(program: Callable[..., Any]) -> None:
     assert outputs(dali(), program) == EXPECTED[program]

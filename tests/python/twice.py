@@ -25,6 +25,8 @@ import pytest
 Program = Callable[[ModuleType], Any]
 RECORDED = Path(__file__).with_name("recorded.json")
 _new: dict[str, Any] = {}
+# For tests that state what both engines do: DALI itself is asked with --dali only.
+ENGINES = ["headrace", pytest.param("dali", marks=pytest.mark.live_dali)]
 
 
 def live() -> bool:
