@@ -286,7 +286,8 @@ static hr_device_store store_of(const hr_image_program *p)
 {
     bool bytes = p->resampled == HR_DTYPE_UINT8 && p->channels <= HR_MATRIX_MAX;
     for (int32_t i = 0; i < p->point_count; i++)
-        bytes = bytes && p->point[i].dtype == HR_DTYPE_UINT8;
+        bytes = bytes && p->point[i].dtype == HR_DTYPE_UINT8 &&
+                p->point[i].kind != HR_POINT_KIND_AFFINE;
     if (!bytes)
         return HR_DEVICE_STORE_ANY;
     hr_device_store store = store_of_bytes(p);
@@ -307,7 +308,14 @@ static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_st
                              hr_error *error)
 {
     hr_staged table;
+    if (step->frames > 1)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "colours with an argument per frame are not supported on the GPU yet; use "
+                       "one value per sequence, or device=\"cpu\"");
     *to = *step;
+    if (step->frames == 1)
+        to->matrix = step->matrices != NULL ? *step->matrices : to->matrix;
+    to->frames = 0;
     if (step->kind != HR_POINT_KIND_TABLE)
         return HR_STATUS_OK;
     size_t size = 256 * hr_dtype_size(step->dtype);

@@ -355,26 +355,35 @@ static void matrix_set(hr_matrix *to, const hr_matrix *m)
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error)
 {
     bool matrix = step->kind == HR_POINT_KIND_MATRIX, table = step->kind == HR_POINT_KIND_TABLE;
-    if (!matrix && !table && step->dtype == p->dtype)
+    bool convert = step->kind == HR_POINT_KIND_CAST || step->kind == HR_POINT_KIND_CUT;
+    const hr_outer *frames = outer_find(p, 'F');
+    if (convert && step->dtype == p->dtype)
         return HR_STATUS_OK;
     if (hr_dtype_is_enum(step->dtype))
         return not_fusable(error, "the elements become values of an enumeration");
     if (p->normalize || p->pad_channels > 0 || p->point_count == HR_POINT_MAX)
         return not_fusable(error, "a per-pixel step after normalisation, or too many steps");
-    if (p->has_fill && (matrix || table))
+    if (p->has_fill && !convert)
         return not_fusable(error, "a matrix or a table after a fill");
     if (matrix && (!channels_inside(p) || p->out_channels != step->matrix.in))
         return not_fusable(error, "a matrix needs interleaved channels, as many as it has inputs");
     if (table && p->dtype != HR_DTYPE_UINT8)
         return not_fusable(error, "a table needs UINT8");
+    if (step->frames > 0 && (frames == NULL || frames->count != step->frames))
+        return not_fusable(error, "values per frame for another number of frames");
     point_fill(p, step);
     hr_point_step *to = &p->point[p->point_count++];
-    *to = (hr_point_step){.kind = step->kind, .dtype = step->dtype, .table = step->table};
+    *to = (hr_point_step){.kind = step->kind,
+                          .dtype = step->dtype,
+                          .table = step->table,
+                          .matrices = step->matrices,
+                          .frames = step->frames,
+                          .first_frame = step->frames > 0 ? (int32_t)frames->start : 0};
     p->dtype = step->dtype;
-    if (matrix) {
+    if (!convert && !table)
         matrix_set(&to->matrix, &step->matrix);
+    if (matrix)
         p->out_channels = step->matrix.out;
-    }
     return HR_STATUS_OK;
 }
 

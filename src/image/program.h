@@ -102,7 +102,8 @@ hr_status hr_program_from_coded(hr_image_program *p, hr_image_source source, hr_
  * or FLOAT, and so is `dtype`. Of a picture without pixels, everything is fill. */
 hr_status hr_program_gather(hr_image_program *p, const hr_gather_spec *gather, const hr_map *maps,
                             int32_t map_count, hr_dtype dtype, hr_error *error);
-/* A matrix needs as many interleaved channels as it has inputs, a table UINT8. */
+/* A matrix needs as many interleaved channels as it has inputs, a table UINT8. With values per
+ * frame, step->frames must be the number of frames of the current sequence. */
 hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_error *error);
 
 /* Dtype, shape and layout of the output. */

@@ -16,6 +16,7 @@ typedef struct runner {
     char *out;
     size_t element;                /* bytes of an output element */
     int32_t plane;                 /* current index of an outer C, for mean and fill */
+    int64_t frame;                 /* current frame of the source */
     bool interleaved;              /* rows are stored unchanged, except for mirroring */
     char *scratch[3];              /* rows of up to 8 bytes per element */
     char fill[HR_CHANNELS_MAX][8]; /* in the output's type */
@@ -86,19 +87,32 @@ static void to_type(const runner *r, line *l, hr_dtype dtype)
 
 static void point_matrix(const runner *r, line *l, const hr_point_step *step)
 {
+    const hr_matrix *m = hr_point_matrix(step, r->frame);
     size_t n = (size_t)r->map.inside.w;
     bool bytes = l->dtype == HR_DTYPE_UINT8 && step->dtype == HR_DTYPE_UINT8;
     const float *in = bytes ? NULL : as_float(r, l);
     char *out = other_scratch(r, l->at, in);
     if (bytes)
-        r->kernels->matrix_u8((uint8_t *)out, l->at, n, &step->matrix);
+        r->kernels->matrix_u8((uint8_t *)out, l->at, n, m);
     else
-        r->kernels->matrix_f32((float *)out, in, n, &step->matrix);
+        r->kernels->matrix_f32((float *)out, in, n, m);
     l->at = out;
-    l->channels = (size_t)step->matrix.out;
+    l->channels = (size_t)m->out;
     if (bytes)
         return;
     l->dtype = HR_DTYPE_FLOAT;
+    to_type(r, l, step->dtype);
+}
+
+static void point_affine(const runner *r, line *l, const hr_point_step *step)
+{
+    const hr_matrix *m = hr_point_matrix(step, r->frame);
+    const float *in = as_float(r, l), mul = m->m[0][0], add = m->add[0];
+    float *out = (float *)other_scratch(r, l->at, in);
+    size_t n = line_elements(r, l);
+    for (size_t i = 0; i < n; i++)
+        out[i] = mul * in[i] + add;
+    *l = (line){out, HR_DTYPE_FLOAT, l->channels};
     to_type(r, l, step->dtype);
 }
 
@@ -122,19 +136,20 @@ LOOK_UP(uint64_t)
 
 static void point_table(const runner *r, line *l, const hr_point_step *step, void *to)
 {
-    size_t n = line_elements(r, l);
-    switch (hr_dtype_size(step->dtype)) {
+    size_t n = line_elements(r, l), size = hr_dtype_size(step->dtype);
+    const void *table = hr_point_table(step, r->frame, (int32_t)size);
+    switch (size) {
     case 1:
-        r->kernels->table_u8(to, l->at, n, step->table);
+        r->kernels->table_u8(to, l->at, n, table);
         break;
     case 2:
-        look_up_uint16_t(to, l->at, n, step->table);
+        look_up_uint16_t(to, l->at, n, table);
         break;
     case 4:
-        look_up_uint32_t(to, l->at, n, step->table);
+        look_up_uint32_t(to, l->at, n, table);
         break;
     default:
-        look_up_uint64_t(to, l->at, n, step->table);
+        look_up_uint64_t(to, l->at, n, table);
     }
     l->at = to;
     l->dtype = step->dtype;
@@ -157,6 +172,8 @@ static void apply_points(const runner *r, line *l, void *dst)
         void *to = is_last && dst != NULL ? dst : other_scratch(r, l->at, NULL);
         if (step->kind == HR_POINT_KIND_MATRIX)
             point_matrix(r, l, step);
+        else if (step->kind == HR_POINT_KIND_AFFINE)
+            point_affine(r, l, step);
         else if (step->kind == HR_POINT_KIND_TABLE)
             point_table(r, l, step, to);
         else
@@ -368,17 +385,19 @@ static int64_t outer_at(const hr_image_program *p, const int64_t *index, int32_t
     return outer->start + (outer->reverse ? outer->count - 1 - index[i] : index[i]);
 }
 
-static void set_map(runner *r, const int64_t *index)
+/* What depends on the frame and the slice. */
+static void set_place(runner *r, const int64_t *index)
 {
     const hr_image_program *p = r->p;
-    r->rows.map = p->maps;
+    r->frame = 0;
     r->rows.slice = 0;
     for (int32_t i = 0; i < p->outer_count; i++) {
-        if (p->outer[i].letter == 'F' && p->map_count > 1)
-            r->rows.map = p->maps + (outer_at(p, index, i) - p->first_frame);
+        if (p->outer[i].letter == 'F')
+            r->frame = outer_at(p, index, i);
         if (p->outer[i].letter == 'D' && p->gather.axes == 3)
             r->rows.slice = outer_at(p, index, i);
     }
+    r->rows.map = p->map_count > 1 ? p->maps + (r->frame - p->first_frame) : p->maps;
 }
 
 /* The picture at `index` of the outer dimensions. */
@@ -394,8 +413,8 @@ static hr_status run_picture(runner *r, const int64_t *index, hr_error *error)
     }
     for (int32_t i = 0; i < p->outer_count && !added; i++)
         from += outer_at(p, index, i) * p->outer[i].stride;
-    if (p->gather.axes > 0 && !added)
-        set_map(r, index);
+    if (!added)
+        set_place(r, index);
     r->plane = r->map.plane_outer >= 0 ? (int32_t)index[r->map.plane_outer] : 0;
     char *dst = r->out + to * r->element;
     if (!added) {

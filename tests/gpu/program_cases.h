@@ -91,7 +91,7 @@ static inline void case_points(hr_image_program *p, hr_error *error)
 {
     bool bytes = one_in(2);
     for (int i = between(1, 3); i > 0; i--) {
-        hr_point_step step = {.kind = (hr_point_kind)(rnd() % (HR_POINT_KIND_TABLE + 1)),
+        hr_point_step step = {.kind = (hr_point_kind)(rnd() % (HR_POINT_KIND_AFFINE + 1)),
                               .dtype = bytes ? HR_DTYPE_UINT8 : any_dtype()};
         step.matrix = random_matrix((int32_t)HR_MIN(hr_program_extent(p, 'C'), HR_MATRIX_MAX));
         step.table = random_table(step.dtype);

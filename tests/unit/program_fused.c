@@ -66,6 +66,7 @@ typedef enum step_kind {
     CAST,
     MATRIX,
     TABLE,
+    AFFINE,
     NORMALIZE,
     OUTPUT,
     KINDS
@@ -83,6 +84,7 @@ typedef struct step {
     hr_map maps[MAPS_MAX];
     int32_t map_count;
     hr_point_step point;
+    hr_matrix matrices[MAPS_MAX];
     float mean[4], mul[4];
     hr_dtype dtype;
     char layout[HR_MAX_NDIM + 1];
@@ -135,13 +137,21 @@ static step random_step(const hr_tensor *t)
     s.map_count = rnd() & 1 ? 1 : (int32_t)extent_of(t, 'F');
     for (int i = 0; i < MAPS_MAX; i++)
         s.maps[i] = random_map();
-    s.point.kind = s.kind == MATRIX  ? HR_POINT_KIND_MATRIX
-                   : s.kind == TABLE ? HR_POINT_KIND_TABLE
-                   : rnd() & 1       ? HR_POINT_KIND_CAST
-                                     : HR_POINT_KIND_CUT;
+    s.point.kind = s.kind == MATRIX   ? HR_POINT_KIND_MATRIX
+                   : s.kind == TABLE  ? HR_POINT_KIND_TABLE
+                   : s.kind == AFFINE ? HR_POINT_KIND_AFFINE
+                   : rnd() & 1        ? HR_POINT_KIND_CAST
+                                      : HR_POINT_KIND_CUT;
     s.point.dtype = casts[rnd() & 1 ? 0 : rnd() % 4];
     s.point.matrix = random_matrix((int32_t)HR_MIN(extent_of(t, 'C'), HR_MATRIX_MAX));
     s.point.table = random_table(s.point.dtype);
+    for (int i = 0; i < MAPS_MAX; i++) {
+        s.matrices[i] = random_matrix(s.point.matrix.in);
+        s.matrices[i].out = s.point.matrix.out;
+    }
+    s.point.frames = hr_layout_find(&t->layout, 'F') >= 0 && s.kind != TABLE && rnd() & 1
+                         ? (int32_t)extent_of(t, 'F')
+                         : 0;
     s.dtype = s.kind == RESAMPLE || s.kind == GATHER ? (rnd() % 4 ? t->dtype : HR_DTYPE_FLOAT)
                                                      : norms[rnd() % 4];
     random_output(&s, t);
@@ -150,6 +160,8 @@ static step random_step(const hr_tensor *t)
 
 static hr_status add_step(hr_image_program *p, const step *s, hr_error *error)
 {
+    hr_point_step point = s->point;
+    point.matrices = s->matrices;
     switch (s->kind) {
     case CROP:
         return hr_program_crop(p, s->window, NULL, 0, error);
@@ -167,7 +179,8 @@ static hr_status add_step(hr_image_program *p, const step *s, hr_error *error)
     case CAST:
     case MATRIX:
     case TABLE:
-        return hr_program_point(p, &s->point, error);
+    case AFFINE:
+        return hr_program_point(p, &point, error);
     case NORMALIZE:
         return hr_program_normalize(p, s->mean, s->mul, s->fill_count, s->dtype, error);
     default:

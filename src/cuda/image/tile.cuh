@@ -138,6 +138,10 @@ HR_SHARED int apply_points(const hr_device_program *p, uint64_t *v, int n)
         if (step->kind == HR_POINT_KIND_MATRIX) {
             apply_matrix(step, v, dtype);
             n = step->matrix.out;
+        } else if (step->kind == HR_POINT_KIND_AFFINE) {
+            float mul = step->matrix.m[0][0], add = step->matrix.add[0];
+            for (int c = 0; c < n; c++)
+                v[c] = value_of_float(mul * value_to_float(v[c], dtype) + add, step->dtype);
         } else {
             int size = value_size(step->dtype);
             for (int c = 0; c < n; c++)

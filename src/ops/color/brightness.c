@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* brightness: brightness_contrast with some of its arguments. */
+#include "ops/color/brightness_contrast.h"
+
+static const hr_arg_def brightness_arg_defs[] = {
+    HR_BRIGHTNESS_ARG_DEFS(hr_brightness_contrast_args),
+    HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args), HR_ARG_END};
+
+const hr_op_def hr_op_brightness = {
+    HR_OP_ABI,
+    .name = "brightness",
+    .doc = "Changes the brightness: brightness_shift * range + brightness * x. The range is that "
+           "of the "
+           "output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
+    .args = brightness_arg_defs,
+    .args_size = sizeof(hr_brightness_contrast_args),
+    .in = HR_INPUTS({.name = "data", .layouts = "FHWC|DHWC|HWC"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"output"}),
+    .out_count = 1,
+    .lower = hr__brightness_contrast_lower,
+    .lower_rank = HR_LOWER_RANK_POINT,
+};

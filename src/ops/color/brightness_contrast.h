@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What brightness, contrast and brightness_contrast share. */
+#ifndef HR_OPS_COLOR_BRIGHTNESS_CONTRAST_H
+#define HR_OPS_COLOR_BRIGHTNESS_CONTRAST_H
+
+#include "headrace/operator.h"
+
+/* Lists that an operator does not have are empty. */
+typedef struct hr_brightness_contrast_args {
+    hr_floats brightness, brightness_shift, contrast, contrast_center;
+    int32_t dtype;
+} hr_brightness_contrast_args;
+
+#define HR_BRIGHTNESS_ARG_DEFS(S)                                                                  \
+    HR_ARG(S, brightness, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, "1.0",  \
+           "Factor: 0 gives black, 1 leaves the brightness unchanged."),                           \
+        HR_ARG(S, brightness_shift, FLOATS,                                                        \
+               HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, "0.0",                     \
+               "Added after the multiplication, in units of the largest value of the output's "    \
+               "type, or of 1 for FLOAT.")
+#define HR_CONTRAST_ARG_DEFS(S)                                                                    \
+    HR_ARG(S, contrast, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, "1.0",    \
+           "Factor of the distance from `contrast_center`: 0 gives a uniform picture, 1 leaves "   \
+           "the contrast unchanged."),                                                             \
+        HR_ARG(S, contrast_center, FLOATS,                                                         \
+               HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | HR_ARG_OPTIONAL, "0.5",   \
+               "The value that contrast leaves unchanged, in the input's units. Default: the "     \
+               "middle of the range of the input's type (128 for UINT8), or 0.5 for FLOAT.")
+#define HR_COLOR_DTYPE_ARG_DEF(S)                                                                  \
+    HR_ARG(S, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                                                 \
+           "Type of the output; default: that of the input. Halves are rounded away from zero.")
+
+/* `lower` of all three. */
+hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program, hr_error *error);
+
+#endif
