@@ -374,6 +374,9 @@ HR_API void hr_pipeline_set_device_allocator(hr_pipeline *pipeline,
                                              const hr_device_allocator *allocator);
 /* Cancels the iterations in flight and joins the workers. NULL is fine. */
 HR_API void hr_pipeline_destroy(hr_pipeline *pipeline);
+/* As hr_pipeline_destroy. HR_STATUS_IO: the pipeline is gone, but its trace could not be written.
+ */
+HR_API hr_status hr_pipeline_close(hr_pipeline *pipeline, hr_error *error);
 /* Takes the next iteration. Waits at most `timeout_ms` (< 0: forever), then returns
  * HR_STATUS_TIMEOUT. HR_STATUS_INDEX: a source must be fed first. HR_STATUS_NO_MEMORY: the outputs
  * that the caller holds use all memory. */

@@ -193,18 +193,25 @@ static void *destroy_main(void *pipeline)
     return NULL;
 }
 
-/* Destroys the pipeline without the GIL, because its workers may need it. If the last reference is
- * dropped inside a function that one of its workers runs, the worker cannot wait for itself, and
- * another thread does. */
+/* Warns if the trace could not be written. Destroys the pipeline without the GIL, because its
+ * workers may need it. If the last reference is dropped inside a function that one of its workers
+ * runs, the worker cannot wait for itself, and another thread does. */
 static void destroy(hr_pipeline *pipeline)
 {
     pthread_t thread;
+    hr_error error = {0};
+    hr_status status = HR_STATUS_OK;
     Py_BEGIN_ALLOW_THREADS
     if (!function_inside())
-        hr_pipeline_destroy(pipeline);
+        status = hr_pipeline_close(pipeline, &error);
     else if (pthread_create(&thread, NULL, destroy_main, pipeline) == 0)
         pthread_detach(thread);
     Py_END_ALLOW_THREADS
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (status != HR_STATUS_OK && PyErr_WarnEx(PyExc_RuntimeWarning, error.message, 1) < 0)
+        PyErr_WriteUnraisable(NULL);
+    PyErr_Restore(type, value, traceback);
 }
 
 static PyObject *pipeline_close(PyObject *object, PyObject *unused)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Statuses and messages. Messages quote paths and files, so bytes that are not UTF-8 are written as
- * \xNN. */
+ * \xNN, and so are control characters, which would break a line. */
 #include "core/error.h"
 #include "core/utf8.h"
 
@@ -37,8 +37,13 @@ const char *hr_status_name(hr_status status)
     return (unsigned)status < HR_STATUS_COUNT ? names[status] : "?";
 }
 
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
 /* Appends `text` to the message as UTF-8; text that does not fit is cut between characters. */
-static void message_append(char *message, const char *text)
+static void message_append(char *message, const char *text, bool keep_lines)
 {
     size_t used = strlen(message);
     while (*text) {
@@ -46,8 +51,11 @@ static void message_append(char *message, const char *text)
         char escape[8];
         const char *from = text;
         size_t size = n;
-        if (n == 0) {
-            size = (size_t)snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)*text);
+        if (n == 0 || (is_control(*text) && !keep_lines)) {
+            const char *letter = strchr("\nn\tt\rr", *text);
+            size = letter
+                       ? (size_t)snprintf(escape, sizeof escape, "\\%c", letter[1])
+                       : (size_t)snprintf(escape, sizeof escape, "\\x%02x", (unsigned char)*text);
             from = escape;
             n = 1;
         }
@@ -65,20 +73,22 @@ static void message_append(char *message, const char *text)
 static hr_status fail(hr_error *error, hr_status status, const char *suffix, const char *fmt,
                       va_list args) HR_PRINTF(4, 0);
 
+/* Line breaks stay where the format has them, and in a message that is passed on. */
 static hr_status fail(hr_error *error, hr_status status, const char *suffix, const char *fmt,
                       va_list args)
 {
     if (!error)
         return status;
+    bool passed_on = !suffix && strcmp(fmt, "%s") == 0;
     char text[HR_ERROR_SIZE]; /* the arguments may point into error->message */
     if (vsnprintf(text, sizeof text, fmt, args) < 0)
         text[0] = '\0';
     error->status = status;
     error->message[0] = '\0';
-    message_append(error->message, text);
+    message_append(error->message, text, passed_on || strchr(fmt, '\n'));
     if (suffix) {
-        message_append(error->message, ": ");
-        message_append(error->message, suffix);
+        message_append(error->message, ": ", false);
+        message_append(error->message, suffix, true);
     }
     return status;
 }

@@ -196,10 +196,10 @@ static void free_plan(hr_pipeline *p)
     hr_free(p->node_seeds);
 }
 
-void hr_pipeline_destroy(hr_pipeline *p)
+hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
 {
     if (!p || p->pid != getpid())
-        return;
+        return HR_STATUS_OK;
     /* Before cancelling reads: otherwise tasks that wait for a file would fail and let later
      * iterations enter ordered stages. */
     hr__workers_stop(p);
@@ -207,7 +207,7 @@ void hr_pipeline_destroy(hr_pipeline *p)
         hr_readahead_cancel(p->readahead);
     hr__workers_join(p);
     hr__device_stop(p);
-    hr__trace_destroy(p->trace);
+    hr_status status = hr__trace_destroy(p->trace, error);
     for (hr_iteration *it = p->first, *next; it; it = next) {
         next = it->next;
         hr__iteration_free(p, it);
@@ -235,6 +235,12 @@ void hr_pipeline_destroy(hr_pipeline *p)
     pthread_mutex_destroy(&p->quarantine_lock);
     pthread_mutex_destroy(&p->lock);
     hr_free(p);
+    return status;
+}
+
+void hr_pipeline_destroy(hr_pipeline *p)
+{
+    (void)hr_pipeline_close(p, NULL);
 }
 
 /* Why nothing could be scheduled. */

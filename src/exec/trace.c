@@ -70,11 +70,13 @@ void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_
     l->spans[l->count++] = (span){node, start_ns, end_ns, iteration, sample};
 }
 
-static void write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *first)
+/* Returns 0 or an errno. */
+static int write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *first)
 {
+    int code = 0;
     char name[HR_NODE_TEXT_SIZE];
     const lane *l = &trace->lanes[worker];
-    for (size_t i = 0; i < l->count; i++) {
+    for (size_t i = 0; i < l->count && code == 0; i++) {
         const span *s = &l->spans[i];
         hr_text line = {0}; /* not fprintf, whose numbers depend on the locale */
         hr_text_append(&line, "%s{\"name\": ", *first ? "" : ",\n");
@@ -85,29 +87,44 @@ static void write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *fir
                        worker, (double)(s->start_ns - trace->start_ns) * 1e-3,
                        (double)(s->end_ns - s->start_ns) * 1e-3, (long long)s->iteration,
                        s->sample);
-        if (!line.failed) {
-            fwrite(line.data, 1, line.size, f);
-            *first = false;
-        }
+        if (line.failed)
+            code = ENOMEM;
+        else if (fwrite(line.data, 1, line.size, f) != line.size)
+            code = errno;
+        *first = false;
         hr_text_fini(&line);
     }
+    return code;
 }
 
-void hr__trace_destroy(hr_trace *trace)
+/* Returns 0 or an errno. */
+static int write_file(const hr_trace *trace)
 {
-    if (!trace)
-        return;
     FILE *f = fopen(trace->path, "we");
     bool first = true;
-    if (f) {
-        fprintf(f, "{\"traceEvents\": [\n");
-        for (int32_t i = 0; i < trace->lane_count; i++)
-            write_lane(f, trace, i, &first);
-        fprintf(f, "\n], \"displayTimeUnit\": \"ms\"}\n");
-        fclose(f);
-    }
+    if (!f)
+        return errno;
+    int code = fprintf(f, "{\"traceEvents\": [\n") < 0 ? errno : 0;
+    for (int32_t i = 0; i < trace->lane_count && code == 0; i++)
+        code = write_lane(f, trace, i, &first);
+    if (code == 0 && fprintf(f, "\n], \"displayTimeUnit\": \"ms\"}\n") < 0)
+        code = errno;
+    if (fclose(f) != 0 && code == 0)
+        code = errno;
+    return code;
+}
+
+hr_status hr__trace_destroy(hr_trace *trace, hr_error *error)
+{
+    if (!trace)
+        return HR_STATUS_OK;
+    int code = write_file(trace);
+    hr_status status = code == 0
+                           ? HR_STATUS_OK
+                           : hr_fail_errno(error, code, "trace: '%s' is not complete", trace->path);
     for (int32_t i = 0; i < trace->lane_count; i++)
         hr_free(trace->lanes[i].spans);
     hr_free(trace->path);
     hr_free(trace);
+    return status;
 }

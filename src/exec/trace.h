@@ -10,6 +10,7 @@ typedef struct hr_trace hr_trace;
 hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error);
 void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_t start_ns,
                     int64_t end_ns, int64_t iteration, int32_t sample);
-void hr__trace_destroy(hr_trace *trace); /* writes the file */
+/* Writes the file; NULL is fine. */
+hr_status hr__trace_destroy(hr_trace *trace, hr_error *error);
 
 #endif

@@ -108,7 +108,8 @@ def test_raise_names_everything_and_goes_on(mixed: Path) -> None:
     assert Counter(good) == dict.fromkeys(GOOD, 2)
     assert len(messages) == 2 * len(BAD)
     for name, (operator, word) in BAD.items():
-        file = name.decode("utf-8", "backslashreplace")
+        escaped = name.replace(b"\n", b"\\n").replace(b"\t", b"\\t")
+        file = escaped.decode("utf-8", "backslashreplace")
         mine = [text for text in messages if f"one/{file}: " in text]
         assert len(mine) == 2, file
         for text in mine:
@@ -224,6 +225,25 @@ def test_quarantine_that_cannot_be_written(mixed: Path, tmp_path: Path) -> None:
         pipe.run()
     told = [error for error in pipe.errors() if "quarantine" in error["message"]]
     assert len(told) == 1 and "No space" in told[0]["message"]
+
+
+def test_a_trace_that_cannot_be_written(mixed: Path) -> None:
+    pipe = resized(mixed, on_error="skip", trace="/dev/full")
+    pipe.run()
+    with pytest.warns(RuntimeWarning, match="trace: '/dev/full' is not complete: No space left"):
+        pipe.close()
+    dropped = resized(mixed, on_error="skip", trace="/dev/full")
+    dropped.build()
+    with pytest.warns(RuntimeWarning, match="/dev/full"):
+        del dropped
+
+
+def test_names_do_not_break_lines_of_messages(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "two\nlines\x1b.jpg").write_bytes(b"no picture")
+    with pytest.raises(RuntimeError) as caught:
+        resized(tmp_path, batch_size=1).run()
+    assert "two\\nlines\\x1b.jpg" in str(caught.value) and "\n" not in str(caught.value)
 
 
 # ---- lists of files ----

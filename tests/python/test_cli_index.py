@@ -96,8 +96,9 @@ def test_mistakes(
         "full": (root, "/proc/self", "could not write"),
     }[which]
     assert cli.main(["index", str(data), "--cache", str(cache), "--no-progress"]) == 2
-    error = capsys.readouterr().err
+    output, error = capsys.readouterr()
     assert error.startswith("headrace: ") and word in error and error.count("\n") == 1
+    assert ": 0 indices made" in output if which == "full" else not output
 
 
 def test_ctrl_c_and_again(

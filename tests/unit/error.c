@@ -65,6 +65,23 @@ TEST(bytes_that_are_no_utf8_are_escaped)
     CHECK(strcmp(error.message, "caf\\xe9.jpg \xc3\xa9 \xf0\x9f\x98\x80 \\xed\\xa0\\x80") == 0);
 }
 
+TEST(names_do_not_break_lines)
+{
+    hr_error error, copy;
+    hr_fail(&error, HR_STATUS_IO, "'%s' is not a folder", "two\nlines\t\x1b[31m");
+    CHECK(strcmp(error.message, "'two\\nlines\\t\\x1b[31m' is not a folder") == 0);
+    hr_error_prefix(&error, "%s", "a\nb");
+    CHECK(strncmp(error.message, "a\\nb: 'two\\nlines", 15) == 0);
+    hr_fail_errno(&error, ENOENT, "%s", "a\nb");
+    CHECK(strcmp(error.message, "a\\nb: No such file or directory") == 0);
+    /* line breaks of the format, also when the message is passed on or gets a prefix */
+    hr_fail(&error, HR_STATUS_ERROR, "table:\n%s", "x\ny");
+    CHECK(strcmp(error.message, "table:\nx\ny") == 0);
+    hr_fail(&copy, HR_STATUS_ERROR, "%s", error.message);
+    hr_error_prefix(&copy, "a\nb");
+    CHECK(strcmp(copy.message, "a\nb: table:\nx\ny") == 0);
+}
+
 TEST(long_messages_are_cut_between_characters)
 {
     hr_error error;

@@ -155,6 +155,9 @@ MODULES = {
     }.items()
 }
 
+# Functions by which scripts ask whether a class works here: `check(throw=True)` raises an error or returns a bool.
+CHECKS = ("_check_cuda_compatibility", "_check_minimal_numba_version")
+
 _DYNAMIC = "experimental.dynamic"
 _NOT_DYNAMIC = frozenset(
     "constant dl_tensor_python_function experimental.inputs.video external_source python_function "

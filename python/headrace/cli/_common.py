@@ -12,6 +12,11 @@ class UserError(Exception):
     """An error caused by the user's input, reported in one line without a traceback."""
 
 
+def one_line(text: str) -> str:
+    """The text with escapes in place of line breaks and other characters that are not printable."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 def positive(text: str) -> int:
     """An argument that is an integer of at least 1."""
     value = int(text)

@@ -11,7 +11,7 @@ from typing import Any
 
 import headrace
 from headrace import fn
-from headrace.cli._common import UserError, add_no_progress, add_threads
+from headrace.cli._common import UserError, add_no_progress, add_threads, one_line
 
 HELP = "make the indices of JPEG files in advance, for `Pipeline(index_cache=...)`"
 DESCRIPTION = (
@@ -90,7 +90,12 @@ def _run(pipe: Any, count: int, show_progress: bool) -> None:
             pipe.run()
             if progress.disable:
                 continue
-            progress.update(task, completed=min(done, count), made=pipe.stats()["index_made"])
+            progress.update(task, completed=min(done, count), made=_stored(pipe.stats()))
+
+
+def _stored(stats: dict[str, Any]) -> int:
+    """How many indices were made and written."""
+    return max(stats["index_made"] - stats["index_unwritten"], 0)
 
 
 def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
@@ -98,12 +103,12 @@ def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
     bad = {error["source"]: error["message"] for error in pipe.errors()}
     for source, message in list(bad.items())[:_SHOWN]:
         text = message if source in message else f"{source}: {message}"
-        print(text, file=sys.stderr)
+        print(one_line(text), file=sys.stderr)
     if len(bad) > _SHOWN:
         print(f"... and {len(bad) - _SHOWN:,} more bad files", file=sys.stderr)
     others = max(count - stats["index_made"] - len(bad), 0)
     print(
-        f"{count:,} files: {stats['index_made']:,} indices made, {others:,} files had one or do not need one, "
+        f"{count:,} files: {_stored(stats):,} indices made, {others:,} files had one or do not need one, "
         f"{len(bad):,} bad files"
     )
     if stats["index_unwritten"]:
@@ -136,8 +141,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         _run(pipe, len(files), not args.no_progress)
     except KeyboardInterrupt:
-        made = pipe.stats()["index_made"]
-        print(f"stopped; {made:,} indices were made and stored", file=sys.stderr)
+        print(f"stopped; {_stored(pipe.stats()):,} indices were made and stored", file=sys.stderr)
         raise
     except RuntimeError as error:
         if len({bad["source"] for bad in pipe.errors()}) < len(files):
