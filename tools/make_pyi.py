@@ -59,6 +59,7 @@ TYPES = {
     "INT64S": "Sequence[int] | int",
     "FLOATS": "Sequence[float] | float",
     "STRINGS": "Sequence[str] | str",
+    "JSON": "dict[str, Any] | Sequence[Any]",
     "FUNCTION": "Callable[..., Any]",
 }
 PER_SAMPLE = " | DataNode | TensorListCPU | _Array"

@@ -34,6 +34,7 @@ typedef enum hr_arg_type {
     HR_ARG_TYPE_INT64S,     /* hr_int64s */
     HR_ARG_TYPE_FLOATS,     /* hr_floats */
     HR_ARG_TYPE_STRINGS,    /* hr_strings */
+    HR_ARG_TYPE_JSON,       /* const hr_json *: lists and dictionaries, nested in any way */
     HR_ARG_TYPE_COUNT
 } hr_arg_type;
 
@@ -55,6 +56,27 @@ typedef struct hr_strings {
     const char *const *v;
     int32_t n;
 } hr_strings;
+
+typedef enum hr_json_kind {
+    HR_JSON_KIND_NULL,
+    HR_JSON_KIND_BOOL,
+    HR_JSON_KIND_NUMBER,
+    HR_JSON_KIND_STRING,
+    HR_JSON_KIND_LIST,
+    HR_JSON_KIND_OBJECT
+} hr_json_kind;
+
+typedef struct hr_json hr_json;
+struct hr_json {
+    hr_json_kind kind;
+    bool is_integer; /* NUMBER without fraction or exponent that fits int64 */
+    int64_t i;       /* BOOL, integer */
+    double f;        /* NUMBER */
+    const char *s;   /* STRING, zero-terminated, decoded (\udcXX back to bytes) */
+    int32_t count;   /* members of LIST and OBJECT */
+    hr_json *items;
+    const char **keys; /* OBJECT: in the order of the text */
+};
 
 enum {
     HR_ARG_PER_SAMPLE = 1 << 0,
@@ -92,7 +114,11 @@ typedef struct hr_arg_def {
     const char *excludes;         /* "a|b": arguments that cannot be given together with this one */
     const char *use;              /* deprecated: the argument that replaces it */
     const char *since;            /* deprecated since this version */
-    const void *reserved[4];      /* for new fields: the size is part of the ABI; also below */
+    /* JSON: what the value must look like, for example "{str: [int] | (int, float)}": a dictionary
+     * of lists of integers, or of pairs. The terms are any, None, bool, int, float, str, dtype,
+     * 'this string', [form], (form, form), {str: form}. NULL: anything. */
+    const char *form;
+    const void *reserved[3]; /* for new fields: the size is part of the ABI; also below */
 } hr_arg_def;
 
 /* HR_ARG(struct, field, TYPE, flags, default, "doc"[, .min = 0, .max = 1, ...]) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A JSON reader (RFC 8259) for untrusted text. A first pass counts the values, so that all memory
- * is allocated at once: an array of values, one of keys, one of decoded bytes. Values wait at the
+ * is one block: an array of values, one of keys, one of decoded bytes. Values wait at the
  * low end of the array until their list closes and then move to the high end, where they are
  * contiguous. The two ends cannot meet. */
 #include "core/json.h"
@@ -17,10 +17,9 @@
 #define JSON_NUMBER 64 /* the longest number; those written here have at most 25 characters */
 
 typedef struct json_tree {
-    hr_json root; /* must be first: hr_json_destroy gets its address */
+    hr_json root; /* must be first: it is freed by its address */
     hr_json *values;
     const char **keys;
-    char *bytes;
 } json_tree;
 
 typedef struct json_parser {
@@ -317,22 +316,19 @@ hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *
     size_t count = count_values(text, size);
     if (count > INT32_MAX)
         return hr_fail(error, HR_STATUS_CORRUPT, "JSON: more than 2^31 values");
-    json_tree *tree = hr_calloc(1, sizeof *tree, error);
+    size_t values = count * sizeof(hr_json), keys = count * sizeof(char *);
+    json_tree *tree = hr_calloc(1, sizeof(*tree) + values + keys + size, error);
     if (!tree)
         return HR_STATUS_NO_MEMORY;
-    hr_status status = HR_STATUS_NO_MEMORY;
-    tree->values = hr_calloc(count, sizeof *tree->values, error);
-    tree->keys = tree->values ? hr_calloc(count, sizeof *tree->keys, error) : NULL;
-    tree->bytes = tree->keys ? hr_calloc(size, 1, error) : NULL;
-    if (tree->bytes) {
-        json_parser p = {.text = text, .at = text, .tree = tree, .high = count, .error = error};
-        p.end = text + size;
-        p.bytes = tree->bytes;
-        status = parse_value(&p, &tree->root);
-        skip_space(&p);
-        if (status == HR_STATUS_OK && p.at != p.end)
-            status = bad(&p, "unexpected text after the value");
-    }
+    tree->values = (hr_json *)(tree + 1);
+    tree->keys = (const char **)(tree->values + count);
+    json_parser p = {.text = text, .at = text, .tree = tree, .high = count, .error = error};
+    p.end = text + size;
+    p.bytes = (char *)(tree->keys + count);
+    hr_status status = parse_value(&p, &tree->root);
+    skip_space(&p);
+    if (status == HR_STATUS_OK && p.at != p.end)
+        status = bad(&p, "unexpected text after the value");
     if (status != HR_STATUS_OK) {
         hr_json_destroy(&tree->root);
         return status;
@@ -343,13 +339,7 @@ hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *
 
 void hr_json_destroy(hr_json *json)
 {
-    if (!json)
-        return;
-    json_tree *tree = (json_tree *)(void *)json;
-    hr_free(tree->values);
-    hr_free(tree->keys);
-    hr_free(tree->bytes);
-    hr_free(tree);
+    hr_free(json); /* the root is at the start of the block */
 }
 
 const hr_json *hr_json_get(const hr_json *object, const char *key)
@@ -361,4 +351,22 @@ const hr_json *hr_json_get(const hr_json *object, const char *key)
             return &object->items[i];
     }
     return NULL;
+}
+
+bool hr_json_equal(const hr_json *a, const hr_json *b)
+{
+    if (a->kind != b->kind || a->count != b->count || a->is_integer != b->is_integer ||
+        a->i != b->i)
+        return false;
+    if (a->kind == HR_JSON_KIND_NUMBER && !a->is_integer)
+        return a->f == b->f;
+    if (a->kind == HR_JSON_KIND_STRING)
+        return strcmp(a->s, b->s) == 0;
+    for (int32_t i = 0; i < a->count; i++) {
+        if (a->keys && strcmp(a->keys[i], b->keys[i]) != 0)
+            return false;
+        if (!hr_json_equal(&a->items[i], &b->items[i]))
+            return false;
+    }
+    return true;
 }

@@ -27,33 +27,12 @@ double hr_text_number(const char *number); /* strtod in the C locale */
 hr_status hr_text_take(hr_text *text, char **out, size_t *size, hr_error *error);
 void hr_text_fini(hr_text *text);
 
-typedef enum hr_json_kind {
-    HR_JSON_KIND_NULL,
-    HR_JSON_KIND_BOOL,
-    HR_JSON_KIND_NUMBER,
-    HR_JSON_KIND_STRING,
-    HR_JSON_KIND_LIST,
-    HR_JSON_KIND_OBJECT
-} hr_json_kind;
-
-typedef struct hr_json hr_json;
-struct hr_json {
-    hr_json_kind kind;
-    bool is_integer; /* NUMBER without fraction or exponent that fits int64 */
-    int64_t i;       /* BOOL, integer */
-    double f;        /* NUMBER */
-    const char *s;   /* STRING, zero-terminated, decoded (\udcXX back to bytes) */
-    int32_t count;   /* members of LIST and OBJECT */
-    hr_json *items;
-    const char **keys; /* OBJECT */
-};
-
-/* Parses all of `text`, which may be hostile: depth is at most 32, memory at most 65 x size;
- * strings must be UTF-8 without zero bytes. HR_STATUS_CORRUPT names the byte. Free with
- * hr_json_destroy. */
+/* Parses all of `text` (hr_json is in operator.h), which may be hostile: depth is at most 32,
+ * memory at most 65 x size; strings must be UTF-8 without zero bytes. HR_STATUS_CORRUPT names the
+ * byte. Free with hr_json_destroy. */
 hr_status hr_json_parse(hr_json **out, const char *text, size_t size, hr_error *error);
 void hr_json_destroy(hr_json *json);
-const hr_json *hr_json_get(const hr_json *object,
-                           const char *key); /* NULL when absent or not an object */
+/* Whether two values are the same, with keys in the same order. */
+bool hr_json_equal(const hr_json *a, const hr_json *b);
 
 #endif

@@ -242,7 +242,9 @@ hr_status hr__args_defaults(hr_node *node, hr_error *error)
         hr_value value;
         hr__conversion c = {
             .node = node, .arg = arg, .value = &value, .store = node, .trusted = true};
-        if (hr__literal_parse(node, arg->def, &value, error) != HR_STATUS_OK)
+        if (arg->type == HR_ARG_TYPE_JSON)
+            value = (hr_value){.kind = HR_VALUE_STRING, .u.s = arg->def};
+        else if (hr__literal_parse(node, arg->def, &value, error) != HR_STATUS_OK)
             return hr_error_prefix(error, "%s: default of \"%s\"", node->def->name, arg->name);
         HR_TRY(hr__convert(&c, arg_field(node->args, arg), error));
     }
@@ -274,6 +276,7 @@ static hr_status arg_set(hr_node *node, const hr_arg_value *given, hr_error *err
         float f;
         const char *s;
         hr_floats list;
+        const hr_json *json;
     } unused;
     char text[HR_NODE_TEXT_SIZE];
     bool common = false;

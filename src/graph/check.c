@@ -52,8 +52,14 @@ static hr_status arg_check(const hr_op_def *def, int32_t i, hr_error *error)
         !arg->use)
         return hr_fail(error, HR_STATUS_VALUE,
                        "it has no default and is neither required nor optional");
-    if ((arg->flags & HR_ARG_PER_SAMPLE) && arg->type == HR_ARG_TYPE_STRINGS)
-        return hr_fail(error, HR_STATUS_VALUE, "lists of strings cannot be given per sample");
+    if ((arg->flags & HR_ARG_PER_SAMPLE) &&
+        (arg->type == HR_ARG_TYPE_STRINGS || arg->type == HR_ARG_TYPE_JSON))
+        return hr_fail(error, HR_STATUS_VALUE, "%s cannot be given per sample",
+                       hr__arg_type_name(arg->type));
+    if (arg->form && arg->type != HR_ARG_TYPE_JSON)
+        return hr_fail(error, HR_STATUS_VALUE, "it has a form, but its type is not JSON");
+    if (arg->form)
+        HR_TRY(hr__form_check(arg->form, error));
     if (arg->flags & HR_ARG_IGNORED || arg->use)
         return HR_STATUS_OK;
     if (arg->size != hr__arg_type_size(arg->type))

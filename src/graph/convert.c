@@ -401,6 +401,8 @@ static hr_status tensor_enum_check(const hr__conversion *c, hr_error *error)
 
 hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error)
 {
+    if (c->arg->type == HR_ARG_TYPE_JSON) /* never per sample */
+        return hr__json_convert(c, field, error);
     if (c->tensor && c->tensor->dtype == HR_DTYPE_NONE)
         return refuse(c, error, HR_STATUS_TYPE, "must have an element type");
     if (c->tensor)
@@ -427,8 +429,7 @@ void hr__field_absent(const hr_arg_def *arg, void *field)
         break;
     case HR_ARG_TYPE_STRING:
     case HR_ARG_TYPE_LAYOUT:
-        *(const char **)field = NULL;
-        break;
+    case HR_ARG_TYPE_JSON:
     case HR_ARG_TYPE_INTS:
     case HR_ARG_TYPE_INT64S:
     case HR_ARG_TYPE_FLOATS:
@@ -453,6 +454,11 @@ static bool list_equal(const void *a, int32_t na, const void *b, int32_t nb, siz
     return memcmp(a, b, (size_t)na * size) == 0;
 }
 
+static bool json_equal(const hr_json *a, const hr_json *b)
+{
+    return a == b || (a && b && hr_json_equal(a, b));
+}
+
 bool hr__field_equal(const hr_arg_def *arg, const void *a, const void *b)
 {
     const hr_ints *ia = a, *ib = b;
@@ -463,6 +469,8 @@ bool hr__field_equal(const hr_arg_def *arg, const void *a, const void *b)
     case HR_ARG_TYPE_STRING:
     case HR_ARG_TYPE_LAYOUT:
         return string_equal(*(const char *const *)a, *(const char *const *)b);
+    case HR_ARG_TYPE_JSON:
+        return json_equal(*(const hr_json *const *)a, *(const hr_json *const *)b);
     case HR_ARG_TYPE_INTS:
         return list_equal(ia->v, ia->n, ib->v, ib->n, sizeof(int32_t));
     case HR_ARG_TYPE_INT64S:

@@ -8,20 +8,26 @@
 
 /* ---- nodes ---- */
 
-void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error)
+hr_status hr__node_own(hr_node *node, void *memory, hr_error *error)
 {
     /* Doubled when full: at 0 and at every power of two. */
     size_t n = (size_t)node->storage_count;
     if ((n & (n - 1)) == 0) {
         void **grown = hr_realloc(node->storage, n ? 2 * n : 1, sizeof(*grown), error);
-        if (!grown)
-            return NULL;
+        if (!grown) {
+            hr_free(memory);
+            return HR_STATUS_NO_MEMORY;
+        }
         node->storage = grown;
     }
+    node->storage[node->storage_count++] = memory;
+    return HR_STATUS_OK;
+}
+
+void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error)
+{
     void *memory = hr_calloc(count, size, error);
-    if (memory)
-        node->storage[node->storage_count++] = memory;
-    return memory;
+    return memory && hr__node_own(node, memory, error) == HR_STATUS_OK ? memory : NULL;
 }
 
 hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error *error)

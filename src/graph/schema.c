@@ -118,6 +118,8 @@ static void put_arg(hr_text *text, const hr_arg_def *arg)
                        arg->count_max);
     if (arg->choices)
         put_split(text, "choices", arg->choices);
+    if (arg->form)
+        put_string(text, "form", arg->form);
     if (arg->excludes)
         put_split(text, "excludes", arg->excludes);
     if (arg->use)

@@ -27,6 +27,7 @@ static const struct {
     [HR_ARG_TYPE_INT64S] = {"INT64S", sizeof(hr_int64s), true},
     [HR_ARG_TYPE_FLOATS] = {"FLOATS", sizeof(hr_floats), true},
     [HR_ARG_TYPE_STRINGS] = {"STRINGS", sizeof(hr_strings), true},
+    [HR_ARG_TYPE_JSON] = {"JSON", sizeof(const hr_json *), false},
 };
 
 static bool type_known(hr_arg_type type)

@@ -12,6 +12,8 @@
 #define HR_NODE_TEXT_SIZE 192
 
 /* ---- memory that lives as long as the node ---- */
+/* Takes over memory of hr_calloc, also after a failure. */
+hr_status hr__node_own(hr_node *node, void *memory, hr_error *error);
 void *hr__node_store(hr_node *node, size_t count, size_t size, hr_error *error);
 hr_status hr__node_strdup(hr_node *node, const char *text, char **out, hr_error *error);
 void hr__node_destroy(hr_node *node);
@@ -52,6 +54,10 @@ typedef struct hr__conversion {
 
 /* Checks and converts into `field`, which has the type of the argument. */
 hr_status hr__convert(const hr__conversion *c, void *field, hr_error *error);
+/* The same for type JSON: checks the value against the form of the argument. */
+hr_status hr__json_convert(const hr__conversion *c, const hr_json **field, hr_error *error);
+/* Whether a form can be read. */
+hr_status hr__form_check(const char *form, hr_error *error);
 /* Writes the absent value: NaN, NULL, -1. */
 void hr__field_absent(const hr_arg_def *arg, void *field);
 /* Whether the fields of two args structs of one operator are equal (floats by their bits). */

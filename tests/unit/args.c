@@ -16,6 +16,7 @@ typedef struct all_args {
     hr_floats floats;
     hr_floats opt_floats;
     hr_strings strings;
+    const hr_json *fields, *json;
 } all_args;
 
 static const hr_arg_def all_defs[] = {
@@ -40,6 +41,9 @@ static const hr_arg_def all_defs[] = {
            .count_max = 3),
     HR_ARG(all_args, opt_floats, FLOATS, HR_ARG_OPTIONAL, NULL, "Optional list."),
     HR_ARG(all_args, strings, STRINGS, 0, "[\"a\", \"b\"]", "Texts."),
+    HR_ARG(all_args, fields, JSON, 0, "{\"x\": [1]}", "Fields.",
+           .form = "{str: [int] | ('pair' | 'none', dtype, float | str | None) | bool}"),
+    HR_ARG(all_args, json, JSON, HR_ARG_OPTIONAL, NULL, "Anything."),
     {.name = "old_number",
      .type = HR_ARG_TYPE_INT,
      .flags = HR_ARG_DEPRECATED,
@@ -126,6 +130,93 @@ static bool refused(const char *name, hr_value value, hr_status status, const ch
 TEST(table_is_sound)
 {
     CHECK_OK(hr_op_def_check(&all_op, &error), error);
+}
+
+static bool fields_refused(const char *value, const char *message)
+{
+    char text[512];
+    snprintf(text, sizeof(text), "test.all 'n' (train.py:31): argument \"fields\"%s", message);
+    return refused("fields", STRING(value), HR_STATUS_TYPE, text);
+}
+
+TEST(json)
+{
+    const all_args *a = built("fields", STRING("{\"b\": [1, 2], \"a\": [\"pair\", 9, 0.5]}"));
+    CHECK(a && a->json == NULL && a->fields->kind == HR_JSON_KIND_OBJECT && a->fields->count == 2);
+    CHECK(strcmp(a->fields->keys[0], "b") == 0 && a->fields->items[0].items[1].i == 2);
+    CHECK(hr_json_get(a->fields, "a")->items[2].f == 0.5);
+    CHECK((a = built("fields", STRING("{}"))) && a->fields->count == 0);
+    CHECK((a = built("fields", STRING("{\"a\": true, \"b\": [], \"c\": [\"none\", 1, null]}"))));
+    CHECK((a = built("json", STRING("[[1, 2], [\"x\", [null]]]"))) && a->json->count == 2);
+    CHECK(a->fields->items[0].items[0].i == 1); /* the default */
+
+    CHECK(fields_refused("[1]", ": must be {str: [int] | ('pair' | 'none', dtype, float | str | "
+                                "None) | bool}; got [1]"));
+    CHECK(fields_refused("{\"a\": [1, 2.5]}", ", at [\"a\"][1]: must be int; got 2.5"));
+    CHECK(fields_refused("{\"a\": 3}",
+                         ", at [\"a\"]: must be [int] | ('pair' | 'none', dtype, float "
+                         "| str | None) | bool; got 3"));
+    CHECK(fields_refused("{\"a\": [\"pair\", 77777, 0]}",
+                         ", at [\"a\"][0]: must be int; got \"pair\""));
+    CHECK(
+        refused("fields", STRING("{\"a\": "), HR_STATUS_VALUE,
+                "test.all 'n' (train.py:31): argument \"fields\": JSON, byte 6: unexpected end of "
+                "the text"));
+    CHECK(refused("json", INT(3), HR_STATUS_TYPE,
+                  "test.all 'n' (train.py:31): argument \"json\": must be JSON text; got 3"));
+    CHECK(build("json", (hr_value){.kind = HR_VALUE_EDGE}) == HR_STATUS_TYPE);
+}
+
+TEST(json_text_round_trip)
+{
+    char *text = NULL;
+    size_t size = 0;
+    hr_graph *copy = NULL;
+    CHECK(built("json", STRING("{\"n\\n\": [1, {\"caf\\udce9\": -0.5}]}")));
+    CHECK_OK(hr_graph_serialize(graph, &text, &size, &error), error);
+    CHECK(strstr(text, "\"json\": \"{\\\"n\\\\n\\\": [1, "));
+    hr_string_free(text);
+    CHECK_OK(hr_graph_copy(&copy, graph, &error), error);
+    const all_args *a = graph->nodes[0]->args, *b = copy->nodes[0]->args;
+    CHECK(a->json != b->json && hr_json_equal(a->json, b->json));
+    CHECK(strcmp(b->json->items[0].items[1].keys[0], "caf\xe9") == 0);
+    hr_graph_destroy(copy);
+}
+
+TEST(equal_json)
+{
+    static const char *const texts[] = {
+        "[1, {\"a\": null}]",   " [1,{\"a\":null}] ",    "[1, {\"b\": null}]",    "[1, {\"a\": 0}]",
+        "[1.5, {\"a\": null}]", "[1, {\"a\": null}, 2]", "[true, {\"a\": null}]", "[[]]"};
+    hr_arg_def def = {.type = HR_ARG_TYPE_JSON};
+    hr_json *json[8], *absent = NULL;
+    for (int i = 0; i < 8; i++)
+        CHECK_OK(hr_json_parse(&json[i], texts[i], strlen(texts[i]), &error), error);
+    for (int i = 0; i < 8; i++) {
+        for (int k = 0; k < 8; k++)
+            CHECK(hr__field_equal(&def, &json[i], &json[k]) == (i == k || i + k == 1));
+        CHECK(!hr__field_equal(&def, &json[i], &absent));
+    }
+    CHECK(hr__field_equal(&def, &absent, &absent));
+    for (int i = 0; i < 8; i++)
+        hr_json_destroy(json[i]);
+}
+
+TEST(forms)
+{
+    static const char *const good[] = {"any", " int | str ", "[ [int] ]", "(int, (str) , 'a b')",
+                                       "{ str : {str: any} } | None"};
+    static const char *const bad[] = {"",       "integer",    "[int",  "int]",   "(int,)",
+                                      "()",     "{int: str}", "{str}", "int |",  "'open",
+                                      "[int]x", "[]",         "{}",    "int int"};
+    for (size_t i = 0; i < HR_COUNT_OF(good); i++)
+        CHECK_OK(hr__form_check(good[i], &error), error);
+    for (size_t i = 0; i < HR_COUNT_OF(bad); i++)
+        CHECK(hr__form_check(bad[i], &error) == HR_STATUS_VALUE);
+    char deep[80] = "";
+    for (int i = 0; i < 30; i++)
+        strcat(deep, "[");
+    CHECK(hr__form_check(deep, &error) == HR_STATUS_VALUE);
 }
 
 TEST(defaults)

@@ -25,6 +25,7 @@ PYTHON_TYPES = {
     "INT64S": "list of int",
     "FLOATS": "list of float",
     "STRINGS": "list of str",
+    "JSON": "dict or list",
     "FUNCTION": "callable",
 }
 
@@ -46,7 +47,7 @@ def first_sentence(text: str) -> str:
 
 def argument_type(arg: dict[str, Any]) -> str:
     """"float or DataNode", with range and choices."""
-    text = PYTHON_TYPES.get(arg["type"], arg["type"])
+    text = arg.get("form") or PYTHON_TYPES.get(arg["type"], arg["type"])
     if "per_sample" in arg["flags"]:
         text += " or DataNode"
     if "min" in arg:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -77,6 +78,9 @@ def split_arguments(
         if isinstance(value, Node):
             nodes[name] = value
             continue
+        if known is not None and known.type == "JSON":
+            constants[name] = _json(name, label, value)
+            continue
         if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
             raise TypeError(
                 f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument. Pass one '
@@ -91,6 +95,24 @@ def split_arguments(
         except TypeError as error:
             raise TypeError(f'Argument "{name}" of operator "{label}": {error}.') from None
     return constants, nodes
+
+
+def _json(name: str, label: str, value: Any) -> str:
+    """Lists and dictionaries as the engine takes them. It checks what they contain."""
+
+    def plain(item: Any) -> Any:
+        if isinstance(item, dict):
+            if not all(isinstance(key, str) for key in item):
+                raise TypeError("the keys of a dictionary must be strings")
+            return {key: plain(inner) for key, inner in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [plain(inner) for inner in item]
+        return _plain(item)
+
+    try:
+        return json.dumps(plain(value), allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TypeError(f'Argument "{name}" of operator "{label}": {error}.') from None
 
 
 def _check_array(label: str, argument: Any, value: Any) -> None:
