@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* bbox_paste: where boxes are after their picture was pasted on a larger canvas. */
+#include "ops/boxes/boxes.h"
+
+typedef struct bbox_paste_args {
+    float ratio, paste_x, paste_y;
+    int32_t ltrb;
+} bbox_paste_args;
+
+static const hr_arg_def bbox_paste_arg_defs[] = {
+    HR_ARG(bbox_paste_args, ratio, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
+           "Size of the canvas divided by the size of the picture, at least 1."),
+    HR_ARG(bbox_paste_args, paste_x, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+           "Horizontal position of the picture on the canvas: 0.0 is left, 1.0 is right."),
+    HR_ARG(bbox_paste_args, paste_y, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
+           "Vertical position of the picture on the canvas: 0.0 is top, 1.0 is bottom."),
+    HR_ARG(bbox_paste_args, ltrb, BOOL, 0, "False",
+           "True: boxes are left, top, right, bottom. False: left, top, width, height."),
+    HR_ARG_END};
+
+static hr_status bbox_paste_infer(hr_op_call *c, hr_error *error)
+{
+    int64_t count;
+
+    HR_TRY(hr__boxes_flat(c, 0, &count, error));
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, c->in[0].shape, c->in[0].layout.name);
+    return HR_STATUS_OK;
+}
+
+/* Distance of the picture from the edge of the canvas; not beyond the free space, as in DALI. */
+static float shift_of(float paste, float ratio)
+{
+    const float margin = (ratio - 1.0f) / ratio;
+
+    return HR_MIN(paste * margin, margin);
+}
+
+static hr_status bbox_paste_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const bbox_paste_args *a = calls[i].args;
+        const float *in = calls[i].in[0].data, scale = 1.0f / a->ratio;
+        const float shift[2] = {shift_of(a->paste_x, a->ratio), shift_of(a->paste_y, a->ratio)};
+        float *out = calls[i].out[0].data;
+        int64_t count;
+        HR_TRY(hr__boxes_flat(&calls[i], 0, &count, error));
+        for (int64_t k = 0; k < 4 * count; k++)
+            out[k] = in[k] * scale + (a->ltrb || k % 4 < 2 ? shift[k % 2] : 0.0f);
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_bbox_paste = {
+    HR_OP_ABI,
+    .name = "bbox_paste",
+    .doc = "Moves boxes to where they are after `paste` has put their picture on a larger canvas. "
+           "Coordinates are relative to the picture, then to the canvas. The input has four "
+           "numbers for each box.",
+    .devices = "cpu",
+    .flags = HR_OP_CHEAP,
+    .args = bbox_paste_arg_defs,
+    .args_size = sizeof(bbox_paste_args),
+    .in = HR_INPUTS({.name = "boxes"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"output"}),
+    .out_count = 1,
+    .infer = bbox_paste_infer,
+    .run_cpu = bbox_paste_run,
+};
