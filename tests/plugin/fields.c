@@ -9,7 +9,7 @@ typedef struct fields_args {
 } fields_args;
 
 static const hr_arg_def fields_defs[] = {
-    HR_ARG(fields_args, fields, JSON, HR_ARG_REQUIRED, NULL, "Kind, shape, type and default by name.",
+    HR_ARG(fields_args, fields, JSON, HR_ARG_REQUIRED, NULL, "Kind, shape, type, default.",
            .form = "{str: ('fixed' | 'var', [int], dtype, int | float | [float])}"),
     HR_ARG(fields_args, groups, JSON, 0, "[[1, 2], [3]]", "Lists of lists.", .form = "[[int]]"),
     HR_ARG_END};
