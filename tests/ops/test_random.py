@@ -280,3 +280,28 @@ def test_same_draws_for_any_batch(headrace: Engine) -> None:
         assert isinstance(result, list) and isinstance(runs[0], list)
         for ours, first in zip(result, runs[0], strict=True):
             np.testing.assert_array_equal(np.array(ours.samples), np.array(first.samples))
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5])
+def test_jitter(degree: int, headrace: Engine) -> None:
+    """Every element comes from a neighbour; all neighbours are equally likely. DALI has it on GPUs only."""
+    y, x = np.mgrid[0:150, 0:170]
+    picture = np.stack([y * 1000.0 + x] * 3, -1).astype(np.float32)
+
+    def define(engine: Engine) -> Any:
+        return engine.fn.jitter(engine.feed(Data([picture, picture], "HWC")), nDegree=degree, seed=5)
+
+    result = headrace.run(2, define)
+    assert not isinstance(result, Failure), result
+    first, second = (sample[20:-20, 20:-20] - picture[20:-20, 20:-20] for sample in result[0].samples)
+    assert degree == 1 or np.mean(first != second) > 0.3
+    down = np.round(first / 1000)
+    right = first - 1000 * down
+    steps = np.arange(degree) - degree // 2
+    for moves in (down, right):
+        assert set(np.unique(moves)) == set(steps)
+        for step in steps:
+            assert abs(np.mean(moves == step) - 1 / degree) < 0.01
+    if degree > 1:
+        assert abs(np.corrcoef(down.ravel(), right.ravel())[0, 1]) < 0.02
+        assert abs(np.corrcoef(down[..., 0].ravel(), down[..., 1].ravel())[0, 1]) < 0.02

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* sphere: the picture as if seen on a sphere. */
+#include "ops/pixels/displace.h"
+
+typedef struct sphere_args {
+    hr_displace_args displace;
+} sphere_args;
+
+static const hr_arg_def sphere_arg_defs[] = {HR_DISPLACE_ARG_DEFS, HR_ARG_END};
+
+static hr_status sphere_check(const void *args, const hr_given *given, hr_error *error)
+{
+    (void)given;
+    return hr__displace_check(&((const sphere_args *)args)->displace, error);
+}
+
+static hr_status sphere_infer(hr_op_call *c, hr_error *error)
+{
+    const sphere_args *a = c->args;
+    hr_displace *d;
+
+    return hr__displace_infer(c, &a->displace, HR_DISPLACE_KIND_SPHERE, &d, error);
+}
+
+const hr_op_def hr_op_sphere = {
+    HR_OP_ABI,
+    .name = "sphere",
+    .doc = "Takes pixels from positions whose distance from the centre is the square of theirs, as "
+           "on a sphere. The input is UINT8 or FLOAT.",
+    .devices = "cpu|gpu",
+    .args = sphere_arg_defs,
+    .args_size = sizeof(sphere_args),
+    .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"output"}),
+    .out_count = 1,
+    .check = sphere_check,
+    .create = hr__displace_create,
+    .destroy = hr__displace_destroy,
+    .infer = sphere_infer,
+    .run_cpu = hr__displace_run,
+};
