@@ -99,8 +99,7 @@ static const char *read_quoted(const char *p, const hr_json *v, bool *ok)
 {
     const char *end = strchr(p, '\'');
     size_t size = end ? (size_t)(end - p) : 0;
-    *ok = v && v->kind == HR_JSON_KIND_STRING && strlen(v->s) == size &&
-          memcmp(v->s, p, size) == 0;
+    *ok = v && v->kind == HR_JSON_KIND_STRING && strlen(v->s) == size && memcmp(v->s, p, size) == 0;
     return end ? end + 1 : NULL;
 }
 
@@ -237,8 +236,7 @@ hr_status hr__json_convert(const hr__conversion *c, const hr_json **field, hr_er
     const hr_value *v = c->value;
     hr_json *json = NULL;
     if (v->kind != HR_VALUE_STRING)
-        return hr_fail(error, HR_STATUS_TYPE,
-                       "%s: argument \"%s\": must be JSON text; got %s",
+        return hr_fail(error, HR_STATUS_TYPE, "%s: argument \"%s\": must be JSON text; got %s",
                        hr_node_text(c->node, node, sizeof(node)), c->arg->name,
                        hr__value_text(v, given, sizeof(given)));
     hr_status status = hr_json_parse(&json, v->u.s, strlen(v->u.s), error);
