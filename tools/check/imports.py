@@ -24,7 +24,6 @@ _graph
 data_node
 types math backend backend_impl
 _conditionals _external external_source pickling
-_debug
 _pipeline
 pipeline
 fn ops

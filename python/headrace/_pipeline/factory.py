@@ -154,7 +154,7 @@ def experimental_pipeline_def(
             if not kwargs.pop("debug", debug):
                 created: Pipeline = plain(*args, **kwargs)
                 return created
-            from headrace._pipeline.debug import PipelineDebug
+            from headrace._pipeline.debug.pipeline import PipelineDebug
 
             conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
             constructor, own = _split_kwargs(function, kwargs)

@@ -17,7 +17,7 @@ from collections import deque
 from typing import Any
 
 from headrace import _core, _graph
-from headrace._debug.step import SOURCE, DataNodeDebug, Settings, Step, needs
+from headrace._pipeline.debug.step import SOURCE, DataNodeDebug, Settings, Step, needs
 from headrace._graph.node import Node
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU

@@ -9,8 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from headrace._debug.graph import DebugGraph
-from headrace._debug.step import DataNodeDebug, Settings
+from headrace._pipeline.debug.graph import DebugGraph
+from headrace._pipeline.debug.step import DataNodeDebug, Settings
 from headrace._pipeline.definition import Definition, output_node
 from headrace._pipeline.outputs import Outputs
 from headrace._pipeline.pipeline import Pipeline, _live
