@@ -123,6 +123,8 @@ ROWS = [
     row("rotate keep_size", "small", angle=30.0, keep_size=True),
     row("rotate 90", "small", angle=90.0),
     row("rotate volume", "volume", angle=20.0, axis=(0.0, 0.0, 1.0)),
+    row("warp_affine", "small", matrix=[0.9, 0.2, -10.0, -0.2, 0.9, 20.0]),
+    row("warp_affine NN", "small", matrix=[0.9, 0.2, -10.0, -0.2, 0.9, 20.0], interp_type="types.INTERP_NN"),
     row("crop_mirror_normalize", "picture", crop=(224, 224), mirror=1, **STATS),
     row("crop_mirror_normalize FLOAT16", "picture", crop=(224, 224), dtype="types.FLOAT16", **STATS),
     row("crop_mirror_normalize HWC", "picture", output_layout="HWC", **STATS),
