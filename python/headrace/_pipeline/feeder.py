@@ -30,6 +30,7 @@ class Feeder:
         self.pool: Pool | None = None
         self._config = config
         self._engine: Any = None
+        self._asked: list[Source] = []  # those with a callback
 
     def start_workers(self) -> None:
         """Starts the processes of parallel sources, unless they run already."""
@@ -51,18 +52,19 @@ class Feeder:
     def connect(self, engine: _core.Pipeline, device: int) -> None:
         """Sets the engine to feed, and its GPU."""
         self._engine = engine
+        self._asked = [source for source in self.sources.values() if source.callback is not None]
         for source in self.sources.values():
             source.device_id = max(device, 0) if source.device == "gpu" else -1
 
     def resume(self, iteration: int) -> None:
         """Continues in the middle of an epoch."""
-        for source in self._asked():
+        for source in self._asked:
             source.iteration = iteration
             source.sample = iteration * (self._config.max_batch_size or 0)
 
     def warn_if_not_resumable(self) -> None:
         """Warns of each source whose state a checkpoint does not hold."""
-        for source in self._asked():
+        for source in self._asked:
             if not source.resumable:
                 messages.warn(
                     f"Checkpointing with {source.label}: only a callable with one argument can be resumed. "
@@ -70,13 +72,10 @@ class Feeder:
                     "from the beginning."
                 )
 
-    def _asked(self) -> list[Source]:
-        return [source for source in self.sources.values() if source.callback is not None]
-
     @property
     def asks(self) -> bool:
         """Whether any source has a callback, which may end the epoch."""
-        return bool(self._asked())
+        return bool(self._asked)
 
     def ask(self, epoch: int, taken: int) -> None:
         """Asks every source for its next batch: all sources advance together or not at all.
@@ -85,22 +84,21 @@ class Feeder:
         from one source ends the epoch for all, but only after each was asked, so that all restart
         together.
         """
-        asked = self._asked()
         size = self._config.max_batch_size or 0
         ended = False
-        for source in asked:
+        for source in self._asked:
             try:
                 source.ask(size, epoch)
             except StopIteration:
                 ended = True
-        answers = [source.take_answer() for source in asked]
+        answers = [source.take_answer() for source in self._asked]
         if ended:
             raise StopIteration
         batches = [
             source.prepare(source.columns(answer), size, engine=self._engine)
-            for source, answer in zip(asked, answers, strict=True)
+            for source, answer in zip(self._asked, answers, strict=True)
         ]
-        for source, batch in zip(asked, batches, strict=True):
+        for source, batch in zip(self._asked, batches, strict=True):
             source.queue.append(batch)
         self.flush(taken)
 
