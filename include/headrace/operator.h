@@ -264,15 +264,58 @@ typedef struct hr_span {
 
 #define HR_SOURCE_MAX_SPANS 64
 
+/* A file, or an object of a remote store, that is open for reading. Any number of threads may read
+ * it at once. */
+typedef struct hr_object hr_object;
+
+/* Ends the waits of requests to storage; all zeros at first. Any thread may set it. */
+typedef struct hr_cancel {
+    bool set; /* by hr_cancel_set */
+} hr_cancel;
+
 typedef enum hr_source_kind {
     HR_SOURCE_KIND_FED = 0, /* batches come from the caller */
-    HR_SOURCE_KIND_INDEXED  /* items with numbers, in any order: a reader */
+    HR_SOURCE_KIND_INDEXED, /* items with numbers, in any order: a reader */
+    HR_SOURCE_KIND_STREAM   /* samples that follow one another: a socket, a compressed archive */
 } hr_source_kind;
 
+/* What `next` of a stream came to. */
+typedef enum hr_stream_event {
+    HR_STREAM_EVENT_SAMPLE = 0, /* a sample; the outputs are set */
+    HR_STREAM_EVENT_BATCH,      /* the batch ends here; no effect before its first sample */
+    HR_STREAM_EVENT_END         /* the epoch is over, until `restart`: a run gives HR_STATUS_END */
+} hr_stream_event;
+
+/* A stream gives its samples in one order. A thread of the pipeline calls `next` ahead of time, up
+ * to one batch beyond the iterations in flight. The cursor is in the node's state: only these
+ * functions use the state, and only one of them runs at a time, except for `cancel`. */
+typedef struct hr_stream_def {
+    /* Moves on to the next sample and sets its outputs, as `emit` of a reader does. c->source_info
+     * may be set to the sample's name, from c->arena or the state; messages and source_info have a
+     * copy. Memory of c->arena lasts as long as the batch. After a failure, which is that of one
+     * sample, the next call continues behind it; a stream that cannot continue fails again or ends.
+     * `*event` is SAMPLE before the call. */
+    hr_status (*next)(hr_op_call *c, hr_stream_event *event, hr_error *error);
+    /* After END: begins the next epoch. NULL: the stream has ended forever, and `next` goes on to
+     * return END. */
+    hr_status (*restart)(void *state, hr_error *error);
+    /* Writes the cursor to `room` if it fits in `size` bytes, and returns its size. It is called
+     * after each batch; `restore` gets the bytes when a pipeline resumes there, before the first
+     * call of `next`. They come from a file: any bytes may be given. Both NULL: pipelines with this
+     * source have no checkpoints. */
+    size_t (*save)(const void *state, void *room, size_t size);
+    hr_status (*restore)(void *state, const void *cursor, size_t size, hr_error *error);
+    /* From another thread, when the pipeline is destroyed: calls of `next` that wait, and later
+     * ones, return soon. NULL: none waits for long. */
+    void (*cancel)(void *state);
+    const void *reserved[4];
+} hr_stream_def;
+
 /* What makes an operator a source. The args struct of a source that is INDEXED begins with
- * hr_sampler_args. All functions may be called from any thread. */
+ * hr_sampler_args; its functions may be called from any thread. */
 typedef struct hr_source_def {
     hr_source_kind kind;
+    /* of a source that is INDEXED: */
     int64_t (*count)(const void *state); /* of the items, fixed when the pipeline is built */
     /* The mean size of an item, if items are neighbours in large files. Shuffling then moves chunks
      * of some megabytes and mixes their items within a window of `initial_fill`, so that reading
@@ -288,15 +331,60 @@ typedef struct hr_source_def {
      * Outputs refer to it (set data and buffer, as VIEW operators do) or are allocated from
      * c->arena. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
-    const void *reserved[4];
+    const hr_stream_def *stream; /* of a source that is a STREAM */
+    const void *reserved[3];
 } hr_source_def;
 
-/* Every reader's args struct begins with these; HR_SAMPLER_ARG_DEFS(struct) describes them. */
+/* Every reader's args struct begins with these. */
 typedef struct hr_sampler_args {
     int32_t random_shuffle, initial_fill, num_shards, shard_id, stick_to_shard, pad_last_batch;
     int32_t shuffle_after_epoch;
     int64_t shuffle_after_epoch_seed;
 } hr_sampler_args;
+
+/* Their descriptions, in the table of arguments; S is the args struct, whose first member is
+ * `hr_sampler_args sampler`. */
+#define HR_SAMPLER_ARG(S, arg, kind, flag, deflt, ...)                                             \
+    {                                                                                              \
+        .name = #arg, .type = HR_ARG_TYPE_##kind, .flags = (flag),                                 \
+        .offset = offsetof(S, sampler.arg), .size = sizeof(((S *)0)->sampler.arg), .def = (deflt), \
+        .doc = __VA_ARGS__                                                                         \
+    }
+#define HR_SAMPLER_ARG_DEFS(S)                                                                     \
+    HR_SAMPLER_ARG(S, random_shuffle, BOOL, 0, "False",                                            \
+                   "Read the items of a shard in a random order that changes every epoch."),       \
+        HR_SAMPLER_ARG(S, initial_fill, INT, 0, "1024",                                            \
+                       "Size of the shuffle window of sequential sources; lists of files are "     \
+                       "shuffled as a whole.",                                                     \
+                       .min = 1, .max = INT32_MAX),                                                \
+        HR_SAMPLER_ARG(S, num_shards, INT, 0, "1",                                                 \
+                       "Number of parts that the items are split into.", .min = 1,                 \
+                       .max = INT32_MAX),                                                          \
+        HR_SAMPLER_ARG(S, shard_id, INT, 0, "0", "Part that this reader begins with.", .min = 0,   \
+                       .max = INT32_MAX),                                                          \
+        HR_SAMPLER_ARG(                                                                            \
+            S, stick_to_shard, BOOL, 0, "False",                                                   \
+            "Read the same part in every epoch instead of continuing with the next one."),         \
+        HR_SAMPLER_ARG(S, pad_last_batch, BOOL, 0, "False",                                        \
+                       "Repeat the last item of the shard until the batch is full and all shards " \
+                       "have the same number of batches."),                                        \
+        HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                   \
+                       "Shuffle the whole list before every epoch, in the same order on all "      \
+                       "shards, whatever their seed."),                                            \
+        HR_SAMPLER_ARG(                                                                            \
+            S, shuffle_after_epoch_seed, INT64, HR_ARG_OPTIONAL, NULL,                             \
+            "Seed of the order of shuffle_after_epoch; must be the same on all shards."),          \
+        HR_ARG_ACCEPT(read_ahead, BOOL, "False",                                                   \
+                      "Accepted: files are always read ahead, up to a limit of bytes."),           \
+        HR_ARG_ACCEPT(prefetch_queue_depth, INT, "1",                                              \
+                      "Accepted: reading ahead is limited in bytes instead."),                     \
+        HR_ARG_ACCEPT(lazy_init, BOOL, "False",                                                    \
+                      "Accepted: the list is made when the pipeline is built."),                   \
+        HR_ARG_ACCEPT(skip_cached_images, BOOL, "False",                                           \
+                      "Accepted: there is no cache of decoded images."),                           \
+        HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),    \
+        HR_ARG_ACCEPT(tensor_init_bytes, INT, "1048576",                                           \
+                      "Accepted: buffers have the size of the file.")
 
 /* ---- the table ---- */
 

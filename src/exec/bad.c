@@ -110,7 +110,8 @@ static void keep(hr_pipeline *p, const hr_bad *bad, const char *source, const ch
 void hr__bad_record(hr_pipeline *p, const hr_task *task, const char *action, const char *message)
 {
     const hr_sample *s = task->sample;
-    const char *source = task->info ? task->info : s->info ? s->info : "";
+    const char *info = task->next ? task->next->source_info : task->info;
+    const char *source = info ? info : s->info ? s->info : "";
     hr_sampler_item item = s->sources
                                ? s->sources[0].item
                                : (hr_sampler_item){task->iteration->first_sample + s->index, 0, 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A checkpoint is a few integers. Order and randomness are pure functions of the position, so that
- * resuming takes constant time. */
+/* A checkpoint is a few integers, and the cursors of streams. Order and randomness are pure
+ * functions of the position, so that resuming takes constant time. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -25,6 +25,27 @@ uint64_t hr__graph_fingerprint(const hr_graph *graph)
     return hash >> 1; /* fits a JSON integer */
 }
 
+/* The cursors of streams, in hexadecimal. Without streams there is no such list. Lock held. */
+static hr_status append_cursors(const hr_pipeline *p, hr_text *t, hr_error *error)
+{
+    char text[512];
+    bool any = false;
+    for (int32_t k = 0; k < p->source_count; k++)
+        any = any || hr__source_streams(&p->sources[k]);
+    for (int32_t k = 0; any && k < p->source_count; k++) {
+        const hr_cursor *cursor = p->taken_cursor[k];
+        if (!cursor && hr__source_streams(&p->sources[k]))
+            return hr_fail(error, HR_STATUS_ERROR, "%s: this source has no checkpoints",
+                           hr_node_text(p->sources[k].node, text, sizeof(text)));
+        hr_text_append(t, k ? ", \"" : ", \"cursors\": [\"");
+        for (size_t i = 0; cursor && i < cursor->size; i++)
+            hr_text_append(t, "%02x", cursor->bytes[i]);
+        hr_text_append(t, "\"");
+    }
+    hr_text_append(t, any ? "]" : "");
+    return HR_STATUS_OK;
+}
+
 hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_error *error)
 {
     hr_text t = {0};
@@ -40,9 +61,14 @@ hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_e
                    (long long)p->taken_iteration, (long long)p->taken_sample);
     for (int32_t k = 0; k < p->source_count; k++)
         hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->taken_position[k]);
+    hr_text_append(&t, "]");
+    hr_status status = append_cursors(p, &t, error);
     pthread_mutex_unlock(&p->lock);
-    hr_text_append(&t, "]}");
-    return hr_text_take(&t, text, size, error);
+    hr_text_append(&t, "}");
+    if (status == HR_STATUS_OK)
+        return hr_text_take(&t, text, size, error);
+    hr_text_fini(&t);
+    return status;
 }
 
 static hr_status get_integer(const hr_json *json, const char *key, int64_t *out, hr_error *error)
@@ -66,6 +92,43 @@ static hr_status get_item(const hr_pipeline *p, const hr_json *json, const char 
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: '%s' contains an invalid number", key);
     *out = v->i;
     return HR_STATUS_OK;
+}
+
+static int32_t hex_digit(char c)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *at = c ? strchr(digits, c) : NULL;
+    return at ? (int32_t)(at - digits) : -1;
+}
+
+/* Gives a stream its cursor back. */
+static hr_status restore_cursor(const hr_pipeline *p, const hr_json *json, int32_t k,
+                                hr_error *error)
+{
+    char named[512];
+    const hr_source *s = &p->sources[k];
+    const hr_json *list = hr_json_get(json, "cursors");
+    bool fits = list && list->kind == HR_JSON_KIND_LIST && list->count == p->source_count;
+    const char *text = fits && list->items[k].kind == HR_JSON_KIND_STRING ? list->items[k].s : NULL;
+    size_t digits = text ? strlen(text) : 0;
+    if (!text || digits % 2 != 0 || !s->def->stream->restore)
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'cursors' does not fit the sources");
+    uint8_t *bytes = hr_calloc(digits / 2 + 1, 1, error);
+    if (!bytes)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = HR_STATUS_OK;
+    for (size_t i = 0; i < digits && status == HR_STATUS_OK; i += 2) {
+        int32_t high = hex_digit(text[i]), low = hex_digit(text[i + 1]);
+        if (high < 0 || low < 0)
+            status = hr_fail(error, HR_STATUS_VALUE, "the cursor is not hexadecimal");
+        bytes[i / 2] = (uint8_t)(16 * high + low);
+    }
+    if (status == HR_STATUS_OK)
+        status = s->def->stream->restore(s->state, bytes, digits / 2, error);
+    hr_free(bytes);
+    if (status != HR_STATUS_OK)
+        hr_error_prefix(error, "checkpoint: %s", hr_node_text(s->node, named, sizeof(named)));
+    return status;
 }
 
 /* The positions of padded epochs depend on the batch size. */
@@ -118,6 +181,8 @@ static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
                 hr_node_text(p->sources[k].node, text, sizeof(text)), (long long)items,
                 (long long)count);
         p->sources[k].position = p->taken_position[k];
+        if (hr__source_streams(&p->sources[k]))
+            HR_TRY(restore_cursor(p, json, k, error));
     }
     p->taken_iteration = p->next_iteration;
     p->taken_sample = p->next_sample;

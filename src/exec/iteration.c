@@ -54,6 +54,9 @@ void hr__iteration_free(hr_pipeline *p, hr_iteration *it)
         return;
     free_work(p, it);
     hr_outputs_unref(it->outputs);
+    for (int32_t k = 0; it->end_cursor && k < p->source_count; k++)
+        hr_free(it->end_cursor[k]);
+    hr_free(it->end_cursor);
     hr_free(it->end_position);
     hr_free(it);
 }
@@ -72,10 +75,11 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->crossing = hr_calloc((size_t)p->crossing_count * n + 1, sizeof(*it->crossing), error);
     it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
     it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
+    it->end_cursor = hr_calloc(sources + 1, sizeof(*it->end_cursor), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
     it->merged = hr_calloc((size_t)p->graph->count + 1, sizeof(*it->merged), error);
     bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->crossing &&
-              it->inferred && it->end_position && it->gathers;
+              it->inferred && it->end_position && it->end_cursor && it->gathers;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
         it->gathers[k].tensors = hr_calloc(n + 1, sizeof(hr_tensor), error);
@@ -117,7 +121,7 @@ static int32_t group_of(const hr_pipeline *p, const hr_iteration *it, const hr_p
 static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
 {
     bool memory = it->status == HR_STATUS_NO_MEMORY;
-    if (it->outputs || it->retried || (it->status != HR_STATUS_OK && !memory))
+    if (it->outputs || it->retried || it->size == 0 || (it->status != HR_STATUS_OK && !memory))
         return false;
     for (int32_t i = 0; i < it->size; i++) {
         memory = memory || it->samples[i].status == HR_STATUS_NO_MEMORY;
@@ -178,34 +182,48 @@ static hr_status fill_sources(hr_pipeline *p, hr_error *error)
 
 static void take_samples(hr_pipeline *p, hr_iteration *it)
 {
-    bool reader = p->source_count > 0 && hr__source_indexed(&p->sources[0]);
+    bool items = p->source_count > 0 && !hr__source_fed(&p->sources[0]);
     for (int32_t i = 0; i < it->size; i++) {
         hr_sample *s = &it->samples[i];
         hr_sample_source *sources = &it->sample_sources[(size_t)i * (size_t)p->source_count];
         s->index = i;
-        s->sources = reader ? sources : NULL;
+        s->sources = items ? sources : NULL;
         for (int32_t k = 0; k < p->source_count; k++)
-            if (hr__source_indexed(&p->sources[k]))
+            if (!hr__source_fed(&p->sources[k]))
                 hr__source_next(&p->sources[k], &sources[k]);
     }
 }
 
-/* Size of the next iteration: that of the fed batch, or batch_size. -1: a source must be fed
- * first. */
-static int32_t next_size(const hr_pipeline *p)
+/* Size of the next iteration: that of the fed batch, or batch_size. 0 with `*ended`: a stream has
+ * none, as its epoch is over. -1: a source must be fed first, or a stream has nothing yet. */
+static int32_t next_size(const hr_pipeline *p, bool *ended)
 {
     int32_t size = p->options.batch_size;
-    bool fed = false;
+    bool fed = false, lacks = false;
+    *ended = false;
     for (int32_t k = 0; k < p->source_count; k++) {
         const hr_source *s = &p->sources[k];
         if (hr__source_indexed(s))
             continue;
-        if (!s->fed_first)
-            return -1;
-        size = fed ? size : s->fed_first->size;
+        lacks = lacks || !s->fed_first;
+        *ended = *ended || (s->fed_first && s->fed_first->status != HR_STATUS_OK);
+        size = fed || !s->fed_first ? size : s->fed_first->size;
         fed = true;
     }
-    return size;
+    return *ended ? 0 : lacks ? -1 : size;
+}
+
+/* Takes the first batch off the queue of a source. */
+static void take_fed_first(hr_source *s, hr_iteration *it, int32_t source)
+{
+    hr_fed *fed = it->fed[source] = s->fed_first;
+    s->fed_first = fed->next;
+    s->fed_last = s->fed_first ? s->fed_last : NULL;
+    s->fed_count--;
+    it->end_cursor[source] = fed->cursor;
+    fed->cursor = NULL;
+    if (fed->stream)
+        pthread_cond_signal(&s->room);
 }
 
 static void take_fed(hr_pipeline *p, hr_iteration *it)
@@ -214,21 +232,31 @@ static void take_fed(hr_pipeline *p, hr_iteration *it)
         hr_source *s = &p->sources[k];
         if (hr__source_indexed(s))
             continue;
-        it->fed[k] = s->fed_first;
-        s->fed_first = s->fed_first->next;
-        s->fed_last = s->fed_first ? s->fed_last : NULL;
-        s->fed_count--;
+        take_fed_first(s, it, k);
         if (it->fed[k]->size != it->size && it->status == HR_STATUS_OK)
             it->status = hr_fail(&it->error, HR_STATUS_ERROR,
-                                 "external_source: the batches of one iteration differ in size: "
-                                 "%d and %d samples",
-                                 it->size, it->fed[k]->size);
+                                 "%s: the batches of one iteration differ in size: %d and %d "
+                                 "samples",
+                                 s->node->def->name, it->size, it->fed[k]->size);
     }
+}
+
+/* Takes the end of an epoch of the first stream that is there. The other sources go on with the
+ * next iteration. */
+static void take_end(hr_pipeline *p, hr_iteration *it)
+{
+    char text[512];
+    int32_t k = 0;
+    while (!p->sources[k].fed_first || p->sources[k].fed_first->status == HR_STATUS_OK)
+        k++;
+    take_fed_first(&p->sources[k], it, k);
+    it->status = hr_fail(&it->error, it->fed[k]->status, "%s: %s",
+                         hr_node_text(p->sources[k].node, text, sizeof(text)), it->fed[k]->message);
 }
 
 /* Everything that can fail comes first, so that a failed call has taken nothing and can be
  * repeated. */
-static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
+static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_error *error)
 {
     hr_iteration *it;
     HR_TRY(fill_sources(p, error));
@@ -237,7 +265,10 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
     it->first_sample = p->next_sample;
     p->next_sample += size;
     it->positions = size;
-    take_fed(p, it);
+    if (ended)
+        take_end(p, it);
+    else
+        take_fed(p, it);
     take_samples(p, it);
     for (int32_t k = 0; k < p->source_count; k++)
         it->end_position[k] = p->sources[k].position;
@@ -246,23 +277,27 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, hr_error *error)
     *(p->last ? &p->last->next : &p->first) = it;
     p->last = it;
     p->in_flight++;
-    pthread_cond_broadcast(&p->work);
+    pthread_cond_broadcast(it->done ? &p->ready : &p->work);
     (void)fill_sources(p, NULL); /* for the next iteration, which reports a failure */
     return HR_STATUS_OK;
+}
+
+/* While the device processes two batches, the next one is copied to it and one more is prepared. */
+int32_t hr__iterations_max(const hr_pipeline *p)
+{
+    return p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH : 0);
 }
 
 hr_status hr__schedule(hr_pipeline *p)
 {
     bool asked = false;
     p->schedule_due = false;
-    /* While the device processes two batches, the next one is copied to it and one more is
-     * prepared. */
-    int32_t depth = p->options.prefetch_queue_depth + (p->device ? DEVICE_DEPTH : 0);
-    while (p->broken == HR_STATUS_OK && p->in_flight < depth) {
-        int32_t size = next_size(p);
+    while (p->broken == HR_STATUS_OK && p->in_flight < hr__iterations_max(p)) {
+        bool ended;
+        int32_t size = next_size(p, &ended);
         if (size < 0)
             break;
-        p->broken = schedule_one(p, size, &p->broken_error);
+        p->broken = schedule_one(p, size, ended, &p->broken_error);
         asked = true;
     }
     if (asked)

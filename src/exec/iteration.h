@@ -14,6 +14,8 @@ struct hr_outputs {
     hr_batch *batch[];
 };
 
+int32_t hr__iterations_max(const hr_pipeline *p); /* in flight; no lock needed */
+/* Starts iterations while there may be more and the sources have data for them. */
 hr_status hr__schedule(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 /* Makes the tasks of a stage. After the last stage the iteration is done. */

@@ -15,6 +15,7 @@
 #include "exec/device_stage.h"
 #include "exec/iteration.h"
 #include "exec/source.h"
+#include "exec/stream.h"
 #include "exec/trace.h"
 #include "exec/worker.h"
 #include "kernels/kernels.h"
@@ -23,6 +24,7 @@
 #define READ_AHEAD_THREADS 4
 #define READ_AHEAD_LIMIT ((size_t)64 << 20)
 #define INDEX_MEMORY_LIMIT ((size_t)4000000000)
+#define STREAM_SKIPPABLE 50000 /* bad samples in a row */
 #define MAX_IMAGE_PIXELS ((int64_t)1 << 28)
 
 void hr_pipeline_options_init(hr_pipeline_options *options)
@@ -88,8 +90,9 @@ static hr_status make_sources(hr_pipeline *p, hr_error *error)
     size_t n = (size_t)p->plan->source_count + 1, values = (size_t)p->plan->value_count + 1;
     p->sources = hr_calloc(n, sizeof(*p->sources), error);
     p->taken_position = hr_calloc(n, sizeof(*p->taken_position), error);
+    p->taken_cursor = hr_calloc(n, sizeof(*p->taken_cursor), error);
     p->crossing_of = hr_calloc(values, sizeof(*p->crossing_of), error);
-    if (!p->sources || !p->taken_position || !p->crossing_of)
+    if (!p->sources || !p->taken_position || !p->taken_cursor || !p->crossing_of)
         return HR_STATUS_NO_MEMORY;
     for (int32_t v = 0; v < p->plan->value_count; v++)
         p->crossing_of[v] = p->plan->values[v].crosses ? p->crossing_count++ : -1;
@@ -144,12 +147,13 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr__checkpoint_restore(p, error));
     const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");
     if (trace && trace[0])
-        HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, error));
+        HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads + p->source_count, error));
     p->start_ns = hr_clock_ns();
     HR_TRY(hr__schedule(p) == HR_STATUS_OK
                ? HR_STATUS_OK
                : hr_fail(error, p->broken, "%s", p->broken_error.message));
-    return hr__workers_start(p, error);
+    HR_TRY(hr__workers_start(p, error));
+    return hr__streams_start(p, error);
 }
 
 hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
@@ -205,6 +209,7 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr__workers_stop(p);
     if (p->readahead)
         hr_readahead_cancel(p->readahead);
+    hr__streams_stop(p);
     hr__workers_join(p);
     hr__device_stop(p);
     hr_status status = hr__trace_destroy(p->trace, error);
@@ -212,8 +217,10 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
         next = it->next;
         hr__iteration_free(p, it);
     }
-    for (int32_t k = 0; k < p->source_count; k++)
+    for (int32_t k = 0; k < p->source_count; k++) {
         hr__source_fini(p, &p->sources[k]);
+        hr_free(p->taken_cursor[k]);
+    }
     if (p->sources && p->plan && p->source_count < p->plan->source_count)
         hr__source_fini(p, &p->sources[p->source_count]); /* the one that failed to start */
     hr_readahead_destroy(p->readahead);
@@ -229,6 +236,7 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
     hr_pool_unref(p->feed_pool);
     hr_free(p->sources);
     hr_free(p->taken_position);
+    hr_free(p->taken_cursor);
     hr_free(p->crossing_of);
     pthread_cond_destroy(&p->ready);
     pthread_cond_destroy(&p->work);
@@ -252,7 +260,7 @@ static hr_status nothing_in_flight(hr_pipeline *p, hr_error *error)
         return hr_fail(error, status, "%s", p->broken_error.message);
     for (int32_t k = 0; k < p->source_count; k++) {
         char text[512];
-        if (!hr__source_indexed(&p->sources[k]) && !p->sources[k].fed_first)
+        if (hr__source_fed(&p->sources[k]) && !p->sources[k].fed_first)
             return hr_fail(error, HR_STATUS_INDEX, "%s has no data: feed it before running",
                            hr_node_text(p->sources[k].node, text, sizeof(text)));
     }
@@ -285,9 +293,9 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
     for (int code = 0;;) {
         if (!p->first)
             hr__schedule(p);
-        if (!p->first)
+        if (!p->first && (p->broken != HR_STATUS_OK || !hr__streams_awaited(p)))
             return HR_STATUS_STATE;
-        if (p->first->done && !hr__iteration_retry(p, p->first))
+        if (p->first && p->first->done && !hr__iteration_retry(p, p->first))
             return HR_STATUS_OK;
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
@@ -296,6 +304,17 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
         code = timeout_ms > 0 ? pthread_cond_timedwait(&p->ready, &p->lock, &until)
                               : pthread_cond_wait(&p->ready, &p->lock);
     }
+}
+
+/* The consumer has taken what came before this cursor. An iteration that took nothing from a stream
+ * has none. */
+static void take_cursor(hr_pipeline *p, hr_iteration *it, int32_t source)
+{
+    if (!it->end_cursor[source])
+        return;
+    hr_free(p->taken_cursor[source]);
+    p->taken_cursor[source] = it->end_cursor[source];
+    it->end_cursor[source] = NULL;
 }
 
 /* Takes the oldest iteration off the list; lock held. */
@@ -308,20 +327,24 @@ static hr_iteration *take_first(hr_pipeline *p)
     p->in_flight--;
     p->taken_iteration = it->number + 1;
     p->taken_sample = it->end_sample;
-    for (int32_t k = 0; k < p->source_count; k++)
+    for (int32_t k = 0; k < p->source_count; k++) {
         p->taken_position[k] = it->end_position[k];
+        take_cursor(p, it, k);
+    }
     p->schedule_due = true; /* a worker schedules, so that the consumer does not wait for it */
     return it;
 }
 
 /* The most positions in a row that may be skipped before the pipeline gives up: two epochs and a
- * batch. Fed sources end by themselves. */
+ * batch. Fed sources end by themselves; how long the epoch of a stream is, is not known. */
 static int64_t skippable(const hr_pipeline *p)
 {
     if (p->source_count == 0)
         return p->options.batch_size;
-    int64_t epoch =
-        hr__source_indexed(&p->sources[0]) ? p->sources[0].sampler.count : INT32_MAX / 2;
+    const hr_source *s = &p->sources[0];
+    int64_t epoch = hr__source_indexed(s)   ? s->sampler.count
+                    : hr__source_streams(s) ? STREAM_SKIPPABLE
+                                            : INT32_MAX / 2;
     return HR_MIN(2 * epoch + p->options.batch_size, INT32_MAX - p->options.batch_size);
 }
 
@@ -457,7 +480,7 @@ int32_t hr_pipeline_pending(hr_pipeline *p)
         return 0;
     pthread_mutex_lock(&p->lock);
     for (int32_t k = 0; k < p->source_count; k++)
-        fed = HR_MAX(fed, p->sources[k].fed_count);
+        fed = HR_MAX(fed, hr__source_fed(&p->sources[k]) ? p->sources[k].fed_count : 0);
     int32_t pending = p->in_flight + fed;
     pthread_mutex_unlock(&p->lock);
     return pending;
@@ -474,7 +497,7 @@ static hr_source *find_source(const hr_pipeline *p, int32_t node)
 int32_t hr_pipeline_feed_room(hr_pipeline *p, int32_t node)
 {
     const hr_source *s = hr__check_owner(p, NULL) == HR_STATUS_OK ? find_source(p, node) : NULL;
-    if (!s || hr__source_indexed(s))
+    if (!s || !hr__source_fed(s))
         return 0;
     pthread_mutex_lock(&p->lock);
     int32_t room = p->options.prefetch_queue_depth - p->in_flight - s->fed_count;
@@ -517,7 +540,7 @@ static hr_status check_feed(const hr_pipeline *p, const hr_source *s, hr_batch *
     /* All samples of a batch have one type: checking the first is enough. */
     hr_tensor sample[HR_OP_MAX_OUTPUTS];
     if (hr_batch_size(batches[0]) > 0 &&
-        hr__source_fed(s, batches, 0, sample, error) != HR_STATUS_OK)
+        hr__fed_sample(s, batches, 0, sample, error) != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", text);
     return HR_STATUS_OK;
 }
@@ -527,7 +550,7 @@ hr_status hr_pipeline_feed(hr_pipeline *p, int32_t node, hr_batch *const *batche
 {
     HR_TRY(hr__check_owner(p, error));
     hr_source *s = find_source(p, node);
-    if (!s || hr__source_indexed(s))
+    if (!s || !hr__source_fed(s))
         return hr_fail(error, HR_STATUS_KEY, "node %d is not a source that can be fed", node);
     HR_TRY(check_feed(p, s, batches, count, error));
     hr_fed *fed = hr_calloc(1, sizeof(*fed), error);

@@ -7,6 +7,7 @@
 #include "core/core.h"
 #include "graph/graph.h"
 #include "image/program.h"
+#include "io/storage.h"
 
 #define HR_HOST_FUNCTION(type, name, parameters, attributes) name,
 static const hr_host host = {

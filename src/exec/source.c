@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Sources: readers with their read-ahead, and fed sources with their queues. */
+/* Sources: readers with their read-ahead, and other sources with their queues. */
 #include <string.h>
 
 #include "exec/source.h"
@@ -16,7 +16,8 @@ static int32_t ahead_wanted(const hr_pipeline *p)
 
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error)
 {
-    *s = (hr_source){.node = node, .def = node->def->source, .state = p->states[node->index]};
+    *s = (hr_source){
+        .pipeline = p, .node = node, .def = node->def->source, .state = p->states[node->index]};
     if (!hr__source_indexed(s))
         return HR_STATUS_OK;
     char text[512];
@@ -32,21 +33,60 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     return s->ahead ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
+/* Drops the samples of a stream. */
+static void samples_drop(hr_fed *fed)
+{
+    for (int32_t i = 0; i < fed->size; i++)
+        for (int32_t k = 0; fed->samples[i].out && k < fed->stream->node->output_count; k++)
+            hr_buffer_unref(fed->samples[i].out[k].buffer);
+    fed->size = 0;
+    fed->samples = NULL;
+    hr_free(fed->cursor);
+    fed->cursor = NULL;
+    hr_arena_reset(fed->arena);
+}
+
 void hr__fed_free(hr_fed *fed)
 {
-    for (int32_t i = 0; fed && i < fed->count; i++)
+    if (!fed)
+        return;
+    for (int32_t i = 0; i < fed->count; i++)
         hr_batch_unref(fed->batch[i]);
-    hr_free(fed);
+    hr_source *s = fed->stream;
+    if (!s) {
+        hr_free(fed);
+        return;
+    }
+    samples_drop(fed);
+    pthread_mutex_lock(&s->pipeline->lock);
+    fed->next = s->idle;
+    s->idle = fed;
+    pthread_cond_signal(&s->room);
+    pthread_mutex_unlock(&s->pipeline->lock);
+}
+
+static void queue_free(hr_fed *first)
+{
+    for (hr_fed *next; first; first = next) {
+        next = first->next;
+        if (!first->stream) {
+            hr__fed_free(first);
+            continue;
+        }
+        samples_drop(first);
+        hr_arena_destroy(first->arena);
+        hr_free(first);
+    }
 }
 
 void hr__source_fini(hr_pipeline *p, hr_source *s)
 {
     for (int32_t i = 0; i < s->ahead_count; i++)
         hr_readahead_drop(p->readahead, s->ahead[(s->ahead_first + i) % s->ahead_capacity]);
-    for (hr_fed *fed = s->fed_first, *next; fed; fed = next) {
-        next = fed->next;
-        hr__fed_free(fed);
-    }
+    queue_free(s->fed_first);
+    queue_free(s->idle);
+    if (s->started)
+        pthread_cond_destroy(&s->room);
     hr_free(s->ahead);
     *s = (hr_source){0};
 }
@@ -77,6 +117,11 @@ hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
 
 void hr__source_next(hr_source *s, hr_sample_source *out)
 {
+    if (hr__source_streams(s)) {
+        *out = (hr_sample_source){.item.index = s->position, .position = s->position};
+        s->position++;
+        return;
+    }
     *out = (hr_sample_source){.item = hr_sampler_at(&s->sampler, s->position),
                               .position = s->position,
                               .read = s->ahead[s->ahead_first]};
@@ -99,15 +144,22 @@ hr_status hr__source_again(hr_pipeline *p, const hr_source *s, hr_sample_source 
     return ss->read ? HR_STATUS_OK : ask(p, s, ss->item.index, &ss->read, error);
 }
 
-hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, hr_sample_source *ss,
-                             int32_t attempt, hr_error *error)
+hr_status hr__source_replace(hr_pipeline *p, const hr_source *s, const hr_iteration *it,
+                             hr_sample *sample, hr_error *error)
 {
+    hr_sample_source *ss = &sample->sources[s - p->sources];
+    if (hr__source_streams(s)) {
+        int32_t other = (sample->index + sample->attempt) % it->size;
+        ss->item.index = ss->position - sample->index + other;
+        ss->item.repeat = HR_SAMPLER_REPLACED + sample->attempt;
+        return HR_STATUS_OK;
+    }
     hr__source_drop(p, ss);
-    ss->item = hr_sampler_replace(&s->sampler, ss->position, attempt);
+    ss->item = hr_sampler_replace(&s->sampler, ss->position, sample->attempt);
     return ask(p, s, ss->item.index, &ss->read, error); /* taken at once, so not started */
 }
 
-hr_status hr__source_fed(const hr_source *s, hr_batch *const *batches, int32_t sample,
+hr_status hr__fed_sample(const hr_source *s, hr_batch *const *batches, int32_t sample,
                          hr_tensor *out, hr_error *error)
 {
     const hr_node *node = s->node;
@@ -126,7 +178,7 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
                           hr_error *error)
 {
     hr_tensor t[HR_OP_MAX_OUTPUTS];
-    HR_TRY(hr__source_fed(s, g->iteration->fed[source]->batch, g->first + i, t, error));
+    HR_TRY(hr__fed_sample(s, g->iteration->fed[source]->batch, g->first + i, t, error));
     for (int32_t k = 0; k < s->node->output_count; k++)
         HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &t[k], error));
     return HR_STATUS_OK;
@@ -200,15 +252,31 @@ static hr_status emit_item(hr_group *g, const hr_source *s, hr_sample_source *ss
     return HR_STATUS_OK;
 }
 
+static hr_status emit_streamed(hr_group *g, const hr_source *s, const hr_streamed *x, int32_t i,
+                               hr_error *error)
+{
+    if (x->status != HR_STATUS_OK)
+        return hr_fail(error, x->status, "%s", x->message);
+    for (int32_t k = 0; k < s->node->output_count; k++) {
+        hr_tensor t = x->out[k];
+        t.source_info = x->name;
+        HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &t, error));
+    }
+    return HR_STATUS_OK;
+}
+
 hr_status hr__source_emit(hr_group *g, const hr_source *s, int32_t source, int32_t i,
                           hr_error *error)
 {
-    if (!hr__source_indexed(s))
+    if (hr__source_fed(s))
         return emit_fed(g, s, source, i, error);
     hr_sample *sample = &g->iteration->samples[g->first + i];
     hr_sample_source *ss = &sample->sources[source];
-    g->tasks[i].info = item_name(s, ss);
+    const hr_streamed *x = NULL;
+    if (hr__source_streams(s)) /* its own sample, or the one that replaces it */
+        x = &g->iteration->fed[source]->samples[ss->item.index - (ss->position - sample->index)];
+    g->tasks[i].info = x ? x->name : item_name(s, ss);
     if (source == 0)
         sample->info = g->tasks[i].info;
-    return emit_item(g, s, ss, i, error);
+    return x ? emit_streamed(g, s, x, i, error) : emit_item(g, s, ss, i, error);
 }

@@ -431,7 +431,7 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
 static bool replaceable(const hr_group *g)
 {
     const hr_pipeline *p = g->pipeline;
-    if (p->source_count == 0 || !hr__source_indexed(&p->sources[0]))
+    if (p->source_count == 0 || hr__source_fed(&p->sources[0]))
         return false;
     for (int32_t k = 0; k <= g->iteration->stage; k++) {
         const hr_plan_stage *stage = &p->plan->stages[k];
@@ -441,6 +441,14 @@ static bool replaceable(const hr_group *g)
             return false;
     }
     return true;
+}
+
+/* A stream has no other samples than those of the iteration. */
+static int32_t attempts_max(const hr_group *g)
+{
+    const hr_pipeline *p = g->pipeline;
+    bool stream = p->source_count > 0 && hr__source_streams(&p->sources[0]);
+    return stream ? HR_MIN(REPLACE_ATTEMPTS, g->iteration->size - 1) : REPLACE_ATTEMPTS;
 }
 
 /* Replaces a bad sample and runs the replacement through all stages so far. */
@@ -453,8 +461,8 @@ static void replace(hr_group *g, hr_group *one)
     s->status = HR_STATUS_OK;
     s->warned = false;
     for (int32_t k = 0; k < p->source_count && s->status == HR_STATUS_OK; k++)
-        if (hr__source_indexed(&p->sources[k]))
-            s->status = hr__source_replace(p, &p->sources[k], &s->sources[k], s->attempt, &error);
+        if (!hr__source_fed(&p->sources[k]))
+            s->status = hr__source_replace(p, &p->sources[k], g->iteration, s, &error);
     if (s->status != HR_STATUS_OK)
         sample_failed(one, 0, p->sources[0].node, s->status, &error);
     for (int32_t k = 0; k <= g->iteration->stage && s->status == HR_STATUS_OK; k++)
@@ -476,7 +484,7 @@ static void settle(hr_group *g, int32_t i)
            s->status != HR_STATUS_STATE) {
         bool skip = policy == HR_ON_ERROR_SKIP;
         bool again =
-            policy == HR_ON_ERROR_REPLACE && s->attempt < REPLACE_ATTEMPTS && replaceable(g);
+            policy == HR_ON_ERROR_REPLACE && s->attempt < attempts_max(g) && replaceable(g);
         hr__bad_record(g->pipeline, one.tasks,
                        skip    ? "skipped"
                        : again ? "replaced"

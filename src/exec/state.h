@@ -17,6 +17,12 @@
 
 typedef struct hr_iteration hr_iteration;
 
+/* Where a stream stands: what its `save` wrote. */
+typedef struct hr_cursor {
+    size_t size;
+    uint8_t bytes[];
+} hr_cursor;
+
 typedef struct hr_worker_stats {
     int64_t *node_ns;    /* in plan order; a chain counts as its last node, its decoding as its
                             first */
@@ -84,6 +90,7 @@ struct hr_pipeline {
     /* what the consumer has taken, which a checkpoint records */
     int64_t taken_iteration, taken_sample;
     int64_t *taken_position;
+    hr_cursor **taken_cursor;            /* one per source; NULL if it is no stream */
     int64_t first_ready_ns, last_run_ns; /* clock readings */
     int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;
     int64_t source_ns, feeding_ns; /* time in Python sources: total, and since the last run */

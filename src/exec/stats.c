@@ -12,7 +12,8 @@ typedef struct snapshot {
     hr_worker_stats sum; /* over workers */
     hr_readahead_stats io;
     int64_t wall_ns, wait_ns, consumer_ns, source_ns, runs, samples, bad, start_up_ns;
-    int64_t device_ns, device_idle_ns;
+    int64_t device_ns, device_idle_ns, stream_ns;
+    const hr_node *stream; /* the one that took most time */
     hr_cache_stats index;
     size_t lent, peak;
     bool fed;
@@ -22,6 +23,25 @@ static void free_snapshot(snapshot *s)
 {
     hr_free(s->sum.node_ns);
     hr_free(s->sum.node_count);
+}
+
+/* The time in `next` of streams, which their own threads call. Lock held. */
+static void add_streams(const hr_pipeline *p, snapshot *s)
+{
+    for (int32_t k = 0; k < p->source_count; k++) {
+        const hr_source *source = &p->sources[k];
+        int32_t at = 0;
+        if (!hr__source_streams(source))
+            continue;
+        while (hr__plan_node(p, at) != source->node)
+            at++;
+        s->sum.node_ns[at] = source->next_ns;
+        s->sum.node_count[at] = source->next_count;
+        if (source->next_ns > s->stream_ns) {
+            s->stream_ns = source->next_ns;
+            s->stream = source->node;
+        }
+    }
 }
 
 static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
@@ -56,7 +76,8 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->bad = p->bad_total;
     s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
     for (int32_t k = 0; k < p->source_count; k++)
-        s->fed = s->fed || !hr__source_indexed(&p->sources[k]);
+        s->fed = s->fed || hr__source_fed(&p->sources[k]);
+    add_streams(p, s);
     if (p->completion) {
         s->device_ns = p->completion->busy_ns;
         s->device_idle_ns = p->completion->idle_ns;
@@ -123,12 +144,18 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     return hr_text_take(&t, json, NULL, error);
 }
 
-/* The node that took the most time. */
+/* The time of workers in a node. */
+static int64_t workers_ns(const hr_pipeline *p, const snapshot *s, int32_t i)
+{
+    return hr_op_is_stream(hr__plan_node(p, i)->def) ? 0 : s->sum.node_ns[i];
+}
+
+/* The node that took the most time of workers. */
 static int32_t heaviest(const hr_pipeline *p, const snapshot *s)
 {
     int32_t best = 0;
     for (int32_t i = 1; i < p->plan->order_count; i++)
-        best = s->sum.node_ns[i] > s->sum.node_ns[best] ? i : best;
+        best = workers_ns(p, s, i) > workers_ns(p, s, best) ? i : best;
     return best;
 }
 
@@ -170,6 +197,16 @@ static void append_heaviest(const hr_pipeline *p, const snapshot *s, hr_text *t)
         append_threads_advice(p, t);
 }
 
+static void append_stream(const snapshot *s, hr_text *t)
+{
+    char text[HR_NODE_TEXT_SIZE];
+    hr_text_append(t,
+                   "Verdict: the stream. %s has one thread, which is busy or waiting for data "
+                   "%.0f %% of the time.\n",
+                   hr_node_text(s->stream, text, sizeof(text)),
+                   100 * share(s->stream_ns, s->wall_ns));
+}
+
 /* The order matters: first the consumer (if it is slow, nothing else limits the pipeline), then
  * what the workers wait for, then their work. Python sources run while the consumer waits for
  * `run`. */
@@ -197,6 +234,8 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
                        "Verdict: the GPU. It has batches to process %.0f %% of the time; the CPU "
                        "keeps up with it.\n",
                        100 * device);
+    else if (share(s->stream_ns, s->wall_ns) > 0.8)
+        append_stream(s, t);
     else if (reading > 0.4)
         hr_text_append(t,
                        "Verdict: reading. Workers spend %.0f %% of their time waiting for files; "
@@ -238,10 +277,11 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
         const hr_node *node = hr__plan_node(p, i);
         if (s.sum.node_count[i] == 0)
             continue;
-        hr_text_append(&t, "  %-40s %9.1f us per sample, %5.1f %% of the workers' time\n",
+        hr_text_append(&t, "  %-40s %9.1f us per sample, %5.1f %% of the workers' time%s\n",
                        hr_node_text(node, named, sizeof(named)),
                        (double)s.sum.node_ns[i] * 1e-3 / (double)s.sum.node_count[i],
-                       100 * share(s.sum.node_ns[i], s.sum.busy_ns));
+                       100 * share(workers_ns(p, &s, i), s.sum.busy_ns),
+                       hr_op_is_stream(node->def) ? ", in a thread of its own" : "");
     }
     free_snapshot(&s);
     return hr_text_take(&t, text, NULL, error);

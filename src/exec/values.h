@@ -42,7 +42,7 @@ struct hr_iteration {
     bool starved; /* done, but out of memory: it is retried once when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
-    struct hr_fed **fed;      /* one per source; NULL for readers */
+    struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
     hr_tensor *crossing;      /* crossing_count x size: values that later stages use */
     hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */
     hr_gather *gathers;       /* one per pipeline output */
@@ -51,9 +51,10 @@ struct hr_iteration {
     hr_iteration *launched;         /* next in the completion thread's list */
     hr_status status;
     hr_error error;
-    hr_outputs *outputs;   /* made after the last task if nothing failed; the working memory has
-                              been freed by then */
-    int64_t *end_position; /* one per source: its position after this iteration */
+    hr_outputs *outputs;    /* made after the last task if nothing failed; the working memory has
+                               been freed by then */
+    int64_t *end_position;  /* one per source: its position after this iteration */
+    hr_cursor **end_cursor; /* one per source: the same of a stream; NULL if there was no memory */
     int64_t end_sample;
     hr_iteration *next;
 };
@@ -65,7 +66,8 @@ struct hr_task {
     hr_iteration *iteration;
     hr_sample *sample;
     const hr_node *node;
-    const char *info; /* file for messages: that of the first input that has one */
+    const char *info;       /* file for messages: that of the first input that has one */
+    const hr_op_call *next; /* the call of a stream's `next`, which names the sample itself */
 };
 
 /* One value for all samples of a group. One description serves for all of them as long as they

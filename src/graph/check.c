@@ -8,7 +8,9 @@
 /* Plug-ins contain arrays of these, or index them. */
 _Static_assert(sizeof(hr_arg_def) == 136 && sizeof(hr_input_def) == 40 &&
                    sizeof(hr_output_def) == 24 && sizeof(hr_op_call) == 216 &&
-                   sizeof(hr_tensor) == 120,
+                   sizeof(hr_tensor) == 120 && sizeof(hr_span) == 56 &&
+                   sizeof(hr_sampler_args) == 40 && sizeof(hr_source_def) == 80 &&
+                   sizeof(hr_stream_def) == 72,
                "these sizes are part of the ABI");
 
 /* The arguments that it excludes exist. */
@@ -101,6 +103,12 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
         return hr_fail(error, HR_STATUS_VALUE, "a source takes no inputs");
     if (hr_op_is_reader(def) && !(source->count && source->name && source->emit))
         return hr_fail(error, HR_STATUS_VALUE, "its source is not complete");
+    if (hr_op_is_stream(def) &&
+        !(source->stream && source->stream->next &&
+          (source->stream->save != NULL) == (source->stream->restore != NULL)))
+        return hr_fail(error, HR_STATUS_VALUE, "its stream is not complete");
+    if (source && source->kind > HR_SOURCE_KIND_STREAM)
+        return hr_fail(error, HR_STATUS_VALUE, "its kind of source is unknown");
     if (hr_op_is_reader(def) && def->args_size < sizeof(hr_sampler_args))
         return hr_fail(error, HR_STATUS_VALUE, "a reader's arguments begin with hr_sampler_args");
     bool moves = def->flags & (HR_OP_TO_DEVICE | HR_OP_TO_HOST);

@@ -63,8 +63,10 @@ extern const char *const hr_cuda_op_names[]; /* operators of the CUDA module; NU
 const hr_op_def *hr_registry_find(const char *name, bool *deprecated);
 int32_t hr_registry_count(void);
 const hr_op_def *hr_registry_get(int32_t i);
-/* Whether it is a source of numbered items. */
+/* Whether it is a source of this kind: of numbered items, a stream, fed by the caller. */
 bool hr_op_is_reader(const hr_op_def *def);
+bool hr_op_is_stream(const hr_op_def *def);
+bool hr_op_is_fed(const hr_op_def *def);
 /* Adds all operators of a plug-in, or none: HR_STATUS_VALUE for a bad table or a name that exists.
  * Tables and `owner`, the name of the plug-in, are not freed while the process runs. Any thread. */
 hr_status hr_registry_add(const hr_op_def *const *ops, const char *owner, hr_error *error);

@@ -59,6 +59,16 @@ bool hr_op_is_reader(const hr_op_def *def)
     return def->source && def->source->kind == HR_SOURCE_KIND_INDEXED;
 }
 
+bool hr_op_is_stream(const hr_op_def *def)
+{
+    return def->source && def->source->kind == HR_SOURCE_KIND_STREAM;
+}
+
+bool hr_op_is_fed(const hr_op_def *def)
+{
+    return def->source && def->source->kind == HR_SOURCE_KIND_FED;
+}
+
 int32_t hr_registry_count(void)
 {
     int32_t n = 0;

@@ -86,7 +86,7 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
     put_key(text, "runs_on", false);
     hr_text_append(text, "[\"cpu\"");
     bool view = def->flags & HR_OP_VIEW;
-    bool fed = def->source && !hr_op_is_reader(def);
+    bool fed = hr_op_is_fed(def);
     if (def->lower || view || fed || (def->flags & moves) || in_module(def->name) || def->run_cuda)
         hr_text_append(text, ", \"%s\"", decodes ? "mixed" : "gpu");
     hr_text_append(text, "]");
@@ -94,7 +94,10 @@ static void put_runs_on(hr_text *text, const hr_op_def *def)
 
 static const char *source_name(const hr_op_def *def)
 {
-    return hr_op_is_reader(def) ? "indexed" : def->source ? "fed" : NULL;
+    return hr_op_is_reader(def)   ? "indexed"
+           : hr_op_is_stream(def) ? "stream"
+           : hr_op_is_fed(def)    ? "fed"
+                                  : NULL;
 }
 
 static void put_arg(hr_text *text, const hr_arg_def *arg)

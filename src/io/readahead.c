@@ -6,7 +6,6 @@
 #include "io/readahead.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -285,7 +284,7 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
 
 void hr_readahead_cancel(hr_readahead *ra)
 {
-    atomic_store(&ra->cancel.set, true);
+    hr_cancel_set(&ra->cancel);
     pthread_mutex_lock(&ra->lock);
     ra->stop = true;
     pthread_cond_broadcast(&ra->work);

@@ -3,6 +3,7 @@
 /* Chooses back ends and repeats their requests. */
 #include "io/storage.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -50,9 +51,9 @@ static bool pause_before(int32_t attempt, const hr_storage *s, hr_cancel *cancel
     clock_gettime(CLOCK_MONOTONIC, &now);
     int64_t ms = (int64_t)s->pause_ms << HR_MIN(attempt - 1, 6);
     ms += ms > 1 ? now.tv_nsec / 1000 % (ms / 2 + 1) : 0;
-    for (; ms > 0 && !(cancel && atomic_load(&cancel->set)); ms -= WAIT_STEP_MS)
+    for (; ms > 0 && !hr_cancelled(cancel); ms -= WAIT_STEP_MS)
         nanosleep(&(struct timespec){0, (long)HR_MIN(ms, WAIT_STEP_MS) * 1000000}, NULL);
-    return !(cancel && atomic_load(&cancel->set));
+    return !hr_cancelled(cancel);
 }
 
 /* Whether a request that failed is worth another attempt; waits before it. */
@@ -90,6 +91,16 @@ hr_status hr_object_open(hr_object **out, const char *root, const char *path, hr
     return status;
 }
 
+void hr_cancel_set(hr_cancel *cancel)
+{
+    __atomic_store_n(&cancel->set, true, __ATOMIC_SEQ_CST);
+}
+
+int64_t hr_object_size(const hr_object *object)
+{
+    return object->size;
+}
+
 void hr_object_close(hr_object *object)
 {
     if (object)
@@ -104,6 +115,8 @@ hr_status hr_object_read(hr_object *object, int64_t offset, size_t size, void *d
                        (long long)object->size, size, (long long)offset);
     hr_status status;
     int32_t attempt = 1;
+    bool ignored;
+    cached = cached ? cached : &ignored;
     *cached = false;
     do
         status = object->storage->read(object, offset, size, dst, cached, cancel, error);
@@ -114,12 +127,11 @@ hr_status hr_object_read(hr_object *object, int64_t offset, size_t size, void *d
 hr_status hr_object_text(const char *path, char **text, size_t *size, hr_error *error)
 {
     hr_object *object;
-    bool cached;
     HR_TRY(hr_object_open(&object, NULL, path, NULL, error));
     *size = (size_t)object->size;
     *text = hr_calloc(*size + 1, 1, error);
     hr_status status =
-        *text ? hr_object_read(object, 0, *size, *text, &cached, NULL, error) : HR_STATUS_NO_MEMORY;
+        *text ? hr_object_read(object, 0, *size, *text, NULL, NULL, error) : HR_STATUS_NO_MEMORY;
     hr_object_close(object);
     if (status != HR_STATUS_OK)
         hr_free(*text);

@@ -6,23 +6,21 @@
 #ifndef HR_IO_STORAGE_H
 #define HR_IO_STORAGE_H
 
-#include <stdatomic.h>
-
 #include "core/core.h"
 
-/* Ends the waits of requests. Any thread may set it. */
-typedef struct hr_cancel {
-    atomic_bool set;
-} hr_cancel;
+static inline bool hr_cancelled(const hr_cancel *cancel)
+{
+    return cancel && __atomic_load_n(&cancel->set, __ATOMIC_SEQ_CST);
+}
 
 struct hr_storage;
 
 /* A file, or an object of a remote store. Back ends put their own fields behind these. Several
  * threads may read one object at once. */
-typedef struct hr_object {
+struct hr_object {
     const struct hr_storage *storage;
     int64_t size;
-} hr_object;
+};
 
 /* A back end. Failures name neither the object nor the path: callers do. A request that another
  * attempt may serve fails with HR_STATUS_TIMEOUT. Waits end soon after `cancel` is set; it may be
@@ -43,16 +41,5 @@ extern const hr_storage hr_storage_local;
 /* Adds a back end, which lives as long as the process. HR_STATUS_ERROR: the scheme exists, or there
  * are too many. */
 hr_status hr_storage_add(const hr_storage *storage, hr_error *error);
-
-/* Opens root/path, or only `path` if it is absolute, a URI, or there is no root. */
-hr_status hr_object_open(hr_object **out, const char *root, const char *path, hr_cancel *cancel,
-                         hr_error *error);
-void hr_object_close(hr_object *object); /* NULL is fine */
-/* Reads a range. A range that is not within the object is an error, as is an object that became
- * shorter. */
-hr_status hr_object_read(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
-                         hr_cancel *cancel, hr_error *error);
-/* Reads a whole object as zero-terminated text (`*size` without the zero). Free it with hr_free. */
-hr_status hr_object_text(const char *path, char **text, size_t *size, hr_error *error);
 
 #endif

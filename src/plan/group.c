@@ -4,11 +4,6 @@
  * nodes that need the whole batch, or iterations in order, end one. */
 #include "plan/pass.h"
 
-static bool fed(const hr_op_def *def)
-{
-    return def->source && !hr_op_is_reader(def);
-}
-
 /* Whether the node has a stage of its own. */
 static bool cuts(const hr_node *node)
 {
@@ -62,7 +57,7 @@ static bool stage_cheap(const hr_plan *plan, const hr_plan_stage *stage)
     for (int32_t s = stage->first; s < stage->first + stage->count; s++) {
         for (int32_t i = 0; i < plan->steps[s].count; i++) {
             const hr_op_def *def = plan->graph->nodes[plan->order[plan->steps[s].first + i]]->def;
-            if (!(def->flags & HR_OP_CHEAP) && !fed(def))
+            if (!(def->flags & HR_OP_CHEAP) && !hr_op_is_fed(def))
                 return false;
         }
     }
@@ -139,7 +134,7 @@ static void steps_add(hr__planning *p, step_kind kind)
     }
 }
 
-/* Lists the sources; the primary one (the first reader if there is one) comes first. */
+/* Lists the sources; the primary one (the first that is not fed, if there is one) comes first. */
 static void sources_list(hr_plan *plan)
 {
     for (int32_t i = 0; i < plan->graph->count; i++) {
@@ -147,9 +142,9 @@ static void sources_list(hr_plan *plan)
         if (plan->replaced[i] != i || !def->source)
             continue;
         int32_t k = plan->source_count++;
-        bool primary = hr_op_is_reader(def);
+        bool primary = !hr_op_is_fed(def);
         for (int32_t j = 0; j < k; j++)
-            primary = primary && fed(plan->graph->nodes[plan->sources[j]]->def);
+            primary = primary && hr_op_is_fed(plan->graph->nodes[plan->sources[j]]->def);
         for (; primary && k > 0; k--)
             plan->sources[k] = plan->sources[k - 1];
         plan->sources[k] = i;

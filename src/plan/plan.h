@@ -58,8 +58,8 @@ typedef struct hr_plan {
                           consecutive */
     int32_t *outputs;  /* pipeline output -> value */
     int32_t output_count;
-    int32_t *sources; /* source nodes (graph indices); [0] is the primary one, the first reader if
-                         there is one; the others are in definition order */
+    int32_t *sources; /* source nodes (graph indices); [0] is the primary one, the first that is not
+                         fed, if there is one; the others are in definition order */
     int32_t source_count;
     int32_t
         *inferred; /* graph node -> first row of the outputs described by its INFER stage, or -1 */

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/storage.h"
-#include "readers/sampler.h"
+#include "headrace/operator.h"
 
 #define MAGIC 0xced7230au
 
@@ -115,7 +114,7 @@ static hr_status measure_files(mxnet_state *s, hr_error *error)
         hr_status status = hr_object_open(&object, NULL, s->path->v[i], NULL, error);
         if (status != HR_STATUS_OK)
             return hr_error_prefix(error, "path '%s'", s->path->v[i]);
-        s->file_start[i + 1] = s->file_start[i] + object->size;
+        s->file_start[i + 1] = s->file_start[i] + hr_object_size(object);
         hr_object_close(object);
     }
     return HR_STATUS_OK;

@@ -159,10 +159,8 @@ hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_
     /* Independent of the seed: readers of lists that belong together (images and masks) must agree.
      */
     hr_rng rng = hr_rng_make(KEY_REPLACE, offset, (uint32_t)epoch, (uint32_t)attempt);
-    /* It counts as a repeat, so that its augmentation differs from the item's regular one in this
-     * epoch. */
     int64_t other = hr_rng_below(&rng, 0, size);
-    return (hr_sampler_item){item_at(s, epoch, other), epoch, (int32_t)(0x10000 + attempt)};
+    return (hr_sampler_item){item_at(s, epoch, other), epoch, HR_SAMPLER_REPLACED + attempt};
 }
 
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)

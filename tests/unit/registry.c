@@ -109,6 +109,44 @@ TEST(sound_table_passes)
     CHECK_OK(hr_op_def_check(&def, &error), error);
 }
 
+static hr_status next_nothing(hr_op_call *c, hr_stream_event *event, hr_error *error)
+{
+    (void)c, (void)event, (void)error;
+    return HR_STATUS_OK;
+}
+
+static size_t save_nothing(const void *state, void *room, size_t size)
+{
+    (void)state, (void)room, (void)size;
+    return 0;
+}
+
+TEST(incomplete_sources_are_refused)
+{
+    const hr_arg_def args[] = {HR_ARG_END};
+    const hr_stream_def empty = {0}, streams[] = {{.next = next_nothing},
+                                                  {.next = next_nothing, .save = save_nothing}};
+    const struct {
+        hr_source_def source;
+        const char *part; /* of the message; NULL: it is accepted */
+    } cases[] = {
+        {{.kind = HR_SOURCE_KIND_INDEXED}, "its source is not complete"},
+        {{.kind = HR_SOURCE_KIND_STREAM}, "its stream is not complete"},
+        {{.kind = HR_SOURCE_KIND_STREAM, .stream = &empty}, "its stream is not complete"},
+        {{.kind = HR_SOURCE_KIND_STREAM, .stream = &streams[1]}, "its stream is not complete"},
+        {{.kind = HR_SOURCE_KIND_STREAM, .stream = &streams[0]}, NULL},
+        {{.kind = HR_SOURCE_KIND_STREAM + 1, .stream = &streams[0]}, "kind of source is unknown"},
+    };
+    for (size_t i = 0; i < HR_COUNT_OF(cases); i++) {
+        hr_error error = {0};
+        hr_op_def def = {HR_OP_ABI,    .name = "sample", .doc = "A table.",
+                         .args = args, .out_count = 1,   .source = &cases[i].source};
+        hr_status status = hr_op_def_check(&def, &error);
+        CHECK((status == HR_STATUS_OK) == !cases[i].part);
+        CHECK(!cases[i].part || strstr(error.message, cases[i].part));
+    }
+}
+
 TEST(bad_arguments_are_refused)
 {
     const hr_arg_def wrong_size[] = {HR_ARG(sample_args, a, INT64, 0, "1", "A."), HR_ARG_END};

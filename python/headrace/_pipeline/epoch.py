@@ -14,8 +14,8 @@ class Epoch:
     """Counts the iterations that a pipeline schedules and takes.
 
     StopIteration from a source or from `Pipeline.iter_setup` ends the epoch: nothing more is
-    scheduled, and once the scheduled iterations are taken, so is StopIteration. `reset` begins the
-    next epoch.
+    scheduled, and once the scheduled iterations are taken, so is StopIteration. It may also come
+    from the engine, where a stream ends the epoch at once. `reset` begins the next epoch.
 
     Attributes:
         index: number of the epoch that is being scheduled.
@@ -73,8 +73,8 @@ class Epoch:
         except IndexError:  # a source was not fed, so nothing was taken
             self.scheduled -= 1
             raise
-        except StopIteration:
-            self.scheduled -= 1
+        except StopIteration:  # the engine says so: what it does next belongs to the next epoch
+            self.scheduled = 0
             self.iteration += 1
             self.ended = True
             raise
