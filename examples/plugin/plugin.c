@@ -3,5 +3,6 @@
 /* The operators of this library. */
 #include "headrace/plugin.h"
 
-extern const hr_op_def hr_op_above, hr_op_invert, hr_op_scale;
-HR_PLUGIN("headrace_example", &hr_op_above, &hr_op_invert, &hr_op_scale)
+extern const hr_op_def hr_op_above, hr_op_invert, hr_op_lines, hr_op_records, hr_op_scale;
+HR_PLUGIN("headrace_example", &hr_op_above, &hr_op_invert, &hr_op_lines, &hr_op_records,
+          &hr_op_scale)

@@ -100,8 +100,8 @@ def test_operators_are_part_of_the_package(library: Path):
     assert not hasattr(fn, "example") and "example" not in dir(fn)
     plugin_manager.load_library(sys.argv[1], global_symbols=True)
     plugin_manager.load_library(sys.argv[1])  # no effect
-    assert dir(fn.example) == ["above", "invert", "scale"] and "example" in dir(fn)
-    assert dir(ops.example) == ["Above", "Invert", "Scale"]
+    assert dir(fn.example) == ["above", "invert", "lines", "records", "scale"] and "example" in dir(fn)
+    assert dir(ops.example) == ["Above", "Invert", "Lines", "Records", "Scale"]
     import headrace.fn.example, headrace.ops.example
     from headrace.fn.example import above
     help(above)
@@ -202,3 +202,214 @@ def test_what_cannot_be_loaded(library: Path, tmp_path: Path):
     assert (arrays(pipe().run())[3] == (PICTURES > 99.5)).all()
     """
     run(code, library, copy)
+
+
+# ---- sources of a plug-in ----
+
+SOURCES = """
+plugin_manager.load_library(sys.argv[1])
+from pathlib import Path
+
+FILES = ["a.bin", "b.bin", "c.bin"]
+for i, name in enumerate(FILES):
+    records = np.arange(7 * (i + 1) * 4, dtype=np.uint8).reshape(-1, 4) + 100 * i
+    records.astype(np.uint8).tofile(name)
+RECORDS = np.concatenate([np.fromfile(name, np.uint8) for name in FILES]).reshape(-1, 4)
+
+TEXTS = ["one.txt", "empty.txt", "two.txt"]
+LINES = [f"line {i} of one".encode() for i in range(11)], [b"", b"second" * 40000, b"last"]
+Path("one.txt").write_bytes(b"".join(line + b"\\n" for line in LINES[0]))
+Path("empty.txt").write_bytes(b"")
+Path("two.txt").write_bytes(b"\\n".join(LINES[1]))
+LINES = LINES[0] + LINES[1]
+
+def values(outputs):
+    return [np.array(outputs[0].at(i)) for i in range(len(outputs[0]))]
+
+def lines(p):
+    return [line.tobytes() for line in values(p.run())]
+"""
+
+READERS = (
+    SOURCES
+    + """
+@pipeline_def(batch_size=5, num_threads=3, device_id=None, seed=3)
+def reader(sampling=None):
+    return fn.example.records(path=FILES, size=4, name="Reader", **sampling or {})
+"""
+)
+
+
+def test_a_reader_of_a_plugin_is_like_any_other(library: Path, tmp_path: Path):
+    code = """
+    p = reader()
+    first = [row for _ in range(9) for row in values(p.run())]
+    assert (np.stack(first)[:42] == RECORDS).all() and (first[42] == RECORDS[0]).all()
+    assert p.reader_meta("Reader")["epoch_size"] == 42 and p.epoch_size("Reader") == 42
+    assert p.run()[0][1].source_info() == "a.bin: record 4"
+
+    shuffled = reader({"random_shuffle": True}, enable_checkpointing=True)
+    shuffled.build()
+    rows, states = [], []
+    for _ in range(20):
+        states.append(shuffled.checkpoint())
+        rows.append(values(shuffled.run()))
+    flat = np.concatenate(rows)
+    assert (flat[:42] != RECORDS).any() and (flat[42:84] != flat[:42]).any()
+    for epoch in (flat[:42], flat[42:84]):
+        assert sorted(map(bytes, epoch)) == sorted(map(bytes, RECORDS))
+    for i, state in enumerate(states):
+        again = reader({"random_shuffle": True}, enable_checkpointing=True, checkpoint=state)
+        assert (np.stack(values(again.run())) == np.stack(rows[i])).all()
+
+    shards = [reader({"num_shards": 3, "shard_id": k, "stick_to_shard": True}) for k in range(3)]
+    parts = [np.concatenate([values(p.run()) for _ in range(3)])[:14] for p in shards]
+    assert (np.concatenate(parts) == RECORDS).all()
+    """
+    run(READERS + textwrap.dedent(code), library, cwd=tmp_path)
+
+
+def test_errors_of_a_reader_of_a_plugin(library: Path, tmp_path: Path):
+    code = """
+    p = reader({"pad_last_batch": True}, prefetch_queue_depth=1)
+    p.build()
+    Path("b.bin").write_bytes(b"1234")  # shorter than when the pipelines were built
+    try:
+        for _ in range(9):
+            p.run()
+        raise AssertionError
+    except RuntimeError as error:
+        assert "b.bin: record " in str(error) and "example.records 'Reader'" in str(error), error
+    Path("odd.bin").write_bytes(b"12345")
+    try:
+        FILES.append("odd.bin")
+        reader().build()
+        raise AssertionError
+    except RuntimeError as error:
+        assert "path 'odd.bin': 5 bytes are not a number of records of 4 bytes" in str(error), error
+    """
+    run(READERS + textwrap.dedent(code), library, cwd=tmp_path)
+
+
+STREAMS = (
+    SOURCES
+    + """
+@pipeline_def(batch_size=4, device_id=None, seed=3, enable_checkpointing=True)
+def stream():
+    text = fn.example.lines(path=TEXTS)
+    return text, fn.random.uniform(range=[0, 1]), fn.cast(text, dtype=types.INT32)
+"""
+)
+
+
+def test_a_stream_ends_epochs_and_resumes_behind_every_batch(library: Path, tmp_path: Path):
+    code = """
+    def take(p):
+        try:
+            outputs = p.run()
+        except StopIteration:
+            p.reset()
+            return "end"
+        assert all(len(output) == len(outputs[0]) for output in outputs)
+        names = [outputs[0][i].source_info() for i in range(len(outputs[0]))]
+        return [[np.array(o.at(i)).tobytes() for o in outputs] + [names[i]] for i in range(len(names))]
+
+    p = stream(num_threads=2)
+    p.build()
+    states, runs = [], []
+    for _ in range(12):
+        states.append(p.checkpoint())
+        runs.append(take(p))
+    flat = [sample for batch in runs[:4] for sample in batch]
+    assert [sample[0] for sample in flat] == LINES, [sample[0][:20] for sample in flat]
+    assert [len(batch) for batch in runs[:4]] == [4, 4, 4, 2] and runs[4] == "end" == runs[9]
+    assert flat[0][3] == "one.txt: line 1" and flat[-1][3] == "two.txt: line 3"
+    assert [s[0] for b in runs[5:9] for s in b] == LINES
+    assert flat[0][1] != runs[5][0][1]  # other random numbers in the next epoch
+    for i, state in enumerate(states):
+        again = stream(num_threads=i % 4 + 1, prefetch_queue_depth=i % 3 + 1, checkpoint=state)
+        for k in range(i, 12):
+            assert take(again) == runs[k], (i, k)
+    """
+    run(STREAMS + textwrap.dedent(code), library, cwd=tmp_path)
+
+
+def test_a_stream_raises_stop_iteration_until_reset(library: Path, tmp_path: Path):
+    code = """
+    p = stream(num_threads=2)
+    assert [len(p.run()[0]) for _ in range(4)] == [4, 4, 4, 2]
+    for _ in range(3):
+        try:
+            p.run()
+            raise AssertionError
+        except StopIteration:
+            pass
+    p.reset()
+    assert lines(p) == LINES[:4]
+
+    try:
+        from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
+    except ImportError:
+        DALIGenericIterator = None
+
+    @pipeline_def(batch_size=2, num_threads=2, device_id=None)
+    def lengths():
+        return fn.shapes(fn.example.lines(path=TEXTS[:1]))
+
+    if DALIGenericIterator is not None:
+        for reset in (True, False):
+            loop = DALIGenericIterator(
+                lengths(), ["n"], auto_reset=reset, last_batch_policy=LastBatchPolicy.PARTIAL)
+            for _ in range(3):
+                assert [len(item[0]["n"]) for item in loop] == [2, 2, 2, 2, 2, 1]
+                if not reset:
+                    loop.reset()
+    """
+    run(STREAMS + textwrap.dedent(code), library, cwd=tmp_path)
+
+
+def test_bad_samples_of_a_stream(library: Path, tmp_path: Path):
+    code = """
+    Path("one.txt").write_bytes(b"good\\nba\\0d\\n" + b"x" * 3000000 + b"\\nafter it\\nend")
+    TEXTS[:] = ["one.txt"]
+    try:
+        stream(num_threads=2).run()
+        raise AssertionError
+    except RuntimeError as error:
+        assert "one.txt: line 2: the line contains a zero byte" in str(error), error
+    p = stream(num_threads=2, on_error="skip", quarantine="bad.txt")
+    assert lines(p) == [b"good", b"after it"] and lines(p) == [b"end"]
+    assert [e["source"] for e in p.errors()] == ["one.txt: line 2", "one.txt: line 3"]
+    assert "longer than 1048576 bytes" in p.errors()[1]["message"]
+    assert Path("bad.txt").read_text().startswith("one.txt: line 2\\t")
+    p = stream(num_threads=2, on_error="replace")
+    assert lines(p) == [b"good", b"after it", b"after it", b"after it"]
+    TEXTS.append("missing.txt")
+    p = stream(num_threads=2, on_error="skip")
+    assert lines(p) == [b"good", b"after it"] and lines(p) == [b"end"]
+    assert "missing.txt" in p.errors()[2]["source"]
+    """
+    run(STREAMS + textwrap.dedent(code), library, cwd=tmp_path)
+
+
+def test_a_checkpoint_of_a_stream_needs_its_files(library: Path, tmp_path: Path):
+    code = """
+    p = stream(num_threads=2)
+    for _ in range(3):
+        p.run()
+    state = p.checkpoint()
+    Path("two.txt").write_bytes(b"x")  # the cursor is beyond its end
+    try:
+        p = stream(num_threads=2, checkpoint=state)
+        p.run()
+        raise AssertionError
+    except StopIteration:
+        pass
+    for bad in (state.replace(b'"cursors": ["', b'"cursors": ["00'), state.replace(b'"cursors"', b'"cursor"')):
+        try:
+            stream(num_threads=2, checkpoint=bad).build()
+            raise AssertionError
+        except ValueError as error:
+            assert "checkpoint" in str(error) and "cursor" in str(error), error
+    """
+    run(STREAMS + textwrap.dedent(code), library, cwd=tmp_path)
