@@ -23,7 +23,10 @@ TINY = pictures([(1, 1, 3), (1, 300, 3), (0, 4, 3)])
 TYPES = ("uint8", "int16", "int32", "float32")
 OUTPUTS = ("UINT8", "INT16", "INT32", "FLOAT")
 # Ties, values beyond all ranges, infinities and NaN.
-SPECIAL = Data([np.array([[[0.5, 1.5, 2.5], [-0.5, 1e10, -1e10], [np.inf, -np.inf, np.nan]]], np.float32)], "HWC")
+SPECIAL = Data(
+    [np.array([[[0.5, 1.5, 2.5], [-0.5, 1e10, -1e10], [np.inf, -np.inf, np.nan]]], np.float32)],
+    "HWC",
+)
 
 
 def converted(ours: np.ndarray, theirs: np.ndarray) -> None:
@@ -36,7 +39,9 @@ def converted(ours: np.ndarray, theirs: np.ndarray) -> None:
         assert difference.size == 0 or difference.mean() <= 0.05
         return
     scale = float(np.abs(other[np.isfinite(other)]).max(initial=1.0))
-    step = {np.dtype(np.float16): 1e-3, np.dtype(np.float32): 1e-5}.get(ours.dtype, 1e-5 + 1 / scale)
+    step = {np.dtype(np.float16): 1e-3, np.dtype(np.float32): 1e-5}.get(
+        ours.dtype, 1e-5 + 1 / scale
+    )
     assert difference.max(initial=0) <= step * scale
 
 
@@ -88,7 +93,9 @@ def brightness_contrast_cases() -> list[Case]:
     for dtype in TYPES:
         data = pictures(SHAPES["FHWC"], dtype, "FHWC")
         cases.append(Case(op, [data], frames))
-        cases.append(Case(op, [data], {**frames, "contrast": scalars(0.5, 1.5), "dtype": "types.FLOAT"}))
+        cases.append(
+            Case(op, [data], {**frames, "contrast": scalars(0.5, 1.5), "dtype": "types.FLOAT"})
+        )
     cases.append(Case("brightness", [FRAMES], {k: v for k, v in frames.items() if "bright" in k}))
     cases.append(Case("contrast", [FRAMES], {k: v for k, v in frames.items() if "contrast" in k}))
     cases.append(Case("brightness", [FRAMES], {"brightness": per_frame([0.5], [0.25])}))

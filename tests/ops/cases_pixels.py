@@ -14,7 +14,18 @@ FRAMES = pictures([(2, 21, 33, 3), (1, 30, 18, 3)], layout="FHWC")
 VOLUME = pictures([(4, 11, 17, 2), (6, 14, 9, 2)], layout="DHWC")
 FLOATS = pictures([(31, 43, 3), (50, 28, 3)], "float32")
 BARE = Data(HWC.samples)
-ALL = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64", "uint64", "float16", "float32")
+ALL = (
+    "uint8",
+    "int8",
+    "uint16",
+    "int16",
+    "uint32",
+    "int32",
+    "int64",
+    "uint64",
+    "float16",
+    "float32",
+)
 
 
 def typed(dtype: str) -> Data:
@@ -56,7 +67,12 @@ def erase_cases() -> list[Case]:
         cases.append(Case("erase", [data], layers))
         channels = [5, 6] if data is VOLUME else [5, 6, 7]
         cases.append(Case("erase", [data], {**layers, "fill_value": channels}))
-        whole = {"anchor": [0.0, 3.0], "shape": [99.0, 4.0], "axis_names": "WH", "fill_value": channels}
+        whole = {
+            "anchor": [0.0, 3.0],
+            "shape": [99.0, 4.0],
+            "axis_names": "WH",
+            "fill_value": channels,
+        }
         cases.append(Case("erase", [data], whole))
     cases.append(Case("erase", [FRAMES], {"anchor": [0.0, 2.0, 3.0], "shape": [1.0, 5.0, 5.0]}))
     cases.append(Case("erase", [BARE], {"anchor": [2.0, 3.0], "shape": [5.0, 5.0], "axes": [0, 2]}))
@@ -76,13 +92,21 @@ def erase_errors() -> list[Case]:
             {"anchor": [2.0, 3.0, 4.0], "shape": [2.0, 2.0, 2.0]},
             {"anchor": [2.0, 3.0], "shape": [2.0, 2.0], "fill_value": [1, 2]},
             {"anchor": [2.0, 3.0], "shape": [2.0, 2.0], "axis_names": "DH"},
-            {"anchor": [2.0, 3.0], "shape": [2.0, 2.0], "normalized": True, "normalized_shape": True},
+            {
+                "anchor": [2.0, 3.0],
+                "shape": [2.0, 2.0],
+                "normalized": True,
+                "normalized_shape": True,
+            },
         )
     ] + [Case("erase", [typed(t)], {"shape": [3.0, 3.0]}) for t in ("float64", "bool")]
 
 
 def grid_mask_cases() -> list[Case]:
-    cases = [Case("grid_mask", [typed(t)], {"tile": 7, "angle": 0.3}) for t in ("uint8", "int16", "int32", "float32")]
+    cases = [
+        Case("grid_mask", [typed(t)], {"tile": 7, "angle": 0.3})
+        for t in ("uint8", "int16", "int32", "float32")
+    ]
     for args in (
         {},
         {"tile": 10},
@@ -121,7 +145,12 @@ def paste_cases() -> list[Case]:
             {**base, "paste_x": 0.0, "paste_y": 1.0},
             {**base, "paste_x": 0.37, "paste_y": 0.81},
             {**base, "min_canvas_size": 60.9},
-            {"fill_value": 1, "ratio": scalars(1.0, 2.7), "paste_x": scalars(0.1, 0.9), "paste_y": scalars(1, 0)},
+            {
+                "fill_value": 1,
+                "ratio": scalars(1.0, 2.7),
+                "paste_x": scalars(0.1, 0.9),
+                "paste_y": scalars(1, 0),
+            },
             {**base, "min_canvas_size": scalars(0, 99)},
         )
     ]
@@ -153,11 +182,24 @@ def paste_errors() -> list[Case]:
 
 
 def displacement_cases() -> list[Case]:
-    waves = {"ampl_x": 3.3, "ampl_y": 7.1, "freq_x": 0.31, "freq_y": 0.17, "phase_x": 1.0, "phase_y": -2.0}
+    waves = {
+        "ampl_x": 3.3,
+        "ampl_y": 7.1,
+        "freq_x": 0.31,
+        "freq_y": 0.17,
+        "phase_x": 1.0,
+        "phase_y": -2.0,
+    }
     linear = {"interp_type": "types.INTERP_LINEAR"}
     cases = []
     for op, args in (("sphere", {}), ("water", {}), ("water", waves)):
-        for data in (HWC, FLOATS, BARE, pictures([(31, 43, 1), (5, 300, 1)]), pictures([(9, 8, 5), (2, 2, 5)])):
+        for data in (
+            HWC,
+            FLOATS,
+            BARE,
+            pictures([(31, 43, 1), (5, 300, 1)]),
+            pictures([(9, 8, 5), (2, 2, 5)]),
+        ):
             cases.append(Case(op, [data], args, mostly))
             cases.append(Case(op, [data], {**args, **linear, "fill_value": 77.0}, resampled))
         cases.append(Case(op, [HWC], {**args, "fill_value": 300.0}, mostly))

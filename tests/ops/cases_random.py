@@ -108,7 +108,10 @@ CASES += [
     Case("random.choice", [BYTES], {**MIDDLE, "shape": vectors([2], dtype=np.int32)}),
     Case("random.choice", [Data([np.zeros((3, 0), np.float32)])], {"shape": [2]}),
     Case("random.choice", [BYTES], {"p": [0.00001, 0.99999, 0]}),
-    *[Case("random.choice", [Data([np.array([7, 7])])], {"p": p}) for p in (0.5, [0.5], scalars(0.5))],
+    *[
+        Case("random.choice", [Data([np.array([7, 7])])], {"p": p})
+        for p in (0.5, [0.5], scalars(0.5))
+    ],
 ]
 
 # Arguments with exactly one solution.
@@ -146,9 +149,7 @@ CASES += [
     )
 ]
 WHOLE = {"crop_shape": [4, 6], "roi_start": [0, 0], "roi_shape": [2, 3]}
-CASES += [
-    Case("roi_random_crop", [pictures([shape])], WHOLE) for shape in ((4, 6, 3), (4, 6, 1))
-]
+CASES += [Case("roi_random_crop", [pictures([shape])], WHOLE) for shape in ((4, 6, 3), (4, 6, 1))]
 
 ERRORS += [
     Case("random.normal", [], {"dtype": "types.FLOAT16"}),

@@ -21,8 +21,7 @@ def enum(dtype: str) -> str:
 
 
 def summed(ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Integers must be equal; floats within the rounding of single precision: DALI adds up floats, Headrace doubles.
-    """
+    """Integers must be equal; floats within the rounding of single precision: DALI adds up floats, Headrace doubles."""
     if ours.dtype.kind != "f":
         np.testing.assert_array_equal(ours, theirs)
     else:

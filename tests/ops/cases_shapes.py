@@ -428,9 +428,7 @@ def table_cases() -> list[Case]:
     cases.append(Case("lookup_table", [pictures([(5, 7, 3)])], keys))
     inverted = {"keys": list(range(256)), "values": [255.0 - v for v in range(256)]}
     for target in ("types.UINT8", "types.INT16", "types.FLOAT64"):
-        cases.append(
-            Case("lookup_table", [pictures([(50, 70, 3)])], {**inverted, "dtype": target})
-        )
+        cases.append(Case("lookup_table", [pictures([(50, 70, 3)])], {**inverted, "dtype": target}))
     cases.append(Case("lookup_table", [ints(1, 2)], keys))
     return cases + one_hot_cases()
 

@@ -102,9 +102,7 @@ def varied(argument: Any, count: int, rng: random.Random) -> Data | Interps:
     shapes = [(), (), (1,), (2,), (3,), (2,), (0,), (2, 2), (4,), (1, 1), (2, 3)]
     shape = rng.choice(shapes)
     mixed = rng.random() < 0.1
-    samples = [
-        tensor(rng.choice(shapes) if mixed else shape, dtype, rng) for _ in range(count)
-    ]
+    samples = [tensor(rng.choice(shapes) if mixed else shape, dtype, rng) for _ in range(count)]
     if argument.name in AMOUNTS or rng.random() < 0.7 and dtype in ("float32", "int32"):
         pick = FLOATS if dtype == "float32" else INTEGERS + EXTREMES
         pick = AMOUNT if argument.name in AMOUNTS else pick
@@ -232,7 +230,9 @@ def names() -> list[str]:
 @functools.cache
 def engine() -> Engine:
     """The engine of a worker process, with limited memory."""
-    if "asan" not in os.environ.get("LD_PRELOAD", ""):  # AddressSanitizer reserves terabytes of address space
+    if "asan" not in os.environ.get(
+        "LD_PRELOAD", ""
+    ):  # AddressSanitizer reserves terabytes of address space
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     return Engine("headrace")
 

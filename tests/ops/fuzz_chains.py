@@ -46,7 +46,11 @@ SIZES = [1, 2, 3, 7, 14, 16, 17, 64, 65, 224, 300, 0, 1000, 20000]
 WEIGHTS = [3, 3, 3, 5, 5, 5, 5, 5, 5, 4, 3, 1, 1, 0.5]
 FLOATS = [0.0, 0.25, 0.5, 1.0, 1e-10, 1.5, -0.5, 3.0]
 INTERPS = ["NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN"]
-TYPES = ["UINT8"] * 6 + ["FLOAT"] * 4 + ["INT16", "INT32", "FLOAT16", "INT8", "UINT16", "BOOL", "FLOAT64"]
+TYPES = (
+    ["UINT8"] * 6
+    + ["FLOAT"] * 4
+    + ["INT16", "INT32", "FLOAT16", "INT8", "UINT16", "BOOL", "FLOAT64"]
+)
 POLICIES = ["pad", "pad", "pad", "trim_to_shape", "trim_to_shape", "error"]
 SUBSCRIPTS = ["[1:]", "[:, :1]", "[::2]", "[-1:]", "[0:0]", "[:, ::-1]", "[1:, 1:]", "[0]"]
 ARITHMETIC = ["+ 1", "* 2.5", "// 3", "> 100", "- x", "& 3", "/ 0", "** 2", "% 7"]
@@ -144,7 +148,16 @@ MAKERS: dict[str, Maker] = {
     "stack": lambda r: {"axis": r.randint(0, 2)},
 }  # fmt: skip
 # Chosen more often: operators that can be fused, and views.
-OFTEN = ["resize", "crop", "flip", "crop_mirror_normalize", "slice", "subscript", "reinterpret", "copy"]
+OFTEN = [
+    "resize",
+    "crop",
+    "flip",
+    "crop_mirror_normalize",
+    "slice",
+    "subscript",
+    "reinterpret",
+    "copy",
+]
 
 
 @dataclasses.dataclass
@@ -169,7 +182,9 @@ class Chain:
         else:
             shapes = [shape] * self.count
         kind = rng.choice(["uint8"] * 6 + ["float32", "float32", "int16", "float16"])
-        self.fed = Data([fuzz.tensor(s, kind, rng) for s in shapes], rng.choice(["HWC"] * 8 + ["", "CHW"]))
+        self.fed = Data(
+            [fuzz.tensor(s, kind, rng) for s in shapes], rng.choice(["HWC"] * 8 + ["", "CHW"])
+        )
         self.nodes = [self.node(i, rng) for i in range(rng.randint(2, 6))]
         given = {rng.randint(0, len(self.nodes)) for _ in range(rng.randint(0, 2))}
         self.outputs = sorted(given | {len(self.nodes)})
@@ -278,7 +293,9 @@ def results(chains: int = CHAINS) -> tuple[int, list[str]]:
     """The number of chains that gave a result, and those that failed."""
     environment = {"HEADRACE_FUZZ_SEED": SEED}
     ran, wrong = 0, []
-    for answer in pool.run("fuzz_chains:run", list(range(-(-chains // CHUNK))), 2, 120.0, environment).values():
+    for answer in pool.run(
+        "fuzz_chains:run", list(range(-(-chains // CHUNK))), 2, 120.0, environment
+    ).values():
         if isinstance(answer, dict):
             wrong.append(f"{answer['ended']}: {answer['words'][-1500:]}\n{answer['stage']}")
         else:

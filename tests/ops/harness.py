@@ -97,7 +97,7 @@ class Engine:
         """Runs the pipeline that `define` describes. Returns the samples of all iterations, one after the other.
 
         `taken` is called with the batches of every iteration, and may keep them.
-"""
+        """
         defaults = {"num_threads": 1, "seed": 7, "prefetch_queue_depth": 1}
         defaults["device_id"] = None if self.device == "cpu" else 0
 
@@ -150,7 +150,9 @@ class Output:
         batch = batch.as_cpu()
         dtype = str(batch.dtype).rpartition(".")[2]
         try:
-            if dtype.endswith("_TYPE"):  # members of an enumeration; both engines refuse arrays of them
+            if dtype.endswith(
+                "_TYPE"
+            ):  # members of an enumeration; both engines refuse arrays of them
                 batch.reinterpret(type(batch.dtype).INT32)
             arrays = [np.array(batch[i]) for i in range(len(batch))]
         except Exception as error:
@@ -199,7 +201,7 @@ def resampled(ours: np.ndarray, theirs: np.ndarray) -> None:
 
     Cases avoid sizes whose weights are exact halves and quarters: there DALI's single precision rounds exact ties to
     either side.
-"""
+    """
     difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64))
     if ours.dtype == np.uint8:
         assert difference.max(initial=0) <= 1

@@ -152,5 +152,7 @@ def run(
 
 
 if __name__ == "__main__":
-    importlib.import_module("pool")  # jobs import this module by its name: that module object writes the answers
+    importlib.import_module(
+        "pool"
+    )  # jobs import this module by its name: that module object writes the answers
     sys.modules["pool"].serve(sys.argv[1])

@@ -3,10 +3,10 @@
 # Copyright The Headrace authors
 """Runs all cases with DALI and stores the results in `recorded/` (see recorded.py).
 
-    record.py                 cases that are not recorded yet
-    record.py resize crop     all cases of these operators
-    record.py --all           all cases
-    record.py --check         fail if a case is not recorded, or a recorded case no longer exists
+record.py                 cases that are not recorded yet
+record.py resize crop     all cases of these operators
+record.py --all           all cases
+record.py --check         fail if a case is not recorded, or a recorded case no longer exists
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ class Recorded:
 
         Raises:
             Unrecorded: the case has no recorded result.
-"""
+        """
         index, blob = load(file_of(case))
         found = index.get(key(case))
         if found is None or found[1] == ENDED:

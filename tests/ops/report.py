@@ -75,7 +75,11 @@ def record(name: str, written: Any, wrong: Any, same: Any, swept: list[sweep.Res
         "bytes": [sum(not said for _, said in same), len(same)],
         "elsewhere": ELSEWHERE.get(name, ""),
         "said": [f"{case}: {said}" for case, said in [*written, *wrong, *same] if said]
-        + [f"{r.case}: {'known: ' * r.excused}{r.said}" for r in swept if r.said not in ("", sweep.BOTH_REFUSE)],
+        + [
+            f"{r.case}: {'known: ' * r.excused}{r.said}"
+            for r in swept
+            if r.said not in ("", sweep.BOTH_REFUSE)
+        ],
     }
 
 

@@ -200,8 +200,7 @@ BOTH_REFUSE = "both refuse"
 def verdict(
     ours: list[Output] | Failure, theirs: list[Output] | Failure, compare: Compare, random: bool
 ) -> str:
-    """Empty if the results agree, BOTH_REFUSE, or the kind of difference: "values", "stricter", "wider", "exception".
-    """
+    """Empty if the results agree, BOTH_REFUSE, or the kind of difference: "values", "stricter", "wider", "exception"."""
     if isinstance(theirs, Failure) and theirs.kind == "Unreadable":
         return BOTH_REFUSE
     if isinstance(ours, Failure) or isinstance(theirs, Failure):
@@ -271,7 +270,11 @@ class Result:
     @property
     def failed(self) -> bool:
         """The engines differ, and it is not a known difference. Accepting more than DALI is not a failure."""
-        return not self.excused and not self.said.startswith(("wider", BOTH_REFUSE)) and not self.agrees
+        return (
+            not self.excused
+            and not self.said.startswith(("wider", BOTH_REFUSE))
+            and not self.agrees
+        )
 
 
 def results(names: list[str] | None = None) -> dict[str, list[Result]]:

@@ -153,7 +153,12 @@ def colour_chains() -> list[Chain]:
         [convert("RGB", "GRAY"), table(0.8), crop, grey],
         [convert("RGB", "GRAY"), convert("GRAY", "YCbCr"), stored],
         [convert("RGB", "BGR"), table(0.8, "types.FLOAT"), mirror],
-        [convert("RGB", "BGR"), table(0.8, "types.INT16"), ("cast", {"dtype": "types.UINT8"}), there],
+        [
+            convert("RGB", "BGR"),
+            table(0.8, "types.INT16"),
+            ("cast", {"dtype": "types.UINT8"}),
+            there,
+        ],
     ]
     turn: Step = ("rotate", {"angle": 25.0, "keep_size": True, "fill_value": 40.0})
     turned: Step = ("rotate", {"angle": 70.0})

@@ -29,9 +29,7 @@ def test_refused_as_by_dali(case: Any, headrace: Engine, dali: Any) -> None:
     check_fails(case, headrace, dali)
 
 
-def test_photographs(
-    headrace: Engine, live_dali: Engine, photographs: list[pathlib.Path]
-) -> None:
+def test_photographs(headrace: Engine, live_dali: Engine, photographs: list[pathlib.Path]) -> None:
     """Photographs, whole and in windows."""
     data = Data([np.fromfile(path, np.uint8) for path in photographs])
     check(Case("decoders.image", [data], {}), headrace, live_dali)

@@ -67,5 +67,10 @@ def test_iterations_in_flight(
         del pipe  # waits until all files are written
         values = np.array((tmp_path / "0--0.ppm").read_text().split()[4:], int)
         assert len(values) == np.prod(size)
-        assert set(values.tolist()) < {20, 240, 220, 200}  # of the last batch or of those prefetched
+        assert set(values.tolist()) < {
+            20,
+            240,
+            220,
+            200,
+        }  # of the last batch or of those prefetched
         assert len(set(values.tolist())) == 1

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Random invalid arguments and inputs, and chains on extreme shapes: a result or an error, never a crash (see fuzz.py).
-"""
+"""Random invalid arguments and inputs, and chains on extreme shapes: a result or an error, never a crash (see fuzz.py)."""
 
 from __future__ import annotations
 

@@ -248,7 +248,8 @@ def test_roi_crop(args: dict[str, Any], headrace: Engine, live_dali: Engine) -> 
     ours, theirs = (
         np.array(result[0].samples, float)
         for result in (
-            engine.run(count, lambda e: e.fn.roi_random_crop(**args)) for engine in (headrace, live_dali)
+            engine.run(count, lambda e: e.fn.roi_random_crop(**args))
+            for engine in (headrace, live_dali)
         )
         if not isinstance(result, Failure)
     )
@@ -289,11 +290,15 @@ def test_jitter(degree: int, headrace: Engine) -> None:
     picture = np.stack([y * 1000.0 + x] * 3, -1).astype(np.float32)
 
     def define(engine: Engine) -> Any:
-        return engine.fn.jitter(engine.feed(Data([picture, picture], "HWC")), nDegree=degree, seed=5)
+        return engine.fn.jitter(
+            engine.feed(Data([picture, picture], "HWC")), nDegree=degree, seed=5
+        )
 
     result = headrace.run(2, define)
     assert not isinstance(result, Failure), result
-    first, second = (sample[20:-20, 20:-20] - picture[20:-20, 20:-20] for sample in result[0].samples)
+    first, second = (
+        sample[20:-20, 20:-20] - picture[20:-20, 20:-20] for sample in result[0].samples
+    )
     assert degree == 1 or np.mean(first != second) > 0.3
     down = np.round(first / 1000)
     right = first - 1000 * down

@@ -17,7 +17,9 @@ NAMES = sorted({case.op for case in sweep.cases()})
 def results(request: pytest.FixtureRequest) -> dict[str, list[sweep.Result]]:
     """The results for the selected operators, computed together by the worker processes."""
     items = [item for item in request.session.items if item.fspath.basename == "test_sweep.py"]
-    return sweep.results([item.callspec.params["name"] for item in items if hasattr(item, "callspec")])
+    return sweep.results(
+        [item.callspec.params["name"] for item in items if hasattr(item, "callspec")]
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Connected objects in a mask. */
+#ifndef HR_OPS_SEGMENTATION_OBJECTS_H
+#define HR_OPS_SEGMENTATION_OBJECTS_H
+
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#define HR_OBJECT_DIMS 6
+
+/* An object: its class and the box around it, [low, high). */
+typedef struct hr_object {
+    int32_t label;
+    int32_t low[HR_OBJECT_DIMS], high[HR_OBJECT_DIMS];
+} hr_object;
+
+/* Finds objects: elements of one class that are connected through faces. `labels` has the class of
+ * each element of a mask with `shape`; those equal to `background` belong to no object. Memory from
+ * the arena. */
+hr_status hr__objects_find(const int32_t *labels, const hr_shape *shape, int32_t background,
+                           hr_arena *arena, hr_object **objects, int32_t *count, hr_error *error);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* segmentation.random_mask_pixel: the position of a random element of a mask. */
+#include "core/core.h"
+#include "headrace/operator.h"
+
+#define CHUNK 1024
+
+typedef struct mask_pixel_args {
+    int32_t foreground;
+    float threshold;
+    hr_ints value;
+} mask_pixel_args;
+
+static const hr_arg_def mask_pixel_arg_defs[] = {
+    HR_ARG(mask_pixel_args, foreground, INT, HR_ARG_PER_SAMPLE, "0",
+           "If not 0, draw among the foreground, or among all elements if there is none. If 0, "
+           "draw among all elements."),
+    HR_ARG(mask_pixel_args, threshold, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+           "Elements greater than this are foreground. Not together with `value`.",
+           .excludes = "value"),
+    HR_ARG(mask_pixel_args, value, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,
+           NULL, "Elements equal to this are foreground.", .count_min = 1, .count_max = 1),
+    HR_ARG_END};
+
+static hr_status mask_pixel_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    const int64_t ndim = in->shape.ndim;
+    size_t volume;
+
+    if (in->dtype == HR_DTYPE_FLOAT16 || in->dtype == HR_DTYPE_FLOAT64)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the mask is %s; it must be BOOL, an integer type or FLOAT",
+                       hr_dtype_name(in->dtype));
+    if (!hr_shape_volume(&in->shape, &volume) || volume == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "the mask has no elements to draw from");
+    hr_tensor_describe(&c->out[0], HR_DTYPE_INT64, hr_shape_make(1, &ndim), NULL);
+    return HR_STATUS_OK;
+}
+
+/* Goes through the foreground: returns the position of its element number `stop`, or, if it has
+ * fewer, how many it has. */
+static size_t walk(const hr_op_call *c, size_t volume, size_t stop)
+{
+    const mask_pixel_args *a = c->args;
+    const hr_tensor *in = &c->in[0];
+    const size_t size = hr_dtype_size(in->dtype);
+    const double wanted = a->value.v ? (double)a->value.v[0] : (double)a->threshold;
+    double v[CHUNK];
+    size_t seen = 0;
+
+    for (size_t at = 0; at < volume; at += CHUNK) {
+        const size_t n = HR_MIN(volume - at, (size_t)CHUNK);
+        size_t here = 0;
+        hr_convert(v, HR_DTYPE_FLOAT64, (const uint8_t *)in->data + at * size, in->dtype, n);
+        for (size_t k = 0; k < n; k++)
+            here += a->value.v ? v[k] == wanted : v[k] > wanted;
+        if (stop - seen >= here) {
+            seen += here;
+            continue;
+        }
+        for (size_t k = 0;; k++) {
+            bool is = a->value.v ? v[k] == wanted : v[k] > wanted;
+            if (is && seen++ == stop)
+                return at + k;
+        }
+    }
+    return seen;
+}
+
+static hr_status mask_pixel_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    (void)error;
+    for (int32_t i = 0; i < n; i++) {
+        hr_op_call *c = &calls[i];
+        const hr_shape *shape = &c->in[0].shape;
+        int64_t *out = c->out[0].data;
+        size_t volume, count = 0;
+        hr_shape_volume(shape, &volume);
+        if (((const mask_pixel_args *)c->args)->foreground)
+            count = walk(c, volume, volume);
+        int64_t at = hr_rng_below(&c->rng, 0, (int64_t)(count ? count : volume));
+        if (count)
+            at = (int64_t)walk(c, volume, (size_t)at);
+        for (int32_t d = shape->ndim - 1; d >= 0; d--) {
+            out[d] = at % shape->extent[d];
+            at /= shape->extent[d];
+        }
+    }
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_segmentation_random_mask_pixel = {
+    HR_OP_ABI,
+    .name = "segmentation.random_mask_pixel",
+    .doc = "Draws the position of an element of a mask, with the same probability for each element "
+           "or for each element of the foreground.",
+    .devices = "cpu",
+    .flags = HR_OP_RANDOM,
+    .args = mask_pixel_arg_defs,
+    .args_size = sizeof(mask_pixel_args),
+    .in = HR_INPUTS({.name = "mask"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"position"}),
+    .out_count = 1,
+    .infer = mask_pixel_infer,
+    .run_cpu = mask_pixel_run,
+};
