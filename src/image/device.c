@@ -286,8 +286,7 @@ static hr_device_store store_of(const hr_image_program *p)
 {
     bool bytes = p->resampled == HR_DTYPE_UINT8 && p->channels <= HR_MATRIX_MAX;
     for (int32_t i = 0; i < p->point_count; i++)
-        bytes = bytes && p->point[i].dtype == HR_DTYPE_UINT8 &&
-                p->point[i].kind != HR_POINT_KIND_AFFINE;
+        bytes = bytes && p->point[i].dtype == HR_DTYPE_UINT8;
     if (!bytes)
         return HR_DEVICE_STORE_ANY;
     hr_device_store store = store_of_bytes(p);
@@ -304,10 +303,21 @@ static hr_device_kind kind_of(const reach *r)
                                             : HR_DEVICE_KIND_PICK;
 }
 
-static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_staging *staging,
-                             hr_error *error)
+/* The results of an AFFINE step for all UINT8 elements. */
+static void fill_table(const hr_point_step *step, void *table)
+{
+    float v[256];
+    for (int32_t i = 0; i < 256; i++)
+        v[i] = step->matrix.m[0][0] * (float)i + step->matrix.add[0];
+    hr_convert(table, step->dtype, v, HR_DTYPE_FLOAT, 256);
+}
+
+/* The step for elements of the type `from`. AFFINE steps of UINT8 elements become tables. */
+static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_dtype from,
+                             hr_staging *staging, hr_error *error)
 {
     hr_staged table;
+    bool affine = step->kind == HR_POINT_KIND_AFFINE && from == HR_DTYPE_UINT8;
     if (step->frames > 1)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "colours with an argument per frame are not supported on the GPU yet; use "
@@ -316,11 +326,15 @@ static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_st
     if (step->frames == 1)
         to->matrix = step->matrices != NULL ? *step->matrices : to->matrix;
     to->frames = 0;
-    if (step->kind != HR_POINT_KIND_TABLE)
+    if (step->kind != HR_POINT_KIND_TABLE && !affine)
         return HR_STATUS_OK;
     size_t size = 256 * hr_dtype_size(step->dtype);
     HR_TRY(staging->alloc(staging, size, &table, error));
-    memcpy(table.host, step->table, size);
+    if (affine)
+        fill_table(to, table.host);
+    else
+        memcpy(table.host, step->table, size);
+    to->kind = HR_POINT_KIND_TABLE;
     to->table = table.device;
     return HR_STATUS_OK;
 }
@@ -342,7 +356,8 @@ static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, h
     for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
         hr_convert(&t->fill[c], p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
     for (int32_t i = 0; i < p->point_count; i++)
-        HR_TRY(stage_point(&t->point[i], &p->point[i], staging, error));
+        HR_TRY(stage_point(&t->point[i], &p->point[i], i > 0 ? p->point[i - 1].dtype : p->resampled,
+                           staging, error));
     return HR_STATUS_OK;
 }
 

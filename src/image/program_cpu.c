@@ -104,16 +104,29 @@ static void point_matrix(const runner *r, line *l, const hr_point_step *step)
     to_type(r, l, step->dtype);
 }
 
-static void point_affine(const runner *r, line *l, const hr_point_step *step)
+static void point_affine(const runner *r, line *l, const hr_point_step *step, void *to)
 {
     const hr_matrix *m = hr_point_matrix(step, r->frame);
-    const float *in = as_float(r, l), mul = m->m[0][0], add = m->add[0];
-    float *out = (float *)other_scratch(r, l->at, in);
+    float mul = m->m[0][0], add = m->add[0];
     size_t n = line_elements(r, l);
-    for (size_t i = 0; i < n; i++)
-        out[i] = mul * in[i] + add;
-    *l = (line){out, HR_DTYPE_FLOAT, l->channels};
-    to_type(r, l, step->dtype);
+    bool direct = step->dtype == HR_DTYPE_FLOAT;
+    if (l->dtype == HR_DTYPE_UINT8 && step->dtype == HR_DTYPE_UINT8) {
+        r->kernels->affine_u8(to, l->at, n, mul, add);
+        l->at = to;
+        return;
+    }
+    float *out = direct ? to : (float *)other_scratch(r, l->at, to);
+    if (l->dtype == HR_DTYPE_UINT8)
+        r->kernels->u8_to_f32(out, l->at, n);
+    else if (l->dtype == HR_DTYPE_INT16)
+        r->kernels->i16_to_f32(out, l->at, n);
+    else if (l->dtype != HR_DTYPE_FLOAT)
+        hr_convert(out, HR_DTYPE_FLOAT, l->at, l->dtype, n);
+    r->kernels->affine_f32(out, l->dtype == HR_DTYPE_FLOAT ? l->at : out, n, mul, add);
+    if (!direct)
+        hr_convert(to, step->dtype, out, HR_DTYPE_FLOAT, n);
+    l->at = to;
+    l->dtype = step->dtype;
 }
 
 /* Eight elements are read at once, which halves the loads. */
@@ -173,7 +186,7 @@ static void apply_points(const runner *r, line *l, void *dst)
         if (step->kind == HR_POINT_KIND_MATRIX)
             point_matrix(r, l, step);
         else if (step->kind == HR_POINT_KIND_AFFINE)
-            point_affine(r, l, step);
+            point_affine(r, l, step, to);
         else if (step->kind == HR_POINT_KIND_TABLE)
             point_table(r, l, step, to);
         else

@@ -122,6 +122,9 @@ typedef struct hr_kernels {
     /* n pixels, rounded half away from zero and saturated. May write 63 bytes beyond. */
     void (*matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m);
     void (*matrix_f32)(float *dst, const float *src, size_t n, const hr_matrix *m);
+    /* mul * v + add of n elements; UINT8 is rounded as above. affine_f32: dst may be src. */
+    void (*affine_u8)(uint8_t *dst, const uint8_t *src, size_t n, float mul, float add);
+    void (*affine_f32)(float *dst, const float *src, size_t n, float mul, float add);
     /* n elements; the table has 256. */
     void (*table_u8)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table);
 

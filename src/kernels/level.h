@@ -44,6 +44,8 @@ void HR_LEVELED(hr__gather_row)(const struct hr_gather_row *r, float *line, void
 /* points.c */
 void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m);
 void HR_LEVELED(hr__matrix_f32)(float *dst, const float *src, size_t n, const hr_matrix *m);
+void HR_LEVELED(hr__affine_u8)(uint8_t *dst, const uint8_t *src, size_t n, float mul, float add);
+void HR_LEVELED(hr__affine_f32)(float *dst, const float *src, size_t n, float mul, float add);
 void HR_LEVELED(hr__table_u8)(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table);
 
 /* normalize.c */

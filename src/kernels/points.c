@@ -164,6 +164,81 @@ void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const
 
 #endif
 
+/* ---- elements ---- */
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Eight or sixteen elements, rounded. */
+#if defined(HR_LEVEL_v4)
+static inline __m512i affine_whole(const uint8_t *src, __m512 mul, __m512 add)
+{
+    __m512i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)src));
+    return whole(_mm512_add_ps(_mm512_mul_ps(mul, _mm512_cvtepi32_ps(bytes)), add));
+}
+#else
+static inline __m256i affine_whole(const uint8_t *src, __m256 mul, __m256 add)
+{
+    __m256i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)src));
+    return whole(_mm256_add_ps(_mm256_mul_ps(mul, _mm256_cvtepi32_ps(bytes)), add));
+}
+#endif
+
+/* For results that fit 32 bits. */
+static size_t affine_vectors(uint8_t *dst, const uint8_t *src, size_t n, float mul, float add)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v4)
+    const __m512 a = _mm512_set1_ps(mul), b = _mm512_set1_ps(add);
+    for (; i + 16 <= n; i += 16) {
+        __m512i v = _mm512_max_epi32(affine_whole(src + i, a, b), _mm512_setzero_si512());
+        _mm_storeu_si128((__m128i *)(dst + i), _mm512_cvtusepi32_epi8(v));
+    }
+#else
+    const __m256 a = _mm256_set1_ps(mul), b = _mm256_set1_ps(add);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (; i + 32 <= n; i += 32) {
+        __m256i low =
+            _mm256_packs_epi32(affine_whole(src + i, a, b), affine_whole(src + i + 8, a, b));
+        __m256i high =
+            _mm256_packs_epi32(affine_whole(src + i + 16, a, b), affine_whole(src + i + 24, a, b));
+        __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
+        _mm256_storeu_si256((__m256i *)(dst + i), bytes);
+    }
+#endif
+    return i;
+}
+
+#endif
+
+void HR_LEVELED(hr__affine_u8)(uint8_t *dst, const uint8_t *src, size_t n, float mul, float add)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    if (255.0f * fabsf(mul) + fabsf(add) < 0x1p30f)
+        i = affine_vectors(dst, src, n, mul, add);
+#endif
+    for (; i < n; i++)
+        dst[i] = round_byte(mul * (float)src[i] + add);
+}
+
+void HR_LEVELED(hr__affine_f32)(float *dst, const float *src, size_t n, float mul, float add)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v4)
+    for (; i + 16 <= n; i += 16) {
+        __m512 product = _mm512_mul_ps(_mm512_set1_ps(mul), _mm512_loadu_ps(src + i));
+        _mm512_storeu_ps(dst + i, _mm512_add_ps(product, _mm512_set1_ps(add)));
+    }
+#elif defined(HR_LEVEL_v3)
+    for (; i + 8 <= n; i += 8) {
+        __m256 product = _mm256_mul_ps(_mm256_set1_ps(mul), _mm256_loadu_ps(src + i));
+        _mm256_storeu_ps(dst + i, _mm256_add_ps(product, _mm256_set1_ps(add)));
+    }
+#endif
+    for (; i < n; i++)
+        dst[i] = mul * src[i] + add;
+}
+
 /* ---- tables ---- */
 
 #if defined(HR_LEVEL_v4)

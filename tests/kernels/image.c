@@ -324,6 +324,37 @@ static hr_matrix random_matrix(void)
     return m;
 }
 
+TEST(affine_maps)
+{
+    find_levels();
+    for (int round = 0; round < ROUNDS; round++) {
+        hr_matrix m = random_matrix();
+        float mul = m.m[0][0], add = m.add[0];
+        size_t n = (size_t)between(1, 400);
+        uint8_t *src = random_bytes(n);
+        float *floats = malloc(n * sizeof(float));
+        for (size_t i = 0; i < n; i++)
+            floats[i] = (float)src[i] * 3.1f;
+        for (int l = 0; l < level_count; l++) {
+            guarded bytes = guarded_make(n, 0), f32 = guarded_make(n * 4, 0);
+            levels[l]->affine_u8(bytes.data, src, n, mul, add);
+            levels[l]->affine_f32((float *)f32.data, floats, n, mul, add);
+            CHECK(guarded_intact(&bytes) && guarded_intact(&f32));
+            for (size_t i = 0; i < n; i++) {
+                volatile float product = mul * (float)src[i], sum = product + add;
+                CHECK(bytes.data[i] == (uint8_t)floor(fmin(fmax((double)sum, 0), 255) + 0.5));
+                product = mul * floats[i];
+                sum = product + add;
+                CHECK(((float *)f32.data)[i] == sum);
+            }
+            free(bytes.memory);
+            free(f32.memory);
+        }
+        free(floats);
+        free(src);
+    }
+}
+
 /* Weights are multiples of 1/8, so that there are many ties. */
 TEST(points)
 {

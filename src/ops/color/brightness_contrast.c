@@ -42,7 +42,7 @@ hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program
     HR_TRY(hr__color_matrices(c, program, args, HR_COUNT_OF(args), &step, &maps, error));
     for (int32_t f = 0; f < HR_MAX(step.frames, 1); f++)
         map_make(a, f, hr_program_dtype(program), step.dtype, &maps[f]);
-    return hr__color_add(c, program, &step, maps, error);
+    return hr__color_add(program, &step, maps, error);
 }
 
 static const hr_arg_def brightness_contrast_arg_defs[] = {

@@ -64,32 +64,10 @@ float hr__color_value(hr_floats list, int64_t frame, float absent)
     return list.v && list.n > 0 ? list.v[list.n == 1 ? 0 : frame] : absent;
 }
 
-/* The results for all 256 elements, for every frame. */
-static hr_status make_tables(hr_op_call *c, hr_point_step *step, const hr_matrix *matrices,
-                             hr_error *error)
-{
-    size_t count = (size_t)HR_MAX(step->frames, 1), size = 256 * hr_dtype_size(step->dtype);
-    char *tables = hr_arena_alloc(c->arena, count * size, error);
-    float values[256];
-
-    if (!tables)
-        return HR_STATUS_NO_MEMORY;
-    for (size_t f = 0; f < count; f++) {
-        for (int32_t v = 0; v < 256; v++)
-            values[v] = matrices[f].m[0][0] * (float)v + matrices[f].add[0];
-        hr_convert(tables + f * size, step->dtype, values, HR_DTYPE_FLOAT, 256);
-    }
-    step->kind = HR_POINT_KIND_TABLE;
-    step->table = tables;
-    return HR_STATUS_OK;
-}
-
-hr_status hr__color_add(hr_op_call *c, hr_image_program *p, hr_point_step *step,
-                        const hr_matrix *matrices, hr_error *error)
+hr_status hr__color_add(hr_image_program *p, hr_point_step *step, const hr_matrix *matrices,
+                        hr_error *error)
 {
     step->matrix = matrices[0];
     step->matrices = matrices;
-    if (step->kind == HR_POINT_KIND_AFFINE && hr_program_dtype(p) == HR_DTYPE_UINT8)
-        HR_TRY(make_tables(c, step, matrices, error));
     return hr_program_point(p, step, error);
 }

@@ -23,8 +23,7 @@ hr_status hr__color_matrices(hr_op_call *c, const hr_image_program *p, const hr_
                              int32_t n, hr_point_step *step, hr_matrix **matrices, hr_error *error);
 /* The value for a frame. */
 float hr__color_value(hr_floats list, int64_t frame, float absent);
-/* Adds the step. An AFFINE step of UINT8 elements becomes a table. */
-hr_status hr__color_add(hr_op_call *c, hr_image_program *p, hr_point_step *step,
-                        const hr_matrix *matrices, hr_error *error);
+hr_status hr__color_add(hr_image_program *p, hr_point_step *step, const hr_matrix *matrices,
+                        hr_error *error);
 
 #endif

@@ -63,7 +63,7 @@ hr_status hr__color_twist_lower(hr_op_call *c, hr_image_program *program, hr_err
     HR_TRY(hr__color_matrices(c, program, args, HR_COUNT_OF(args), &step, &matrices, error));
     for (int32_t f = 0; f < HR_MAX(step.frames, 1); f++)
         matrix_make(a, f, is_float, &matrices[f]);
-    return hr__color_add(c, program, &step, matrices, error);
+    return hr__color_add(program, &step, matrices, error);
 }
 
 static const hr_arg_def color_twist_arg_defs[] = {

@@ -17,7 +17,9 @@ typedef struct hr_filter_args {
     }
 
 /* Describes the hr_filter_args called `field` in the args struct S. */
-#define HR_FILTER_ARG_DEFS(S, field)                                                               \
+#define HR_FILTER_ARG_DEFS(S, field) HR_FILTER_ARG_DEFS_WITH(S, field, "True")
+/* `wide` is the default of antialias. */
+#define HR_FILTER_ARG_DEFS_WITH(S, field, wide)                                                    \
     HR_FILTER_ARG(S, field, interp_type, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,              \
                   "INTERP_LINEAR",                                                                 \
                   "Filter for all axes; `min_filter` and `mag_filter` override it."),              \
@@ -25,7 +27,7 @@ typedef struct hr_filter_args {
                       "INTERP_LINEAR", "Filter for axes that shrink."),                            \
         HR_FILTER_ARG(S, field, mag_filter, INTERP, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL,           \
                       "INTERP_LINEAR", "Filter for axes that grow or do not change."),             \
-        HR_FILTER_ARG(S, field, antialias, BOOL, 0, "True",                                        \
+        HR_FILTER_ARG(S, field, antialias, BOOL, 0, wide,                                          \
                       "Widen the filter on axes that shrink, so that fine detail does not alias. " \
                       "No effect for INTERP_NN."),                                                 \
         HR_FILTER_ARG(S, field, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                               \

@@ -2,67 +2,23 @@
  * Copyright The Headrace authors */
 /* resize: pictures, sequences and volumes. Pictures are resized by a step of an image program;
  * volumes whose depth changes are resampled here. */
-#include "ops/image/crop_window.h"
-#include "ops/image/filters.h"
+#include "ops/image/resize.h"
 #include "ops/image/pixels.h"
-#include "ops/image/resample.h"
 #include "ops/image/resize_size.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LAYOUTS "HWC|FHWC|CHW|FCHW|CFHW|DHWC|FDHWC|CDHW|FCDHW|CFDHW"
-
 typedef struct resize_args {
-    hr_filter_args filter;
-    hr_floats size, max_size, roi_start, roi_end;
-    float resize_x, resize_y, resize_z, resize_shorter, resize_longer;
-    const char *mode;
-    int32_t subpixel_scale, roi_relative, save_attrs;
+    hr_resize_args resize;
+    int32_t save_attrs;
 } resize_args;
 
-#define WHEN_GIVEN (HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL)
-
 static const hr_arg_def resize_arg_defs[] = {
-    HR_FILTER_ARG_DEFS(resize_args, filter),
-    HR_ARG(resize_args, size, FLOATS, WHEN_GIVEN, NULL,
-           "Output size in pixels: (depth,) height, width, or one number for all axes. 0 means not "
-           "given: `mode` decides. With a negative size, the axis is mirrored. Halves are rounded "
-           "away from zero.",
-           .excludes = "resize_x|resize_y|resize_z|resize_shorter|resize_longer"),
-    HR_ARG(resize_args, resize_x, FLOAT, WHEN_GIVEN, "0.0",
-           "Output width in pixels; 0: not given."),
-    HR_ARG(resize_args, resize_y, FLOAT, WHEN_GIVEN, "0.0",
-           "Output height in pixels; 0: not given."),
-    HR_ARG(resize_args, resize_z, FLOAT, WHEN_GIVEN, "0.0",
-           "Output depth in slices; 0: not given."),
-    HR_ARG(resize_args, resize_shorter, FLOAT, WHEN_GIVEN, "0.0",
-           "Length of the shortest side in pixels. The aspect ratio is kept.",
-           .excludes = "resize_x|resize_y|resize_z|resize_longer|mode"),
-    HR_ARG(resize_args, resize_longer, FLOAT, WHEN_GIVEN, "0.0",
-           "Length of the longest side in pixels. The aspect ratio is kept.",
-           .excludes = "resize_x|resize_y|resize_z|mode"),
-    HR_ARG(resize_args, max_size, FLOATS, HR_ARG_OPTIONAL, NULL,
-           "Upper limit of the output size in pixels: one for all axes, or one per axis."),
-    HR_ARG(
-        resize_args, mode, STRING, HR_ARG_OPTIONAL, "\"default\"",
-        "How sizes are used. \"default\": axes without a size keep the aspect ratio. "
-        "\"stretch\": axes without a size are not scaled. \"not_larger\" and \"not_smaller\": all "
-        "axes have the same scale, so that none is larger (smaller) than its size.",
-        .choices = "default|stretch|not_larger|not_smaller"),
-    HR_ARG(resize_args, roi_start, FLOATS, WHEN_GIVEN, NULL,
-           "Start of the region to resize, in pixels or relative; needs `roi_end`. If the start is "
-           "greater than the end, the axis is mirrored."),
-    HR_ARG(resize_args, roi_end, FLOATS, WHEN_GIVEN, NULL, "End of the region to resize."),
-    HR_ARG(resize_args, roi_relative, BOOL, 0, "False",
-           "Whether the region is given in fractions of the input's extents."),
-    HR_ARG(resize_args, subpixel_scale, BOOL, 0, "True",
-           "If the requested size is not an integer, move the ends of the region so that rounding "
-           "the size does not change the scale."),
+    HR_FILTER_ARG_DEFS(hr_resize_args, filter), HR_RESIZE_ARG_DEFS,
     HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
            "Add a second output, INT32: the extents of the input, (depth,) height, width."),
-    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25"),
-    HR_ARG_END};
+    HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25"), HR_ARG_END};
 
 static int32_t resize_outputs(const void *args, int32_t n_in)
 {
@@ -70,7 +26,7 @@ static int32_t resize_outputs(const void *args, int32_t n_in)
     return ((const resize_args *)args)->save_attrs ? 2 : 1;
 }
 
-static hr_status resize_check(const void *args, const hr_given *given, hr_error *error)
+hr_status hr__resize_check(const void *args, const hr_given *given, hr_error *error)
 {
     (void)args;
     if (hr_arg_given(given, "roi_start") != hr_arg_given(given, "roi_end"))
@@ -78,7 +34,7 @@ static hr_status resize_check(const void *args, const hr_given *given, hr_error 
     return HR_STATUS_OK;
 }
 
-static hr_resize_mode mode_parse(const resize_args *args)
+static hr_resize_mode mode_parse(const hr_resize_args *args)
 {
     if (!isnan(args->resize_shorter))
         return HR_RESIZE_MODE_NOT_SMALLER;
@@ -109,7 +65,7 @@ static float or_zero(float v)
     return isnan(v) ? 0.0f : v;
 }
 
-static hr_status request_make(const resize_args *args, int32_t axes, const int64_t *extent,
+static hr_status request_make(const hr_resize_args *args, int32_t axes, const int64_t *extent,
                               hr_resize_request *q, hr_error *error)
 {
     float one = !isnan(args->resize_shorter) ? args->resize_shorter : args->resize_longer;
@@ -161,10 +117,10 @@ static void drop_empty(hr_resize_request *q, const int64_t *extent, int32_t *kep
 }
 
 /* The axes to resample; the last two are height and width. */
-static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
-                       hr_resample_axis *axis, hr_error *error)
+static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent, int32_t first,
+                       hr_resize_then_fn then, hr_resample_axis *axis, hr_error *error)
 {
-    const resize_args *args = c->args;
+    const hr_resize_args *args = c->args;
     hr_resize_request q;
     hr_resample_axis solved[HR_RESIZE_MAX_AXES] = {0};
     int32_t kept[HR_RESIZE_MAX_AXES];
@@ -177,16 +133,20 @@ static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
         axis[kept[i]] = solved[i];
     for (int32_t i = 0; i < axes; i++)
         hr__filter_choose(&args->filter, &axis[i]);
+    if (then)
+        HR_TRY(then(c, axes, first, axis, error));
     return hr__pixels_check(c, axes == 3 ? axis[0].out : 1, axis[axes - 2].out, axis[axes - 1].out,
                             error);
 }
 
-static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+hr_status hr__resize_lower(hr_op_call *c, hr_image_program *program, hr_resize_then_fn then,
+                           hr_error *error)
 {
-    const resize_args *args = c->args;
+    const hr_resize_args *args = c->args;
     const int64_t extent[3] = {hr_program_extent(program, 'D'), hr_program_extent(program, 'H'),
                                hr_program_extent(program, 'W')};
     int32_t axes = hr_program_has(program, 'D') ? 3 : 2;
+    int32_t first = hr_layout_find(&program->layout, 'W') - axes + 1;
     hr_resample_axis axis[3] = {0};
     hr_dtype dtype;
 
@@ -195,15 +155,15 @@ static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error
     if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0)
         return HR_STATUS_NOT_FUSABLE; /* there are no pixels */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
-    HR_TRY(solve(c, axes, extent + 3 - axes, axis, error));
+    HR_TRY(solve(c, axes, extent + 3 - axes, first, then, axis, error));
     if (axes == 3 && !hr__resample_is_identity(&axis[0], extent[0]))
         return HR_STATUS_NOT_FUSABLE;
     return hr_program_resample(program, &axis[axes - 2], &axis[axes - 1], dtype, error);
 }
 
-static hr_status resize_infer(hr_op_call *c, hr_error *error)
+hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *error)
 {
-    const resize_args *args = c->args;
+    const hr_resize_args *args = c->args;
     const hr_tensor *in = &c->in[0];
     hr_resize *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     hr_shape shape = in->shape;
@@ -214,12 +174,12 @@ static hr_status resize_infer(hr_op_call *c, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     *memo = (hr_resize){0};
     hr_resampling *work = &memo->work;
-    HR_TRY(hr_layout_match(LAYOUTS, &in->layout, shape.ndim, &layout, error));
+    HR_TRY(hr_layout_match(HR_RESIZE_LAYOUTS, &in->layout, shape.ndim, &layout, error));
     HR_TRY(hr__filter_dtype(&args->filter, in->dtype, &dtype, error));
     memo->axes = work->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
     work->first = hr_layout_find(&layout, 'W') - work->axes + 1;
     int64_t *extent = shape.extent + work->first;
-    HR_TRY(solve(c, work->axes, extent, work->axis, error));
+    HR_TRY(solve(c, work->axes, extent, work->first, then, work->axis, error));
     work->pictures = work->axes == 2 || hr__resample_is_identity(&work->axis[0], extent[0]);
     for (int32_t i = 0; i < memo->axes; i++) {
         memo->extent[i] = (int32_t)extent[i];
@@ -247,12 +207,24 @@ static hr_status run_one(hr_op_call *c, hr_error *error)
     return hr__resample_run(c, &memo->work, error);
 }
 
-static hr_status resize_run(hr_op_call *calls, int32_t n, hr_error *error)
+hr_status hr__resize_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++)
         HR_TRY(run_one(&calls[i], error));
     return HR_STATUS_OK;
 }
+
+static hr_status resize_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
+{
+    return hr__resize_lower(c, program, NULL, error);
+}
+
+static hr_status resize_infer(hr_op_call *c, hr_error *error)
+{
+    return hr__resize_infer(c, NULL, error);
+}
+
+static const char *const resize_aliases[] = {"experimental.resize", NULL};
 
 const hr_op_def hr_op_resize = {
     HR_OP_ABI,
@@ -262,19 +234,20 @@ const hr_op_def hr_op_resize = {
         "covers [i, i + 1). When an axis shrinks, its filter is widened to avoid aliasing. Pixels "
         "outside the picture repeat its edge. The input is UINT8, INT16, UINT16 or FLOAT, the "
         "output FLOAT or the input's type.",
+    .aliases = resize_aliases,
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = resize_arg_defs,
     .args_size = sizeof(resize_args),
-    .in = HR_INPUTS({.name = "data", .layouts = LAYOUTS}),
+    .in = HR_INPUTS({.name = "data", .layouts = HR_RESIZE_LAYOUTS}),
     .in_min = 1,
     .in_max = 1,
     .out = HR_OUTPUTS({"output"}, {"attributes"}),
     .out_count = -1,
     .outputs = resize_outputs,
-    .check = resize_check,
+    .check = hr__resize_check,
     .infer = resize_infer,
     .lower = resize_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,
-    .run_cpu = resize_run,
+    .run_cpu = hr__resize_run,
 };

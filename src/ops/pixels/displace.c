@@ -56,7 +56,7 @@ hr_status hr__displace_infer(hr_op_call *c, const hr_displace_args *a, hr_displa
         return hr_fail(error, HR_STATUS_ERROR, "the input is %s; it must be UINT8 or FLOAT",
                        hr_dtype_name(in->dtype));
     for (int32_t i = 0; i < 3; i++)
-        if (in->shape.extent[i] > 1 << 24)
+        if (in->shape.extent[i] > 1 << 22)
             return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
     memset(d, 0, sizeof(*d));
     d->is_float = in->dtype == HR_DTYPE_FLOAT;
@@ -100,15 +100,44 @@ static void store(const hr_displace *d, void *dst, int64_t at, float v)
         ((uint8_t *)dst)[at] = round_byte(v);
 }
 
+/* The elements between four pixels that are all inside; in the order of gather_blend. */
+#define BLEND(type, rounded)                                                                       \
+    static void blend_##type(type *dst, const type *src, size_t channels, size_t row, float x,     \
+                             float y)                                                              \
+    {                                                                                              \
+        for (size_t c = 0; c < channels; c++) {                                                    \
+            float a = (float)src[c], b = (float)src[c + row];                                      \
+            float top = a + ((float)src[c + channels] - a) * x;                                    \
+            float bottom = b + ((float)src[c + row + channels] - b) * x;                           \
+            dst[c] = rounded(top + (bottom - top) * y);                                            \
+        }                                                                                          \
+    }
+BLEND(uint8_t, round_byte)
+BLEND(float, )
+
 static void row_linear(const hr_displace *d, const void *src, int32_t y, void *dst)
 {
-    int64_t at = y * d->gather.in[0] * d->channels;
+    const float width = (float)d->gather.in[0] - 0.5f, height = (float)d->gather.in[1] - 0.5f;
+    size_t channels = (size_t)d->channels, row = (size_t)d->gather.in[0] * channels;
+    size_t at = (size_t)y * row;
 
-    for (int32_t x = 0; x < d->gather.in[0]; x++) {
+    for (int32_t x = 0; x < d->gather.in[0]; x++, at += channels) {
         float p[2];
         displace_position(d, x, y, p);
-        for (int32_t c = 0; c < d->channels; c++, at++)
-            store(d, dst, at, displace_sample(d, src, p, c));
+        if (p[0] >= 0.5f && p[0] < width && p[1] >= 0.5f && p[1] < height) {
+            size_t left = (size_t)(p[0] - 0.5f), top = (size_t)(p[1] - 0.5f);
+            size_t from = top * row + left * channels;
+            float part_x = (p[0] - 0.5f) - (float)left, part_y = (p[1] - 0.5f) - (float)top;
+            if (d->is_float)
+                blend_float((float *)dst + at, (const float *)src + from, channels, row, part_x,
+                            part_y);
+            else
+                blend_uint8_t((uint8_t *)dst + at, (const uint8_t *)src + from, channels, row,
+                              part_x, part_y);
+            continue;
+        }
+        for (int32_t c = 0; c < d->channels; c++)
+            store(d, dst, (int64_t)at + c, displace_sample(d, src, p, c));
     }
 }
 
