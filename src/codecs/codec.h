@@ -18,7 +18,8 @@ typedef struct hr_codec hr_codec;
 
 /* Limits of the memory that decoding takes in addition to the picture: a number of bytes, and more
  * bytes for each byte of the file. Only libjpeg-turbo and libwebp come near, when they keep data of
- * a whole picture. A photograph in a progressive JPEG file takes 10 to 60 bytes per byte. */
+ * a whole picture, and TIFF files with huge tiles. A photograph in a progressive JPEG file takes 10
+ * to 60 bytes per byte. */
 #define HR_IMAGE_MEMORY ((size_t)256 << 20)
 #define HR_IMAGE_MEMORY_PER_BYTE 256
 
@@ -28,7 +29,7 @@ typedef struct hr_image_info {
     int32_t height, width; /* as stored, before orientation */
     int32_t channels;      /* in the file: 1 grey, 2 grey + alpha, 3 colour, 4 colour + alpha (CMYK
                               counts as 3) */
-    int32_t bits;          /* per element: 8 or 16 */
+    int32_t bits;          /* per element: 8, 16, or 32 for floats, of which 1 is white */
     int32_t orientation;   /* EXIF, 1 .. 8 */
     bool refused;          /* `open` or `read` rejected the file, so `decode` need not try the same
                               method */
@@ -40,7 +41,7 @@ typedef struct hr_codec_request {
     /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped), or
      * info.channels. */
     int32_t channels;
-    void *dst;     /* u8, or u16 when info.bits is 16 */
+    void *dst;     /* u8, u16 or float, by info.bits */
     size_t stride; /* bytes between rows */
 } hr_codec_request;
 
@@ -70,7 +71,7 @@ struct hr_codec {
                        hr_arena *lasting, struct hr_coded *out, hr_error *error);
     bool grey;         /* can decode its luma plane alone when asked for one channel */
     int32_t luma_bits; /* otherwise: fraction bits of the weights that convert colours to grey, 14
-                          or 15. DALI's readers differ in this, by 1 in one pixel of some hundred */
+                          to 16. DALI's readers differ in this, by 1 in one pixel of some hundred */
 };
 
 /* NULL-terminated; written by the build from the files in src/codecs. */
@@ -83,8 +84,10 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
  * HR_IMAGE_SLACK pixels, before memory is allocated for it. */
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
                          hr_error *error);
+/* Whether decoding may take `bytes` of memory for a file of `size` bytes: HR_IMAGE_MEMORY. */
+hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error);
 /* Counts `bytes` that a library takes to decode the file; hr_arena_uncount gives them back. Fails
- * if they are too much for a file of `size` bytes, or over the limit of the arena. */
+ * if they are not affordable, or over the limit of the arena. */
 hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *error);
 /* Height and width as delivered: after orientation if `adjust_orientation`. */
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,

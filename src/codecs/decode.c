@@ -27,7 +27,7 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
         return HR_STATUS_OK;
     }
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "not an image format that this build reads (JPEG, PNG, BMP, PNM, WebP)");
+                   "not an image format that this build reads (JPEG, PNG, BMP, PNM, TIFF, WebP)");
 }
 
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
@@ -44,14 +44,19 @@ hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, 
                    info->codec->name, size, info->width, info->height);
 }
 
+hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error)
+{
+    if (bytes <= HR_IMAGE_MEMORY || (bytes - HR_IMAGE_MEMORY) / HR_IMAGE_MEMORY_PER_BYTE <= size)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "decoding needs %zu bytes of memory in addition to the picture, too much for "
+                   "a file of %zu bytes",
+                   bytes, size);
+}
+
 hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *error)
 {
-    if (bytes > HR_IMAGE_MEMORY && (bytes - HR_IMAGE_MEMORY) / HR_IMAGE_MEMORY_PER_BYTE > size)
-        return hr_fail(
-            error, HR_STATUS_LIMIT,
-            "decoding needs %zu bytes of memory in addition to the picture, too much for "
-            "a file of %zu bytes",
-            bytes, size);
+    HR_TRY(hr_image_affordable(bytes, size, error));
     return hr_arena_count(arena, bytes, error);
 }
 
@@ -159,6 +164,8 @@ typedef struct weights {
 
 static weights luma_weights(int32_t bits)
 {
+    if (bits == 16)
+        return (weights){19595, 38470, 7471, 16};
     return bits == 14 ? (weights){4899, 9617, 1868, 14} : (weights){9798, 19235, 3735, 15};
 }
 
@@ -179,11 +186,17 @@ static void luma_u16(uint16_t *dst, const uint16_t *rgb, size_t n, weights w)
         dst[i] = (uint16_t)luma(w, rgb[0], rgb[1], rgb[2]);
 }
 
+static void luma_float(float *dst, const float *rgb, size_t n)
+{
+    for (size_t i = 0; i < n; i++, rgb += 3)
+        dst[i] = 0.299f * rgb[0] + 0.587f * rgb[1] + 0.114f * rgb[2];
+}
+
 /* Swaps red and blue in place. */
 static void swap_red_blue(void *row, size_t n, int32_t bits)
 {
     uint8_t *p = row;
-    size_t size = bits == 16 ? 2 : 1;
+    size_t size = (size_t)bits / 8;
     for (size_t i = 0; i < n; i++, p += 3 * size)
         for (size_t k = 0; k < size; k++) {
             uint8_t red = p[k];
@@ -211,7 +224,7 @@ static void store(void *dst, hr_dtype dtype, size_t i, float v)
     int32_t whole;
     if (v >= high)
         whole = (int32_t)hr_dtype_max(dtype);
-    else if (v <= low)
+    else if (!(v > low)) /* also NaN, which a file may hold */
         whole = (int32_t)hr_dtype_min(dtype);
     else /* in double, adding a half is exact */
         whole = (int32_t)((double)v + (v < 0 ? -0.5 : 0.5));
@@ -234,8 +247,16 @@ static void store(void *dst, hr_dtype dtype, size_t i, float v)
     }
 }
 
+/* The type of decoded elements. */
+static hr_dtype native_type(int32_t bits)
+{
+    return bits == 32 ? HR_DTYPE_FLOAT : bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
+}
+
 static float load(const void *src, int32_t bits, size_t i)
 {
+    if (bits == 32)
+        return ((const float *)src)[i];
     return bits == 16 ? (float)((const uint16_t *)src)[i] : (float)((const uint8_t *)src)[i];
 }
 
@@ -253,14 +274,14 @@ static void u16_to_u8(uint8_t *dst, const uint16_t *src, size_t n)
 
 static void convert_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, size_t n)
 {
-    if (dtype == (bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8)) {
+    if (dtype == native_type(bits)) {
         memcpy(dst, src, n * (size_t)bits / 8);
     } else if (bits == 8 && dtype == HR_DTYPE_FLOAT) {
         u8_to_float(dst, src, n);
     } else if (bits == 16 && dtype == HR_DTYPE_UINT8) {
         u16_to_u8(dst, src, n);
     } else {
-        float unit = bits == 16 ? 1.0f / 65535 : 1.0f / 255, top = type_top(dtype);
+        float unit = 1.0f / type_top(native_type(bits)), top = type_top(dtype);
         for (size_t i = 0; i < n; i++)
             store(dst, dtype, i, load(src, bits, i) * unit * top);
     }
@@ -274,7 +295,7 @@ static void ycbcr_row(void *dst, hr_dtype dtype, const void *src, int32_t bits, 
                                   {-0.14822290f, -0.29099279f, 0.43921569f},
                                   {0.43921569f, -0.36778831f, -0.07142737f}};
     float top = type_top(dtype), range = dtype == HR_DTYPE_FLOAT ? 1.0f : top + 1.0f;
-    float scale = top / (bits == 16 ? 65535.0f : 255.0f);
+    float scale = top / type_top(native_type(bits));
     if (dtype == HR_DTYPE_INT32) /* as a float, top is already rounded up to 2^31 */
         range = top;
     for (size_t i = 0; i < n; i++) {
@@ -308,7 +329,9 @@ static void deliver_row(const conversion *v, void *dst, void *row, void *grey, s
     if (v->type == HR_IMAGE_TYPE_BGR)
         swap_red_blue(row, n, v->bits);
     if (v->decoded != v->delivered) {
-        if (v->bits == 16)
+        if (v->bits == 32)
+            luma_float(grey, row, n);
+        else if (v->bits == 16)
             luma_u16(grey, row, n, v->luma);
         else
             luma_u8(grey, row, n, v->luma);
@@ -329,7 +352,7 @@ static hr_status decode_indirect(const uint8_t *bytes, size_t size, const hr_ima
         return hr_fail_memory(error, SIZE_MAX);
     uint8_t *picture = hr_arena_alloc(c->arena, bytes_needed, error);
     uint8_t *row = hr_arena_alloc(c->arena, (size_t)q->window.w * pixel, error);
-    void *grey = hr_arena_alloc(c->arena, (size_t)q->window.w * 2, error);
+    void *grey = hr_arena_alloc(c->arena, (size_t)q->window.w * 4, error);
     if (!picture || !row || !grey)
         return HR_STATUS_NO_MEMORY;
     stored.dst = picture;
@@ -386,8 +409,7 @@ static delivery plan_delivery(const hr_image_info *info, const hr_decode_request
                         .delivered = hr_image_type_channels(info, q->type),
                         .luma = luma_weights(info->codec->luma_bits)},
                   .t = turn_of(info, q->adjust_orientation)};
-    hr_dtype native = info->bits == 16 ? HR_DTYPE_UINT16 : HR_DTYPE_UINT8;
-    d.direct = d.v.dtype == native && d.v.decoded == d.v.delivered &&
+    d.direct = d.v.dtype == native_type(info->bits) && d.v.decoded == d.v.delivered &&
                d.v.type != HR_IMAGE_TYPE_BGR && d.v.type != HR_IMAGE_TYPE_YCBCR && !d.t.swap &&
                !d.t.flip_y && !d.t.flip_x;
     return d;
@@ -456,7 +478,7 @@ hr_status hr_image_open(const uint8_t *bytes, size_t size, hr_image_info *info,
     if (!d.direct) {
         r->stored = hr_arena_alloc(c->arena, r->width * r->pixel, error);
         r->row = hr_arena_alloc(c->arena, r->width * r->pixel, error);
-        r->grey = hr_arena_alloc(c->arena, r->width * 2, error);
+        r->grey = hr_arena_alloc(c->arena, r->width * 4, error);
         if (!r->stored || !r->row || !r->grey)
             return HR_STATUS_NO_MEMORY;
     }

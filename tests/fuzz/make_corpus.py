@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import zlib
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import numpy as np
 from PIL import Image
 
 HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "python"))
+import tiffs  # noqa: E402
 WHOLE = bytes([0, 0, 1, 0, 0, 255, 0, 255])
 
 
@@ -162,6 +165,27 @@ def webp() -> dict[str, bytes]:
     }
 
 
+def tiff() -> dict[str, bytes]:
+    files = {}
+    for mode in ("1", "L", "P", "RGB", "RGBA", "CMYK"):
+        for name in ("raw", "packbits", "tiff_lzw", "tiff_adobe_deflate"):
+            files[f"{mode}-{name}"] = encoded(picture(mode), "TIFF", compression=name)
+    for name in ("tiff_lzw", "tiff_adobe_deflate"):
+        files[f"predictor-{name}"] = encoded(
+            picture("RGB"), "TIFF", compression=name, tiffinfo={317: 2}
+        )
+    files["jpeg"] = encoded(picture("RGB"), "TIFF", compression="jpeg")
+    files["jpeg-grey"] = encoded(picture("L"), "TIFF", compression="jpeg")
+    array = np.array(picture("RGB"))
+    files["tiles"] = tiffs.tiff(array, 2, tile=(16, 16), compression=8)
+    files["planes"] = tiffs.tiff(array, 2, planar=True, rows_per_strip=4, order=">")
+    files["big"] = tiffs.tiff(array.astype(np.uint16) * 257, 2, big=True, predictor=2)
+    floats = (array / np.float32(255)).astype(np.float32)
+    files["floats"] = tiffs.tiff(floats, 2, predictor=3, compression=8)
+    files["turned"] = tiffs.tiff(array, 2, fields={274: (3, [6])})
+    return files
+
+
 def main() -> None:
     windows = [
         WHOLE,
@@ -170,7 +194,7 @@ def main() -> None:
         bytes([3, 2, 1, 0, 200, 10, 128, 255]),
         bytes([4, 4, 1, 0, 10, 250, 5, 250]),
     ]
-    for make in (jpeg, png, bmp, pnm, webp):
+    for make in (jpeg, png, bmp, pnm, tiff, webp):
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, data) in enumerate(make().items()):
