@@ -214,7 +214,7 @@ static hr_error error;
 static hr_status open_stream(const plan *with, const hr_pipeline_options *options, hr_pipeline **p)
 {
     hr_graph *g;
-    int32_t node, other;
+    int32_t node, other = 0;
     HR_TRY(hr_graph_create(&g, &error));
     hr_arg_value arg = {with->arg, {.kind = HR_VALUE_INT, .u.i = with->value}};
     if (with->arg && (strcmp(with->arg, "once") == 0 || strcmp(with->arg, "fails") == 0))
