@@ -42,6 +42,7 @@ typedef enum hr_arg_type {
 typedef struct hr_ints {
     const int32_t *v;
     int32_t n;
+    int32_t frames; /* PER_FRAME: number of frames that v has values for; 0: one value for all */
 } hr_ints;
 typedef struct hr_int64s {
     const int64_t *v;
@@ -50,7 +51,7 @@ typedef struct hr_int64s {
 typedef struct hr_floats {
     const float *v;
     int32_t n;
-    int32_t frames; /* PER_FRAME: number of frames that v has values for; 0: one value for all */
+    int32_t frames; /* as above */
 } hr_floats;
 typedef struct hr_strings {
     const char *const *v;
@@ -248,6 +249,14 @@ typedef struct hr_resample_axis {
     bool running; /* NN: positions are accumulated in single precision, as DALI does along H; set by
                      the program */
 } hr_resample_axis;
+
+/* The taps of one axis of a separable filter: element i becomes the sum of taps[k] times element
+ * i + k - count / 2. Elements outside are reflected at the first and last element, which are not
+ * repeated. */
+typedef struct hr_given_taps {
+    const float *taps;
+    int32_t count; /* odd */
+} hr_given_taps;
 
 /* ---- sources ---- */
 

@@ -350,7 +350,7 @@ static hr_status list_convert(const hr__conversion *c, void *field, hr_error *er
         HR_TRY(element_convert(c, i, v, error));
     switch (c->arg->type) {
     case HR_ARG_TYPE_INTS:
-        *(hr_ints *)field = (hr_ints){v, n};
+        *(hr_ints *)field = (hr_ints){v, n, source_frames(c)};
         break;
     case HR_ARG_TYPE_INT64S:
         *(hr_int64s *)field = (hr_int64s){v, n};

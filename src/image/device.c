@@ -18,7 +18,7 @@ typedef struct reach {
     hr_output_map map;
     hr_rows_kind kind;
     bool nothing; /* only fill, or an empty output */
-    hr_taps y, x;
+    hr_taps y, x, sum_y, sum_x;
     hr_window view; /* outputs of the resample, or source pixels in clamp's coordinates */
     hr_window need; /* source pixels in clamp's coordinates */
 } reach;
@@ -52,6 +52,19 @@ static void extent_of_running(const hr_taps *t, int32_t first, int32_t count, in
     *length = (int64_t)HR_MAX(a, b) + 1 - *at;
 }
 
+/* The second filter reads rows of the first, but maybe more columns. */
+static hr_status reach_sum(reach *r, const hr_image_program *p, hr_error *error)
+{
+    int64_t at, length, end;
+    HR_TRY(hr__taps_make(&r->sum_y, &p->sum_y, p->clamp.h, error));
+    HR_TRY(hr__taps_make(&r->sum_x, &p->sum_x, p->clamp.w, error));
+    extent_of(&r->sum_x, (int32_t)r->view.x, (int32_t)r->view.w, &at, &length);
+    end = HR_MAX(r->need.x + r->need.w, at + length);
+    r->need.x = HR_MIN(r->need.x, at);
+    r->need.w = end - r->need.x;
+    return HR_STATUS_OK;
+}
+
 static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error)
 {
     HR_TRY(hr__output_map_make(&r->map, p, error));
@@ -62,6 +75,8 @@ static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error
     r->need = r->view;
     memset(&r->y, 0, sizeof(r->y));
     memset(&r->x, 0, sizeof(r->x));
+    memset(&r->sum_y, 0, sizeof(r->sum_y));
+    memset(&r->sum_x, 0, sizeof(r->sum_x));
     if (r->nothing)
         r->need = r->view = (hr_window){0, 0, 0, 0};
     if (p->gather.axes > 0 && !r->nothing) {
@@ -79,7 +94,7 @@ static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error
     else
         extent_of(&r->y, y, h, &r->need.y, &r->need.h);
     extent_of(&r->x, (int32_t)r->view.x, (int32_t)r->view.w, &r->need.x, &r->need.w);
-    return HR_STATUS_OK;
+    return p->sum ? reach_sum(r, p, error) : HR_STATUS_OK;
 }
 
 hr_status hr_device_program_window(const hr_image_program *p, hr_window *out, hr_error *error)
@@ -361,32 +376,44 @@ static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, h
     return HR_STATUS_OK;
 }
 
-static hr_status stage_curve(hr_taps *t, hr_interp interp, hr_staging *staging, hr_error *error)
+static hr_status stage_table(hr_taps *t, const hr_filter_axis *axis, hr_staging *staging,
+                             hr_error *error)
 {
     hr_staged staged;
-    if (t->support == 0 || t->last == 2)
+    size_t size = (size_t)hr__taps_table_size(t) * sizeof(float);
+    if (size == 0)
         return HR_STATUS_OK;
-    HR_TRY(staging->alloc(staging, ((size_t)t->last + 1) * sizeof(float), &staged, error));
-    hr__taps_table(interp, staged.host);
+    HR_TRY(staging->alloc(staging, size, &staged, error));
+    hr__taps_table(axis, staged.host);
     t->table = staged.device;
     return HR_STATUS_OK;
 }
 
-hr_status hr_device_taps_make(const hr_resample_axis *axis, int64_t n, hr_staging *staging,
+hr_status hr_device_taps_make(const hr_filter_axis *axis, int64_t n, hr_staging *staging,
                               hr_taps *out, hr_error *error)
 {
     HR_TRY(hr__taps_make(out, axis, n, error));
-    return stage_curve(out, axis->interp, staging, error);
+    return stage_table(out, axis, staging, error);
+}
+
+static bool is_same_table(const hr_device_program *d, const hr_image_program *p)
+{
+    if (d->x.given || d->y.given)
+        return p->x.given.taps == p->y.given.taps && p->x.given.count == p->y.given.count;
+    return d->x.support != 0 && d->x.last == d->y.last &&
+           p->x.resample.interp == p->y.resample.interp;
 }
 
 static hr_status stage_filters(hr_device_program *d, const hr_image_program *p, hr_staging *staging,
                                hr_error *error)
 {
-    HR_TRY(stage_curve(&d->y, p->y.interp, staging, error));
-    if (d->x.support != 0 && d->x.last == d->y.last && p->x.interp == p->y.interp)
+    HR_TRY(stage_table(&d->y, &p->y, staging, error));
+    if (is_same_table(d, p))
         d->x.table = d->y.table;
     else
-        HR_TRY(stage_curve(&d->x, p->x.interp, staging, error));
+        HR_TRY(stage_table(&d->x, &p->x, staging, error));
+    HR_TRY(stage_table(&d->sum_y, &p->sum_y, staging, error));
+    HR_TRY(stage_table(&d->sum_x, &p->sum_x, staging, error));
     if (d->y.support != 0)
         return HR_STATUS_OK;
     hr_staged staged;
@@ -443,6 +470,9 @@ static void set_pixels(hr_device_program *d, const hr_image_program *p, const re
     memcpy(d->mul, p->mul, sizeof(d->mul));
     d->y = r->y;
     d->x = r->x;
+    d->sum = p->sum;
+    d->sum_y = r->sum_y;
+    d->sum_x = r->sum_x;
     d->need_y = (int32_t)r->need.y;
     d->need_x = (int32_t)r->need.x;
     d->need_h = (int32_t)r->need.h;

@@ -99,6 +99,8 @@ typedef struct hr_device_program {
 
     int32_t need_y, need_x, need_h, need_w; /* source pixels, from the resampled region's origin */
     hr_taps y, x;
+    bool sum; /* FLOAT: a second filter is added */
+    hr_taps sum_y, sum_x;
     int32_t view_y, view_x, view_h, view_w; /* outputs of the resample that are kept */
     int32_t inside_y, inside_x;             /* their position in the window, before mirroring */
     int32_t window_h, window_w;
@@ -122,7 +124,7 @@ enum {
 };
 
 struct hr_window;
-struct hr_resample_axis;
+struct hr_filter_axis;
 
 /* The window of the coded picture that the program needs. Empty if all of the output is fill. */
 hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *out,
@@ -132,8 +134,8 @@ hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
                                  hr_device_program *out, hr_error *error);
 
-/* The taps of one axis of `n` elements; a filter's curve is staged. */
-hr_status hr_device_taps_make(const struct hr_resample_axis *axis, int64_t n, hr_staging *staging,
+/* The taps of one axis of `n` elements; its table is staged. */
+hr_status hr_device_taps_make(const struct hr_filter_axis *axis, int64_t n, hr_staging *staging,
                               hr_taps *out, hr_error *error);
 
 /* Sets the address of a coded source's window: rows are `stride` bytes apart, and `size` bytes from

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The taps of one resampled axis. DALI evaluates cubic, Lanczos and Gaussian filters from tables
- * with linear interpolation. The differences from the exact functions are visible, so the tables
- * are part of the definition. */
+/* The taps of one axis of a separable filter. DALI evaluates cubic, Lanczos and Gaussian filters
+ * from tables with linear interpolation. The differences from the exact functions are visible, so
+ * the tables are part of the definition. */
 #include "image/filter.h"
 
 #include <math.h>
@@ -41,9 +41,19 @@ static bool is_triangle(hr_interp interp)
     return interp == HR_INTERP_LINEAR || interp == HR_INTERP_TRIANGULAR;
 }
 
-void hr__taps_table(hr_interp interp, float *table)
+int32_t hr__taps_table_size(const hr_taps *t)
 {
+    return t->given ? t->support : t->support == 0 || t->last == 2 ? 0 : t->last + 1;
+}
+
+void hr__taps_table(const hr_filter_axis *axis, float *table)
+{
+    const hr_interp interp = axis->resample.interp;
     int32_t half = curve_reach(interp) * TABLE_DENSITY;
+    if (axis->given.taps != NULL) {
+        memcpy(table, axis->given.taps, (size_t)axis->given.count * sizeof(float));
+        return;
+    }
     if (is_triangle(interp))
         return;
     for (int32_t i = 0; i <= half; i++)
@@ -105,8 +115,41 @@ static hr_status axis_check(const hr_resample_axis *axis, int64_t n, hr_error *e
     return HR_STATUS_OK;
 }
 
-hr_status hr__taps_make(hr_taps *t, const hr_resample_axis *axis, int64_t n, hr_error *error)
+static hr_status given_make(hr_taps *t, const hr_given_taps *given, int64_t n, hr_error *error)
 {
+    if (n < 1 || n > INT32_MAX || given->count < 1 || given->count % 2 == 0 ||
+        given->count > SUPPORT_MAX)
+        return hr_fail(error, HR_STATUS_ERROR, "cannot filter %lld elements with %d taps",
+                       (long long)n, (int)given->count);
+    *t = (hr_taps){.n = (int32_t)n,
+                   .out = (int32_t)n,
+                   .taps = (int32_t)HR_MIN((int64_t)given->count, n),
+                   .support = given->count,
+                   .given = true,
+                   .scale = 1.0f,
+                   .origin = (float)-(given->count / 2),
+                   .table = given->taps};
+    return HR_STATUS_OK;
+}
+
+bool hr__taps_are_mean(const hr_filter_axis *axis)
+{
+    double sum = 0.0;
+    if (axis->given.taps == NULL)
+        return true;
+    for (int32_t k = 0; k < axis->given.count; k++) {
+        if (!(axis->given.taps[k] >= 0.0f))
+            return false;
+        sum += (double)axis->given.taps[k];
+    }
+    return fabs(sum - 1.0) < 1e-5;
+}
+
+hr_status hr__taps_make(hr_taps *t, const hr_filter_axis *filter, int64_t n, hr_error *error)
+{
+    const hr_resample_axis *axis = &filter->resample;
+    if (filter->given.taps != NULL)
+        return given_make(t, &filter->given, n, error);
     HR_TRY(axis_check(axis, n, error));
     *t = (hr_taps){.n = (int32_t)n, .out = axis->out, .taps = 1};
     t->scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
@@ -175,24 +218,45 @@ static void fill_taps(const hr_taps *t, float *weight, int32_t *start, float *co
     }
 }
 
-hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n,
-                         hr_arena *arena, hr_error *error)
+static void fill_given(const hr_taps *t, hr_filter_taps *f, int32_t *start, float *coef)
+{
+    int32_t half = t->support / 2;
+    for (int32_t o = 0; o < t->out; o++, coef += t->taps) {
+        hr_taps_walk walk;
+        taps_walk_begin(&walk, t, o);
+        start[o] = walk.next;
+        if (!walk.folded && o > half) {
+            memcpy(coef, coef - t->taps, (size_t)t->taps * sizeof(float));
+            continue;
+        }
+        for (int32_t k = 0; k < t->taps; k++)
+            coef[k] = taps_walk_next(&walk, t);
+    }
+    f->even_from = HR_MIN(half, t->out);
+    f->even_to = HR_MAX(t->out - half, f->even_from);
+}
+
+hr_status hr_filter_make(hr_filter_taps *f, const hr_filter_axis *axis, int64_t n, hr_arena *arena,
+                         hr_error *error)
 {
     hr_taps t;
     int32_t *start = NULL;
     float *coef = NULL, table[TAPS_TABLE_MAX];
     HR_TRY(hr__taps_make(&t, axis, n, error));
-    f->out = t.out;
-    f->taps = t.taps;
+    *f = (hr_filter_taps){.out = t.out, .taps = t.taps};
     HR_TRY(filter_alloc(f, &start, &coef, arena, error));
     if (t.support == 0) {
-        fill_nearest(&t, axis->running, start, coef);
+        fill_nearest(&t, axis->resample.running, start, coef);
+        return HR_STATUS_OK;
+    }
+    if (t.given) {
+        fill_given(&t, f, start, coef);
         return HR_STATUS_OK;
     }
     float *weight = hr_arena_alloc(arena, (size_t)t.support * sizeof(float), error);
     if (weight == NULL)
         return HR_STATUS_NO_MEMORY;
-    hr__taps_table(axis->interp, table);
+    hr__taps_table(axis, table);
     t.table = table;
     fill_taps(&t, weight, start, coef);
     return HR_STATUS_OK;

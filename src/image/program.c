@@ -256,9 +256,45 @@ static bool is_past_source(const hr_image_program *p)
            p->point_count > 0 || p->normalize || p->pad_channels > 0;
 }
 
+/* Adds the filter; the output is h x w. */
+static hr_status separable(hr_image_program *p, const hr_filter_axis *y, const hr_filter_axis *x,
+                           int64_t h, int64_t w, hr_dtype dtype)
+{
+    p->clamp = p->window;
+    p->window = (hr_window){0, 0, h, w};
+    p->resample = true;
+    p->y = *y;
+    p->x = *x;
+    p->resampled = p->dtype = dtype;
+    return HR_STATUS_OK;
+}
+
+hr_status hr_program_filter(hr_image_program *p, const hr_given_taps *y, const hr_given_taps *x,
+                            int32_t count, hr_dtype dtype, hr_error *error)
+{
+    int32_t first = count == 2 && y[1].count > y[0].count;
+    const hr_filter_axis along_y = {.given = y[first]}, along_x = {.given = x[first]};
+    if (count < 1 || count > 2)
+        return hr_fail(error, HR_STATUS_ERROR, "cannot add %d filters", (int)count);
+    if (is_past_source(p))
+        return not_fusable(error, "a filter must come before mirrors and per-pixel steps");
+    if (p->window.h < 1 || p->window.w < 1)
+        return not_fusable(error, "there are no pixels");
+    if (dtype != p->dtype && dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "filtering %s gives %s or FLOAT, not %s",
+                       hr_dtype_name(p->dtype), hr_dtype_name(p->dtype), hr_dtype_name(dtype));
+    p->sum = count == 2;
+    if (p->sum) {
+        p->sum_y.given = y[1 - first];
+        p->sum_x.given = x[1 - first];
+    }
+    return separable(p, &along_y, &along_x, p->window.h, p->window.w, dtype);
+}
+
 hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
                               const hr_resample_axis *x, hr_dtype dtype, hr_error *error)
 {
+    const hr_filter_axis along_y = {.resample = *y}, along_x = {.resample = *x};
     if (is_past_source(p))
         return not_fusable(error, "a resample must come before mirrors and per-pixel steps");
     if (p->window.h < 1 || p->window.w < 1)
@@ -270,13 +306,7 @@ hr_status hr_program_resample(hr_image_program *p, const hr_resample_axis *y,
         return hr_fail(error, HR_STATUS_ERROR,
                        "resizing %s gives %s or FLOAT, not %s; cast before or after",
                        hr_dtype_name(p->dtype), hr_dtype_name(p->dtype), hr_dtype_name(dtype));
-    p->clamp = p->window;
-    p->window = (hr_window){0, 0, y->out, x->out};
-    p->resample = true;
-    p->y = *y;
-    p->x = *x;
-    p->resampled = p->dtype = dtype;
-    return HR_STATUS_OK;
+    return separable(p, &along_y, &along_x, y->out, x->out, dtype);
 }
 
 static bool can_gather(hr_dtype t)

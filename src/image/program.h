@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The image program: window of the source -> nothing, resample or gather -> window, mirror ->
- * pointwise -> normalise -> type, layout, fill. Operators' `lower` functions build it with the
+/* The image program: window of the source -> nothing, separable filter or gather -> window, mirror
+ * -> pointwise -> normalise -> type, layout, fill. Operators' `lower` functions build it with the
  * hr_program_* calls of headrace/host.inc, in the order in which the user wrote them. A step that
  * cannot be added returns HR_STATUS_NOT_FUSABLE and leaves the program unchanged. Values are
  * rounded where the unfused operators round them, so fused and unfused graphs give the same bytes.
@@ -49,6 +49,12 @@ typedef struct hr_outer {
     bool reverse;
 } hr_outer;
 
+/* One axis of a separable filter: resampled, or with given taps. */
+typedef struct hr_filter_axis {
+    hr_resample_axis resample;
+    hr_given_taps given; /* if `taps` is set: instead of `resample` */
+} hr_filter_axis;
+
 struct hr_image_program {
     /* source: a tensor, or a coded picture when coded.decode is set */
     const void *data;
@@ -60,9 +66,11 @@ struct hr_image_program {
     hr_outer outer[HR_OUTER_MAX];
     int32_t outer_count;
 
-    hr_window clamp; /* the pixels that the resampler may read, in source coordinates */
-    bool resample;
-    hr_resample_axis y, x; /* relative to clamp's origin */
+    hr_window clamp;     /* the pixels that filters may read, in source coordinates */
+    bool resample;       /* there is a separable filter */
+    hr_filter_axis y, x; /* relative to clamp's origin */
+    bool sum;            /* a second filter, of given taps no longer than y's, is added */
+    hr_filter_axis sum_y, sum_x;
     hr_gather_spec gather; /* instead of a resample; axes 0: none. `in` is the size of clamp */
     const hr_map *maps;    /* one, or one per frame */
     int32_t map_count;
@@ -113,14 +121,17 @@ void hr_program_describe(const hr_image_program *p, hr_tensor *out);
 hr_status hr_program_run(const hr_image_program *p, hr_op_call *c, void *out, hr_error *error);
 
 /* Filter taps of one axis, by DALI's conventions (positions in single precision); used by the
- * program and by N-axis resampling. n: length of the input axis. Taps outside [0, n) are folded
- * onto the edge element. Memory from the arena. */
+ * program and by filters over N axes. n: length of the input axis. Taps outside [0, n) are folded
+ * onto the edge element when resampling, and reflected when they are given. Memory from the arena.
+ */
 typedef struct hr_filter_taps {
     int32_t out, taps;    /* every output element has `taps` consecutive taps */
     const int32_t *start; /* first input element, 0 <= start, start + taps <= n */
-    const float *coef;    /* out x taps, each output's sum to 1 */
+    const float *coef;    /* out x taps; when resampling, each output's sum to 1 */
+    /* Outputs even_from .. even_to - 1 have the same coefficients, and starts that rise by 1. */
+    int32_t even_from, even_to;
 } hr_filter_taps;
-hr_status hr_filter_make(hr_filter_taps *f, const hr_resample_axis *axis, int64_t n,
-                         hr_arena *arena, hr_error *error);
+hr_status hr_filter_make(hr_filter_taps *f, const hr_filter_axis *axis, int64_t n, hr_arena *arena,
+                         hr_error *error);
 
 #endif

@@ -3,7 +3,7 @@
 /* Rows of the resampled picture: the vertical filter first, over the columns that are needed, then
  * the horizontal one. */
 #include "image/rows.h"
-#include "image/taps.h"
+#include "image/filter.h"
 
 #include <string.h>
 
@@ -19,10 +19,12 @@ hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_
 {
     if (!p->resample)
         return p->gather.axes > 0 ? HR_ROWS_KIND_GATHER : HR_ROWS_KIND_COPY;
-    if (y_taps == 1 && x_taps == 1 && p->resampled == p->src_dtype)
+    bool given = p->y.given.taps != NULL || p->x.given.taps != NULL;
+    if (y_taps == 1 && x_taps == 1 && p->resampled == p->src_dtype && !given)
         return HR_ROWS_KIND_PICK;
-    bool fixed = p->src_dtype == HR_DTYPE_UINT8 && p->resampled == HR_DTYPE_UINT8 &&
-                 p->channels <= 4 && y_taps <= FIXED_TAPS_MAX && x_taps <= FIXED_TAPS_MAX;
+    bool fixed = !p->sum && p->src_dtype == HR_DTYPE_UINT8 && p->resampled == HR_DTYPE_UINT8 &&
+                 p->channels <= 4 && y_taps <= FIXED_TAPS_MAX && x_taps <= FIXED_TAPS_MAX &&
+                 hr__taps_are_mean(&p->y) && hr__taps_are_mean(&p->x);
     return fixed ? HR_ROWS_KIND_FIXED : HR_ROWS_KIND_FLOAT;
 }
 
@@ -72,6 +74,10 @@ static hr_status fix_coefs(hr_rows *r, const hr_filter_taps *f, int64_t first, i
     for (int64_t o = 0; o < count; o++) {
         const float *weight = f->coef + (size_t)(first + o) * (size_t)f->taps;
         int16_t *to = coef + (size_t)o * (size_t)stride;
+        if (o > 0 && first + o > f->even_from && first + o < f->even_to) {
+            memcpy(to, to - stride, (size_t)stride * sizeof(*to));
+            continue;
+        }
         hr_taps_fix fix = {0.0, 0};
         for (int32_t k = 0; k < f->taps; k++)
             to[k] = taps_fix_next(&fix, weight[k]);
@@ -82,6 +88,12 @@ static hr_status fix_coefs(hr_rows *r, const hr_filter_taps *f, int64_t first, i
     return HR_STATUS_OK;
 }
 
+/* An end of the even outputs, within the view. */
+static int32_t even_part(int32_t at, hr_window view)
+{
+    return (int32_t)HR_MIN(HR_MAX(at - view.x, 0), view.w);
+}
+
 static hr_status init_fixed(hr_rows *r, const hr_filter_taps *fy, const hr_filter_taps *fx,
                             hr_error *error)
 {
@@ -90,7 +102,13 @@ static hr_status init_fixed(hr_rows *r, const hr_filter_taps *fy, const hr_filte
     int16_t *x_coef;
     HR_TRY(fix_coefs(r, fy, view.y, view.h, fy->taps, &r->y_fixed, error));
     HR_TRY(fix_coefs(r, fx, view.x, view.w, stride, &x_coef, error));
-    r->x_fixed = (hr_filter_fix){(int32_t)view.w, fx->taps, stride, r->x_start, x_coef, NULL};
+    r->x_fixed = (hr_filter_fix){.out = (int32_t)view.w,
+                                 .taps = fx->taps,
+                                 .stride = stride,
+                                 .start = r->x_start,
+                                 .coef = x_coef,
+                                 .even_from = even_part(fx->even_from, view),
+                                 .even_to = even_part(fx->even_to, view)};
     const hr_kernels *k = r->call->kernels;
     size_t table_size = k->hfilter_table_size(&r->x_fixed, r->p->channels);
     if (table_size > 0) {
@@ -133,12 +151,22 @@ static hr_status init_sums(hr_rows *r, hr_error *error)
     return hr__sums_init(&r->sums, r->call->arena, error);
 }
 
+static hr_filter_float float_filter(const hr_rows *r, const hr_filter_taps *f, const int32_t *start)
+{
+    return (hr_filter_float){.out = (int32_t)r->view.w,
+                             .taps = f->taps,
+                             .stride = f->taps,
+                             .start = start,
+                             .coef = f->coef + (size_t)r->view.x * (size_t)f->taps,
+                             .even_from = even_part(f->even_from, r->view),
+                             .even_to = even_part(f->even_to, r->view)};
+}
+
 static hr_status init_float(hr_rows *r, const hr_filter_taps *fy, const hr_filter_taps *fx,
                             hr_error *error)
 {
-    const float *x_coef = fx->coef + (size_t)r->view.x * (size_t)fx->taps;
     r->y_coef = fy->coef + (size_t)r->view.y * (size_t)fy->taps;
-    r->x_float = (hr_filter_float){(int32_t)r->view.w, fx->taps, fx->taps, r->x_start, x_coef};
+    r->x_float = float_filter(r, fx, r->x_start);
     r->row_float = scratch(r, r->need_elements, sizeof(float), error);
     r->row_out = scratch(r, r->elements, sizeof(float), error);
     r->cache_row = scratch(r, (size_t)fy->taps, sizeof(int64_t), error);
@@ -146,7 +174,7 @@ static hr_status init_float(hr_rows *r, const hr_filter_taps *fy, const hr_filte
         return HR_STATUS_NO_MEMORY;
     if (r->p->src_dtype == HR_DTYPE_FLOAT && r->p->coded.decode == NULL)
         return HR_STATUS_OK;
-    if (r->need_elements > CACHE_MAX / sizeof(float) / (size_t)fy->taps)
+    if (!r->p->sum && r->need_elements > CACHE_MAX / sizeof(float) / (size_t)fy->taps)
         return init_sums(r, error);
     if (r->p->src_dtype == HR_DTYPE_FLOAT)
         return HR_STATUS_OK;
@@ -154,18 +182,43 @@ static hr_status init_float(hr_rows *r, const hr_filter_taps *fy, const hr_filte
     return r->cache != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
+/* The second filter. Its rows are among those of the first. */
+static hr_status init_sum(hr_rows *r, hr_error *error)
+{
+    const hr_image_program *p = r->p;
+    const hr_window view = r->view;
+    hr_filter_taps fy, fx;
+    const int32_t *x_start;
+    int64_t at, length;
+    HR_TRY(hr_filter_make(&fy, &p->sum_y, p->clamp.h, r->call->arena, error));
+    HR_TRY(hr_filter_make(&fx, &p->sum_x, p->clamp.w, r->call->arena, error));
+    taps_extent(&fx, view.x, view.w, &at, &length);
+    int64_t end = HR_MAX(r->need.x + r->need.w, at + length);
+    r->need.x = HR_MIN(r->need.x, at);
+    r->need.w = end - r->need.x;
+    HR_TRY(relative_starts(r, &fy, view.y, view.h, r->need.y, &r->sum.y_start, error));
+    HR_TRY(relative_starts(r, &fx, view.x, view.w, r->need.x, &x_start, error));
+    r->sum.y_taps = fy.taps;
+    r->sum.y_coef = fy.coef + (size_t)view.y * (size_t)fy.taps;
+    r->sum.x = float_filter(r, &fx, x_start);
+    r->sum.out = scratch(r, r->elements, sizeof(float), error);
+    return r->sum.out != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
 static hr_status init_resample(hr_rows *r, hr_error *error)
 {
     const hr_image_program *p = r->p;
     const hr_window view = r->view;
     hr_filter_taps fy, fx;
-    hr_resample_axis y = p->y, x = p->x;
-    y.running = true;
-    x.running = false;
+    hr_filter_axis y = p->y, x = p->x;
+    y.resample.running = true;
+    x.resample.running = false;
     HR_TRY(hr_filter_make(&fy, &y, p->clamp.h, r->call->arena, error));
     HR_TRY(hr_filter_make(&fx, &x, p->clamp.w, r->call->arena, error));
     taps_extent(&fy, view.y, view.h, &r->need.y, &r->need.h);
     taps_extent(&fx, view.x, view.w, &r->need.x, &r->need.w);
+    if (p->sum)
+        HR_TRY(init_sum(r, error));
     HR_TRY(relative_starts(r, &fy, view.y, view.h, r->need.y, &r->y_start, error));
     HR_TRY(relative_starts(r, &fx, view.x, view.w, r->need.x, &r->x_start, error));
     r->need.y += p->clamp.y;
@@ -401,21 +454,38 @@ static const float *float_row(hr_rows *r, int64_t at)
     return cached;
 }
 
+/* Row y after the vertical filter: in r->row_float. */
+static void filter_rows(hr_rows *r, int64_t y, const int32_t *start, int32_t taps,
+                        const float *coef)
+{
+    for (int32_t t = 0; t < taps; t++)
+        r->list[t] = float_row(r, (int64_t)start[y] + t);
+    r->call->kernels->vfilter_f32(r->row_float, (const float *const *)r->list,
+                                  coef + (size_t)y * (size_t)taps, taps, r->need_elements);
+}
+
+static void add_sum(hr_rows *r, int64_t y, float *to)
+{
+    const hr_rows_sum *sum = &r->sum;
+    filter_rows(r, y, sum->y_start, sum->y_taps, sum->y_coef);
+    r->call->kernels->hfilter_f32(sum->out, r->row_float, &sum->x, r->p->channels);
+    for (size_t i = 0; i < r->elements; i++)
+        to[i] += sum->out[i];
+}
+
 static const void *read_float(hr_rows *r, int64_t y, void *out)
 {
     const hr_kernels *k = r->call->kernels;
     bool keep = r->p->resampled == HR_DTYPE_FLOAT;
     const float *row = r->row_float;
-    if (r->summing) {
+    if (r->summing)
         row = hr__sums_take(&r->sums);
-    } else {
-        for (int32_t t = 0; t < r->y_taps; t++)
-            r->list[t] = float_row(r, (int64_t)r->y_start[y] + t);
-        k->vfilter_f32(r->row_float, (const float *const *)r->list,
-                       r->y_coef + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
-    }
+    else
+        filter_rows(r, y, r->y_start, r->y_taps, r->y_coef);
     float *to = keep ? out : r->row_out;
     k->hfilter_f32(to, row, &r->x_float, r->p->channels);
+    if (r->p->sum)
+        add_sum(r, y, to);
     if (!keep)
         hr_convert(out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
     return out;

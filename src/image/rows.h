@@ -19,6 +19,15 @@ typedef enum hr_rows_kind {
 /* The kind for a program whose filters have these taps. */
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps);
 
+/* The second filter of a sum. */
+typedef struct hr_rows_sum {
+    const int32_t *y_start;
+    int32_t y_taps;
+    const float *y_coef;
+    hr_filter_float x;
+    float *out;
+} hr_rows_sum;
+
 typedef struct hr_rows {
     const hr_image_program *p;
     hr_op_call *call;
@@ -46,6 +55,7 @@ typedef struct hr_rows {
     int16_t *y_fixed;
     hr_filter_fix x_fixed;
     hr_filter_float x_float;
+    hr_rows_sum sum;    /* FLOAT, with p->sum */
     const void **list;  /* y_taps row pointers */
     int16_t *row_fixed; /* one row after the vertical filter */
     float *row_float, *row_out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A prepared resampled axis (hr__taps_make in filter.c), and the taps of one of its outputs. The
- * CPU makes them for a whole axis at once, a GPU thread for its own output, by the same operations
- * in single precision. */
+/* A prepared axis of a separable filter (hr__taps_make in filter.c), and the taps of one of its
+ * outputs. The CPU makes them for a whole axis at once, a GPU thread for its own output, by the
+ * same operations in single precision. */
 #ifndef HR_IMAGE_TAPS_H
 #define HR_IMAGE_TAPS_H
 
@@ -21,11 +21,12 @@ typedef struct hr_taps {
     int32_t n, out;      /* elements of the source, and outputs */
     int32_t taps;        /* of every output */
     int32_t support;     /* taps before folding at the edges; 0: nearest neighbour */
+    bool given;          /* the taps are the table's, centred on the output */
     int32_t last;        /* last index of the curve's table; 2: the triangle, which has no table */
     float scale, origin; /* output o begins at o * scale + origin; nearest: from `base` */
     float density;       /* table entries per element of the source */
     double base;
-    const float *table;    /* last + 1 entries */
+    const float *table;    /* last + 1 entries; `support` if given */
     const int32_t *starts; /* nearest with running positions: of every output */
 } hr_taps;
 
@@ -69,6 +70,9 @@ HR_SHARED float taps_weight(const hr_taps *t, float at)
 /* Returns the first element before folding; *entry is its position in the table. */
 HR_SHARED int64_t taps_first(const hr_taps *t, int32_t o, float *entry)
 {
+    *entry = 0.0f;
+    if (t->given)
+        return (int64_t)o - t->support / 2;
     float at = (float)o * t->scale + t->origin;
     int64_t first = (int64_t)at + (at > (float)(int64_t)at); /* rounded up */
     *entry = ((float)first - at) * t->density;
@@ -108,16 +112,42 @@ HR_SHARED void taps_walk_begin(hr_taps_walk *w, const hr_taps *t, int32_t o)
         return;
     w->first = taps_first(t, o, &w->entry);
     w->folded = w->first < 0 || w->first + t->support > t->n;
+    if (t->given)
+        return;
     float sum = 0.0f, at = w->entry;
     for (int32_t k = 0; k < t->support; k++, at += t->density)
         sum += taps_weight(t, at);
     w->sum = sum;
 }
 
+/* The sum of table[first], table[first + step], ... */
+HR_SHARED float taps_every(const hr_taps *t, int64_t first, int64_t step)
+{
+    float sum = 0.0f;
+    for (int64_t k = first; k < t->support; k += step)
+        sum += t->table[k];
+    return sum;
+}
+
+/* The next weight of given taps. Element i is also element -i and 2 * (n - 1) - i. */
+HR_SHARED float taps_given_next(hr_taps_walk *w, const hr_taps *t)
+{
+    int64_t at = w->next++, period = t->n > 1 ? 2 * ((int64_t)t->n - 1) : 1;
+    if (!w->folded)
+        return t->table[w->k++];
+    int64_t direct = (at - w->first) % period, mirrored = (-at - w->first) % period;
+    direct += direct < 0 ? period : 0;
+    mirrored += mirrored < 0 ? period : 0;
+    float sum = taps_every(t, direct, period);
+    return direct == mirrored ? sum : sum + taps_every(t, mirrored, period);
+}
+
 HR_SHARED float taps_walk_next(hr_taps_walk *w, const hr_taps *t)
 {
     if (t->support == 0)
         return 1.0f;
+    if (t->given)
+        return taps_given_next(w, t);
     if (!w->folded) {
         float weight = taps_weight(t, w->entry);
         w->entry += t->density;

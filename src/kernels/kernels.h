@@ -31,6 +31,8 @@ typedef struct hr_filter_fix {
     int32_t out, taps, stride;
     const int32_t *start;
     const int16_t *coef;
+    /* Outputs even_from .. even_to - 1 have the same coefficients, and starts that rise by 1. */
+    int32_t even_from, even_to;
     const void *table; /* filled by hfilter_table from the fields above, in the format of a CPU
                           level */
 } hr_filter_fix;
@@ -42,6 +44,7 @@ typedef struct hr_filter_float {
     int32_t out, taps, stride;
     const int32_t *start;
     const float *coef;
+    int32_t even_from, even_to; /* as above */
 } hr_filter_float;
 
 #define HR_MATRIX_MAX 4

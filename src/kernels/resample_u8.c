@@ -63,10 +63,37 @@ void HR_LEVELED(hr__hfilter_table)(void *table, const hr_filter_fix *f, int32_t 
     (void)channels;
 }
 
+/* The even outputs: element i is the sum of coef[k] * src[i + k * step]. */
+static void hfilter_even(uint8_t *dst, const int16_t *src, const int16_t *coef, int32_t taps,
+                         size_t step, size_t n)
+{
+    int32_t sum[BLOCK];
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t count = n - at < BLOCK ? n - at : BLOCK;
+        memset(sum, 0, count * sizeof(*sum));
+        for (int32_t k = 0; k < taps; k++) {
+            const int16_t *restrict from = src + at + (size_t)k * step;
+            int16_t c = coef[k];
+            for (size_t i = 0; i < count; i++)
+                sum[i] += c * from[i];
+        }
+        for (size_t i = 0; i < count; i++)
+            dst[at + i] = saturate_u8((sum[i] + H_BELOW_HALF + (sum[i] >> H_SHIFT & 1)) >> H_SHIFT);
+    }
+}
+
 void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
                                 int32_t channels)
 {
     for (int32_t x = 0; x < f->out; x++) {
+        if (x == f->even_from && f->even_to > x) {
+            size_t n = (size_t)(f->even_to - x) * (size_t)channels;
+            hfilter_even(dst, src + (size_t)f->start[x] * (size_t)channels,
+                         f->coef + (size_t)x * (size_t)f->stride, f->taps, (size_t)channels, n);
+            dst += n;
+            x = f->even_to - 1;
+            continue;
+        }
         const int16_t *from = src + (size_t)f->start[x] * (size_t)channels;
         const int16_t *coef = f->coef + (size_t)x * (size_t)f->stride;
         for (int32_t c = 0; c < channels; c++) {
@@ -192,9 +219,97 @@ static void hfilter_wide(uint8_t *dst, const int16_t *src, const hr_filter_fix *
         hfilter_pixels(dst, src, f, table, 1);
 }
 
+/* ---- even outputs: neighbouring elements in neighbouring lanes ---- */
+
+static bool has_even(const hr_filter_fix *f)
+{
+    return f->even_to > f->even_from;
+}
+
+/* Outputs first .. first + count - 1 as a filter of their own. */
+static hr_filter_fix part_of(const hr_filter_fix *f, int32_t first, int32_t count)
+{
+    return (hr_filter_fix){.out = count,
+                           .taps = f->taps,
+                           .stride = f->stride,
+                           .start = f->start + first,
+                           .coef = f->coef + (size_t)first * (size_t)f->stride};
+}
+
+/* The tables of the outputs before and after the even ones. */
+static size_t even_table_size(const hr_filter_fix *f)
+{
+    hr_filter_fix left = part_of(f, 0, f->even_from);
+    hr_filter_fix right = part_of(f, f->even_to, f->out - f->even_to);
+    return pixel_table_size(&left) + pixel_table_size(&right);
+}
+
+static void even_table(void *table, const hr_filter_fix *f)
+{
+    hr_filter_fix left = part_of(f, 0, f->even_from);
+    hr_filter_fix right = part_of(f, f->even_to, f->out - f->even_to);
+    pixel_table(table, &left);
+    pixel_table((int32_t *)((char *)table + pixel_table_size(&left)), &right);
+}
+
+static void hfilter_even(uint8_t *dst, const int16_t *src, const int16_t *coef, int32_t taps,
+                         size_t step, size_t n);
+
+static void hfilter_parts(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
+                          int32_t channels)
+{
+    hr_filter_fix left = part_of(f, 0, f->even_from);
+    hr_filter_fix right = part_of(f, f->even_to, f->out - f->even_to);
+    const char *table = f->table;
+    size_t step = (size_t)channels, from = (size_t)f->start[f->even_from] * step;
+    hfilter_wide(dst, src, &left, (const __m256i *)table, channels);
+    hfilter_even(dst + (size_t)f->even_from * step, src + from,
+                 f->coef + (size_t)f->even_from * (size_t)f->stride, f->stride, step,
+                 (size_t)(f->even_to - f->even_from) * step);
+    hfilter_wide(dst + (size_t)f->even_to * step, src, &right,
+                 (const __m256i *)(table + pixel_table_size(&left)), channels);
+}
+
 #endif
 
 #if defined(HR_LEVEL_v3)
+
+static inline __m256i round_rows(__m256i sum)
+{
+    __m256i odd = _mm256_srli_epi32(_mm256_slli_epi32(sum, 31 - H_SHIFT), 31);
+    sum = _mm256_add_epi32(_mm256_add_epi32(sum, _mm256_set1_epi32(H_BELOW_HALF)), odd);
+    return _mm256_srai_epi32(sum, H_SHIFT);
+}
+
+static void hfilter_even(uint8_t *dst, const int16_t *src, const int16_t *coef, int32_t taps,
+                         size_t step, size_t n)
+{
+    for (size_t at = 0; at < n; at += 32) {
+        __m256i s0 = _mm256_setzero_si256(), s1 = s0, s2 = s0, s3 = s0;
+        for (int32_t k = 0; k < taps; k += 2) {
+            const int16_t *from = src + at + (size_t)k * step, *next = from + step;
+            __m256i c = _mm256_set1_epi32(load_pair(coef + k));
+            __m256i a = _mm256_loadu_si256((const __m256i *)from);
+            __m256i b = _mm256_loadu_si256((const __m256i *)next);
+            s0 = _mm256_add_epi32(s0, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), c));
+            s1 = _mm256_add_epi32(s1, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), c));
+            a = _mm256_loadu_si256((const __m256i *)(from + 16));
+            b = _mm256_loadu_si256((const __m256i *)(next + 16));
+            s2 = _mm256_add_epi32(s2, _mm256_madd_epi16(_mm256_unpacklo_epi16(a, b), c));
+            s3 = _mm256_add_epi32(s3, _mm256_madd_epi16(_mm256_unpackhi_epi16(a, b), c));
+        }
+        __m256i p = _mm256_packs_epi32(round_rows(s0), round_rows(s1));
+        __m256i q = _mm256_packs_epi32(round_rows(s2), round_rows(s3));
+        __m256i out = _mm256_permute4x64_epi64(_mm256_packus_epi16(p, q), 0xd8);
+        if (n - at >= 32) {
+            _mm256_storeu_si256((__m256i *)(dst + at), out);
+        } else {
+            uint8_t rest[32];
+            _mm256_storeu_si256((__m256i *)rest, out);
+            memcpy(dst + at, rest, n - at);
+        }
+    }
+}
 
 void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
                                 int32_t taps, size_t n)
@@ -225,22 +340,63 @@ void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const 
 size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channels)
 {
     (void)channels;
-    return pixel_table_size(f);
+    return has_even(f) ? even_table_size(f) : pixel_table_size(f);
 }
 
 void HR_LEVELED(hr__hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels)
 {
     (void)channels;
-    pixel_table(table, f);
+    if (has_even(f))
+        even_table(table, f);
+    else
+        pixel_table(table, f);
 }
 
 void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
                                 int32_t channels)
 {
-    hfilter_wide(dst, src, f, f->table, channels);
+    if (has_even(f))
+        hfilter_parts(dst, src, f, channels);
+    else
+        hfilter_wide(dst, src, f, f->table, channels);
 }
 
 #elif defined(HR_LEVEL_v4)
+
+static inline __m512i round_rows(__m512i sum)
+{
+    __m512i odd = _mm512_srli_epi32(_mm512_slli_epi32(sum, 31 - H_SHIFT), 31);
+    sum = _mm512_add_epi32(_mm512_add_epi32(sum, _mm512_set1_epi32(H_BELOW_HALF)), odd);
+    return _mm512_srai_epi32(sum, H_SHIFT);
+}
+
+static void hfilter_even(uint8_t *dst, const int16_t *src, const int16_t *coef, int32_t taps,
+                         size_t step, size_t n)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    for (size_t at = 0; at < n; at += 64) {
+        __m512i s0 = zero, s1 = zero, s2 = zero, s3 = zero;
+        for (int32_t k = 0; k < taps; k += 2) {
+            const int16_t *from = src + at + (size_t)k * step, *next = from + step;
+            __m512i c = _mm512_set1_epi32(load_pair(coef + k));
+            __m512i a = _mm512_loadu_si512(from), b = _mm512_loadu_si512(next);
+            s0 = _mm512_add_epi32(s0, _mm512_madd_epi16(_mm512_unpacklo_epi16(a, b), c));
+            s1 = _mm512_add_epi32(s1, _mm512_madd_epi16(_mm512_unpackhi_epi16(a, b), c));
+            a = _mm512_loadu_si512(from + 32);
+            b = _mm512_loadu_si512(next + 32);
+            s2 = _mm512_add_epi32(s2, _mm512_madd_epi16(_mm512_unpacklo_epi16(a, b), c));
+            s3 = _mm512_add_epi32(s3, _mm512_madd_epi16(_mm512_unpackhi_epi16(a, b), c));
+        }
+        __m512i p = _mm512_packs_epi32(round_rows(s0), round_rows(s1));
+        __m512i q = _mm512_packs_epi32(round_rows(s2), round_rows(s3));
+        __m512i low = _mm512_castsi256_si512(_mm512_cvtusepi16_epi8(_mm512_max_epi16(p, zero)));
+        __m512i out = _mm512_inserti64x4(low, _mm512_cvtusepi16_epi8(_mm512_max_epi16(q, zero)), 1);
+        if (n - at >= 64)
+            _mm512_storeu_si512(dst + at, out);
+        else
+            _mm512_mask_storeu_epi8(dst + at, ((__mmask64)1 << (n - at)) - 1, out);
+    }
+}
 
 void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
                                 int32_t taps, size_t n)
@@ -296,6 +452,8 @@ static size_t group_count(const hr_filter_fix *f, int32_t channels)
 
 size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channels)
 {
+    if (has_even(f))
+        return even_table_size(f);
     size_t groups = group_count(f, channels) * group_size(f), pixels = pixel_table_size(f);
     return sizeof(group_table) + (groups > pixels ? groups : pixels);
 }
@@ -331,6 +489,10 @@ static int32_t fill_group(group_head *head, const hr_filter_fix *f, int32_t chan
 
 void HR_LEVELED(hr__hfilter_table)(void *table, const hr_filter_fix *f, int32_t channels)
 {
+    if (has_even(f)) {
+        even_table(table, f);
+        return;
+    }
     group_table *t = table;
     t->vectors = 1;
     t->groups = (int32_t)group_count(f, channels);
@@ -383,7 +545,9 @@ void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filte
                                 int32_t channels)
 {
     const group_table *t = f->table;
-    if (t->vectors == 1)
+    if (has_even(f))
+        hfilter_parts(dst, src, f, channels);
+    else if (t->vectors == 1)
         hfilter_groups(dst, src, f, channels, 1);
     else if (t->vectors == 2)
         hfilter_groups(dst, src, f, channels, 2);

@@ -77,6 +77,17 @@ static inline void case_resample(hr_image_program *p, hr_error *error)
     hr_program_resample(p, &y, &x, one_in(5) ? HR_DTYPE_FLOAT : hr_program_dtype(p), error);
 }
 
+static inline void case_filter(hr_image_program *p, hr_error *error)
+{
+    hr_given_taps y[2], x[2];
+    for (int i = 0; i < 2; i++) {
+        y[i] = random_taps(one_in(8) ? 151 : 15);
+        x[i] = one_in(3) ? y[i] : random_taps(one_in(8) ? 151 : 15);
+    }
+    hr_program_filter(p, y, x, between(1, 2), one_in(4) ? HR_DTYPE_FLOAT : hr_program_dtype(p),
+                      error);
+}
+
 static inline void case_gather(hr_image_program *p, hr_error *error)
 {
     static hr_map maps[MAPS_MAX];
@@ -139,6 +150,8 @@ static inline void case_steps(hr_image_program *p)
         case_gather(p, &error);
     if (rnd() % 4)
         case_resample(p, &error);
+    else if (one_in(3))
+        case_filter(p, &error);
     for (int i = 0; i < p->outer_count; i++) {
         int64_t start = between(0, (int32_t)p->outer[i].count - 1);
         if (one_in(4))

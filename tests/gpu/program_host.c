@@ -102,8 +102,8 @@ static void describe(const hr_image_program *p)
     printf("  %s %lld x %lld x %d of type %d, resample %d (%d x %d, interp %d), out type %d %s, "
            "%d points, normalize %d\n",
            p->src_layout.name, (long long)p->height, (long long)p->width, p->channels,
-           (int)p->src_dtype, p->resample, p->y.out, p->x.out, (int)p->y.interp, (int)p->dtype,
-           p->layout.name, p->point_count, p->normalize);
+           (int)p->src_dtype, p->resample, p->y.resample.out, p->x.resample.out,
+           (int)p->y.resample.interp, (int)p->dtype, p->layout.name, p->point_count, p->normalize);
 }
 
 static bool same_both_ways(const hr_image_program *p, counts *n)

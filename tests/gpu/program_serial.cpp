@@ -51,15 +51,19 @@ static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile
 static void run_float_group(const hr_device_program *p, std::vector<FloatTile> &tiles, int first)
 {
     int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first), threads = (int)tiles.size();
-    int end = tiles[0].end_column;
-    for (auto &tile : tiles)
-        tile.begin_group();
-    for (int from = tiles[0].first_column; from < end; from += p->tiles.span) {
-        int count = HR_MIN(p->tiles.span, end - from);
-        for (int t = 0; t < threads; t++)
-            tiles[t].filter_columns(from, count, first, n, t, threads);
+    for (int filter = 0; filter < tiles[0].filters(); filter++) {
         for (auto &tile : tiles)
-            tile.add_columns(from, count, n);
+            tile.begin_filter(filter);
+        int end = tiles[0].end_column;
+        for (int from = tiles[0].first_column; from < end; from += p->tiles.span) {
+            int count = HR_MIN(p->tiles.span, end - from);
+            for (int t = 0; t < threads; t++)
+                tiles[t].filter_columns(from, count, first, n, t, threads);
+            for (auto &tile : tiles)
+                tile.add_columns(from, count, n);
+        }
+        for (auto &tile : tiles)
+            tile.end_filter(filter);
     }
     for (auto &tile : tiles)
         tile.store(first, n);

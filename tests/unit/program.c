@@ -146,10 +146,95 @@ TEST(resample_float_is_exact_to_single_precision)
     }
 }
 
+/* One output element of a filter with given taps, whose elements are reflected. */
+static double filter_one(const double *in, int64_t n, size_t step, const hr_given_taps *taps,
+                         int64_t o)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < taps->count; k++) {
+        int64_t at = o + k - taps->count / 2;
+        while (n > 1 && (at < 0 || at >= n))
+            at = at < 0 ? -at : 2 * (n - 1) - at;
+        sum += (double)taps->taps[k] * in[(size_t)(n > 1 ? at : 0) * step];
+    }
+    return sum;
+}
+
+static double *filter_reference(const hr_tensor *t, const hr_given_taps *y, const hr_given_taps *x)
+{
+    size_t h = (size_t)t->shape.extent[0], w = (size_t)t->shape.extent[1];
+    size_t c = (size_t)t->shape.extent[2], row = w * c;
+    double *in = malloc(h * row * sizeof(double)), *middle = malloc(h * row * sizeof(double));
+    for (size_t i = 0; i < h * row; i++)
+        in[i] = value_at(t, i);
+    for (size_t i = 0; i < h * row; i++)
+        middle[i] = filter_one(in + i % row, (int64_t)h, row, y, (int64_t)(i / row));
+    for (size_t i = 0; i < h * row; i++)
+        in[i] =
+            filter_one(middle + i / row * row + i % c, (int64_t)w, c, x, (int64_t)(i % row / c));
+    free(middle);
+    return in;
+}
+
+static double magnitude(const hr_given_taps *taps)
+{
+    double sum = 0;
+    for (int32_t k = 0; k < taps->count; k++)
+        sum += fabs((double)taps->taps[k]);
+    return sum;
+}
+
+static void add_elements(double *to, double *more, const hr_tensor *t)
+{
+    size_t n = 0;
+    hr_shape_volume(&t->shape, &n);
+    for (size_t i = 0; i < n; i++)
+        to[i] += more[i];
+    free(more);
+}
+
+TEST(given_taps_are_reflected)
+{
+    static const hr_dtype types[] = {HR_DTYPE_UINT8, HR_DTYPE_FLOAT, HR_DTYPE_INT16};
+    hr_error error;
+    for (int round = 0; round < 200; round++) {
+        hr_tensor in = picture(types[rnd() % 3], between(1, 90), between(1, 120), between(1, 5));
+        hr_given_taps y[] = {random_taps(round % 10 == 0 ? 200 : 21), random_taps(9)};
+        hr_given_taps x[] = {random_taps(41), random_taps(50)};
+        int32_t parts = between(1, 2);
+        double *want = filter_reference(&in, &y[0], &x[0]);
+        double scale = magnitude(&y[0]) * magnitude(&x[0]);
+        if (parts == 2) {
+            double *more = filter_reference(&in, &y[1], &x[1]);
+            add_elements(want, more, &in);
+            scale += magnitude(&y[1]) * magnitude(&x[1]);
+        }
+        bool to_float = rnd() % 3 == 0;
+        hr_image_program p;
+        hr_tensor out;
+        CHECK_OK(hr_program_from_tensor(&p, &in, "HWC", &error), error);
+        CHECK_OK(hr_program_filter(&p, y, x, parts, to_float ? HR_DTYPE_FLOAT : in.dtype, &error),
+                 error);
+        CHECK_OK(run(&p, HR_CPU_LEVEL_AUTO, &out, &error), error);
+        double most = in.dtype == HR_DTYPE_UINT8 ? 256 : 40000;
+        double limit = (out.dtype == HR_DTYPE_FLOAT ? 0 : 0.57) + 2e-5 * most * scale;
+        size_t n;
+        CHECK(hr_shape_volume(&out.shape, &n) && hr_shape_equal(&out.shape, &in.shape));
+        for (size_t i = 0; i < n; i++) {
+            double low = fmax(hr_dtype_min(out.dtype), -1e30);
+            double exact = fmin(fmax(want[i], low), fmin(hr_dtype_max(out.dtype), 1e30));
+            CHECK(fabs(value_at(&out, i) - exact) <= limit);
+        }
+        free(want);
+        free(in.data);
+        free(out.data);
+    }
+}
+
 TEST(gaussian_table)
 {
     /* Halving: the taps are at t = -.75, -.25, .25, .75, which are entries of the table. */
-    hr_resample_axis axis = {0, 8, 4, HR_INTERP_GAUSSIAN, true, false};
+    hr_filter_axis axis = {.resample = {0, 8, 4, HR_INTERP_GAUSSIAN, true, false}};
     hr_filter_taps f;
     hr_error error;
     CHECK_OK(hr_filter_make(&f, &axis, 8, arena(), &error), error);

@@ -265,6 +265,23 @@ static inline hr_status from_fake(hr_image_program *p, fake_codec *codec, hr_err
                                  (int32_t)extent[2], error);
 }
 
+/* Up to `most` taps: a mean, or any numbers. They are overwritten by later calls. */
+static inline hr_given_taps random_taps(int32_t most)
+{
+    static float pool[8][256];
+    static int next;
+    float *taps = pool[next++ % 8], sum = 0;
+    int32_t count = 2 * between(0, most / 2) + 1;
+    bool mean = rnd() % 3 != 0;
+    for (int32_t k = 0; k < count; k++) {
+        taps[k] = (float)(unit() - (mean ? 0 : 0.5));
+        sum += taps[k];
+    }
+    for (int32_t k = 0; k < count && mean; k++)
+        taps[k] /= sum;
+    return (hr_given_taps){taps, count};
+}
+
 static inline hr_resample_axis random_axis(int64_t n, hr_interp interp)
 {
     hr_resample_axis axis = {0, (double)n, between(1, 90), interp, rnd() % 4 != 0, false};

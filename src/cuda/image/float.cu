@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// FLOAT, and the taps of all resampling.
+// FLOAT, and the taps of all filters.
 #include "cuda/image/float.cuh"
 #include "cuda/image/launch.cuh"
 
@@ -30,13 +30,16 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_float(const __grid_cons
     while (tile.next_rows()) {
         for (int first = 0; first < p->channels; first += HR_DEVICE_GROUP) {
             int n = HR_MIN(HR_DEVICE_GROUP, p->channels - first);
-            tile.begin_group();
-            for (int from = tile.first_column; from < tile.end_column; from += p->tiles.span) {
-                int count = HR_MIN(p->tiles.span, tile.end_column - from);
-                tile.filter_columns(from, count, first, n, threadIdx.x, blockDim.x);
-                __syncthreads();
-                tile.add_columns(from, count, n);
-                __syncthreads();
+            for (int filter = 0; filter < tile.filters(); filter++) {
+                tile.begin_filter(filter);
+                for (int from = tile.first_column; from < tile.end_column; from += p->tiles.span) {
+                    int count = HR_MIN(p->tiles.span, tile.end_column - from);
+                    tile.filter_columns(from, count, first, n, threadIdx.x, blockDim.x);
+                    __syncthreads();
+                    tile.add_columns(from, count, n);
+                    __syncthreads();
+                }
+                tile.end_filter(filter);
             }
             tile.store(first, n);
         }

@@ -38,17 +38,19 @@ struct LoadAny {
 struct FloatTile {
     const hr_device_program *p;
     picture to;
+    const uint32_t *made;      // from make_taps
     int y0, x0, rows, columns; // of the lines in progress
     int end_row;
+    // of the filter in progress
     int first_column, end_column;  // source columns that the tile reads
-    const uint32_t *x_tap, *y_tap; // from make_taps, for the tile's first column and row
-    int x_words, y_words;
+    const uint32_t *x_tap, *y_tap; // for the first column and row
+    int x_words, y_words, x_taps, y_taps;
     float *sums; // in shared memory: [row][column of the stretch][channel of the group]
     // this thread's output
     int row, column;
     bool active;
     int start, tap;
-    float sum[HR_DEVICE_GROUP];
+    float sum[HR_DEVICE_GROUP], before[HR_DEVICE_GROUP];
 
     HR_MEMBER void begin(const hr_device_program *program, const uint32_t *taps, int tile,
                          uint8_t *shared, int thread)
@@ -61,33 +63,52 @@ struct FloatTile {
         x0 = at.column * t->width;
         end_row = HR_MIN(y0 + t->height, p->view_h);
         columns = HR_MIN(t->width, p->view_w - x0);
-        x_words = tap_words(p, &p->x);
-        y_words = tap_words(p, &p->y);
-        x_tap = taps + (int64_t)x0 * x_words;
-        y_tap = taps + (int64_t)p->view_w * x_words + (int64_t)y0 * y_words;
+        made = taps;
         sums = (float *)shared;
         row = thread / t->width;
         column = thread - row * t->width;
-        start = column < columns ? (int)x_tap[(int64_t)column * x_words] : 0;
-        first_column = (int)HR_MIN(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]);
-        end_column = (int)HR_MAX(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]) + p->x.taps;
         y0 -= p->tiles.lines;
-        y_tap -= (int64_t)p->tiles.lines * y_words;
     }
 
     // Moves to the next lines of the tile; false after the last.
     HR_MEMBER bool next_rows()
     {
         y0 += p->tiles.lines;
-        y_tap += (int64_t)p->tiles.lines * y_words;
         rows = HR_MIN(p->tiles.lines, end_row - y0);
         active = row < rows && column < columns;
         return rows > 0;
     }
 
-    HR_MEMBER void begin_group()
+    HR_MEMBER int filters() const
     {
+        return p->sum ? 2 : 1;
+    }
+
+    HR_MEMBER void begin_filter(int number)
+    {
+        const hr_taps *x = number > 0 ? &p->sum_x : &p->x, *y = number > 0 ? &p->sum_y : &p->y;
+        x_taps = x->taps;
+        y_taps = y->taps;
+        x_words = tap_words(p, x);
+        y_words = tap_words(p, y);
+        x_tap = made + (number > 0 ? filter_size(p, &p->y, &p->x) : 0);
+        y_tap = x_tap + (int64_t)p->view_w * x_words + (int64_t)y0 * y_words;
+        x_tap += (int64_t)x0 * x_words;
+        start = column < columns ? (int)x_tap[(int64_t)column * x_words] : 0;
+        first_column = (int)HR_MIN(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]);
+        end_column = (int)HR_MAX(x_tap[0], x_tap[(int64_t)(columns - 1) * x_words]) + x_taps;
         tap = 0;
+    }
+
+    // Adds the sums of the first filter to those of the second.
+    HR_MEMBER void end_filter(int number)
+    {
+        HR_UNROLL
+        for (int c = 0; c < HR_DEVICE_GROUP; c++) {
+            if (number > 0)
+                sum[c] += before[c];
+            before[c] = sum[c];
+        }
     }
 
     template <typename Load>
@@ -95,7 +116,7 @@ struct FloatTile {
                                   int thread, int threads)
     {
         int64_t pixel = (int64_t)p->channels * load.size, stride = p->src_stride;
-        int per_row = count * n, y_taps = p->y.taps;
+        int per_row = count * n;
         const uint8_t *base = to.src + from * pixel + (int64_t)first * load.size;
         for (int i = thread; i < rows * per_row; i += threads) {
             int r = 0, at = i;
@@ -132,7 +153,7 @@ struct FloatTile {
         if (!active)
             return;
         const float *weight = (const float *)(x_tap + (int64_t)column * x_words + 1);
-        for (; tap < p->x.taps && start + tap < from + count; tap++) {
+        for (; tap < x_taps && start + tap < from + count; tap++) {
             float w = weight[tap];
             const float *at = sums + (row * count + start + tap - from) * n;
             HR_UNROLL

@@ -15,10 +15,16 @@ HR_SHARED int tap_words(const hr_device_program *p, const hr_taps *t)
     return 1 + (p->kind == HR_DEVICE_KIND_FIXED ? (t->taps + 1) / 2 : t->taps);
 }
 
+// Words that the taps of one filter of a program take.
+HR_SHARED int64_t filter_size(const hr_device_program *p, const hr_taps *y, const hr_taps *x)
+{
+    return (int64_t)p->view_w * tap_words(p, x) + (int64_t)p->view_h * tap_words(p, y);
+}
+
 // Words that all taps of a program take.
 HR_SHARED int64_t taps_size(const hr_device_program *p)
 {
-    return (int64_t)p->view_w * tap_words(p, &p->x) + (int64_t)p->view_h * tap_words(p, &p->y);
+    return filter_size(p, &p->y, &p->x) + (p->sum ? filter_size(p, &p->sum_y, &p->sum_x) : 0);
 }
 
 HR_SHARED void make_pairs(uint32_t *out, const hr_taps *t, hr_taps_walk *walk)
@@ -38,15 +44,14 @@ HR_SHARED void make_floats(float *out, const hr_taps *t, hr_taps_walk *walk)
         out[k] = taps_walk_next(walk, t);
 }
 
-// Makes the taps of column i, or of row i - view_w.
-HR_SHARED void make_taps(const hr_device_program *p, uint32_t *out, int64_t i)
+// Makes the taps of column i, or of row i - view_w, of one filter.
+HR_SHARED void make_filter(const hr_device_program *p, const hr_taps *y, const hr_taps *x,
+                           uint32_t *out, int64_t i)
 {
     bool is_row = i >= p->view_w;
-    if (i - p->view_w >= p->view_h)
-        return;
-    const hr_taps *t = is_row ? &p->y : &p->x;
+    const hr_taps *t = is_row ? y : x;
     int o = (int)(is_row ? p->view_y + (i - p->view_w) : p->view_x + i);
-    out += is_row ? (int64_t)p->view_w * tap_words(p, &p->x) : 0;
+    out += is_row ? (int64_t)p->view_w * tap_words(p, x) : 0;
     out += (is_row ? i - p->view_w : i) * tap_words(p, t);
     hr_taps_walk walk;
     taps_walk_begin(&walk, t, o);
@@ -55,6 +60,16 @@ HR_SHARED void make_taps(const hr_device_program *p, uint32_t *out, int64_t i)
         make_pairs(out + 1, t, &walk);
     else
         make_floats((float *)(out + 1), t, &walk);
+}
+
+// Makes the taps of column i, or of row i - view_w.
+HR_SHARED void make_taps(const hr_device_program *p, uint32_t *out, int64_t i)
+{
+    if (i - p->view_w >= p->view_h)
+        return;
+    make_filter(p, &p->y, &p->x, out, i);
+    if (p->sum)
+        make_filter(p, &p->sum_y, &p->sum_x, out + filter_size(p, &p->y, &p->x), i);
 }
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Tensors resampled along any axes (ops/image/resample.h): pictures as image programs, others axis
+// Tensors filtered along any axes (ops/image/resample.h): pictures as image programs, others axis
 // by axis, one launch per axis and one thread per element. The sums are those of
 // kernels/resample_f32.c.
 #ifndef HR_CUDA_OPS_RESAMPLE_CUH
@@ -36,6 +36,7 @@ struct resample_axis {
     const uint32_t *taps;
     const void *src;
     void *dst;
+    const float *add; // elements that are added, or NULL
     int64_t count, inner;
     int32_t in, out, length; // length: taps per output
     int32_t from, to;
@@ -53,6 +54,19 @@ struct resample_axis {
         return v;
     }
 
+    HR_DEVICE float sum_any(const uint32_t *tap, int64_t row, int64_t column) const
+    {
+        const float *weight = (const float *)(tap + 1);
+        int32_t size = value_size(from);
+        const char *at = (const char *)src + ((row + (int32_t)tap[0]) * inner + column) * size;
+        float v = weight[0] * value_to_float(value_load(at, size), from);
+        for (int32_t k = 1; k < length; k++) {
+            at += inner * size;
+            v += weight[k] * value_to_float(value_load(at, size), from);
+        }
+        return v;
+    }
+
     template <typename Index> HR_DEVICE void make(Index i) const
     {
         Index rows = i / (Index)inner, outer = rows / (Index)out;
@@ -61,7 +75,10 @@ struct resample_axis {
         float v = from == HR_DTYPE_FLOAT    ? sum<float>(tap, row, column)
                   : from == HR_DTYPE_UINT8  ? sum<uint8_t>(tap, row, column)
                   : from == HR_DTYPE_UINT16 ? sum<uint16_t>(tap, row, column)
-                                            : sum<int16_t>(tap, row, column);
+                  : from == HR_DTYPE_INT16  ? sum<int16_t>(tap, row, column)
+                                            : sum_any(tap, row, column);
+        if (add != NULL)
+            v = add[i] + v;
         if (to == HR_DTYPE_FLOAT)
             ((float *)dst)[i] = v;
         else
@@ -83,9 +100,10 @@ static inline const hr_resample_device *resample_of(const hr_op_call *c)
     return ((const hr_resampling *)c->memo)->device;
 }
 
-// The memory for tensors between two passes. It has two sides; passes write to them in turn.
+// The memory for tensors between two passes. It has two sides, to which passes write in turn, and
+// one for the sum of filters.
 struct resample_room {
-    char *side[2];
+    char *side[3];
     size_t size; // of one side
 };
 
@@ -116,6 +134,8 @@ static inline void resample_fill(const resample_part *p, int32_t i, const resamp
     const hr_resample_device *d = resample_of(c);
     const void *src = c->in[0].data;
     int32_t from = c->in[0].dtype;
+    char *sum = room->side[2] + at;
+    bool summed = false;
     for (int32_t k = 0; k < p->rows; k++) {
         resample_taps *taps = (resample_taps *)p->taps.host + k * p->n + i;
         resample_axis *axis = (resample_axis *)p->axes.host + k * p->n + i;
@@ -129,8 +149,17 @@ static inline void resample_fill(const resample_part *p, int32_t i, const resamp
         void *dst = last ? c->out[0].data : room->side[k % 2] + at;
         int32_t to = last ? c->out[0].dtype : HR_DTYPE_FLOAT;
         *taps = {*t, words, t->out};
-        *axis = {words, src, dst, pass->count, pass->inner, t->n, t->out, t->taps, from, to};
+        if (pass->first) {
+            src = c->in[0].data;
+            from = c->in[0].dtype;
+        }
+        if (pass->last && !last)
+            dst = sum;
+        *axis = {words,       src,         dst,  pass->last && summed ? (const float *)sum : NULL,
+                 pass->count, pass->inner, t->n, t->out,
+                 t->taps,     from,        to};
         words += resample_words(pass);
+        summed |= pass->last;
         src = dst;
         from = to;
     }
@@ -175,16 +204,18 @@ static inline hr_status resample_run_axes(hr_cuda_launch *l, const hr_op_call *c
                                           hr_staging *staging, hr_error *error)
 {
     int32_t rows = 0;
+    bool sums = false;
     size_t total = 0, largest = 0;
     for (int32_t i = 0; i < n; i++) {
         size_t between = resample_between(&calls[i]);
         rows = HR_MAX(rows, resample_of(&calls[i])->count);
         total += between;
+        sums |= resample_of(&calls[i])->sums;
         largest = HR_MAX(largest, between);
     }
     resample_room room = {};
     room.size = HR_MIN(total, HR_MAX(l->scratch_limit / 2, largest));
-    for (int32_t k = 0; k < HR_MIN(rows - 1, 2); k++)
+    for (int32_t k = 0; k < HR_MIN(rows - 1, sums ? 3 : 2); k++)
         HR_TRY(l->scratch(l, HR_MAX(room.size, 1), (void **)&room.side[k], error));
     for (int32_t first = 0, end = 0; rows > 0 && first < n; first = end) {
         size_t used = 0;

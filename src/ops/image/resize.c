@@ -139,6 +139,11 @@ static hr_status solve(const hr_op_call *c, int32_t axes, const int64_t *extent,
                             error);
 }
 
+static bool keeps(const hr_resample_axis *axis, int64_t extent)
+{
+    return hr__resample_is_identity(&(hr_filter_axis){.resample = *axis}, extent);
+}
+
 hr_status hr__resize_lower(hr_op_call *c, hr_image_program *program, hr_resize_then_fn then,
                            hr_error *error)
 {
@@ -156,7 +161,7 @@ hr_status hr__resize_lower(hr_op_call *c, hr_image_program *program, hr_resize_t
         return HR_STATUS_NOT_FUSABLE; /* there are no pixels */
     HR_TRY(hr__filter_dtype(&args->filter, hr_program_dtype(program), &dtype, error));
     HR_TRY(solve(c, axes, extent + 3 - axes, first, then, axis, error));
-    if (axes == 3 && !hr__resample_is_identity(&axis[0], extent[0]))
+    if (axes == 3 && !keeps(&axis[0], extent[0]))
         return HR_STATUS_NOT_FUSABLE;
     return hr_program_resample(program, &axis[axes - 2], &axis[axes - 1], dtype, error);
 }
@@ -167,6 +172,7 @@ hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *erro
     const hr_tensor *in = &c->in[0];
     hr_resize *memo = hr_arena_alloc(c->arena, sizeof(*memo), error);
     hr_shape shape = in->shape;
+    hr_resample_axis axis[HR_RESIZE_MAX_AXES];
     hr_layout layout;
     hr_dtype dtype;
 
@@ -179,11 +185,12 @@ hr_status hr__resize_infer(hr_op_call *c, hr_resize_then_fn then, hr_error *erro
     memo->axes = work->axes = hr_layout_find(&layout, 'D') >= 0 ? 3 : 2;
     work->first = hr_layout_find(&layout, 'W') - work->axes + 1;
     int64_t *extent = shape.extent + work->first;
-    HR_TRY(solve(c, work->axes, extent, work->first, then, work->axis, error));
-    work->pictures = work->axes == 2 || hr__resample_is_identity(&work->axis[0], extent[0]);
+    HR_TRY(solve(c, work->axes, extent, work->first, then, axis, error));
+    work->pictures = work->axes == 2 || keeps(&axis[0], extent[0]);
     for (int32_t i = 0; i < memo->axes; i++) {
         memo->extent[i] = (int32_t)extent[i];
-        extent[i] = work->axis[i].out;
+        extent[i] = axis[i].out;
+        work->axis[i].resample = axis[i];
     }
     if (work->pictures && work->axes == 3) {
         memmove(work->axis, work->axis + 1, 2 * sizeof(*work->axis));

@@ -170,7 +170,8 @@ static void find_block(const hr_resize_request *q, const hr_shape *shape,
     }
     *r = (hr_resampling){.first = first, .axes = end - first};
     r->pictures = r->axes == 2 && inner <= CHANNELS_MAX;
-    memcpy(r->axis, axis + first, (size_t)r->axes * sizeof(*axis));
+    for (int32_t i = 0; i < r->axes; i++)
+        r->axis[i].resample = axis[first + i];
 }
 
 static hr_status tensor_resize_infer(hr_op_call *c, hr_error *error)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "ops/filter/axes.h"
+
+#include "image/program.h"
+
+#include <string.h>
+
+hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out, hr_error *error)
+{
+    const char *name = layout->name;
+    int32_t first = 0, end = ndim;
+
+    out->frames = name[0] == 'F';
+    if (name[0] != '\0') {
+        bool channels = false;
+        for (; first < ndim && first < 2 && (name[first] == 'F' || name[first] == 'C'); first++)
+            channels |= name[first] == 'C';
+        if (!channels && end > first && name[end - 1] == 'C')
+            end--;
+        for (int32_t d = first; d < end; d++)
+            if (name[d] == 'F' || name[d] == 'C')
+                return hr_fail(error, HR_STATUS_ERROR,
+                               "the layout %s is not supported: F must be the first dimension, and "
+                               "C the first or the last",
+                               name);
+    }
+    if (end - first < 1)
+        return hr_fail(error, HR_STATUS_ERROR, "the input has no dimensions to filter");
+    if (end - first > HR_DATA_AXES_MAX)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input has %d dimensions to filter, other than frames and channels; at "
+                       "most %d are supported",
+                       (int)(end - first), HR_DATA_AXES_MAX);
+    out->first = first;
+    out->count = end - first;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__data_axes_of_program(const hr_image_program *p, hr_data_axes *out, hr_error *error)
+{
+    return hr__data_axes(&p->layout, (int32_t)strlen(p->layout.name), out, error);
+}
+
+hr_floats hr__frame_floats(hr_floats list, int64_t frame)
+{
+    if (list.frames < 1)
+        return list;
+    int32_t n = list.n / list.frames;
+    return (hr_floats){list.v + (list.frames == 1 ? 0 : frame) * n, n, 0};
+}
+
+hr_ints hr__frame_ints(hr_ints list, int64_t frame)
+{
+    if (list.frames < 1)
+        return list;
+    int32_t n = list.n / list.frames;
+    return (hr_ints){list.v + (list.frames == 1 ? 0 : frame) * n, n, 0};
+}
+
+hr_status hr__frame_count_check(const char *name, int32_t given, const hr_data_axes *axes,
+                                int64_t frames, hr_error *error)
+{
+    if (given == 0 || given == 1)
+        return HR_STATUS_OK;
+    if (!axes->frames)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`%s` has values per frame, but the input has no frames", name);
+    if (given != frames)
+        return hr_fail(error, HR_STATUS_ERROR, "`%s` has values for %d frames; the input has %lld",
+                       name, (int)given, (long long)frames);
+    return HR_STATUS_OK;
+}
+
+hr_status hr__axis_count_check(const char *name, int32_t n, int32_t axes, hr_error *error)
+{
+    if (n == 1 || n == axes)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`%s` has %d elements; it must have one, or one per axis (%d)", name, (int)n,
+                   (int)axes);
+}
+
+hr_status hr__filtered_dtype(int32_t dtype, hr_dtype in, hr_dtype *out, hr_error *error)
+{
+    *out = dtype == HR_DTYPE_NONE ? in : (hr_dtype)dtype;
+    if (in == HR_DTYPE_BOOL)
+        return hr_fail(error, HR_STATUS_ERROR, "the input is BOOL, which cannot be filtered");
+    if (*out == in || *out == HR_DTYPE_FLOAT)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "`dtype` is %s; it must be the type of the input, %s, or FLOAT",
+                   hr_dtype_name(*out), hr_dtype_name(in));
+}
