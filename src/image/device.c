@@ -300,12 +300,18 @@ static hr_device_store store_of_bytes(const hr_image_program *p)
 static hr_device_store store_of(const hr_image_program *p)
 {
     bool bytes = p->resampled == HR_DTYPE_UINT8 && p->channels <= HR_MATRIX_MAX;
-    for (int32_t i = 0; i < p->point_count; i++)
-        bytes = bytes && p->point[i].dtype == HR_DTYPE_UINT8;
+    bool color = p->channels == 3;
+    for (int32_t i = 0; i < p->point_count; i++) {
+        const hr_point_step *step = &p->point[i];
+        bytes = bytes && step->dtype == HR_DTYPE_UINT8;
+        color = color && (step->kind != HR_POINT_KIND_MATRIX || step->matrix.out == 3);
+    }
     if (!bytes)
         return HR_DEVICE_STORE_ANY;
     hr_device_store store = store_of_bytes(p);
-    return p->point_count > 0 && store != HR_DEVICE_STORE_ANY ? HR_DEVICE_STORE_POINTS : store;
+    if (p->point_count == 0 || store == HR_DEVICE_STORE_ANY)
+        return store;
+    return color ? HR_DEVICE_STORE_COLOR : HR_DEVICE_STORE_POINTS;
 }
 
 static hr_device_kind kind_of(const reach *r)
@@ -344,6 +350,8 @@ static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_dt
     if (step->kind != HR_POINT_KIND_TABLE && !affine)
         return HR_STATUS_OK;
     size_t size = 256 * hr_dtype_size(step->dtype);
+    if (step->constant)
+        return staging->constant(staging, step->table, size, &to->table, error);
     HR_TRY(staging->alloc(staging, size, &table, error));
     if (affine)
         fill_table(to, table.host);

@@ -28,12 +28,14 @@ typedef enum hr_device_kind {
 } hr_device_kind;
 
 /* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. POINTS: u8 pixels through
- * steps that give u8, then stored as one of these types. ANY: any steps on any types. */
+ * steps that give u8, then stored as one of these types; COLOR: the same, of pixels of three
+ * channels throughout. ANY: any steps on any types. */
 typedef enum hr_device_store {
     HR_DEVICE_STORE_U8,     /* as it is */
     HR_DEVICE_STORE_F16,    /* normalised */
     HR_DEVICE_STORE_F32,    /* normalised */
     HR_DEVICE_STORE_POINTS, /* through steps, then as one of the above */
+    HR_DEVICE_STORE_COLOR,  /* the same; pixels and all matrices have three channels */
     HR_DEVICE_STORE_ANY,
     HR_DEVICE_STORE_COUNT
 } hr_device_store;

@@ -269,6 +269,7 @@ typedef struct shape {
     const char *layout;
     int32_t pad;
     hr_dtype resampled;
+    bool chain; /* a matrix, a table and a matrix */
 } shape;
 
 /* The window of a random resized crop: an area of 8 to 100 %, 3:4 to 4:3. */
@@ -281,6 +282,21 @@ static hr_window random_window(void)
         if (w >= 1 && h >= 1 && w <= 500 && h <= 400)
             return (hr_window){between(0, 400 - h), between(0, 500 - w), h, w};
     }
+}
+
+static void bench_chain(hr_image_program *p)
+{
+    static const hr_matrix turn = {
+        {{.8f, .3f, -.1f}, {.1f, .7f, .2f}, {-.2f, .1f, 1.1f}}, {3.5f, -2.0f, 1.25f}, 3, 3};
+    static uint8_t table[256];
+    for (int i = 0; i < 256; i++)
+        table[i] = (uint8_t)(255 - i * i / 255);
+    const hr_point_step steps[] = {
+        {.kind = HR_POINT_KIND_MATRIX, .dtype = HR_DTYPE_UINT8, .matrix = turn},
+        {.kind = HR_POINT_KIND_TABLE, .dtype = HR_DTYPE_UINT8, .table = table},
+        {.kind = HR_POINT_KIND_MATRIX, .dtype = HR_DTYPE_UINT8, .matrix = turn}};
+    for (size_t i = 0; i < HR_COUNT_OF(steps); i++)
+        must(hr_program_point(p, &steps[i], &error), "point");
 }
 
 static void bench_program(hr_image_program *p, const shape *s, fake_codec *codec)
@@ -306,6 +322,8 @@ static void bench_program(hr_image_program *p, const shape *s, fake_codec *codec
                              NULL, 0, &error),
              "crop");
     hr_program_flip(p, one_in(2), false, false, &error);
+    if (s->chain)
+        bench_chain(p);
     if (s->dtype != HR_DTYPE_NONE)
         must(hr_program_normalize(p, mean, mul, 3, s->dtype, &error), "normalize");
     must(hr_program_output(p, s->layout, s->pad, &zero, 1, &error), "output");
@@ -407,14 +425,18 @@ static int bench(const char *only)
     const hr_dtype f16 = HR_DTYPE_FLOAT16, f32 = HR_DTYPE_FLOAT, u8 = HR_DTYPE_UINT8,
                    none = HR_DTYPE_NONE;
     const shape shapes[] = {
-        {"training, fp16 CHW", 0, 0, 224, 0, f16, "CHW", 0, u8},
-        {"training, fp32 CHW", 0, 0, 224, 0, f32, "CHW", 0, u8},
-        {"training, fp16 HWC padded to 4", 0, 0, 224, 0, f16, "HWC", 4, u8},
-        {"training, u8 HWC", 0, 0, 224, 0, none, "HWC", 0, u8},
-        {"evaluation, fp16 CHW", 375, 500, 256, 224, f16, "CHW", 0, u8},
-        {"large source, fp16 CHW", 1500, 2000, 224, 0, f16, "CHW", 0, u8},
-        {"crop and normalise, fp16 CHW", 256, 256, 0, 224, f16, "CHW", 0, u8},
-        {"training, resampled to float, fp16 CHW", 0, 0, 224, 0, f16, "CHW", 0, f32},
+        {"training, fp16 CHW", 0, 0, 224, 0, f16, "CHW", 0, u8, false},
+        {"training, fp32 CHW", 0, 0, 224, 0, f32, "CHW", 0, u8, false},
+        {"training, fp16 HWC padded to 4", 0, 0, 224, 0, f16, "HWC", 4, u8, false},
+        {"training, u8 HWC", 0, 0, 224, 0, none, "HWC", 0, u8, false},
+        {"evaluation, fp16 CHW", 375, 500, 256, 224, f16, "CHW", 0, u8, false},
+        {"large source, fp16 CHW", 1500, 2000, 224, 0, f16, "CHW", 0, u8, false},
+        {"crop and normalise, fp16 CHW", 256, 256, 0, 224, f16, "CHW", 0, u8, false},
+        {"training, resampled to float, fp16 CHW", 0, 0, 224, 0, f16, "CHW", 0, f32, false},
+        {"training with steps, fp16 CHW", 0, 0, 224, 0, f16, "CHW", 0, u8, true},
+        {"training with steps, u8 HWC", 0, 0, 224, 0, none, "HWC", 0, u8, true},
+        {"steps alone, u8 HWC", 224, 224, 0, 224, none, "HWC", 0, u8, true},
+        {"crop alone, u8 HWC", 224, 224, 0, 224, none, "HWC", 0, u8, false},
     };
     for (size_t i = 0; i < HR_COUNT_OF(shapes); i++)
         if (only == NULL || strstr(shapes[i].name, only) != NULL)

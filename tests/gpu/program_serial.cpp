@@ -23,8 +23,9 @@ template <int C, int STORE>
 static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile, int threads)
 {
     auto memory = shared_of(p);
+    alignas(16) uint32_t points[POINTS_WORDS];
     FixedTile<C, STORE> each;
-    each.begin(p, taps, tile, memory.get());
+    each.begin(p, taps, tile, memory.get(), points);
     for (int t = 0; t < threads; t++)
         each.load_taps(t, threads);
     for (int t = 0; t < threads; t++)
@@ -44,6 +45,8 @@ static void run_fixed(const hr_device_program *p, const uint32_t *taps, int tile
         run_fixed<C, HR_DEVICE_STORE_F32>(p, taps, tile, threads);
     else if (p->store == HR_DEVICE_STORE_POINTS)
         run_fixed<C, HR_DEVICE_STORE_POINTS>(p, taps, tile, threads);
+    else if (C == 3 && p->store == HR_DEVICE_STORE_COLOR)
+        run_fixed<3, HR_DEVICE_STORE_COLOR>(p, taps, tile, threads);
     else
         run_fixed<C, HR_DEVICE_STORE_ANY>(p, taps, tile, threads);
 }
@@ -87,36 +90,41 @@ static void run_float(const hr_device_program *p, const uint32_t *taps, int numb
     }
 }
 
+// `make(store, points)` for the program's way of storing, a std::integral_constant.
+template <typename Make> static void by_store(const hr_device_program *p, int threads, Make make)
+{
+    alignas(16) uint32_t points[POINTS_WORDS];
+    if (has_points(p->store))
+        for (int t = 0; t < threads; t++)
+            load_points(p, points, t, threads);
+    if (p->store == HR_DEVICE_STORE_U8)
+        make(std::integral_constant<int, HR_DEVICE_STORE_U8>(), points);
+    else if (p->store == HR_DEVICE_STORE_F16)
+        make(std::integral_constant<int, HR_DEVICE_STORE_F16>(), points);
+    else if (p->store == HR_DEVICE_STORE_F32)
+        make(std::integral_constant<int, HR_DEVICE_STORE_F32>(), points);
+    else if (p->store == HR_DEVICE_STORE_POINTS)
+        make(std::integral_constant<int, HR_DEVICE_STORE_POINTS>(), points);
+    else if (p->store == HR_DEVICE_STORE_COLOR)
+        make(std::integral_constant<int, HR_DEVICE_STORE_COLOR>(), points);
+    else
+        make(std::integral_constant<int, HR_DEVICE_STORE_ANY>(), points);
+}
+
 static void run_pick(const hr_device_program *p, int tile, int threads)
 {
-    for (int t = 0; t < threads; t++) {
-        if (p->store == HR_DEVICE_STORE_U8)
-            pick_tile<HR_DEVICE_STORE_U8>(p, tile, t, threads);
-        else if (p->store == HR_DEVICE_STORE_F16)
-            pick_tile<HR_DEVICE_STORE_F16>(p, tile, t, threads);
-        else if (p->store == HR_DEVICE_STORE_F32)
-            pick_tile<HR_DEVICE_STORE_F32>(p, tile, t, threads);
-        else if (p->store == HR_DEVICE_STORE_POINTS)
-            pick_tile<HR_DEVICE_STORE_POINTS>(p, tile, t, threads);
-        else
-            pick_tile<HR_DEVICE_STORE_ANY>(p, tile, t, threads);
-    }
+    by_store(p, threads, [=](auto store, const uint32_t *points) {
+        for (int t = 0; t < threads; t++)
+            pick_tile<decltype(store)::value>(p, tile, points, t, threads);
+    });
 }
 
 static void run_gather(const hr_device_program *p, int tile, int threads)
 {
-    for (int t = 0; t < threads; t++) {
-        if (p->store == HR_DEVICE_STORE_U8)
-            gather_tile<HR_DEVICE_STORE_U8>(p, tile, t, threads);
-        else if (p->store == HR_DEVICE_STORE_F16)
-            gather_tile<HR_DEVICE_STORE_F16>(p, tile, t, threads);
-        else if (p->store == HR_DEVICE_STORE_F32)
-            gather_tile<HR_DEVICE_STORE_F32>(p, tile, t, threads);
-        else if (p->store == HR_DEVICE_STORE_POINTS)
-            gather_tile<HR_DEVICE_STORE_POINTS>(p, tile, t, threads);
-        else
-            gather_tile<HR_DEVICE_STORE_ANY>(p, tile, t, threads);
-    }
+    by_store(p, threads, [=](auto store, const uint32_t *points) {
+        for (int t = 0; t < threads; t++)
+            gather_tile<decltype(store)::value>(p, tile, points, t, threads);
+    });
 }
 
 void hr_serial_program_run(const hr_device_program *p, int threads)

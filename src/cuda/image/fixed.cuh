@@ -99,12 +99,14 @@ template <int C, int STORE> struct FixedTile {
     uint8_t *pixels; // rows of span pixels
     uint32_t *x_tap; // [word of the column's taps][column]
     uint32_t *y_tap; // [row][word]; the first word is 2 * start + is_roomy
+    uint32_t *points; // from load_points
 
     HR_MEMBER void begin(const hr_device_program *program, const uint32_t *made, int tile,
-                         uint8_t *shared)
+                         uint8_t *shared, uint32_t *shared_points)
     {
         p = program;
         taps = made;
+        points = shared_points;
         const hr_device_tiles *t = &p->tiles;
         position at = position_of(p, tile);
         to = picture_at(p, at.which, false);
@@ -137,6 +139,8 @@ template <int C, int STORE> struct FixedTile {
     {
         int words = tap_words(p, &p->x);
         const uint32_t *from = taps + (int64_t)x0 * words;
+        if constexpr (has_points(STORE))
+            load_points(p, points, thread, threads);
         for (int i = thread; i < columns; i += threads)
             for (int k = 0; k < words; k++)
                 x_tap[k * width + i] = load_word(from + i * words + k);
@@ -353,15 +357,16 @@ template <int C, int STORE> struct FixedTile {
         int64_t next = (p->mirror_y ? -p->dst_y : p->dst_y) * step * store.size();
         uint8_t *dst = to.dst + view_offset(p, y0 + row, x0 + x) * store.size();
         const uint8_t *at = pixels + ((int)x_tap[x] - first_column()) * PIXEL + row * row_bytes;
-        constexpr int PIXELS = Together<STORE>::PIXELS;
+        constexpr int PIXELS = PixelStore<C, STORE>::PIXELS;
+        const Points<PixelStore<C, STORE>::WIDE> steps(p, points);
         for (int left = rows - row; left > 0; left -= PIXELS * step) {
             uint32_t v[PIXELS][PixelStore<C, STORE>::WIDE] = {};
             HR_UNROLL
             for (int i = 0; i < PIXELS; i++, at += step * row_bytes)
                 if (PIXELS == 1 || i * step < left)
                     filter_pixel<TAPS>(v[i], at, kept, x);
-            if constexpr (STORE == HR_DEVICE_STORE_POINTS)
-                store.template apply<PIXELS>(v);
+            if constexpr (has_points(STORE))
+                steps.template apply<PIXELS>(v);
             HR_UNROLL
             for (int i = 0; i < PIXELS; i++, dst += next)
                 if (PIXELS == 1 || i * step < left)
@@ -372,7 +377,9 @@ template <int C, int STORE> struct FixedTile {
     template <int TAPS> HR_MEMBER void filter_as(int x, int row, int step) const
     {
         PixelStore<C, STORE> store(p, to.plane);
-        if (STORE >= HR_DEVICE_STORE_POINTS || store.mode == WRITE_CHANNELS)
+        if constexpr (STORE >= HR_DEVICE_STORE_POINTS)
+            filter_column<TAPS, WRITE_CHANNELS>(store, x, row, step);
+        else if (store.mode == WRITE_CHANNELS)
             filter_column<TAPS, WRITE_CHANNELS>(store, x, row, step);
         else if (C == 3 && STORE == HR_DEVICE_STORE_F16 && store.mode == WRITE_QUADS)
             filter_column<TAPS, WRITE_QUADS>(store, x, row, step);
@@ -382,7 +389,9 @@ template <int C, int STORE> struct FixedTile {
 
     HR_MEMBER void filter_some(int x, int row, int step) const
     {
-        if (x_taps <= 2)
+        if constexpr (STORE == HR_DEVICE_STORE_ANY || STORE == HR_DEVICE_STORE_POINTS) // rare
+            filter_as<0>(x, row, step);
+        else if (x_taps <= 2)
             filter_as<2>(x, row, step);
         else if (x_taps == 3)
             filter_as<3>(x, row, step);

@@ -4,4 +4,4 @@
 #include "cuda/image/fixed_kernel.cuh"
 
 #define WORK(store) HR_IMAGE_FIXED(3, store)
-const image::Work image::fixed_3[] = {HR_IMAGE_STORES(WORK), {}};
+const image::Work image::fixed_3[] = {HR_IMAGE_STORES(WORK), WORK(HR_DEVICE_STORE_COLOR), {}};

@@ -64,44 +64,38 @@ struct GatherTaps {
     }
 };
 
-// Pixels that are u8 when they are gathered, of C channels.
+// Pixels that are u8 when they are gathered, of C channels. POINTS: C is the most channels that
+// there may be.
 template <int C, int STORE> struct GatherBytes {
-    enum { PIXELS = Together<STORE>::PIXELS };
+    typedef PixelStore<C, STORE> Store;
+    enum { ANY = 0 };
 
-    PixelStore<C, STORE> store;
-    uint32_t v[PIXELS][PixelStore<C, STORE>::WIDE];
+    Store store;
+    Points<Store::WIDE> points;
+    int channels;
 
-    HR_MEMBER GatherBytes(const hr_device_program *p, int plane) : store(p, plane), v()
+    HR_MEMBER GatherBytes(const hr_device_program *p, int plane, const uint32_t *shared)
+        : store(p, plane), points(p, shared), channels(p->channels)
     {
     }
 
-    HR_MEMBER void load(int i, const GatherTaps &taps)
+    HR_MEMBER void operator()(uint8_t *dst, const GatherTaps &taps) const
     {
+        uint32_t v[1][Store::WIDE] = {};
+        HR_UNROLL
         for (int c = 0; c < C; c++)
-            v[i][c] = byte_of_float(taps.channel(c));
-    }
-
-    HR_MEMBER void apply()
-    {
-        if constexpr (STORE == HR_DEVICE_STORE_POINTS)
-            store.template apply<PIXELS>(v);
-    }
-
-    HR_MEMBER void write(int i, uint8_t *dst) const
-    {
-        if (STORE == HR_DEVICE_STORE_POINTS || store.mode == WRITE_CHANNELS)
-            store.template write<WRITE_CHANNELS>(dst, v[i]);
-        else if (store.mode == WRITE_QUADS)
-            store.template write<WRITE_QUADS>(dst, v[i]);
-        else
-            store.template write<WRITE_ADDED>(dst, v[i]);
+            if (STORE != HR_DEVICE_STORE_POINTS || c < channels)
+                v[0][c] = byte_of_float(taps.channel(c));
+        if constexpr (has_points(STORE))
+            points.template apply<1>(v);
+        store.write_pixel(dst, v[0]);
     }
 };
 
 // A run of pixels, through `pixels`.
 template <typename Pixels>
 HR_SHARED void gather_run(const hr_device_program *p, const GatherFrame &f, int y, int x,
-                          Pixels &pixels)
+                          const Pixels &pixels)
 {
     int size = value_size(p->dtype), end = HR_MIN(x + HR_DEVICE_RUN, p->view_w);
     int64_t to[3] = {p->view_x + x, p->view_y + y, f.slice};
@@ -109,16 +103,10 @@ HR_SHARED void gather_run(const hr_device_program *p, const GatherFrame &f, int 
     uint8_t *dst = f.to.dst + view_offset(p, y, x) * size;
     float at[3] = {0.0f, 0.0f, 0.0f};
     gather_position(f.gather, f.map, to, at);
-    while (x < end) {
-        int n = 0;
-        for (; n < Pixels::PIXELS && x < end; n++, x++) {
-            pixels.load(n, GatherTaps(p, &f, at));
-            to[0]++;
-            gather_next(f.gather, f.map, to, at);
-        }
-        pixels.apply();
-        for (int i = 0; i < n; i++, dst += next)
-            pixels.write(i, dst);
+    for (; x < end; x++, dst += next) {
+        pixels(dst, GatherTaps(p, &f, at));
+        to[0]++;
+        gather_next(f.gather, f.map, to, at);
     }
 }
 
@@ -143,33 +131,49 @@ HR_SHARED void gather_any(const hr_device_program *p, const GatherFrame &f, int 
     }
 }
 
-// A tile of HR_DEVICE_RUNS runs of the view.
-template <int STORE>
-HR_SHARED void gather_tile(const hr_device_program *p, int tile, int thread, int threads)
+// The tile's runs, through `pixels`.
+template <typename Pixels>
+HR_SHARED void gather_runs(const hr_device_program *p, const GatherFrame &f, int64_t row,
+                           int thread, int threads, const Pixels &pixels)
 {
-    position at = position_of(p, tile);
-    GatherFrame f(p, at.which);
     int per_row = HR_DIVIDE_UP(p->view_w, HR_DEVICE_RUN);
-    int64_t first = (int64_t)at.row * HR_DEVICE_RUNS, runs = (int64_t)p->view_h * per_row;
+    int64_t first = row * HR_DEVICE_RUNS, runs = (int64_t)p->view_h * per_row;
     int64_t end = HR_MIN(first + HR_DEVICE_RUNS, runs);
     for (int64_t i = first + thread; i < end; i += threads) {
         int run, y = (int)divide(i, per_row, &run), x = run * HR_DEVICE_RUN;
-        if constexpr (STORE == HR_DEVICE_STORE_ANY) {
+        if constexpr (Pixels::ANY)
             gather_any(p, f, y, x);
-        } else if (p->channels == 1) {
-            GatherBytes<1, STORE> pixels(p, f.to.plane);
+        else
             gather_run(p, f, y, x, pixels);
-        } else if (p->channels == 2) {
-            GatherBytes<2, STORE> pixels(p, f.to.plane);
-            gather_run(p, f, y, x, pixels);
-        } else if (p->channels == 3) {
-            GatherBytes<3, STORE> pixels(p, f.to.plane);
-            gather_run(p, f, y, x, pixels);
-        } else {
-            GatherBytes<4, STORE> pixels(p, f.to.plane);
-            gather_run(p, f, y, x, pixels);
-        }
     }
+}
+
+struct GatherAny {
+    enum { ANY = 1 };
+};
+
+// A tile of HR_DEVICE_RUNS runs of the view. `points`: from load_points.
+template <int STORE>
+HR_SHARED void gather_tile(const hr_device_program *p, int tile, const uint32_t *points, int thread,
+                           int threads)
+{
+    position at = position_of(p, tile);
+    GatherFrame f(p, at.which);
+    int plane = f.to.plane, row = at.row;
+    if constexpr (STORE == HR_DEVICE_STORE_ANY)
+        gather_runs(p, f, row, thread, threads, GatherAny());
+    else if constexpr (STORE == HR_DEVICE_STORE_POINTS)
+        gather_runs(p, f, row, thread, threads, GatherBytes<4, STORE>(p, plane, points));
+    else if constexpr (STORE == HR_DEVICE_STORE_COLOR)
+        gather_runs(p, f, row, thread, threads, GatherBytes<3, STORE>(p, plane, points));
+    else if (p->channels == 1)
+        gather_runs(p, f, row, thread, threads, GatherBytes<1, STORE>(p, plane, points));
+    else if (p->channels == 2)
+        gather_runs(p, f, row, thread, threads, GatherBytes<2, STORE>(p, plane, points));
+    else if (p->channels == 3)
+        gather_runs(p, f, row, thread, threads, GatherBytes<3, STORE>(p, plane, points));
+    else
+        gather_runs(p, f, row, thread, threads, GatherBytes<4, STORE>(p, plane, points));
 }
 
 #endif

@@ -8,13 +8,19 @@ namespace image
 {
 
 template <int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE == HR_DEVICE_STORE_POINTS ? 3 : 6)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, has_points(STORE) ? 3 : 6)
     run_pick(const __grid_constant__ Share share)
 {
+    __shared__ __align__(16) uint32_t points[has_points(STORE) ? POINTS_WORDS : 4];
     int number;
     int i = tiles::find(share.tiles, &number);
-    if (i >= 0)
-        pick_tile<STORE>(share.programs + i, number, threadIdx.x, blockDim.x);
+    if (i < 0)
+        return;
+    if constexpr (has_points(STORE)) {
+        load_points(share.programs + i, points, threadIdx.x, blockDim.x);
+        __syncthreads();
+    }
+    pick_tile<STORE>(share.programs + i, number, points, threadIdx.x, blockDim.x);
 }
 
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_constant__ Share share)
@@ -29,6 +35,6 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_const
     {                                                                                              \
         run_pick<store>, HR_DEVICE_KIND_PICK, store, -1                                            \
     }
-const Work picks[] = {HR_IMAGE_STORES(PICK), {run_fill, HR_DEVICE_KIND_NONE, -1, -1}, {}};
+const Work picks[] = {HR_IMAGE_STORES(PICK), PICK(HR_DEVICE_STORE_COLOR), {run_fill, HR_DEVICE_KIND_NONE, -1, -1}, {}};
 
 } // namespace image

@@ -105,37 +105,41 @@ HR_SHARED uint32_t load_byte(const uint8_t *at)
 #endif
 }
 
+// POINTS: C is the most channels that there may be.
 template <int C, int STORE> struct PickBytes {
-    enum { PIXELS = Together<STORE>::PIXELS };
+    typedef PixelStore<C, STORE> Store;
+    enum { PIXELS = Store::PIXELS };
 
-    PixelStore<C, STORE> store;
+    Store store;
+    Points<Store::WIDE> points;
+    int channels;
 
-    HR_MEMBER void write(uint8_t *dst, const uint32_t *v) const
+    HR_MEMBER PickBytes(const hr_device_program *p, int plane, const uint32_t *shared)
+        : store(p, plane), points(p, shared), channels(p->channels)
     {
-        if (STORE == HR_DEVICE_STORE_POINTS || store.mode == WRITE_CHANNELS)
-            store.template write<WRITE_CHANNELS>(dst, v);
-        else if (store.mode == WRITE_QUADS)
-            store.template write<WRITE_QUADS>(dst, v);
-        else
-            store.template write<WRITE_ADDED>(dst, v);
+    }
+
+    HR_MEMBER bool has(int c) const
+    {
+        return STORE != HR_DEVICE_STORE_POINTS || c < channels;
     }
 
     HR_MEMBER void operator()(uint8_t *const *dst, const uint8_t *const *from, int n) const
     {
-        uint32_t v[PIXELS][PixelStore<C, STORE>::WIDE] = {};
+        uint32_t v[PIXELS][Store::WIDE] = {};
         HR_UNROLL
         for (int i = 0; i < PIXELS; i++) {
             HR_UNROLL
             for (int c = 0; c < C; c++)
-                if (PIXELS == 1 || i < n)
+                if ((PIXELS == 1 || i < n) && has(c))
                     v[i][c] = load_byte(from[i] + c);
         }
-        if constexpr (STORE == HR_DEVICE_STORE_POINTS)
-            store.template apply<PIXELS>(v);
+        if constexpr (has_points(STORE))
+            points.template apply<PIXELS>(v);
         HR_UNROLL
         for (int i = 0; i < PIXELS; i++)
             if (PIXELS == 1 || i < n)
-                write(dst[i], v[i]);
+                store.write_pixel(dst[i], v[i]);
     }
 };
 
@@ -151,20 +155,26 @@ struct PickAny {
     }
 };
 
+// `points`: from load_points.
 template <int STORE>
-HR_SHARED void pick_tile(const hr_device_program *p, int tile, int thread, int threads)
+HR_SHARED void pick_tile(const hr_device_program *p, int tile, const uint32_t *points, int thread,
+                         int threads)
 {
     int plane = picture_at(p, position_of(p, tile).which, false).plane;
     if constexpr (STORE == HR_DEVICE_STORE_ANY)
         pick_each(p, tile, thread, threads, PickAny{p, plane});
+    else if constexpr (STORE == HR_DEVICE_STORE_POINTS)
+        pick_each(p, tile, thread, threads, PickBytes<HR_MATRIX_MAX, STORE>(p, plane, points));
+    else if constexpr (STORE == HR_DEVICE_STORE_COLOR)
+        pick_each(p, tile, thread, threads, PickBytes<3, STORE>(p, plane, points));
     else if (p->channels == 1)
-        pick_each(p, tile, thread, threads, PickBytes<1, STORE>{{p, plane}});
+        pick_each(p, tile, thread, threads, PickBytes<1, STORE>(p, plane, points));
     else if (p->channels == 2)
-        pick_each(p, tile, thread, threads, PickBytes<2, STORE>{{p, plane}});
+        pick_each(p, tile, thread, threads, PickBytes<2, STORE>(p, plane, points));
     else if (p->channels == 3)
-        pick_each(p, tile, thread, threads, PickBytes<3, STORE>{{p, plane}});
+        pick_each(p, tile, thread, threads, PickBytes<3, STORE>(p, plane, points));
     else
-        pick_each(p, tile, thread, threads, PickBytes<4, STORE>{{p, plane}});
+        pick_each(p, tile, thread, threads, PickBytes<4, STORE>(p, plane, points));
 }
 
 // Fills the pixel if it is outside the source or in an added plane.

@@ -5,39 +5,10 @@
 #ifndef HR_CUDA_IMAGE_TILE_CUH
 #define HR_CUDA_IMAGE_TILE_CUH
 
+#include "cuda/image/points.cuh"
+#include "cuda/image/unroll.cuh"
 #include "cuda/image/value.cuh"
 #include "image/device.h"
-
-#if defined(__CUDACC__)
-#define HR_MEMBER                                                                                  \
-    __host__ __device__ __forceinline__ // for members of a class: compiled for both, as HR_SHARED
-#else
-#define HR_MEMBER inline
-
-struct alignas(8) uint2 {
-    uint32_t x, y;
-};
-
-struct alignas(16) uint4 {
-    uint32_t x, y, z, w;
-};
-
-static inline uint2 make_uint2(uint32_t x, uint32_t y)
-{
-    return {x, y};
-}
-
-static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
-{
-    return {x, y, z, w};
-}
-#endif
-
-#if defined(__CUDA_ARCH__)
-#define HR_UNROLL _Pragma("unroll")
-#else
-#define HR_UNROLL
-#endif
 
 typedef struct picture {
     const uint8_t *src; // the first pixel needed
@@ -187,15 +158,6 @@ HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, ui
 
 // ---- pixels of u8, up to four channels ----
 
-HR_SHARED float float_of_byte(uint32_t v)
-{
-#if defined(__CUDA_ARCH__)
-    return __uint_as_float(0x4b000000u | v) - 8388608.0f; // exact; the conversion is slow
-#else
-    return (float)v;
-#endif
-}
-
 // Not for NaNs, for which half_of_float gives other bits.
 HR_SHARED uint16_t half_of_number(float f)
 {
@@ -216,55 +178,27 @@ enum WriteMode {
 // round_byte.
 HR_SHARED uint32_t byte_of_float(float v)
 {
-#if defined(__CUDA_ARCH__)
-    // Truncated by an addition; the conversion is slow.
-    float inside = fminf(fmaxf(v, 0.0f), 255.0f) + ROUND_BELOW_HALF;
-    return __float_as_uint(__fadd_rz(inside, 8388608.0f)) & 255;
-#else
-    return round_byte(v);
-#endif
+    return based_byte_of_float(v) & 255;
 }
 
-// Pixels that a thread takes through the points together, so that weights are loaded once for all.
-template <int STORE> struct Together {
-    enum { PIXELS = STORE == HR_DEVICE_STORE_POINTS ? 4 : 1 };
-};
-
-// hr_matrix_row for bytes; IN, OUT are the matrix's channels or more, with weights of 0.
-template <int IN, int OUT, int PIXELS>
-HR_SHARED void matrix_of_bytes(const hr_matrix *m, uint32_t (*v)[HR_MATRIX_MAX])
+// Whether pixels go through steps of 8-bit values.
+HR_SHARED constexpr bool has_points(int store)
 {
-    float in[PIXELS][IN];
-    HR_UNROLL
-    for (int i = 0; i < PIXELS; i++) {
-        HR_UNROLL
-        for (int c = 0; c < IN; c++)
-            in[i][c] = float_of_byte(v[i][c]);
-    }
-    HR_UNROLL
-    for (int c = 0; c < OUT; c++) {
-        float weight[IN], add = m->add[c];
-        HR_UNROLL
-        for (int k = 0; k < IN; k++)
-            weight[k] = m->m[c][k];
-        HR_UNROLL
-        for (int i = 0; i < PIXELS; i++) {
-            float sum = weight[0] * in[i][0];
-            HR_UNROLL
-            for (int k = 1; k < IN; k++)
-                sum += weight[k] * in[i][k];
-            v[i][c] = byte_of_float(sum + add);
-        }
-    }
+    return store == HR_DEVICE_STORE_POINTS || store == HR_DEVICE_STORE_COLOR;
 }
 
 // Stores u8 pixels of C channels. The fields of the record that it needs are in registers.
 template <int C, int STORE> struct PixelStore {
-    // Channels of a pixel with its points.
-    enum { WIDE = STORE < HR_DEVICE_STORE_POINTS ? C : HR_MATRIX_MAX };
+    enum {
+        // Channels of a pixel with its points.
+        WIDE = STORE == HR_DEVICE_STORE_POINTS ? HR_MATRIX_MAX : C,
+        // Pixels that a thread takes through the points together.
+        PIXELS = has_points(STORE) ? 2 : 1
+    };
 
     const hr_device_program *p;
-    int plane;
+    int plane, channels; // channels: of the source and after the points
+    hr_device_store as;
     int64_t channel; // bytes from channel to channel
     WriteMode mode;
     uint32_t last; // of a quad
@@ -274,6 +208,11 @@ template <int C, int STORE> struct PixelStore {
     {
         p = program;
         plane = of_plane;
+        channels = p->out_channels;
+        as = !has_points(STORE)              ? (hr_device_store)STORE
+             : !p->normalize                 ? HR_DEVICE_STORE_U8
+             : p->dtype == HR_DTYPE_FLOAT    ? HR_DEVICE_STORE_F32
+                                             : HR_DEVICE_STORE_F16;
         channel = p->dst_c * size();
         mode = p->dst_channels == p->out_channels ? WRITE_CHANNELS
                : may_be_quads()                   ? WRITE_QUADS
@@ -293,10 +232,10 @@ template <int C, int STORE> struct PixelStore {
 
     HR_MEMBER int size() const
     {
-        return STORE == HR_DEVICE_STORE_U8    ? 1
-               : STORE == HR_DEVICE_STORE_F16 ? 2
-               : STORE == HR_DEVICE_STORE_F32 ? 4
-                                              : value_size(p->dtype);
+        return STORE == HR_DEVICE_STORE_ANY ? value_size(p->dtype)
+               : as == HR_DEVICE_STORE_U8   ? 1
+               : as == HR_DEVICE_STORE_F16  ? 2
+                                            : 4;
     }
 
     HR_MEMBER bool may_be_quads() const
@@ -308,45 +247,34 @@ template <int C, int STORE> struct PixelStore {
 
     HR_MEMBER float normalised(const uint32_t *v, int c) const
     {
-        return (float_of_byte(v[c]) - mean[c]) * mul[c];
+        float f = has_points(STORE) ? float_of_based(v[c]) : float_of_byte(v[c]);
+        return (f - mean[c]) * mul[c];
     }
 
-    // POINTS: takes pixels through the points. Values of channels that a pixel does not have do not
-    // matter: their weights are 0.
-    template <int PIXELS> HR_MEMBER void apply(uint32_t (*v)[HR_MATRIX_MAX]) const
-    {
-        for (int s = 0; s < p->point_count; s++) {
-            const hr_point_step *step = &p->tables->point[s];
-            if (step->kind != HR_POINT_KIND_MATRIX) {
-                const uint8_t *table = (const uint8_t *)step->table;
-                HR_UNROLL
-                for (int i = 0; i < PIXELS; i++) {
-                    HR_UNROLL
-                    for (int c = 0; c < WIDE; c++)
-                        v[i][c] = table[v[i][c]];
-                }
-            } else if (step->matrix.in == 3 && step->matrix.out == 3) {
-                matrix_of_bytes<3, 3, PIXELS>(&step->matrix, v);
-            } else {
-                matrix_of_bytes<HR_MATRIX_MAX, HR_MATRIX_MAX, PIXELS>(&step->matrix, v);
-            }
-        }
-    }
-
-    // POINTS: the pixel is through its points.
-    HR_MEMBER void write_points(uint8_t *dst, const uint32_t *v) const
+    template <int AS> HR_MEMBER void write_channels(uint8_t *dst, const uint32_t *v) const
     {
         HR_UNROLL
         for (int c = 0; c < WIDE; c++) {
-            if (c >= p->out_channels)
+            if (STORE == HR_DEVICE_STORE_POINTS && c >= channels)
                 break;
-            if (!p->normalize)
+            if constexpr (AS == HR_DEVICE_STORE_U8)
                 dst[c * channel] = (uint8_t)v[c];
-            else if (p->dtype == HR_DTYPE_FLOAT)
-                *(float *)(dst + c * channel) = normalised(v, c);
-            else
+            else if constexpr (AS == HR_DEVICE_STORE_F16)
                 *(uint16_t *)(dst + c * channel) = half_of_number(normalised(v, c));
+            else
+                *(float *)(dst + c * channel) = normalised(v, c);
         }
+    }
+
+    // The pixel is through its points.
+    HR_MEMBER void write_points(uint8_t *dst, const uint32_t *v) const
+    {
+        if (as == HR_DEVICE_STORE_F16)
+            write_channels<HR_DEVICE_STORE_F16>(dst, v);
+        else if (as == HR_DEVICE_STORE_F32)
+            write_channels<HR_DEVICE_STORE_F32>(dst, v);
+        else
+            write_channels<HR_DEVICE_STORE_U8>(dst, v);
         if (mode != WRITE_CHANNELS)
             store_added(p, dst);
     }
@@ -359,30 +287,30 @@ template <int C, int STORE> struct PixelStore {
             for (int c = 0; c < C; c++)
                 value[c] = v[c];
             store_any(p, plane, dst, value, 0, C);
-        } else if constexpr (STORE == HR_DEVICE_STORE_POINTS) {
+        } else if constexpr (has_points(STORE)) {
             write_points(dst, v);
         } else if constexpr (MODE == WRITE_QUADS) {
             uint32_t low = half_of_number(normalised(v, 0)) |
                            (uint32_t)half_of_number(normalised(v, 1 % C)) << 16;
             *(uint2 *)dst = make_uint2(low, half_of_number(normalised(v, 2 % C)) | last);
         } else {
-            write_channels(dst, v);
+            write_channels<STORE>(dst, v);
             if constexpr (MODE == WRITE_ADDED)
                 store_added(p, dst);
         }
     }
 
-    HR_MEMBER void write_channels(uint8_t *dst, const uint32_t *v) const
+    // In the mode of this program.
+    HR_MEMBER void write_pixel(uint8_t *dst, const uint32_t *v) const
     {
-        HR_UNROLL
-        for (int c = 0; c < C; c++) {
-            if constexpr (STORE == HR_DEVICE_STORE_U8)
-                dst[c * channel] = (uint8_t)v[c];
-            else if constexpr (STORE == HR_DEVICE_STORE_F16)
-                *(uint16_t *)(dst + c * channel) = half_of_number(normalised(v, c));
-            else if constexpr (STORE == HR_DEVICE_STORE_F32)
-                *(float *)(dst + c * channel) = normalised(v, c);
-        }
+        if constexpr (STORE >= HR_DEVICE_STORE_POINTS)
+            write<WRITE_CHANNELS>(dst, v);
+        else if (mode == WRITE_CHANNELS)
+            write<WRITE_CHANNELS>(dst, v);
+        else if (mode == WRITE_QUADS)
+            write<WRITE_QUADS>(dst, v);
+        else
+            write<WRITE_ADDED>(dst, v);
     }
 };
 

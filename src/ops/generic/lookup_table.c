@@ -76,7 +76,8 @@ static hr_status lookup_table_lower(hr_op_call *c, hr_image_program *program, hr
     const hr_table *t = c->state;
     const hr_point_step step = {.kind = HR_POINT_KIND_TABLE,
                                 .dtype = (hr_dtype)((const lookup_table_args *)c->args)->dtype,
-                                .table = t->values};
+                                .table = t->values,
+                                .constant = true};
 
     return hr_program_point(program, &step, error);
 }
