@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// _arithmetic: one thread per element. An integer divided by zero gives 0, because a kernel cannot
-// raise an error.
+// _arithmetic. An integer divided by zero gives 0, because a kernel cannot raise an error.
 #include "ops/math/arithmetic.h"
-#include "cuda/image/value.cuh"
-#include "cuda/ops/op.cuh"
+#include "cuda/ops/quads.cuh"
 
 namespace
 {
@@ -245,8 +243,169 @@ hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
     return HR_STATUS_OK;
 }
 
+// ---- many elements per thread: cheap operators on types of at most 4 bytes ----
+
+#define QUICK_OPS(X)                                                                               \
+    X(HR_MATH_OP_ADD)                                                                              \
+    X(HR_MATH_OP_SUB)                                                                              \
+    X(HR_MATH_OP_MUL)                                                                              \
+    X(HR_MATH_OP_MIN)                                                                              \
+    X(HR_MATH_OP_MAX)                                                                              \
+    X(HR_MATH_OP_EQ)                                                                               \
+    X(HR_MATH_OP_NE)                                                                               \
+    X(HR_MATH_OP_LT)                                                                               \
+    X(HR_MATH_OP_LE)                                                                               \
+    X(HR_MATH_OP_GT)                                                                               \
+    X(HR_MATH_OP_GE)                                                                               \
+    X(HR_MATH_OP_NEG)                                                                              \
+    X(HR_MATH_OP_POS)                                                                              \
+    X(HR_MATH_OP_ABS)
+#define QUICK_OPS_INTEGERS(X)                                                                      \
+    X(HR_MATH_OP_AND)                                                                              \
+    X(HR_MATH_OP_OR)                                                                               \
+    X(HR_MATH_OP_XOR)                                                                              \
+    X(HR_MATH_OP_LSHIFT)                                                                           \
+    X(HR_MATH_OP_RSHIFT)                                                                           \
+    X(HR_MATH_OP_INVERT)
+
+// Elements are words; see quads_load.
+struct quick : op::quad_record {
+    const void *a, *b; // NULL: a_value or b_value for all elements
+    void *dst;
+    uint32_t a_value, b_value;
+    int32_t a_type, b_type, op, type, result_size;
+
+    HR_DEVICE void load(op::quads v, const void *data, uint32_t value, int from,
+                        const op::quad_range &range) const
+    {
+        if (!data)
+            return op::quads_each(v, [=](uint32_t) { return value; });
+        op::quads_load(v, data, from, range);
+        if (from == HR_DTYPE_BOOL && type != HR_DTYPE_BOOL)
+            op::quads_each(v, [](uint32_t word) { return (uint32_t)(word != 0); });
+        if (type != HR_DTYPE_FLOAT || from == HR_DTYPE_FLOAT)
+            return;
+        if (from == HR_DTYPE_UINT32)
+            op::quads_each(v, [](uint32_t word) { return bits_of_f32((float)word); });
+        else
+            op::quads_each(v, [](uint32_t word) { return bits_of_f32((float)(int32_t)word); });
+    }
+
+    template <typename Apply>
+    HR_DEVICE static void pairs(op::quads v, const op::quads w, const Apply &apply)
+    {
+        HR_UNROLL
+        for (int g = 0; g < op::QUADS; g++) {
+            HR_UNROLL
+            for (int k = 0; k < 4; k++)
+                v[g][k] = (uint32_t)apply(v[g][k], w[g][k]);
+        }
+    }
+
+    // Integers narrower than 32 bits are computed in 32, of which storing keeps the low ones.
+    template <typename T> HR_DEVICE void compute_integers(op::quads v, const op::quads w) const
+    {
+#define QUICK(of)                                                                                  \
+    case of:                                                                                       \
+        return pairs(v, w, [](uint32_t x, uint32_t y) {                                            \
+            return integers<T, uint32_t, (T)-1 < (T)0>(of, x, y);                                  \
+        });
+        switch (op) {
+            QUICK_OPS(QUICK)
+            QUICK_OPS_INTEGERS(QUICK)
+        default:
+            return;
+        }
+#undef QUICK
+    }
+
+    HR_DEVICE void compute_floats(op::quads v, const op::quads w) const
+    {
+#define QUICK(of)                                                                                  \
+    case of:                                                                                       \
+        return pairs(v, w, [](uint32_t x, uint32_t y) { return floats<float>(of, x, y); });
+        switch (op) {
+            QUICK_OPS(QUICK)
+            QUICK(HR_MATH_OP_DIV)
+        default:
+            return;
+        }
+#undef QUICK
+    }
+
+    HR_DEVICE void process(const op::quad_range &range) const
+    {
+        op::quads v, w;
+        load(v, a, a_value, a_type, range);
+        load(w, b, b_value, b_type, range);
+        if (type == HR_DTYPE_FLOAT)
+            compute_floats(v, w);
+        else if (type == HR_DTYPE_UINT32)
+            compute_integers<uint32_t>(v, w);
+        else
+            compute_integers<int32_t>(v, w);
+        if (type == HR_DTYPE_BOOL && op == HR_MATH_OP_INVERT)
+            op::quads_each(v, [](uint32_t word) { return word & 1; });
+        if (type == HR_DTYPE_BOOL && op == HR_MATH_OP_LSHIFT)
+            op::quads_each(v, [](uint32_t word) { return (uint32_t)((word & 255) != 0); });
+        op::quads_store(v, dst, result_size, range);
+    }
+};
+
+bool is_quick_op(const hr_arithmetic *o)
+{
+#define QUICK(of) case of:
+    switch (o->op) {
+        QUICK_OPS(QUICK)
+        return true;
+        QUICK_OPS_INTEGERS(QUICK)
+        return o->type != HR_DTYPE_FLOAT;
+    case HR_MATH_OP_DIV:
+        return o->type == HR_DTYPE_FLOAT;
+    default:
+        return false;
+    }
+#undef QUICK
+}
+
+bool is_quick(const hr_op_call *c)
+{
+    const hr_arithmetic *o = (const hr_arithmetic *)c->memo;
+    int64_t count = op::count(&c->out[0]);
+    return is_quick_op(o) && !o->mixed && value_size(o->type) <= 4 && value_size(o->result) <= 4 &&
+           (o->const_side == 0 || (op::count(o->a) == count && value_size(o->a->dtype) <= 4)) &&
+           (o->const_side == 1 || (op::count(o->b) == count && value_size(o->b->dtype) <= 4));
+}
+
+hr_status make_quick(quick *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
+{
+    record full;
+    HR_TRY(make(&full, c, staging, error));
+    op::quad_begin(r, full.count, full.a.data, full.a.size, full.b.data, full.b.size, full.dst,
+                   full.result_size);
+    r->a = full.a.data;
+    r->b = full.b.data;
+    r->dst = full.dst;
+    r->a_value = (uint32_t)full.a.value;
+    r->b_value = (uint32_t)full.b.value;
+    r->a_type = full.a.dtype;
+    r->b_type = full.b.dtype;
+    r->op = full.op;
+    r->type = full.type;
+    r->result_size = full.result_size;
+    return HR_STATUS_OK;
+}
+
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
+    bool all_quick = true;
+    for (int32_t i = 0; i < n && all_quick; i++)
+        all_quick = is_quick(&calls[i]);
+    if (all_quick) {
+        hr_staged records;
+        HR_TRY(op::stage<quick>(calls, n, staging, make_quick, &records, error));
+        return op::launch_quads<quick>(l, records, n, error);
+    }
     if (is_expensive(((const hr_arithmetic *)calls[0].memo)->op))
         return op::run<costly>(l, calls, n, staging, make, error);
     return op::run<plain>(l, calls, n, staging, make, error);

@@ -16,6 +16,7 @@
 
 #if defined(__CUDACC__)
 #include "cuda/error.cuh"
+#include "cuda/tiles.cuh"
 #define HR_DEVICE __device__
 #else
 #include <functional>
@@ -32,42 +33,50 @@ namespace op
 
 constexpr int THREADS = 256;
 constexpr int EACH = 4;
-constexpr int64_t BLOCKS_MAX = 1024; // per sample
-constexpr int SAMPLES_MAX = 1 << 15; // in a launch's grid; its blocks process further samples, too
 
 #if defined(__CUDACC__)
-template <typename Record>
-__global__ void __launch_bounds__(THREADS) each(const Record *records, int count)
+template <typename Record, int per>
+__global__ void __launch_bounds__(THREADS)
+    each(const Record *records, const __grid_constant__ tiles::Share share)
 {
-    for (int r = blockIdx.y; r < count; r += gridDim.y) {
-        const Record &record = records[r];
-        int64_t n = record.count, step = (int64_t)gridDim.x * THREADS;
-        for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += step)
-            record.element(i);
+    int tile, r = tiles::find(share, &tile);
+    if (r < 0)
+        return;
+    const Record &record = records[r];
+    int64_t first = (int64_t)tile * (THREADS * per) + threadIdx.x, n = record.count;
+    for (int k = 0; k < per; k++)
+        if (first + k * THREADS < n)
+            record.element(first + k * THREADS);
+}
+
+// Launches `kernel` over the tiles of all records.
+template <typename Record, typename TilesOf>
+hr_status launch_tiles(hr_cuda_launch *l, void (*kernel)(const Record *, const tiles::Share),
+                       const Record *records, int32_t count, TilesOf tiles_of, hr_error *error)
+{
+    for (int32_t from = 0, n; from < count; from += n) {
+        tiles::Share share;
+        n = tiles::fill(&share, count - from, [&](int i) { return tiles_of(from + i); });
+        if (share.first[n] == 0)
+            continue;
+        kernel<<<tiles::grid(share), THREADS, 0, (cudaStream_t)l->stream>>>(records + from, share);
+        HR_CUDA_TRY(cudaGetLastError());
     }
+    return HR_STATUS_OK;
 }
 #endif
 
-// Processes elements 0 .. count - 1 of every record. A thread processes at least `per` of them, if
-// there are that many.
+// Processes elements 0 .. count - 1 of every record. A thread processes `per` of them, if there are
+// that many.
 template <typename Record, int per = EACH>
 hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
 {
-    int64_t most = 0;
-    for (int32_t i = 0; i < n; i++) {
-        int64_t count = ((const Record *)records.host)[i].count;
-        most = count > most ? count : most;
-    }
-    if (most == 0)
-        return HR_STATUS_OK;
     const Record *at = (const Record *)records.device;
 #if defined(__CUDACC__)
-    int64_t blocks = (most + THREADS * per - 1) / (THREADS * per);
-    dim3 grid((unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX),
-              (unsigned)(n < SAMPLES_MAX ? n : SAMPLES_MAX));
-    each<Record><<<grid, THREADS, 0, (cudaStream_t)l->stream>>>(at, n);
-    HR_CUDA_TRY(cudaGetLastError());
-    return HR_STATUS_OK;
+    const Record *host = (const Record *)records.host;
+    return launch_tiles(
+        l, each<Record, per>, at, n,
+        [=](int32_t i) { return HR_DIVIDE_UP(host[i].count, THREADS * per); }, error);
 #else
     return hr_cuda_queue(
         l,
@@ -80,16 +89,23 @@ hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *erro
 #endif
 }
 
-// `make(record, call, staging, error)` fills a sample's record.
+// Stages the records of all calls. `make(record, call, staging, error)` fills a sample's record.
+template <typename Record, typename Make>
+hr_status stage(hr_op_call *calls, int32_t n, hr_staging *staging, Make make, hr_staged *records,
+                hr_error *error)
+{
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(Record), records, error));
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(make((Record *)records->host + i, &calls[i], staging, error));
+    return staging->flush(staging, error);
+}
+
 template <typename Record, typename Make>
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, Make make,
               hr_error *error)
 {
     hr_staged records;
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(Record), &records, error));
-    for (int32_t i = 0; i < n; i++)
-        HR_TRY(make((Record *)records.host + i, &calls[i], staging, error));
-    HR_TRY(staging->flush(staging, error));
+    HR_TRY(stage<Record>(calls, n, staging, make, &records, error));
     return launch<Record>(l, records, n, error);
 }
 
