@@ -108,6 +108,8 @@ ROWS = [
     row("color_twist", "picture", hue=20.0, saturation=1.2, brightness=0.9, contrast=1.1),
     row("color_twist FLOAT", "floats", hue=20.0, saturation=1.2, brightness=0.9, contrast=1.1),
     row("hsv", "picture", hue=20.0, saturation=1.2, value=0.9),
+    row("equalize", "picture"),
+    row("resize_crop_mirror", "picture", resize_shorter=256.0, crop=(224, 224), mirror=1),
     # pixels
     row("erase", "picture", anchor=[100.0, 150.0], shape=[100.0, 120.0], fill_value=[1, 2, 3]),
     row("erase FLOAT", "floats", anchor=[100.0, 150.0], shape=[100.0, 120.0]),

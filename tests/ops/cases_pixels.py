@@ -225,6 +225,7 @@ def displacement_errors() -> list[Case]:
 CASES = [*erase_cases(), *grid_mask_cases(), *paste_cases(), *displacement_cases()]
 ERRORS = [*erase_errors(), *grid_mask_errors(), *paste_errors(), *displacement_errors()]
 ELSEWHERE = {"jitter": "test_random.py"}
+SHARED = {"jitter(mask)"}
 DIFFERENT = {
     r"^erase: axes=\[(-1|3)": "axes that the input does not have are refused",
     r"^grid_mask: input 0 (scalar|0 dim|4 dim|FHWC|DHWC)": "DALI reads three extents whatever the number of dimensions",
