@@ -7,7 +7,11 @@
 
 #include <string.h>
 
-enum { LEVELS = 256, TOGETHER = 4 }; /* channels whose histograms are counted in one pass */
+enum {
+    LEVELS = 256,
+    LANES = 6 /* neighbouring elements, which have counters of their own: incrementing one counter
+                 twice in a row waits */
+};
 
 /* The pictures and channels of the input: `outer` blocks of `pixels` x `channels`. */
 typedef struct equalize_memo {
@@ -68,29 +72,78 @@ static void make_table(const uint32_t *count, size_t pixels, uint8_t *table)
     }
 }
 
-/* n of at most TOGETHER channels. */
-static void equalize_channels(const hr_kernels *k, const uint8_t *src, uint8_t *dst, size_t pixels,
-                              size_t channels, size_t n)
+/* Counts the values of every LANES-th element: counts[lane][value]. */
+static void count_values(const uint8_t *p, size_t n, uint32_t (*counts)[LEVELS])
 {
-    uint32_t count[2][TOGETHER][LEVELS]; /* even and odd pixels, so that equal ones do not wait */
-    uint8_t table[TOGETHER][LEVELS];
+    size_t i = 0;
 
-    memset(count, 0, sizeof(count));
-    for (size_t i = 0; i < pixels; i++)
-        for (size_t c = 0; c < n; c++)
-            count[i & 1][c][src[i * channels + c]]++;
-    for (size_t c = 0; c < n; c++) {
-        for (int32_t v = 0; v < LEVELS; v++)
-            count[0][c][v] += count[1][c][v];
-        make_table(count[0][c], pixels, table[c]);
+    memset(counts, 0, LANES * sizeof counts[0]);
+    for (; i + LANES <= n; i += LANES, p += LANES) {
+        counts[0][p[0]]++;
+        counts[1][p[1]]++;
+        counts[2][p[2]]++;
+        counts[3][p[3]]++;
+        counts[4][p[4]]++;
+        counts[5][p[5]]++;
+    }
+    for (; i < n; i++, p++)
+        counts[i % LANES][*p]++;
+}
+
+static void map_values(uint8_t *dst, const uint8_t *src, size_t n, uint8_t (*table)[LEVELS])
+{
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES, src += LANES, dst += LANES) {
+        uint8_t out[LANES] = {table[0][src[0]], table[1][src[1]], table[2][src[2]],
+                              table[3][src[3]], table[4][src[4]], table[5][src[5]]};
+        memcpy(dst, out, sizeof out);
+    }
+    for (; i < n; i++)
+        *dst++ = table[i % LANES][*src++];
+}
+
+/* One picture. `channels` divides LANES. */
+static void equalize_picture(const hr_kernels *k, const uint8_t *src, uint8_t *dst, size_t pixels,
+                             size_t channels)
+{
+    uint32_t counts[LANES][LEVELS];
+    uint8_t table[LANES][LEVELS];
+
+    count_values(src, pixels * channels, counts);
+    for (size_t c = 0; c < channels; c++) {
+        for (size_t lane = c + channels; lane < LANES; lane += channels)
+            for (size_t v = 0; v < LEVELS; v++)
+                counts[c][v] += counts[lane][v];
+        make_table(counts[c], pixels, table[c]);
     }
     if (channels == 1) {
         k->table_u8(dst, src, pixels, table[0]);
         return;
     }
-    for (size_t i = 0; i < pixels; i++)
-        for (size_t c = 0; c < n; c++)
-            dst[i * channels + c] = table[c][src[i * channels + c]];
+    for (size_t lane = channels; lane < LANES; lane++)
+        memcpy(table[lane], table[lane % channels], LEVELS);
+    map_values(dst, src, pixels * channels, table);
+}
+
+/* The same for any number of channels, each as a picture of its own. */
+static hr_status equalize_channels(const hr_op_call *c, const uint8_t *src, uint8_t *dst,
+                                   size_t pixels, size_t channels, hr_error *error)
+{
+    hr_arena_mark mark = hr_arena_save(c->arena);
+    uint8_t *plane = hr_arena_alloc(c->arena, pixels, error);
+
+    if (!plane)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t k = 0; k < channels; k++) {
+        for (size_t i = 0; i < pixels; i++)
+            plane[i] = src[i * channels + k];
+        equalize_picture(c->kernels, plane, plane, pixels, 1);
+        for (size_t i = 0; i < pixels; i++)
+            dst[i * channels + k] = plane[i];
+    }
+    hr_arena_restore(c->arena, mark);
+    return HR_STATUS_OK;
 }
 
 static hr_status equalize_one(hr_op_call *c, hr_error *error)
@@ -101,16 +154,12 @@ static hr_status equalize_one(hr_op_call *c, hr_error *error)
 
     if (m->pixels > UINT32_MAX)
         return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
-    for (size_t o = 0; o < m->outer && m->pixels > 0; o++) {
+    for (size_t o = 0; o < m->outer && m->pixels > 0 && m->channels > 0; o++) {
         size_t at = o * m->pixels * m->channels;
-        for (size_t k = 0; k < m->channels; k += TOGETHER) {
-            size_t n = HR_MIN(TOGETHER, m->channels - k);
-            if (n == 3 && m->channels == 3) /* the compiler sees how many channels there are */
-                equalize_channels(c->kernels, src + at, dst + at, m->pixels, 3, 3);
-            else
-                equalize_channels(c->kernels, src + at + k, dst + at + k, m->pixels, m->channels,
-                                  n);
-        }
+        if (LANES % m->channels == 0)
+            equalize_picture(c->kernels, src + at, dst + at, m->pixels, m->channels);
+        else
+            HR_TRY(equalize_channels(c, src + at, dst + at, m->pixels, m->channels, error));
     }
     return HR_STATUS_OK;
 }
