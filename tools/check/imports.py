@@ -27,6 +27,7 @@ _conditionals _external external_source pickling
 _pipeline
 pipeline
 fn ops
+auto_aug
 plugin plugin_manager sysconfig
 .
 as_dali _as_dali_site

@@ -105,16 +105,6 @@ RENAMED = {
 MODULES = {
     module: tuple(names.split())
     for module, names in {
-        "auto_aug": "",
-        "auto_aug.augmentations": "augmentation auto_contrast brightness color contrast equalize identity invert "
-        "posterize rotate sharpness sharpness_kernel shear_x shear_y solarize solarize_add translate_x "
-        "translate_x_no_shape translate_y translate_y_no_shape",
-        "auto_aug.auto_augment": "apply_auto_augment auto_augment auto_augment_image_net get_image_net_policy "
-        "get_reduced_cifar10_policy get_reduced_image_net_policy get_svhn_policy",
-        "auto_aug.core": "Policy augmentation select signed_bin",
-        "auto_aug.rand_augment": "apply_rand_augment get_rand_augment_non_monotonic_suite get_rand_augment_suite "
-        "rand_augment",
-        "auto_aug.trivial_augment": "apply_trivial_augment get_trivial_augment_wide_suite trivial_augment_wide",
         "experimental": "",
         "experimental.dynamic": "Batch DType Device DeviceLike EvalContext EvalMode ExternalSource ImageType "
         "InterpType Stream Tensor ThreadPool as_batch as_tensor batch bfloat16 bool device dtype float16 float32 "

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What RandAugment and TrivialAugment share: their suites of augmentations, and how one is chosen per sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace.auto_aug import augmentations as a
+from headrace.auto_aug.core import _Augmentation, select
+from headrace.auto_aug.core._args import MissingArgException
+from headrace.data_node import DataNode
+
+
+def get_translations(
+    use_shape: bool,
+    default_translate_abs: Any = 250,
+    default_translate_rel: Any = 1.0,
+    max_translate_abs: Any = None,
+    max_translate_rel: Any = None,
+) -> list[_Augmentation]:
+    """`translate_x` and `translate_y` up to the given shift: one number, or height and width.
+
+    Raises:
+        Exception: the limit is in the wrong unit, which is pixels without the shape of the picture, and parts of the
+            picture with it.
+    """
+    if not isinstance(use_shape, bool):
+        raise Exception(f"The `use_shape` must be True or False, got {use_shape}.")
+    limits = {"max_translate_abs": max_translate_abs, "max_translate_rel": max_translate_rel}
+    wrong = limits.pop("max_translate_abs" if use_shape else "max_translate_rel")
+    if wrong is not None:
+        name, other = sorted(["max_translate_abs", "max_translate_rel"], reverse=not use_shape)
+        raise Exception(
+            f"The argument `{name}` cannot be used {'with' if use_shape else 'without'} image shapes. "
+            f"You may use `{other}` instead."
+        )
+    (limit,) = limits.values()
+    if limit is None:
+        limit = default_translate_rel if use_shape else default_translate_abs
+    height, width = limit if isinstance(limit, tuple | list) else (limit, limit)
+    along = (a.translate_x, a.translate_y) if use_shape else (a.translate_x_no_shape, a.translate_y_no_shape)
+    return [along[0].augmentation((0, width), True), along[1].augmentation((0, height), True)]
+
+
+# Settings (mag_range, randomly_negate, mag_to_param), in the order of the suites.
+_COMMON = {"shear_x": ((0, 0.3), True), "shear_y": ((0, 0.3), True), "rotate": ((0, 30), True)}
+_LAST = [a.equalize, a.auto_contrast, a.identity]
+MONOTONIC: dict[str, Sequence[Any]] = {
+    **_COMMON,
+    "brightness": ((0, 0.9), True, a.shift_enhance_range),
+    "contrast": ((0, 0.9), True, a.shift_enhance_range),
+    "color": ((0, 0.9), True, a.shift_enhance_range),
+    "sharpness": ((0, 0.9), True, a.sharpness_kernel),
+    "posterize": ((8, 4), False, a.poster_mask_uint8),
+    "solarize": ((256, 0),),
+}
+NON_MONOTONIC: dict[str, Sequence[Any]] = {
+    **_COMMON,
+    "brightness": ((0.1, 1.9), False, None),
+    "contrast": ((0.1, 1.9), False, None),
+    "color": ((0.1, 1.9), False, None),
+    "sharpness": ((0.1, 1.9), False, a.sharpness_kernel_shifted),
+    "posterize": ((0, 4), False, a.poster_mask_uint8),
+    "solarize": ((0, 256), False, None),
+}
+WIDE: dict[str, Sequence[Any]] = {
+    "shear_x": ((0, 0.99), True),
+    "shear_y": ((0, 0.99), True),
+    "rotate": ((0, 135), True),
+    "brightness": ((0.01, 0.99), True, a.shift_enhance_range),
+    "contrast": ((0.01, 0.99), True, a.shift_enhance_range),
+    "color": ((0.01, 0.99), True, a.shift_enhance_range),
+    "sharpness": ((0.01, 0.99), True, a.sharpness_kernel),
+    "posterize": ((8, 2), False, a.poster_mask_uint8),
+    "solarize": ((256, 0),),
+}
+
+
+def suite(settings: dict[str, Sequence[Any]], translations: list[_Augmentation]) -> list[_Augmentation]:
+    """The 14 augmentations of a suite."""
+    with_settings = [getattr(a, name).augmentation(*row) for name, row in settings.items()]
+    return [*translations, *with_settings, *_LAST]
+
+
+def without(
+    augmentations: list[_Augmentation], excluded: Sequence[str] | None, of: str
+) -> list[_Augmentation]:
+    """The augmentations whose names are not excluded."""
+    names = [augmentation.name for augmentation in augmentations]
+    for name in excluded or ():
+        if name not in names:
+            raise Exception(
+                f"The `{name}` was specified in `excluded`, but the {of} suite does not contain augmentation with "
+                f"this name. It has {', '.join(names)}."
+            )
+    return [augmentation for augmentation in augmentations if augmentation.name not in (excluded or ())]
+
+
+def check_bins(num_magnitude_bins: Any) -> None:
+    """Checks the number of bins."""
+    if not isinstance(num_magnitude_bins, int) or num_magnitude_bins < 1:
+        raise Exception(
+            f"The `num_magnitude_bins` must be a positive integer, got {num_magnitude_bins}."
+        )
+
+
+def check_suite(augmentations: Sequence[Any], of: str) -> None:
+    """Checks that there is something to choose from."""
+    if len(augmentations) == 0:
+        raise Exception(f"The `augmentations` list cannot be empty; {of} got an empty one.")
+
+
+def apply(
+    augmentations: Sequence[_Augmentation], index: DataNode, kwargs: dict[str, Any], of: str, suite_of: str
+) -> DataNode:
+    """`select`, with an explanation where the shape of the picture is missing.
+
+    `of` is the function that the user called, `suite_of` the one that makes augmentations without shapes.
+    """
+    try:
+        return select(augmentations, index, **kwargs)
+    except MissingArgException as error:
+        translations = (a.translate_x.op, a.translate_y.op)
+        if error.missing_args != ["shape"] or error.augmentation.op not in translations:
+            raise
+        raise Exception(
+            f"The augmentation `{error.augmentation.name}` requires `shape` argument, the height and width of the "
+            f"picture. Please provide it as `shape` argument to `{of}` call; `fn.peek_image_shape` gives the shape "
+            f"of a coded picture. With `{suite_of}(use_shape=False)` pictures are shifted by a number of pixels "
+            "instead."
+        ) from error
