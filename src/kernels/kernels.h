@@ -68,6 +68,7 @@ struct hr_gather_row;
 struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_scan;
+struct hr_rng;
 
 /* What is accumulated, and in which type. */
 typedef enum hr_reduce_kind {
@@ -154,6 +155,15 @@ typedef struct hr_kernels {
     /* A function of core/mathx_short.h, given as mathx_short, of n numbers or pairs. false: some
      * values are outside its domain. dst must not overlap x or y. */
     bool (*short_f32)(int function, float *dst, const float *x, const float *y, size_t n);
+
+    /* ---- random numbers, in tiles; kernels/noise.h ---- */
+    /* HR_NOISE_TILE draws: those of HR_NOISE_BLOCKS blocks from `block` on. */
+    void (*random_tile)(uint32_t *bits, const struct hr_rng *rng, uint64_t block);
+    /* Normal numbers from the draws of a tile. */
+    void (*normal_tile)(float *noise, const uint32_t *bits);
+    /* dst[i] = src[i] + (mean + stddev * noise[i]), rounded half up and saturated. */
+    void (*add_noise_u8)(uint8_t *dst, const uint8_t *src, const float *noise, size_t n, float mean,
+                         float stddev);
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;

@@ -65,6 +65,12 @@ void HR_LEVELED(hr__exp_f32)(float *dst, const float *src, size_t n);
 void HR_LEVELED(hr__log_f32)(float *dst, const float *src, size_t n, double base);
 bool HR_LEVELED(hr__short_f32)(int function, float *dst, const float *x, const float *y, size_t n);
 
+/* noise.c */
+void HR_LEVELED(hr__random_tile)(uint32_t *bits, const struct hr_rng *rng, uint64_t block);
+void HR_LEVELED(hr__normal_tile)(float *noise, const uint32_t *bits);
+void HR_LEVELED(hr__add_noise_u8)(uint8_t *dst, const uint8_t *src, const float *noise, size_t n,
+                                  float mean, float stddev);
+
 /* reduce.c */
 extern const hr_reduce_table HR_LEVELED(hr__reduce);
 

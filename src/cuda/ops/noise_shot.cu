@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+#include "cuda/ops/noise.cuh"
+
+namespace
+{
+
+struct record : op::noise_record {
+    hr_noise_shot m;
+
+    HR_DEVICE void element(int64_t block) const
+    {
+        int64_t at = noise_element(block);
+        if (at >= elements)
+            return;
+        uint32_t bits[4];
+        int size = value_size(type);
+        rng_block(&rng, (uint64_t)block, bits);
+        for (int k = 0; k < 4 && at < elements; k++, at += HR_NOISE_BLOCKS) {
+            float v = value_to_float(value_load(src + at * size, size), type);
+            value_store(dst + at * size, size, value_of_float(shot_of(&m, v, bits[k]), type));
+        }
+    }
+};
+
+hr_status make(record *r, const hr_op_call *c, hr_staging *, hr_error *)
+{
+    *r = record();
+    op::noise_make(r, c, op::count(&c->in[0]));
+    r->m = *(const hr_noise_shot *)c->memo;
+    return HR_STATUS_OK;
+}
+
+hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
+{
+    return op::run<record>(l, calls, n, staging, make, error);
+}
+
+} // namespace
+
+HR_CUDA_OP(noise_shot, "noise.shot", run);
