@@ -469,8 +469,8 @@ static void add_sum(hr_rows *r, int64_t y, float *to)
     const hr_rows_sum *sum = &r->sum;
     filter_rows(r, y, sum->y_start, sum->y_taps, sum->y_coef);
     r->call->kernels->hfilter_f32(sum->out, r->row_float, &sum->x, r->p->channels);
-    for (size_t i = 0; i < r->elements; i++)
-        to[i] += sum->out[i];
+    const float *const both[2] = {to, sum->out}, ones[2] = {1.0f, 1.0f};
+    r->call->kernels->vfilter_f32(to, both, ones, 2, r->elements);
 }
 
 static const void *read_float(hr_rows *r, int64_t y, void *out)
@@ -486,7 +486,9 @@ static const void *read_float(hr_rows *r, int64_t y, void *out)
     k->hfilter_f32(to, row, &r->x_float, r->p->channels);
     if (r->p->sum)
         add_sum(r, y, to);
-    if (!keep)
+    if (!keep && r->p->resampled == HR_DTYPE_UINT8)
+        k->f32_to_u8(out, to, r->elements);
+    else if (!keep)
         hr_convert(out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
     return out;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Converts rows between element types, and reverses rows. */
+#include "core/rounding.h"
 #include "kernels/half.h"
 #include "kernels/level.h"
 
@@ -20,6 +21,24 @@ void HR_LEVELED(hr__u16_to_f32)(float *restrict dst, const uint16_t *restrict sr
 {
     for (size_t i = 0; i < n; i++)
         dst[i] = (float)src[i];
+}
+
+void HR_LEVELED(hr__f32_to_u8)(uint8_t *dst, const float *src, size_t n)
+{
+    size_t i = 0;
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+    /* round_byte; a NaN as the first operand of the maximum gives 0. */
+    const __m256 most = _mm256_set1_ps(255.0f), half = _mm256_set1_ps(ROUND_BELOW_HALF);
+    for (; i + 8 <= n; i += 8) {
+        __m256 v = _mm256_max_ps(_mm256_loadu_ps(src + i), _mm256_setzero_ps());
+        __m256i whole = _mm256_cvttps_epi32(_mm256_add_ps(_mm256_min_ps(v, most), half));
+        __m128i pair =
+            _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256(whole, 1));
+        _mm_storel_epi64((__m128i *)(dst + i), _mm_packus_epi16(pair, pair));
+    }
+#endif
+    for (; i < n; i++)
+        dst[i] = round_byte(src[i]);
 }
 
 void HR_LEVELED(hr__f32_to_f16)(uint16_t *dst, const float *src, size_t n)

@@ -117,6 +117,7 @@ typedef struct hr_kernels {
     void (*u8_to_f32)(float *dst, const uint8_t *src, size_t n);
     void (*i16_to_f32)(float *dst, const int16_t *src, size_t n);
     void (*u16_to_f32)(float *dst, const uint16_t *src, size_t n);
+    void (*f32_to_u8)(uint8_t *dst, const float *src, size_t n); /* half away, saturated */
 
     /* ---- gathered pixels; kernels/gather.h ---- */
     /* Writes exactly the row. `line` has room for it as floats. */

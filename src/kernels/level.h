@@ -34,6 +34,7 @@ void HR_LEVELED(hr__hfilter_f32)(float *dst, const float *src, const hr_filter_f
 void HR_LEVELED(hr__u8_to_f32)(float *dst, const uint8_t *src, size_t n);
 void HR_LEVELED(hr__i16_to_f32)(float *dst, const int16_t *src, size_t n);
 void HR_LEVELED(hr__u16_to_f32)(float *dst, const uint16_t *src, size_t n);
+void HR_LEVELED(hr__f32_to_u8)(uint8_t *dst, const float *src, size_t n);
 void HR_LEVELED(hr__f32_to_f16)(uint16_t *dst, const float *src, size_t n);
 void HR_LEVELED(hr__f16_to_f32)(float *dst, const uint16_t *src, size_t n);
 void HR_LEVELED(hr__mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);

@@ -35,6 +35,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .norm_u8_chw_f32 = HR_LEVELED(hr__norm_u8_chw_f32),
     .norm_u8_chw_f16 = HR_LEVELED(hr__norm_u8_chw_f16),
     .norm_u8_hwc_f32 = HR_LEVELED(hr__norm_u8_hwc_f32),
+    .f32_to_u8 = HR_LEVELED(hr__f32_to_u8),
     .f32_to_f16 = HR_LEVELED(hr__f32_to_f16),
     .f16_to_f32 = HR_LEVELED(hr__f16_to_f32),
     .mirror_u8 = HR_LEVELED(hr__mirror_u8),
