@@ -143,6 +143,18 @@ static hr_status set_source(hr_device_program *d, const hr_image_program *p, con
     return HR_STATUS_OK;
 }
 
+/* The dimension of the frames, if a step has values for each; otherwise -1. */
+static int8_t frames_of(const hr_image_program *p)
+{
+    bool each = false;
+    for (int32_t i = 0; i < p->point_count; i++)
+        each |= p->point[i].frames > 1;
+    for (int32_t o = 0; o < p->outer_count && each; o++)
+        if (p->outer[o].letter == 'F')
+            return (int8_t)o;
+    return -1;
+}
+
 static hr_status set_output(hr_device_program *d, const hr_image_program *p, const reach *r,
                             hr_error *error)
 {
@@ -155,6 +167,7 @@ static hr_status set_output(hr_device_program *d, const hr_image_program *p, con
     d->dst_x = (int64_t)map->x;
     d->dst_c = (int64_t)map->c;
     d->plane = (int8_t)map->plane_outer;
+    d->frames = frames_of(p);
     d->channels = p->channels;
     d->out_channels = p->out_channels;
     d->dst_channels =
@@ -305,6 +318,8 @@ static hr_device_store store_of(const hr_image_program *p)
         const hr_point_step *step = &p->point[i];
         bytes = bytes && step->dtype == HR_DTYPE_UINT8;
         color = color && (step->kind != HR_POINT_KIND_MATRIX || step->matrix.out == 3);
+        if (step->frames > 1)
+            return HR_DEVICE_STORE_ANY;
     }
     if (!bytes)
         return HR_DEVICE_STORE_ANY;
@@ -333,17 +348,35 @@ static void fill_table(const hr_point_step *step, void *table)
     hr_convert(table, step->dtype, v, HR_DTYPE_FLOAT, 256);
 }
 
-/* The step for elements of the type `from`. AFFINE steps of UINT8 elements become tables. */
-static hr_status stage_point(hr_point_step *to, const hr_point_step *step, hr_dtype from,
-                             hr_staging *staging, hr_error *error)
+/* A step with a matrix per frame, for kernels that count frames from the first one of the output.
+ */
+static hr_status stage_matrices(hr_point_step *to, const hr_device_program *d,
+                                const hr_image_program *p, hr_staging *staging, hr_error *error)
+{
+    hr_staged staged;
+    size_t size = (size_t)to->frames * sizeof(hr_matrix);
+    if (to->kind == HR_POINT_KIND_TABLE || d->plane >= 0)
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "these values per frame are not supported on the GPU; use one value per "
+                       "sequence, or device=\"cpu\"");
+    HR_TRY(staging->alloc(staging, size, &staged, error));
+    memcpy(staged.host, to->matrices, size);
+    to->matrices = staged.device;
+    to->first_frame -= (int32_t)p->outer[d->frames].start;
+    return HR_STATUS_OK;
+}
+
+/* Step i. AFFINE steps of UINT8 elements become tables. */
+static hr_status stage_point(hr_point_step *to, int32_t i, const hr_device_program *d,
+                             const hr_image_program *p, hr_staging *staging, hr_error *error)
 {
     hr_staged table;
+    const hr_point_step *step = &p->point[i];
+    hr_dtype from = i > 0 ? p->point[i - 1].dtype : p->resampled;
     bool affine = step->kind == HR_POINT_KIND_AFFINE && from == HR_DTYPE_UINT8;
-    if (step->frames > 1)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
-                       "colours with an argument per frame are not supported on the GPU yet; use "
-                       "one value per sequence, or device=\"cpu\"");
     *to = *step;
+    if (step->frames > 1)
+        return stage_matrices(to, d, p, staging, error);
     if (step->frames == 1)
         to->matrix = step->matrices != NULL ? *step->matrices : to->matrix;
     to->frames = 0;
@@ -379,8 +412,7 @@ static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, h
     for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
         hr_convert(&t->fill[c], p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
     for (int32_t i = 0; i < p->point_count; i++)
-        HR_TRY(stage_point(&t->point[i], &p->point[i], i > 0 ? p->point[i - 1].dtype : p->resampled,
-                           staging, error));
+        HR_TRY(stage_point(&t->point[i], i, d, p, staging, error));
     return HR_STATUS_OK;
 }
 

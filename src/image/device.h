@@ -95,6 +95,8 @@ typedef struct hr_device_program {
     bool resample, normalize, mirror_y, mirror_x;
     bool fill;            /* some of the output is fill */
     int8_t plane;         /* the outer dimension that is C, or -1 */
+    int8_t frames;        /* with steps that have values per frame: the dimension F; then there is
+                             no plane. Otherwise -1 */
     int32_t channels;     /* inner channels read */
     int32_t out_channels; /* after the points */
     int32_t dst_channels; /* channels written: the added ones are fill */

@@ -13,7 +13,7 @@
 typedef struct picture {
     const uint8_t *src; // the first pixel needed
     uint8_t *dst;       // its first output
-    int plane;          // index of an outer C, for mean and fill; otherwise 0
+    int plane;          // index of an outer C, for mean and fill, or of the frame; otherwise 0
     bool added;         // a plane that the source does not have
 } picture;
 
@@ -32,7 +32,7 @@ HR_SHARED picture picture_at(const hr_device_program *p, int i, bool filled)
         from += from_first * outer->src_stride;
         to += at * outer->dst_stride;
         out.added |= from_first < 0 || from_first >= outer->count;
-        if (o == p->plane)
+        if (o == p->plane || o == p->frames)
             out.plane = at;
     }
     out.src = (const uint8_t *)p->src + from;
@@ -90,27 +90,28 @@ HR_SHARED void store_added(const hr_device_program *p, uint8_t *dst)
         value_store(dst + c * p->dst_c * size, size, p->tables->fill[c < 63 ? c : 63]);
 }
 
-HR_SHARED void apply_matrix(const hr_point_step *step, uint64_t *v, int dtype)
+HR_SHARED void apply_matrix(const hr_matrix *m, uint64_t *v, int from, int to)
 {
     float in[HR_MATRIX_MAX];
-    for (int c = 0; c < step->matrix.in; c++)
-        in[c] = value_to_float(v[c], dtype);
-    for (int c = 0; c < step->matrix.out; c++)
-        v[c] = value_of_float(hr_matrix_row(&step->matrix, c, in), step->dtype);
+    for (int c = 0; c < m->in; c++)
+        in[c] = value_to_float(v[c], from);
+    for (int c = 0; c < m->out; c++)
+        v[c] = value_of_float(hr_matrix_row(m, c, in), to);
 }
 
 // Takes `n` channels of a pixel of the resampled type through the points; returns how many they
-// are then. A matrix gets all channels of the pixel.
-HR_SHARED int apply_points(const hr_device_program *p, uint64_t *v, int n)
+// are then. A matrix gets all channels of the pixel. `frame`: its index in the output.
+HR_SHARED int apply_points(const hr_device_program *p, int frame, uint64_t *v, int n)
 {
     int dtype = p->resampled;
     for (int i = 0; i < p->point_count; i++) {
         const hr_point_step *step = &p->tables->point[i];
         if (step->kind == HR_POINT_KIND_MATRIX) {
-            apply_matrix(step, v, dtype);
+            apply_matrix(hr_point_matrix(step, frame), v, dtype, step->dtype);
             n = step->matrix.out;
         } else if (step->kind == HR_POINT_KIND_AFFINE) {
-            float mul = step->matrix.m[0][0], add = step->matrix.add[0];
+            const hr_matrix *m = hr_point_matrix(step, frame);
+            float mul = m->m[0][0], add = m->add[0];
             for (int c = 0; c < n; c++)
                 v[c] = value_of_float(mul * value_to_float(v[c], dtype) + add, step->dtype);
         } else {
@@ -139,7 +140,7 @@ HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, ui
 {
     int dtype = points_dtype(p), size = value_size(p->dtype);
     bool is_last = first + n == p->channels;
-    n = apply_points(p, v, n);
+    n = apply_points(p, plane, v, n);
     for (int c = 0; c < n; c++) {
         uint64_t value = v[c];
         if (p->normalize) {
@@ -209,10 +210,10 @@ template <int C, int STORE> struct PixelStore {
         p = program;
         plane = of_plane;
         channels = p->out_channels;
-        as = !has_points(STORE)              ? (hr_device_store)STORE
-             : !p->normalize                 ? HR_DEVICE_STORE_U8
-             : p->dtype == HR_DTYPE_FLOAT    ? HR_DEVICE_STORE_F32
-                                             : HR_DEVICE_STORE_F16;
+        as = !has_points(STORE)           ? (hr_device_store)STORE
+             : !p->normalize              ? HR_DEVICE_STORE_U8
+             : p->dtype == HR_DTYPE_FLOAT ? HR_DEVICE_STORE_F32
+                                          : HR_DEVICE_STORE_F16;
         channel = p->dst_c * size();
         mode = p->dst_channels == p->out_channels ? WRITE_CHANNELS
                : may_be_quads()                   ? WRITE_QUADS

@@ -8,6 +8,7 @@
 #include "cuda/ops/resample.cuh"
 #include "ops/filter/separable.h"
 
+#include <cstdio>
 #include <memory>
 #include <new>
 
@@ -27,8 +28,14 @@ static inline hr_status separable_run(hr_cuda_launch *l, hr_op_call *calls, int3
         count += ((const hr_separable *)calls[i].memo)->count;
     std::unique_ptr<hr_op_call[]> piece(new (std::nothrow) hr_op_call[count + 1]);
     std::unique_ptr<separable_tensors[]> tensor(new (std::nothrow) separable_tensors[count + 1]);
-    if (!piece || !tensor)
-        return hr_fail(error, HR_STATUS_NO_MEMORY, "out of memory for %d pieces", (int)count);
+    if (!piece || !tensor) { // the module does not link hr_fail
+        if (error) {
+            error->status = HR_STATUS_NO_MEMORY;
+            snprintf(error->message, sizeof error->message, "out of memory for %d pieces",
+                     (int)count);
+        }
+        return HR_STATUS_NO_MEMORY;
+    }
     count = 0;
     for (int32_t i = 0; i < n; i++)
         for (int32_t k = 0; k < ((const hr_separable *)calls[i].memo)->count; k++, count++)
