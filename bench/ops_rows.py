@@ -25,6 +25,8 @@ INPUTS: dict[str, tuple[tuple[int, ...], str, str, int]] = {
     "points": ((1000, 2), "float32", "", 16),
     "signal": ((16000,), "float32", "", 16),
     "matrix": ((2, 3), "float32", "", 64),
+    "kernel": ((3, 3), "float32", "", 8),
+    "kernel5": ((5, 5), "float32", "", 8),
 }
 
 
@@ -115,6 +117,8 @@ ROWS = [
     row("color_twist FLOAT", "floats", hue=20.0, saturation=1.2, brightness=0.9, contrast=1.1),
     row("hsv", "picture", hue=20.0, saturation=1.2, value=0.9),
     row("equalize", "picture"),
+    row("filter 3x3", "picture kernel"),
+    row("filter 5x5", "picture kernel5"),
     row("resize_crop_mirror", "picture", resize_shorter=256.0, crop=(224, 224), mirror=1),
     # pixels
     row("erase", "picture", anchor=[100.0, 150.0], shape=[100.0, 120.0], fill_value=[1, 2, 3]),

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* filter: correlates pictures with a given kernel. A row of the output is a sum of shifted rows of
+ * the input, so one kernel for sums of rows does all the work. */
+#include "kernels/kernels.h"
+#include "ops/filter/axes.h"
+
+#include <string.h>
+
+typedef struct filter_args {
+    hr_ints anchor;
+    const char *border, *mode;
+    int32_t dtype;
+} filter_args;
+
+static const hr_arg_def filter_arg_defs[] = {
+    HR_ARG(filter_args, anchor, INTS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK,
+           "[-1]",
+           "Row and column of the filter that lies on the pixel which is computed; one number "
+           "stands for both. -1: the middle, extent // 2. Not used if `mode` is \"valid\"."),
+    HR_ARG(filter_args, border, STRING, 0, "\"reflect_101\"",
+           "Pixels outside the picture: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" "
+           "(cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" (aaa|abcd|ddd) or \"constant\", the "
+           "third input (default: 0)."),
+    HR_ARG(filter_args, mode, STRING, 0, "\"same\"",
+           "\"same\": the output has the size of the input. \"valid\": only pixels for which the "
+           "filter lies within the picture."),
+    HR_ARG(filter_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
+           "Type of the output: that of the input (default) or FLOAT."),
+    HR_ARG_END};
+
+typedef enum border {
+    BORDER_REFLECT_101,
+    BORDER_REFLECT_1001,
+    BORDER_WRAP,
+    BORDER_CLAMP,
+    BORDER_CONSTANT,
+    BORDER_COUNT
+} border;
+
+static const char *const border_names[BORDER_COUNT] = {"reflect_101", "reflect_1001", "wrap",
+                                                       "clamp", "constant"};
+
+static bool same_word(const char *a, const char *b)
+{
+    for (; *a && *b; a++, b++)
+        if ((*a | 0x20) != (*b | 0x20))
+            return false;
+    return *a == *b;
+}
+
+/* The border with a name, in any case; BORDER_COUNT: none. */
+static border border_of(const char *name)
+{
+    border b = BORDER_REFLECT_101;
+    while (b < BORDER_COUNT && !same_word(name, border_names[b]))
+        b++;
+    return b;
+}
+
+static hr_status filter_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const filter_args *a = args;
+
+    (void)given;
+    if (border_of(a->border) == BORDER_COUNT)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "unknown `border` \"%s\"; use reflect_101, reflect_1001, wrap, clamp or "
+                       "constant",
+                       a->border);
+    if (!same_word(a->mode, "same") && !same_word(a->mode, "valid"))
+        return hr_fail(error, HR_STATUS_ERROR, "unknown `mode` \"%s\"; use same or valid", a->mode);
+    return HR_STATUS_OK;
+}
+
+/* What infer finds out. Pictures follow one another: outer x height x width x channels. */
+typedef struct filter_memo {
+    size_t outer, per_frame; /* pictures of the sample, and of one frame */
+    int64_t height, width, channels;
+    int64_t out_height, out_width;
+    int32_t rows, columns; /* of the filter */
+    bool filters;          /* one per frame */
+} filter_memo;
+
+static hr_status read_shapes(const hr_op_call *c, filter_memo *m, hr_data_axes *axes,
+                             hr_error *error)
+{
+    const hr_tensor *in = &c->in[0], *filter = &c->in[1];
+    const int64_t *extent = in->shape.extent;
+    int32_t lead = filter->layout.name[0] == 'F';
+
+    HR_TRY(hr__data_axes(&in->layout, in->shape.ndim, axes, error));
+    if (axes->count != 2)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input has %d dimensions to filter, other than frames and channels; on "
+                       "the CPU it must have 2",
+                       (int)axes->count);
+    if (filter->dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "the filter is %s; it must be FLOAT",
+                       hr_dtype_name(filter->dtype));
+    if (filter->shape.ndim != 2 + lead)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the filter has %d dimensions; it must have 2, after frames (layout F...) "
+                       "if there is one per frame",
+                       (int)filter->shape.ndim);
+    *m = (filter_memo){.outer = 1, .per_frame = 1, .channels = 1, .filters = lead};
+    for (int32_t d = 0; d < axes->first; d++) {
+        m->outer *= (size_t)extent[d];
+        m->per_frame *= d == 0 && axes->frames ? 1 : (size_t)extent[d];
+    }
+    for (int32_t d = axes->first + 2; d < in->shape.ndim; d++)
+        m->channels *= extent[d];
+    m->height = extent[axes->first];
+    m->width = extent[axes->first + 1];
+    if (lead && (!axes->frames || filter->shape.extent[0] != extent[0]))
+        return hr_fail(error, HR_STATUS_ERROR, "there are %lld filters; frames of the input: %lld",
+                       (long long)filter->shape.extent[0],
+                       axes->frames ? (long long)extent[0] : 0LL);
+    if (filter->shape.extent[lead] < 1 || filter->shape.extent[lead] > INT16_MAX ||
+        filter->shape.extent[lead + 1] < 1 || filter->shape.extent[lead + 1] > INT16_MAX)
+        return hr_fail(error, HR_STATUS_ERROR, "a filter of %lld x %lld elements",
+                       (long long)filter->shape.extent[lead],
+                       (long long)filter->shape.extent[lead + 1]);
+    m->rows = (int32_t)filter->shape.extent[lead];
+    m->columns = (int32_t)filter->shape.extent[lead + 1];
+    return HR_STATUS_OK;
+}
+
+static hr_status check_types(const hr_op_call *c, hr_dtype *out, hr_error *error)
+{
+    const filter_args *a = c->args;
+    hr_dtype in = c->in[0].dtype;
+
+    if (in != HR_DTYPE_UINT8 && in != HR_DTYPE_UINT16 && in != HR_DTYPE_INT16 &&
+        in != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input is %s; it must be UINT8, UINT16, INT16 or FLOAT",
+                       hr_dtype_name(in));
+    if (c->n_in > 2 && (c->in[2].shape.ndim != 0 || c->in[2].dtype != in))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the fill value is %s with %d dimensions; it must be one number of the "
+                       "input's type, %s",
+                       hr_dtype_name(c->in[2].dtype), (int)c->in[2].shape.ndim, hr_dtype_name(in));
+    return hr__filtered_dtype(a->dtype, in, out, error);
+}
+
+/* Row and column of the anchor for frame `frame`. */
+static hr_status anchor_of(const filter_args *a, const filter_memo *m, int64_t frame,
+                           int32_t anchor[2], hr_error *error)
+{
+    const hr_ints given = hr__frame_ints(a->anchor, frame);
+    const int32_t extent[2] = {m->rows, m->columns};
+
+    HR_TRY(hr__axis_count_check("anchor", given.n, 2, error));
+    for (int32_t i = 0; i < 2; i++) {
+        int32_t v = given.v[given.n == 1 ? 0 : i];
+        if (v < -1 || v >= extent[i])
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the anchor %d is outside of the filter of %d x %d elements", (int)v,
+                           (int)m->rows, (int)m->columns);
+        anchor[i] = same_word(a->mode, "valid") ? 0 : v == -1 ? extent[i] / 2 : v;
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status filter_infer(hr_op_call *c, hr_error *error)
+{
+    const filter_args *a = c->args;
+    filter_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_shape shape = c->in[0].shape;
+    hr_data_axes axes;
+    hr_dtype dtype;
+    int32_t anchor[2];
+
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(check_types(c, &dtype, error));
+    HR_TRY(read_shapes(c, m, &axes, error));
+    HR_TRY(anchor_of(a, m, 0, anchor, error));
+    HR_TRY(hr__frame_count_check("anchor", a->anchor.frames, &axes,
+                                 axes.frames ? shape.extent[0] : 0, error));
+    m->out_height = m->height;
+    m->out_width = m->width;
+    if (same_word(a->mode, "valid")) {
+        m->out_height -= m->rows - 1;
+        m->out_width -= m->columns - 1;
+    }
+    if (m->out_height < 1 || m->out_width < 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a picture of %lld x %lld pixels (height x width) cannot be filtered by %d "
+                       "x %d elements",
+                       (long long)m->height, (long long)m->width, (int)m->rows, (int)m->columns);
+    shape.extent[axes.first] = m->out_height;
+    shape.extent[axes.first + 1] = m->out_width;
+    hr_tensor_describe(&c->out[0], dtype, shape, c->in[0].layout.name);
+    c->memo = m;
+    return HR_STATUS_OK;
+}
+
+/* ---- borders ---- */
+
+/* The position from which the element at `i` comes; -1: it is the fill value. */
+static int64_t source_of(int64_t i, int64_t n, border b)
+{
+    if (i >= 0 && i < n)
+        return i;
+    if (b == BORDER_CONSTANT)
+        return -1;
+    if (b == BORDER_CLAMP || n == 1)
+        return i < 0 ? 0 : n - 1;
+    int64_t period = b == BORDER_WRAP ? n : b == BORDER_REFLECT_1001 ? 2 * n : 2 * n - 2;
+    int64_t at = i % period;
+    at += at < 0 ? period : 0;
+    if (at < n)
+        return at;
+    return b == BORDER_REFLECT_1001 ? period - 1 - at : period - at;
+}
+
+static void to_float(const hr_op_call *c, float *dst, const void *src, hr_dtype dtype, size_t n)
+{
+    if (dtype == HR_DTYPE_UINT8)
+        c->kernels->u8_to_f32(dst, src, n);
+    else if (dtype == HR_DTYPE_INT16)
+        c->kernels->i16_to_f32(dst, src, n);
+    else if (dtype == HR_DTYPE_UINT16)
+        c->kernels->u16_to_f32(dst, src, n);
+    else
+        memcpy(dst, src, n * sizeof(*dst));
+}
+
+/* Nearest integers, ties to even, saturated. */
+static void round_row(float *v, size_t n, float low, float high)
+{
+    const float magic = 12582912.0f; /* 1.5 * 2^23: no fractions are left next to it */
+    for (size_t i = 0; i < n; i++) {
+        float x = v[i] > low ? v[i] : low;
+        x = x < high ? x : high;
+        v[i] = (x + magic) - magic;
+    }
+}
+
+/* The rows of a padded picture as floats. As many as the filter has are kept. */
+typedef struct padded_rows {
+    const hr_op_call *c;
+    const filter_memo *m;
+    const uint8_t *picture;
+    border border;
+    float fill;
+    int32_t top, left; /* rows and columns of the border, before the picture */
+    size_t size;       /* floats of a row */
+    float *rows;
+    int64_t next; /* the first row that was not made yet; -top is the first one */
+} padded_rows;
+
+static void pad_columns(const padded_rows *p, float *row, int64_t begin, int64_t end)
+{
+    size_t channels = (size_t)p->m->channels;
+    for (int64_t x = begin; x < end; x++) {
+        int64_t from = source_of(x, p->m->width, p->border);
+        float *dst = row + (size_t)(x + p->left) * channels;
+        const float *src = row + (size_t)(HR_MAX(from, 0) + p->left) * channels;
+        for (size_t k = 0; k < channels; k++)
+            dst[k] = from < 0 ? p->fill : src[k];
+    }
+}
+
+static void make_row(const padded_rows *p, int64_t y, float *row)
+{
+    int64_t from = source_of(y, p->m->height, p->border), width = p->m->width;
+    size_t n = (size_t)(width * p->m->channels);
+    hr_dtype dtype = p->c->in[0].dtype;
+
+    if (from < 0) {
+        for (size_t i = 0; i < p->size; i++)
+            row[i] = p->fill;
+        return;
+    }
+    to_float(p->c, row + (size_t)p->left * (size_t)p->m->channels,
+             p->picture + (size_t)from * n * hr_dtype_size(dtype), dtype, n);
+    pad_columns(p, row, -p->left, 0);
+    pad_columns(p, row, width, (int64_t)(p->size / (size_t)p->m->channels) - p->left);
+}
+
+/* Row y of the padded picture; rows are asked for from top to bottom. */
+static float *row_at(padded_rows *p, int64_t y)
+{
+    size_t rows = (size_t)p->m->rows;
+    for (; p->next <= y; p->next++)
+        make_row(p, p->next, p->rows + (size_t)(p->next + p->top) % rows * p->size);
+    return p->rows + (size_t)(y + p->top) % rows * p->size;
+}
+
+/* ---- one picture ---- */
+
+typedef struct scratch {
+    float *rows, *line;
+    const float **taps; /* the shifted rows of one output row */
+} scratch;
+
+static void store_row(void *dst, const float *line, hr_dtype dtype, size_t n)
+{
+    switch (dtype) {
+    case HR_DTYPE_UINT8:
+        for (size_t i = 0; i < n; i++)
+            ((uint8_t *)dst)[i] = (uint8_t)(int32_t)line[i];
+        break;
+    case HR_DTYPE_UINT16:
+        for (size_t i = 0; i < n; i++)
+            ((uint16_t *)dst)[i] = (uint16_t)(int32_t)line[i];
+        break;
+    case HR_DTYPE_INT16:
+        for (size_t i = 0; i < n; i++)
+            ((int16_t *)dst)[i] = (int16_t)(int32_t)line[i];
+        break;
+    default:
+        memcpy(dst, line, n * sizeof(*line));
+    }
+}
+
+static void filter_picture(padded_rows *p, const float *filter, const scratch *s, uint8_t *dst,
+                           hr_dtype dtype)
+{
+    const filter_memo *m = p->m;
+    size_t n = (size_t)(m->out_width * m->channels), step = (size_t)m->channels;
+    int32_t taps = m->rows * m->columns;
+
+    for (int64_t y = 0; y < m->out_height; y++) {
+        for (int32_t r = 0; r < m->rows; r++) {
+            const float *row = row_at(p, y - p->top + r);
+            for (int32_t k = 0; k < m->columns; k++)
+                s->taps[r * m->columns + k] = row + (size_t)k * step;
+        }
+        p->c->kernels->vfilter_f32(s->line, s->taps, filter, taps, n);
+        if (dtype != HR_DTYPE_FLOAT)
+            round_row(s->line, n, (float)hr_dtype_min(dtype), (float)hr_dtype_max(dtype));
+        store_row(dst + (size_t)y * n * hr_dtype_size(dtype), s->line, dtype, n);
+    }
+}
+
+static hr_status filter_one(const hr_op_call *c, hr_error *error)
+{
+    const filter_args *a = c->args;
+    const filter_memo *m = c->memo;
+    hr_dtype in = c->in[0].dtype, out = c->out[0].dtype;
+    size_t in_size = (size_t)(m->height * m->width * m->channels) * hr_dtype_size(in);
+    size_t out_size = (size_t)(m->out_height * m->out_width * m->channels) * hr_dtype_size(out);
+    size_t taps = (size_t)m->rows * (size_t)m->columns;
+    padded_rows p = {.c = c, .m = m, .border = border_of(a->border)};
+    scratch s;
+
+    p.size = (size_t)(m->out_width + m->columns - 1) * (size_t)m->channels;
+    /* vfilter_f32 may read and write up to 63 elements more. */
+    s.rows = hr_arena_alloc(c->arena, ((size_t)m->rows * p.size + 64) * sizeof(float), error);
+    s.line = hr_arena_alloc(c->arena, (p.size + 64) * sizeof(float), error);
+    s.taps = hr_arena_alloc(c->arena, taps * sizeof(*s.taps), error);
+    if (!s.rows || !s.line || !s.taps)
+        return HR_STATUS_NO_MEMORY;
+    p.rows = s.rows;
+    if (c->n_in > 2)
+        to_float(c, &p.fill, c->in[2].data, in, 1);
+    for (size_t i = 0; i < m->outer; i++) {
+        int64_t frame = (int64_t)(i / m->per_frame);
+        int32_t anchor[2];
+        HR_TRY(anchor_of(a, m, frame, anchor, error));
+        p.top = anchor[0];
+        p.left = anchor[1];
+        p.next = -p.top;
+        p.picture = (const uint8_t *)c->in[0].data + i * in_size;
+        filter_picture(&p, (const float *)c->in[1].data + (m->filters ? (size_t)frame * taps : 0),
+                       &s, (uint8_t *)c->out[0].data + i * out_size, out);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status filter_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        hr_arena_mark mark = hr_arena_save(calls[i].arena);
+        hr_status status = filter_one(&calls[i], error);
+        hr_arena_restore(calls[i].arena, mark);
+        HR_TRY(status);
+    }
+    return HR_STATUS_OK;
+}
+
+static const char *const filter_aliases[] = {"experimental.filter", NULL};
+
+const hr_op_def hr_op_filter = {
+    HR_OP_ABI,
+    .name = "filter",
+    .doc = "Correlates pictures with a filter (the filter is not flipped). The first input has two "
+           "dimensions besides frames and channels and is UINT8, UINT16, INT16 or FLOAT. The "
+           "second is the filter, FLOAT, of shape (rows, columns), or (frames, rows, columns) with "
+           "a layout that begins with F. The third, optional, is the value outside the picture. "
+           "Sums are rounded to the nearest integer, ties to even.",
+    .aliases = filter_aliases,
+    .devices = "cpu",
+    .flags = HR_OP_SEQUENCE,
+    .args = filter_arg_defs,
+    .args_size = sizeof(filter_args),
+    .in = HR_INPUTS({.name = "data"}, {.name = "filter"}, {.name = "fill_value"}),
+    .in_min = 2,
+    .in_max = 3,
+    .out = HR_OUTPUTS({"output"}),
+    .out_count = 1,
+    .check = filter_check,
+    .infer = filter_infer,
+    .run_cpu = filter_run,
+};
