@@ -168,7 +168,7 @@ def sharpness_kernel_shifted(magnitude: float) -> Array:
 )
 def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
     """Sharpens or blurs, like Pillow's `ImageEnhance.Sharpness` but for pixels at the border."""
-    return fn.experimental.filter(data, kernel)
+    return fn.filter(data, kernel)
 
 
 # ---- values ----
@@ -215,7 +215,7 @@ def invert(data: DataNode, _: None) -> DataNode:
 @augmentation
 def equalize(data: DataNode, _: None) -> DataNode:
     """Equalises the histogram of each channel, like OpenCV."""
-    return fn.experimental.equalize(data)
+    return fn.equalize(data)
 
 
 @augmentation

@@ -228,17 +228,6 @@ static void to_float(const hr_op_call *c, float *dst, const void *src, hr_dtype 
         memcpy(dst, src, n * sizeof(*dst));
 }
 
-/* Nearest integers, ties to even, saturated. */
-static void round_row(float *v, size_t n, float low, float high)
-{
-    const float magic = 12582912.0f; /* 1.5 * 2^23: no fractions are left next to it */
-    for (size_t i = 0; i < n; i++) {
-        float x = v[i] > low ? v[i] : low;
-        x = x < high ? x : high;
-        v[i] = (x + magic) - magic;
-    }
-}
-
 /* The rows of a padded picture as floats. As many as the filter has are kept. */
 typedef struct padded_rows {
     const hr_op_call *c;
@@ -297,24 +286,22 @@ typedef struct scratch {
     const float **taps; /* the shifted rows of one output row */
 } scratch;
 
-static void store_row(void *dst, const float *line, hr_dtype dtype, size_t n)
+/* Rounds a row of sums to the nearest integers, ties to even, and stores it. Next to 1.5 * 2^23, no
+ * float has a fraction. Larger sums than 2^22 saturate. */
+static void store_row(const hr_kernels *k, void *dst, float *line, hr_dtype dtype, size_t n)
 {
-    switch (dtype) {
-    case HR_DTYPE_UINT8:
-        for (size_t i = 0; i < n; i++)
-            ((uint8_t *)dst)[i] = (uint8_t)(int32_t)line[i];
-        break;
-    case HR_DTYPE_UINT16:
-        for (size_t i = 0; i < n; i++)
-            ((uint16_t *)dst)[i] = (uint16_t)(int32_t)line[i];
-        break;
-    case HR_DTYPE_INT16:
-        for (size_t i = 0; i < n; i++)
-            ((int16_t *)dst)[i] = (int16_t)(int32_t)line[i];
-        break;
-    default:
+    const float magic = 12582912.0f;
+
+    if (dtype == HR_DTYPE_FLOAT) {
         memcpy(dst, line, n * sizeof(*line));
+        return;
     }
+    k->affine_f32(line, line, n, 1.0f, magic);
+    k->affine_f32(line, line, n, 1.0f, -magic);
+    if (dtype == HR_DTYPE_UINT8)
+        k->f32_to_u8(dst, line, n);
+    else
+        hr_convert(dst, dtype, line, HR_DTYPE_FLOAT, n);
 }
 
 static void filter_picture(padded_rows *p, const float *filter, const scratch *s, uint8_t *dst,
@@ -331,9 +318,7 @@ static void filter_picture(padded_rows *p, const float *filter, const scratch *s
                 s->taps[r * m->columns + k] = row + (size_t)k * step;
         }
         p->c->kernels->vfilter_f32(s->line, s->taps, filter, taps, n);
-        if (dtype != HR_DTYPE_FLOAT)
-            round_row(s->line, n, (float)hr_dtype_min(dtype), (float)hr_dtype_max(dtype));
-        store_row(dst + (size_t)y * n * hr_dtype_size(dtype), s->line, dtype, n);
+        store_row(p->c->kernels, dst + (size_t)y * n * hr_dtype_size(dtype), s->line, dtype, n);
     }
 }
 
