@@ -49,7 +49,7 @@ def chosen() -> dict[str, list[Any]]:
         op = _schema.operators().get(operator_of(case))
         if str(case).startswith(CPU_CONSTANTS):
             continue
-        if op and {"gpu", "mixed"} & set(op.runs_on):
+        if op and {"gpu", "mixed"} & set(op.devices) & set(op.runs_on):
             cases.setdefault(op.name, []).append(case)
     return {name: some[:: 1 + len(some) // MOST] for name, some in sorted(cases.items())}
 

@@ -104,6 +104,7 @@ CASES += [
         {"value": scalars(9, 9, dtype=np.int32)},
         {"threshold": 8.5},
         {"threshold": scalars(0, 8)},
+        {"foreground": scalars(1, 1, dtype=np.int32)},
     )
 ]
 CASES += [

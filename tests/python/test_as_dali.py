@@ -98,7 +98,7 @@ def test_module_tree(tmp_path: Path) -> None:
     [
         ("import nvidia.dali.plugin.tf as m", "m.DALIDataset()"),
         ("from nvidia.dali.plugin import jax", "jax.DALIGenericIterator"),
-        ("from nvidia.dali.auto_aug import rand_augment", "rand_augment.rand_augment(0, 1, 2)"),
+        ("from nvidia.dali.plugin import paddle", "paddle.DALIGenericIterator"),
         ("import nvidia.dali.experimental.dynamic as ndd", "ndd.readers.File()"),
         ("import nvidia.dali as dali", "dali.tfrecord.FixedLenFeature([], dali.tfrecord.int64, 0)"),
     ],
