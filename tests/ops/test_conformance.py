@@ -158,10 +158,12 @@ def test_defaults_are_dalis() -> None:
             theirs = schema.GetArgumentDefaultValueString(argument.name)
             ours = argument.default
             value = ast.literal_eval(theirs)
+            # Floats are printed there with six digits.
             if isinstance(value, (int, float)):  # enumerations are numbers there
-                np.testing.assert_allclose(int(ours) if hasattr(ours, "name") else ours, value)
+                number = int(ours) if hasattr(ours, "name") else ours
+                np.testing.assert_allclose(number, value, rtol=1e-5)
             elif isinstance(value, list) and value and isinstance(value[0], float):
-                np.testing.assert_allclose(ours, value, rtol=1e-5)  # printed with six decimals
+                np.testing.assert_allclose(ours, value, rtol=1e-5)
             else:
                 assert ours == value, (name, argument.name)
 
