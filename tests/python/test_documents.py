@@ -51,17 +51,22 @@ def test_readme_pipeline(tmp_path: Path) -> None:
 
 def test_contributing_operator(tmp_path: Path) -> None:
     """The operator of CONTRIBUTING.md compiles without warnings and is found by the registry."""
-    compiler = shutil.which("cc")
-    if not compiler:
-        pytest.skip("no C compiler")
-    source = tmp_path / "above.c"
-    source.write_text(snippets("CONTRIBUTING.md", "c")[0])
-    subprocess.run(
-        [compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
-         "-Wno-missing-field-initializers", "-I", str(ROOT / "include"), "-I", str(ROOT / "src"),
-         "-c", str(source), "-o", str(tmp_path / "above.o")],
-        check=True,
-    )  # fmt: skip
+    compiler, plus = shutil.which("cc"), shutil.which("c++")
+    if not compiler or not plus:
+        pytest.skip("no compilers for C and C++")
+    header = tmp_path / "ops" / "math" / "above.h"
+    header.parent.mkdir(parents=True)
+    source, kernel = tmp_path / "above.c", tmp_path / "above.cu"
+    texts = [*snippets("CONTRIBUTING.md", "c")[:2], *snippets("CONTRIBUTING.md", "cpp")]
+    for path, text in zip((header, source, kernel), texts, strict=True):
+        path.write_text(text)
+    common = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
+    common += [f"-I{folder}" for folder in (tmp_path, ROOT / "include", ROOT / "src")]
+    for command in (
+        [compiler, "-std=c11", "-Wpedantic", "-Wshadow", str(source)],
+        [plus, "-std=c++17", "-x", "c++", str(kernel)],
+    ):
+        subprocess.run([*command, *common, "-c", "-o", str(tmp_path / "above.o")], check=True)
     cmake = shutil.which("cmake")
     if not cmake:
         pytest.skip("no CMake")
