@@ -44,8 +44,9 @@ static hr_status measure(records_state *s, int32_t file, hr_error *error)
     hr_object_close(object);
     if (size % s->args->size != 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "path '%s': %lld bytes are not a number of records of %d bytes", path,
-                       (long long)size, s->args->size);
+                       "path '%s': the size of %lld bytes is not a multiple of the record size "
+                       "of %d bytes",
+                       path, (long long)size, s->args->size);
     s->first[file + 1] = s->first[file] + size / s->args->size;
     return HR_STATUS_OK;
 }

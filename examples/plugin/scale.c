@@ -4,8 +4,8 @@
 #include "scale.h"
 
 static const hr_arg_def scale_arg_defs[] = {
-    HR_ARG(scale_args, factor, FLOAT, HR_ARG_PER_SAMPLE, "1.0", "Multiplies the elements."),
-    HR_ARG(scale_args, addend, FLOAT, HR_ARG_PER_SAMPLE, "0.0", "Is added to the products."),
+    HR_ARG(scale_args, factor, FLOAT, HR_ARG_PER_SAMPLE, "1.0", "Factor of the elements."),
+    HR_ARG(scale_args, addend, FLOAT, HR_ARG_PER_SAMPLE, "0.0", "Number added to the products."),
     HR_ARG_END};
 
 static hr_status scale_infer(hr_op_call *c, hr_error *error)

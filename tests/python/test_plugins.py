@@ -286,7 +286,7 @@ def test_errors_of_a_reader_of_a_plugin(library: Path, tmp_path: Path):
         reader().build()
         raise AssertionError
     except RuntimeError as error:
-        assert "path 'odd.bin': 5 bytes are not a number of records of 4 bytes" in str(error), error
+        assert "path 'odd.bin': the size of 5 bytes is not a multiple of the record size of 4 bytes" in str(error), error
     """
     run(READERS + textwrap.dedent(code), library, cwd=tmp_path)
 

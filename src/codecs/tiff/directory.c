@@ -151,7 +151,8 @@ static hr_status check_samples(const hr_tiff *t, uint32_t format, hr_error *erro
         return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: %u samples of %u bits are not supported%s",
                        t->samples, b, jpeg ? " with JPEG compression" : "");
     if (t->predictor != 1 && (b < 8 || jpeg || t->predictor != (t->floating ? 3 : 2)))
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: predictor %u is not supported here",
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: predictor %u is not supported for this type of samples",
                        t->predictor);
     return HR_STATUS_OK;
 }
@@ -215,7 +216,8 @@ static hr_status find_blocks(const directory *d, hr_tiff *t, hr_error *error)
     if (t->tiled) {
         HR_TRY(number(d, TAG_TILE_LENGTH, 0, &t->block_h, error));
         if (t->block_w > MAX_SIDE || t->block_h == 0 || t->block_h > MAX_SIDE)
-            return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: tiles of %ux%u pixels", t->block_w,
+            return hr_fail(error, HR_STATUS_CORRUPT,
+                           "TIFF: the tile size, %ux%u pixels, is not valid", t->block_w,
                            t->block_h);
     } else {
         HR_TRY(number(d, TAG_ROWS_PER_STRIP, UINT32_MAX, &t->block_h, error));
@@ -229,7 +231,7 @@ static hr_status find_blocks(const directory *d, hr_tiff *t, hr_error *error)
     uint64_t blocks = (uint64_t)t->across * t->down * (t->planar ? t->samples : 1);
     if (t->offset.count < blocks || t->length.count < blocks)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: the places of %llu %s are given, the picture needs %llu",
+                       "TIFF: the file gives the places of %llu %s; the picture needs %llu",
                        (unsigned long long)HR_MIN(t->offset.count, t->length.count),
                        t->tiled ? "tiles" : "strips", (unsigned long long)blocks);
     return HR_STATUS_OK;
@@ -257,8 +259,8 @@ hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, hr_error *
     HR_TRY(number(&d, TAG_WIDTH, 0, &t->width, error));
     HR_TRY(number(&d, TAG_LENGTH, 0, &t->height, error));
     if (t->width == 0 || t->height == 0 || t->width > MAX_SIDE || t->height > MAX_SIDE)
-        return hr_fail(error, HR_STATUS_CORRUPT, "TIFF: a picture of %ux%u pixels", t->width,
-                       t->height);
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "TIFF: the picture size, %ux%u pixels, is not valid", t->width, t->height);
     HR_TRY(number(&d, TAG_BITS, 1, &t->bits, error));
     HR_TRY(number(&d, TAG_SAMPLES, 1, &t->samples, error));
     HR_TRY(number(&d, TAG_COMPRESSION, HR_TIFF_COMPRESSION_NONE, &t->compression, error));
@@ -274,8 +276,8 @@ hr_status hr_tiff_open(hr_tiff *t, const uint8_t *bytes, size_t size, hr_error *
     HR_TRY(field(&d, TAG_JPEG_TABLES, &t->tables, error));
     if (t->samples == 0 || t->samples > MAX_SAMPLES || fill_order != 1)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: %u samples per pixel, fill order %u: not supported", t->samples,
-                       fill_order);
+                       "TIFF: %u samples per pixel with fill order %u are not supported",
+                       t->samples, fill_order);
     t->planar = planar == 2 && t->samples > 1;
     t->floating = format == FORMAT_FLOAT;
     HR_TRY(check_compression(t, error));

@@ -106,7 +106,8 @@ hr_status hr_tiff_unpack_lzw(const uint8_t *in, size_t size, uint8_t *out, size_
     size_t n = 0, last_at = 0, last = 0; /* written; the previous string: its place and length */
 
     if (out_size > UINT32_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "TIFF: an LZW block of %zu bytes", out_size);
+        return hr_fail(error, HR_STATUS_LIMIT, "TIFF: an LZW block of %zu bytes is too large",
+                       out_size);
     while (n < out_size) {
         uint32_t code = next_code(&r, width);
         if (code == LZW_END)

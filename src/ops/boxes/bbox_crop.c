@@ -36,8 +36,8 @@ static hr_status check_range(hr_floats range, int32_t n, const char *name, hr_er
     for (int32_t k = 0; k < n; k += 2)
         if (!(range.v[k] >= 0.0f && range.v[k] <= range.v[k + 1]))
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`%s` has the range [%g, %g]; it must begin at 0 or more and not end "
-                           "before its start",
+                           "`%s` contains the range [%g, %g]; a range must not begin below 0 "
+                           "or end before its start",
                            name, (double)range.v[k], (double)range.v[k + 1]);
     return HR_STATUS_OK;
 }
@@ -60,7 +60,7 @@ hr_status hr__bbox_crop_check(const hr_bbox_crop_args *a, hr_error *error)
     for (int32_t k = 0; k < a->thresholds.n; k++)
         if (!(a->thresholds.v[k] >= 0.0f && a->thresholds.v[k] <= 1.0f))
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`thresholds` has %g; thresholds are between 0 and 1",
+                           "`thresholds` contains %g; thresholds must be from 0 to 1",
                            (double)a->thresholds.v[k]);
     return HR_STATUS_OK;
 }
@@ -111,8 +111,9 @@ static hr_status read_shape(const search *s, hr_ints list, const char *name, int
     for (int32_t d = 0; d < s->dims; d++) {
         out[d] = list.v[strchr(layout, order[d]) - layout];
         if (out[d] < 0)
-            return hr_fail(error, HR_STATUS_ERROR, "`%s` has the extent %lld; none is negative",
-                           name, (long long)out[d]);
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`%s` contains the extent %lld; extents must not be negative", name,
+                           (long long)out[d]);
     }
     return HR_STATUS_OK;
 }
@@ -132,8 +133,8 @@ static hr_status read_boxes(search *s, int32_t input, hr_error *error)
             high = s->sizes ? low + high : high;
             if (!(low >= 0.0f && low <= 1.0f && high >= 0.0f && high <= 1.0f))
                 return hr_fail(error, HR_STATUS_ERROR,
-                               "box %lld extends from %g to %g in dimension %d; coordinates are "
-                               "relative to the picture: 0.0 to 1.0",
+                               "box %lld extends from %g to %g in dimension %d; coordinates "
+                               "must be relative to the picture, from 0.0 to 1.0",
                                (long long)i, (double)low, (double)high, (int)d);
             s->boxes[i].low[d] = low;
             s->boxes[i].high[d] = high;
@@ -352,8 +353,8 @@ static hr_status find(const search *s, hr_bbox_crop *crop, hr_error *error)
     }
     if (a->total_num_attempts <= 0)
         return hr_fail(error, HR_STATUS_LIMIT,
-                       "none of %d windows was accepted; set `total_num_attempts` to take the best "
-                       "one, or allow other sizes, ratios or thresholds",
+                       "none of %d windows was accepted; set `total_num_attempts` to take the "
+                       "best one, or allow other sizes, ratios or thresholds",
                        ATTEMPTS_MAX);
     *crop = best_crop;
     keep(s, &best_window, crop);
@@ -379,7 +380,8 @@ hr_status hr__bbox_crop_draw(const hr_bbox_crop_args *a, const hr_op_call *c, in
         HR_TRY(read_shape(&s, a->input_shape, "input_shape", extent, error));
         for (int32_t d = 0; d < dims; d++) {
             if (extent[d] == 0)
-                return hr_fail(error, HR_STATUS_ERROR, "`input_shape` has an extent of 0");
+                return hr_fail(error, HR_STATUS_ERROR,
+                               "`input_shape` contains 0; extents must be positive");
             s.extent[d] = (float)extent[d];
         }
     }

@@ -23,21 +23,25 @@ static const hr_arg_def bbox_rotate_arg_defs[] = {
     HR_ARG(bbox_rotate_args, bbox_layout, LAYOUT, 0, "\"xyXY\"",
            "\"xyXY\": boxes are left, top, right, bottom. \"xyWH\": left, top, width, height."),
     HR_ARG(bbox_rotate_args, bbox_normalized, BOOL, 0, "True",
-           "True: coordinates are relative to the picture, then to the canvas. False: pixels."),
+           "True: input coordinates are relative to the picture, output coordinates to the "
+           "canvas. False: coordinates are in pixels."),
     HR_ARG(bbox_rotate_args, keep_size, BOOL, 0, "False",
-           "The output of `rotate` has the size of its input."),
+           "The canvas has the size of the input picture, as with the same argument of "
+           "`rotate`."),
     HR_ARG(bbox_rotate_args, mode, STRING, 0, "\"expand\"",
-           "Size of the boxes: \"expand\" contains the rotated box; \"fixed\" keeps the size; "
-           "\"halfway\" is between them. Sizes that are kept are swapped where the rotated box is "
-           "high instead of wide, or wide instead of high.",
+           "Size of the output boxes. \"expand\": large enough to contain the rotated box. "
+           "\"fixed\": the size of the input box. \"halfway\": the mean of these two. With "
+           "\"fixed\" and \"halfway\", width and height of the input box are swapped if the "
+           "rotation turns a wide box into a high one, or the reverse.",
            .choices = "expand|halfway|fixed"),
     HR_ARG(bbox_rotate_args, remove_threshold, FLOAT, 0, "0.1",
-           "Boxes of which less than this part of the area is on the canvas are removed; at least "
-           "0, less than 1."),
+           "A box is removed if the fraction of its area that lies on the canvas is less than "
+           "this. At least 0, less than 1."),
     HR_ARG(bbox_rotate_args, shape_layout, LAYOUT, 0, "\"HW\"",
-           "Order of the extents in `input_shape`; it contains H and W."),
+           "Order of the extents in `input_shape`; it must contain H and W."),
     HR_ARG(bbox_rotate_args, size, FLOATS, HR_ARG_PER_SAMPLE, "[]",
-           "Height and width of the canvas, if `rotate` gets a size. Fractions are truncated."),
+           "Height and width of the canvas, if `rotate` is given a size. Fractions are "
+           "truncated."),
     HR_ARG_END};
 
 static hr_status bbox_rotate_check(const void *args, const hr_given *given, hr_error *error)
@@ -78,7 +82,7 @@ static hr_status canvas_make(const bbox_rotate_args *a, const hr_rotation *r, ca
     c->in[1] = a->input_shape.v[h];
     if (c->in[0] <= 0 || c->in[1] <= 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`input_shape` has the extent %lld; extents must be positive",
+                       "`input_shape` contains %lld; extents must be positive",
                        (long long)HR_MIN(c->in[0], c->in[1]));
     if (a->size.n > 0 && a->keep_size)
         return hr_fail(error, HR_STATUS_ERROR, "give only one of `keep_size` and `size`");
@@ -218,8 +222,9 @@ static int32_t bbox_rotate_outputs(const void *args, int32_t n_in)
 const hr_op_def hr_op_bbox_rotate = {
     HR_OP_ABI,
     .name = "bbox_rotate",
-    .doc = "Moves boxes to where they are after `rotate` has rotated their picture, and clips them "
-           "to the canvas. Boxes that are mostly outside are removed, and with them their labels.",
+    .doc = "Moves boxes to their positions after `rotate` has rotated their picture, and clips "
+           "them to the canvas. Boxes that are mostly outside the canvas are removed, together "
+           "with their labels.",
     .devices = "cpu",
     .flags = HR_OP_CHEAP,
     .args = bbox_rotate_arg_defs,

@@ -13,17 +13,17 @@ typedef struct box_encoder_args {
 
 static const hr_arg_def box_encoder_arg_defs[] = {
     HR_ARG(box_encoder_args, anchors, FLOATS, HR_ARG_REQUIRED, NULL,
-           "The anchors: left, top, right, bottom of each."),
+           "The anchors: left, top, right and bottom of each."),
     HR_ARG(box_encoder_args, criteria, FLOAT, 0, "0.5",
            "A box is matched to an anchor if their intersection over union is greater than this.",
            .min = 0, .max = 1),
     HR_ARG(box_encoder_args, offset, BOOL, 0, "False",
-           "Return offsets from the anchors: ((box - anchor) / anchor size - mean) / std for the "
-           "centre, (log(box size / anchor size) - mean) / std for the size."),
+           "Return offsets from the anchors instead of boxes. Centre: ((box - anchor) / anchor "
+           "size - mean) / std. Size: (log(box size / anchor size) - mean) / std."),
     HR_ARG(box_encoder_args, means, FLOATS, 0, "[0.0, 0.0, 0.0, 0.0]",
            "Means of the offsets of x, y, width and height."),
     HR_ARG(box_encoder_args, stds, FLOATS, 0, "[1.0, 1.0, 1.0, 1.0]",
-           "Standard deviations of the offsets of x, y, width and height; not 0."),
+           "Standard deviations of the offsets of x, y, width and height; none may be 0."),
     HR_ARG(box_encoder_args, scale, FLOAT, 0, "1.0",
            "Boxes and anchors are multiplied by this before offsets are computed."),
     HR_ARG_END};

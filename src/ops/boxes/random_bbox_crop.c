@@ -19,29 +19,31 @@ typedef struct random_bbox_crop_args {
 
 static const hr_arg_def random_bbox_crop_arg_defs[] = {
     ARG(all_boxes_above_threshold, BOOL, 0, "True",
-        "True: every box must reach the threshold. False: one is enough."),
+        "True: every box must reach the threshold. False: one box is enough."),
     ARG(allow_no_crop, BOOL, 0, "True",
         "The whole picture is one more choice among the thresholds. Has no effect with "
         "`crop_shape`."),
     ARG(aspect_ratio, FLOATS, 0, "[1.0, 1.0]",
-        "Least and greatest ratio of width to height; with three dimensions also six numbers, for "
-        "width to height, width to depth, height to depth. Of pixels if `input_shape` is given, "
-        "otherwise relative to the ratio of the picture. If both are equal, the longer side "
-        "determines the other one."),
+        "Least and greatest ratio of width to height. With three dimensions, six numbers are "
+        "possible: for width to height, width to depth and height to depth. Ratios are in "
+        "pixels if `input_shape` is given, otherwise relative to the ratio of the picture. If "
+        "least and greatest ratio are equal, the longer side determines the other one."),
     ARG(bbox_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
-        "Meaning of the numbers of a box: xyXY (start and end, the default) or xyWH (start and "
-        "size) in any order; with three dimensions xyzXYZ or xyzWHD."),
+        "Meaning of the numbers of a box, in any order: xyXY (start and end, the default) or "
+        "xyWH (start and size). With three dimensions: xyzXYZ or xyzWHD."),
     ARG(bbox_prune_threshold, FLOAT, HR_ARG_OPTIONAL, NULL,
-        "Keep boxes with at least this part of their area in the window. Default: boxes with their "
-        "centre in the window.",
+        "A box is kept if at least this fraction of its area is in the window. Default: a box "
+        "is kept if its centre is in the window.",
         .min = 0, .max = 1),
     ARG(crop_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-        "Size of the window in pixels, in the order of `shape_layout`. Needs `input_shape`; not "
-        "together with `scaling` or `aspect_ratio`."),
+        "Size of the window in pixels, in the order of `shape_layout`. Requires `input_shape`; "
+        "excludes `scaling` and `aspect_ratio`."),
     ARG(input_shape, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
         "Size of the picture in pixels, in the order of `shape_layout`."),
     ARG(ltrb, BOOL, 0, "True", "Old form of `bbox_layout`: True is xyXY, False is xyWH."),
-    ARG(num_attempts, INT, 0, "1", "Windows to try with a threshold before another is drawn."),
+    ARG(num_attempts, INT, 0, "1",
+        "Number of windows to try with a threshold before another "
+        "threshold is drawn."),
     ARG(output_bbox_indices, BOOL, 0, "False",
         "Also return the indices of the boxes that were kept."),
     HR_ARG_ACCEPT(quiet, BOOL, "False",
@@ -51,13 +53,13 @@ static const hr_arg_def random_bbox_crop_arg_defs[] = {
     ARG(shape_layout, LAYOUT, HR_ARG_OPTIONAL, NULL,
         "Order of `crop_shape` and `input_shape`. Default: \"WH\" or \"WHD\"."),
     ARG(threshold_type, STRING, 0, "\"iou\"",
-        "What the thresholds apply to: \"iou\" is intersection over union of window and box, "
-        "\"overlap\" the part of the box's area that is in the window.",
+        "What the thresholds apply to. \"iou\": the intersection over union of window and box. "
+        "\"overlap\": the fraction of the box's area that is in the window.",
         .choices = "iou|overlap"),
-    ARG(thresholds, FLOATS, 0, "[0.0]", "Thresholds, of which one is drawn for each sample."),
+    ARG(thresholds, FLOATS, 0, "[0.0]", "Thresholds. One of them is drawn for each sample."),
     ARG(total_num_attempts, INT, HR_ARG_OPTIONAL, "-1",
-        "Windows to try in all; then the best one is taken. Default: until one is good, or until "
-        "it is clear that none will be."),
+        "Number of windows to try in total; after that, the best one is taken. Default: "
+        "windows are tried until one is accepted, or until it is clear that none will be."),
     HR_ARG_END};
 
 static hr_status random_bbox_crop_check(const void *args, const hr_given *given, hr_error *error)
@@ -133,9 +135,10 @@ static int32_t random_bbox_crop_outputs(const void *args, int32_t n_in)
 const hr_op_def hr_op_random_bbox_crop = {
     HR_OP_ABI,
     .name = "random_bbox_crop",
-    .doc = "Draws a window of a picture in which enough of its boxes are left, and returns its "
-           "start and size, for `slice`, and the boxes that are kept, clipped and relative to the "
-           "window; then the labels of these boxes, and their indices.",
+    .doc = "Draws a window of a picture that contains enough of its boxes. Returns the start "
+           "and the size of the window, for `slice`, and the boxes that are kept, clipped and "
+           "relative to the window. With a second input, it also returns the labels of these "
+           "boxes, and with `output_bbox_indices` their indices.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_CHEAP,
     .args = random_bbox_crop_arg_defs,

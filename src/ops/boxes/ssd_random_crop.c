@@ -12,7 +12,8 @@ typedef struct ssd_random_crop_args {
 
 static const hr_arg_def ssd_random_crop_arg_defs[] = {
     HR_ARG(ssd_random_crop_args, num_attempts, INT, 0, "1",
-           "Windows to try with a threshold before another is drawn. Less than 1 counts as 1."),
+           "Number of windows to try with a threshold before another threshold is drawn. "
+           "Values below 1 count as 1."),
     HR_ARG_END};
 
 /* What infer computes: the window in pixels, and the boxes in it. */
@@ -94,10 +95,12 @@ static hr_status ssd_random_crop_run(hr_op_call *calls, int32_t n, hr_error *err
 const hr_op_def hr_op_ssd_random_crop = {
     HR_OP_ABI,
     .name = "ssd_random_crop",
-    .doc = "Crops a picture as the SSD detector does: thresholds 0.1 to 0.9, or any, or no crop; "
-           "sides of 0.3 to 1.0 and ratios of 0.5 to 2.0 relative to the picture. Returns the "
-           "window, and the boxes (left, top, right, bottom) in it with their labels. Use "
-           "`random_bbox_crop` and `slice` instead.",
+    .doc = "Crops a picture as the SSD detector does. The window has sides of 0.3 to 1.0 and a "
+           "ratio of 0.5 to 2.0 relative to the picture. Its intersection over union with "
+           "every box must reach a threshold that is drawn from 0, 0.1, 0.3, 0.5, 0.7 and 0.9; "
+           "a further choice is the whole picture. Returns the window, and the boxes (left, "
+           "top, right, bottom) in it with their labels. Use `random_bbox_crop` and `slice` "
+           "instead.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM | HR_OP_DEPRECATED,
     .args = ssd_random_crop_arg_defs,

@@ -10,9 +10,9 @@ static const hr_arg_def brightness_arg_defs[] = {
 const hr_op_def hr_op_brightness = {
     HR_OP_ABI,
     .name = "brightness",
-    .doc = "Changes the brightness: brightness_shift * range + brightness * x. The range is that "
-           "of the "
-           "output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",
+    .doc = "Changes the brightness: brightness_shift * range + brightness * x. Range is the "
+           "largest value of the output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 "
+           "and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = brightness_arg_defs,

@@ -54,8 +54,8 @@ const hr_op_def hr_op_brightness_contrast = {
     HR_OP_ABI,
     .name = "brightness_contrast",
     .doc = "Changes brightness and contrast: brightness_shift * range + brightness * "
-           "(contrast_center + contrast * (x - contrast_center)). The range is that of the "
-           "output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",
+           "(contrast_center + contrast * (x - contrast_center)). Range is the largest value "
+           "of the output's type, or 1 for FLOAT. Types are UINT8, INT16, INT32 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = brightness_contrast_arg_defs,

@@ -11,7 +11,7 @@ static const hr_arg_def color_space_arg_defs[] = {
     HR_ARG(color_space_args, image_type, IMAGE_TYPE, HR_ARG_REQUIRED, NULL,
            "Colour space of the input: RGB, BGR, GRAY or YCbCr."),
     HR_ARG(color_space_args, output_type, IMAGE_TYPE, HR_ARG_REQUIRED, NULL,
-           "Colour space of the output: another one of these."),
+           "Colour space of the output: RGB, BGR, GRAY or YCbCr, other than that of the input."),
     HR_ARG_END};
 
 static hr_status color_space_check(const void *args, const hr_given *given, hr_error *error)

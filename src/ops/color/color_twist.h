@@ -15,7 +15,7 @@ typedef struct hr_color_twist_args {
 #define HR_COLOR_FLAGS (HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK)
 #define HR_HUE_ARG_DEF                                                                             \
     HR_ARG(hr_color_twist_args, hue, FLOATS, HR_COLOR_FLAGS, "0.0",                                \
-           "Angle by which colours are turned around the grey axis, in degrees.")
+           "Angle by which colours are rotated around the grey axis, in degrees.")
 #define HR_SATURATION_ARG_DEF                                                                      \
     HR_ARG(hr_color_twist_args, saturation, FLOATS, HR_COLOR_FLAGS, "1.0",                         \
            "Factor of the distance from grey: 0 gives a grey picture.")

@@ -10,9 +10,8 @@ static const hr_arg_def contrast_arg_defs[] = {HR_CONTRAST_ARG_DEFS(hr_brightnes
 const hr_op_def hr_op_contrast = {
     HR_OP_ABI,
     .name = "contrast",
-    .doc = "Changes the contrast: contrast_center + contrast * (x - contrast_center). Types are "
-           "UINT8, "
-           "INT16, INT32 and FLOAT.",
+    .doc = "Changes the contrast: contrast_center + contrast * (x - contrast_center). Types "
+           "are UINT8, INT16, INT32 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = contrast_arg_defs,

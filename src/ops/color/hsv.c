@@ -15,8 +15,7 @@ const hr_op_def hr_op_hsv = {
     HR_OP_ABI,
     .name = "hsv",
     .doc = "Changes hue, saturation and value (brightness) of RGB pictures. Types are UINT8, "
-           "INT16, INT32, FLOAT16 "
-           "and FLOAT.",
+           "INT16, INT32, FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
     .args = hsv_arg_defs,

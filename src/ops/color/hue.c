@@ -9,8 +9,8 @@ static const hr_arg_def hue_arg_defs[] = {HR_HUE_ARG_DEF, HR_TWIST_DTYPE_ARG_DEF
 const hr_op_def hr_op_hue = {
     HR_OP_ABI,
     .name = "hue",
-    .doc = "Turns the colours of RGB pictures by an angle. Types are UINT8, INT16, INT32, FLOAT16 "
-           "and FLOAT.",
+    .doc = "Rotates the hues of RGB pictures by an angle. Types are UINT8, INT16, INT32, "
+           "FLOAT16 and FLOAT.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = hue_arg_defs,

@@ -16,8 +16,9 @@ typedef struct filter_args {
 static const hr_arg_def filter_arg_defs[] = {
     HR_ARG(filter_args, anchor, INTS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK,
            "[-1]",
-           "Row and column of the filter that lies on the pixel which is computed; one number "
-           "stands for both. -1: the middle, extent // 2. Not used if `mode` is \"valid\"."),
+           "Row and column of the filter element that lies on the pixel being computed; one "
+           "number stands for both. -1: the middle, extent // 2. Not used if `mode` is "
+           "\"valid\"."),
     HR_ARG(filter_args, border, STRING, 0, "\"reflect_101\"",
            "Pixels outside the picture: \"reflect_101\" (dcb|abcd|cba), \"reflect_1001\" "
            "(cba|abcd|dcb), \"wrap\" (bcd|abcd|abc), \"clamp\" (aaa|abcd|ddd) or \"constant\", the "
@@ -113,12 +114,14 @@ static hr_status read_shapes(const hr_op_call *c, filter_memo *m, hr_data_axes *
     m->height = extent[axes->first];
     m->width = extent[axes->first + 1];
     if (lead && (!axes->frames || filter->shape.extent[0] != extent[0]))
-        return hr_fail(error, HR_STATUS_ERROR, "there are %lld filters; frames of the input: %lld",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "there are %lld filters for %lld frames; there must be one for each frame",
                        (long long)filter->shape.extent[0],
                        axes->frames ? (long long)extent[0] : 0LL);
     if (filter->shape.extent[lead] < 1 || filter->shape.extent[lead] > INT16_MAX ||
         filter->shape.extent[lead + 1] < 1 || filter->shape.extent[lead + 1] > INT16_MAX)
-        return hr_fail(error, HR_STATUS_ERROR, "a filter of %lld x %lld elements",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the filter has %lld x %lld elements; each axis must have 1 to 32767",
                        (long long)filter->shape.extent[lead],
                        (long long)filter->shape.extent[lead + 1]);
     m->rows = (int32_t)filter->shape.extent[lead];
@@ -156,7 +159,7 @@ static hr_status anchor_of(const filter_args *a, const filter_memo *m, int64_t f
         int32_t v = given.v[given.n == 1 ? 0 : i];
         if (v < -1 || v >= extent[i])
             return hr_fail(error, HR_STATUS_ERROR,
-                           "the anchor %d is outside of the filter of %d x %d elements", (int)v,
+                           "the anchor %d is outside the filter of %d x %d elements", (int)v,
                            (int)m->rows, (int)m->columns);
         anchor[i] = same_word(a->mode, "valid") ? 0 : v == -1 ? extent[i] / 2 : v;
     }
@@ -187,8 +190,8 @@ static hr_status filter_infer(hr_op_call *c, hr_error *error)
     }
     if (m->out_height < 1 || m->out_width < 1)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "a picture of %lld x %lld pixels (height x width) cannot be filtered by %d "
-                       "x %d elements",
+                       "the picture of %lld x %lld pixels (height x width) is too small for a "
+                       "filter of %d x %d elements",
                        (long long)m->height, (long long)m->width, (int)m->rows, (int)m->columns);
     shape.extent[axes.first] = m->out_height;
     shape.extent[axes.first + 1] = m->out_width;
@@ -373,11 +376,12 @@ static const char *const filter_aliases[] = {"experimental.filter", NULL};
 const hr_op_def hr_op_filter = {
     HR_OP_ABI,
     .name = "filter",
-    .doc = "Correlates pictures with a filter (the filter is not flipped). The first input has two "
-           "dimensions besides frames and channels and is UINT8, UINT16, INT16 or FLOAT. The "
-           "second is the filter, FLOAT, of shape (rows, columns), or (frames, rows, columns) with "
-           "a layout that begins with F. The third, optional, is the value outside the picture. "
-           "Sums are rounded to the nearest integer, ties to even.",
+    .doc = "Correlates pictures with a filter (the filter is not flipped). The first input has "
+           "two dimensions besides frames and channels; its type is UINT8, UINT16, INT16 or "
+           "FLOAT. The second input is the filter, of type FLOAT and shape (rows, columns), or "
+           "(frames, rows, columns) with a layout that begins with F. The third input is "
+           "optional: the value of pixels outside the picture. Integer results are rounded to "
+           "the nearest integer, ties to even.",
     .aliases = filter_aliases,
     .devices = "cpu",
     .flags = HR_OP_SEQUENCE,

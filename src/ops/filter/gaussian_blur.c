@@ -32,14 +32,15 @@ static hr_status solve(float sigma, int32_t window, int32_t i, double *deviation
 {
     if (!(sigma >= 0.0f) || window < 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "axis %d: `sigma` is %g and `window_size` %d; neither may be negative",
+                       "axis %d: `sigma` is %g and `window_size` is %d; neither may be negative",
                        (int)i, (double)sigma, (int)window);
     if (sigma == 0.0f && window == 0)
         return hr_fail(error, HR_STATUS_ERROR,
                        "axis %d: `sigma` and `window_size` are 0; at least one must be given",
                        (int)i);
     if (sigma > (float)(WINDOW_MAX / 6 - 1) || window > WINDOW_MAX)
-        return hr_fail(error, HR_STATUS_VALUE, "axis %d: a window has at most %d taps", (int)i,
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "axis %d: the window is too large; it can have at most %d taps", (int)i,
                        WINDOW_MAX);
     *taps = window > 0 ? window : 2 * (int32_t)-floorf(-3.0f * sigma) + 1;
     *deviation = (double)(sigma > 0.0f ? sigma : (float)((window - 1) / 2 - 1) * 0.3f + 0.8f);
@@ -130,9 +131,10 @@ static hr_status gaussian_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_gaussian_blur = {
     HR_OP_ABI,
     .name = "gaussian_blur",
-    .doc = "Blurs pictures, volumes and data with one to three axes: every dimension but frames "
-           "and channels is filtered with a Gaussian curve. At the edges, elements are reflected; "
-           "the first and the last are not repeated. Without a layout, all dimensions are axes.",
+    .doc = "Blurs pictures, volumes and other data with one to three axes: every dimension "
+           "except frames and channels is filtered with a Gaussian. At the edges, elements are "
+           "reflected; the first and the last are not repeated. Without a layout, all "
+           "dimensions are axes.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = gaussian_arg_defs,

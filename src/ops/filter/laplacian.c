@@ -20,8 +20,8 @@ static const hr_arg_def laplacian_arg_defs[] = {
            "Number of taps of the derivatives, odd, from 3 to 31: one for all axes, or one per "
            "axis in the order of the layout."),
     HR_ARG(laplacian_args, smoothing_size, INTS, PER_AXIS | HR_ARG_OPTIONAL, NULL,
-           "Number of taps of the smoothing along the other axes, odd, from 1 to 31: one for all "
-           "axes, or one per axis. By default, that of the derivative. 1: no smoothing."),
+           "Number of taps of the smoothing along the other axes, odd, from 1 to 31: one for "
+           "all axes, or one per axis. Default: that of the derivative. 1: no smoothing."),
     HR_ARG(laplacian_args, scale, FLOATS, PER_AXIS | HR_ARG_NONFINITE, "[1.0]",
            "Factors of the derivatives: one for all axes, or one per axis.",
            .excludes = "normalized_kernel"),
@@ -157,10 +157,10 @@ static hr_status laplacian_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_laplacian = {
     HR_OP_ABI,
     .name = "laplacian",
-    .doc = "The Laplacian of pictures, volumes and data with one to three axes: the sum of second "
-           "derivatives along every dimension but frames and channels. At the edges, elements are "
-           "reflected; the first and the last are not repeated. Without a layout, all dimensions "
-           "are axes.",
+    .doc = "Computes the Laplacian of pictures, volumes and other data with one to three axes: "
+           "the sum of the second derivatives along every dimension except frames and "
+           "channels. At the edges, elements are reflected; the first and the last are not "
+           "repeated. Without a layout, all dimensions are axes.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = laplacian_arg_defs,

@@ -10,7 +10,8 @@ static const hr_arg_def fast_resize_crop_mirror_arg_defs[] = {
 const hr_op_def hr_op_fast_resize_crop_mirror = {
     HR_OP_ABI,
     .name = "fast_resize_crop_mirror",
-    .doc = "An old form of resize_crop_mirror, without antialiasing by default.",
+    .doc = "Like `resize_crop_mirror`, which should be used instead, but without antialiasing "
+           "by default.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC | HR_OP_DEPRECATED,
     .args = fast_resize_crop_mirror_arg_defs,

@@ -26,8 +26,8 @@ static hr_status output_type(const hr_warp_args *a, hr_dtype in, hr_dtype *out, 
         (*out == in || *out == HR_DTYPE_FLOAT || in == HR_DTYPE_FLOAT))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_ERROR,
-                   "a picture of %s cannot become one of %s; supported are UINT8, INT16, INT32 and "
-                   "FLOAT, to the same type, to FLOAT or from FLOAT",
+                   "from %s to %s is not supported; types are UINT8, INT16, INT32 and FLOAT, "
+                   "and input and output must have the same type unless one of them is FLOAT",
                    hr_dtype_name(in), hr_dtype_name(*out));
 }
 
@@ -69,7 +69,7 @@ hr_status hr__warp_size(const hr_warp_args *a, hr_gather_spec *g, hr_error *erro
     for (int32_t i = 0; i < g->axes; i++) {
         float size = a->size.v[g->axes - 1 - i];
         if (!(size > 0.0f && size < 2147483000.0f))
-            return hr_fail(error, HR_STATUS_ERROR, "`size` has %g; sizes must be positive",
+            return hr_fail(error, HR_STATUS_ERROR, "`size` contains %g; sizes must be positive",
                            (double)size);
         g->out[i] = (int64_t)HR_MAX(hr_round((double)size), 1.0);
     }

@@ -20,8 +20,8 @@ static const hr_arg_def warp_affine_arg_defs[] = {
            "output becomes (m11 x + m12 y + m13, m21 x + m22 y + m23) in the input, where (0, 0) "
            "is the corner of the first pixel. The second input can be given instead."),
     HR_ARG(warp_affine_args, inverse_map, BOOL, 0, "True",
-           "True: the matrix maps the output to the input. False: the input to the output; it is "
-           "inverted."),
+           "True: the matrix maps the output to the input. False: it maps the input to the "
+           "output, and is inverted."),
     HR_WARP_ARG(warp_affine_args, warp, size, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, "[]",
                 "Output size in pixels: (depth,) height, width. Default: the size of the input. "
                 "Halves are rounded away from zero."),
@@ -102,8 +102,8 @@ static hr_status map_make(const warp_affine_args *a, const float *given, const h
 
     for (int32_t k = 0; k < axes * (axes + 1); k++)
         if (!isfinite(given[k]))
-            return hr_fail(error, HR_STATUS_ERROR, "the matrix has the element %g",
-                           (double)given[k]);
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the matrix contains %g; its elements must be finite", (double)given[k]);
     if (!a->inverse_map)
         HR_TRY(invert(given, axes, inverse, error));
     const float *m = a->inverse_map ? given : inverse;
@@ -151,8 +151,8 @@ static hr_status warp_affine_lower(hr_op_call *c, hr_image_program *program, hr_
 const hr_op_def hr_op_warp_affine = {
     HR_OP_ABI,
     .name = "warp_affine",
-    .doc = "Warps pictures and volumes by an affine map. Frames of a sequence have the same size, "
-           "and may have different matrices.",
+    .doc = "Warps pictures and volumes by an affine map. All frames of a sequence get the same "
+           "size; they may have different matrices.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = warp_affine_arg_defs,

@@ -9,8 +9,7 @@ hr_status hr__noise_infer(hr_op_call *c, hr_error *error)
 
     if (in->dtype != HR_DTYPE_FLOAT && !hr_dtype_is_integer(in->dtype))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input is %s; it must be an integer type or "
-                       "FLOAT",
+                       "the input is %s; it must be of an integer type or FLOAT",
                        hr_dtype_name(in->dtype));
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, in->layout.name);
     return HR_STATUS_OK;

@@ -15,8 +15,8 @@ typedef struct noise_shot_args {
 
 static const hr_arg_def noise_shot_arg_defs[] = {
     HR_ARG(noise_shot_args, factor, FLOAT, HR_ARG_PER_SAMPLE, "20.0",
-           "What one event adds: an element x becomes factor times a number of the Poisson "
-           "distribution with the mean x / factor. 0 or less gives 0."),
+           "What one event adds: an element x becomes factor times a random number from the "
+           "Poisson distribution with the mean x / factor. 0 or less gives 0."),
     HR_ARG_END};
 
 /* The distributions of the values of a byte, of which a worker keeps those of one factor. */
@@ -135,8 +135,8 @@ const hr_op_def hr_op_noise_shot = {
     HR_OP_ABI,
     .name = "noise.shot",
     .doc = "Simulates the noise of counting single events, such as photons. Every element is "
-           "replaced by a random number whose mean it is. The result is rounded and saturated to "
-           "the type of the input.",
+           "replaced by a random number whose mean is the element. The result is rounded and "
+           "saturated to the type of the input.",
     .devices = "cpu|gpu",
     .flags = HR_OP_RANDOM | HR_OP_SEQUENCE | HR_OP_VOLUMETRIC,
     .args = noise_shot_arg_defs,

@@ -24,10 +24,10 @@ static const hr_arg_def erase_arg_defs[] = {
     HR_ARG(erase_args, fill_value, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "[0.0]",
            "Value of erased elements: one, or one per channel."),
     HR_ARG(erase_args, axes, INTS, HR_ARG_OPTIONAL, "[1, 0]",
-           "Axes that `anchor` and `shape` name; not used if `axis_names` is given. Default: all "
-           "but the channels, in the order of the layout."),
+           "Axes that the numbers in `anchor` and `shape` refer to. Not used if `axis_names` "
+           "is given. Default: all axes except the channels, in the order of the layout."),
     HR_ARG(erase_args, axis_names, STRING, HR_ARG_OPTIONAL, "\"HW\"",
-           "The same by letters of the layout."),
+           "Like `axes`, as letters of the layout."),
     HR_ARG(erase_args, centered_anchor, BOOL, 0, "False",
            "Whether anchors are the centres of the regions."),
     HR_ARG(erase_args, normalized, BOOL, HR_ARG_OPTIONAL, "False",

@@ -11,7 +11,8 @@ typedef struct jitter_args {
 static const hr_arg_def jitter_arg_defs[] = {
     HR_DISPLACE_ARG_DEFS,
     HR_ARG(jitter_args, nDegree, INT, 0, "2",
-           "Each axis moves by a random integer from -(nDegree / 2) on, out of nDegree ones.",
+           "Number of possible moves: each axis moves by a random integer from -(nDegree // 2) "
+           "to (nDegree - 1) // 2.",
            .min = 1, .max = 1 << 20),
     HR_ARG_END};
 

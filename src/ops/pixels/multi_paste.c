@@ -19,24 +19,26 @@ typedef struct multi_paste_args {
 
 static const hr_arg_def multi_paste_arg_defs[] = {
     HR_ARG(multi_paste_args, in_ids, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
-           "Numbers of the samples of the batch to paste, in this order. Without it, the sample's "
-           "own inputs are pasted one after the other."),
+           "Indices of the samples of the batch to paste, in this order. Default: the inputs "
+           "of the sample itself are pasted one after the other."),
     HR_ARG(multi_paste_args, output_size, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
            "Height and width of the canvas. Default: those of the inputs, which then must be "
            "equal."),
     HR_ARG(multi_paste_args, in_anchors, INTS, EACH, NULL,
            "Top and left of each region in its source. Default: 0.", .excludes = "in_anchors_rel"),
     HR_ARG(multi_paste_args, in_anchors_rel, FLOATS, EACH, NULL,
-           "The same as fractions of the source's extents, rounded down."),
+           "Like `in_anchors`, as fractions of the source's extents. Pixels are rounded down."),
     HR_ARG(multi_paste_args, shapes, INTS, EACH, NULL,
-           "Height and width of each region. Default: up to the end of the source.",
+           "Height and width of each region. Default: the region extends to the end of the "
+           "source.",
            .excludes = "shapes_rel"),
     HR_ARG(multi_paste_args, shapes_rel, FLOATS, EACH, NULL,
-           "The same as fractions of the source's extents, rounded up."),
+           "Like `shapes`, as fractions of the source's extents. Pixels are rounded up."),
     HR_ARG(multi_paste_args, out_anchors, INTS, EACH, NULL,
            "Top and left of each region on the canvas. Default: 0.", .excludes = "out_anchors_rel"),
     HR_ARG(multi_paste_args, out_anchors_rel, FLOATS, EACH, NULL,
-           "The same as fractions of the canvas' extents, rounded down."),
+           "Like `out_anchors`, as fractions of the extents of the canvas. Pixels are rounded "
+           "down."),
     HR_ARG(multi_paste_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: UINT8, INT16, INT32 or FLOAT; default: that of the inputs. Halves "
            "are rounded away from zero."),
@@ -83,7 +85,8 @@ static hr_status sources_check(job *j, const hr_tensor *own, hr_error *error)
             return hr_fail(error, HR_STATUS_ERROR,
                            "all inputs must have the same type and number of dimensions");
         if (j->first > 0 && t->shape.extent[0] != j->frames)
-            return hr_fail(error, HR_STATUS_ERROR, "all inputs must have as many frames");
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "all inputs must have the same number of frames");
         int64_t channels = t->shape.extent[t->shape.ndim - 1];
         if (k > 0 && channels != j->channels)
             return hr_fail(error, HR_STATUS_ERROR,
@@ -139,7 +142,8 @@ static hr_status value(const job *j, const char *name, hr_ints absolute, hr_floa
         HR_TRY(element(j, name, relative.n, frame, k, d, &at, error));
         float factor = relative.v[at];
         if (!(factor >= 0.0f && factor <= 1.0f))
-            return hr_fail(error, HR_STATUS_ERROR, "`%s_rel` has %g; it must be from 0 to 1", name,
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`%s_rel` contains %g; fractions must be from 0 to 1", name,
                            (double)factor);
         double product = (double)((float)size * factor);
         *v = (int64_t)(up ? -floor(-product) : floor(product));
@@ -285,13 +289,14 @@ static hr_status batch_one(hr_op_call *calls, int32_t n, int32_t i, hr_error *er
         return HR_STATUS_NO_MEMORY;
     HR_TRY(hr_layout_match("HWC|FHWC", &c->in[0].layout, c->in[0].shape.ndim, &layout, error));
     if (c->n_in != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "with `in_ids`, there must be one input");
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "there must be exactly one input if `in_ids` is given");
     if (c->in[0].shape.ndim > 3)
         return hr_fail(error, HR_STATUS_ERROR, "`in_ids` cannot be given for sequences");
     for (int32_t k = 0; k < ids.n; k++) {
         if (ids.v[k] < 0 || ids.v[k] >= n)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`in_ids` has %d; the batch has the samples 0 to %d", (int)ids.v[k],
+                           "`in_ids` contains %d; the batch has the samples 0 to %d", (int)ids.v[k],
                            (int)n - 1);
         sources[k] = &calls[ids.v[k]].in[0];
     }
@@ -314,9 +319,8 @@ static hr_status multi_paste_batch(hr_op_call *calls, int32_t n, hr_error *error
 const hr_op_def hr_op_multi_paste = {
     HR_OP_ABI,
     .name = "multi_paste",
-    .doc =
-        "Pastes regions of pictures, one after the other, onto a canvas of zeros. They come from "
-        "the inputs, or with `in_ids` from samples of the batch.",
+    .doc = "Pastes regions of pictures, one after the other, onto a canvas of zeros. The pictures "
+           "are the inputs or, with `in_ids`, samples of the batch.",
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
     .args = multi_paste_arg_defs,

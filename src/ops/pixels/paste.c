@@ -18,14 +18,16 @@ static const hr_arg_def paste_arg_defs[] = {
     HR_ARG(paste_args, fill_value, INTS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
            "Colour of the canvas: one value, or one per channel."),
     HR_ARG(paste_args, ratio, FLOAT, HR_ARG_REQUIRED | HR_ARG_PER_SAMPLE, NULL,
-           "Sides of the canvas in sides of the picture, at least 1; pixels are truncated."),
-    HR_ARG(paste_args, n_channels, INT, 0, "3", "Channels of the pictures.", .min = 1, .max = 1024),
+           "Size of the canvas divided by the size of the picture; at least 1. Fractions of "
+           "pixels are truncated."),
+    HR_ARG(paste_args, n_channels, INT, 0, "3", "Number of channels of the pictures.", .min = 1,
+           .max = 1024),
     HR_ARG(paste_args, paste_x, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Horizontal position: 0 is left, 1 is right."),
+           "Horizontal position of the picture on the canvas: 0.0 is left, 1.0 is right."),
     HR_ARG(paste_args, paste_y, FLOAT, HR_ARG_PER_SAMPLE, "0.5",
-           "Vertical position: 0 is the top, 1 is the bottom."),
+           "Vertical position of the picture on the canvas: 0.0 is top, 1.0 is bottom."),
     HR_ARG(paste_args, min_canvas_size, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Both sides of the canvas have at least this many pixels."),
+           "Least height and width of the canvas, in pixels."),
     HR_ARG_END};
 
 static hr_status paste_check(const void *args, const hr_given *given, hr_error *error)

@@ -26,8 +26,9 @@ static hr_status sphere_infer(hr_op_call *c, hr_error *error)
 const hr_op_def hr_op_sphere = {
     HR_OP_ABI,
     .name = "sphere",
-    .doc = "Takes pixels from positions whose distance from the centre is the square of theirs, as "
-           "on a sphere. The input is UINT8 or FLOAT.",
+    .doc = "Distorts the picture as if it were on a sphere: each pixel is taken from a "
+           "position whose distance from the centre is the square of its own. The input is "
+           "UINT8 or FLOAT.",
     .devices = "cpu|gpu",
     .args = sphere_arg_defs,
     .args_size = sizeof(sphere_args),

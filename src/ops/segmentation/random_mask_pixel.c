@@ -17,8 +17,7 @@ static const hr_arg_def mask_pixel_arg_defs[] = {
            "If not 0, draw among the foreground, or among all elements if there is none. If 0, "
            "draw among all elements."),
     HR_ARG(mask_pixel_args, threshold, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
-           "Elements greater than this are foreground. Not together with `value`.",
-           .excludes = "value"),
+           "Elements greater than this are foreground. Excludes `value`.", .excludes = "value"),
     HR_ARG(mask_pixel_args, value, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK,
            NULL, "Elements equal to this are foreground.", .count_min = 1, .count_max = 1),
     HR_ARG_END};

@@ -18,19 +18,20 @@ typedef struct object_bbox_args {
 static const hr_arg_def object_bbox_arg_defs[] = {
     HR_ARG(object_bbox_args, background, INTS,
            HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE | HR_ARG_SCALAR_OK, "0",
-           "Class of the background. Default: 0, or less than all `classes` if they contain 0.",
+           "Class of the background. Default: 0, or if `classes` contains 0, a number less "
+           "than all of them.",
            .count_min = 1, .count_max = 1),
     HR_ARG_ACCEPT(cache_objects, BOOL, "False",
                   "Has no effect: objects are found in each mask again."),
     HR_ARG(object_bbox_args, class_weights, FLOATS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
            "Relative probabilities of `classes`; without `classes`, of the classes 1, 2, ..."),
     HR_ARG(object_bbox_args, classes, INTS, HR_ARG_OPTIONAL | HR_ARG_PER_SAMPLE, NULL,
-           "Classes to choose from. Default: all but the background."),
+           "Classes to choose from. Default: all except the background."),
     HR_ARG(object_bbox_args, foreground_prob, FLOAT, HR_ARG_PER_SAMPLE, "1.0",
            "Probability of choosing an object; otherwise the box is the whole mask."),
     HR_ARG(object_bbox_args, format, STRING, 0, "\"anchor_shape\"",
-           "\"anchor_shape\": outputs are start and size. \"start_end\": start and end. \"box\": "
-           "one output with start and end.",
+           "\"anchor_shape\": the outputs are start and size. \"start_end\": the outputs are "
+           "start and end. \"box\": one output contains start and end.",
            .choices = "anchor_shape|start_end|box"),
     HR_ARG(object_bbox_args, ignore_class, BOOL, 0, "False",
            "True: all objects have the same probability. False: first a class is chosen. True "
@@ -69,19 +70,21 @@ static hr_status background_of(const object_bbox_args *a, int32_t *background, h
 
     if (a->classes.v && a->class_weights.v && a->classes.n != a->class_weights.n)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "%d `classes` for %d `class_weights`; their numbers must be equal",
+                       "`classes` has %d elements, `class_weights` %d; their numbers must be "
+                       "equal",
                        (int)a->classes.n, (int)a->class_weights.n);
     for (int32_t k = 0; k < a->classes.n; k++) {
         least = HR_MIN(least, a->classes.v[k]);
         has_zero |= a->classes.v[k] == 0;
         if (a->background.v && a->classes.v[k] == a->background.v[0])
-            return hr_fail(error, HR_STATUS_ERROR, "`classes` has the class %d of the background",
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "`classes` contains %d, which is the class of the background",
                            (int)a->classes.v[k]);
     }
     if (has_zero && least == INT32_MIN && !a->background.v)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "give `background`: no number is less than all "
-                       "`classes`");
+                       "`classes` contains the least integer, so that none is left for the "
+                       "background; give `background`");
     *background = a->background.v ? a->background.v[0] : has_zero ? least - 1 : 0;
     return HR_STATUS_OK;
 }
@@ -263,8 +266,8 @@ const hr_op_def hr_op_segmentation_random_object_bbox = {
     HR_OP_ABI,
     .name = "segmentation.random_object_bbox",
     .doc = "Draws an object of a mask and returns the box around it. An object is a set of "
-           "elements of one class that are connected through faces. If there is none, the box is "
-           "the whole mask.",
+           "elements of one class that are connected through faces. If there is no object, the "
+           "box is the whole mask.",
     .devices = "cpu",
     .flags = HR_OP_RANDOM,
     .args = object_bbox_arg_defs,

@@ -58,7 +58,7 @@ static hr_status find(const hr_op_call *c, int32_t mask, polygon *found, hr_erro
                            (int)mask, (int)found->start, (int)found->end, (long long)vertices);
         return HR_STATUS_OK;
     }
-    return hr_fail(error, HR_STATUS_ERROR, "`mask_ids` has %d, which is not in `polygons`",
+    return hr_fail(error, HR_STATUS_ERROR, "`mask_ids` contains %d, which is not in `polygons`",
                    (int)mask);
 }
 
@@ -75,7 +75,8 @@ static hr_status select_masks_infer(hr_op_call *c, hr_error *error)
     for (int64_t i = 0; i < n; i++) {
         for (int64_t k = 0; k < i; k++)
             if (ids[k] == ids[i])
-                return hr_fail(error, HR_STATUS_ERROR, "`mask_ids` has %d twice", (int)ids[i]);
+                return hr_fail(error, HR_STATUS_ERROR, "`mask_ids` contains %d more than once",
+                               (int)ids[i]);
         HR_TRY(find(c, ids[i], &s->of[i], error));
         total += s->of[i].end - s->of[i].start;
     }
@@ -114,8 +115,8 @@ static hr_status select_masks_run(hr_op_call *calls, int32_t n, hr_error *error)
 const hr_op_def hr_op_segmentation_select_masks = {
     HR_OP_ABI,
     .name = "segmentation.select_masks",
-    .doc = "Selects the polygons of some masks, in the order of `mask_ids`, and their vertices. Of "
-           "a mask with several polygons, the last one is selected.",
+    .doc = "Selects the polygons of the masks in `mask_ids`, in this order, and their "
+           "vertices. If a mask has several polygons, the last one is selected.",
     .devices = "cpu",
     .flags = HR_OP_CHEAP,
     .args = select_masks_arg_defs,
