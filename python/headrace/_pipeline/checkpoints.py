@@ -69,7 +69,7 @@ def restore(checkpoint: bytes | str) -> Restored:
     """Reads a checkpoint of a pipeline or an iterator.
 
     Raises:
-        RuntimeError: it is damaged, or no pipeline has made it.
+        RuntimeError: it is damaged, or was not made by a pipeline.
         TypeError: it is neither bytes nor a string.
     """
     iterator = None

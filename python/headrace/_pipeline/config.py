@@ -223,7 +223,7 @@ class PipelineConfig:
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Self:
-        """Makes the record from the constructor's arguments by name; warns of those that are deprecated.
+        """Makes the record from the constructor's arguments by name; warns about deprecated ones.
 
         Raises:
             TypeError, ValueError: an argument is not allowed; the message names it and its value.
@@ -277,7 +277,7 @@ class Argument(Generic[Value]):
 
 
 def _warn_deprecated(values: dict[str, Any]) -> None:
-    """Warns of deprecated arguments, and replaces them by what they mean today."""
+    """Warns about deprecated arguments, and replaces them with the current ones."""
     if values["experimental_exec_dynamic"] is not None:
         messages.deprecated("`experimental_exec_dynamic` is deprecated, use `exec_dynamic`.")
         values["exec_dynamic"] = values["experimental_exec_dynamic"]

@@ -129,7 +129,7 @@ def _check_names(graph: _graph.Graph, used: Iterable[Any]) -> None:
     """Checks that no two instances in use have the same name, which a node of another pipeline may cause.
 
     Raises:
-        RuntimeError: two have.
+        RuntimeError: two of them have the same name.
     """
     by_name: dict[str, list[Any]] = {}
     for instance in used:

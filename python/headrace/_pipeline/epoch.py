@@ -14,8 +14,8 @@ class Epoch:
     """Counts the iterations that a pipeline schedules and takes.
 
     StopIteration from a source or from `Pipeline.iter_setup` ends the epoch: nothing more is
-    scheduled, and once the scheduled iterations are taken, so is StopIteration. It may also come
-    from the engine, where a stream ends the epoch at once. `reset` begins the next epoch.
+    scheduled, and StopIteration is raised once the scheduled iterations are taken. It may also
+    come from the engine, where a stream ends the epoch at once. `reset` begins the next epoch.
 
     Attributes:
         index: number of the epoch that is being scheduled.
@@ -107,7 +107,7 @@ class Epoch:
 
         Args:
             prepare: as in `schedule`. Only the sources know whether they have ended, so they are
-                asked for one iteration more than the queue holds; `schedule` takes that into
+                asked for one more iteration than the queue holds; `schedule` takes that into
                 account, and raises their error. None: no source can end.
         """
         known = self._ahead or self._error is not None

@@ -33,7 +33,7 @@ class Feeder:
         self._asked: list[Source] = []  # those with a callback
 
     def start_workers(self) -> None:
-        """Starts the processes of parallel sources, unless they run already."""
+        """Starts the processes of parallel sources unless they are running."""
         parallel = [source for source in self.sources.values() if source.parallel]
         if self.pool is not None or not parallel:
             return
@@ -63,7 +63,7 @@ class Feeder:
             source.sample = iteration * (self._config.max_batch_size or 0)
 
     def warn_if_not_resumable(self) -> None:
-        """Warns of each source whose state a checkpoint does not hold."""
+        """Warns about each source whose state a checkpoint does not hold."""
         for source in self._asked:
             if not source.resumable:
                 messages.warn(
@@ -81,8 +81,8 @@ class Feeder:
         """Asks every source for its next batch: all sources advance together or not at all.
 
         If one source raises, the answers of the others are kept for the next call. StopIteration
-        from one source ends the epoch for all, but only after each was asked, so that all restart
-        together.
+        from one source ends the epoch for all, but only after each was asked, so that all of them
+        restart together.
         """
         size = self._config.max_batch_size or 0
         ended = False

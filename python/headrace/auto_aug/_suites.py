@@ -23,8 +23,8 @@ def get_translations(
     """`translate_x` and `translate_y` up to the given shift: one number, or height and width.
 
     Raises:
-        Exception: the limit is in the wrong unit, which is pixels without the shape of the picture, and parts of the
-            picture with it.
+        Exception: the limit is in the wrong unit. It must be in pixels without the shape of the picture, and a fraction
+            of the picture with it.
     """
     if not isinstance(use_shape, bool):
         raise Exception(f"The `use_shape` must be True or False, got {use_shape}.")

@@ -70,7 +70,7 @@ def shear_y(
 def translate_x(
     data: DataNode, rel_offset: DataNode, shape: Any, fill_value: Any = 128, interp_type: Any = None
 ) -> DataNode:
-    """Shifts by a part of the width; `shape` begins with height and width."""
+    """Shifts by a fraction of the width; `shape` begins with height and width."""
     return _translate(data, rel_offset * shape[1], fill_value, interp_type)
 
 
@@ -78,7 +78,7 @@ def translate_x(
 def translate_y(
     data: DataNode, rel_offset: DataNode, shape: Any, fill_value: Any = 128, interp_type: Any = None
 ) -> DataNode:
-    """Shifts by a part of the height; `shape` begins with height and width."""
+    """Shifts by a fraction of the height; `shape` begins with height and width."""
     return _translate(data, rel_offset * shape[0], fill_value, interp_type)
 
 
@@ -159,7 +159,7 @@ def sharpness_kernel(magnitude: float) -> Array:
 
 
 def sharpness_kernel_shifted(magnitude: float) -> Array:
-    """The same for a factor: 1 changes nothing."""
+    """Like `sharpness_kernel`, for a factor: 1 changes nothing."""
     return sharpness_kernel(magnitude - 1)
 
 
@@ -167,7 +167,7 @@ def sharpness_kernel_shifted(magnitude: float) -> Array:
     mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto"
 )
 def sharpness(data: DataNode, kernel: DataNode) -> DataNode:
-    """Sharpens or blurs, like Pillow's `ImageEnhance.Sharpness` but for pixels at the border."""
+    """Sharpens or blurs, like Pillow's `ImageEnhance.Sharpness` except at the border."""
     return fn.filter(data, kernel)
 
 

@@ -144,7 +144,7 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
 
 
 def _policy(name: str, table: str, *translation: Any) -> Policy:
-    """The policy of a table. `translation`: the arguments of `get_translations` but the defaults."""
+    """The policy of a table. `translation`: the arguments of `get_translations` except the defaults."""
     known = {aug.name: aug for aug in (a.invert, a.equalize, a.auto_contrast)}
     known |= {key: getattr(a, key).augmentation(*row) for key, row in _SETTINGS.items()}
     use_shape, max_abs, max_rel = translation or (False, None, None)
@@ -167,17 +167,17 @@ def auto_augment(
     max_translate_rel: Any = None,
     seed: int | None = None,
 ) -> DataNode:
-    """Applies a policy of the paper.
+    """Applies one of the policies of the AutoAugment paper.
 
     Args:
         data: UINT8 pictures (HWC) or videos (FHWC).
         policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10".
-        shape: height and width of the picture. With it, translations are parts of the picture; else they are pixels.
-        fill_value: of pixels from outside of the picture. With None, the pixels of the border are repeated.
-        interp_type: of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
+        shape: height and width of the picture. With it, translations are fractions of the picture, otherwise pixels.
+        fill_value: value of pixels from outside the picture. With None, the pixels of the border are repeated.
+        interp_type: interpolation of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
         max_translate_abs: without `shape`, the largest translation in pixels: a number (250), or height and width.
-        max_translate_rel: with `shape`, the largest translation as a part of the picture (1).
-        seed: of the choices.
+        max_translate_rel: with `shape`, the largest translation as a fraction of the picture (1).
+        seed: seed of the random choices.
 
     Raises:
         Exception: an argument is not in its range, or the policy has no use for it.
@@ -245,7 +245,7 @@ def apply_auto_augment(
     Args:
         policy: the sub-policies.
         data: the samples.
-        seed: of the choices.
+        seed: seed of the random choices.
         kwargs: arguments of the augmentations; each gets those that it has parameters for.
 
     Raises:
@@ -289,7 +289,7 @@ def get_image_net_policy(
     """The policy for ImageNet.
 
     Args:
-        use_shape: whether translations are parts of the picture, whose `shape` is then an argument; else pixels.
+        use_shape: whether translations are fractions of the picture, whose `shape` is then an argument, or pixels.
         max_translate_abs, max_translate_rel: as in `auto_augment`.
     """
     return _policy("ImageNetPolicy", _IMAGE_NET, use_shape, max_translate_abs, max_translate_rel)

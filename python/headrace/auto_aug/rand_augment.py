@@ -34,16 +34,16 @@ def rand_augment(
 
     Args:
         data: UINT8 pictures (HWC) or videos (FHWC).
-        n: how many augmentations a sample goes through.
+        n: number of augmentations that are applied to each sample.
         m: the magnitude bin, from 0 to `num_magnitude_bins` - 1.
-        num_magnitude_bins: how many bins the range of magnitudes is divided into.
-        shape: height and width of the picture. With it, translations are parts of the picture; else they are pixels.
-        fill_value: of pixels from outside of the picture. With None, the pixels of the border are repeated.
-        interp_type: of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
+        num_magnitude_bins: number of bins into which the range of magnitudes is divided.
+        shape: height and width of the picture. With it, translations are fractions of the picture, otherwise pixels.
+        fill_value: value of pixels from outside the picture. With None, the pixels of the border are repeated.
+        interp_type: interpolation of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
         max_translate_abs: without `shape`, the largest translation in pixels: a number (100), or height and width.
-        max_translate_rel: with `shape`, the largest translation as a part of the picture (100 / 224).
-        seed: of the choices.
-        monotonic_mag: whether a larger bin means a stronger change; else the ranges of AutoAugment are used.
+        max_translate_rel: with `shape`, the largest translation as a fraction of the picture (100 / 224).
+        seed: seed of the random choices.
+        monotonic_mag: whether a larger bin means a stronger change. If not, the ranges of AutoAugment are used.
         excluded: names of augmentations to leave out.
 
     Raises:
@@ -128,7 +128,7 @@ def get_rand_augment_suite(
     """The 14 augmentations of RandAugment. A larger bin means a stronger change.
 
     Args:
-        use_shape: whether translations are parts of the picture, whose `shape` is then an argument; else pixels.
+        use_shape: whether translations are fractions of the picture, whose `shape` is then an argument, or pixels.
         max_translate_abs, max_translate_rel: as in `rand_augment`.
     """
     return _suites.suite(
@@ -140,7 +140,7 @@ def get_rand_augment_suite(
 def get_rand_augment_non_monotonic_suite(
     use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
 ) -> list[_Augmentation]:
-    """The same with the ranges of AutoAugment for colours and values, where a larger bin can mean a weaker change."""
+    """Like `get_rand_augment_suite`, but with AutoAugment's ranges, where a larger bin can mean a weaker change."""
     return _suites.suite(
         _suites.NON_MONOTONIC,
         _get_translations(use_shape, 100, 100 / 224, max_translate_abs, max_translate_rel),

@@ -30,13 +30,13 @@ def trivial_augment_wide(
 
     Args:
         data: UINT8 pictures (HWC) or videos (FHWC).
-        num_magnitude_bins: how many bins the range of magnitudes is divided into.
-        shape: height and width of the picture. With it, translations are parts of the picture; else they are pixels.
-        fill_value: of pixels from outside of the picture. With None, the pixels of the border are repeated.
-        interp_type: of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
+        num_magnitude_bins: number of bins into which the range of magnitudes is divided.
+        shape: height and width of the picture. With it, translations are fractions of the picture, otherwise pixels.
+        fill_value: value of pixels from outside the picture. With None, the pixels of the border are repeated.
+        interp_type: interpolation of shear, translation and rotation: INTERP_LINEAR (default) or INTERP_NN.
         max_translate_abs: without `shape`, the largest translation in pixels: a number (32), or height and width.
-        max_translate_rel: with `shape`, the largest translation as a part of the picture (1).
-        seed: of the choices.
+        max_translate_rel: with `shape`, the largest translation as a fraction of the picture (1).
+        seed: seed of the random choices.
         excluded: names of augmentations to leave out.
 
     Raises:
@@ -98,7 +98,7 @@ def get_trivial_augment_wide_suite(
     """The 14 augmentations of the wide suite.
 
     Args:
-        use_shape: whether translations are parts of the picture, whose `shape` is then an argument; else pixels.
+        use_shape: whether translations are fractions of the picture, whose `shape` is then an argument, or pixels.
         max_translate_abs, max_translate_rel: as in `trivial_augment_wide`.
     """
     return _suites.suite(

@@ -68,7 +68,7 @@ def forbid_unused_kwargs(
     """Checks that every argument is taken by some augmentation.
 
     Raises:
-        UnusedArgException: an argument is not.
+        UnusedArgException: no augmentation takes one of the arguments.
     """
     used = {name for augmentation in augmentations for name in accepted(augmentation.op, kwargs)}
     unused = [name for name in kwargs if name not in used]

@@ -53,7 +53,7 @@ def signed_bin(
     Args:
         magnitude_bin: the bin, from 0 to `num_magnitude_bins` - 1: a number, or one per sample.
         random_sign: per sample 0, or 1 to negate. By default it is drawn.
-        seed, shape: of the signs that are drawn.
+        seed, shape: seed and shape of the signs that are drawn.
     """
     if not isinstance(magnitude_bin, int | DataNode):
         raise Exception(
@@ -155,7 +155,7 @@ class Augmentation:
         Args:
             data: the samples.
             magnitude_bin: selects the magnitude, from 0 to `num_magnitude_bins` - 1.
-            num_magnitude_bins: how many bins `mag_range` is divided into.
+            num_magnitude_bins: number of bins into which `mag_range` is divided.
             kwargs: further arguments; the operation gets those that it has parameters for.
 
         Raises:

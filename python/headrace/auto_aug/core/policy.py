@@ -17,8 +17,8 @@ class Policy:
     """Sequences of augmentations, as in AutoAugment (https://arxiv.org/abs/1805.09501).
 
     Args:
-        name: for messages.
-        num_magnitude_bins: how many bins the range of magnitudes is divided into.
+        name: the name of the policy in messages.
+        num_magnitude_bins: number of bins into which the range of magnitudes is divided.
         sub_policies: one of them is drawn per sample. It is a sequence of steps `(augmentation, probability,
             magnitude bin)`; the bin of an augmentation without magnitudes is None.
 
