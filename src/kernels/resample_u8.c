@@ -260,7 +260,7 @@ static void hfilter_parts(uint8_t *dst, const int16_t *src, const hr_filter_fix 
 {
     hr_filter_fix left = part_of(f, 0, f->even_from);
     hr_filter_fix right = part_of(f, f->even_to, f->out - f->even_to);
-    const char *table = f->table;
+    uintptr_t table = (uintptr_t)f->table; /* NULL if no output needs one */
     size_t step = (size_t)channels, from = (size_t)f->start[f->even_from] * step;
     hfilter_wide(dst, src, &left, (const __m256i *)table, channels);
     hfilter_even(dst + (size_t)f->even_from * step, src + from,
