@@ -275,7 +275,7 @@ def test_errors_of_a_reader_of_a_plugin(library: Path, tmp_path: Path):
     p.build()
     Path("b.bin").write_bytes(b"1234")  # shorter than when the pipelines were built
     try:
-        for _ in range(9):
+        for _ in range(1000):  # more epochs than can have been read ahead by now
             p.run()
         raise AssertionError
     except RuntimeError as error:
