@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Libraries of operators that are loaded at run time. */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "core/core.h"
@@ -36,11 +37,36 @@ static hr_status plugin_check(const hr_plugin_def *plugin, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* Loading is one at a time: connecting writes the plug-in's function pointers, and must not happen
+ * again once its operators can be called. */
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
+
 /* Whether the operators of this very library are there. */
 static bool loaded(const hr_plugin_def *plugin)
 {
     const hr_op_def *def = hr_registry_find(plugin->ops[0]->name, NULL);
     return def && hr_registry_owner(def) == plugin->name;
+}
+
+static hr_status load(void *library, hr_error *error)
+{
+    hr_plugin_fn entry = NULL;
+    void *symbol = dlsym(library, "hr_plugin");
+    memcpy(&entry, &symbol, sizeof(entry));
+    const hr_plugin_def *plugin = entry ? entry() : NULL;
+    hr_status status = plugin_check(plugin, error);
+    if (status != HR_STATUS_OK)
+        return status;
+    pthread_mutex_lock(&loading);
+    bool first = !loaded(plugin);
+    if (first) {
+        plugin->connect(&host);
+        status = hr_registry_add(plugin->ops, plugin->name, error);
+    }
+    pthread_mutex_unlock(&loading);
+    if (status == HR_STATUS_OK && !first)
+        dlclose(library); /* opened twice; the first stays */
+    return status;
 }
 
 hr_status hr_plugin_load(const char *path, bool global_symbols, hr_error *error)
@@ -51,22 +77,10 @@ hr_status hr_plugin_load(const char *path, bool global_symbols, hr_error *error)
     void *library = dlopen(path, RTLD_NOW | (global_symbols ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!library)
         return hr_fail(error, HR_STATUS_ERROR, "Failed to load library: %s", dlerror());
-    hr_plugin_fn entry = NULL;
-    void *symbol = dlsym(library, "hr_plugin");
-    memcpy(&entry, &symbol, sizeof(entry));
-    const hr_plugin_def *plugin = entry ? entry() : NULL;
-    hr_status status = plugin_check(plugin, error);
-    if (status == HR_STATUS_OK && !loaded(plugin)) {
-        plugin->connect(&host);
-        status = hr_registry_add(plugin->ops, plugin->name, error);
-        if (status == HR_STATUS_OK)
-            return HR_STATUS_OK; /* it stays open */
-        if (loaded(plugin))      /* by another thread, meanwhile */
-            status = HR_STATUS_OK;
-    }
-    dlclose(library);
+    hr_status status = load(library, error);
     if (status == HR_STATUS_OK)
         return status;
+    dlclose(library);
     (void)hr_error_prefix(error, "Failed to load library: %s", path);
     if (error && status == HR_STATUS_VALUE) /* of a table */
         error->status = HR_STATUS_ERROR;
