@@ -35,6 +35,7 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     hr_free(it->gathers);
     hr_free(it->merged);
     hr_free(it->crossing);
+    hr_free(it->small);
     hr_free(it->inferred);
     hr_free(it->fed);
     hr_free(it->samples);
@@ -42,6 +43,7 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     it->gathers = NULL;
     it->merged = NULL;
     it->crossing = NULL;
+    it->small = NULL;
     it->inferred = NULL;
     it->fed = NULL;
     it->samples = NULL;
@@ -73,13 +75,14 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->sample_sources = hr_calloc(n * sources + 1, sizeof(*it->sample_sources), error);
     it->fed = hr_calloc(sources + 1, sizeof(*it->fed), error);
     it->crossing = hr_calloc((size_t)p->crossing_count * n + 1, sizeof(*it->crossing), error);
+    it->small = hr_calloc((size_t)p->crossing_count * n + 1, HR_SMALL, error); /* + 1: padding */
     it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
     it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
     it->end_cursor = hr_calloc(sources + 1, sizeof(*it->end_cursor), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
     it->merged = hr_calloc((size_t)p->graph->count + 1, sizeof(*it->merged), error);
     bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->crossing &&
-              it->inferred && it->end_position && it->end_cursor && it->gathers;
+              it->small && it->inferred && it->end_position && it->end_cursor && it->gathers;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
         it->gathers[k].tensors = hr_calloc(n + 1, sizeof(hr_tensor), error);

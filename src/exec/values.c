@@ -69,6 +69,27 @@ void hr__group_release(hr_group *g)
     g->held = NULL;
 }
 
+static void keep_at(hr_group *g, int32_t value, int32_t i, const hr_tensor *t)
+{
+    hr_tensor *slot = hr__crossing(g, value, i);
+    hr_buffer_unref(slot->buffer);
+    *slot = *t;
+}
+
+/* Copies small samples into memory of the iteration: a block of the pool for each would cost its
+ * lock twice. */
+static void keep_small(hr_group *g, int32_t value, int32_t i, int32_t n, const hr_tensor *t,
+                       size_t bytes)
+{
+    for (int32_t k = 0; k < n; k++) {
+        hr_tensor kept = *t;
+        size_t row = (size_t)(hr__crossing(g, value, i + k) - g->iteration->crossing);
+        kept.data = g->iteration->small + row * HR_SMALL;
+        memcpy(kept.data, column_at(t, bytes, k).data, bytes);
+        keep_at(g, value, i + k, &kept);
+    }
+}
+
 /* Keeps samples for later stages: by reference, or as a copy if they are in the arena. */
 static hr_status keep(hr_group *g, int32_t value, int32_t i, int32_t n, const hr_tensor *t,
                       size_t bytes, hr_error *error)
@@ -76,6 +97,9 @@ static hr_status keep(hr_group *g, int32_t value, int32_t i, int32_t n, const hr
     hr_tensor kept = *t;
     if (t->buffer) {
         hr_buffer_ref(t->buffer);
+    } else if (bytes > 0 && bytes <= HR_SMALL) {
+        keep_small(g, value, i, n, t, bytes);
+        return HR_STATUS_OK;
     } else {
         size_t total;
         if (!hr_size_mul(bytes, (size_t)n, &total))
@@ -86,9 +110,8 @@ static hr_status keep(hr_group *g, int32_t value, int32_t i, int32_t n, const hr
             memcpy(kept.data, t->data, total);
     }
     for (int32_t k = 0; k < n; k++) {
-        hr_tensor *slot = hr__crossing(g, value, i + k);
-        hr_buffer_unref(slot->buffer);
-        *slot = column_at(&kept, bytes, k);
+        hr_tensor one = column_at(&kept, bytes, k);
+        keep_at(g, value, i + k, &one);
         if (k > 0)
             hr_buffer_ref(kept.buffer);
     }

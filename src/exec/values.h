@@ -10,6 +10,9 @@
 #include "core/batch.h"
 #include "exec/state.h"
 
+/* Values up to this many bytes that later stages use are stored in the iteration. */
+#define HR_SMALL ((size_t)64)
+
 typedef struct hr_sample {
     int32_t index; /* in the iteration */
     struct hr_sample_source *sources;
@@ -44,6 +47,7 @@ struct hr_iteration {
     struct hr_sample_source *sample_sources;
     struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
     hr_tensor *crossing;      /* crossing_count x size: values that later stages use */
+    char *small;              /* HR_SMALL bytes for each of them */
     hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */
     hr_gather *gathers;       /* one per pipeline output */
     _Atomic uint64_t *merged; /* one per graph node: kind of a merge's output (merged.c), or 0 */
