@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "readers/scan.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_THREADS 16
+#define NEAR ((int64_t)64 << 10)  /* reading this much is cheaper than another request */
+#define AHEAD ((size_t)256 << 10) /* bytes of a request when members are small */
+
+hr_status hr_scan_add(hr_scan *scan, const void *data, size_t size, hr_error *error)
+{
+    size_t end;
+    if (!hr_size_add(scan->size, size, &end))
+        return hr_fail_memory(error, size);
+    if (end > scan->capacity) {
+        size_t capacity = HR_MAX(end, scan->capacity / 2 * 3 + 4096);
+        char *grown = hr_realloc(scan->data, capacity, 1, error);
+        if (!grown)
+            return HR_STATUS_NO_MEMORY;
+        scan->data = grown;
+        scan->capacity = capacity;
+    }
+    memcpy(scan->data + scan->size, data, size);
+    scan->size = end;
+    return HR_STATUS_OK;
+}
+
+void hr_scan_free(hr_scan *scans, int32_t count)
+{
+    for (int32_t i = 0; scans && i < count; i++)
+        hr_free(scans[i].data);
+    hr_free(scans);
+}
+
+/* ---- windows ---- */
+
+static bool window_has(const hr_scan_window *w, int64_t offset, size_t size)
+{
+    return w->data && offset >= w->start && size <= w->size &&
+           (uint64_t)(offset - w->start) <= w->size - size;
+}
+
+const uint8_t *hr_scan_bytes(hr_scan_window *w, int64_t offset, size_t size, hr_error *error)
+{
+    if (window_has(w, offset, size))
+        return w->data + (offset - w->start);
+    int64_t left = hr_object_size(w->object) - offset;
+    if (offset < 0 || left < 0 || (uint64_t)left < size) {
+        hr_fail(error, HR_STATUS_CORRUPT, "it ends at byte %lld, in the middle of an entry",
+                (long long)hr_object_size(w->object));
+        return NULL;
+    }
+    int64_t end = w->start + (int64_t)w->size;
+    bool near = !w->data || (offset >= w->start && offset <= end + NEAR);
+    size_t wanted = HR_MAX(size, (size_t)HR_MIN(left, near ? (int64_t)AHEAD : (int64_t)size));
+    if (wanted > w->capacity) {
+        uint8_t *grown = hr_realloc(w->data, wanted, 1, error);
+        if (!grown)
+            return NULL;
+        w->data = grown;
+        w->capacity = wanted;
+    }
+    w->size = 0;
+    w->start = offset;
+    if (hr_object_read(w->object, offset, wanted, w->data, NULL, NULL, error) != HR_STATUS_OK)
+        return NULL;
+    w->size = wanted;
+    return w->data;
+}
+
+void hr_scan_window_fini(hr_scan_window *w)
+{
+    hr_free(w->data);
+    *w = (hr_scan_window){0};
+}
+
+/* ---- files ---- */
+
+typedef struct job {
+    const hr_strings *paths;
+    const hr_scanner *scanner;
+    hr_scan *scans;
+    hr_error *errors; /* one per file */
+    atomic_int next;
+    atomic_bool failed;
+} job;
+
+static hr_status scan_file(const job *j, int32_t i, hr_error *error)
+{
+    hr_object *object;
+    HR_TRY(hr_object_open(&object, NULL, j->paths->v[i], NULL, error));
+    hr_status status = j->scanner->scan(object, &j->scans[i], error);
+    hr_object_close(object);
+    return status;
+}
+
+static void *work(void *context)
+{
+    job *j = context;
+    for (int32_t i; !atomic_load(&j->failed) && (i = atomic_fetch_add(&j->next, 1)) < j->paths->n;)
+        if (scan_file(j, i, &j->errors[i]) != HR_STATUS_OK)
+            atomic_store(&j->failed, true);
+    return NULL;
+}
+
+/* Files that were begun before another one failed are scanned to their end, so that the first error
+ * is always the same. */
+static hr_status first_error(const job *j, hr_error *error)
+{
+    for (int32_t i = 0; i < j->paths->n; i++)
+        if (j->errors[i].status != HR_STATUS_OK) {
+            if (error)
+                *error = j->errors[i];
+            return hr_error_prefix(error, "path '%s'", j->paths->v[i]);
+        }
+    return HR_STATUS_OK;
+}
+
+hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_scan **out,
+                        hr_error *error)
+{
+    size_t n = (size_t)paths->n;
+    job j = {.paths = paths, .scanner = scanner};
+    j.scans = hr_calloc(n + 1, sizeof(*j.scans), error);
+    j.errors = hr_calloc(n + 1, sizeof(*j.errors), error);
+    hr_status status = HR_STATUS_NO_MEMORY;
+    if (j.scans && j.errors) {
+        pthread_t threads[MAX_THREADS];
+        int32_t count = 0;
+        int64_t most = HR_MIN((int64_t)MAX_THREADS, sysconf(_SC_NPROCESSORS_ONLN));
+        while (count < HR_MIN(most, paths->n) - 1 &&
+               pthread_create(&threads[count], NULL, work, &j) == 0)
+            count++;
+        work(&j);
+        for (int32_t i = 0; i < count; i++)
+            pthread_join(threads[i], NULL);
+        status = first_error(&j, error);
+    }
+    hr_free(j.errors);
+    if (status != HR_STATUS_OK) {
+        hr_scan_free(j.scans, paths->n);
+        j.scans = NULL;
+    }
+    *out = j.scans;
+    return status;
+}
