@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #define MAX_THREADS 16
-#define NEAR ((int64_t)64 << 10)  /* reading this much is cheaper than another request */
-#define AHEAD ((size_t)256 << 10) /* bytes of a request when members are small */
+#define NEAR ((int64_t)16 << 10) /* reading this much is cheaper than another request */
+/* Bytes of a request when the last step was this small, and otherwise. */
+#define AHEAD ((int64_t)256 << 10)
+#define LEAST ((int64_t)4 << 10)
 
 hr_status hr_scan_add(hr_scan *scan, const void *data, size_t size, hr_error *error)
 {
@@ -46,6 +48,8 @@ static bool window_has(const hr_scan_window *w, int64_t offset, size_t size)
 
 const uint8_t *hr_scan_bytes(hr_scan_window *w, int64_t offset, size_t size, hr_error *error)
 {
+    int64_t step = offset - w->last;
+    w->last = offset;
     if (window_has(w, offset, size))
         return w->data + (offset - w->start);
     int64_t left = hr_object_size(w->object) - offset;
@@ -54,9 +58,8 @@ const uint8_t *hr_scan_bytes(hr_scan_window *w, int64_t offset, size_t size, hr_
                 (long long)hr_object_size(w->object));
         return NULL;
     }
-    int64_t end = w->start + (int64_t)w->size;
-    bool near = !w->data || (offset >= w->start && offset <= end + NEAR);
-    size_t wanted = HR_MAX(size, (size_t)HR_MIN(left, near ? (int64_t)AHEAD : (int64_t)size));
+    bool near = step > 0 && step <= NEAR;
+    size_t wanted = HR_MAX(size, (size_t)HR_MIN(left, near ? AHEAD : LEAST));
     if (wanted > w->capacity) {
         uint8_t *grown = hr_realloc(w->data, wanted, 1, error);
         if (!grown)

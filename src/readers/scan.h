@@ -36,12 +36,13 @@ void hr_scan_free(hr_scan *scans, int32_t count); /* NULL is fine */
 typedef struct hr_scan_window {
     hr_object *object;
     int64_t start; /* of the bytes in `data` */
+    int64_t last;  /* offset that was asked for */
     size_t size, capacity;
     uint8_t *data;
 } hr_scan_window;
 
 /* The `size` bytes at `offset`, valid until the next call; NULL and the error if they cannot be
- * read. Reads ahead if the last offset was near. */
+ * read. Reads far ahead only if the steps are small. */
 const uint8_t *hr_scan_bytes(hr_scan_window *w, int64_t offset, size_t size, hr_error *error);
 void hr_scan_window_fini(hr_scan_window *w);
 

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "readers/wds_index.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/tar.h"
+
+#define BLOCK 512
+#define MAX_COMPONENTS 1024 /* of a sample in an index */
+
+/* ---- scans: per member its offset, size and size of the name, and the name ---- */
+
+typedef struct record {
+    int64_t offset, size;
+    uint32_t name_size;
+} record;
+
+#define RECORD_SIZE (2 * sizeof(int64_t) + sizeof(uint32_t)) /* without padding */
+
+static hr_status scan_members(hr_object *object, hr_scan *out, hr_error *error)
+{
+    hr_tar tar;
+    hr_tar_init(&tar, object);
+    hr_status status;
+    bool end = false;
+    for (;;) {
+        hr_tar_member m;
+        status = hr_tar_next(&tar, &m, &end, error);
+        if (status != HR_STATUS_OK || end)
+            break;
+        record r = {m.offset, m.size, (uint32_t)strlen(m.name)};
+        status = hr_scan_add(out, &r, RECORD_SIZE, error);
+        if (status == HR_STATUS_OK)
+            status = hr_scan_add(out, m.name, r.name_size, error);
+        if (status != HR_STATUS_OK)
+            break;
+    }
+    hr_tar_fini(&tar);
+    return status;
+}
+
+bool hr_wds_member_at(const hr_scan *scan, size_t *at, hr_wds_member *out)
+{
+    record r;
+    if (scan->size - *at < RECORD_SIZE)
+        return false;
+    memcpy(&r, scan->data + *at, RECORD_SIZE);
+    *at += RECORD_SIZE;
+    if (scan->size - *at < r.name_size)
+        return false;
+    *out = (hr_wds_member){r.offset, r.size, scan->data + *at, r.name_size};
+    *at += r.name_size;
+    return true;
+}
+
+static bool members_valid(const hr_scan *scan, int64_t size)
+{
+    hr_wds_member m;
+    size_t at = 0;
+    while (hr_wds_member_at(scan, &at, &m))
+        if (m.offset < 0 || m.size < 0 || m.offset > size || m.size > size - m.offset ||
+            memchr(m.name, 0, m.name_size))
+            return false;
+    return at == scan->size;
+}
+
+const hr_scanner hr_wds_scanner = {
+    .kind = "tar 1",
+    .scan = scan_members,
+    .valid = members_valid,
+};
+
+/* ---- index files ---- */
+
+typedef struct line {
+    char *at; /* rest of it, zero-terminated */
+    int64_t number;
+} line;
+
+/* The next word of a line, or NULL. */
+static char *word(line *l, size_t *size)
+{
+    l->at += strspn(l->at, " \t\r");
+    char *start = l->at;
+    *size = strcspn(start, " \t\r");
+    l->at += *size;
+    return *size ? start : NULL;
+}
+
+static bool whole(line *l, int64_t *out)
+{
+    size_t size;
+    char *text = word(l, &size), *end;
+    errno = 0;
+    *out = text ? strtoll(text, &end, 10) : 0;
+    return text && !errno && end == text + size;
+}
+
+static hr_status component(line *l, bool named, hr_wds_component *out, hr_error *error)
+{
+    if (!whole(l, &out->offset) || !whole(l, &out->size) ||
+        (named && !(out->name = word(l, &out->name_size))))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "line %lld: a component must be an extension, an offset%s",
+                       (long long)l->number, named ? ", a size and a name" : " and a size");
+    if (out->offset < 0 || out->offset % BLOCK != 0 || out->size < 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "line %lld: offset %lld and size %lld are not those of a member: offsets "
+                       "are multiples of %d",
+                       (long long)l->number, (long long)out->offset, (long long)out->size, BLOCK);
+    return HR_STATUS_OK;
+}
+
+static hr_status sample_line(line *l, bool named, hr_wds_component *parts, hr_wds_sample_fn found,
+                             void *context, hr_error *error)
+{
+    int32_t n = 0;
+    for (;;) {
+        hr_wds_component c = {.name = ""};
+        char *ext = word(l, &c.ext_size);
+        if (!ext)
+            break;
+        if (n == MAX_COMPONENTS)
+            return hr_fail(error, HR_STATUS_LIMIT, "line %lld: more than %d components",
+                           (long long)l->number, MAX_COMPONENTS);
+        c.ext = ext;
+        HR_TRY(component(l, named, &c, error));
+        parts[n++] = c;
+    }
+    if (n == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "line %lld contains no components",
+                       (long long)l->number);
+    hr_status status = found(context, parts, n, error);
+    return status == HR_STATUS_OK ? status
+                                  : hr_error_prefix(error, "line %lld", (long long)l->number);
+}
+
+/* Cuts the line off `*text`, which moves on to the next one. */
+static bool next_line(char **text, line *l)
+{
+    if (!*text)
+        return false;
+    l->at = *text;
+    l->number++;
+    char *end = strchr(*text, '\n');
+    if (end)
+        *end = 0;
+    *text = end ? end + 1 : NULL;
+    return true;
+}
+
+static hr_status parse(char *text, hr_wds_component *parts, hr_wds_sample_fn found, void *context,
+                       hr_error *error)
+{
+    line l = {0};
+    int64_t count;
+    size_t size;
+    if (!next_line(&text, &l))
+        return HR_STATUS_OK;
+    const char *version = word(&l, &size);
+    bool old = version && size == 4 && memcmp(version, "v1.1", 4) == 0;
+    bool named = version && size == 4 && memcmp(version, "v1.2", 4) == 0;
+    if (!old && !named)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "it does not begin with the version, v1.1 or v1.2; wds2idx makes an index");
+    if (!whole(&l, &count) || count <= 0)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the number of samples after the version is not a positive number");
+    for (int64_t i = 0; i < count; i++) {
+        if (!next_line(&text, &l))
+            return hr_fail(error, HR_STATUS_ERROR, "it ends after %lld of %lld samples",
+                           (long long)i, (long long)count);
+        HR_TRY(sample_line(&l, named, parts, found, context, error));
+    }
+    return HR_STATUS_OK;
+}
+
+hr_status hr_wds_index_read(const char *path, hr_wds_sample_fn found, void *context,
+                            hr_error *error)
+{
+    char *text;
+    size_t size;
+    HR_TRY(hr_object_text(path, &text, &size, error));
+    hr_wds_component *parts = hr_calloc(MAX_COMPONENTS, sizeof(*parts), error);
+    hr_status status = parts ? parse(text, parts, found, context, error) : HR_STATUS_NO_MEMORY;
+    hr_free(parts);
+    hr_free(text);
+    return status;
+}
