@@ -15,6 +15,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+os.environ["HEADRACE_SCAN_CACHE"] = ""  # tests leave nothing in the user's cache
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--dali", action="store_true", help="run only the tests that compare with DALI, and ask DALI itself"

@@ -38,6 +38,18 @@ static hr_status check_regular(mode_t mode, hr_error *error)
     return hr_fail(error, HR_STATUS_IO, "is %s, not a regular file", what);
 }
 
+/* Changes when the file is written or replaced. */
+static uint64_t version_of(const struct stat *st)
+{
+    const uint64_t parts[] = {(uint64_t)st->st_dev,         (uint64_t)st->st_ino,
+                              (uint64_t)st->st_mtim.tv_sec, (uint64_t)st->st_mtim.tv_nsec,
+                              (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec};
+    uint64_t version = 1;
+    for (size_t i = 0; i < HR_COUNT_OF(parts); i++)
+        version = (version ^ parts[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ version >> 29;
+    return version ? version : 1;
+}
+
 static hr_status local_open(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error)
 {
     (void)cancel;
@@ -58,7 +70,7 @@ static hr_status local_open(hr_object **out, const char *path, hr_cancel *cancel
         close(fd);
         return status;
     }
-    *file = (local_file){{&hr_storage_local, (int64_t)st.st_size}, fd};
+    *file = (local_file){{&hr_storage_local, (int64_t)st.st_size, version_of(&st)}, fd};
     *out = &file->object;
     return HR_STATUS_OK;
 }

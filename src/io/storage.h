@@ -20,6 +20,7 @@ struct hr_storage;
 struct hr_object {
     const struct hr_storage *storage;
     int64_t size;
+    uint64_t version; /* differs if the contents changed; 0: unknown */
 };
 
 /* A back end. Failures name neither the object nor the path: callers do. A request that another

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-#include "readers/scan.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "io/storage.h"
+#include "readers/scan_cache.h"
 
 #define MAX_THREADS 16
 #define NEAR ((int64_t)16 << 10) /* reading this much is cheaper than another request */
@@ -88,6 +89,7 @@ typedef struct job {
     const hr_scanner *scanner;
     hr_scan *scans;
     hr_error *errors; /* one per file */
+    int cache;        /* folder, or -1 */
     atomic_int next;
     atomic_bool failed;
 } job;
@@ -96,7 +98,18 @@ static hr_status scan_file(const job *j, int32_t i, hr_error *error)
 {
     hr_object *object;
     HR_TRY(hr_object_open(&object, NULL, j->paths->v[i], NULL, error));
-    hr_status status = j->scanner->scan(object, &j->scans[i], error);
+    const hr_scan_source source = {j->paths->v[i], j->scanner->kind, object->size, object->version};
+    hr_scan *scan = &j->scans[i];
+    hr_status status = HR_STATUS_OK;
+    if (hr_scan_cache_load(j->cache, &source, scan) && !j->scanner->valid(scan, object->size)) {
+        hr_free(scan->data);
+        *scan = (hr_scan){0};
+    }
+    if (!scan->data) {
+        status = j->scanner->scan(object, scan, error);
+        if (status == HR_STATUS_OK)
+            hr_scan_cache_store(j->cache, &source, scan);
+    }
     hr_object_close(object);
     return status;
 }
@@ -127,7 +140,7 @@ hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_s
                         hr_error *error)
 {
     size_t n = (size_t)paths->n;
-    job j = {.paths = paths, .scanner = scanner};
+    job j = {.paths = paths, .scanner = scanner, .cache = hr_scan_cache_open()};
     j.scans = hr_calloc(n + 1, sizeof(*j.scans), error);
     j.errors = hr_calloc(n + 1, sizeof(*j.errors), error);
     hr_status status = HR_STATUS_NO_MEMORY;
@@ -143,6 +156,7 @@ hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_s
             pthread_join(threads[i], NULL);
         status = first_error(&j, error);
     }
+    hr_scan_cache_close(j.cache);
     hr_free(j.errors);
     if (status != HR_STATUS_OK) {
         hr_scan_free(j.scans, paths->n);

@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,7 @@ np = pytest.importorskip("numpy")
 
 import headrace  # noqa: E402
 from headrace import Pipeline, fn, pipeline_def, types  # noqa: E402
+from headrace.cli import wds2idx  # noqa: E402
 
 Members = Sequence[tuple[str, bytes]]
 FORMATS = {"ustar": tarfile.USTAR_FORMAT, "gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT}
@@ -290,6 +292,129 @@ for _ in range(20):
     assert 1000 <= reads - scans <= 1350  # those of the next epoch are read ahead
 
 
+def test_wds2idx(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    items = samples(5)
+    names = [("d/" + name, data) for name, data in members(items)]
+    path = tmp_path / "a.b.tar"
+    write(path, [*names[:4], (".hidden.jpg", b"1"), ("noext", b"2"), *names[4:]], "pax")
+    assert wds2idx.main([str(path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/a.idx\n"
+    arguments = {"paths": str(path), "ext": ["jpg", "cls"]}
+    with_index = make(headrace, **arguments, index_paths=str(tmp_path / "a.idx"))
+    assert with_index.run()[0][0].source_info() == f"{path}:512:d/0000.jpg"
+    rows = read(headrace, **arguments, index_paths=str(tmp_path / "a.idx"))
+    assert first_bytes(rows) == [(jpg, cls) for _, jpg, cls in items]
+    assert wds2idx.main([str(path), str(tmp_path / "other")]) == 0
+    assert (tmp_path / "other").read_text() == (tmp_path / "a.idx").read_text()
+    kept = sorted(tmp_path.iterdir())
+    for bad, text in ((b"x" * 2000, "a.b.tar: "), (bytes(10240), "there are no samples")):
+        path.write_bytes(bad)
+        assert wds2idx.main([str(path)]) == 1 and text in capsys.readouterr().err
+    write(path, [("a b.jpg", b"1")])
+    assert wds2idx.main([str(path)]) == 1 and "contains blanks" in capsys.readouterr().err
+    assert wds2idx.main([str(tmp_path / "none.tar")]) == 1 and "none.tar" in capsys.readouterr().err
+    assert wds2idx.main([str(path), "/dev/full"]) == 1
+    assert sorted(tmp_path.iterdir()) == kept
+
+
+# ---- the cache of scans ----
+
+MASK = (1 << 64) - 1
+
+
+def checksum(data: bytes) -> int:
+    """That of scan_cache.c."""
+    value, prime = len(data), 0x9E3779B97F4A7C15
+    whole = len(data) // 8 * 8
+    for at in range(0, whole, 8):
+        value = ((value ^ int.from_bytes(data[at : at + 8], "little")) * prime) & MASK
+        value ^= value >> 32
+    for byte in data[whole:]:
+        value = ((value ^ byte) * prime) & MASK
+    return value ^ value >> 29
+
+
+def forge(path: Path, old: bytes, new: bytes) -> None:
+    """Changes the result in a cache file, as somebody who knows the format could."""
+    data = path.read_bytes()
+    key_size, size = struct.unpack_from("<QQ", data, 24)
+    result = data[48 + key_size :].replace(old, new)
+    assert len(data) == 48 + key_size + size
+    head = struct.pack("<QQQ", key_size, len(result), checksum(result))
+    path.write_bytes(data[:24] + head + data[48 : 48 + key_size] + result)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("HEADRACE_SCAN_CACHE", str(folder))
+    return folder
+
+
+def name_read(path: str) -> str:
+    return str(make(headrace, paths=path, ext="jpg").run()[0][0].source_info())
+
+
+def test_cache_of_scans(tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path / "a.tar", [("a.jpg", bytes(1 << 20))])
+    assert name_read(path).endswith(":a.jpg")
+    (kept,) = cache.iterdir()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    forge(kept, b"a.jpg", b"z.jpg")
+    assert name_read(path).endswith(":z.jpg")  # so it is used
+    os.utime(path, ns=(1, 1))
+    assert name_read(path).endswith(":a.jpg")  # the archive has changed
+    assert list(cache.iterdir()) == [kept]
+    monkey = write(tmp_path / "small.tar", [("a.jpg", b"1")])
+    name_read(monkey)
+    assert list(cache.iterdir()) == [kept]  # not worth it
+
+
+@pytest.mark.parametrize("how", ["cut", "junk", "sum", "offset", "size", "name", "link", "open", "folder", "fifo"])
+def test_cache_that_must_not_be_used(how: str, tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path / "a.tar", [("a.jpg", bytes(1 << 20))])
+    assert name_read(path).endswith(":a.jpg")
+    (kept,) = cache.iterdir()
+    if how in ("link", "open", "folder"):
+        forge(kept, b"a.jpg", b"z.jpg")
+    data = kept.read_bytes()
+    member = struct.pack("<qqI", 512, 1 << 20, 5)
+    if how == "cut":
+        kept.write_bytes(data[:-3])
+    elif how == "junk":
+        kept.write_bytes(b"\xff" * len(data))
+    elif how == "sum":
+        kept.write_bytes(data.replace(b"a.jpg", b"z.jpg"))
+    elif how == "offset":
+        forge(kept, member, struct.pack("<qqI", 1 << 40, 1 << 20, 5))
+    elif how == "size":
+        forge(kept, member, struct.pack("<qqI", 512, 1 << 62, 5))
+    elif how == "name":
+        forge(kept, member, struct.pack("<qqI", 512, 1 << 20, 500))
+    elif how == "link":
+        kept.rename(tmp_path / "elsewhere")
+        kept.symlink_to(tmp_path / "elsewhere")
+    elif how == "open":
+        kept.chmod(0o666)
+    elif how == "folder":
+        cache.chmod(0o777)
+    else:
+        kept.unlink()
+        os.mkfifo(kept)
+    assert name_read(path).endswith(":a.jpg")
+
+
+def test_cache_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.tar", [("a.jpg", bytes(1 << 20))])
+    for folder in ("/proc/none", "relative", "/dev/null", "x" * 5000, "/" + "x" * 5000):
+        monkeypatch.setenv("HEADRACE_SCAN_CACHE", folder)
+        assert name_read(path).endswith(":a.jpg")
+    monkeypatch.delenv("HEADRACE_SCAN_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert name_read(path).endswith(":a.jpg")
+    assert len(list((tmp_path / "headrace" / "scans").iterdir())) == 1
+
+
 # ---- compared with DALI ----
 
 ODD: Members = [
@@ -339,6 +464,15 @@ def test_samples_as_dali(case: str, tmp_path: Path, live_dali: ModuleType) -> No
     ours = result(headrace)
     assert ours == result(live_dali)
     assert (ours is RuntimeError) == (case in ("error", "unknown", "int32", "bool"))
+
+
+@pytest.mark.live_dali
+def test_index_as_dali(tmp_path: Path, live_dali: ModuleType) -> None:
+    path = write(tmp_path / "a.tar", [pair for pair in ODD if pair[0] not in ("noext", "d/c")])
+    module = Path(live_dali.__file__ or "").parents[2] / "wds2idx.py"
+    subprocess.run([sys.executable, str(module), path, str(tmp_path / "theirs")], check=True)
+    wds2idx.write_index(path, str(tmp_path / "ours"))
+    assert (tmp_path / "ours").read_text() == (tmp_path / "theirs").read_text()
 
 
 ORDERS: list[dict[str, Any]] = [

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`wds2idx ARCHIVE [INDEX]`: makes an index file for `fn.readers.webdataset(index_paths=...)`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tarfile
+from collections.abc import Iterator
+from itertools import groupby
+
+DESCRIPTION = (
+    "Lists the samples of a WebDataset archive in an index file for fn.readers.webdataset. Without\n"
+    "one, the reader scans the archive when the pipeline is built."
+)
+_Part = tuple[str, str, int, int]  # key, extension, offset, size, of the member that it is
+
+
+def _parts(archive: str) -> Iterator[tuple[_Part, str]]:
+    """The components in an archive, with their names. Hidden files and names without a dot are none."""
+    with tarfile.open(archive, "r:") as tar:
+        for member in tar:
+            folder, slash, base = member.name.rpartition("/")
+            stem, dot, extension = base.partition(".")
+            if member.isreg() and stem and dot and extension:
+                yield (folder + slash + stem, extension, member.offset_data, member.size), member.name
+
+
+def lines(archive: str) -> list[str]:
+    """The lines of an index, one per sample.
+
+    Raises:
+        ValueError: a name cannot be written to an index, or the archive contains no samples.
+        tarfile.TarError: it is not a tar archive, or a damaged one.
+        OSError: it cannot be read.
+    """
+    out = []
+    for _, parts in groupby(_parts(archive), key=lambda part: part[0][0]):
+        words = []
+        for (_, extension, offset, size), name in parts:
+            if name.split() != [name]:
+                raise ValueError(f"{archive}: the name {name!r} contains blanks, which an index cannot")
+            words.append(f"{extension} {offset} {size} {name}")
+        out.append(" ".join(words))
+    if not out:
+        raise ValueError(f"{archive}: there are no samples in it")
+    return out
+
+
+def write_index(archive: str, index: str | None = None) -> str:
+    """Writes the index of an archive and returns its path.
+
+    Args:
+        archive: path of the archive, which must not be compressed.
+        index: path of the index; the default is the archive's path with the extension .idx.
+
+    Raises:
+        as `lines`.
+    """
+    samples = lines(archive)
+    folder, slash, base = archive.rpartition("/")
+    path = index or folder + slash + base.partition(".")[0] + ".idx"
+    part = f"{path}.{os.getpid()}"
+    try:
+        with open(part, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"v1.2 {len(samples)}\n")
+            file.writelines(line + "\n" for line in samples)
+        os.replace(part, path)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+    return path
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    parser = argparse.ArgumentParser(
+        prog="wds2idx", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("archive", metavar="ARCHIVE", help="path of the tar archive")
+    parser.add_argument(
+        "index", metavar="INDEX", nargs="?", help="path of the index (default: ARCHIVE with the extension .idx)"
+    )
+    args = parser.parse_args(argv)
+    try:
+        print(write_index(args.archive, args.index))
+    except (OSError, ValueError, tarfile.TarError) as error:
+        text = str(error) if args.archive in str(error) else f"{args.archive}: {error}"
+        print(f"wds2idx: {text}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "readers/scan_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_PATH_SIZE 4096
+#define LEAST_SIZE ((int64_t)1 << 20)  /* smaller files are scanned as fast as a result is read */
+#define MOST_BYTES ((uint64_t)1 << 32) /* of a result */
+#define MAGIC UINT64_C(0x31304e4143535248) /* "HRSCAN01" */
+
+/* The start of a cache file; the key and the result follow. */
+typedef struct header {
+    uint64_t magic, version;
+    int64_t size; /* of the scanned file */
+    uint64_t key_size, data_size;
+    uint64_t sum; /* of the result */
+} header;
+
+/* Guards against damage only: whoever can write the file can compute it. */
+static uint64_t sum_of(const void *data, size_t size)
+{
+    const char *at = data;
+    uint64_t sum = size, word;
+    for (; size >= sizeof(word); at += sizeof(word), size -= sizeof(word)) {
+        memcpy(&word, at, sizeof(word));
+        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 32;
+    }
+    for (; size > 0; at++, size--)
+        sum = (sum ^ (uint8_t)*at) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum ^ sum >> 29;
+}
+
+/* ---- the folder ---- */
+
+/* "DIR/PART" in `path`; false if it is too long. */
+static bool append(char *path, const char *part)
+{
+    size_t size = strlen(path);
+    int n = snprintf(path + size, MAX_PATH_SIZE - size, "/%s", part);
+    return n > 0 && (size_t)n < MAX_PATH_SIZE - size;
+}
+
+/* The path of the folder, whose last parts are made if they do not exist. */
+static bool make_folder(char *path)
+{
+    const char *chosen = getenv("HEADRACE_SCAN_CACHE"), *cache = getenv("XDG_CACHE_HOME");
+    const char *home = getenv("HOME"), *start = chosen ? chosen : cache && *cache ? cache : home;
+    if (!start || start[0] != '/' || strlen(start) >= MAX_PATH_SIZE)
+        return false;
+    memcpy(path, start, strlen(start) + 1);
+    if (!chosen) {
+        if (start == home && (!append(path, ".cache") || (mkdir(path, 0700) && errno != EEXIST)))
+            return false;
+        if (!append(path, "headrace") || (mkdir(path, 0700) && errno != EEXIST) ||
+            !append(path, "scans"))
+            return false;
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* Whether nobody else can have written it. */
+static bool ours(int fd, mode_t kind)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind && st.st_uid == geteuid() &&
+           !(st.st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int hr_scan_cache_open(void)
+{
+    char path[MAX_PATH_SIZE];
+    if (!make_folder(path))
+        return -1;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && !ours(fd, S_IFDIR)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+void hr_scan_cache_close(int folder)
+{
+    if (folder >= 0)
+        close(folder);
+}
+
+/* ---- results ---- */
+
+/* What a result belongs to, but for the version: "KIND PATH". The file's name is its hash. */
+static bool key_of(const hr_scan_source *source, char *key, size_t size, char name[32])
+{
+    char folder[MAX_PATH_SIZE] = "";
+    bool whole = source->path[0] == '/' || strstr(source->path, "://");
+    if (!whole && !getcwd(folder, sizeof(folder)))
+        return false;
+    int n = snprintf(key, size, "%s %s%s%s", source->kind, folder, whole ? "" : "/", source->path);
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    snprintf(name, 32, "%016llx.scan", (unsigned long long)sum_of(key, (size_t)n));
+    return true;
+}
+
+static bool read_all(int fd, void *dst, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = read(fd, (char *)dst + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const void *src, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, (const char *)src + done, size - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        done += (size_t)n;
+    }
+    return true;
+}
+
+static bool load_from(int fd, const hr_scan_source *source, const char *key, hr_scan *out)
+{
+    header h;
+    struct stat st;
+    char found[2 * MAX_PATH_SIZE];
+    size_t key_size = strlen(key);
+    if (!ours(fd, S_IFREG) || fstat(fd, &st) != 0 || !read_all(fd, &h, sizeof(h)) ||
+        h.magic != MAGIC || h.version != source->version || h.size != source->size ||
+        h.key_size != key_size || h.data_size > MOST_BYTES ||
+        (uint64_t)st.st_size != sizeof(h) + h.key_size + h.data_size ||
+        !read_all(fd, found, key_size) || memcmp(found, key, key_size) != 0)
+        return false;
+    *out = (hr_scan){.size = (size_t)h.data_size, .capacity = (size_t)h.data_size + 1};
+    out->data = hr_calloc(out->capacity, 1, NULL);
+    if (out->data && read_all(fd, out->data, out->size) && sum_of(out->data, out->size) == h.sum)
+        return true;
+    hr_free(out->data);
+    *out = (hr_scan){0};
+    return false;
+}
+
+bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out)
+{
+    char key[2 * MAX_PATH_SIZE], name[32];
+    if (folder < 0 || source->version == 0 || source->size < LEAST_SIZE ||
+        !key_of(source, key, sizeof(key), name))
+        return false;
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool good = load_from(fd, source, key, out);
+    close(fd);
+    return good;
+}
+
+static bool store_to(int fd, const hr_scan_source *source, const char *key, const hr_scan *scan)
+{
+    header h = {MAGIC,       source->version, source->size,
+                strlen(key), scan->size,      sum_of(scan->data, scan->size)};
+    return write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
+           write_all(fd, scan->data, scan->size);
+}
+
+/* Writes a file beside the final one and renames it, so that others see all of it or nothing. */
+void hr_scan_cache_store(int folder, const hr_scan_source *source, const hr_scan *scan)
+{
+    static atomic_uint number;
+    char key[2 * MAX_PATH_SIZE], name[32], part[96];
+    if (folder < 0 || source->version == 0 || source->size < LEAST_SIZE ||
+        scan->size > MOST_BYTES || !key_of(source, key, sizeof(key), name))
+        return;
+    snprintf(part, sizeof(part), "%s.%ld.%u", name, (long)getpid(), atomic_fetch_add(&number, 1));
+    int fd = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return;
+    bool good = store_to(fd, source, key, scan);
+    if (close(fd) != 0 || !good || renameat(folder, part, folder, name) != 0)
+        unlinkat(folder, part, 0);
+}
