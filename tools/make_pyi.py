@@ -154,6 +154,8 @@ def inputs(op: dict[str, Any]) -> list[str]:
 
 
 def returns(op: dict[str, Any]) -> str:
+    if op["out_keys"]:
+        return "dict[str, DataNode]"
     if op["out_count"] == 1:
         return "DataNode"
     return "Any" if op["out_count"] is None else "list[DataNode]"

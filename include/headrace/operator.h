@@ -360,6 +360,11 @@ typedef struct hr_sampler_args {
         .doc = __VA_ARGS__                                                                         \
     }
 #define HR_SAMPLER_ARG_DEFS(S)                                                                     \
+    HR_SAMPLER_ORDER_DEFS(S), HR_SAMPLER_WHOLE_DEFS(S), HR_READER_ACCEPTED_DEFS,                   \
+        HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped.")
+
+/* Its parts, for readers that have only some of them. */
+#define HR_SAMPLER_ORDER_DEFS(S)                                                                   \
     HR_SAMPLER_ARG(S, random_shuffle, BOOL, 0, "False",                                            \
                    "Read the items of a shard in a random order that changes every epoch."),       \
         HR_SAMPLER_ARG(S, initial_fill, INT, 0, "1024",                                            \
@@ -376,22 +381,23 @@ typedef struct hr_sampler_args {
             "Read the same part in every epoch instead of continuing with the next one."),         \
         HR_SAMPLER_ARG(S, pad_last_batch, BOOL, 0, "False",                                        \
                        "Repeat the last item of the shard until the batch is full and all shards " \
-                       "have the same number of batches."),                                        \
-        HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                   \
-                       "Shuffle the whole list before every epoch, in the same order on all "      \
-                       "shards, whatever their seed."),                                            \
+                       "have the same number of batches.")
+#define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \
+    HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                       \
+                   "Shuffle the whole list before every epoch, in the same order on all "          \
+                   "shards, whatever their seed."),                                                \
         HR_SAMPLER_ARG(                                                                            \
             S, shuffle_after_epoch_seed, INT64, HR_ARG_OPTIONAL, NULL,                             \
-            "Seed of the order of shuffle_after_epoch; must be the same on all shards."),          \
-        HR_ARG_ACCEPT(read_ahead, BOOL, "False",                                                   \
-                      "Accepted: files are always read ahead, up to a limit of bytes."),           \
+            "Seed of the order of shuffle_after_epoch; must be the same on all shards.")
+#define HR_READER_ACCEPTED_DEFS                                                                    \
+    HR_ARG_ACCEPT(read_ahead, BOOL, "False",                                                       \
+                  "Accepted: files are always read ahead, up to a limit of bytes."),               \
         HR_ARG_ACCEPT(prefetch_queue_depth, INT, "1",                                              \
                       "Accepted: reading ahead is limited in bytes instead."),                     \
         HR_ARG_ACCEPT(lazy_init, BOOL, "False",                                                    \
                       "Accepted: the list is made when the pipeline is built."),                   \
         HR_ARG_ACCEPT(skip_cached_images, BOOL, "False",                                           \
                       "Accepted: there is no cache of decoded images."),                           \
-        HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),    \
         HR_ARG_ACCEPT(tensor_init_bytes, INT, "1048576",                                           \
                       "Accepted: buffers have the size of the file.")
 
@@ -475,7 +481,7 @@ typedef struct hr_op_def {
     const hr_input_def *in; /* HR_INPUTS(...); further inputs are like the last one described */
     int32_t in_min, in_max;
     const hr_output_def *out; /* HR_OUTPUTS(...) */
-    int32_t out_count;        /* number of outputs; < 0: `outputs` computes it */
+    int32_t out_count;        /* number of outputs; < 0: `outputs` or `out_keys` gives it */
     int32_t (*outputs)(const void *args, int32_t n_in);
     /* Checks several arguments together, once per node. Arguments given per sample have their
      * absent value. */
@@ -516,6 +522,10 @@ typedef struct hr_op_def {
     /* With device="gpu", of an operator that does not lower. The module has those of the library.
      */
     hr_cuda_run_fn run_cuda;
+    /* A required argument of type JSON, a dictionary: there is one output per key, and calls in
+     * Python return a dictionary of outputs with these keys. out_count and `outputs` are not used.
+     */
+    const char *out_keys;
 } hr_op_def;
 
 #define HR_OP_ABI .abi = HR_OP_ABI_VERSION, .struct_size = sizeof(hr_op_def)

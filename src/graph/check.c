@@ -85,6 +85,17 @@ static hr_status overlap_check(const hr_op_def *def, int32_t i, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status out_keys_check(const hr_op_def *def, hr_error *error)
+{
+    int32_t i = hr__args_find_exact(def, def->out_keys);
+    if (i < 0 || def->args[i].type != HR_ARG_TYPE_JSON || !(def->args[i].flags & HR_ARG_REQUIRED) ||
+        !def->args[i].form || def->args[i].form[0] != '{' || def->out_count >= 0)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "\"%s\" is not a required dictionary that the number of outputs follows",
+                       def->out_keys);
+    return HR_STATUS_OK;
+}
+
 static hr_status table_check(const hr_op_def *def, hr_error *error)
 {
     if (!def->doc || !def->doc[0])
@@ -92,8 +103,11 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
     if (def->in_min < 0 || def->in_max < def->in_min || def->in_max > HR_OP_MAX_INPUTS)
         return hr_fail(error, HR_STATUS_VALUE, "%d to %d inputs are not possible", def->in_min,
                        def->in_max);
-    if (def->out_count > HR_OP_MAX_OUTPUTS || (def->out_count < 0 && !def->outputs))
+    if (def->out_count > HR_OP_MAX_OUTPUTS ||
+        (def->out_count < 0 && !def->outputs && !def->out_keys))
         return hr_fail(error, HR_STATUS_VALUE, "its number of outputs is not possible");
+    if (def->out_keys)
+        HR_TRY(out_keys_check(def, error));
     if (def->in_max > 0 && !(def->in && def->in[0].name))
         return hr_fail(error, HR_STATUS_VALUE, "its inputs have no names");
     if ((def->flags & HR_OP_MERGE) && (def->predicate < 0 || def->predicate >= hr__args_count(def)))

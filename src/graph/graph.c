@@ -233,6 +233,17 @@ static hr_status function_set(hr_node *node, const hr_node_desc *desc, hr_error 
     return HR_STATUS_OK;
 }
 
+static int32_t count_outputs(const hr_node *node)
+{
+    const hr_op_def *def = node->def;
+    if (def->out_keys) {
+        const hr_arg_def *arg = &def->args[hr__args_find_exact(def, def->out_keys)];
+        return (*(const hr_json *const *)(const void *)((const char *)node->args + arg->offset))
+            ->count;
+    }
+    return def->out_count >= 0 ? def->out_count : def->outputs(node->args, node->input_count);
+}
+
 static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_desc *desc,
                            hr_error *error)
 {
@@ -256,9 +267,7 @@ static hr_status node_fill(const hr_graph *graph, hr_node *node, const hr_node_d
     HR_TRY(guard_set(graph, node, desc->guard, error));
     HR_TRY(branches_check(graph, node, error));
     HR_TRY(function_set(node, desc, error));
-    node->output_count = node->def->out_count;
-    if (node->output_count < 0)
-        node->output_count = node->def->outputs(node->args, node->input_count);
+    node->output_count = count_outputs(node);
     if (node->output_count < 0 || node->output_count > HR_OP_MAX_OUTPUTS)
         return hr_fail(error, HR_STATUS_VALUE, "%s: %d outputs; at most %d are possible",
                        hr_node_text(node, text, sizeof(text)), node->output_count,

@@ -159,6 +159,7 @@ static void put_outputs(hr_text *text, const hr_op_def *def)
         hr_text_append_quoted(text, def->out[i].name);
     }
     hr_text_append(text, "]");
+    put_string(text, "out_keys", def->out_keys);
 }
 
 /* hr_node_desc.function, described as an argument. */

@@ -171,6 +171,7 @@ typedef struct hr_kernels {
 
     /* ---- hashing ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);
+    uint32_t (*crc32c)(const void *data, size_t size);
 
     /* ---- JPEG; kernels/jpeg.h ---- */
     /* Decodes the next `mcus` MCUs and moves the blocks' dst on; `skip`: only past them, writing

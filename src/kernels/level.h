@@ -78,6 +78,9 @@ extern const hr_reduce_table HR_LEVELED(hr__reduce);
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
 
+/* crc32c.c */
+uint32_t HR_LEVELED(hr__crc32c)(const void *data, size_t size);
+
 /* jpeg_entropy.c */
 bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
 bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);

@@ -48,6 +48,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .add_noise_u8 = HR_LEVELED(hr__add_noise_u8),
     .reduce = &HR_LEVELED(hr__reduce),
     .hash = HR_LEVELED(hr__hash),
+    .crc32c = HR_LEVELED(hr__crc32c),
     .jpeg_mcus = HR_LEVELED(hr__jpeg_mcus),
     .jpeg_skip = HR_LEVELED(hr__jpeg_skip),
     .jpeg_pass = HR_LEVELED(hr__jpeg_pass),

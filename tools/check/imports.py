@@ -22,7 +22,7 @@ _base
 tensors
 _graph
 data_node
-types math backend backend_impl
+types math tfrecord backend backend_impl
 _conditionals _external external_source pickling
 _pipeline
 pipeline

@@ -141,7 +141,6 @@ MODULES = {
         "dataset_distributed_compatible_tensorflow dataset_inputs_compatible_tensorflow serialize_pipeline",
         "plugin.tf.experimental": "DALIDatasetWithInputs Input",
         "plugin.triton": "autoserialize",
-        "tfrecord": "Feature FixedLenFeature VarLenFeature float32 int64 string",
     }.items()
 }
 

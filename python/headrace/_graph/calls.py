@@ -191,7 +191,8 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     """Calls an operator.
 
     Returns:
-        A node, a list of nodes if the operator has several outputs, or None if it has none.
+        A node, a list of nodes if the operator has several outputs, or None if it has none. A dictionary of nodes if
+        the outputs have the keys of an argument.
 
     Raises:
         ValueError: wrong number of inputs, wrong device name.
@@ -224,6 +225,8 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
         made = instance.nodes()
         results.append([node.gpu() for node in made] if copied else made)
+    if op.out_keys is not None:  # an operator without inputs: there is one set
+        return dict(zip(kwargs[op.out_keys], results[0], strict=True))
     if len(results) == 1:  # also for a list of one node
         return _unwrap(results[0])
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):

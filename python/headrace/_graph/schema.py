@@ -54,6 +54,7 @@ class Operator:
         "in_max",
         "out_count",
         "outputs",
+        "out_keys",
         "source",
         "whole_batch",
         "devices",
@@ -73,6 +74,7 @@ class Operator:
         self.in_max: int = raw["in_max"]
         self.out_count: int | None = raw["out_count"]
         self.outputs: list[str] = raw["outputs"]
+        self.out_keys: str | None = raw["out_keys"]  # the dictionary whose keys name the outputs
         self.source: str | None = raw["source"]
         self.whole_batch: bool = raw["batch"]  # processes the batch as a whole, not each sample
         self.devices: list[str] = raw["devices"] or ["cpu"]  # those that DALI accepts

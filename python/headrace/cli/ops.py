@@ -58,6 +58,12 @@ def _print_list(operators: list[dict[str, Any]]) -> None:
     Console().print(table)
 
 
+def _outputs(op: dict[str, Any]) -> str:
+    if op["out_keys"]:
+        return f"a dictionary with the keys of {op['out_keys']}"
+    return ", ".join(op["outputs"]) or str(op["out_count"])
+
+
 def _print_operator(op: dict[str, Any]) -> None:
     from rich import box
     from rich.console import Console
@@ -73,7 +79,7 @@ def _print_operator(op: dict[str, Any]) -> None:
     console.print()
     for line in docs.inputs(op):
         console.print(f"input:   {escape(line)}")
-    console.print(f"outputs: {', '.join(op['outputs']) or op['out_count']}")
+    console.print(f"outputs: {_outputs(op)}")
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("argument", "type", "default", "meaning"):
         table.add_column(column, no_wrap=column == "argument")
