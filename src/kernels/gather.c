@@ -5,7 +5,7 @@
 #include "kernels/gather.h"
 #include "core/dtype.h"
 #include "core/rounding.h"
-#include "kernels/level.h"
+#include "kernels/gather_eight.h"
 
 #include <string.h>
 #if defined(__SSE2__)
@@ -176,7 +176,74 @@ static void floats(float *dst, const hr_gather_row *r)
         floats_of(dst, r, HR_DTYPE_FLOAT);
 }
 
-/* ---- u8 colour pictures, linear ---- */
+/* ---- u8 pictures, linear, to UINT8 or FLOAT ---- */
+
+/* Where element i of a row of `to` is. */
+INLINE void *element_at(void *dst, hr_dtype to, int64_t i)
+{
+    return (char *)dst + i * (to == HR_DTYPE_UINT8 ? 1 : 4);
+}
+
+INLINE void write_pixel(void *dst, hr_dtype to, const hr_gather_row *r, float x, float y,
+                        int32_t channels)
+{
+    float v[3];
+
+    linear_pixel(v, r, x, y, HR_DTYPE_UINT8, channels);
+    if (to != HR_DTYPE_UINT8)
+        memcpy(dst, v, (size_t)channels * sizeof(float));
+    for (int32_t c = 0; c < channels && to == HR_DTYPE_UINT8; c++)
+        ((uint8_t *)dst)[c] = round_byte(v[c]);
+}
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+INLINE void write_eight(void *dst, hr_dtype to, const eight_view *v, const eight_places *p,
+                        int32_t channels)
+{
+    __m256 out[3];
+
+    eight_pixels(out, v, p, channels);
+    if (to == HR_DTYPE_UINT8)
+        eight_store_u8(dst, out, channels);
+    else
+        eight_store_f32(dst, out, channels);
+}
+
+/* False if vectors cannot make the row. */
+INLINE bool eights(void *dst, hr_dtype to, const hr_gather_row *r, int32_t channels)
+{
+    const __m128 step = eight_step(r->map);
+    float some[24];
+    eight_view v;
+
+    if (!eight_view_linear(&v, r, channels))
+        return false;
+    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
+        __m128 at = _mm_setr_ps(s.x, s.y, 0.0f, 0.0f);
+        eight_places p = eight_next(&v, &at, step);
+        int64_t n = s.n, i = s.at * channels;
+        for (; n >= 8; n -= 8, i += 8 * channels) {
+            eight_places next = eight_next(&v, &at, step); /* while pixels are on their way */
+            write_eight(element_at(dst, to, i), to, &v, &p, channels);
+            p = next;
+        }
+        if (n == 0)
+            continue;
+        write_eight(some, to, &v, &p, channels);
+        memcpy(element_at(dst, to, i), some,
+               (size_t)n * (size_t)channels * (to == HR_DTYPE_UINT8 ? 1 : sizeof(float)));
+    }
+    return true;
+}
+
+/* Rows of one or three channels. */
+INLINE bool vectors(void *dst, hr_dtype to, const hr_gather_row *r)
+{
+    return r->channels == 3 ? eights(dst, to, r, 3) : r->channels == 1 && eights(dst, to, r, 1);
+}
+
+#else
 
 #if defined(__SSE2__)
 
@@ -249,51 +316,102 @@ static inline bool colour_floats(float *dst, const hr_gather_row *r, float x, fl
 
 #endif
 
-/* Either `bytes` or `floats` is set. */
-INLINE void colours(uint8_t *bytes, float *floats, const hr_gather_row *r)
+/* Rows of three channels. */
+INLINE bool vectors(void *dst, hr_dtype to, const hr_gather_row *r)
 {
     const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
     int64_t i = 0;
 
+    if (r->channels != 3)
+        return false;
     for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        float x = s.x, y = s.y, v[3];
+        float x = s.x, y = s.y;
         for (int64_t k = 0; k < s.n; k++, i++, x += step_x, y += step_y) {
+            void *at = element_at(dst, to, 3 * i);
             bool roomy = i + 1 < r->n; /* more than the pixel may be written */
-            if (roomy && (bytes != NULL ? colour_bytes(bytes + 3 * i, r, x, y)
-                                        : colour_floats(floats + 3 * i, r, x, y)))
-                continue;
-            linear_pixel(v, r, x, y, HR_DTYPE_UINT8, 3);
-            for (int64_t c = 0; c < 3; c++) {
-                if (bytes != NULL)
-                    bytes[3 * i + c] = round_byte(v[c]);
-                else
-                    floats[3 * i + c] = v[c];
-            }
+            if (!roomy ||
+                !(to == HR_DTYPE_UINT8 ? colour_bytes(at, r, x, y) : colour_floats(at, r, x, y)))
+                write_pixel(at, to, r, x, y, 3);
         }
     }
+    return true;
 }
 
-/* ---- nearest pixels of pictures, copied ---- */
+#endif
 
-INLINE void copies_of(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
+/* ---- nearest pixels of pictures, copied; `fill` is one pixel, or NULL ---- */
+
+INLINE void copy_pixel(uint8_t *dst, const hr_gather_row *r, const void *fill, float x, float y,
+                       size_t size)
 {
     const int64_t width = r->gather->in[0], height = r->gather->in[1];
     const int64_t stride = r->step[1] * (int64_t)(size / (size_t)r->channels);
-    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
+    const int64_t left = gather_floor(x), top = gather_floor(y);
     const uint8_t *src = r->src;
-    bool filled = r->gather->has_fill;
 
+    if (fill != NULL && (left < 0 || top < 0 || left >= width || top >= height))
+        memcpy(dst, fill, size);
+    else
+        memcpy(dst, src + inside(top, height) * stride + inside(left, width) * (int64_t)size, size);
+}
+
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Up to eight pixels. */
+INLINE void copy_eight(uint8_t *dst, int64_t n, const hr_gather_row *r, const eight_places *p,
+                       const void *fill, size_t size)
+{
+    const uint8_t *src = r->src;
+    uint32_t offset[8];
+
+    _mm256_storeu_si256((__m256i *)offset, p->offset);
+    int32_t filled = fill != NULL ? p->outside : 0;
+    for (int64_t k = 0; k < n; k++, filled >>= 1)
+        memcpy(dst + (size_t)k * size, filled & 1 ? fill : src + offset[k], size);
+}
+
+/* False if vectors cannot make the row. */
+INLINE bool copy_eights(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
+{
+    const __m128 step = eight_step(r->map);
+    eight_view v;
+
+    if (!eight_view_make(&v, r, false, (int64_t)size, r->step[1] * (int64_t)hr_dtype_size(r->from)))
+        return false;
+    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
+        __m128 at = _mm_setr_ps(s.x, s.y, 0.0f, 0.0f);
+        eight_places p = eight_next(&v, &at, step);
+        int64_t n = s.n;
+        for (; n >= 8; n -= 8, dst += 8 * size) {
+            eight_places next = eight_next(&v, &at, step);
+            copy_eight(dst, 8, r, &p, fill, size);
+            p = next;
+        }
+        copy_eight(dst, n, r, &p, fill, size);
+        dst += (size_t)n * size;
+    }
+    return true;
+}
+
+#else
+
+static inline bool copy_eights(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
+{
+    return (void)dst, (void)r, (void)fill, (void)size, false;
+}
+
+#endif
+
+INLINE void copies_of(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
+{
+    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
+
+    if (copy_eights(dst, r, fill, size))
+        return;
     for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
         float x = s.x, y = s.y;
-        for (int64_t k = 0; k < s.n; k++, dst += size, x += step_x, y += step_y) {
-            const int64_t left = gather_floor(x), top = gather_floor(y);
-            if (filled && (left < 0 || top < 0 || left >= width || top >= height))
-                memcpy(dst, fill, size);
-            else
-                memcpy(dst,
-                       src + inside(top, height) * stride + inside(left, width) * (int64_t)size,
-                       size);
-        }
+        for (int64_t k = 0; k < s.n; k++, dst += size, x += step_x, y += step_y)
+            copy_pixel(dst, r, fill, x, y, size);
     }
 }
 
@@ -307,10 +425,11 @@ static bool copies(const hr_gather_row *r)
 static void copy_pixels(uint8_t *dst, const hr_gather_row *r, float *line)
 {
     size_t element = hr_dtype_size(r->from), size = element * (size_t)r->channels;
-    uint8_t *fill = (uint8_t *)line; /* one pixel */
+    uint8_t *one = (uint8_t *)line;
+    const void *fill = r->gather->has_fill ? one : NULL;
 
     for (int32_t c = 0; c < r->channels; c++)
-        hr_convert(fill + (size_t)c * element, r->from, &r->gather->fill, HR_DTYPE_FLOAT, 1);
+        hr_convert(one + (size_t)c * element, r->from, &r->gather->fill, HR_DTYPE_FLOAT, 1);
     if (size == 1)
         copies_of(dst, r, fill, 1);
     else if (size == 3)
@@ -325,13 +444,13 @@ void HR_LEVELED(hr__gather_row)(const hr_gather_row *r, float *line, void *dst)
 {
     if (r->n < 1 || r->channels < 1)
         return;
-    bool colour = r->from == HR_DTYPE_UINT8 && r->channels == 3 && is_plain(r);
+    bool plain = r->from == HR_DTYPE_UINT8 && is_plain(r);
     if (copies(r)) {
         copy_pixels(dst, r, line);
-    } else if (colour && r->to == HR_DTYPE_UINT8) {
-        colours(dst, NULL, r);
-    } else if (colour && r->to == HR_DTYPE_FLOAT) {
-        colours(NULL, dst, r);
+    } else if (plain && r->to == HR_DTYPE_UINT8 && vectors(dst, HR_DTYPE_UINT8, r)) {
+        return;
+    } else if (plain && r->to == HR_DTYPE_FLOAT && vectors(dst, HR_DTYPE_FLOAT, r)) {
+        return;
     } else if (r->to == HR_DTYPE_FLOAT) {
         floats(dst, r);
     } else if (r->to == HR_DTYPE_UINT8) {
