@@ -38,7 +38,7 @@ def make_images(root: Path) -> int:
     for label, name in enumerate(("ash", "birch", "cedar")):
         folder = root / name
         folder.mkdir()
-        for i, suffix in enumerate(("jpg", "png", "webp", "bmp", "ppm")):
+        for i, suffix in enumerate(("jpg", "png", "webp", "bmp", "ppm", "tif", "jp2")):
             image = Image.linear_gradient("L").resize((320 + 16 * i, 240 + 8 * label))
             Image.merge("RGB", (image, image.rotate(180), image)).save(folder / f"{i}.{suffix}")
             count += 1
@@ -77,7 +77,7 @@ def check_pipeline(root: Path, count: int) -> None:
         assert -3 < batch.min() < batch.max() < 3 and batch.std() > 0.1
         seen += [int(np.asarray(labels.at(i))[0]) for i in range(4)]
     assert sorted(seen[:count]) == sorted([0, 1, 2] * (count // 3)), seen
-    print(f"training pipeline: {count} images of 5 formats")
+    print(f"training pipeline: {count} images of 7 formats")
 
 
 def main() -> None:

@@ -57,6 +57,7 @@ missing_system() {
     links_with jpeg || echo libjpeg-dev
     links_with png || echo libpng-dev
     links_with webp || echo libwebp-dev
+    links_with openjp2 || echo libopenjp2-7-dev
     links_with z || echo zlib1g-dev
     [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv
 }

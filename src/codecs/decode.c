@@ -4,6 +4,8 @@
  * writes directly to the destination if the last three need no work. */
 #include "codecs/codec.h"
 
+#include "codecs/foreign.h"
+
 #include <string.h>
 
 /* ---- header ---- */
@@ -26,8 +28,11 @@ hr_status hr_image_peek(const uint8_t *bytes, size_t size, int64_t max_pixels, h
                            info->width, info->height, (long long)max_pixels);
         return HR_STATUS_OK;
     }
+    const char *foreign = hr_image_foreign(bytes, size);
     return hr_fail(error, HR_STATUS_CORRUPT,
-                   "not an image format that this build reads (JPEG, PNG, BMP, PNM, TIFF, WebP)");
+                   "%s%s; the formats are JPEG, JPEG 2000, PNG, BMP, PNM, TIFF and WebP",
+                   foreign ? foreign : "not an image format that this build reads",
+                   foreign ? " pictures are not supported" : "");
 }
 
 hr_status hr_image_probe(const uint8_t *bytes, size_t size, int64_t max_pixels, hr_image_info *info,
@@ -368,7 +373,7 @@ static int32_t decoded_channels(const hr_image_info *info, hr_image_type type)
 {
     if (type == HR_IMAGE_TYPE_ANY_DATA)
         return info->channels;
-    if (type == HR_IMAGE_TYPE_GRAY && (info->channels <= 2 || info->codec->grey))
+    if (type == HR_IMAGE_TYPE_GRAY && (info->channels <= 2 || info->luma || info->codec->grey))
         return 1;
     return 3;
 }

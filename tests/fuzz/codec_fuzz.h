@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FUZZ_PREFIX = 8, FUZZ_MAX_PIXELS = 1 << 18, FUZZ_CHECKED_PIXELS = 1 << 28 };
+#ifndef FUZZ_MAX_PIXELS /* a target of a slow codec has a smaller number */
+#define FUZZ_MAX_PIXELS (1 << 18)
+#endif
+
+enum { FUZZ_PREFIX = 8, FUZZ_CHECKED_PIXELS = 1 << 28 };
 
 /* A range of an axis of `n` pixels, from two bytes. */
 static inline void fuzz_axis(int64_t n, uint8_t a, uint8_t b, int64_t *start, int64_t *count)

@@ -20,7 +20,9 @@ from PIL import Image
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
+import jpeg2000s  # noqa: E402
 import tiffs  # noqa: E402
+
 WHOLE = bytes([0, 0, 1, 0, 0, 255, 0, 255])
 
 
@@ -186,6 +188,41 @@ def tiff() -> dict[str, bytes]:
     return files
 
 
+def jpeg2000() -> dict[str, bytes]:
+    array = np.array(picture("RGB"))
+    planes = [array[..., i] for i in range(3)]
+    stream = jpeg2000s.codestream
+    half = [planes[0], planes[1][::2, ::2], planes[2][::2, ::2]]
+    files = {
+        "stream": stream(planes),
+        "file": jpeg2000s.jp2(stream(planes)),
+        "lossy": stream(planes, irreversible=True, rates=(20, 4), progression=2),
+        "tiles": stream(planes, tile=(8, 8), block=(4, 4), progression=1),
+        "origin": stream(planes, tile=(16, 9), origin=(5, 3), tile_origin=(2, 1), progression=3),
+        "precincts": stream(planes, precincts=[(8, 8), (4, 4)], progression=4, style=6),
+        "modes": stream(planes[:1], mode=63),
+        "bits12": jpeg2000s.jp2(stream([p.astype(int) * 16 for p in planes], 12)),
+        "signed": stream([p.astype(int) - 128 for p in planes], signed=True),
+        "subsampled": jpeg2000s.jp2(stream(half, steps=[(1, 1), (2, 2), (2, 2)]), jpeg2000s.SYCC),
+        "grey": jpeg2000s.jp2(stream(planes[:1]), jpeg2000s.GREY),
+        "alpha": jpeg2000s.jp2(
+            stream([*planes, planes[0]]), channels=[(0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 1, 0)]
+        ),
+        "palette": jpeg2000s.jp2(stream([planes[0] >> 4], 4), palette=array[:16, 0]),
+        "long_box": jpeg2000s.SIGNATURE + jpeg2000s.box(b"jp2c", stream(planes), long=True),
+    }
+    claimed = bytearray(files["stream"])
+    claimed[8:16] = claimed[24:32] = struct.pack(">II", 16384, 16384)
+    files["claimed"] = bytes(claimed)
+    claimed[24:32] = struct.pack(">II", 64, 64)
+    files["claimed_tiles"] = bytes(claimed)
+    files["claimed_layers"] = files["stream"].replace(
+        b"\xff\x52\0\x0c\0\0\0\1", b"\xff\x52\0\x0c\0\0\xff\xff"
+    )
+    files["cut"] = files["file"][:-100]
+    return files
+
+
 def main() -> None:
     windows = [
         WHOLE,
@@ -194,7 +231,7 @@ def main() -> None:
         bytes([3, 2, 1, 0, 200, 10, 128, 255]),
         bytes([4, 4, 1, 0, 10, 250, 5, 250]),
     ]
-    for make in (jpeg, png, bmp, pnm, tiff, webp):
+    for make in (jpeg, jpeg2000, png, bmp, pnm, tiff, webp):
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for i, (name, data) in enumerate(make().items()):

@@ -90,6 +90,16 @@ def image_cases() -> list[Case]:
             cases.append(Case(name, [files(coded(format, mode=mode))], {}))
     cases.append(Case(name, [files(coded("WEBP", lossless=True))], {}))
     cases.append(Case(name, [files(coded("WEBP", quality=80))], {}, decoded))
+    for mode in ("RGB", "L", "RGBA", "I;16"):
+        data = files(
+            coded("JPEG2000", mode=mode), coded("JPEG2000", 40, 70, mode, tile_size=(32, 32))
+        )
+        for kind in ("RGB", "GRAY", "YCbCr", "ANY_DATA"):
+            compare = decoded if kind == "YCbCr" else exact
+            cases.append(Case(name, [data], {"output_type": "types." + kind}, compare))
+        cases.append(Case(name, [data], {"dtype": "types.UINT16"}))
+    lossy = coded("JPEG2000", irreversible=True, quality_layers=(30, 8))
+    cases.append(Case(name, [files(lossy)], {}, decoded))
     ignored = {
         "affine": False, "cache_batch_copy": False, "cache_debug": True, "cache_size": 0,
         "cache_threshold": 1, "cache_type": "", "device_memory_padding": 1,
@@ -136,7 +146,9 @@ def crop_cases() -> list[Case]:
         cases.append(Case(name, [turned], args))
     cases.append(Case(name, [turned], {"crop": (30, 20), "adjust_orientation": False}))
     cases += [Case(name, [jpegs()], {"crop": (9, 9), key: False}) for key in COMMON_IGNORED]
-    for content in (coded("PNG"), coded("BMP"), coded("PPM"), coded("WEBP", lossless=True)):
+    for content in (
+        coded("PNG"), coded("BMP"), coded("PPM"), coded("WEBP", lossless=True), coded("JPEG2000")
+    ):  # fmt: skip
         cases.append(Case(name, [files(content)], {"crop": (30, 20), "crop_pos_x": 0.3}))
     return cases
 

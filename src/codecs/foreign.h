@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Formats of pictures that no codec reads, for messages. */
+#ifndef HR_CODECS_FOREIGN_H
+#define HR_CODECS_FOREIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "GIF"; NULL: the bytes are of no format that is known here. */
+const char *hr_image_foreign(const uint8_t *bytes, size_t size);
+
+#endif
