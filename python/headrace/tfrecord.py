@@ -33,12 +33,13 @@ def _feature(kind: str, shape: Iterable[SupportsIndex], dtype: int, default: Any
         raise TypeError(f"The type of a feature must be tfrecord.int64, string or float32, not {dtype!r}.")
     if dtype not in range(len(_TYPES)):
         raise RuntimeError("The type of a feature must be tfrecord.int64, string or float32.")
+    extents = [operator.index(extent) for extent in shape]
     name, python_type, text = _TYPES[dtype]
     if not isinstance(default, python_type):
         raise RuntimeError(
             f"The default value of a feature of type tfrecord.{name} must be {text}, not {default!r}."
         )
-    return Feature((kind, [operator.index(extent) for extent in shape], name, default))
+    return Feature((kind, extents, name, default))
 
 
 def FixedLenFeature(

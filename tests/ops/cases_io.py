@@ -25,7 +25,12 @@ CASES = [
     Case("io.file.read", [TWO], {"dont_use_mmap": True}),
     Case("io.file.read", [TWO], {"use_o_direct": True}),
 ]
-ELSEWHERE = {"dump_image": "test_dump_image.py", "readers.mxnet": "tests/python/test_mxnet.py", "readers.tfrecord": "tests/python/test_tfrecord.py"}
+ELSEWHERE = {
+    "dump_image": "test_dump_image.py",
+    "readers.mxnet": "tests/python/test_mxnet.py",
+    "readers.tfrecord": "tests/python/test_tfrecord.py",
+    "readers.webdataset": "tests/python/test_webdataset.py",
+}
 ERRORS = [
     Case("io.file.read", [names(HERE.parent / "nothing")], {}),
     Case("io.file.read", [names(HERE.parent)], {}),

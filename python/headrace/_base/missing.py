@@ -7,12 +7,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace._base import dali_names
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader, MetaPathFinder
+else:  # importing importlib.abc takes a tenth of the time of importing Headrace
+    Loader = MetaPathFinder = object
 
 _ROOT = __name__.partition(".")[0]
 

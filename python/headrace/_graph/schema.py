@@ -43,32 +43,12 @@ class Argument:
 class Operator:
     """One operator. `name` is its name under `fn`, with the module: "decoders.image"."""
 
-    __slots__ = (
-        "name",
-        "doc",
-        "aliases",
-        "flags",
-        "args",
-        "inputs",
-        "in_min",
-        "in_max",
-        "out_count",
-        "outputs",
-        "out_keys",
-        "source",
-        "whole_batch",
-        "devices",
-        "runs_on",
-        "raw",
-    )
-
     def __init__(self, raw: dict[str, Any]) -> None:
         self.raw = raw
         self.name: str = raw["name"]
         self.doc: str = raw.get("doc") or ""
         self.aliases: list[str] = raw["aliases"]
         self.flags = frozenset(raw["flags"])
-        self.args = {arg["name"]: Argument(arg) for arg in raw["args"]}
         self.inputs: list[dict[str, Any]] = raw["inputs"]
         self.in_min: int = raw["in_min"]
         self.in_max: int = raw["in_max"]
@@ -79,6 +59,11 @@ class Operator:
         self.whole_batch: bool = raw["batch"]  # processes the batch as a whole, not each sample
         self.devices: list[str] = raw["devices"] or ["cpu"]  # those that DALI accepts
         self.runs_on: list[str] = raw["runs_on"]  # those that this build has
+
+    @functools.cached_property
+    def args(self) -> dict[str, Argument]:
+        """The arguments by name. Made when first asked for: a script uses few of the operators."""
+        return {arg["name"]: Argument(arg) for arg in self.raw["args"]}
 
     @property
     def is_reader(self) -> bool:
