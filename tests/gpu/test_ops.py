@@ -242,6 +242,13 @@ def test_axes_in_parts() -> None:
     check([Case("tensor_resize", [data], args)], device_memory_limit=1 << 27)
 
 
+def test_equalized_in_parts() -> None:
+    """Pictures that several blocks count, and so many small ones that their counters do not fit."""
+    check([Case("equalize", [pictures([(300, 301, 3), (0, 4, 3), (5, 7, 3), (299, 300, 3)])], {})])
+    many = pictures([(60000, 2, 3), (2, 300, 301), (0, 1, 1), (60000, 3, 1)], layout="FHW")
+    check([Case("equalize", [many], {})], device_memory_limit=1 << 27)
+
+
 def cancelling(shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
     """Large numbers whose sums along axes are 0 except for rounding: any other order of additions shows."""
     rng = np.random.default_rng(3)

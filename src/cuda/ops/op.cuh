@@ -11,6 +11,7 @@
 #define HR_CUDA_OPS_OP_CUH
 
 #include "core/error.h"
+#include "cuda/image/unroll.cuh"
 #include "cuda/ops/ops.h"
 #include "device/module.h"
 
@@ -19,7 +20,9 @@
 #include "cuda/tiles.cuh"
 #define HR_DEVICE __device__
 #else
+#include <cstring>
 #include <functional>
+#include <memory>
 #define HR_DEVICE
 // Queues a kernel on the launch's stream.
 hr_status hr_cuda_queue(hr_cuda_launch *l, std::function<void()> kernel, hr_error *error);
@@ -47,6 +50,23 @@ __global__ void __launch_bounds__(THREADS)
     for (int k = 0; k < per; k++)
         if (first + k * THREADS < n)
             record.element(first + k * THREADS);
+}
+
+template <typename Record>
+__global__ void __launch_bounds__(THREADS)
+    blocks(const Record *records, const __grid_constant__ tiles::Share share)
+{
+    __shared__ typename Record::Shared shared;
+    int tile, r = tiles::find(share, &tile);
+    if (r < 0)
+        return;
+    const Record &record = records[r];
+    HR_UNROLL
+    for (int k = 0; k < Record::PHASES; k++) {
+        if (k > 0)
+            __syncthreads();
+        record.phase(k, tile, &shared, (int)threadIdx.x);
+    }
 }
 
 // Launches `kernel` over the tiles of all records.
@@ -86,6 +106,50 @@ hr_status launch(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *erro
                     at[r].element(i);
         },
         error);
+#endif
+}
+
+#if !defined(__CUDACC__)
+template <typename Record> void run_block(const Record &record, int32_t tile)
+{
+    std::unique_ptr<typename Record::Shared> shared(new typename Record::Shared);
+    memset((void *)shared.get(), 0x5a, sizeof(*shared));
+    for (int k = 0; k < Record::PHASES; k++)
+        for (int thread = 0; thread < THREADS; thread++)
+            record.phase(k, tile, shared.get(), thread);
+}
+#endif
+
+// For threads that share memory: processes blocks 0 .. tiles - 1 of every record. A record has a
+// type `Shared`, a number PHASES and a member `phase(k, tile, shared, thread)`; all threads of a
+// block finish a phase before the next one begins.
+template <typename Record>
+hr_status launch_blocks(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
+{
+    const Record *at = (const Record *)records.device;
+#if defined(__CUDACC__)
+    const Record *host = (const Record *)records.host;
+    return launch_tiles(
+        l, blocks<Record>, at, n, [=](int32_t i) { return host[i].tiles; }, error);
+#else
+    return hr_cuda_queue(
+        l,
+        [=] {
+            for (int32_t r = 0; r < n; r++)
+                for (int32_t tile = 0; tile < at[r].tiles; tile++)
+                    run_block(at[r], tile);
+        },
+        error);
+#endif
+}
+
+// Adds to a counter that other threads of the block, or of the launch, add to, too.
+HR_DEVICE static inline void add_to(uint32_t *counter, uint32_t v)
+{
+#if defined(__CUDACC__)
+    atomicAdd(counter, v);
+#else
+    *counter += v;
 #endif
 }
 

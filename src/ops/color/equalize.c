@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* equalize: spreads the histogram of every channel, as OpenCV does. */
+#include "ops/color/equalize.h"
 #include "core/core.h"
-#include "headrace/operator.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
 
 enum {
-    LEVELS = 256,
+    LEVELS = HR_EQUALIZE_LEVELS,
     LANES = 6 /* neighbouring elements, which have counters of their own: incrementing one counter
                  twice in a row waits */
 };
 
-/* The pictures and channels of the input: `outer` blocks of `pixels` x `channels`. */
-typedef struct equalize_memo {
-    size_t outer, pixels, channels;
-} equalize_memo;
-
 static hr_status equalize_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
-    equalize_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_equalize *m = hr_arena_alloc(c->arena, sizeof(*m), error);
     hr_layout layout;
     size_t volume;
 
@@ -34,41 +29,28 @@ static hr_status equalize_infer(hr_op_call *c, hr_error *error)
                        hr_dtype_name(in->dtype));
     int32_t h = hr_layout_find(&layout, 'H');
     const int64_t *extent = in->shape.extent;
-    *m = (equalize_memo){.outer = 1, .channels = 1};
+    *m = (hr_equalize){.outer = 1, .channels = 1};
     if (hr_shape_volume(&in->shape, &volume) && volume > 0) {
         for (int32_t i = 0; i < h; i++)
             m->outer *= (size_t)extent[i];
         m->channels = h + 2 < in->shape.ndim ? (size_t)extent[h + 2] : 1;
         m->pixels = (size_t)extent[h] * (size_t)extent[h + 1];
     }
+    if (m->pixels > UINT32_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
     hr_tensor_describe(&c->out[0], in->dtype, in->shape, layout.name);
     c->memo = m;
     return HR_STATUS_OK;
 }
 
-/* Rounded to the nearest integer, ties to even, from 0 to 255. */
-static uint8_t round_even(float v)
-{
-    const float magic = 12582912.0f; /* 1.5 * 2^23: no fractions are left next to it */
-    volatile float sum = HR_MIN(v, 255.0f) + magic;
-    return (uint8_t)(sum - magic);
-}
-
 static void make_table(const uint32_t *count, size_t pixels, uint8_t *table)
 {
-    int32_t first = 0;
+    int32_t first = equalize_first(count);
     uint32_t sum = 0;
 
-    while (first < LEVELS - 1 && count[first] == 0)
-        first++;
-    memset(table, first, LEVELS);
-    if (count[first] == pixels)
-        return; /* one value only: it stays */
-    float scale = 255.0f / (float)(pixels - count[first]);
-    memset(table, 0, LEVELS);
-    for (int32_t i = first + 1; i < LEVELS; i++) {
-        sum += count[i];
-        table[i] = round_even((float)sum * scale);
+    for (int32_t i = 0; i < LEVELS; i++) {
+        sum += i > first ? count[i] : 0;
+        table[i] = equalize_value(first, count[first], (uint32_t)pixels, sum);
     }
 }
 
@@ -148,12 +130,10 @@ static hr_status equalize_channels(const hr_op_call *c, const uint8_t *src, uint
 
 static hr_status equalize_one(hr_op_call *c, hr_error *error)
 {
-    const equalize_memo *m = c->memo;
+    const hr_equalize *m = c->memo;
     const uint8_t *src = c->in[0].data;
     uint8_t *dst = c->out[0].data;
 
-    if (m->pixels > UINT32_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "the picture is too large");
     for (size_t o = 0; o < m->outer && m->pixels > 0 && m->channels > 0; o++) {
         size_t at = o * m->pixels * m->channels;
         if (LANES % m->channels == 0)

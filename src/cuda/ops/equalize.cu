@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Headrace authors
+// equalize: blocks count the values of a piece of a picture in shared memory and add up their
+// counts; then tables are made of these, and blocks take the pieces through the tables.
+#include "ops/color/equalize.h"
+#include "cuda/ops/op.cuh"
+
+namespace
+{
+
+constexpr int LEVELS = HR_EQUALIZE_LEVELS;
+constexpr int GROUP = 4;        // channels at a time
+constexpr int PIECE = 64 << 10; // pixels, at most
+
+// Consecutive pictures of one sample.
+struct part {
+    const uint8_t *src;
+    uint8_t *dst;
+    uint32_t *counts; // one row of LEVELS per picture and channel
+    uint8_t *tables;
+    int64_t count; // of all counters
+    int64_t pixels;
+    int32_t channels, groups, pieces, tiles;
+};
+
+// The work of a block: a piece of up to GROUP channels of a picture.
+struct piece {
+    int64_t row, first, end, at; // row: of counters; at: of channel 0 of pixel `first`
+    int32_t channels;
+
+    HR_DEVICE piece(const part &p, int tile)
+    {
+        int which = tile / p.pieces, picture = which / p.groups;
+        int channel = (which - picture * p.groups) * GROUP;
+        first = (int64_t)(tile - which * p.pieces) * PIECE;
+        end = HR_MIN(first + PIECE, p.pixels);
+        row = (int64_t)picture * p.channels + channel;
+        at = ((int64_t)picture * p.pixels + first) * p.channels + channel;
+        channels = HR_MIN(p.channels - channel, GROUP);
+    }
+};
+
+struct clear : part {
+    HR_DEVICE void element(int64_t i) const
+    {
+        counts[i] = 0;
+    }
+};
+
+struct count_values : part {
+    enum { PHASES = 3 };
+    struct Shared {
+        uint32_t counts[GROUP][LEVELS];
+    };
+
+    template <int C> HR_DEVICE void add(const piece &p, Shared *shared, int thread) const
+    {
+        const uint8_t *from = src + p.at;
+        int n = (int)(p.end - p.first);
+        HR_UNROLL_FOUR
+        for (int i = thread; i < n; i += op::THREADS) {
+            const uint8_t *pixel = from + (int64_t)i * channels;
+            HR_UNROLL
+            for (int c = 0; c < C; c++)
+                op::add_to(&shared->counts[c][pixel[c]], 1);
+        }
+    }
+
+    HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
+    {
+        const piece p(*this, tile);
+        if (k == 1) {
+            if (p.channels == 1)
+                add<1>(p, shared, thread);
+            else if (p.channels == 2)
+                add<2>(p, shared, thread);
+            else if (p.channels == 3)
+                add<3>(p, shared, thread);
+            else
+                add<4>(p, shared, thread);
+            return;
+        }
+        for (int i = thread; i < p.channels * LEVELS; i += op::THREADS) {
+            uint32_t *own = &shared->counts[0][0] + i;
+            if (k == 0)
+                *own = 0;
+            else if (*own > 0)
+                op::add_to(counts + p.row * LEVELS + i, *own);
+        }
+    }
+};
+
+struct make_tables : part {
+    HR_DEVICE void element(int64_t i) const
+    {
+        int value = (int)(i % LEVELS);
+        const uint32_t *row = counts + (i - value);
+        int first = equalize_first(row);
+        uint32_t sum = 0;
+        for (int v = first + 1; v <= value; v++)
+            sum += row[v];
+        tables[i] = equalize_value(first, row[first], (uint32_t)pixels, sum);
+    }
+};
+
+struct map_values : part {
+    enum { PHASES = 2 };
+    struct Shared {
+        uint8_t tables[GROUP][LEVELS];
+    };
+
+    template <int C> HR_DEVICE void map(const piece &p, const Shared *shared, int thread) const
+    {
+        const uint8_t *from = src + p.at;
+        uint8_t *to = dst + p.at;
+        int n = (int)(p.end - p.first);
+        HR_UNROLL_FOUR
+        for (int i = thread; i < n; i += op::THREADS) {
+            int64_t pixel = (int64_t)i * channels;
+            HR_UNROLL
+            for (int c = 0; c < C; c++)
+                to[pixel + c] = shared->tables[c][from[pixel + c]];
+        }
+    }
+
+    HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
+    {
+        const piece p(*this, tile);
+        if (k == 0) {
+            for (int i = thread; i < p.channels * LEVELS; i += op::THREADS)
+                (&shared->tables[0][0])[i] = tables[p.row * LEVELS + i];
+            return;
+        }
+        if (p.channels == 1)
+            map<1>(p, shared, thread);
+        else if (p.channels == 2)
+            map<2>(p, shared, thread);
+        else if (p.channels == 3)
+            map<3>(p, shared, thread);
+        else
+            map<4>(p, shared, thread);
+    }
+};
+
+// Counters and tables, which one part after the other uses.
+struct room {
+    char *memory;
+    size_t rows; // of counters; a row of a table follows each of them
+};
+
+constexpr size_t ROW_BYTES = LEVELS * (sizeof(uint32_t) + 1);
+
+const hr_equalize *memo(const hr_op_call *c)
+{
+    return (const hr_equalize *)c->memo;
+}
+
+size_t rows_of(const hr_op_call *c)
+{
+    return memo(c)->pixels > 0 ? memo(c)->outer * memo(c)->channels : 0;
+}
+
+// As many pictures as fit: those of a batch, or of a part of it if the batch has many small ones.
+hr_status find_room(room *to, hr_cuda_launch *l, const hr_op_call *calls, int32_t n,
+                    hr_error *error)
+{
+    size_t all = 0, most = 1;
+    void *memory;
+    for (int32_t i = 0; i < n; i++) {
+        all += rows_of(&calls[i]);
+        most = HR_MAX(most, memo(&calls[i])->channels);
+    }
+    to->rows = HR_MIN(all, HR_MAX(l->scratch_limit / ROW_BYTES, HR_MAX(most, (size_t)1 << 14)));
+    HR_TRY(l->scratch(l, HR_MAX(to->rows, 1) * ROW_BYTES, &memory, error));
+    to->memory = (char *)memory;
+    return HR_STATUS_OK;
+}
+
+// `pictures` of a call from `first` on, with the counters from row `used` on.
+void part_make(part *p, const hr_op_call *c, const room *r, size_t used, size_t first,
+               size_t pictures)
+{
+    const hr_equalize *m = memo(c);
+    size_t at = first * m->pixels * m->channels;
+    p->src = (const uint8_t *)c->in[0].data + at;
+    p->dst = (uint8_t *)c->out[0].data + at;
+    p->counts = (uint32_t *)r->memory + used * LEVELS;
+    p->tables = (uint8_t *)r->memory + (r->rows * sizeof(uint32_t) + used) * LEVELS;
+    p->count = (int64_t)(pictures * m->channels * LEVELS);
+    p->pixels = (int64_t)m->pixels;
+    p->channels = (int32_t)m->channels;
+    p->groups = (int32_t)HR_DIVIDE_UP(m->channels, GROUP);
+    p->pieces = (int32_t)HR_DIVIDE_UP(m->pixels, PIECE);
+    p->tiles = (int32_t)pictures * p->groups * p->pieces;
+}
+
+hr_status launch_parts(hr_cuda_launch *l, hr_staged parts, int32_t n, hr_error *error)
+{
+    HR_TRY(op::launch<clear>(l, parts, n, error));
+    HR_TRY(op::launch_blocks<count_values>(l, parts, n, error));
+    HR_TRY(op::launch<make_tables>(l, parts, n, error));
+    return op::launch_blocks<map_values>(l, parts, n, error);
+}
+
+// Adds the parts of call i until the room is full; `*picture` is the next one.
+int32_t add_parts(part *to, const hr_op_call *calls, int32_t n, const room *r, int32_t *i,
+                  size_t *picture)
+{
+    int32_t count = 0;
+    for (size_t used = 0; *i < n; (*i)++, *picture = 0) {
+        size_t left = memo(&calls[*i])->outer - *picture, channels = memo(&calls[*i])->channels;
+        if (rows_of(&calls[*i]) == 0)
+            continue;
+        size_t fit = HR_MIN((r->rows - used) / channels, left);
+        if (fit > 0)
+            part_make(to + count++, &calls[*i], r, used, *picture, fit);
+        *picture += fit;
+        used += fit * channels;
+        if (fit < left)
+            return count;
+    }
+    return count;
+}
+
+hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
+{
+    room r;
+    int32_t i = 0;
+    size_t picture = 0;
+    HR_TRY(find_room(&r, l, calls, n, error));
+    while (i < n) {
+        hr_staged parts;
+        HR_TRY(staging->alloc(staging, (size_t)(n - i) * sizeof(part), &parts, error));
+        int32_t count = add_parts((part *)parts.host, calls, n, &r, &i, &picture);
+        HR_TRY(staging->flush(staging, error));
+        HR_TRY(launch_parts(l, parts, count, error));
+    }
+    return HR_STATUS_OK;
+}
+
+} // namespace
+
+HR_CUDA_OP(equalize, "equalize", run);
