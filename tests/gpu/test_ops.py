@@ -249,6 +249,16 @@ def test_equalized_in_parts() -> None:
     check([Case("equalize", [many], {})], device_memory_limit=1 << 27)
 
 
+def test_large_filters() -> None:
+    """Pictures of several tiles; filters that fit into shared memory, and larger ones."""
+    rng = np.random.default_rng(7)
+    data = [pictures([(20, 150, 3), (9, 300, 3)], dtype) for dtype in ("uint8", "float32", "int16")]
+    for shape in ((3, 3), (17, 22), (18, 3), (2, 23)):
+        kernels = Data([rng.normal(0, 0.2, shape).astype(np.float32) for _ in range(2)])
+        for border in ("reflect_101", "constant"):
+            check([Case("filter", [each, kernels], {"border": border}) for each in data])
+
+
 def cancelling(shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:
     """Large numbers whose sums along axes are 0 except for rounding: any other order of additions shows."""
     rng = np.random.default_rng(3)

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* filter: correlates pictures with a given kernel. A row of the output is a sum of shifted rows of
  * the input, so one kernel for sums of rows does all the work. */
+#include "ops/filter/filter.h"
 #include "kernels/kernels.h"
 #include "ops/filter/axes.h"
 
@@ -30,17 +31,8 @@ static const hr_arg_def filter_arg_defs[] = {
            "Type of the output: that of the input (default) or FLOAT."),
     HR_ARG_END};
 
-typedef enum border {
-    BORDER_REFLECT_101,
-    BORDER_REFLECT_1001,
-    BORDER_WRAP,
-    BORDER_CLAMP,
-    BORDER_CONSTANT,
-    BORDER_COUNT
-} border;
-
-static const char *const border_names[BORDER_COUNT] = {"reflect_101", "reflect_1001", "wrap",
-                                                       "clamp", "constant"};
+static const char *const border_names[HR_BORDER_COUNT] = {"reflect_101", "reflect_1001", "wrap",
+                                                          "clamp", "constant"};
 
 static bool same_word(const char *a, const char *b)
 {
@@ -50,11 +42,11 @@ static bool same_word(const char *a, const char *b)
     return *a == *b;
 }
 
-/* The border with a name, in any case; BORDER_COUNT: none. */
-static border border_of(const char *name)
+/* The border with a name, in any case; HR_BORDER_COUNT: none. */
+static hr_border border_of(const char *name)
 {
-    border b = BORDER_REFLECT_101;
-    while (b < BORDER_COUNT && !same_word(name, border_names[b]))
+    hr_border b = HR_BORDER_REFLECT_101;
+    while (b < HR_BORDER_COUNT && !same_word(name, border_names[b]))
         b++;
     return b;
 }
@@ -64,7 +56,7 @@ static hr_status filter_check(const void *args, const hr_given *given, hr_error 
     const filter_args *a = args;
 
     (void)given;
-    if (border_of(a->border) == BORDER_COUNT)
+    if (border_of(a->border) == HR_BORDER_COUNT)
         return hr_fail(error, HR_STATUS_ERROR,
                        "unknown `border` \"%s\"; use reflect_101, reflect_1001, wrap, clamp or "
                        "constant",
@@ -74,16 +66,7 @@ static hr_status filter_check(const void *args, const hr_given *given, hr_error 
     return HR_STATUS_OK;
 }
 
-/* What infer finds out. Pictures follow one another: outer x height x width x channels. */
-typedef struct filter_memo {
-    size_t outer, per_frame; /* pictures of the sample, and of one frame */
-    int64_t height, width, channels;
-    int64_t out_height, out_width;
-    int32_t rows, columns; /* of the filter */
-    bool filters;          /* one per frame */
-} filter_memo;
-
-static hr_status read_shapes(const hr_op_call *c, filter_memo *m, hr_data_axes *axes,
+static hr_status read_shapes(const hr_op_call *c, hr_filter2d *m, hr_data_axes *axes,
                              hr_error *error)
 {
     const hr_tensor *in = &c->in[0], *filter = &c->in[1];
@@ -104,7 +87,7 @@ static hr_status read_shapes(const hr_op_call *c, filter_memo *m, hr_data_axes *
                        "the filter has %d dimensions; it must have 2, after frames (layout F...) "
                        "if there is one per frame",
                        (int)filter->shape.ndim);
-    *m = (filter_memo){.outer = 1, .per_frame = 1, .channels = 1, .filters = lead};
+    *m = (hr_filter2d){.outer = 1, .per_frame = 1, .channels = 1, .filters = lead};
     for (int32_t d = 0; d < axes->first; d++) {
         m->outer *= (size_t)extent[d];
         m->per_frame *= d == 0 && axes->frames ? 1 : (size_t)extent[d];
@@ -147,41 +130,51 @@ static hr_status check_types(const hr_op_call *c, hr_dtype *out, hr_error *error
     return hr__filtered_dtype(a->dtype, in, out, error);
 }
 
-/* Row and column of the anchor for frame `frame`. */
-static hr_status anchor_of(const filter_args *a, const filter_memo *m, int64_t frame,
-                           int32_t anchor[2], hr_error *error)
+/* The anchors of the filter, one or one per frame. */
+static hr_status find_anchors(hr_op_call *c, hr_filter2d *m, hr_error *error)
 {
-    const hr_ints given = hr__frame_ints(a->anchor, frame);
+    const filter_args *a = c->args;
     const int32_t extent[2] = {m->rows, m->columns};
 
-    HR_TRY(hr__axis_count_check("anchor", given.n, 2, error));
-    for (int32_t i = 0; i < 2; i++) {
-        int32_t v = given.v[given.n == 1 ? 0 : i];
-        if (v < -1 || v >= extent[i])
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "the anchor %d is outside the filter of %d x %d elements", (int)v,
-                           (int)m->rows, (int)m->columns);
-        anchor[i] = same_word(a->mode, "valid") ? 0 : v == -1 ? extent[i] / 2 : v;
+    m->anchor_count = HR_MAX(a->anchor.frames, 1);
+    hr_anchor *anchors =
+        hr_arena_alloc(c->arena, (size_t)m->anchor_count * sizeof(*anchors), error);
+    if (!anchors)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t f = 0; f < m->anchor_count; f++) {
+        const hr_ints given = hr__frame_ints(a->anchor, f);
+        int32_t at[2];
+        HR_TRY(hr__axis_count_check("anchor", given.n, 2, error));
+        for (int32_t i = 0; i < 2; i++) {
+            int32_t v = given.v[given.n == 1 ? 0 : i];
+            if (v < -1 || v >= extent[i])
+                return hr_fail(error, HR_STATUS_ERROR,
+                               "the anchor %d is outside the filter of %d x %d elements", (int)v,
+                               (int)m->rows, (int)m->columns);
+            at[i] = same_word(a->mode, "valid") ? 0 : v == -1 ? extent[i] / 2 : v;
+        }
+        anchors[f] = (hr_anchor){at[0], at[1]};
     }
+    m->anchors = anchors;
     return HR_STATUS_OK;
 }
 
 static hr_status filter_infer(hr_op_call *c, hr_error *error)
 {
     const filter_args *a = c->args;
-    filter_memo *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    hr_filter2d *m = hr_arena_alloc(c->arena, sizeof(*m), error);
     hr_shape shape = c->in[0].shape;
     hr_data_axes axes;
     hr_dtype dtype;
-    int32_t anchor[2];
 
     if (!m)
         return HR_STATUS_NO_MEMORY;
     HR_TRY(check_types(c, &dtype, error));
     HR_TRY(read_shapes(c, m, &axes, error));
-    HR_TRY(anchor_of(a, m, 0, anchor, error));
     HR_TRY(hr__frame_count_check("anchor", a->anchor.frames, &axes,
                                  axes.frames ? shape.extent[0] : 0, error));
+    HR_TRY(find_anchors(c, m, error));
+    m->border = border_of(a->border);
     m->out_height = m->height;
     m->out_width = m->width;
     if (same_word(a->mode, "valid")) {
@@ -202,23 +195,6 @@ static hr_status filter_infer(hr_op_call *c, hr_error *error)
 
 /* ---- borders ---- */
 
-/* The position from which the element at `i` comes; -1: it is the fill value. */
-static int64_t source_of(int64_t i, int64_t n, border b)
-{
-    if (i >= 0 && i < n)
-        return i;
-    if (b == BORDER_CONSTANT)
-        return -1;
-    if (b == BORDER_CLAMP || n == 1)
-        return i < 0 ? 0 : n - 1;
-    int64_t period = b == BORDER_WRAP ? n : b == BORDER_REFLECT_1001 ? 2 * n : 2 * n - 2;
-    int64_t at = i % period;
-    at += at < 0 ? period : 0;
-    if (at < n)
-        return at;
-    return b == BORDER_REFLECT_1001 ? period - 1 - at : period - at;
-}
-
 static void to_float(const hr_op_call *c, float *dst, const void *src, hr_dtype dtype, size_t n)
 {
     if (dtype == HR_DTYPE_UINT8)
@@ -234,9 +210,8 @@ static void to_float(const hr_op_call *c, float *dst, const void *src, hr_dtype 
 /* The rows of a padded picture as floats. As many as the filter has are kept. */
 typedef struct padded_rows {
     const hr_op_call *c;
-    const filter_memo *m;
+    const hr_filter2d *m;
     const uint8_t *picture;
-    border border;
     float fill;
     int32_t top, left; /* rows and columns of the border, before the picture */
     size_t size;       /* floats of a row */
@@ -248,7 +223,7 @@ static void pad_columns(const padded_rows *p, float *row, int64_t begin, int64_t
 {
     size_t channels = (size_t)p->m->channels;
     for (int64_t x = begin; x < end; x++) {
-        int64_t from = source_of(x, p->m->width, p->border);
+        int64_t from = filter_source(x, p->m->width, p->m->border);
         float *dst = row + (size_t)(x + p->left) * channels;
         const float *src = row + (size_t)(HR_MAX(from, 0) + p->left) * channels;
         for (size_t k = 0; k < channels; k++)
@@ -258,7 +233,7 @@ static void pad_columns(const padded_rows *p, float *row, int64_t begin, int64_t
 
 static void make_row(const padded_rows *p, int64_t y, float *row)
 {
-    int64_t from = source_of(y, p->m->height, p->border), width = p->m->width;
+    int64_t from = filter_source(y, p->m->height, p->m->border), width = p->m->width;
     size_t n = (size_t)(width * p->m->channels);
     hr_dtype dtype = p->c->in[0].dtype;
 
@@ -310,7 +285,7 @@ static void store_row(const hr_kernels *k, void *dst, float *line, hr_dtype dtyp
 static void filter_picture(padded_rows *p, const float *filter, const scratch *s, uint8_t *dst,
                            hr_dtype dtype)
 {
-    const filter_memo *m = p->m;
+    const hr_filter2d *m = p->m;
     size_t n = (size_t)(m->out_width * m->channels), step = (size_t)m->channels;
     int32_t taps = m->rows * m->columns;
 
@@ -327,13 +302,12 @@ static void filter_picture(padded_rows *p, const float *filter, const scratch *s
 
 static hr_status filter_one(const hr_op_call *c, hr_error *error)
 {
-    const filter_args *a = c->args;
-    const filter_memo *m = c->memo;
+    const hr_filter2d *m = c->memo;
     hr_dtype in = c->in[0].dtype, out = c->out[0].dtype;
     size_t in_size = (size_t)(m->height * m->width * m->channels) * hr_dtype_size(in);
     size_t out_size = (size_t)(m->out_height * m->out_width * m->channels) * hr_dtype_size(out);
     size_t taps = (size_t)m->rows * (size_t)m->columns;
-    padded_rows p = {.c = c, .m = m, .border = border_of(a->border)};
+    padded_rows p = {.c = c, .m = m};
     scratch s;
 
     p.size = (size_t)(m->out_width + m->columns - 1) * (size_t)m->channels;
@@ -348,10 +322,9 @@ static hr_status filter_one(const hr_op_call *c, hr_error *error)
         to_float(c, &p.fill, c->in[2].data, in, 1);
     for (size_t i = 0; i < m->outer; i++) {
         int64_t frame = (int64_t)(i / m->per_frame);
-        int32_t anchor[2];
-        HR_TRY(anchor_of(a, m, frame, anchor, error));
-        p.top = anchor[0];
-        p.left = anchor[1];
+        const hr_anchor *anchor = &m->anchors[m->anchor_count == 1 ? 0 : frame];
+        p.top = anchor->row;
+        p.left = anchor->column;
         p.next = -p.top;
         p.picture = (const uint8_t *)c->in[0].data + i * in_size;
         filter_picture(&p, (const float *)c->in[1].data + (m->filters ? (size_t)frame * taps : 0),
@@ -383,7 +356,7 @@ const hr_op_def hr_op_filter = {
            "optional: the value of pixels outside the picture. Integer results are rounded to "
            "the nearest integer, ties to even.",
     .aliases = filter_aliases,
-    .devices = "cpu",
+    .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
     .args = filter_arg_defs,
     .args_size = sizeof(filter_args),
