@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Every Python example runs, and the PyTorch example's shards are disjoint and complete."""
+"""Every Python example runs; examples for PyTorch train, and their shards are disjoint and complete."""
 
 from __future__ import annotations
 
+import colorsys
+import importlib
+import math
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import headrace
+import numpy as np
 import pytest
+from PIL import Image
 from pictures import CLASSES, make_folders
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -97,3 +104,112 @@ def test_loss_falls(folder: Path) -> None:
     out = run(TRAIN, str(folder), "--epochs", "8", *SMALL)
     losses = [float(line.rpartition(" ")[2]) for line in out.splitlines() if "mean loss" in line]
     assert len(losses) == 8 and min(losses[4:]) < losses[0]
+
+
+def script(name: str) -> str:
+    return str(EXAMPLES / "pytorch" / f"{name}.py")
+
+
+@pytest.fixture
+def ssd(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The SSD example, as a module."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(EXAMPLES / "pytorch"))
+    return importlib.import_module("ssd_train")
+
+
+def test_ssd_trains(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    small = "--draw 24 --batch-size 4 --width 8 --epochs 3 --print-every 6 --threads 1"
+    weights = tmp_path / "weights.pt"
+    out = run(script("ssd_train"), *small.split(), "--save", str(weights))
+    losses = [float(x) for x in re.findall(r"loss ([\d.]+)", out)]
+    assert len(losses) == 3 and losses[2] < losses[0] and weights.stat().st_size > 10000
+
+
+def test_ssd_boxes_stay_on_their_objects(ssd: Any, tmp_path: Path) -> None:
+    """After cropping, resizing and mirroring, a matched anchor's box shows the colour of its class."""
+    source = ssd.Coco(tmp_path, ssd.draw_pictures(tmp_path, 64))
+    anchors = ssd.make_anchors()
+    assert anchors.shape == (8732, 4)
+    flat = ssd.corners(anchors).flatten().tolist()
+    pipe = ssd.training_pipeline(
+        source, flat, False, batch_size=64, num_threads=2, device_id=None, seed=5
+    )
+    images, offsets, labels = (np.asarray(batch.as_tensor()) for batch in pipe.run())
+    assert images.shape == (64, 3, 300, 300) and offsets.shape == (64, 8732, 4)
+    agree = []
+    for image, offset, label in zip(images, offsets, labels, strict=True):
+        boxes = ssd.decode(ssd.torch.from_numpy(offset.copy()), anchors).numpy()
+        for box, number in {tuple(b.round(3)): n for b, n in zip(boxes, label) if n > 0}.items():
+            x0, y0, x1, y1 = (np.clip(box, 0, 1) * 299).astype(int)
+            red, _, blue = image[:, (y0 + y1) // 2, (x0 + x1) // 2]
+            agree.append((red > blue) == (number == 1))
+    assert len(agree) > 64 and np.mean(agree) > 0.9
+
+
+def test_simclr_finds_the_other_view(tmp_path: Path) -> None:
+    """Pictures of one colour each: even a few steps find most other views, and the loss falls."""
+    pytest.importorskip("torch")
+    (tmp_path / "all").mkdir()
+    for i in range(16):
+        colour = np.array(colorsys.hsv_to_rgb(i / 16, 0.9, 0.4 + 0.5 * (i % 2))) * 255
+        noise = np.random.default_rng(i).normal(0, 10, (64, 64, 3))
+        picture = np.clip(colour + noise, 0, 255).astype(np.uint8)
+        Image.fromarray(picture).save(tmp_path / "all" / f"{i:02}.jpg")
+    small = "--batch-size 16 --size 32 --width 8 --epochs 12 --threads 1 --strength 0.1 --lr 0.003"
+    out = run(script("simclr_train"), str(tmp_path), *small.split())
+    losses = [float(x) for x in re.findall(r"loss ([\d.]+)", out)]
+    found = [float(x) for x in re.findall(r"for ([\d.]+)%", out)]
+    assert len(losses) == 12 and min(losses[6:]) < losses[0] < math.log(31)
+    assert np.mean(found) > 25  # by chance: 3
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("parts")
+    make_folders(root / "train")
+    make_folders(root / "val", 3)
+    return root
+
+
+AUGMENTATIONS = ("disabled", "autoaugment", "trivialaugment", "randaugment")
+
+
+@pytest.mark.parametrize("augmentation", AUGMENTATIONS)
+def test_efficientnet_trains(parts: Path, tmp_path: Path, augmentation: str) -> None:
+    pytest.importorskip("torch")
+    small = "--batch-size 7 --size 48 --width 0.25 --depth 0.3 --epochs 2 --threads 1"
+    weights = tmp_path / "weights.pt"
+    out = run(
+        script("efficientnet_train"), str(parts), *small.split(), "--save", str(weights),
+        "--automatic-augmentation", augmentation,
+    )  # fmt: skip
+    assert len(re.findall(r"epoch \d: loss [01]\.\d+, [\d.]+% correct", out)) == 2
+    assert weights.stat().st_size > 100000
+
+
+def test_efficientnet_in_two_processes(parts: Path) -> None:
+    pytest.importorskip("torch")
+    small = "--batch-size 4 --size 32 --width 0.25 --depth 0.3 --epochs 1 --threads 1"
+    out = run(*TORCHRUN, script("efficientnet_train"), str(parts), *small.split())
+    assert len(re.findall(r"epoch 0: loss [01]\.\d+", out)) == 1
+
+
+def test_efficientnet_augments(parts: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same pictures and crops under every scheme; each scheme changes most of them, in its own way."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(EXAMPLES / "pytorch"))
+    module = importlib.import_module("efficientnet_train")
+    batches = []
+    for name in AUGMENTATIONS:
+        pipe = module.image_pipeline(
+            str(parts / "train"), 48, name, True, 0, 1, False,
+            batch_size=21, num_threads=1, device_id=None, seed=3,
+        )  # fmt: skip
+        images, labels = (np.asarray(batch.as_tensor()) for batch in pipe.run())
+        batches.append(images)
+        assert images.shape == (21, 3, 48, 48) and sorted(set(labels.flatten())) == [0, 1, 2]
+    for i, a in enumerate(batches):
+        for b in batches[:i]:
+            assert np.mean([not np.array_equal(x, y) for x, y in zip(a, b)]) > 0.5
