@@ -117,6 +117,7 @@ ROWS = [
     row("color_twist FLOAT", "floats", hue=20.0, saturation=1.2, brightness=0.9, contrast=1.1),
     row("hsv", "picture", hue=20.0, saturation=1.2, value=0.9),
     row("equalize", "picture"),
+    row("jpeg_compression_distortion", "picture"),
     row("filter 3x3", "picture kernel"),
     row("filter 5x5", "picture kernel5"),
     row("resize_crop_mirror", "picture", resize_shorter=256.0, crop=(224, 224), mirror=1),

@@ -57,6 +57,12 @@ typedef struct hr_jpeg_coefs {
     int32_t last;                /* index in zigzag order after which all are zero */
 } hr_jpeg_coefs;
 
+/* A table of quantisers q for the forward DCT, in natural order. */
+typedef struct hr_jpeg_quantiser {
+    float half[64];    /* 4 q + 1/2: half of the divisor, and half a unit more */
+    float inverse[64]; /* 1 / (8 q): the transform's results are 8 times the coefficients */
+} hr_jpeg_quantiser;
+
 /* One block of an MCU. */
 typedef struct hr_jpeg_block {
     const hr_jpeg_huffman *dc, *ac;

@@ -6,6 +6,7 @@
 
 #include "core/shared.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(natural) for each coefficient in zigzag order; natural = 8 * row + column. */
@@ -21,7 +22,24 @@
 
 enum { R_CR = 91881, B_CB = 116130, G_CB = 22554, G_CR = 46802, ONE = 1 << 16, HALF = 1 << 15 };
 
-/* ---- the inverse DCT ---- */
+/* From RGB, in 16 bits of fraction, rounded half up; the chroma's half is one less than 1/2 of the
+ * last bit, as in libjpeg, so that 255.5 is 255. */
+HR_SHARED int32_t hr_jpeg_luma(int32_t r, int32_t g, int32_t b)
+{
+    return (19595 * r + 38470 * g + 7471 * b + HALF) >> 16;
+}
+
+HR_SHARED int32_t hr_jpeg_blue(int32_t r, int32_t g, int32_t b)
+{
+    return (-11059 * r - 21709 * g + HALF * b + 128 * ONE + HALF - 1) >> 16;
+}
+
+HR_SHARED int32_t hr_jpeg_red(int32_t r, int32_t g, int32_t b)
+{
+    return (HALF * r - 27439 * g - 5329 * b + 128 * ONE + HALF - 1) >> 16;
+}
+
+/* ---- the DCT ---- */
 
 enum { CONST_BITS = 13, PASS1_BITS = 2, CENTER = 128 };
 
@@ -94,6 +112,31 @@ HR_SHARED void hr_jpeg_idct_1d(int32_t *x0, int32_t *x1, int32_t *x2, int32_t *x
     *x5 = hr_jpeg_saturate((int32_t)(a2 - b2) >> shift);
     *x3 = hr_jpeg_saturate((int32_t)(a3 + b3) >> shift);
     *x4 = hr_jpeg_saturate((int32_t)(a3 - b3) >> shift);
+}
+
+HR_SHARED int32_t hr_jpeg_round(int32_t v, int shift)
+{
+    return (v + (1 << (shift - 1))) >> shift;
+}
+
+/* One dimension of the forward DCT, in place: the rows first, which keep PASS1_BITS bits of
+ * fraction, then the columns (`last`). The result is 8 times the coefficient. */
+HR_SHARED void hr_jpeg_fdct_1d(int32_t *x, bool last)
+{
+    int shift = last ? CONST_BITS + PASS1_BITS : CONST_BITS - PASS1_BITS;
+    int32_t a0 = x[0] + x[7], a1 = x[1] + x[6], a2 = x[2] + x[5], a3 = x[3] + x[4];
+    int32_t b0 = x[0] - x[7], b1 = x[1] - x[6], b2 = x[2] - x[5], b3 = x[3] - x[4];
+    int32_t sum = a0 + a3, middle = a1 + a2, c0 = a0 - a3, c1 = a1 - a2;
+    int32_t z3 = b3 + b1, z4 = b2 + b0;
+    int32_t odd3 = z3 * ODD_3_3 + z4 * ODD_3_4, odd4 = z3 * ODD_4_3 + z4 * ODD_4_4;
+    x[0] = last ? hr_jpeg_round(sum + middle, PASS1_BITS) : (sum + middle) * (1 << PASS1_BITS);
+    x[4] = last ? hr_jpeg_round(sum - middle, PASS1_BITS) : (sum - middle) * (1 << PASS1_BITS);
+    x[2] = hr_jpeg_round(c1 * EVEN_3_6 + c0 * EVEN_3_2, shift);
+    x[6] = hr_jpeg_round(c1 * EVEN_2_6 + c0 * EVEN_2_2, shift);
+    x[1] = hr_jpeg_round(b0 * ODD_3_1 + b3 * ODD_3_7 + odd4, shift);
+    x[3] = hr_jpeg_round(b1 * ODD_2_3 + b2 * ODD_2_5 + odd3, shift);
+    x[5] = hr_jpeg_round(b2 * ODD_1_5 + b1 * ODD_1_3 + odd4, shift);
+    x[7] = hr_jpeg_round(b3 * ODD_0_7 + b0 * ODD_0_1 + odd3, shift);
 }
 
 #endif

@@ -67,6 +67,7 @@ HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
 struct hr_gather_row;
 struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
+struct hr_jpeg_quantiser;
 struct hr_jpeg_scan;
 struct hr_rng;
 
@@ -184,6 +185,9 @@ typedef struct hr_kernels {
      * DCT on x86-64, also where 16 bits overflow. */
     void (*jpeg_idct)(const struct hr_jpeg_coefs *block);
     void (*jpeg_idct_two)(const struct hr_jpeg_coefs *blocks);
+    /* The forward DCT of one block, quantised; `coef` as in hr_jpeg_coefs. */
+    void (*jpeg_fdct)(int16_t *coef, const uint8_t *src, size_t stride,
+                      const struct hr_jpeg_quantiser *q);
     /* Upsample n samples of one row. `near` and `far` are the nearest and second-nearest input
      * rows; `below`: far is below near. h2*: src[-1] and src[n] exist. Rows are padded by
      * HR_JPEG_ROW_PAD. */
@@ -196,6 +200,9 @@ typedef struct hr_kernels {
                          size_t n);
     void (*jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b, const uint8_t *c,
                             size_t n);
+    void (*jpeg_rgb_ycc)(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src, size_t n);
+    /* n means of four samples in two rows, rounded down and up in turn. */
+    void (*jpeg_half)(uint8_t *dst, const uint8_t *upper, const uint8_t *lower, size_t n);
 } hr_kernels;
 
 /* The table of a level: `wanted`, or the best below it that this CPU supports; AUTO means the best.

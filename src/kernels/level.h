@@ -103,6 +103,13 @@ void HR_LEVELED(hr__jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t 
 void HR_LEVELED(hr__jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8_t *b,
                                      const uint8_t *c, size_t n);
 
+/* jpeg_forward.c */
+void HR_LEVELED(hr__jpeg_rgb_ycc)(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src,
+                                  size_t n);
+void HR_LEVELED(hr__jpeg_half)(uint8_t *dst, const uint8_t *upper, const uint8_t *lower, size_t n);
+void HR_LEVELED(hr__jpeg_fdct)(int16_t *coef, const uint8_t *src, size_t stride,
+                               const struct hr_jpeg_quantiser *q);
+
 extern const hr_kernels hr__kernels_base, hr__kernels_v3, hr__kernels_v4;
 
 #endif

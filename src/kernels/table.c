@@ -60,4 +60,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .jpeg_h4v1 = HR_LEVELED(hr__jpeg_h4v1),
     .jpeg_ycc_rgb = HR_LEVELED(hr__jpeg_ycc_rgb),
     .jpeg_interleave = HR_LEVELED(hr__jpeg_interleave),
+    .jpeg_fdct = HR_LEVELED(hr__jpeg_fdct),
+    .jpeg_rgb_ycc = HR_LEVELED(hr__jpeg_rgb_ycc),
+    .jpeg_half = HR_LEVELED(hr__jpeg_half),
 };

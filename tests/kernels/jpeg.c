@@ -135,6 +135,51 @@ TEST(idct_levels_agree)
     }
 }
 
+static void random_quantisers(hr_jpeg_quantiser *q, int *step)
+{
+    for (int i = 0; i < 64; i++) {
+        step[i] = 1 + (int)(rnd() % (rnd() & 1 ? 255 : 8));
+        q->half[i] = 4.0f * (float)step[i] + 0.5f;
+        q->inverse[i] = 1.0f / (8.0f * (float)step[i]);
+    }
+}
+
+static double exact_coefficient(const uint8_t *samples, int v, int u)
+{
+    double sum = 0, pi = 3.14159265358979323846;
+    for (int y = 0; y < 8; y++)
+        for (int x = 0; x < 8; x++)
+            sum += (samples[8 * y + x] - 128) * cos((2 * x + 1) * u * pi / 16) *
+                   cos((2 * y + 1) * v * pi / 16);
+    return sum * (u ? 1 : sqrt(0.5)) * (v ? 1 : sqrt(0.5)) / 4;
+}
+
+TEST(forward_dct)
+{
+    _Alignas(64) int16_t coef[64], again[64];
+    uint8_t samples[64];
+    hr_jpeg_quantiser q;
+    int step[64];
+    for (int round = 0; round < 2000; round++) {
+        uint32_t kind = rnd() % 3;
+        for (int i = 0; i < 64; i++)
+            samples[i] = (uint8_t)(kind == 0   ? rnd()
+                                   : kind == 1 ? 255 * (rnd() & 1)
+                                               : 255 * (i & 1));
+        random_quantisers(&q, step);
+        level(0)->jpeg_fdct(coef, samples, 8, &q);
+        for (int i = 0; i < 64; i++) {
+            double want = exact_coefficient(samples, i / 8, i % 8) / step[i];
+            CHECK(fabs(coef[HR_JPEG_POSITION(i / 8, i % 8)] - want) <= 0.5 + 0.4 / step[i]);
+        }
+        for (int i = 1; i < 3; i++)
+            if (level(i)) {
+                level(i)->jpeg_fdct(again, samples, 8, &q);
+                CHECK(memcmp(coef, again, sizeof coef) == 0);
+            }
+    }
+}
+
 typedef struct rows {
     uint8_t data[3][WIDE + 2 * HR_JPEG_ROW_PAD];
     const uint8_t *in[3];
