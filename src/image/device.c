@@ -265,6 +265,11 @@ static void cut_pixels(hr_device_program *d)
 
 static void cut_gather(hr_device_program *d)
 {
+    if (d->store != HR_DEVICE_STORE_ANY) {
+        d->tiles.columns = divide_up(d->view_w, HR_DEVICE_GATHER_WIDE);
+        d->tiles.rows = divide_up(d->view_h, HR_DEVICE_GATHER_HIGH);
+        return;
+    }
     int64_t runs = (int64_t)d->view_h * HR_DIVIDE_UP(d->view_w, HR_DEVICE_RUN);
     d->tiles.columns = 1;
     d->tiles.rows = (int32_t)HR_MIN(HR_DIVIDE_UP(runs, HR_DEVICE_RUNS), INT32_MAX);
@@ -327,6 +332,14 @@ static hr_device_store store_of(const hr_image_program *p)
     if (p->point_count == 0 || store == HR_DEVICE_STORE_ANY)
         return store;
     return color ? HR_DEVICE_STORE_COLOR : HR_DEVICE_STORE_POINTS;
+}
+
+/* Whether pixels come from a u8 picture, not too large for kernels of bytes. */
+static bool is_gather_of_bytes(const hr_image_program *p)
+{
+    const int64_t *in = p->gather.in, most = (int64_t)HR_GATHER_FAR - 2;
+    return p->gather.axes == 2 && p->src_dtype == HR_DTYPE_UINT8 && in[0] > 0 && in[1] > 0 &&
+           in[0] <= most && in[1] <= most;
 }
 
 static hr_device_kind kind_of(const reach *r)
@@ -533,6 +546,8 @@ hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
     HR_TRY(find_reach(&r, p, error));
     set_pixels(out, p, &r);
     HR_TRY(set_source(out, p, &r, error));
+    if (r.kind == HR_ROWS_KIND_GATHER && !is_gather_of_bytes(p))
+        out->store = HR_DEVICE_STORE_ANY;
     HR_TRY(set_output(out, p, &r, error));
     HR_TRY(cut_tiles(out, error));
     HR_TRY(stage_tables(out, p, staging, error));

@@ -29,7 +29,7 @@ typedef enum hr_device_kind {
 
 /* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. POINTS: u8 pixels through
  * steps that give u8, then stored as one of these types; COLOR: the same, of pixels of three
- * channels throughout. ANY: any steps on any types. */
+ * channels throughout. ANY: any steps on any types, and GATHER from anything but pictures of u8. */
 typedef enum hr_device_store {
     HR_DEVICE_STORE_U8,     /* as it is */
     HR_DEVICE_STORE_F16,    /* normalised */
@@ -119,8 +119,10 @@ typedef struct hr_device_program {
 
 enum {
     HR_DEVICE_PIXELS = 4096,      /* outputs per tile of PICK and of fill */
-    HR_DEVICE_RUN = 8,            /* GATHER: adjacent outputs that a thread makes */
-    HR_DEVICE_RUNS = 512,         /* GATHER: runs of a tile */
+    HR_DEVICE_RUN = 8,            /* GATHER, ANY: adjacent outputs that a thread makes */
+    HR_DEVICE_RUNS = 512,         /* GATHER, ANY: runs of a tile */
+    HR_DEVICE_GATHER_WIDE = 64,   /* GATHER, others: columns of a tile; a multiple of 8 */
+    HR_DEVICE_GATHER_HIGH = 32,   /* and rows; a multiple of 4 */
     HR_DEVICE_THREADS = 256,      /* threads per block */
     HR_DEVICE_SHARED = 48 * 1024, /* bytes of shared memory per block, at most */
     HR_DEVICE_COLUMNS = 224,      /* FIXED: columns per tile and threads per block, at most */

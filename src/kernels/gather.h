@@ -30,6 +30,10 @@ typedef struct hr_gather_spec {
  * and where edges are sharp, the error of the sum shows in the result. */
 #define HR_GATHER_RUN 256
 
+/* Farther than the ends of pictures that fast paths take, so that positions beyond it are all the
+ * same; and pixels from there on are representable. */
+#define HR_GATHER_FAR 0x1p22f
+
 /* Coordinate i of a picture. */
 HR_SHARED float gather_at(const hr_map *map, int32_t i, float x, float y)
 {

@@ -10,9 +10,6 @@
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
-/* Farther than the ends of pictures, so that positions beyond it are all the same. */
-#define EIGHT_LIMIT 0x1p22f
-
 /* What the pixels of a picture have in common. Interpolation reads each row of a square of four
  * pixels as eight bytes, of which the upper row has the pixels first, and the lower one last: so
  * nothing outside of the picture is read. */
@@ -35,7 +32,7 @@ static inline bool eight_view_make(eight_view *v, const hr_gather_row *r, bool l
                                    int64_t stride)
 {
     const int64_t width = r->gather->in[0], height = r->gather->in[1], more = linear ? 1 : 0;
-    const int64_t largest = (int64_t)EIGHT_LIMIT - 2;
+    const int64_t largest = (int64_t)HR_GATHER_FAR - 2;
 
     if (width <= more || height <= more || width > largest || height > largest || stride < 0 ||
         stride > INT32_MAX / height || size > INT32_MAX / width ||
@@ -85,7 +82,7 @@ typedef struct eight_places {
 
 static inline __m256 eight_limit(__m256 position)
 {
-    const __m256 limit = _mm256_set1_ps(EIGHT_LIMIT);
+    const __m256 limit = _mm256_set1_ps(HR_GATHER_FAR);
     __m256 low = _mm256_max_ps(position, _mm256_sub_ps(_mm256_setzero_ps(), limit));
     return _mm256_min_ps(low, limit);
 }

@@ -122,8 +122,18 @@ static void run_pick(const hr_device_program *p, int tile, int threads)
 static void run_gather(const hr_device_program *p, int tile, int threads)
 {
     by_store(p, threads, [=](auto store, const uint32_t *points) {
-        for (int t = 0; t < threads; t++)
-            gather_tile<decltype(store)::value>(p, tile, points, t, threads);
+        GatherPositions positions;
+        memset(&positions, 0x5a, sizeof positions);
+        if (decltype(store)::value == HR_DEVICE_STORE_ANY)
+            for (int t = 0; t < threads; t++)
+                gather_runs(p, tile, t, threads);
+        else
+            gather_tile<decltype(store)::value>(p, tile, &positions, points, [=](const auto &made) {
+                for (int t = 0; t < threads; t++)
+                    made.find(t, threads);
+                for (int t = 0; t < threads; t++)
+                    made.make(t, threads);
+            });
     });
 }
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +258,40 @@ def test_large_filters() -> None:
         kernels = Data([rng.normal(0, 0.2, shape).astype(np.float32) for _ in range(2)])
         for border in ("reflect_101", "constant"):
             check([Case("filter", [each, kernels], {"border": border}) for each in data])
+
+
+MAPS = {
+    "turned": [0.8, -0.6, 9.0, 0.6, 0.8, -20.0],
+    "far": [1e6, 3e5, -7.0, -2e5, 1e7, 0.0],
+    "inverted": [-1.0, 0.0, 599.0, 0.0, -1.0, 69.0],
+}
+AFTER: dict[str, Callable[[Any, Any], Any]] = {
+    "alone": lambda e, x: x,
+    "cropped": lambda e, x: e.fn.crop(x, crop=(33, 301), crop_pos_x=0.9),
+    "normalised": lambda e, x: e.fn.crop_mirror_normalize(x, mean=[3.0], std=[5.0], mirror=1),
+    "coloured": lambda e, x: e.fn.color_twist(x, hue=20.0, saturation=1.5),
+    "grey": lambda e, x: e.fn.color_space_conversion(
+        x, image_type=e.types.RGB, output_type=e.types.GRAY
+    ),
+}
+
+
+@pytest.mark.parametrize("after", AFTER)
+@pytest.mark.parametrize("name", MAPS)
+def test_warps(name: str, after: str) -> None:
+    """More than one tile, and more pixels in a row than are summed up; positions far outside."""
+    data = pictures([(70, 600, 3), (300, 40, 3), (1, 1, 3)])
+    cases = []
+    for interp in ("INTERP_NN", "INTERP_LINEAR"):
+        for fill in ({}, {"fill_value": 77.4}, {"fill_value": -3e38}):
+            args = {"matrix": MAPS[name], "size": [67, 600], **fill}
+
+            def apply(e: Engine, x: Any, args: Any = args, interp: str = interp) -> Any:
+                warped = e.fn.warp_affine(x, interp_type=getattr(e.types, interp), **args)
+                return AFTER[after](e, warped)
+
+            cases.append(Expression(name, apply, [data]))
+    check(cases)
 
 
 def cancelling(shape: tuple[int, ...], axes: tuple[int, ...]) -> np.ndarray:

@@ -11,16 +11,24 @@ template <int STORE>
 __global__ void __launch_bounds__(HR_DEVICE_THREADS, 4)
     run_gather(const __grid_constant__ Share share)
 {
-    __shared__ __align__(16) uint32_t points[has_points(STORE) ? POINTS_WORDS : 4];
     int number;
     int i = tiles::find(share.tiles, &number);
     if (i < 0)
         return;
-    if constexpr (has_points(STORE)) {
-        load_points(share.programs + i, points, threadIdx.x, blockDim.x);
-        __syncthreads();
+    const hr_device_program *p = share.programs + i;
+    if constexpr (STORE == HR_DEVICE_STORE_ANY) {
+        gather_runs(p, number, threadIdx.x, blockDim.x);
+    } else {
+        __shared__ __align__(16) uint32_t points[has_points(STORE) ? POINTS_WORDS : 4];
+        __shared__ GatherPositions positions;
+        if constexpr (has_points(STORE))
+            load_points(p, points, threadIdx.x, blockDim.x);
+        gather_tile<STORE>(p, number, &positions, points, [](const auto &tile) {
+            tile.find(threadIdx.x, blockDim.x);
+            __syncthreads();
+            tile.make(threadIdx.x, blockDim.x);
+        });
     }
-    gather_tile<STORE>(share.programs + i, number, points, threadIdx.x, blockDim.x);
 }
 
 #define GATHER(store)                                                                              \

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// Pixels taken from positions in the source. A thread makes a run of adjacent pixels, because
-// positions in a row are summed up.
+// Pixels taken from positions in the source. Positions in a row are summed up. From pictures of u8,
+// a block makes a tile: some of its threads compute the positions of a row each. From anything
+// else, a thread makes a run of adjacent pixels.
 #ifndef HR_CUDA_IMAGE_GATHER_CUH
 #define HR_CUDA_IMAGE_GATHER_CUH
 
@@ -64,53 +65,7 @@ struct GatherTaps {
     }
 };
 
-// Pixels that are u8 when they are gathered, of C channels. POINTS: C is the most channels that
-// there may be.
-template <int C, int STORE> struct GatherBytes {
-    typedef PixelStore<C, STORE> Store;
-    enum { ANY = 0 };
-
-    Store store;
-    Points<Store::WIDE> points;
-    int channels;
-
-    HR_MEMBER GatherBytes(const hr_device_program *p, int plane, const uint32_t *shared)
-        : store(p, plane), points(p, shared), channels(p->channels)
-    {
-    }
-
-    HR_MEMBER void operator()(uint8_t *dst, const GatherTaps &taps) const
-    {
-        uint32_t v[1][Store::WIDE] = {};
-        HR_UNROLL
-        for (int c = 0; c < C; c++)
-            if (STORE != HR_DEVICE_STORE_POINTS || c < channels)
-                v[0][c] = byte_of_float(taps.channel(c));
-        if constexpr (has_points(STORE))
-            points.template apply<1>(v);
-        store.write_pixel(dst, v[0]);
-    }
-};
-
-// A run of pixels, through `pixels`.
-template <typename Pixels>
-HR_SHARED void gather_run(const hr_device_program *p, const GatherFrame &f, int y, int x,
-                          const Pixels &pixels)
-{
-    int size = value_size(p->dtype), end = HR_MIN(x + HR_DEVICE_RUN, p->view_w);
-    int64_t to[3] = {p->view_x + x, p->view_y + y, f.slice};
-    int64_t next = (p->mirror_x ? -p->dst_x : p->dst_x) * size;
-    uint8_t *dst = f.to.dst + view_offset(p, y, x) * size;
-    float at[3] = {0.0f, 0.0f, 0.0f};
-    gather_position(f.gather, f.map, to, at);
-    for (; x < end; x++, dst += next) {
-        pixels(dst, GatherTaps(p, &f, at));
-        to[0]++;
-        gather_next(f.gather, f.map, to, at);
-    }
-}
-
-// The same for any type and number of channels.
+// A run of pixels of any type and number of channels.
 HR_SHARED void gather_any(const hr_device_program *p, const GatherFrame &f, int y, int x)
 {
     int size = value_size(p->dtype), end = HR_MIN(x + HR_DEVICE_RUN, p->view_w);
@@ -131,49 +86,179 @@ HR_SHARED void gather_any(const hr_device_program *p, const GatherFrame &f, int 
     }
 }
 
-// The tile's runs, through `pixels`.
-template <typename Pixels>
-HR_SHARED void gather_runs(const hr_device_program *p, const GatherFrame &f, int64_t row,
-                           int thread, int threads, const Pixels &pixels)
-{
-    int per_row = HR_DIVIDE_UP(p->view_w, HR_DEVICE_RUN);
-    int64_t first = row * HR_DEVICE_RUNS, runs = (int64_t)p->view_h * per_row;
-    int64_t end = HR_MIN(first + HR_DEVICE_RUNS, runs);
-    for (int64_t i = first + thread; i < end; i += threads) {
-        int run, y = (int)divide(i, per_row, &run), x = run * HR_DEVICE_RUN;
-        if constexpr (Pixels::ANY)
-            gather_any(p, f, y, x);
-        else
-            gather_run(p, f, y, x, pixels);
-    }
-}
-
-struct GatherAny {
-    enum { ANY = 1 };
-};
-
-// A tile of HR_DEVICE_RUNS runs of the view. `points`: from load_points.
-template <int STORE>
-HR_SHARED void gather_tile(const hr_device_program *p, int tile, const uint32_t *points, int thread,
-                           int threads)
+// A tile of HR_DEVICE_RUNS runs of the view.
+HR_SHARED void gather_runs(const hr_device_program *p, int tile, int thread, int threads)
 {
     position at = position_of(p, tile);
     GatherFrame f(p, at.which);
-    int plane = f.to.plane, row = at.row;
-    if constexpr (STORE == HR_DEVICE_STORE_ANY)
-        gather_runs(p, f, row, thread, threads, GatherAny());
-    else if constexpr (STORE == HR_DEVICE_STORE_POINTS)
-        gather_runs(p, f, row, thread, threads, GatherBytes<4, STORE>(p, plane, points));
+    int per_row = HR_DIVIDE_UP(p->view_w, HR_DEVICE_RUN);
+    int64_t first = (int64_t)at.row * HR_DEVICE_RUNS, runs = (int64_t)p->view_h * per_row;
+    int64_t end = HR_MIN(first + HR_DEVICE_RUNS, runs);
+    for (int64_t i = first + thread; i < end; i += threads) {
+        int run, y = (int)divide(i, per_row, &run);
+        gather_any(p, f, y, run * HR_DEVICE_RUN);
+    }
+}
+
+// The positions of a tile's pixels, in shared memory. One more column, so that rows are in
+// different banks.
+struct GatherPositions {
+    float at[2][HR_DEVICE_GATHER_HIGH][HR_DEVICE_GATHER_WIDE + 1];
+};
+
+// The pixels that make a pixel, along one axis.
+struct GatherAxis {
+    int first;   // inside the picture
+    bool second; // the second pixel is another one
+    int outside; // bit 0: the first would be outside, bit 1: the second
+    float part;  // distance from the first
+
+    HR_MEMBER GatherAxis(float center, int extent, bool nearest)
+    {
+        float at = fminf(fmaxf(center, -HR_GATHER_FAR), HR_GATHER_FAR);
+        at = nearest ? at : at - 0.5f;
+        float whole = floorf(at);
+        int low = (int)whole;
+        part = at - whole;
+        outside = (low < 0 || low >= extent) | (low < -1 || low >= extent - 1) << 1;
+        first = HR_MIN(HR_MAX(low, 0), extent - 1);
+        second = low >= 0 && low < extent - 1;
+    }
+};
+
+// A tile of pixels of C channels that are u8 when they are gathered. POINTS: C is the most channels
+// that there may be. Shared memory is read between the phases `find` and `make`.
+template <int C, int STORE> struct GatherTile {
+    typedef PixelStore<C, STORE> Store;
+
+    const hr_device_program *p;
+    GatherPositions *positions;
+    const GatherFrame frame;
+    int y0, x0; // of the tile in the view
+    const uint32_t *points;
+
+    HR_MEMBER GatherTile(const hr_device_program *program, const position &at,
+                         GatherPositions *shared, const uint32_t *shared_points)
+        : p(program), positions(shared), frame(program, at.which)
+    {
+        y0 = at.row * HR_DEVICE_GATHER_HIGH;
+        x0 = at.column * HR_DEVICE_GATHER_WIDE;
+        points = shared_points;
+    }
+
+    // The positions of a row along an axis.
+    HR_MEMBER void find_row(int axis, int row) const
+    {
+        const hr_map *map = frame.map;
+        int n = HR_MIN(HR_DEVICE_GATHER_WIDE, p->view_w - x0);
+        unsigned x = (unsigned)(p->view_x + x0);
+        float y = (float)(p->view_y + y0 + row) + 0.5f, step = map->m[axis][0];
+        float at = gather_at(map, axis, (float)(x - x % HR_GATHER_RUN) + 0.5f, y);
+        float *to = positions->at[axis][row];
+        for (unsigned k = x % HR_GATHER_RUN; k > 0; k--)
+            at += step;
+        to[0] = at;
+        for (unsigned k = 1; k < (unsigned)n; k++) {
+            at = (x + k) % HR_GATHER_RUN ? at + step
+                                         : gather_at(map, axis, (float)(x + k) + 0.5f, y);
+            to[k] = at;
+        }
+    }
+
+    HR_MEMBER void find(int thread, int threads) const
+    {
+        int rows = HR_MIN(HR_DEVICE_GATHER_HIGH, p->view_h - y0);
+        for (int i = thread; i < 2 * HR_DEVICE_GATHER_HIGH; i += threads)
+            if (i % HR_DEVICE_GATHER_HIGH < rows)
+                find_row(i / HR_DEVICE_GATHER_HIGH, i % HR_DEVICE_GATHER_HIGH);
+    }
+
+    // `each(c)` for the channels of a pixel.
+    template <typename Each> HR_MEMBER void channels_of(uint32_t *v, const Each &each) const
+    {
+        HR_UNROLL
+        for (int c = 0; c < C; c++)
+            if (STORE != HR_DEVICE_STORE_POINTS || c < p->channels)
+                v[c] = byte_of_float(each(c));
+    }
+
+    HR_MEMBER float blend(float a, float b, float c, float d, float part_x, float part_y) const
+    {
+        float upper = a + (b - a) * part_x, lower = c + (d - c) * part_x;
+        return upper + (lower - upper) * part_y;
+    }
+
+    HR_MEMBER void pixel(uint32_t *v, int row, int column) const
+    {
+        const hr_gather_spec *g = frame.gather;
+        GatherAxis x(positions->at[0][row][column], (int)g->in[0], g->nearest);
+        GatherAxis y(positions->at[1][row][column], (int)g->in[1], g->nearest);
+        bool at_edge = g->has_fill && (x.outside | y.outside);
+        const uint8_t *a = frame.to.src + y.first * p->src_stride + x.first * frame.step[0];
+        const uint8_t *b = a + (x.second ? frame.step[0] : 0);
+        const uint8_t *c = a + (y.second ? p->src_stride : 0), *d = c + (b - a);
+        float fill = g->fill;
+        if (g->nearest) {
+            bool filled = at_edge && ((x.outside | y.outside) & 1);
+            channels_of(v, [=](int k) { return filled ? fill : float_of_byte(a[k]); });
+        } else if (!at_edge) {
+            channels_of(v, [=](int k) {
+                return blend(float_of_byte(a[k]), float_of_byte(b[k]), float_of_byte(c[k]),
+                             float_of_byte(d[k]), x.part, y.part);
+            });
+        } else {
+            bool left = x.outside & 1, right = x.outside >> 1;
+            bool upper = y.outside & 1, lower = y.outside >> 1;
+            channels_of(v, [=](int k) {
+                return blend(left || upper ? fill : float_of_byte(a[k]),
+                             right || upper ? fill : float_of_byte(b[k]),
+                             left || lower ? fill : float_of_byte(c[k]),
+                             right || lower ? fill : float_of_byte(d[k]), x.part, y.part);
+            });
+        }
+    }
+
+    // A warp makes pixels that are close to each other in the source, too: 8 x 4 of them.
+    HR_MEMBER void make(int thread, int threads) const
+    {
+        const Store store(p, frame.to.plane);
+        const Points<Store::WIDE> steps(p, points);
+        int size = value_size(p->dtype);
+        int64_t next_y = (p->mirror_y ? -p->dst_y : p->dst_y) * size;
+        int64_t next_x = (p->mirror_x ? -p->dst_x : p->dst_x) * size;
+        uint8_t *dst = frame.to.dst + view_offset(p, y0, x0) * size;
+        for (int i = thread; i < HR_DEVICE_GATHER_WIDE * HR_DEVICE_GATHER_HIGH; i += threads) {
+            int patch = i / 32, row = patch / (HR_DEVICE_GATHER_WIDE / 8) * 4 + i % 32 / 8;
+            int column = patch % (HR_DEVICE_GATHER_WIDE / 8) * 8 + i % 8;
+            uint32_t v[1][Store::WIDE] = {};
+            if (y0 + row >= p->view_h || x0 + column >= p->view_w)
+                continue;
+            pixel(v[0], row, column);
+            if constexpr (has_points(STORE))
+                steps.template apply<1>(v);
+            store.write_pixel(dst + row * next_y + column * next_x, v[0]);
+        }
+    }
+};
+
+// `run(tile)` with the tile of the program's number of channels.
+template <int STORE, typename Run>
+HR_SHARED void gather_tile(const hr_device_program *p, int number, GatherPositions *shared,
+                           const uint32_t *points, const Run &run)
+{
+    position at = position_of(p, number);
+    if constexpr (STORE == HR_DEVICE_STORE_POINTS)
+        run(GatherTile<HR_MATRIX_MAX, STORE>(p, at, shared, points));
     else if constexpr (STORE == HR_DEVICE_STORE_COLOR)
-        gather_runs(p, f, row, thread, threads, GatherBytes<3, STORE>(p, plane, points));
+        run(GatherTile<3, STORE>(p, at, shared, points));
     else if (p->channels == 1)
-        gather_runs(p, f, row, thread, threads, GatherBytes<1, STORE>(p, plane, points));
+        run(GatherTile<1, STORE>(p, at, shared, points));
     else if (p->channels == 2)
-        gather_runs(p, f, row, thread, threads, GatherBytes<2, STORE>(p, plane, points));
+        run(GatherTile<2, STORE>(p, at, shared, points));
     else if (p->channels == 3)
-        gather_runs(p, f, row, thread, threads, GatherBytes<3, STORE>(p, plane, points));
+        run(GatherTile<3, STORE>(p, at, shared, points));
     else
-        gather_runs(p, f, row, thread, threads, GatherBytes<4, STORE>(p, plane, points));
+        run(GatherTile<4, STORE>(p, at, shared, points));
 }
 
 #endif

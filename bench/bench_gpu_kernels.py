@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""GPU time of single operators on 256 UINT8 pictures of 512 x 512 x 3, according to PyTorch's profiler.
+
+    python bench/bench_gpu_kernels.py [NAME ...]
+
+prints, for every operator whose name contains one of the NAMEs (default: all), microseconds per picture of all its kernels,
+each of its kernels that takes more than a hundredth of the time, and how many bytes of inputs and outputs that is per second.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from headrace import fn, pipeline_def, types
+from headrace.auto_aug import auto_augment, rand_augment, trivial_augment
+
+BATCH, SIDE, ROUNDS = 256, 512, 8
+PICTURE = SIDE * SIDE * 3
+TURNED = [0.9, -0.43, 60.0, 0.43, 0.9, -50.0]
+KERNEL = np.array([[0, -1, 0], [-1, 5, -1], [0, -1, 0]], np.float32)
+# The operator, and bytes of its output.
+CASES: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "copy": (lambda x: fn.copy(x), PICTURE),
+    "cast to FLOAT": (lambda x: fn.cast(x, dtype=types.FLOAT), 4 * PICTURE),
+    "cast to FLOAT16": (lambda x: fn.cast(x, dtype=types.FLOAT16), 2 * PICTURE),
+    "arithmetic x * 0.25": (lambda x: x * 0.25, 4 * PICTURE),
+    "arithmetic x & 240": (lambda x: x & types.Constant(240, dtype=types.UINT8), PICTURE),
+    "lookup_table": (
+        lambda x: fn.lookup_table(
+            x, keys=list(range(256)), values=list(range(255, -1, -1)), dtype=types.UINT8
+        ),
+        PICTURE,
+    ),
+    "brightness": (lambda x: fn.brightness(x, brightness=1.3), PICTURE),
+    "contrast": (lambda x: fn.contrast(x, contrast=1.3), PICTURE),
+    "color_twist": (lambda x: fn.color_twist(x, hue=20.0, saturation=1.3), PICTURE),
+    "color_space YCbCr": (
+        lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.YCbCr),
+        PICTURE,
+    ),
+    "color_space grey": (
+        lambda x: fn.color_space_conversion(x, image_type=types.RGB, output_type=types.GRAY),
+        PICTURE // 3,
+    ),
+    "flip": (lambda x: fn.flip(x), PICTURE),
+    "crop": (lambda x: fn.crop(x, crop=(500, 500)), 500 * 500 * 3),
+    "crop_mirror_normalize FLOAT16 CHW": (
+        lambda x: fn.crop_mirror_normalize(
+            x, dtype=types.FLOAT16, mean=[120.0], std=[60.0], mirror=1
+        ),
+        2 * PICTURE,
+    ),
+    "crop_mirror_normalize FLOAT HWC": (
+        lambda x: fn.crop_mirror_normalize(x, mean=[120.0], std=[60.0], output_layout="HWC"),
+        4 * PICTURE,
+    ),
+    "transpose CHW": (lambda x: fn.transpose(x, perm=[2, 0, 1]), PICTURE),
+    "gaussian_blur 1": (lambda x: fn.gaussian_blur(x, sigma=1.0), PICTURE),
+    "gaussian_blur 3": (lambda x: fn.gaussian_blur(x, sigma=3.0), PICTURE),
+    "laplacian": (lambda x: fn.laplacian(x, dtype=types.UINT8), PICTURE),
+    "filter 3x3": (
+        lambda x: fn.filter(x, types.Constant(KERNEL, device="gpu")),
+        PICTURE,
+    ),
+    "equalize": (lambda x: fn.equalize(x), PICTURE),
+    "rotate": (lambda x: fn.rotate(x, angle=25.0, keep_size=True, fill_value=0), PICTURE),
+    "rotate nearest": (
+        lambda x: fn.rotate(x, angle=25.0, keep_size=True, interp_type=types.INTERP_NN),
+        PICTURE,
+    ),
+    "warp_affine": (lambda x: fn.warp_affine(x, matrix=TURNED), PICTURE),
+    "sphere": (lambda x: fn.sphere(x), PICTURE),
+    "water": (lambda x: fn.water(x), PICTURE),
+    "jitter": (lambda x: fn.jitter(x), PICTURE),
+    "erase": (
+        lambda x: fn.erase(x, anchor=[100, 100, 300, 50], shape=[80, 200, 90, 90], axis_names="HW"),
+        PICTURE,
+    ),
+    "grid_mask": (lambda x: fn.grid_mask(x, ratio=0.5, tile=40), PICTURE),
+    "paste": (lambda x: fn.paste(x, ratio=1.25, fill_value=7), 640 * 640 * 3),
+    "multi_paste": (lambda x: fn.multi_paste(x, x, output_size=[SIDE, SIDE]), PICTURE),
+    "noise.gaussian": (lambda x: fn.noise.gaussian(x, stddev=10.0), PICTURE),
+    "noise.salt_and_pepper": (lambda x: fn.noise.salt_and_pepper(x), PICTURE),
+    "noise.shot": (lambda x: fn.noise.shot(x, factor=20.0), PICTURE),
+    "trivial_augment_wide": (lambda x: trivial_augment.trivial_augment_wide(x), PICTURE),
+    "rand_augment": (lambda x: rand_augment.rand_augment(x, n=2, m=9), PICTURE),
+    "auto_augment": (lambda x: auto_augment.auto_augment(x), PICTURE),
+}
+
+
+def kernels_of(pipe: Any) -> dict[str, float]:
+    """Microseconds of each kernel in an iteration."""
+    for _ in range(3):
+        pipe.run()
+    found: dict[str, float] = defaultdict(float)
+    with profile(activities=[ProfilerActivity.CUDA]) as prof:
+        for _ in range(ROUNDS):
+            pipe.run()
+        torch.cuda.synchronize()
+    for event in prof.events():
+        if event.device_type == DeviceType.CUDA and not event.name.startswith(("Memcpy", "Memset")):
+            length = event.time_range.end - event.time_range.start
+            found[event.name] += length / ROUNDS
+    return found
+
+
+def measure(name: str, pictures: list[Any]) -> None:
+    make, size = CASES[name]
+
+    @pipeline_def(
+        batch_size=BATCH, num_threads=4, device_id=0, seed=1, enable_conditionals=True,
+        prefetch_queue_depth=2,
+    )
+    def definition() -> Any:
+        x = fn.external_source(lambda: pictures, layout="HWC", device="gpu")
+        return make(x)
+
+    try:
+        found = kernels_of(definition())
+    except Exception as error:
+        print(f"{name:36} {error}".splitlines()[0])
+        return
+    total = sum(found.values())
+    rate = (PICTURE + size) * BATCH / max(total, 1e-9) * 1e-3
+    print(f"{name:36} {total / BATCH:8.3f} us {rate:6.0f} GB/s")
+    for kernel, time in sorted(found.items(), key=lambda item: -item[1])[:4]:
+        if time > 0.01 * total:
+            print(f"    {time / BATCH:8.3f} us  {kernel[:90]}")
+
+
+def main() -> None:
+    rng = torch.Generator(device="cuda").manual_seed(1)
+    # Smooth pictures with some noise, so that neighbours are similar but not equal.
+    coarse = torch.rand((BATCH, 3, 16, 16), device="cuda", generator=rng)
+    smooth = torch.nn.functional.interpolate(coarse, size=(SIDE, SIDE), mode="bicubic") * 255
+    noisy = smooth + 8 * torch.randn(smooth.shape, device="cuda", generator=rng)
+    pictures = list(noisy.clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).contiguous())
+    for name in CASES:
+        if len(sys.argv) < 2 or any(part in name for part in sys.argv[1:]):
+            measure(name, pictures)
+
+
+if __name__ == "__main__":
+    main()
