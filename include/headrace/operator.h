@@ -341,7 +341,9 @@ typedef struct hr_source_def {
      * c->arena. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
     const hr_stream_def *stream; /* of a source that is a STREAM */
-    const void *reserved[3];
+    /* The class of an item, for sampler="class_balanced". NULL: not known before it is read. */
+    int64_t (*label)(const void *state, int64_t index);
+    const void *reserved[2];
 } hr_source_def;
 
 /* Every reader's args struct begins with these. */
@@ -349,6 +351,7 @@ typedef struct hr_sampler_args {
     int32_t random_shuffle, initial_fill, num_shards, shard_id, stick_to_shard, pad_last_batch;
     int32_t shuffle_after_epoch;
     int64_t shuffle_after_epoch_seed;
+    const hr_json *sampler;
 } hr_sampler_args;
 
 /* Their descriptions, in the table of arguments; S is the args struct, whose first member is
@@ -381,7 +384,13 @@ typedef struct hr_sampler_args {
             "Read the same part in every epoch instead of continuing with the next one."),         \
         HR_SAMPLER_ARG(S, pad_last_batch, BOOL, 0, "False",                                        \
                        "Repeat the last item of the shard until the batch is full and all shards " \
-                       "have the same number of batches.")
+                       "have the same number of batches."),                                        \
+        HR_SAMPLER_ARG(S, sampler, JSON, HR_ARG_OPTIONAL, NULL,                                    \
+                       "Not in DALI. Which items an epoch consists of: {'weights': w} draws with " \
+                       "replacement, with one weight per item; {'order': i} takes these items in " \
+                       "this order; 'class_balanced' draws so that all labels are equally "        \
+                       "frequent. With weights, 'epoch_size' changes the number of draws.",        \
+                       .form = "'class_balanced' | {str: [float] | int}")
 #define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \
     HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                       \
                    "Shuffle the whole list before every epoch, in the same order on all "          \

@@ -21,11 +21,16 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     if (!hr__source_indexed(s))
         return HR_STATUS_OK;
     char text[512];
-    int64_t count = s->def->count(s->state);
+    const hr_sampler_args *args = node->args;
+    uint64_t seed = p->node_seeds[node->index];
     int64_t mean = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
     hr_status status =
-        hr_sampler_init(&s->sampler, node->args, count, hr_sampler_chunk(node->args, count, mean),
-                        p->options.batch_size, p->node_seeds[node->index], error);
+        hr_selection_init(&s->selection, args->sampler, s->def, s->state, seed, error);
+    int64_t count = s->selection.count;
+    if (status == HR_STATUS_OK)
+        status = hr_sampler_init(&s->sampler, args, count, hr_sampler_chunk(args, count, mean),
+                                 p->options.batch_size, seed, error);
+    s->sampler.selection = &s->selection;
     if (status != HR_STATUS_OK)
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
     s->ahead_capacity = ahead_wanted(p);
@@ -88,6 +93,7 @@ void hr__source_fini(hr_pipeline *p, hr_source *s)
     if (s->started)
         pthread_cond_destroy(&s->room);
     hr_free(s->ahead);
+    hr_selection_fini(&s->selection);
     *s = (hr_source){0};
 }
 

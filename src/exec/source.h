@@ -35,8 +35,9 @@ typedef struct hr_source {
     const hr_source_def *def;
     void *state; /* from the node's `create` */
     hr_sampler sampler;
-    int64_t position; /* of the next sample to schedule */
-    hr_read **ahead;  /* ring of read requests for position .. position + ahead_count - 1 */
+    hr_selection selection; /* of the sampler */
+    int64_t position;       /* of the next sample to schedule */
+    hr_read **ahead;        /* ring of read requests for position .. position + ahead_count - 1 */
     int32_t ahead_count, ahead_capacity, ahead_first;
     hr_fed *fed_first, *fed_last; /* not scheduled yet; at most one of a stream */
     int32_t fed_count;

@@ -130,6 +130,11 @@ static const char *file_name(const void *state, int64_t index, char *room, size_
     return hr_file_list_name(&((const file_state *)state)->list, index);
 }
 
+static int64_t file_label(const void *state, int64_t index)
+{
+    return ((const file_state *)state)->list.label[index];
+}
+
 static hr_status file_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
                              hr_error *error)
 {
@@ -157,6 +162,7 @@ static const hr_source_def file_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
     .count = file_count,
     .name = file_name,
+    .label = file_label,
     .locate = file_locate,
     .emit = file_emit,
 };

@@ -142,13 +142,23 @@ static void locate(const hr_sampler *s, int64_t position, int64_t *epoch, int64_
     *offset = position % size;
 }
 
+/* The item that is entry number `entry` of the epoch. */
+static hr_sampler_item select(const hr_sampler *s, int64_t entry, int64_t epoch, int32_t repeat)
+{
+    if (!s->selection || !hr_selection_repeats(s->selection))
+        return (hr_sampler_item){entry, epoch, repeat};
+    /* The entry makes the difference between two occurrences of an item. */
+    int32_t occurrence = (int32_t)((entry + 1 + repeat) & INT32_MAX);
+    return (hr_sampler_item){hr_selection_item(s->selection, epoch, entry), epoch, occurrence};
+}
+
 hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position)
 {
     int64_t epoch, offset;
     locate(s, position, &epoch, &offset);
     int64_t size = shard_size(s, shard_of_epoch(s, epoch));
     int32_t repeat = offset < size ? 0 : (int32_t)(offset - size + 1);
-    return (hr_sampler_item){item_at(s, epoch, offset - repeat), epoch, repeat};
+    return select(s, item_at(s, epoch, offset - repeat), epoch, repeat);
 }
 
 hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt)
@@ -160,7 +170,7 @@ hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_
      */
     hr_rng rng = hr_rng_make(KEY_REPLACE, offset, (uint32_t)epoch, (uint32_t)attempt);
     int64_t other = hr_rng_below(&rng, 0, size);
-    return (hr_sampler_item){item_at(s, epoch, other), epoch, HR_SAMPLER_REPLACED + attempt};
+    return select(s, item_at(s, epoch, other), epoch, HR_SAMPLER_REPLACED + attempt);
 }
 
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)

@@ -6,12 +6,13 @@
 #ifndef HR_READERS_SAMPLER_H
 #define HR_READERS_SAMPLER_H
 
-#include "core/core.h"
+#include "readers/selection.h"
 
 typedef struct hr_sampler {
     hr_sampler_args args;
-    int64_t count; /* items of the whole source */
-    int64_t chunk; /* items that are read one after the other; 1: none */
+    int64_t count;                 /* items of an epoch on all shards */
+    int64_t chunk;                 /* items that are read one after the other; 1: none */
+    const hr_selection *selection; /* which items these are; NULL: 0 .. count - 1 */
     int32_t batch_size;
     uint64_t key; /* of the shuffle */
 } hr_sampler;
@@ -23,7 +24,7 @@ typedef struct hr_sampler {
 typedef struct hr_sampler_item { /* what a position maps to */
     int64_t index;               /* number of the item */
     int64_t epoch;               /* of the position */
-    int32_t repeat;              /* 0, or the number of the padded copy */
+    int32_t repeat; /* tells apart the same item at several positions of an epoch; 0: the first */
 } hr_sampler_item;
 
 /* How many neighbouring items of this mean size are worth reading one after the other: some
