@@ -64,12 +64,15 @@ HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
     return sum + m->add[c];
 }
 
+struct hr_debayer_row;
 struct hr_gather_row;
 struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_quantiser;
 struct hr_jpeg_scan;
 struct hr_rng;
+struct hr_vng;
+struct hr_vng_line;
 
 /* What is accumulated, and in which type. */
 typedef enum hr_reduce_kind {
@@ -166,6 +169,15 @@ typedef struct hr_kernels {
     /* dst[i] = src[i] + (mean + stddev * noise[i]), rounded half up and saturated. */
     void (*add_noise_u8)(uint8_t *dst, const uint8_t *src, const float *noise, size_t n, float mean,
                          float stddev);
+
+    /* ---- Bayer filters; kernels/debayer.h ---- */
+    void (*debayer_row)(const struct hr_debayer_row *r);
+    /* Takes a row of n pixels with HR_VNG_REACH more before and after it; src is the first of
+     * these. */
+    void (*vng_load)(const struct hr_vng_line *line, const uint8_t *src, size_t n);
+    /* Makes the gradients of line[3]. If `own` is not NULL, makes the results for line[2] from the
+     * gradients of lines 1 to 3. */
+    void (*vng_row)(const struct hr_vng *v);
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;

@@ -75,6 +75,11 @@ void HR_LEVELED(hr__add_noise_u8)(uint8_t *dst, const uint8_t *src, const float 
 /* reduce.c */
 extern const hr_reduce_table HR_LEVELED(hr__reduce);
 
+/* debayer.c, debayer_vng.c */
+void HR_LEVELED(hr__debayer_row)(const struct hr_debayer_row *r);
+void HR_LEVELED(hr__vng_load)(const struct hr_vng_line *line, const uint8_t *src, size_t n);
+void HR_LEVELED(hr__vng_row)(const struct hr_vng *v);
+
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
 

@@ -4,6 +4,7 @@
  * the input, so one kernel for sums of rows does all the work. */
 #include "ops/filter/filter.h"
 #include "kernels/kernels.h"
+#include "ops/common/word.h"
 #include "ops/filter/axes.h"
 
 #include <string.h>
@@ -34,19 +35,11 @@ static const hr_arg_def filter_arg_defs[] = {
 static const char *const border_names[HR_BORDER_COUNT] = {"reflect_101", "reflect_1001", "wrap",
                                                           "clamp", "constant"};
 
-static bool same_word(const char *a, const char *b)
-{
-    for (; *a && *b; a++, b++)
-        if ((*a | 0x20) != (*b | 0x20))
-            return false;
-    return *a == *b;
-}
-
 /* The border with a name, in any case; HR_BORDER_COUNT: none. */
 static hr_border border_of(const char *name)
 {
     hr_border b = HR_BORDER_REFLECT_101;
-    while (b < HR_BORDER_COUNT && !same_word(name, border_names[b]))
+    while (b < HR_BORDER_COUNT && !hr__same_word(name, border_names[b]))
         b++;
     return b;
 }
@@ -61,7 +54,7 @@ static hr_status filter_check(const void *args, const hr_given *given, hr_error 
                        "unknown `border` \"%s\"; use reflect_101, reflect_1001, wrap, clamp or "
                        "constant",
                        a->border);
-    if (!same_word(a->mode, "same") && !same_word(a->mode, "valid"))
+    if (!hr__same_word(a->mode, "same") && !hr__same_word(a->mode, "valid"))
         return hr_fail(error, HR_STATUS_ERROR, "unknown `mode` \"%s\"; use same or valid", a->mode);
     return HR_STATUS_OK;
 }
@@ -151,7 +144,7 @@ static hr_status find_anchors(hr_op_call *c, hr_filter2d *m, hr_error *error)
                 return hr_fail(error, HR_STATUS_ERROR,
                                "the anchor %d is outside the filter of %d x %d elements", (int)v,
                                (int)m->rows, (int)m->columns);
-            at[i] = same_word(a->mode, "valid") ? 0 : v == -1 ? extent[i] / 2 : v;
+            at[i] = hr__same_word(a->mode, "valid") ? 0 : v == -1 ? extent[i] / 2 : v;
         }
         anchors[f] = (hr_anchor){at[0], at[1]};
     }
@@ -177,7 +170,7 @@ static hr_status filter_infer(hr_op_call *c, hr_error *error)
     m->border = border_of(a->border);
     m->out_height = m->height;
     m->out_width = m->width;
-    if (same_word(a->mode, "valid")) {
+    if (hr__same_word(a->mode, "valid")) {
         m->out_height -= m->rows - 1;
         m->out_width -= m->columns - 1;
     }
