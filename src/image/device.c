@@ -255,12 +255,28 @@ static void cut_float(hr_device_program *d)
     t->shared = 4 * group * t->lines * t->span;
 }
 
-static void cut_pixels(hr_device_program *d)
+/* PICK takes pixels by four, in runs: rows, or the whole picture if its rows follow one another on
+ * both sides. The stride of a coded source is not known yet. */
+static bool is_one_run(const hr_device_program *d, const hr_image_program *p)
+{
+    return p->coded.decode == NULL && !d->resample && !d->mirror_y && !d->mirror_x &&
+           d->src_stride == (int64_t)d->view_w * d->channels && d->dst_y == d->view_w * d->dst_x &&
+           d->view_h <= INT32_MAX / HR_MAX(d->view_w, 1);
+}
+
+static void cut_pixels(hr_device_program *d, const hr_image_program *p)
 {
     hr_device_tiles *t = &d->tiles;
     int64_t pixels = (int64_t)d->view_h * d->view_w;
     t->columns = 1;
     t->rows = (int32_t)HR_MIN(HR_DIVIDE_UP(pixels, HR_DEVICE_PIXELS), INT32_MAX);
+    if (d->store == HR_DEVICE_STORE_ANY)
+        return;
+    bool one = is_one_run(d, p);
+    t->width = one ? d->view_w * d->view_h : d->view_w;
+    t->height = one ? 1 : d->view_h;
+    int64_t groups = HR_DIVIDE_UP((int64_t)t->width, 4) * t->height;
+    t->rows = (int32_t)HR_MIN(HR_DIVIDE_UP(groups, HR_DEVICE_PIXELS / 4), INT32_MAX);
 }
 
 static void cut_gather(hr_device_program *d)
@@ -275,7 +291,7 @@ static void cut_gather(hr_device_program *d)
     d->tiles.rows = (int32_t)HR_MIN(HR_DIVIDE_UP(runs, HR_DEVICE_RUNS), INT32_MAX);
 }
 
-static hr_status cut_tiles(hr_device_program *d, hr_error *error)
+static hr_status cut_tiles(hr_device_program *d, const hr_image_program *p, hr_error *error)
 {
     int64_t all = 1, filled = 1;
     bool none = d->kind == HR_DEVICE_KIND_NONE;
@@ -286,7 +302,7 @@ static hr_status cut_tiles(hr_device_program *d, hr_error *error)
     else if (d->kind == HR_DEVICE_KIND_GATHER)
         cut_gather(d);
     else if (!none)
-        cut_pixels(d);
+        cut_pixels(d, p);
     for (int32_t i = 0; i < d->outer_count; i++) {
         if (d->outer[i].extent > 0 && filled > INT32_MAX / d->outer[i].extent)
             return too_large(error, "the number of pictures");
@@ -549,7 +565,7 @@ hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,
     if (r.kind == HR_ROWS_KIND_GATHER && !is_gather_of_bytes(p))
         out->store = HR_DEVICE_STORE_ANY;
     HR_TRY(set_output(out, p, &r, error));
-    HR_TRY(cut_tiles(out, error));
+    HR_TRY(cut_tiles(out, p, error));
     HR_TRY(stage_tables(out, p, staging, error));
     if (r.kind == HR_ROWS_KIND_GATHER)
         return stage_gather(out, p, &r, staging, error);

@@ -65,7 +65,9 @@ typedef struct hr_device_gather {
     int64_t slice_step;            /* bytes from slice to slice of the source */
 } hr_device_gather;
 
-/* The picture is cut into rows x columns tiles of at most height x width outputs. */
+/* The picture is cut into rows x columns tiles of at most height x width outputs. PICK, except for
+ * ANY: it has `height` runs of `width` pixels, and tiles of HR_DEVICE_PIXELS / 4 groups of pixels.
+ */
 typedef struct hr_device_tiles {
     int32_t rows, columns, height, width;
     int32_t span;   /* FIXED: source columns under a tile, at most; a multiple of 4.
@@ -118,7 +120,7 @@ typedef struct hr_device_program {
 } hr_device_program;
 
 enum {
-    HR_DEVICE_PIXELS = 4096,      /* outputs per tile of PICK and of fill */
+    HR_DEVICE_PIXELS = 4096,      /* outputs per tile of PICK and of fill; a multiple of 4 */
     HR_DEVICE_RUN = 8,            /* GATHER, ANY: adjacent outputs that a thread makes */
     HR_DEVICE_RUNS = 512,         /* GATHER, ANY: runs of a tile */
     HR_DEVICE_GATHER_WIDE = 64,   /* GATHER, others: columns of a tile; a multiple of 8 */

@@ -67,16 +67,6 @@ HR_SHARED uint32_t shift_words(uint32_t low, uint32_t high, uint32_t shift)
 #endif
 }
 
-// Loads from global memory that is read-only during the launch.
-HR_SHARED uint32_t load_word(const uint32_t *at)
-{
-#if defined(__CUDA_ARCH__)
-    return __ldg(at);
-#else
-    return *at;
-#endif
-}
-
 // ---- the tile ----
 
 template <int C, int STORE> struct FixedTile {

@@ -8,7 +8,7 @@ namespace image
 {
 
 template <int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS, has_points(STORE) ? 3 : 6)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE >= HR_DEVICE_STORE_COLOR ? 3 : 4)
     run_pick(const __grid_constant__ Share share)
 {
     __shared__ __align__(16) uint32_t points[has_points(STORE) ? POINTS_WORDS : 4];
@@ -35,6 +35,9 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_const
     {                                                                                              \
         run_pick<store>, HR_DEVICE_KIND_PICK, store, -1                                            \
     }
-const Work picks[] = {HR_IMAGE_STORES(PICK), PICK(HR_DEVICE_STORE_COLOR), {run_fill, HR_DEVICE_KIND_NONE, -1, -1}, {}};
+const Work picks[] = {HR_IMAGE_STORES(PICK),
+                      PICK(HR_DEVICE_STORE_COLOR),
+                      {run_fill, HR_DEVICE_KIND_NONE, -1, -1},
+                      {}};
 
 } // namespace image

@@ -21,6 +21,16 @@ enum {
 // the low one.
 #define POINT_BASE 0x4b000000u
 
+// POINT_BASE + byte k of a word.
+HR_SHARED uint32_t based_byte(uint32_t word, int k)
+{
+#if defined(__CUDA_ARCH__)
+    return __byte_perm(word, POINT_BASE, 0x7440u | (uint32_t)k);
+#else
+    return POINT_BASE | (word >> 8 * k & 255);
+#endif
+}
+
 HR_SHARED float float_of_byte(uint32_t v)
 {
 #if defined(__CUDA_ARCH__)
@@ -107,8 +117,7 @@ template <int WIDE> struct Points {
     }
 
     // hr_matrix_row.
-    template <int PIXELS>
-    HR_MEMBER static void multiply(const uint32_t *m, uint32_t (*v)[WIDE])
+    template <int PIXELS> HR_MEMBER static void multiply(const uint32_t *m, uint32_t (*v)[WIDE])
     {
         float in[PIXELS][WIDE];
         HR_UNROLL
@@ -132,8 +141,7 @@ template <int WIDE> struct Points {
         }
     }
 
-    template <int PIXELS>
-    HR_MEMBER static void look_up(const uint8_t *table, uint32_t (*v)[WIDE])
+    template <int PIXELS> HR_MEMBER static void look_up(const uint8_t *table, uint32_t (*v)[WIDE])
     {
         HR_UNROLL
         for (int i = 0; i < PIXELS; i++) {
