@@ -74,35 +74,6 @@ static hr_tf_kind find_list(hr_wire *feature)
     return kind;
 }
 
-/* Counts the numbers of one field of a list and, if `to` is given, stores them at to[*count]. */
-static bool take_ints(hr_wire_field *field, int64_t *to, int64_t *count)
-{
-    uint64_t value = field->value;
-    if (field->type == HR_WIRE_VARINT) {
-        if (to)
-            to[*count] = (int64_t)value;
-        ++*count;
-    } else if (field->type == HR_WIRE_BYTES) {
-        for (; hr_wire_varint(&field->bytes, &value); ++*count)
-            if (to)
-                to[*count] = (int64_t)value;
-    }
-    return !field->bytes.bad;
-}
-
-static bool take_floats(hr_wire_field *field, float *to, int64_t *count)
-{
-    if (field->type != HR_WIRE_32 && field->type != HR_WIRE_BYTES)
-        return true;
-    size_t size = hr_wire_left(&field->bytes);
-    if (size % sizeof(*to) != 0)
-        return false;
-    if (to && size > 0)
-        memcpy(to + *count, field->bytes.at, size);
-    *count += (int64_t)(size / sizeof(*to));
-    return true;
-}
-
 /* Counts and, if `to` is given, stores the numbers of all lists of this kind. On damage, `*feature`
  * says where. */
 static bool take_numbers(hr_wire *feature, hr_tf_kind kind, void *to, int64_t *count)
@@ -115,8 +86,8 @@ static bool take_numbers(hr_wire *feature, hr_tf_kind kind, void *to, int64_t *c
         while (hr_wire_next(&list.bytes, &field)) {
             if (field.number != 1)
                 continue;
-            bool good = kind == HR_TF_KIND_INT64 ? take_ints(&field, to, count)
-                                                 : take_floats(&field, to, count);
+            bool good = kind == HR_TF_KIND_INT64 ? hr_wire_ints(&field, to, count)
+                                                 : hr_wire_floats(&field, to, count);
             if (!good) {
                 *feature = field.bytes;
                 return false;

@@ -104,3 +104,31 @@ bool hr_wire_next(hr_wire *w, hr_wire_field *out)
     }
     return false;
 }
+
+bool hr_wire_ints(hr_wire_field *field, int64_t *to, int64_t *count)
+{
+    uint64_t value = field->value;
+    if (field->type == HR_WIRE_VARINT) {
+        if (to)
+            to[*count] = (int64_t)value;
+        ++*count;
+    } else if (field->type == HR_WIRE_BYTES) {
+        for (; hr_wire_varint(&field->bytes, &value); ++*count)
+            if (to)
+                to[*count] = (int64_t)value;
+    }
+    return !field->bytes.bad;
+}
+
+bool hr_wire_floats(hr_wire_field *field, float *to, int64_t *count)
+{
+    if (field->type != HR_WIRE_32 && field->type != HR_WIRE_BYTES)
+        return true;
+    size_t size = hr_wire_left(&field->bytes);
+    if (size % sizeof(*to) != 0)
+        return false;
+    if (to && size > 0)
+        memcpy(to + *count, field->bytes.at, size);
+    *count += (int64_t)(size / sizeof(*to));
+    return true;
+}

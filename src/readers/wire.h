@@ -44,4 +44,9 @@ bool hr_wire_varint(hr_wire *w, uint64_t *out);
 /* The next field that is not a group. false: the end, or damage. */
 bool hr_wire_next(hr_wire *w, hr_wire_field *out);
 
+/* Counts the numbers of a repeated field, packed or not, and, if `to` is given, stores them at
+ * to[*count]. Other types of fields have none. false: damage. */
+bool hr_wire_ints(hr_wire_field *field, int64_t *to, int64_t *count);
+bool hr_wire_floats(hr_wire_field *field, float *to, int64_t *count);
+
 #endif

@@ -27,6 +27,8 @@ CASES = [
 ]
 ELSEWHERE = {
     "dump_image": "test_dump_image.py",
+    "readers.caffe": "tests/python/test_caffe.py",
+    "readers.caffe2": "tests/python/test_caffe.py",
     "readers.mxnet": "tests/python/test_mxnet.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",
     "readers.webdataset": "tests/python/test_webdataset.py",
