@@ -70,6 +70,7 @@ struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_quantiser;
 struct hr_jpeg_scan;
+struct hr_remap;
 struct hr_rng;
 struct hr_vng;
 struct hr_vng_line;
@@ -126,6 +127,11 @@ typedef struct hr_kernels {
     /* ---- gathered pixels; kernels/gather.h ---- */
     /* Writes exactly the row. `line` has room for it as floats. */
     void (*gather_row)(const struct hr_gather_row *r, float *line, void *dst);
+    /* The pixels at n positions; kernels/remap.h. Writes exactly the pixels. */
+    void (*remap_row)(void *dst, const struct hr_remap *r, const float *x, const float *y,
+                      size_t n);
+    /* Positions of n pixels of a row by a matrix of nine numbers. */
+    void (*perspective_row)(float *x, float *y, const float *m, int32_t row, size_t n);
 
     /* ---- per-pixel steps; dst and src must not overlap ---- */
     /* n pixels, rounded half away from zero and saturated. May write 63 bytes beyond. */

@@ -42,6 +42,11 @@ void HR_LEVELED(hr__mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32
 /* gather.c */
 void HR_LEVELED(hr__gather_row)(const struct hr_gather_row *r, float *line, void *dst);
 
+/* remap.c */
+void HR_LEVELED(hr__remap_row)(void *dst, const struct hr_remap *r, const float *x, const float *y,
+                               size_t n);
+void HR_LEVELED(hr__perspective_row)(float *x, float *y, const float *m, int32_t row, size_t n);
+
 /* points.c */
 void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m);
 void HR_LEVELED(hr__matrix_f32)(float *dst, const float *src, size_t n, const hr_matrix *m);

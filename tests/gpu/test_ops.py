@@ -24,7 +24,7 @@ pytest.importorskip("headrace")
 
 from aliases import LARGE, aliased  # noqa: E402
 from cases_generic import Expression  # noqa: E402
-from collection import CASES  # noqa: E402
+from collection import CASES, OURS  # noqa: E402
 from harness import Case, Data, Engine, Failure, Output, pictures  # noqa: E402
 
 from headrace._graph import schema as _schema  # noqa: E402
@@ -46,7 +46,7 @@ def operator_of(case: Any) -> str:
 def chosen() -> dict[str, list[Any]]:
     """The cases of operators that run on a GPU."""
     cases: dict[str, list[Any]] = {}
-    for case in CASES:
+    for case in [*CASES, *OURS]:
         op = _schema.operators().get(operator_of(case))
         if str(case).startswith(CPU_CONSTANTS):
             continue

@@ -5,6 +5,7 @@
 A cases file has the lists `CASES` (both engines agree) and `ERRORS` (both refuse), and where needed
 
 * `ELSEWHERE`: operators that no case can describe, each with its test: {"readers.file": "test_readers.py"};
+* `OURS`: cases of operators that DALI does not have on the CPU, which only compare runs of Headrace;
 * `SHARED`: "operator(argument)" whose per-sample form is covered by a case of another operator with the same code.
 """
 
@@ -20,6 +21,7 @@ MODULES: list[ModuleType] = [
     for path in sorted(pathlib.Path(__file__).parent.glob("cases_*.py"))
 ]
 CASES: list[Any] = [case for module in MODULES for case in getattr(module, "CASES", [])]
+OURS: list[Any] = [case for module in MODULES for case in getattr(module, "OURS", [])]
 ERRORS: list[Any] = [case for module in MODULES for case in getattr(module, "ERRORS", [])]
 ELSEWHERE: dict[str, str] = {
     op: test for module in MODULES for op, test in getattr(module, "ELSEWHERE", {}).items()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collection import CASES
+from collection import CASES, OURS
 from harness import Case, Engine, Failure, Output
 
 schema = pytest.importorskip("headrace._graph.schema")
@@ -103,12 +103,12 @@ def differences(engine: Engine, cases: list[Any]) -> Iterator[str]:
                 yield f"{case} ({name}): {what}"
 
 
-OPERATORS = sorted({operator_of(case) for case in CASES})
+OPERATORS = sorted({operator_of(case) for case in [*CASES, *OURS]})
 
 
 @pytest.mark.parametrize("name", OPERATORS)
 def test_same_bytes(name: str, headrace: Engine) -> None:
-    cases = [case for case in CASES if operator_of(case) == name]
+    cases = [case for case in [*CASES, *OURS] if operator_of(case) == name]
     cases = cases[:: 1 + len(cases) // 1000]  # only some of thousands of expressions
     found = list(itertools.islice(differences(headrace, cases), 20))
     assert not found, "\n".join(found)

@@ -7,8 +7,6 @@
 #include "cuda/ops/op.cuh"
 #include "ops/pixels/displace.h"
 
-#include <cstring>
-
 namespace op
 {
 
@@ -40,16 +38,6 @@ struct displace_record {
     }
 };
 
-inline hr_status displace_table(const float **table, int64_t n, hr_staging *staging,
-                                hr_error *error)
-{
-    hr_staged staged;
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(float) + 1, &staged, error));
-    memcpy(staged.host, *table, (size_t)n * sizeof(float));
-    *table = (const float *)staged.device;
-    return HR_STATUS_OK;
-}
-
 inline hr_status displace_make(displace_record *r, const hr_op_call *c, hr_staging *staging,
                                hr_error *error)
 {
@@ -60,8 +48,8 @@ inline hr_status displace_make(displace_record *r, const hr_op_call *c, hr_stagi
     r->count = count(&c->out[0]);
     if (r->m.shift_x == nullptr)
         return HR_STATUS_OK;
-    HR_TRY(displace_table(&r->m.shift_x, r->m.gather.in[1], staging, error));
-    return displace_table(&r->m.shift_y, r->m.gather.in[0], staging, error);
+    HR_TRY(stage_floats(&r->m.shift_x, r->m.gather.in[1], staging, error));
+    return stage_floats(&r->m.shift_y, r->m.gather.in[0], staging, error);
 }
 
 inline hr_status displace_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,

@@ -43,7 +43,7 @@ struct record {
     HR_DEVICE int64_t column_of(int64_t e, const hr_anchor &anchor) const
     {
         int64_t c = op::digit(&e, m.channels);
-        int64_t x = filter_source(e - anchor.column, m.width, m.border);
+        int64_t x = border_index(e - anchor.column, m.width, m.border);
         return x < 0 ? -1 : x * m.channels + c;
     }
 
@@ -79,7 +79,7 @@ struct single : record {
         int size = value_size(from);
         float sum = -0.0f, outside = fill_value();
         for (int32_t r = 0; r < m.rows; r++) {
-            int64_t line = filter_source(y + r - anchor.row, m.height, m.border);
+            int64_t line = border_index(y + r - anchor.row, m.height, m.border);
             for (int32_t k = 0; k < m.columns; k++) {
                 int64_t at = line < 0 ? -1 : column_of(e + k * m.channels, anchor);
                 float v = outside;
@@ -121,7 +121,7 @@ struct tiled : record {
             int64_t at = column_of(p.e + i, anchor);
             HR_UNROLL_FOUR
             for (int r = 0; r < lines; r++) {
-                int64_t y = filter_source(p.y + r - anchor.row, m.height, m.border);
+                int64_t y = border_index(p.y + r - anchor.row, m.height, m.border);
                 const T *line = (const T *)row_at(p.picture, HR_MAX(y, 0));
                 shared->window[r][i] = y < 0 || at < 0 ? outside : (float)line[at];
             }

@@ -15,6 +15,8 @@
 #include "cuda/ops/ops.h"
 #include "device/module.h"
 
+#include <cstring>
+
 #if defined(__CUDACC__)
 #include "cuda/error.cuh"
 #include "cuda/tiles.cuh"
@@ -171,6 +173,16 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     hr_staged records;
     HR_TRY(stage<Record>(calls, n, staging, make, &records, error));
     return launch<Record>(l, records, n, error);
+}
+
+// Replaces a list of n floats by its copy on the device.
+inline hr_status stage_floats(const float **list, int64_t n, hr_staging *staging, hr_error *error)
+{
+    hr_staged staged;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(float) + 1, &staged, error));
+    memcpy(staged.host, *list, (size_t)n * sizeof(float));
+    *list = (const float *)staged.device;
+    return HR_STATUS_OK;
 }
 
 // Removes the last digit, in base `n`, from *i and returns it. 64-bit divisions are expensive.

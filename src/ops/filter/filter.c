@@ -32,13 +32,14 @@ static const hr_arg_def filter_arg_defs[] = {
            "Type of the output: that of the input (default) or FLOAT."),
     HR_ARG_END};
 
-static const char *const border_names[HR_BORDER_COUNT] = {"reflect_101", "reflect_1001", "wrap",
-                                                          "clamp", "constant"};
+/* By hr_border. */
+static const char *const border_names[HR_BORDER_COUNT] = {"constant", "clamp", "reflect_1001",
+                                                          "reflect_101", "wrap"};
 
 /* The border with a name, in any case; HR_BORDER_COUNT: none. */
 static hr_border border_of(const char *name)
 {
-    hr_border b = HR_BORDER_REFLECT_101;
+    hr_border b = HR_BORDER_CONSTANT;
     while (b < HR_BORDER_COUNT && !hr__same_word(name, border_names[b]))
         b++;
     return b;
@@ -216,7 +217,7 @@ static void pad_columns(const padded_rows *p, float *row, int64_t begin, int64_t
 {
     size_t channels = (size_t)p->m->channels;
     for (int64_t x = begin; x < end; x++) {
-        int64_t from = filter_source(x, p->m->width, p->m->border);
+        int64_t from = border_index(x, p->m->width, p->m->border);
         float *dst = row + (size_t)(x + p->left) * channels;
         const float *src = row + (size_t)(HR_MAX(from, 0) + p->left) * channels;
         for (size_t k = 0; k < channels; k++)
@@ -226,7 +227,7 @@ static void pad_columns(const padded_rows *p, float *row, int64_t begin, int64_t
 
 static void make_row(const padded_rows *p, int64_t y, float *row)
 {
-    int64_t from = filter_source(y, p->m->height, p->m->border), width = p->m->width;
+    int64_t from = border_index(y, p->m->height, p->m->border), width = p->m->width;
     size_t n = (size_t)(width * p->m->channels);
     hr_dtype dtype = p->c->in[0].dtype;
 

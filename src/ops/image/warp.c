@@ -82,3 +82,42 @@ hr_status hr__warp_end(const hr_op_call *c, hr_image_program *program, const hr_
     HR_TRY(hr__pixels_check(c, g->axes == 3 ? g->out[2] : 1, g->out[1], g->out[0], error));
     return hr_program_gather(program, g, maps, count, dtype, error);
 }
+
+hr_status hr__warp_matrices(const hr_op_call *c, hr_floats given, int32_t rows, int32_t columns,
+                            hr_floats *list, hr_error *error)
+{
+    const hr_tensor *in = c->n_in > 1 ? &c->in[1] : NULL;
+    const int32_t n = rows * columns;
+    char text[128];
+
+    *list = given;
+    if (in) {
+        const int32_t first = in->shape.ndim - 2; /* the dimension that is the first row */
+        bool fits = in->dtype == HR_DTYPE_FLOAT && (first == 0 || first == 1) &&
+                    in->shape.extent[first] == rows && in->shape.extent[first + 1] == columns;
+        if (!fits || (first == 1 && in->shape.extent[0] > INT32_MAX / n))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "the matrix has type %s and shape %s; it must be FLOAT with shape "
+                           "%dx%d, or frames x %d x %d",
+                           hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)),
+                           (int)rows, (int)columns, (int)rows, (int)columns);
+        list->frames = first == 1 ? (int32_t)in->shape.extent[0] : 0;
+        list->n = n * (first == 1 ? list->frames : 1);
+        list->v = in->data;
+    }
+    if (!in && list->n == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "give `matrix` or a second input with the matrix");
+    if (list->n != n * (list->frames ? list->frames : 1))
+        return hr_fail(error, HR_STATUS_ERROR, "`matrix` has %d elements; it must have %d%s",
+                       (int)list->n, (int)n, list->frames ? " for each frame" : "");
+    return HR_STATUS_OK;
+}
+
+hr_status hr__warp_frames_check(const hr_floats *matrices, int64_t frames, hr_error *error)
+{
+    if (matrices->frames <= 1 || matrices->frames == frames)
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "there are %d matrices for %lld frames; there must be one, or one for each",
+                   (int)matrices->frames, (long long)frames);
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What operators share that take pixels from positions by a map: `rotate`, `warp_affine`. */
+/* What operators share that take pixels from positions by a map: `rotate`, `warp_affine` and, of
+ * the matrices, `warp_perspective`. */
 #ifndef HR_OPS_IMAGE_WARP_H
 #define HR_OPS_IMAGE_WARP_H
 
@@ -42,5 +43,10 @@ hr_status hr__warp_size(const hr_warp_args *a, hr_gather_spec *g, hr_error *erro
 /* Adds the gather to the program. `maps` as in hr_program_gather. */
 hr_status hr__warp_end(const hr_op_call *c, hr_image_program *program, const hr_gather_spec *g,
                        const hr_map *maps, int32_t count, hr_dtype dtype, hr_error *error);
+/* The matrices of a call, from the second input or from the argument `given`: all numbers in
+ * `list`, whose `frames` is 0 if they are one matrix. */
+hr_status hr__warp_matrices(const hr_op_call *c, hr_floats given, int32_t rows, int32_t columns,
+                            hr_floats *list, hr_error *error);
+hr_status hr__warp_frames_check(const hr_floats *matrices, int64_t frames, hr_error *error);
 
 #endif

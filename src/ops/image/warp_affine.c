@@ -33,37 +33,6 @@ static hr_status warp_affine_check(const void *args, const hr_given *given, hr_e
     return hr__warp_check(&((const warp_affine_args *)args)->warp, error);
 }
 
-/* The matrices of a call: `n` numbers each, for `frames` frames, or for all if that is 0. */
-static hr_status matrices(const hr_op_call *c, int32_t axes, hr_floats *list, hr_error *error)
-{
-    const warp_affine_args *a = c->args;
-    const int32_t n = axes * (axes + 1);
-    const hr_tensor *in = c->n_in > 1 ? &c->in[1] : NULL;
-    char text[128];
-
-    *list = a->matrix;
-    if (in) {
-        const int32_t rows = in->shape.ndim - 2; /* the dimension that is the first row */
-        bool fits = in->dtype == HR_DTYPE_FLOAT && (rows == 0 || rows == 1) &&
-                    in->shape.extent[rows] == axes && in->shape.extent[rows + 1] == axes + 1;
-        if (!fits || (rows == 1 && in->shape.extent[0] > INT32_MAX / n))
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "the matrix has type %s and shape %s; it must be FLOAT with shape "
-                           "%dx%d, or frames x %d x %d",
-                           hr_dtype_name(in->dtype), hr_shape_text(&in->shape, text, sizeof(text)),
-                           (int)axes, (int)axes + 1, (int)axes, (int)axes + 1);
-        list->frames = rows == 1 ? (int32_t)in->shape.extent[0] : 0;
-        list->n = n * (rows == 1 ? list->frames : 1);
-        list->v = in->data;
-    }
-    if (!in && list->n == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "give `matrix` or a second input with the matrix");
-    if (list->n != n * (list->frames ? list->frames : 1))
-        return hr_fail(error, HR_STATUS_ERROR, "`matrix` has %d elements; it must have %d%s",
-                       (int)list->n, (int)n, list->frames ? " for each frame" : "");
-    return HR_STATUS_OK;
-}
-
 /* Inverts the linear part by cofactors, in single precision as DALI, and moves the offset. */
 static hr_status invert(const float *m, int32_t axes, float *out, hr_error *error)
 {
@@ -125,21 +94,17 @@ static hr_status map_make(const warp_affine_args *a, const float *given, const h
 static hr_status warp_affine_lower(hr_op_call *c, hr_image_program *program, hr_error *error)
 {
     const warp_affine_args *a = c->args;
-    const int64_t frames = hr_program_extent(program, 'F');
     hr_gather_spec g;
     hr_floats list;
     hr_dtype dtype;
 
     HR_TRY(hr__warp_begin(&a->warp, program, &g, &dtype, error));
-    HR_TRY(matrices(c, g.axes, &list, error));
+    HR_TRY(hr__warp_matrices(c, a->matrix, g.axes, g.axes + 1, &list, error));
     memcpy(g.out, g.in, sizeof(g.out));
     if (a->warp.size.v)
         HR_TRY(hr__warp_size(&a->warp, &g, error));
     const int32_t count = list.frames > 1 ? list.frames : 1, n = g.axes * (g.axes + 1);
-    if (list.frames > 1 && list.frames != frames)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "there are %d matrices for %lld frames; there must be one, or one for each",
-                       (int)list.frames, (long long)frames);
+    HR_TRY(hr__warp_frames_check(&list, hr_program_extent(program, 'F'), error));
     hr_map *maps = hr_arena_alloc(c->arena, (size_t)count * sizeof(*maps), error);
     if (!maps)
         return HR_STATUS_NO_MEMORY;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What experimental.remap and experimental.warp_perspective share: pictures whose pixels come from
+ * positions that maps or matrices give. nvcc compiles this header, too. */
+#ifndef HR_OPS_IMAGE_REMAPPED_H
+#define HR_OPS_IMAGE_REMAPPED_H
+
+#include "headrace/operator.h"
+#include "kernels/remap.h"
+
+#include <math.h>
+
+/* A sample: `frames` times `planes` pictures, one after the other. */
+typedef struct hr_remapped {
+    hr_remap picture;               /* the first one */
+    int64_t frames, planes, out[2]; /* out: width and height */
+    const float *matrix; /* nine numbers; NULL: inputs 1 and 2 are the positions of all pixels */
+    float shift;         /* what is added to positions of the inputs */
+    bool varies;         /* each frame has its own matrix or positions */
+} hr_remapped;
+
+/* The position for hr_remap of a position `given` by the inputs. The nearest pixel is that on which
+ * the position lies; between two pixels, the second one. */
+HR_SHARED float remapped_position(const hr_remapped *m, float given)
+{
+    return m->picture.taps == 1 ? floorf(given + (m->shift + 0.5f)) : given + m->shift;
+}
+
+/* Checks the input and `interp`, and makes the memo of the call, in which the border, the fill,
+ * size and positions are still to be set. `layouts` as for hr_layout_match. */
+hr_status hr__remapped_begin(hr_op_call *c, const char *layouts, int32_t interp, hr_remapped **out,
+                             hr_error *error);
+/* Checks that pixels exist, and describes the output. */
+hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error);
+hr_status hr__remapped_run(hr_op_call *calls, int32_t n, hr_error *error);
+
+#endif
