@@ -26,6 +26,7 @@ CASES = [
     Case("io.file.read", [TWO], {"use_o_direct": True}),
 ]
 ELSEWHERE = {
+    "decoders.inflate": "tests/gpu/test_inflate.py",
     "dump_image": "test_dump_image.py",
     "readers.caffe": "tests/python/test_caffe.py",
     "readers.caffe2": "tests/python/test_caffe.py",
@@ -33,6 +34,7 @@ ELSEWHERE = {
     "readers.tfrecord": "tests/python/test_tfrecord.py",
     "readers.webdataset": "tests/python/test_webdataset.py",
 }
+SHARED = {f"decoders.inflate({name})" for name in ("shape", "chunk_offsets", "chunk_sizes")}
 ERRORS = [
     Case("io.file.read", [names(HERE.parent / "nothing")], {}),
     Case("io.file.read", [names(HERE.parent)], {}),
