@@ -78,6 +78,7 @@ ERRORS = [
     case(pictures([(9, 9, 3)] * 2, "float16"), K),
     case(pictures([(4, 9, 9, 3)] * 2, layout="DHWC"), K),
     case(pictures([(9, 3, 9)] * 2, layout="HCW"), K),
+    case(pictures([(9, 8, 0), (5, 7, 0)]), K),
     case(HWC, Data([np.ones((3, 3), np.float64)] * 2)),
     case(HWC, Data([np.ones((1, 3, 3), np.float32)] * 2)),
     case(HWC, Data([np.ones((0, 3), np.float32)] * 2)),

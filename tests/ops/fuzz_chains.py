@@ -8,14 +8,16 @@
     fuzz_chains.py --seed 7           other chains
     fuzz_chains.py --only 123         only this one, with its text
 
-A chain gives a result or a documented exception, never a crash or a hang. If it gives a result, it gives the same
-bytes without fusion and on three threads, and no two samples share memory unless one is a view of the other.
+Most chains start with pictures, some with boxes. A chain gives a result or a documented exception, never a crash or a
+hang. If it gives a result, it gives the same bytes without fusion and on three threads, and no two samples share memory
+unless one is a view of the other.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import importlib
 import itertools
 import os
 import random
@@ -56,7 +58,7 @@ SUBSCRIPTS = ["[1:]", "[:, :1]", "[::2]", "[-1:]", "[0:0]", "[:, ::-1]", "[1:, 1
 ARITHMETIC = ["+ 1", "* 2.5", "// 3", "> 100", "- x", "& 3", "/ 0", "** 2", "% 7"]
 
 Args = dict[str, Any]
-Maker = Callable[[random.Random], Args]
+Maker = Callable[[random.Random, int], Args]  # the number of samples, too
 
 
 def size(rng: random.Random) -> int:
@@ -71,7 +73,7 @@ def dtype(rng: random.Random) -> str:
     return "types." + rng.choice(TYPES)
 
 
-def resize(rng: random.Random) -> Args:
+def resize(rng: random.Random, count: int) -> Args:
     args: Args = {"interp_type": interp(rng), "antialias": rng.random() < 0.6}
     how = rng.random()
     if how < 0.6:
@@ -86,7 +88,7 @@ def resize(rng: random.Random) -> Args:
     return args
 
 
-def crop(rng: random.Random) -> Args:
+def crop(rng: random.Random, count: int) -> Args:
     return {
         "crop": [size(rng), size(rng)],
         "crop_pos_x": rng.choice([0.0, 0.5, 1.0]),
@@ -94,16 +96,16 @@ def crop(rng: random.Random) -> Args:
     }
 
 
-def normalize(rng: random.Random) -> Args:
+def normalize(rng: random.Random, count: int) -> Args:
     args: Args = {"mean": [100.0], "std": [50.0], "mirror": rng.randint(0, 1)}
     args |= {"output_layout": rng.choice(["CHW", "HWC"]), "pad_output": rng.random() < 0.3}
-    args |= crop(rng) if rng.random() < 0.6 else {}
+    args |= crop(rng, count) if rng.random() < 0.6 else {}
     if rng.random() < 0.5:
         args["dtype"] = rng.choice(["types.UINT8", "types.FLOAT16", "types.INT8"])
     return args
 
 
-def window(rng: random.Random) -> Args:
+def window(rng: random.Random, count: int) -> Args:
     return {
         "rel_start": [rng.choice(FLOATS)] * 2,
         "rel_shape": [rng.choice(FLOATS)] * 2,
@@ -116,37 +118,190 @@ def axes(rng: random.Random) -> list[int]:
     return rng.sample(range(3), rng.randint(1, 3))
 
 
+def each(rng: random.Random, count: int, *values: Any) -> Any:
+    """One of the values, for all samples or drawn for each."""
+    if rng.random() < 0.5:
+        return rng.choice(values)
+    kind = np.float32 if isinstance(values[0], float) else np.int32
+    return Data([np.array(rng.choice(values), kind) for _ in range(count)])
+
+
+def factor(rng: random.Random, count: int) -> Any:
+    return each(rng, count, 1.0, 0.5, 0.0, 1.7, -1.0, 1e9)
+
+
+def retyped(rng: random.Random) -> Args:
+    kind = rng.choice(["types.UINT8", "types.FLOAT", "types.INT16", dtype(rng)])
+    return {"dtype": kind} if rng.random() < 0.3 else {}
+
+
+def boxes(rng: random.Random, count: int) -> Data:
+    """Boxes within the picture: left, top, right, bottom. Some have no extent, some samples have no boxes."""
+    samples = []
+    for _ in range(count):
+        ends = np.random.default_rng(rng.randrange(1000)).uniform(0, 1, (rng.choice([0, 1, 2, 9]), 2, 2))
+        ends = np.round(ends, rng.choice([0, 1, 6]))
+        samples.append(np.sort(ends, axis=1).reshape(-1, 4).astype(np.float32))
+    return Data(samples)
+
+
+def pasted(rng: random.Random, count: int) -> Args:
+    """Regions of samples of the batch."""
+    many = [rng.choice([0, 1, 1, 2, 5]) for _ in range(count)]
+
+    def parts(*choices: float) -> Data:
+        return Data([np.array([[rng.choice(choices)] * 2] * k, np.float32).reshape(k, 2) for k in many])
+
+    ids = Data([np.array([rng.randrange(count) for _ in range(k)], np.int32) for k in many])
+    args: Args = {"in_ids": ids, "output_size": [rng.choice([64, 300, size(rng)]) for _ in range(2)]}
+    args |= {"shapes_rel": parts(0.0, 0.2, 0.5), "in_anchors_rel": parts(0.0, 0.3, 0.5)}
+    return args | ({"out_anchors_rel": parts(0.0, 0.1, 0.4)} if rng.random() < 0.7 else {})
+
+
+def warp(rng: random.Random, count: int) -> Args:
+    matrices = [[1, 0, 0, 0, 1, 0], [0.8, -0.6, 3, 0.6, 0.8, -2], [2, 0, 0, 0, 3, 0], [0, 0, 5, 0, 0, 5],
+                [1e9, 1, 0, 0, 1e-9, 0]]  # fmt: skip
+    drawn = [np.array(rng.choice(matrices), np.float32).reshape(2, 3) for _ in range(count)]
+    args: Args = {"matrix": Data(drawn) if rng.random() < 0.5 else rng.choice(matrices)}
+    args |= {"interp_type": rng.choice(["types.INTERP_NN", "types.INTERP_LINEAR"])}
+    if rng.random() < 0.5:
+        args["fill_value"] = 3.0
+    if rng.random() < 0.5:
+        args["size"] = [size(rng), size(rng)]
+    return args
+
+
 # The arguments of each operator: mostly useful ones, for pictures of any size.
 MAKERS: dict[str, Maker] = {
     "resize": resize,
     "crop": crop,
     "crop_mirror_normalize": normalize,
     "slice": window,
-    "flip": lambda r: {"horizontal": r.randint(0, 1), "vertical": r.randint(0, 1)},
-    "rotate": lambda r: {"angle": r.choice([0.0, 30.0, 90.0, -45.0]), "fill_value": 3.0,
+    "flip": lambda r, n: {"horizontal": each(r, n, 0, 1), "vertical": each(r, n, 0, 1)},
+    "rotate": lambda r, n: {"angle": each(r, n, 0.0, 30.0, 90.0, -45.0), "fill_value": 3.0,
                          "keep_size": r.random() < 0.7, "interp_type": "types.INTERP_LINEAR"},
-    "random_resized_crop": lambda r: {"size": [size(r), size(r)], "antialias": r.random() < 0.5},
-    "tensor_resize": lambda r: {"sizes": [size(r), size(r)], "axes": [0, 1], "interp_type": interp(r)},
-    "cast": lambda r: {"dtype": dtype(r)},
-    "color_space_conversion": lambda r: {"image_type": r.choice(["types.RGB", "types.GRAY"]),
+    "random_resized_crop": lambda r, n: {"size": [size(r), size(r)], "antialias": r.random() < 0.5},
+    "tensor_resize": lambda r, n: {"sizes": [size(r), size(r)], "axes": [0, 1], "interp_type": interp(r)},
+    "cast": lambda r, n: {"dtype": dtype(r)},
+    "color_space_conversion": lambda r, n: {"image_type": r.choice(["types.RGB", "types.GRAY"]),
                                          "output_type": r.choice(["types.YCbCr", "types.BGR"])},
-    "copy": lambda r: {},
-    "pad": lambda r: {"axes": [0, 1], "align": [r.choice([1, 16, 64])], "fill_value": 5.0},
-    "transpose": lambda r: {"perm": r.sample(range(3), 3)},
-    "reshape": lambda r: {"shape": r.choice([[-1], [-1, 1], [1, -1, 1], [-1, 3]]), "layout": ""},
-    "reinterpret": lambda r: {"dtype": r.choice(["types.INT8", "types.UINT8", "types.BOOL", dtype(r)])},
-    "expand_dims": lambda r: {"axes": [r.randint(0, 3)]},
-    "squeeze": lambda r: {"axes": r.choice([[], [], [0], [2]])},
-    "normalize": lambda r: {"axes": axes(r), "epsilon": 0.1},
-    "reductions.mean": lambda r: {"axes": axes(r), "keep_dims": r.random() < 0.7},
-    "reductions.sum": lambda r: {"axes": axes(r), "keep_dims": r.random() < 0.7},
-    "lookup_table": lambda r: {"keys": [1, 3], "values": [2.0, 5.0], "dtype": dtype(r)},
-    "shapes": lambda r: {},
-    "subscript": lambda r: {"text": r.choice(SUBSCRIPTS)},
-    "arithmetic": lambda r: {"text": r.choice(ARITHMETIC)},
-    "cat": lambda r: {"axis": r.randint(0, 2)},
-    "stack": lambda r: {"axis": r.randint(0, 2)},
+    "copy": lambda r, n: {},
+    "pad": lambda r, n: {"axes": [0, 1], "align": [r.choice([1, 16, 64])], "fill_value": 5.0},
+    "transpose": lambda r, n: {"perm": r.sample(range(3), 3)},
+    "reshape": lambda r, n: {"shape": r.choice([[-1], [-1, 1], [1, -1, 1], [-1, 3]]), "layout": ""},
+    "reinterpret": lambda r, n: {"dtype": r.choice(["types.INT8", "types.UINT8", "types.BOOL", dtype(r)])},
+    "expand_dims": lambda r, n: {"axes": [r.randint(0, 3)]},
+    "squeeze": lambda r, n: {"axes": r.choice([[], [], [0], [2]])},
+    "normalize": lambda r, n: {"axes": axes(r), "epsilon": 0.1},
+    "reductions.mean": lambda r, n: {"axes": axes(r), "keep_dims": r.random() < 0.7},
+    "reductions.sum": lambda r, n: {"axes": axes(r), "keep_dims": r.random() < 0.7},
+    "lookup_table": lambda r, n: {"keys": [1, 3], "values": [2.0, 5.0], "dtype": dtype(r)},
+    "shapes": lambda r, n: {},
+    "subscript": lambda r, n: {"text": r.choice(SUBSCRIPTS)},
+    "arithmetic": lambda r, n: {"text": r.choice(ARITHMETIC)},
+    "cat": lambda r, n: {"axis": r.randint(0, 2)},
+    "stack": lambda r, n: {"axis": r.randint(0, 2)},
+    "brightness": lambda r, n: {"brightness": factor(r, n), "brightness_shift": each(r, n, 0.0, -0.3, 0.5)}
+                               | retyped(r),
+    "contrast": lambda r, n: {"contrast": factor(r, n), "contrast_center": each(r, n, 128.0, 0.5)} | retyped(r),
+    "brightness_contrast": lambda r, n: {"brightness": factor(r, n), "contrast": factor(r, n)} | retyped(r),
+    "hue": lambda r, n: {"hue": each(r, n, 0.0, 20.0, -90.0, 1000.0)} | retyped(r),
+    "saturation": lambda r, n: {"saturation": factor(r, n)} | retyped(r),
+    "hsv": lambda r, n: {"hue": each(r, n, 0.0, 20.0), "saturation": factor(r, n), "value": factor(r, n)}
+                        | retyped(r),
+    "color_twist": lambda r, n: {"hue": each(r, n, 0.0, 30.0), "saturation": factor(r, n),
+                                 "brightness": factor(r, n), "contrast": factor(r, n)} | retyped(r),
+    "equalize": lambda r, n: {},
+    "gaussian_blur": lambda r, n: {"sigma": each(r, n, 0.1, 0.5, 1.0, 3.0)} if r.random() < 0.5
+                                  else {"window_size": r.choice([1, 3, 7, 15])},
+    "laplacian": lambda r, n: {"window_size": r.choice([3, 5, 7]), "normalized_kernel": True,
+                               "dtype": r.choice(["types.FLOAT", "types.UINT8"])},
+    "filter": lambda r, n: {"border": r.choice(["reflect_101", "wrap", "clamp", "constant"]),
+                            "mode": r.choice(["same", "same", "valid"])},
+    "jpeg_compression_distortion": lambda r, n: {"quality": each(r, n, 1, 50, 100)},
+    "erase": lambda r, n: {"anchor": [r.choice(FLOATS)] * 2, "shape": [r.choice(FLOATS)] * 2, "axes": [0, 1],
+                           "normalized": r.random() < 0.7, "fill_value": r.choice([0.0, 77.0, [1.0, 2.0, 3.0]])},
+    "grid_mask": lambda r, n: {"tile": each(r, n, 1, 7, 100), "ratio": each(r, n, 0.25, 0.5, 1.0),
+                               "angle": each(r, n, 0.0, 0.5, 2.0)},
+    "paste": lambda r, n: {"ratio": each(r, n, 1.0, 1.3, 2.0), "fill_value": [9], "n_channels": 3,
+                           "paste_x": each(r, n, 0.0, 0.3, 1.0)},
+    "multi_paste": pasted,
+    "jitter": lambda r, n: {"nDegree": r.choice([1, 2, 9]), "fill_value": 4.0, "mask": each(r, n, 0, 1)},
+    "sphere": lambda r, n: {"fill_value": 4.0, "mask": each(r, n, 0, 1), "interp_type": "types.INTERP_LINEAR"},
+    "water": lambda r, n: {"fill_value": 4.0, "ampl_x": r.choice([0.0, 3.0, 1e9]), "mask": each(r, n, 0, 1)},
+    "noise.gaussian": lambda r, n: {"mean": each(r, n, 0.0, 5.0), "stddev": each(r, n, 0.0, 1.0, 30.0)},
+    "noise.salt_and_pepper": lambda r, n: {"prob": each(r, n, 0.0, 0.05, 1.0), "per_channel": r.random() < 0.5},
+    "noise.shot": lambda r, n: {"factor": each(r, n, 0.0, 1.0, 20.0)},
+    "warp_affine": warp,
+    "resize_crop_mirror": lambda r, n: {**resize(r, n), "crop": [size(r), size(r)], "mirror": each(r, n, 0, 1)},
+    "auto_aug": lambda r, n: {"scheme": r.choice(sorted(SCHEMES)), "fill_value": r.choice([None, 128])},
+    "box_window": lambda r, n: {"boxes": boxes(r, n), "scaling": [0.3, 1.0], "aspect_ratio": [0.5, 2.0],
+                                "thresholds": [0.0, 0.5, 0.9], "num_attempts": 5},
 }  # fmt: skip
+
+# The arguments of each operator on boxes.
+BOX_MAKERS: dict[str, Maker] = {
+    "bb_flip": lambda r, n: {"horizontal": each(r, n, 0, 1), "vertical": each(r, n, 0, 1), "ltrb": True},
+    "bbox_paste": lambda r, n: {"ratio": each(r, n, 1.0, 1.5, 3.0), "paste_x": each(r, n, 0.0, 0.4, 1.0),
+                                "ltrb": True},
+    "bbox_rotate": lambda r, n: {"angle": each(r, n, 0.0, 30.0, 90.0), "input_shape": [40, 60],
+                                 "keep_size": r.random() < 0.5, "bbox_layout": "xyXY",
+                                 "mode": r.choice(["expand", "fixed", "halfway"])},
+    "random_bbox_crop": lambda r, n: {"thresholds": [0.0, 0.3, 0.7], "scaling": [0.3, 1.0], "num_attempts": 3,
+                                      "bbox_layout": "xyXY", "aspect_ratio": [0.5, 2.0]},
+    "box_encoder": lambda r, n: {"anchors": [0.0, 0.0, 0.5, 0.5, 0.3, 0.3, 0.9, 1.0, 0.0, 0.0, 1.0, 1.0],
+                                 "offset": r.random() < 0.5, "criteria": r.choice([0.0, 0.5, 1.0])},
+    "coord_transform": lambda r, n: {"M": [0.5], "T": [0.25]},
+    "cat": lambda r, n: {"axis": 0},
+    "slice": lambda r, n: {"rel_start": [0.0], "rel_shape": [r.choice([0.0, 0.5, 1.0])], "axes": [0]},
+    "cast": lambda r, n: {"dtype": dtype(r)},
+    "subscript": lambda r, n: {"text": r.choice(["[1:]", "[:, :2]", "[::-1]", "[0:0]"])},
+    "arithmetic": lambda r, n: {"text": r.choice(["* 2.5", "- x", "+ 1"])},
+}  # fmt: skip
+
+# Functions of auto_aug: their modules, and their arguments.
+SCHEMES: dict[str, tuple[str, tuple[int, ...]]] = {
+    "auto_augment": ("auto_augment", ()),
+    "rand_augment": ("rand_augment", (2, 9)),
+    "trivial_augment_wide": ("trivial_augment", ()),
+}
+
+
+def augment(engine: Engine, x: Any, args: Args) -> Any:
+    module, numbers = SCHEMES[args["scheme"]]
+    made = importlib.import_module(f"{engine.name}.auto_aug.{module}")
+    return getattr(made, args["scheme"])(x, *numbers, fill_value=args["fill_value"])
+
+
+def box_window(engine: Engine, x: Any, args: Args) -> Any:
+    """The window that random_bbox_crop draws."""
+    known = {key: value for key, value in args.items() if key != "boxes"}
+    start, shape, _ = engine.fn.random_bbox_crop(args["boxes"], **known)
+    return engine.fn.slice(x, start, shape)
+
+
+def kernel(engine: Engine, x: Any, args: Args) -> Any:
+    taps = np.arange(1, 13, dtype=np.float32).reshape(3, 4) / 78
+    return engine.fn.filter(x, taps, **args)
+
+
+def labelled(engine: Engine, x: Any, args: Args) -> Any:
+    """The number of the box is its label."""
+    labels = engine.fn.cast(engine.fn.reductions.sum(x * 0, axes=[1]), dtype=engine.types.INT32)
+    return engine.fn.box_encoder(x, labels + 1, **args)
+
+
+# What is more than the call of an operator with nodes and arguments.
+SPECIAL: dict[str, Callable[[Engine, Any, Args], Any]] = {
+    "subscript": lambda e, x, args: eval("x" + args["text"], {"x": x}),
+    "arithmetic": lambda e, x, args: eval("x " + args["text"], {"x": x}),
+    "auto_aug": augment,
+    "box_window": box_window,
+    "filter": kernel,
+    "box_encoder": labelled,
+    "random_bbox_crop": lambda e, x, args: e.fn.random_bbox_crop(x, **args)[2],
+}
+
 # Chosen more often: operators that can be fused, and views.
 OFTEN = [
     "resize",
@@ -182,9 +337,12 @@ class Chain:
         else:
             shapes = [shape] * self.count
         kind = rng.choice(["uint8"] * 6 + ["float32", "float32", "int16", "float16"])
-        self.fed = Data(
-            [fuzz.tensor(s, kind, rng) for s in shapes], rng.choice(["HWC"] * 8 + ["", "CHW"])
-        )
+        layout = rng.choice(["HWC"] * 8 + ["", "CHW"])
+        self.fed = Data([fuzz.tensor(s, kind, rng) for s in shapes], layout)
+        self.makers, self.often = MAKERS, OFTEN
+        if rng.random() < 0.15:
+            self.makers, self.often = BOX_MAKERS, sorted(BOX_MAKERS)
+            self.fed = boxes(rng, self.count)
         self.nodes = [self.node(i, rng) for i in range(rng.randint(2, 6))]
         given = {rng.randint(0, len(self.nodes)) for _ in range(rng.randint(0, 2))}
         self.outputs = sorted(given | {len(self.nodes)})
@@ -194,9 +352,9 @@ class Chain:
         choice = rng.random()
         if choice < 0.06:
             return self.anything(source, rng)
-        name = rng.choice(OFTEN if choice < 0.5 else sorted(MAKERS))
+        name = rng.choice(self.often if choice < 0.4 else sorted(self.makers))
         more = [rng.randint(0, before)] if name in ("cat", "stack") else []
-        return Node(name, MAKERS[name](rng), [source, *more])
+        return Node(name, self.makers[name](rng, self.count), [source, *more])
 
     def anything(self, source: int, rng: random.Random) -> Node:
         """Any operator that takes one input, with any arguments."""
@@ -219,12 +377,10 @@ class Chain:
         made = [engine.feed(self.fed)]
         for node in self.nodes:
             inputs = [made[i] for i in node.inputs]
-            if node.name == "subscript":
-                result = eval("x" + node.args["text"], {"x": inputs[0]})
-            elif node.name == "arithmetic":
-                result = eval("x " + node.args["text"], {"x": inputs[0]})
+            known = {key: engine.value(value) for key, value in node.args.items()}
+            if node.name in SPECIAL:
+                result = SPECIAL[node.name](engine, inputs[0], known)
             else:
-                known = {key: engine.value(value) for key, value in node.args.items()}
                 result = engine.operator(node.name)(*inputs, **known)
             made.append(result[0] if isinstance(result, (list, tuple)) else result)
         return tuple(made[i] for i in self.outputs)
@@ -238,6 +394,7 @@ class Chain:
     def run(self, engine: Engine, **options: Any) -> list[list[np.ndarray]] | Failure:
         """The samples of the outputs, without a copy."""
         options = {"num_threads": 1, "seed": 7, "host_memory_limit": OUTPUTS, **options}
+        options["enable_conditionals"] = any(node.name == "auto_aug" for node in self.nodes)
         batches: list[Any] = []
         result = engine.run(self.count, self.define, taken=batches.extend, **options)
         if isinstance(result, Failure):

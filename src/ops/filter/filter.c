@@ -88,6 +88,8 @@ static hr_status read_shapes(const hr_op_call *c, hr_filter2d *m, hr_data_axes *
     }
     for (int32_t d = axes->first + 2; d < in->shape.ndim; d++)
         m->channels *= extent[d];
+    if (m->channels == 0)
+        return hr_fail(error, HR_STATUS_ERROR, "the input has no channels");
     m->height = extent[axes->first];
     m->width = extent[axes->first + 1];
     if (lead && (!axes->frames || filter->shape.extent[0] != extent[0]))
