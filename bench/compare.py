@@ -54,7 +54,8 @@ def serve_rounds(args: argparse.Namespace) -> None:
 def serve_start(args: argparse.Namespace) -> None:
     """Measure the start up to the first batch, then take more batches to find the peak memory."""
     start = time.perf_counter()
-    importlib.import_module(pipelines.CONTENDERS[args.serve] + pipelines_suffix(args.serve))
+    module = pipelines.CONTENDERS[args.serve]
+    importlib.import_module(module + (".transforms" if module == "torchvision" else ".fn"))
     imported = time.perf_counter()
     take = pipelines.open_loop(args.serve, args.pipeline, args.data, args.batch, args.threads)
     take()
@@ -63,11 +64,6 @@ def serve_start(args: argparse.Namespace) -> None:
         take()
     answer(args, {})
     sys.stdin.read()
-
-
-def pipelines_suffix(contender: str) -> str:
-    """The submodule whose import loads everything that the pipeline needs."""
-    return ".transforms" if contender == "torchvision" else ".fn"
 
 
 def serve_python(args: argparse.Namespace) -> None:
@@ -143,6 +139,7 @@ def measure_speed(args: argparse.Namespace, kind: str) -> list[Record]:
         Contender(args, "rounds", name, kind, threads)
         for threads in args.thread_counts
         for name in args.contenders
+        if pipelines.has(name, kind)
     ]
     records = []
     try:
@@ -315,6 +312,7 @@ def parse() -> argparse.Namespace:
         "--json", default="build/bench.jsonl", help="file for the results, one record per line"
     )
     parser.add_argument("--no-speed", action="store_true", help="only start, memory, consumer time")
+    parser.add_argument("--only-speed", action="store_true", help="no start, memory, consumer time")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     parser.add_argument("--mode", help=argparse.SUPPRESS)
     parser.add_argument("--pipeline", help=argparse.SUPPRESS)
@@ -359,16 +357,18 @@ def main() -> None:
     records = [machine(args)]
     print("{cpu}, {cpus} CPUs; {files} files; batches of {batch}".format(**records[0]))
     for kind in args.pipelines:
+        names = [name for name in args.contenders if pipelines.has(name, kind)]
         if not args.no_speed:
             records += measure_speed(args, kind)
             for threads in args.thread_counts:
-                report_speed(records, kind, threads, args.contenders)
+                report_speed(records, kind, threads, names)
             if len(args.thread_counts) > 1:
-                report_scaling(records, kind, args.contenders, args.thread_counts)
-        for name in args.contenders:
-            records.append(measure_start(args, name, kind))
-            records.append(measure_python(args, name, kind))
-        report_start(records, kind, args.contenders)
+                report_scaling(records, kind, names, args.thread_counts)
+        if not args.only_speed:
+            for name in names:
+                records.append(measure_start(args, name, kind))
+                records.append(measure_python(args, name, kind))
+            report_start(records, kind, names)
     Path(args.json).parent.mkdir(parents=True, exist_ok=True)
     Path(args.json).write_text("".join(json.dumps(r) + "\n" for r in records))
     print(f"results written to {args.json}")
