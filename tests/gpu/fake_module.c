@@ -606,7 +606,7 @@ DEVICE_CODE static void run_copy_all(fake_work *w)
         bytes_copy(copies[i].dst, copies[i].src, copies[i].size);
 }
 
-static hr_status copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error)
+hr_status fake_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error)
 {
     HR_TRY(fake_current(l, "copy_all", error));
     HR_TRY(fake_call("copy_all", error));
@@ -687,7 +687,7 @@ const hr_cuda_module_def *hr_cuda_module(void)
         .copy = copy,
         .zero = zero,
         .use = use,
-        .copy_all = copy_all,
+        .copy_all = fake_copy_all,
         .program_run = fake_program_run,
         .ops = hr_cuda_ops,
         .decoders = decoders,

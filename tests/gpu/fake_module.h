@@ -48,6 +48,7 @@ hr_status fake_queue(void *stream, const fake_work *work, hr_error *error);
 /* Checks that the launch's device is current on the calling thread, as kernels need it. */
 hr_status fake_current(const hr_cuda_launch *l, const char *call, hr_error *error);
 
+hr_status fake_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error);
 hr_status fake_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error);
 
 #endif

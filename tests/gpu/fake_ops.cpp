@@ -28,6 +28,11 @@ hr_status hr_cuda_queue(hr_cuda_launch *l, std::function<void()> kernel, hr_erro
     return status;
 }
 
+hr_status hr_cuda_copy_all(hr_cuda_launch *l, hr_staged copies, int32_t count, hr_error *error)
+{
+    return fake_copy_all(l, copies, count, error);
+}
+
 hr_status hr_cuda_program_run(hr_cuda_launch *l, hr_staged programs, int32_t count, hr_error *error)
 {
     return fake_program_run(l, programs, count, error);

@@ -25,7 +25,7 @@ pytest.importorskip("headrace")
 from aliases import LARGE, aliased  # noqa: E402
 from cases_generic import Expression  # noqa: E402
 from collection import CASES, OURS  # noqa: E402
-from harness import Case, Data, Engine, Failure, Output, pictures  # noqa: E402
+from harness import Case, Data, Engine, Failure, Output, pictures, scalars  # noqa: E402
 
 from headrace._graph import schema as _schema  # noqa: E402
 
@@ -184,6 +184,35 @@ def test_draws(dtype: str) -> None:
                 dtype, "types.UINT8"
             )
         check([seeded(Case(op, [like], typed))])
+
+
+def test_shots() -> None:
+    """Distributions of UINT8 elements come from tables; means above 60 are computed one by one."""
+    data = pictures([(80, 90, 3), (1, 1, 3), (70, 51, 3), (9, 300, 3)])
+    factors: list[Any] = [20.0, 4.25, 3.0, 0.07, 300.0, 0.0, scalars(30.0, 30.0, 1.5, 255.0)]
+    check([seeded(Case("noise.shot", [data], {"factor": factor})) for factor in factors])
+
+
+@pytest.mark.parametrize("op", ["sphere", "water"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_displaced(op: str, dtype: str) -> None:
+    cases = []
+    for channels in (1, 3, 4):
+        data = pictures([(40, 71, channels), (1, 1, channels), (53, 2, channels)], dtype)
+        for interp in ("types.INTERP_NN", "types.INTERP_LINEAR"):
+            cases.append(Case(op, [data], {"interp_type": interp, "fill_value": 33.0}))
+    check(cases)
+
+
+def test_erased() -> None:
+    """Regions that overlap or reach beyond the edges, with one fill or one per channel."""
+    data = pictures([(40, 71, 3), (1, 1, 3), (53, 2, 3)])
+    regions = {"anchor": [3, 5, 10, -4, -9, 60], "shape": [20, 30, 300, 17, 10, 10]}
+    args = {**regions, "axis_names": "HW"}
+    fills = ({}, {"fill_value": [7.0]}, {"fill_value": [7.0, 8.0, 9.0]})
+    cases = [Case("erase", [data], {**args, **fill}) for fill in fills]
+    cases.append(Case("erase", [data], {"anchor": [1], "shape": [1], "axis_names": "C"}))
+    check(cases)
 
 
 def test_division_by_zero() -> None:

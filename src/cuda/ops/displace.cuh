@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// sphere, water and jitter: one thread per element.
+// sphere, water and jitter.
 #ifndef HR_CUDA_OPS_DISPLACE_CUH
 #define HR_CUDA_OPS_DISPLACE_CUH
 
@@ -10,31 +10,91 @@
 namespace op
 {
 
+// A thread makes an element, or with SPHERE and WATER a pixel.
 struct displace_record {
     hr_displace m;
     const void *src;
     void *dst;
     int64_t count;
 
-    HR_DEVICE float made(int64_t i) const
+    bool is_by_pixel() const
     {
-        if (m.kind == HR_DISPLACE_KIND_NONE)
-            return displace_read(&m, src, i, 0);
-        if (m.kind == HR_DISPLACE_KIND_JITTER)
-            return displace_jitter(&m, src, i);
+        return m.kind == HR_DISPLACE_KIND_SPHERE || m.kind == HR_DISPLACE_KIND_WATER;
+    }
+
+    template <typename T> HR_DEVICE static void store(T *at, float v)
+    {
+        if constexpr (sizeof(T) == 1)
+            *at = (T)round_byte(v);
+        else
+            *at = v;
+    }
+
+    // Sets channels from the four pixels around (x, y), or from the fill outside of the picture.
+    template <typename T, int C> HR_DEVICE void blend(T *to, float x, float y, int channels) const
+    {
+        int width = (int)m.gather.in[0], height = (int)m.gather.in[1];
+        float first_x = floorf(x - 0.5f), first_y = floorf(y - 0.5f);
+        float part_x = (x - 0.5f) - first_x, part_y = (y - 0.5f) - first_y;
+        int left = (int)first_x, top = (int)first_y;
+        bool in_left = left >= 0 && left < width, in_right = left >= -1 && left + 1 < width;
+        bool in_top = top >= 0 && top < height, in_bottom = top >= -1 && top + 1 < height;
+        const T *at = (const T *)src + ((int64_t)top * width + left) * channels;
+        int64_t row = (int64_t)width * channels;
+        float fill = m.gather.fill;
+        HR_UNROLL
+        for (int c = 0; c < (C ? C : channels); c++) {
+            float v[4] = {in_left && in_top ? (float)at[c] : fill,
+                          in_right && in_top ? (float)at[c + channels] : fill,
+                          in_left && in_bottom ? (float)at[c + row] : fill,
+                          in_right && in_bottom ? (float)at[c + row + channels] : fill};
+            float upper = v[0] + (v[1] - v[0]) * part_x, lower = v[2] + (v[3] - v[2]) * part_x;
+            store(to + c, upper + (lower - upper) * part_y);
+        }
+    }
+
+    template <typename T, int C> HR_DEVICE void pixel(int64_t i) const
+    {
+        const float far = 1e9f;
+        int channels = C ? C : m.channels, width = (int)m.gather.in[0];
         int64_t y = i;
-        int32_t c = (int32_t)digit(&y, m.channels), x = (int32_t)digit(&y, m.gather.in[0]);
+        int32_t x = (int32_t)digit(&y, width);
+        T *to = (T *)dst + i * channels;
         float p[2];
         displace_position(&m, x, (int32_t)y, p);
-        return displace_sample(&m, src, p, c);
+        bool known = p[0] > -far && p[0] < far && p[1] > -far && p[1] < far;
+        if (known && !m.gather.nearest)
+            return blend<T, C>(to, p[0], p[1], channels);
+        bool inside =
+            p[0] >= 0.0f && p[0] < (float)width && p[1] >= 0.0f && p[1] < (float)m.gather.in[1];
+        const T *from = (const T *)src;
+        if (inside)
+            from += ((int64_t)(int)p[1] * width + (int)p[0]) * channels;
+        HR_UNROLL
+        for (int c = 0; c < channels; c++)
+            store(to + c, inside ? (float)from[c] : m.gather.fill);
+    }
+
+    template <typename T> HR_DEVICE void make(int64_t i) const
+    {
+        if (m.kind == HR_DISPLACE_KIND_NONE)
+            ((T *)dst)[i] = ((const T *)src)[i];
+        else if (m.kind == HR_DISPLACE_KIND_JITTER)
+            store((T *)dst + i, displace_jitter(&m, src, i));
+        else if (m.channels == 3)
+            pixel<T, 3>(i);
+        else if (m.channels == 1)
+            pixel<T, 1>(i);
+        else
+            pixel<T, 0>(i);
     }
 
     HR_DEVICE void element(int64_t i) const
     {
         if (m.is_float)
-            ((float *)dst)[i] = made(i);
+            make<float>(i);
         else
-            ((uint8_t *)dst)[i] = round_byte(made(i));
+            make<uint8_t>(i);
     }
 };
 
@@ -46,6 +106,8 @@ inline hr_status displace_make(displace_record *r, const hr_op_call *c, hr_stagi
     r->src = c->in[0].data;
     r->dst = c->out[0].data;
     r->count = count(&c->out[0]);
+    if (r->is_by_pixel() && r->count > 0)
+        r->count /= r->m.channels;
     if (r->m.shift_x == nullptr)
         return HR_STATUS_OK;
     HR_TRY(stage_floats(&r->m.shift_x, r->m.gather.in[1], staging, error));

@@ -1,58 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
-// erase: one thread per element.
+// erase: copies the input, then overwrites each region, with one thread per element of it.
 #include "ops/pixels/erase.h"
 #include "cuda/image/value.cuh"
 #include "cuda/ops/op.cuh"
+#include "cuda/runtime.cuh"
 
 namespace
 {
 
+// A region of a sample.
 struct record {
-    hr_erase m;
-    const char *src;
-    char *dst;
+    char *dst; // the region's first element
+    const uint64_t *fills;
     int64_t count;
-    int32_t size;
+    int64_t extent[HR_ERASE_AXES], step[HR_ERASE_AXES]; // of the region; in elements
+    int64_t channel;                                    // of its first element
+    int32_t channels, size;
 
     HR_DEVICE void element(int64_t i) const
     {
-        int64_t at[HR_ERASE_AXES], rest = i;
-        for (int d = HR_ERASE_AXES - 1; d >= 0; d--)
-            at[d] = op::digit(&rest, m.extent[d]);
-        bool erased = false;
-        for (int b = 0; b < m.count && !erased; b++)
-            erased = erase_has(&m.boxes[b], at);
-        uint64_t v = erased ? m.fills[m.channels < 0 ? 0 : at[m.channels]]
-                            : value_load(src + i * size, size);
-        value_store(dst + i * size, size, v);
+        int64_t offset = 0, fill = 0;
+        for (int d = HR_ERASE_AXES - 1; d >= 0; d--) {
+            int64_t at = op::digit(&i, extent[d]);
+            offset += at * step[d];
+            if (d == channels)
+                fill = channel + at;
+        }
+        value_store(dst + offset * size, size, fills[fill]);
     }
 };
 
-hr_status make(record *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
+const hr_erase *memo(const hr_op_call *c)
 {
-    hr_staged boxes, fills;
+    return (const hr_erase *)c->memo;
+}
+
+void make(record *r, const hr_op_call *c, const hr_erase_box *box, const uint64_t *fills)
+{
+    const hr_erase *m = memo(c);
+    int64_t step = 1, offset = 0;
     *r = {};
-    r->m = *(const hr_erase *)c->memo;
-    r->src = (const char *)c->in[0].data;
-    r->dst = (char *)c->out[0].data;
-    r->count = op::count(&c->out[0]);
+    r->count = 1;
+    for (int d = HR_ERASE_AXES - 1; d >= 0; d--) {
+        r->extent[d] = box->end[d] - box->start[d];
+        r->step[d] = step;
+        r->count *= r->extent[d];
+        offset += box->start[d] * step;
+        step *= m->extent[d];
+    }
+    r->fills = fills;
+    r->channels = m->channels;
+    r->channel = m->channels < 0 ? 0 : box->start[m->channels];
     r->size = value_size(c->out[0].dtype);
-    size_t box_bytes = (size_t)r->m.count * sizeof(hr_erase_box);
-    size_t fill_bytes = (size_t)r->m.fill_count * sizeof(uint64_t);
-    HR_TRY(staging->alloc(staging, box_bytes + 1, &boxes, error));
-    HR_TRY(staging->alloc(staging, fill_bytes, &fills, error));
-    if (box_bytes > 0)
-        memcpy(boxes.host, r->m.boxes, box_bytes);
-    memcpy(fills.host, r->m.fills, fill_bytes);
-    r->m.boxes = (const hr_erase_box *)boxes.device;
-    r->m.fills = (const uint64_t *)fills.device;
+    r->dst = (char *)c->out[0].data + offset * r->size;
+}
+
+// The regions of all calls. Regions of a sample may overlap: they have the same fills.
+hr_status add_regions(record *to, const hr_op_call *calls, int32_t n, hr_staging *staging,
+                      hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const hr_erase *m = memo(&calls[i]);
+        size_t size = (size_t)m->fill_count * sizeof(uint64_t);
+        hr_staged fills;
+        if (m->count == 0)
+            continue;
+        HR_TRY(staging->alloc(staging, size, &fills, error));
+        memcpy(fills.host, m->fills, size);
+        for (int32_t k = 0; k < m->count; k++)
+            make(to++, &calls[i], &m->boxes[k], (const uint64_t *)fills.device);
+    }
     return HR_STATUS_OK;
 }
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)
 {
-    return op::run<record>(l, calls, n, staging, make, error);
+    hr_staged copies, regions;
+    int32_t total = 0;
+    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(hr_cuda_copy), &copies, error));
+    for (int32_t i = 0; i < n; i++) {
+        const hr_tensor *out = &calls[i].out[0];
+        ((hr_cuda_copy *)copies.host)[i] = {out->data, calls[i].in[0].data,
+                                            (size_t)op::count(out) *
+                                                (size_t)value_size(out->dtype)};
+        total += memo(&calls[i])->count;
+    }
+    HR_TRY(staging->alloc(staging, (size_t)total * sizeof(record) + 1, &regions, error));
+    HR_TRY(add_regions((record *)regions.host, calls, n, staging, error));
+    HR_TRY(staging->flush(staging, error));
+    HR_TRY(hr_cuda_copy_all(l, copies, n, error));
+    return op::launch<record>(l, regions, total, error);
 }
 
 } // namespace

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* What erase leaves for its run; nvcc compiles this header, too. */
+/* What erase leaves for its run. */
 #ifndef HR_OPS_PIXELS_ERASE_H
 #define HR_OPS_PIXELS_ERASE_H
-
-#include "core/shared.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,13 +22,5 @@ typedef struct hr_erase {
     const uint64_t *fills; /* elements of the tensor's type in the low bytes */
     int32_t fill_count;
 } hr_erase;
-
-HR_SHARED bool erase_has(const hr_erase_box *box, const int64_t *at)
-{
-    for (int32_t i = 0; i < HR_ERASE_AXES; i++)
-        if (at[i] < box->start[i] || at[i] >= box->end[i])
-            return false;
-    return true;
-}
 
 #endif
