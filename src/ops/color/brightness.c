@@ -4,8 +4,7 @@
 #include "ops/color/brightness_contrast.h"
 
 static const hr_arg_def brightness_arg_defs[] = {
-    HR_BRIGHTNESS_ARG_DEFS(hr_brightness_contrast_args),
-    HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args), HR_ARG_END};
+    HR_BRIGHTNESS_ARG_DEFS, HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args), HR_ARG_END};
 
 const hr_op_def hr_op_brightness = {
     HR_OP_ABI,

@@ -2,7 +2,6 @@
  * Copyright The Headrace authors */
 /* brightness_contrast: an affine map of every element. */
 #include "ops/color/brightness_contrast.h"
-#include "ops/color/color.h"
 
 /* The largest value of an integer type; 1 for floats. */
 static float range_of(hr_dtype t)
@@ -46,8 +45,7 @@ hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program
 }
 
 static const hr_arg_def brightness_contrast_arg_defs[] = {
-    HR_BRIGHTNESS_ARG_DEFS(hr_brightness_contrast_args),
-    HR_CONTRAST_ARG_DEFS(hr_brightness_contrast_args),
+    HR_BRIGHTNESS_ARG_DEFS, HR_CONTRAST_ARG_DEFS,
     HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args), HR_ARG_END};
 
 const hr_op_def hr_op_brightness_contrast = {

@@ -4,7 +4,7 @@
 #ifndef HR_OPS_COLOR_BRIGHTNESS_CONTRAST_H
 #define HR_OPS_COLOR_BRIGHTNESS_CONTRAST_H
 
-#include "headrace/operator.h"
+#include "ops/color/color.h"
 
 /* Lists that an operator does not have are empty. */
 typedef struct hr_brightness_contrast_args {
@@ -12,24 +12,20 @@ typedef struct hr_brightness_contrast_args {
     int32_t dtype;
 } hr_brightness_contrast_args;
 
-#define HR_BRIGHTNESS_ARG_DEFS(S)                                                                  \
-    HR_ARG(S, brightness, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, "1.0",  \
+#define HR_BRIGHTNESS_ARG_DEFS                                                                     \
+    HR_ARG(hr_brightness_contrast_args, brightness, FLOATS, HR_COLOR_FLAGS, "1.0",                 \
            "Factor: 0 gives black, 1 leaves the brightness unchanged."),                           \
-        HR_ARG(S, brightness_shift, FLOATS,                                                        \
-               HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, "0.0",                     \
+        HR_ARG(hr_brightness_contrast_args, brightness_shift, FLOATS, HR_COLOR_FLAGS, "0.0",       \
                "Added after the multiplication, in units of the largest value of the output's "    \
                "type, or of 1 for FLOAT.")
-#define HR_CONTRAST_ARG_DEFS(S)                                                                    \
-    HR_ARG(S, contrast, FLOATS, HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK, "1.0",    \
+#define HR_CONTRAST_ARG_DEFS                                                                       \
+    HR_ARG(hr_brightness_contrast_args, contrast, FLOATS, HR_COLOR_FLAGS, "1.0",                   \
            "Factor of the distance from `contrast_center`: 0 gives a uniform picture, 1 leaves "   \
            "the contrast unchanged."),                                                             \
-        HR_ARG(S, contrast_center, FLOATS,                                                         \
-               HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK | HR_ARG_OPTIONAL, "0.5",   \
+        HR_ARG(hr_brightness_contrast_args, contrast_center, FLOATS,                               \
+               HR_COLOR_FLAGS | HR_ARG_OPTIONAL, "0.5",                                            \
                "The value that contrast leaves unchanged, in the input's units. Default: the "     \
                "middle of the range of the input's type (128 for UINT8), or 0.5 for FLOAT.")
-#define HR_COLOR_DTYPE_ARG_DEF(S)                                                                  \
-    HR_ARG(S, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                                                 \
-           "Type of the output; default: that of the input. Halves are rounded away from zero.")
 
 /* `lower` of all three. */
 hr_status hr__brightness_contrast_lower(hr_op_call *c, hr_image_program *program, hr_error *error);

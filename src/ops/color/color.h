@@ -7,6 +7,12 @@
 
 #include "image/program.h"
 
+#define HR_COLOR_FLAGS (HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK)
+/* The argument `dtype` of the args struct S. */
+#define HR_COLOR_DTYPE_ARG_DEF(S)                                                                  \
+    HR_ARG(S, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                                                 \
+           "Type of the output; default: that of the input. Halves are rounded away from zero.")
+
 /* An argument with one number, or one per frame. `list` is empty if it is absent. */
 typedef struct hr_color_arg {
     const char *name;

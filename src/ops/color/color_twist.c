@@ -3,7 +3,6 @@
 /* color_twist: hue and saturation in the colour space YIQ, brightness and contrast. All of it is
  * one matrix of the three channels. */
 #include "ops/color/color_twist.h"
-#include "ops/color/color.h"
 
 static const double to_yiq[3][3] = {
     {0.299, 0.587, 0.114}, {0.596, -0.274, -0.321}, {0.211, -0.523, 0.311}};
@@ -73,7 +72,7 @@ static const hr_arg_def color_twist_arg_defs[] = {
            "Factor: 0 gives black."),
     HR_ARG(hr_color_twist_args, contrast, FLOATS, HR_COLOR_FLAGS, "1.0",
            "Factor of the distance from 128, or from 0.5 for floats: 0 gives a grey picture."),
-    HR_TWIST_DTYPE_ARG_DEF,
+    HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args),
     HR_TWIST_IMAGE_TYPE_ARG_DEF,
     HR_ARG_END};
 

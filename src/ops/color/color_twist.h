@@ -4,7 +4,7 @@
 #ifndef HR_OPS_COLOR_COLOR_TWIST_H
 #define HR_OPS_COLOR_COLOR_TWIST_H
 
-#include "headrace/operator.h"
+#include "ops/color/color.h"
 
 /* Lists that an operator does not have are empty. */
 typedef struct hr_color_twist_args {
@@ -12,16 +12,12 @@ typedef struct hr_color_twist_args {
     int32_t dtype;
 } hr_color_twist_args;
 
-#define HR_COLOR_FLAGS (HR_ARG_PER_SAMPLE | HR_ARG_PER_FRAME | HR_ARG_SCALAR_OK)
 #define HR_HUE_ARG_DEF                                                                             \
     HR_ARG(hr_color_twist_args, hue, FLOATS, HR_COLOR_FLAGS, "0.0",                                \
            "Angle by which colours are rotated around the grey axis, in degrees.")
 #define HR_SATURATION_ARG_DEF                                                                      \
     HR_ARG(hr_color_twist_args, saturation, FLOATS, HR_COLOR_FLAGS, "1.0",                         \
            "Factor of the distance from grey: 0 gives a grey picture.")
-#define HR_TWIST_DTYPE_ARG_DEF                                                                     \
-    HR_ARG(hr_color_twist_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,                               \
-           "Type of the output; default: that of the input. Halves are rounded away from zero.")
 #define HR_TWIST_IMAGE_TYPE_ARG_DEF                                                                \
     HR_ARG_ACCEPT(image_type, IMAGE_TYPE, "RGB",                                                   \
                   "Has no effect: channels are always red, green and blue.")

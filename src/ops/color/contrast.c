@@ -3,9 +3,8 @@
 /* contrast: brightness_contrast with some of its arguments. */
 #include "ops/color/brightness_contrast.h"
 
-static const hr_arg_def contrast_arg_defs[] = {HR_CONTRAST_ARG_DEFS(hr_brightness_contrast_args),
-                                               HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args),
-                                               HR_ARG_END};
+static const hr_arg_def contrast_arg_defs[] = {
+    HR_CONTRAST_ARG_DEFS, HR_COLOR_DTYPE_ARG_DEF(hr_brightness_contrast_args), HR_ARG_END};
 
 const hr_op_def hr_op_contrast = {
     HR_OP_ABI,

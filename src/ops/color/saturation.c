@@ -3,7 +3,8 @@
 /* saturation: color_twist with one of its arguments. */
 #include "ops/color/color_twist.h"
 
-static const hr_arg_def saturation_arg_defs[] = {HR_SATURATION_ARG_DEF, HR_TWIST_DTYPE_ARG_DEF,
+static const hr_arg_def saturation_arg_defs[] = {HR_SATURATION_ARG_DEF,
+                                                 HR_COLOR_DTYPE_ARG_DEF(hr_color_twist_args),
                                                  HR_TWIST_IMAGE_TYPE_ARG_DEF, HR_ARG_END};
 
 const hr_op_def hr_op_saturation = {
