@@ -333,17 +333,20 @@ typedef struct hr_source_def {
     /* The name of an item in messages and in source_info ("shard-003.tar: 000123.jpg"): a string
      * of the state, or one written to `room`, which has `size` bytes. */
     const char *(*name)(const void *state, int64_t index, char *room, size_t size);
-    /* Sets at most HR_SOURCE_MAX_SPANS spans and their number. NULL: `emit` reads for itself. */
+    /* Sets at most HR_SOURCE_MAX_SPANS spans and their number. NULL: `emit` reads for itself. The
+     * arguments per sample are not known: items are located ahead of time. */
     hr_status (*locate)(const void *state, int64_t index, hr_span *spans, int32_t *count,
                         hr_error *error);
-    /* Makes the outputs of an item. `bytes` has one 1-D UINT8 tensor per span, with a buffer.
-     * Outputs refer to it (set data and buffer, as VIEW operators do) or are allocated from
-     * c->arena. */
+    /* Makes the outputs of an item. `bytes` has one 1-D UINT8 tensor per span, with a buffer; NULL
+     * if `emit` reads for itself. Outputs refer to it (set data and buffer, as VIEW operators do),
+     * or are in memory from c->arena or hr_task_memory. */
     hr_status (*emit)(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error);
     const hr_stream_def *stream; /* of a source that is a STREAM */
     /* The class of an item, for sampler="class_balanced". NULL: not known before it is read. */
     int64_t (*label)(const void *state, int64_t index);
-    const void *reserved[2];
+    /* Whether a node with these arguments uses `locate`. NULL: all do. */
+    bool (*locates)(const void *args, const hr_given *given);
+    const void *reserved[1];
 } hr_source_def;
 
 /* Every reader's args struct begins with these. */

@@ -7,27 +7,6 @@
 
 #include "exec/source.h"
 
-/* The arguments of a node for a sample: the constant ones, or a copy with the per-sample arguments
- * filled in. */
-static hr_status build_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
-                            hr_error *error)
-{
-    *out = node->args;
-    if (node->arg_input_count == 0)
-        return HR_STATUS_OK;
-    void *args = hr_arena_alloc(g->arena, node->def->args_size, error);
-    if (!args)
-        return HR_STATUS_NO_MEMORY;
-    memcpy(args, node->args, node->def->args_size);
-    for (int32_t k = 0; k < node->arg_input_count; k++) {
-        hr_tensor t =
-            hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
-        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, &t, g->arena, error));
-    }
-    *out = args;
-    return HR_STATUS_OK;
-}
-
 static const char *find_info(const hr_tensor *in, size_t n_in, const char *otherwise)
 {
     for (size_t k = 0; k < n_in; k++)
@@ -86,5 +65,5 @@ hr_status hr__call_build(hr_group *g, const hr_node *node, int32_t i, int32_t n,
         c->rng = rngs[0];
     HR_TRY(hr__local_get(g->worker, node, &c->local, error));
     HR_TRY(hr__inputs_check(c, inside, error));
-    return build_args(g, node, i, &c->args, error);
+    return hr__value_args(g, node, i, &c->args, error);
 }

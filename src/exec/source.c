@@ -23,6 +23,7 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     char text[512];
     const hr_sampler_args *args = node->args;
     uint64_t seed = p->node_seeds[node->index];
+    s->locates = s->def->locate && (!s->def->locates || s->def->locates(node->args, &node->given));
     int64_t mean = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
     hr_status status =
         hr_selection_init(&s->selection, args->sampler, s->def, s->state, seed, error);
@@ -104,7 +105,7 @@ static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read 
     hr_span spans[HR_SOURCE_MAX_SPANS];
     int32_t count = 0;
     *out = NULL;
-    if (!s->def->locate)
+    if (!s->locates)
         return HR_STATUS_OK;
     HR_TRY(s->def->locate(s->state, index, spans, &count, error));
     return hr_readahead_ask(p->readahead, spans, count, out, error);
@@ -242,15 +243,16 @@ static hr_status emit_item(hr_group *g, const hr_source *s, hr_sample_source *ss
         return HR_STATUS_NO_MEMORY;
     memset(out, 0, (size_t)s->node->output_count * sizeof(*out));
     hr_op_call c = {.def = s->node->def,
-                    .args = s->node->args,
                     .state = s->state,
                     .out = out,
                     .n_out = s->node->output_count,
+                    .count = 1,
                     .arena = g->arena,
                     .task = &g->tasks[i],
                     .kernels = g->pipeline->kernels};
     HR_TRY(hr__local_get(g->worker, s->node, &c.local, error));
-    HR_TRY(s->def->emit(&c, ss->item.index, bytes, error));
+    HR_TRY(hr__value_args(g, s->node, i, &c.args, error));
+    HR_TRY(s->def->emit(&c, ss->item.index, s->locates ? bytes : NULL, error));
     for (int32_t k = 0; k < s->node->output_count; k++) {
         out[k].source_info = g->tasks[i].info;
         HR_TRY(hr__value_put(g, hr__value_of(g->pipeline, s->node, k), i, 1, &out[k], error));

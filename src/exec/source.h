@@ -33,7 +33,8 @@ typedef struct hr_source {
     hr_pipeline *pipeline;
     const hr_node *node;
     const hr_source_def *def;
-    void *state; /* from the node's `create` */
+    void *state;  /* from the node's `create` */
+    bool locates; /* items are read ahead */
     hr_sampler sampler;
     hr_selection selection; /* of the sampler */
     int64_t position;       /* of the next sample to schedule */

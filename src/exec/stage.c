@@ -216,6 +216,7 @@ static void run_source(hr_group *g, const hr_node *node)
         if (!alive(g, i))
             continue;
         int64_t start = hr_clock_ns();
+        g->tasks[i].node = node;
         hr_status status = hr__source_emit(g, &p->sources[source], source, i, &error);
         note_span(g, node, i, start, hr_clock_ns());
         if (status != HR_STATUS_OK)

@@ -186,3 +186,22 @@ hr_status hr__value_memory(hr_group *g, int32_t value, int32_t i, int32_t n, hr_
     t->buffer = NULL;
     return t->data ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
+
+hr_status hr__value_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
+                         hr_error *error)
+{
+    *out = node->args;
+    if (node->arg_input_count == 0)
+        return HR_STATUS_OK;
+    void *args = hr_arena_alloc(g->arena, node->def->args_size, error);
+    if (!args)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(args, node->args, node->def->args_size);
+    for (int32_t k = 0; k < node->arg_input_count; k++) {
+        hr_tensor t =
+            hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->arg_inputs[k].edge), i);
+        HR_TRY(hr_args_set_sample(node, args, node->arg_inputs[k].arg, &t, g->arena, error));
+    }
+    *out = args;
+    return HR_STATUS_OK;
+}

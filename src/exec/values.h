@@ -132,6 +132,11 @@ hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i);
 hr_status hr__group_hold(hr_group *g, hr_buffer *buffer, hr_error *error);
 void hr__group_release(hr_group *g);
 
+/* The arguments of a node for sample i of the group: the constant ones, or a copy with the
+ * per-sample arguments filled in. */
+hr_status hr__value_args(hr_group *g, const hr_node *node, int32_t i, const void **out,
+                         hr_error *error);
+
 /* ---- gathering outputs (gather.c); `n` samples are described as above ---- */
 hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, int32_t sample,
                             int32_t n, hr_tensor *t, hr_error *error);

@@ -94,11 +94,14 @@ static step_kind kind_of(const hr_plan *plan, const hr_node *node)
     bool infers = node->def->infer_batch && plan->inferred[node->index] < 0;
     /* A permutation copies no elements, so it runs on the host for any device. */
     bool permutes = (node->def->flags & HR_OP_VIEW) && cuts(node);
-    return node->def->source                      ? STEP_SOURCE
-           : infers && hr_node_whole_batch(node)  ? STEP_INFER
-           : hr_node_on_device(node) && !permutes ? STEP_DEVICE
-           : cuts(node)                           ? STEP_CUT
-                                                  : STEP_SAMPLE;
+    /* Sources run first, except for a reader with arguments per sample, which are made before it.
+     */
+    return node->def->source && node->arg_input_count == 0 ? STEP_SOURCE
+           : node->def->source                             ? STEP_SAMPLE
+           : infers && hr_node_whole_batch(node)           ? STEP_INFER
+           : hr_node_on_device(node) && !permutes          ? STEP_DEVICE
+           : cuts(node)                                    ? STEP_CUT
+                                                           : STEP_SAMPLE;
 }
 
 static void infer_add(hr_plan *plan, const hr_node *node)

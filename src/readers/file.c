@@ -85,14 +85,8 @@ static hr_status find_root(file_state *s, const file_args *a, hr_error *error)
     s->root = a->file_root;
     if (!a->file_list || (s->root && s->root[0]))
         return HR_STATUS_OK;
-    const char *slash = strrchr(a->file_list, '/');
-    if (!slash)
-        return HR_STATUS_OK;
-    size_t size = slash == a->file_list ? 1 : (size_t)(slash - a->file_list);
-    s->root = s->list_folder = hr_calloc(size + 1, 1, error);
-    if (!s->list_folder)
-        return HR_STATUS_NO_MEMORY;
-    memcpy(s->list_folder, a->file_list, size);
+    HR_TRY(hr_list_folder(a->file_list, &s->list_folder, error));
+    s->root = s->list_folder;
     return HR_STATUS_OK;
 }
 

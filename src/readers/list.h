@@ -23,6 +23,7 @@ void hr_file_list_fini(hr_file_list *list);
 typedef struct hr_list_filter {
     hr_strings files, dirs; /* globs; dirs.v NULL: all */
     bool case_sensitive;
+    bool top; /* first the files that are in the folder itself */
 } hr_list_filter;
 
 /* Lists root/class/file. The label is the number of the class in byte order; the files of a class
@@ -31,5 +32,9 @@ hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_
                             hr_error *error);
 /* Reads a text file with lines "path label". */
 hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *error);
+/* Reads a text file with a path per line; labels are 0. */
+hr_status hr_file_list_names(hr_file_list *list, const char *path, hr_error *error);
+/* The folder of a list file, which its relative paths start from; NULL: the working folder. */
+hr_status hr_list_folder(const char *path, char **out, hr_error *error);
 
 #endif

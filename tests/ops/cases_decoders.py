@@ -122,6 +122,43 @@ COMMON_IGNORED = (
 ).split()
 
 
+def npy(*arrays: np.ndarray) -> Data:
+    """NumPy files in memory."""
+    contents = []
+    for values in arrays:
+        out = io.BytesIO()
+        np.save(out, values)
+        contents.append(out.getvalue())
+    return files(*contents)
+
+
+def numpy_cases() -> list[Case]:
+    """DALI decodes arrays in Fortran order only where there is a CUDA driver: see tests/python/test_numpy.py."""
+    name = "decoders.numpy"
+    values = np.array([[1.5, -2.7, 300.4], [-1, 2.5, 3.5]])
+    dtypes = "u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8 ?".split()
+    cases = [Case(name, [npy(np.abs(values).astype(dtype))], {}) for dtype in dtypes]
+    for dtype in "UINT8 INT8 UINT16 INT16 INT32 INT64 FLOAT16 FLOAT FLOAT64 BOOL".split():
+        cases.append(Case(name, [npy(values, values[:1])], {"dtype": "types." + dtype}))
+        cases.append(Case(name, [npy(values.astype("i4") * 99)], {"dtype": "types." + dtype}))
+    for shape in ((), (0,), (0, 3), (1,) * 6, (50, 40)):
+        cases.append(Case(name, [npy(np.zeros(shape, "f4"), np.ones(shape, "f4"))], {}))
+    signed = Data([npy(values).samples[0].view(np.int8)])
+    cases.append(Case(name, [signed], {}))
+    return cases
+
+
+def numpy_errors() -> list[Case]:
+    name = "decoders.numpy"
+    (good,) = npy(np.arange(6)).samples
+    bad = [good[:-3], good[:40], np.append(good, good[:9]), good[:0], good[1:], good.view(np.int64)]
+    unsupported = [np.arange(3) * 1j, np.array(["ab"]), np.zeros(2, "M8[D]")]
+    return [
+        *[Case(name, [Data([data])], {}) for data in bad],
+        *[Case(name, [npy(values)], {}) for values in unsupported],
+    ]
+
+
 def crop_cases() -> list[Case]:
     name = "decoders.image_crop"
     cases = []
@@ -261,8 +298,9 @@ CASES = [
     *slice_cases(),
     *random_crop_cases(),
     *peek_cases(),
+    *numpy_cases(),
 ]
-ERRORS = errors()
+ERRORS = errors() + numpy_errors()
 SHARED = {f"decoders.image_slice({argument})" for argument in ("axes", "end", "rel_shape")}
 # Intended differences from DALI in the sweep (see sweep.py).
 DIFFERENT = {

@@ -31,10 +31,15 @@ ELSEWHERE = {
     "readers.caffe": "tests/python/test_caffe.py",
     "readers.caffe2": "tests/python/test_caffe.py",
     "readers.mxnet": "tests/python/test_mxnet.py",
+    "readers.numpy": "tests/python/test_numpy.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",
     "readers.webdataset": "tests/python/test_webdataset.py",
 }
 SHARED = {f"decoders.inflate({name})" for name in ("shape", "chunk_offsets", "chunk_sizes")}
+SHARED |= {  # see tests/python/test_numpy.py
+    f"readers.numpy({argument})"
+    for argument in "roi_start rel_roi_start roi_end rel_roi_end roi_shape rel_roi_shape".split()
+}
 ERRORS = [
     Case("io.file.read", [names(HERE.parent / "nothing")], {}),
     Case("io.file.read", [names(HERE.parent)], {}),

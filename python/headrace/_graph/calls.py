@@ -219,8 +219,9 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     results = []
     for i, row in enumerate(sets):
         own = name if name is None or not several else f"{name}_{i}"
-        # Such an operator (e.g. shapes) needs no sample data: it runs on the CPU and its output is copied.
-        copied = device == "gpu" and device in op.devices and "anywhere" in op.flags
+        # Such an operator needs no data on the device (e.g. shapes, a reader): its outputs are copied.
+        on_cpu = "anywhere" in op.flags or op.is_reader
+        copied = device == "gpu" and device in op.devices and on_cpu
         runs_on = "cpu" if copied else device
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
         made = instance.nodes()

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* readers.numpy: arrays of NumPy files, whole or a window of each. Whole files are read ahead; of
+ * windows, only the header and the bytes around them are read. */
+#include <string.h>
+
+#include "ops/common/slice_range.h"
+#include "ops/generic/view.h"
+#include "ops/generic/window_parts.h"
+#include "ops/image/crop_window.h"
+#include "ops/io/npy.h"
+#include "readers/list.h"
+
+/* Bytes between rows of a window are read with them up to this size of a request. */
+#define REQUEST ((int64_t)256 << 10)
+
+typedef struct numpy_args {
+    hr_sampler_args sampler;
+    const char *file_root, *file_list, *file_filter, *out_of_bounds_policy;
+    hr_strings files;
+    hr_slice_args roi;
+    float fill_value;
+    int32_t use_o_direct, dont_use_mmap;
+} numpy_args;
+
+typedef struct numpy_state {
+    const char *root; /* folder that relative paths start from, or NULL */
+    char *list_folder;
+    hr_file_list list;
+} numpy_state;
+
+#define ROI_ARG(id, field, kind, extra, ...)                                                       \
+    {                                                                                              \
+        .name = #id, .type = HR_ARG_TYPE_##kind, .flags = HR_SLICE_WHEN_GIVEN | (extra),           \
+        .offset = offsetof(numpy_args, roi.field), .size = sizeof(((numpy_args *)0)->roi.field),   \
+        .doc = __VA_ARGS__                                                                         \
+    }
+static const hr_arg_def numpy_arg_defs[] = {
+    HR_ARG(numpy_args, file_root, STRING, HR_ARG_OPTIONAL, NULL,
+           "Folder with the files, which may also be in its sub-folders, but not deeper. With "
+           "file_list or files, the folder that relative paths start from."),
+    HR_ARG(numpy_args, file_filter, STRING, 0, "\"*.npy\"",
+           "Glob of the names of files in file_root."),
+    HR_ARG(numpy_args, file_list, STRING, HR_ARG_OPTIONAL, NULL,
+           "Text file with the path of a file per line. Without file_root, relative paths start "
+           "from the folder of this file.",
+           .excludes = "files"),
+    HR_ARG(numpy_args, files, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+           "Paths of the files."),
+    ROI_ARG(roi_start, start, INTS, 0, "Start of the window to read, in elements.",
+            .excludes = "rel_roi_start"),
+    ROI_ARG(rel_roi_start, rel_start, FLOATS, HR_ARG_NONFINITE,
+            "Start of the window as a fraction of the extent."),
+    ROI_ARG(roi_end, end, INTS, 0, "End of the window in elements (not included).",
+            .excludes = "rel_roi_end|roi_shape|rel_roi_shape"),
+    ROI_ARG(rel_roi_end, rel_end, FLOATS, HR_ARG_NONFINITE,
+            "End of the window as a fraction of the extent.",
+            .excludes = "roi_shape|rel_roi_shape"),
+    ROI_ARG(roi_shape, shape, INTS, 0, "Size of the window in elements.",
+            .excludes = "rel_roi_shape"),
+    ROI_ARG(rel_roi_shape, rel_shape, FLOATS, HR_ARG_NONFINITE,
+            "Size of the window as a fraction of the extent."),
+    {.name = "roi_axes",
+     .type = HR_ARG_TYPE_INTS,
+     .offset = offsetof(numpy_args, roi.axes),
+     .size = sizeof(hr_ints),
+     .def = "[]",
+     .doc = "The axes to which the elements of the window's arguments refer; negative numbers "
+            "count from the end. Default: all axes."},
+    HR_ARG(numpy_args, out_of_bounds_policy, STRING, 0, "\"error\"",
+           "What to do if the window extends beyond the array: \"error\", \"pad\" (fill with "
+           "`fill_value`) or \"trim_to_shape\" (make the window smaller).",
+           .choices = "error|pad|trim_to_shape"),
+    HR_ARG(numpy_args, fill_value, FLOAT, HR_ARG_NONFINITE, "0.0",
+           "Value outside the array for the policy \"pad\"."),
+    HR_ARG(numpy_args, use_o_direct, BOOL, 0, "False",
+           "Accepted, together with dont_use_mmap: files are read through the page cache."),
+    HR_ARG(numpy_args, dont_use_mmap, BOOL, 0, "False", "Accepted: files are read, never mapped."),
+    HR_ARG_ACCEPT(cache_header_information, BOOL, "False",
+                  "Accepted: headers are always read with the file."),
+    HR_ARG_ACCEPT(register_buffers, BOOL, "True", "Accepted: it is about GPUDirect Storage."),
+    HR_SAMPLER_ORDER_DEFS(numpy_args),
+    HR_SAMPLER_WHOLE_DEFS(numpy_args),
+    HR_READER_ACCEPTED_DEFS,
+    HR_ARG_END};
+
+/* ---- the list of files ---- */
+
+static hr_status numpy_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const numpy_args *a = args;
+    (void)given;
+    if (!a->files.v && !a->file_list && !a->file_root)
+        return hr_fail(error, HR_STATUS_ERROR, "give one of file_root, file_list and files");
+    if (a->use_o_direct && !a->dont_use_mmap)
+        return hr_fail(error, HR_STATUS_ERROR, "use_o_direct needs dont_use_mmap=True");
+    return HR_STATUS_OK;
+}
+
+static hr_status fill_list(numpy_state *s, const numpy_args *a, hr_error *error)
+{
+    s->root = a->file_root;
+    if (a->file_list) {
+        HR_TRY(hr_file_list_names(&s->list, a->file_list, error));
+        if (s->root && s->root[0])
+            return HR_STATUS_OK;
+        HR_TRY(hr_list_folder(a->file_list, &s->list_folder, error));
+        s->root = s->list_folder;
+        return HR_STATUS_OK;
+    }
+    if (!a->files.v) {
+        const hr_list_filter filter = {
+            .files = {&a->file_filter, 1}, .case_sensitive = true, .top = true};
+        return hr_file_list_scan(&s->list, a->file_root, &filter, error);
+    }
+    for (int32_t i = 0; i < a->files.n; i++)
+        HR_TRY(hr_file_list_add(&s->list, NULL, a->files.v[i], 0, error));
+    return HR_STATUS_OK;
+}
+
+static void numpy_destroy(void *state)
+{
+    numpy_state *s = state;
+    hr_file_list_fini(&s->list);
+    hr_free(s->list_folder);
+    hr_free(s);
+}
+
+static hr_status numpy_create(const void *args, void **state, hr_error *error)
+{
+    const numpy_args *a = args;
+    numpy_state *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = fill_list(s, a, error);
+    if (status == HR_STATUS_OK && s->list.count == 0)
+        status = a->files.v ? hr_fail(error, HR_STATUS_ERROR, "no files: the list `files` is empty")
+                            : hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
+                                      a->file_list ? "file_list" : "file_root",
+                                      a->file_list ? a->file_list : a->file_root);
+    if (status != HR_STATUS_OK) {
+        numpy_destroy(s);
+        return status;
+    }
+    *state = s;
+    return HR_STATUS_OK;
+}
+
+static int64_t numpy_count(const void *state)
+{
+    return ((const numpy_state *)state)->list.count;
+}
+
+static const char *numpy_name(const void *state, int64_t index, char *room, size_t size)
+{
+    (void)room;
+    (void)size;
+    return hr_file_list_name(&((const numpy_state *)state)->list, index);
+}
+
+/* ---- whole files ---- */
+
+static bool numpy_locates(const void *args, const hr_given *given)
+{
+    static const char *const window[] = {"roi_start",   "rel_roi_start", "roi_end",
+                                         "rel_roi_end", "roi_shape",     "rel_roi_shape"};
+    (void)args;
+    for (size_t i = 0; i < HR_COUNT_OF(window); i++)
+        if (hr_arg_given(given, window[i]))
+            return false;
+    return true;
+}
+
+static hr_status numpy_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                              hr_error *error)
+{
+    const numpy_state *s = state;
+    (void)error;
+    spans[0] = (hr_span){.root = s->root, .path = hr_file_list_name(&s->list, index), .size = -1};
+    *count = 1;
+    return HR_STATUS_OK;
+}
+
+static hr_status emit_whole(hr_op_call *c, const hr_tensor *bytes, hr_error *error)
+{
+    hr_npy npy;
+    hr_tensor *out = &c->out[0];
+    size_t size = (size_t)bytes->shape.extent[0];
+
+    HR_TRY(hr__npy_parse(bytes->data, size, &npy, error));
+    HR_TRY(hr__npy_complete(&npy, size, error));
+    hr_tensor_describe(out, npy.dtype, npy.shape, NULL);
+    char *elements = (char *)bytes->data + npy.offset;
+    if (hr__npy_usable(&npy, elements)) {
+        out->data = elements;
+        out->buffer = bytes->buffer;
+        return HR_STATUS_OK;
+    }
+    HR_TRY(hr_task_memory(c->task, 0, out, error));
+    if (npy.bytes > 0)
+        hr__npy_copy(&npy, elements, out->data);
+    return HR_STATUS_OK;
+}
+
+/* ---- windows ---- */
+
+typedef struct window {
+    hr_object *object;
+    hr_npy npy;
+    int64_t start[HR_MAX_NDIM], size[HR_MAX_NDIM]; /* may extend beyond the array */
+    hr_region region;                              /* the part inside the array */
+    int64_t from, to;                              /* its first element in the file, the output */
+    int32_t outer[HR_MAX_NDIM], outer_count;       /* dimensions with a request per index */
+    size_t request;                                /* bytes of each */
+    char *scratch;
+} window;
+
+static hr_status read_header(hr_op_call *c, window *w, hr_error *error)
+{
+    size_t all = (size_t)hr_object_size(w->object), have = HR_MIN(all, HR_NPY_FIRST), end = 0;
+    char *head = hr_arena_alloc(c->arena, have, error);
+    if (!head)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(hr_object_read(w->object, 0, have, head, NULL, NULL, error));
+    HR_TRY(hr__npy_header_end(head, have, &end, error));
+    if (end > have && end <= all) {
+        have = end;
+        if (!(head = hr_arena_alloc(c->arena, have, error)))
+            return HR_STATUS_NO_MEMORY;
+        HR_TRY(hr_object_read(w->object, 0, have, head, NULL, NULL, error));
+    }
+    HR_TRY(hr__npy_parse(head, have, &w->npy, error));
+    return hr__npy_complete(&w->npy, all, error);
+}
+
+static hr_status bound(const numpy_args *a, window *w, int32_t d, int64_t end, hr_error *error)
+{
+    int64_t extent = w->npy.shape.extent[d];
+    bool inside = w->start[d] >= 0 && end <= extent;
+    hr_bounds policy = hr__bounds_parse(a->out_of_bounds_policy);
+    if (!inside && policy == HR_BOUNDS_TRIM) {
+        w->start[d] = HR_MIN(HR_MAX(w->start[d], 0), extent);
+        end = HR_MAX(HR_MIN(end, extent), w->start[d]);
+    } else if (!inside && policy != HR_BOUNDS_PAD) {
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the window is from %lld to %lld along dimension %d, which has %lld "
+                       "elements. Give `out_of_bounds_policy` \"pad\" or \"trim_to_shape\" to "
+                       "allow it",
+                       (long long)w->start[d], (long long)end, d, (long long)extent);
+    }
+    w->size[d] = end - w->start[d];
+    return HR_STATUS_OK;
+}
+
+static hr_status find_window(hr_op_call *c, window *w, hr_error *error)
+{
+    const numpy_args *a = c->args;
+    hr_tensor array;
+    int32_t axes[HR_MAX_NDIM], count = 0;
+
+    hr_tensor_describe(&array, w->npy.dtype, w->npy.shape, NULL);
+    HR_TRY(hr__axes_resolve(&array, a->roi.axes.n > 0 ? a->roi.axes : (hr_ints){0}, NULL, axes,
+                            &count, error));
+    memcpy(w->size, w->npy.shape.extent, sizeof(w->size));
+    for (int32_t i = 0; i < count; i++) {
+        int32_t d = axes[i];
+        int64_t end;
+        hr_status status =
+            hr__slice_range(c, &a->roi, count, i, array.shape.extent[d], &w->start[d], &end, error);
+        if (status != HR_STATUS_OK)
+            return hr_error_prefix(error, "the window (roi)");
+        HR_TRY(bound(a, w, d, end, error));
+    }
+    hr_tensor_describe(&c->out[0], w->npy.dtype, hr_shape_make(w->npy.shape.ndim, w->size), NULL);
+    return HR_STATUS_OK;
+}
+
+/* Fills what is outside the array. The value is rounded, which that of `slice` is not. */
+static hr_status fill_border(const hr_op_call *c, const window *w, hr_error *error)
+{
+    const numpy_args *a = c->args;
+    hr_op_call inner = *c;
+    hr_tensor array;
+    size_t item = hr_dtype_size(w->npy.dtype);
+    char *fill = hr_arena_alloc(c->arena, HR_REGION_FILL, error);
+    if (!fill)
+        return HR_STATUS_NO_MEMORY;
+    for (size_t k = 0; k < HR_REGION_FILL; k += item)
+        hr_convert(fill + k, w->npy.dtype, &a->fill_value, HR_DTYPE_FLOAT, 1);
+    hr_tensor_describe(&array, w->npy.dtype, w->npy.shape, NULL);
+    inner.in = &array;
+    inner.n_in = inner.count = 1;
+    HR_TRY(hr__window_parts(&inner, w->start, &a->fill_value, 1, -1, error));
+    hr_region_parts *parts = inner.memo;
+    parts->fill = fill;
+    if (parts->count > 0 && parts->part[0].input == 0) {
+        parts->part++;
+        parts->count--;
+    }
+    return hr__parts_run(&inner, 1, error);
+}
+
+/* The bytes from the first to the last element of the window along the last `count` of the
+ * dimensions that begin with the slowest one, and how many of them are needed. */
+static size_t extent_of(const window *w, int32_t count, size_t *needed)
+{
+    const hr_region *r = &w->region;
+    size_t bytes = r->item;
+    *needed = r->item;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t d = w->npy.fortran ? i : r->ndim - 1 - i;
+        bytes += (size_t)(r->extent[d] - 1) * (size_t)r->from[d];
+        *needed *= (size_t)r->extent[d];
+    }
+    return bytes;
+}
+
+/* The part inside the array, and how to read it. false: it is empty. */
+static bool plan_reads(window *w, const hr_tensor *out)
+{
+    hr_region *r = &w->region;
+    hr__region_init(r, &out->shape, hr_dtype_size(out->dtype));
+    hr__npy_strides(&w->npy, r->from);
+    w->from = (int64_t)w->npy.offset;
+    for (int32_t d = 0; d < r->ndim; d++) {
+        int64_t low = HR_MAX(w->start[d], 0);
+        r->extent[d] = HR_MIN(w->start[d] + w->size[d], w->npy.shape.extent[d]) - low;
+        if (r->extent[d] <= 0)
+            return false;
+        w->from += low * r->from[d];
+        w->to += (low - w->start[d]) * r->to[d];
+    }
+    size_t needed;
+    for (w->outer_count = 0; w->outer_count < r->ndim; w->outer_count++) {
+        int32_t d = w->npy.fortran ? r->ndim - 1 - w->outer_count : w->outer_count;
+        w->request = extent_of(w, r->ndim - w->outer_count, &needed);
+        if (w->request <= REQUEST || w->request / 2 <= needed)
+            return true;
+        w->outer[w->outer_count] = d;
+    }
+    w->request = r->item;
+    return true;
+}
+
+/* Reads the part for the first `depth` of the outer dimensions being fixed. */
+static hr_status read_part(const window *w, int32_t depth, int64_t from, char *to, hr_error *error)
+{
+    const hr_region *r = &w->region;
+    if (depth == w->outer_count) {
+        HR_TRY(hr_object_read(w->object, from, w->request, w->scratch, NULL, NULL, error));
+        hr_region part = *r;
+        for (int32_t i = 0; i < depth; i++)
+            part.extent[w->outer[i]] = 1;
+        hr__region_copy(to, w->scratch, &part);
+        return HR_STATUS_OK;
+    }
+    int32_t d = w->outer[depth];
+    for (int64_t i = 0; i < r->extent[d]; i++)
+        HR_TRY(read_part(w, depth + 1, from + i * r->from[d], to + i * r->to[d], error));
+    return HR_STATUS_OK;
+}
+
+static hr_status emit_window(hr_op_call *c, window *w, hr_error *error)
+{
+    hr_tensor *out = &c->out[0];
+    size_t count;
+    HR_TRY(read_header(c, w, error));
+    HR_TRY(find_window(c, w, error));
+    if (!hr_shape_volume(&out->shape, &count))
+        return hr_fail(error, HR_STATUS_LIMIT, "the size of the window overflows");
+    HR_TRY(hr_task_memory(c->task, 0, out, error));
+    if (count == 0)
+        return HR_STATUS_OK;
+    if (plan_reads(w, out)) {
+        if (!(w->scratch = hr_arena_alloc(c->arena, w->request, error)))
+            return HR_STATUS_NO_MEMORY;
+        HR_TRY(read_part(w, 0, w->from, (char *)out->data + w->to, error));
+        hr__npy_repair(&w->npy, out->data, count);
+    }
+    return fill_border(c, w, error);
+}
+
+static hr_status numpy_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
+{
+    const numpy_state *s = c->state;
+    window *w;
+    if (bytes)
+        return emit_whole(c, bytes, error);
+    if (!(w = hr_arena_alloc(c->arena, sizeof(*w), error)))
+        return HR_STATUS_NO_MEMORY;
+    memset(w, 0, sizeof(*w));
+    HR_TRY(hr_object_open(&w->object, s->root, hr_file_list_name(&s->list, index), NULL, error));
+    hr_status status = emit_window(c, w, error);
+    hr_object_close(w->object);
+    return status;
+}
+
+static const hr_source_def numpy_source = {
+    .kind = HR_SOURCE_KIND_INDEXED,
+    .count = numpy_count,
+    .name = numpy_name,
+    .locate = numpy_locate,
+    .locates = numpy_locates,
+    .emit = numpy_emit,
+};
+static const char *const numpy_aliases[] = {"numpy_reader", NULL};
+
+const hr_op_def hr_op_readers_numpy = {
+    HR_OP_ABI,
+    .name = "readers.numpy",
+    .doc = "Reads arrays that numpy.save wrote, whole or a window of each. Arrays in Fortran order "
+           "and in the other byte order become ordinary tensors. On a GPU, arrays are read on the "
+           "CPU and copied.",
+    .aliases = numpy_aliases,
+    .devices = "cpu|gpu",
+    .args = numpy_arg_defs,
+    .args_size = sizeof(numpy_args),
+    .out = HR_OUTPUTS({"array"}),
+    .out_count = 1,
+    .check = numpy_check,
+    .create = numpy_create,
+    .destroy = numpy_destroy,
+    .source = &numpy_source,
+};
