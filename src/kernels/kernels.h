@@ -47,6 +47,8 @@ typedef struct hr_filter_float {
     int32_t even_from, even_to; /* as above */
 } hr_filter_float;
 
+#define HR_WINDOW_SLACK 64
+
 #define HR_MATRIX_MAX 4
 
 /* A pixel's channels as a matrix of its channels before: see hr_matrix_row. */
@@ -184,6 +186,14 @@ typedef struct hr_kernels {
     /* Makes the gradients of line[3]. If `own` is not NULL, makes the results for line[2] from the
      * gradients of lines 1 to 3. */
     void (*vng_row)(const struct hr_vng *v);
+
+    /* ---- windows: unsigned integers of 1, 2 or 4 bytes ---- */
+    /* dst[i] is the larger, or the smaller, of a[i] and b[i]. dst must not overlap them. */
+    void (*extremes)(void *dst, const void *a, const void *b, size_t n, size_t size, bool max);
+    /* dst[i] is the median of the elements rows[r][i + c * step], an odd number that the type can
+     * hold. Reads up to HR_WINDOW_SLACK elements beyond the rows. */
+    void (*median)(void *dst, const void *const *rows, int32_t row_count, int32_t columns,
+                   size_t step, size_t n, size_t size);
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;

@@ -85,6 +85,12 @@ void HR_LEVELED(hr__debayer_row)(const struct hr_debayer_row *r);
 void HR_LEVELED(hr__vng_load)(const struct hr_vng_line *line, const uint8_t *src, size_t n);
 void HR_LEVELED(hr__vng_row)(const struct hr_vng *v);
 
+/* window.c */
+void HR_LEVELED(hr__extremes)(void *dst, const void *a, const void *b, size_t n, size_t size,
+                              bool max);
+void HR_LEVELED(hr__median)(void *dst, const void *const *rows, int32_t row_count, int32_t columns,
+                            size_t step, size_t n, size_t size);
+
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collection import CASES, ELSEWHERE, ERRORS, SHARED
+from collection import CASES, ELSEWHERE, ERRORS, OURS, SHARED
 from harness import Case, Data, Engine, check, check_fails
 
 # Operators that have tests of their own.
@@ -95,7 +95,7 @@ def test_every_argument_has_a_case() -> None:
 def test_every_per_sample_argument_has_a_case_a_sample() -> None:
     varied = {
         (case.op, key)
-        for case in CASES
+        for case in [*CASES, *OURS]
         if isinstance(case, Case)
         for key, value in case.args.items()
         if not isinstance(value, (str, int, float, bool, list, tuple))

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* What dilate and erode share. */
+#ifndef HR_OPS_FILTER_MORPHOLOGY_H
+#define HR_OPS_FILTER_MORPHOLOGY_H
+
+#include "ops/filter/window.h"
+
+typedef struct hr_morphology_args {
+    hr_ints mask_size, anchor;
+    int32_t iterations;
+    const char *border_mode;
+} hr_morphology_args;
+
+extern const hr_arg_def hr__morphology_arg_defs[];
+hr_status hr__morphology_check(const void *args, const hr_given *given, hr_error *error);
+hr_status hr__morphology_infer(hr_op_call *c, hr_window_kind kind, hr_error *error);
+
+#endif
