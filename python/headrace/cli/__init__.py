@@ -14,10 +14,10 @@ import sys
 from typing import Any
 
 import headrace
-from headrace.cli import bench, demo, doctor, index, ops, show
+from headrace.cli import bench, demo, doctor, index, ops, pack, show
 from headrace.cli._common import UserError
 
-_COMMANDS: tuple[Any, ...] = (bench, show, index, ops, doctor, demo)
+_COMMANDS: tuple[Any, ...] = (bench, show, index, pack, ops, doctor, demo)
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
