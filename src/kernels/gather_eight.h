@@ -22,7 +22,7 @@ typedef struct eight_view {
     int64_t lower;        /* from the eight bytes of an upper row to those of a lower one */
     __m256i order[2];     /* which bytes of the upper and the lower row are the pixels */
     __m256 right, bottom; /* the last column and row */
-    __m256 fill;
+    __m256 fill[3];       /* per channel */
     bool has_fill;
 } eight_view;
 
@@ -68,7 +68,8 @@ static inline bool eight_view_linear(eight_view *v, const hr_gather_row *r, int3
     v->order[1] = eight_order((int32_t)back, channels);
     v->right = _mm256_set1_ps((float)(r->gather->in[0] - 1));
     v->bottom = _mm256_set1_ps((float)(r->gather->in[1] - 1));
-    v->fill = _mm256_set1_ps(r->gather->fill);
+    for (int32_t c = 0; c < 3; c++)
+        v->fill[c] = _mm256_set1_ps(r->gather->fill);
     v->has_fill = r->gather->has_fill;
     return !v->has_fill || fabsf(r->gather->fill) < 0x1p30f; /* so that it fits 32 bits rounded */
 }
@@ -119,17 +120,23 @@ static inline __m256 eight_inside(__m256 first, __m256 most)
     return _mm256_max_ps(_mm256_min_ps(first, most), _mm256_setzero_ps());
 }
 
+/* Sets the offsets of `p` from its positions. */
+static inline void eight_find(eight_places *p, const eight_view *v)
+{
+    __m256 x = eight_first(p->x, v->half), near_x = eight_inside(x, v->most_x);
+    __m256 y = eight_first(p->y, v->half), near_y = eight_inside(y, v->most_y);
+    p->offset = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_cvttps_epi32(near_y), v->stride),
+                                 _mm256_mullo_epi32(_mm256_cvttps_epi32(near_x), v->size));
+    p->outside = _mm256_movemask_ps(
+        _mm256_or_ps(_mm256_cmp_ps(x, near_x, _CMP_NEQ_UQ), _mm256_cmp_ps(y, near_y, _CMP_NEQ_UQ)));
+}
+
 static inline eight_places eight_next(const eight_view *v, __m128 *at, __m128 step)
 {
     eight_places p;
 
     eight_positions(&p, at, step);
-    __m256 x = eight_first(p.x, v->half), near_x = eight_inside(x, v->most_x);
-    __m256 y = eight_first(p.y, v->half), near_y = eight_inside(y, v->most_y);
-    p.offset = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_cvttps_epi32(near_y), v->stride),
-                                _mm256_mullo_epi32(_mm256_cvttps_epi32(near_x), v->size));
-    p.outside = _mm256_movemask_ps(
-        _mm256_or_ps(_mm256_cmp_ps(x, near_x, _CMP_NEQ_UQ), _mm256_cmp_ps(y, near_y, _CMP_NEQ_UQ)));
+    eight_find(&p, v);
     return p;
 }
 
@@ -244,7 +251,7 @@ static inline __attribute__((always_inline)) void eight_blend(__m256 *out, const
         for (int32_t k = 0; k < 4; k++) {
             tap[k] = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(q->tap[k], channel));
             if (q->fills)
-                tap[k] = _mm256_blendv_ps(tap[k], v->fill, q->filled[k]);
+                tap[k] = _mm256_blendv_ps(tap[k], v->fill[c], q->filled[k]);
         }
         out[c] =
             eight_between(eight_between(tap[0], tap[1], x), eight_between(tap[2], tap[3], x), y);
@@ -261,7 +268,7 @@ static __attribute__((noinline)) void eight_at_edges(__m256 *out, const eight_vi
 
     if (v->has_fill && _mm256_movemask_ps(_mm256_or_ps(x.off, y.off)) == 0xff) {
         for (int32_t c = 0; c < channels; c++)
-            out[c] = v->fill;
+            out[c] = v->fill[c];
         return;
     }
     eight_load(v, &q, p->offset);
