@@ -186,6 +186,22 @@ def test_draws(dtype: str) -> None:
         check([seeded(Case(op, [like], typed))])
 
 
+@pytest.mark.parametrize("shape", [(64, 64, 4), (65, 43, 3), (1, 7, 1)])
+def test_groups_of_elements(shape: tuple[int, ...]) -> None:
+    """Types of all sizes, and samples that begin at all alignments: 4, 8 or 16 elements at a time."""
+    data = [pictures([shape] * 5, dtype) for dtype in ("uint8", "int8", "uint16", "int16", "float32")]
+    cases: list[Any] = []
+    for each in data:
+        for dtype in ("UINT8", "INT8", "BOOL", "INT16", "UINT16", "FLOAT16", "FLOAT", "INT32"):
+            cases.append(Case("cast", [each], {"dtype": "types." + dtype}))
+        cases.append(Expression("sum", lambda e, x: x + x, [each]))
+        cases.append(Expression("scaled", lambda e, x: 3 * x, [each]))
+    for dtype in ("UINT8", "INT16", "FLOAT"):
+        table = {"keys": [0, 3, 77], "values": [5.0, 6.0, 7.0], "dtype": "types." + dtype}
+        cases += [Case("lookup_table", [each], table) for each in (data[0], data[2])]
+    check(cases)
+
+
 def test_shots() -> None:
     """Distributions of UINT8 elements come from tables; means above 60 are computed one by one."""
     data = pictures([(80, 90, 3), (1, 1, 3), (70, 51, 3), (9, 300, 3)])
