@@ -112,15 +112,35 @@ def check_suite(augmentations: Sequence[Any], of: str) -> None:
         raise Exception(f"The `augmentations` list cannot be empty; {of} got an empty one.")
 
 
+def arguments(fill_value: Any, interp_type: Any, shape: Any) -> dict[str, Any]:
+    """The arguments of the augmentations that a user can give. `shape` is one only if it is not None."""
+    given = {"fill_value": fill_value, "interp_type": interp_type}
+    return given if shape is None else {**given, "shape": shape}
+
+
 def apply(
-    augmentations: Sequence[_Augmentation], index: DataNode, kwargs: dict[str, Any], of: str, suite_of: str
+    augmentations: Sequence[_Augmentation],
+    index: DataNode,
+    data: DataNode,
+    magnitude_bin: Any,
+    num_magnitude_bins: int,
+    kwargs: dict[str, Any],
+    of: str,
+    suite_of: str,
 ) -> DataNode:
     """`select`, with an explanation where the shape of the picture is missing.
 
     `of` is the function that the user called, `suite_of` the one that makes augmentations without shapes.
     """
     try:
-        return select(augmentations, index, **kwargs)
+        return select(
+            augmentations,
+            index,
+            data=data,
+            magnitude_bin=magnitude_bin,
+            num_magnitude_bins=num_magnitude_bins,
+            **kwargs,
+        )
     except MissingArgException as error:
         translations = (a.translate_x.op, a.translate_y.op)
         if error.missing_args != ["shape"] or error.augmentation.op not in translations:

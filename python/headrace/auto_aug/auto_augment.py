@@ -193,7 +193,7 @@ def auto_augment(
         raise Exception(
             f"The `policy_name` must be a string that takes one of the values: {names}; got {policy_name!r}."
         )
-    kwargs = {"fill_value": fill_value, "interp_type": interp_type}
+    kwargs = _suites.arguments(fill_value, interp_type, shape)
     if policy_name == "reduced_image_net":
         given = {
             "shape": shape,
@@ -207,8 +207,6 @@ def auto_augment(
                     f"The `{name}` argument must not be specified in that case."
                 )
         return apply_auto_augment(get_reduced_image_net_policy(), data, seed, **kwargs)
-    if shape is not None:
-        kwargs["shape"] = shape
     policy: Any = policies[policy_name]
     return apply_auto_augment(
         policy(shape is not None, max_translate_abs, max_translate_rel), data, seed, **kwargs
@@ -267,16 +265,13 @@ def apply_auto_augment(
         bins = signed_bin(bins, seed=seed, shape=(steps,))
     for step in range(steps):
         if draws[step] < probabilities[step]:
-            arguments = {
-                "data": data,
-                "magnitude_bin": bins[step],
-                "num_magnitude_bins": policy.num_magnitude_bins,
-                **kwargs,
-            }
             data = _suites.apply(
                 augmentations[step],
                 indices[step],
-                arguments,
+                data,
+                bins[step],
+                policy.num_magnitude_bins,
+                kwargs,
                 "apply_auto_augment",
                 "get_image_net_policy",
             )

@@ -53,12 +53,8 @@ def rand_augment(
     augmentations = _suites.without(
         make(shape is not None, max_translate_abs, max_translate_rel), excluded, "RandAugment"
     )
-    kwargs = {"fill_value": fill_value, "interp_type": interp_type}
-    if shape is not None:
-        kwargs["shape"] = shape
-    return apply_rand_augment(
-        augmentations, data, n, m, num_magnitude_bins=num_magnitude_bins, seed=seed, **kwargs
-    )
+    kwargs = _suites.arguments(fill_value, interp_type, shape)
+    return apply_rand_augment(augmentations, data, n, m, num_magnitude_bins, seed, **kwargs)
 
 
 def apply_rand_augment(
@@ -106,16 +102,13 @@ def apply_rand_augment(
         bins = signed_bin(m, seed=seed, shape=shape)
     for step in range(n):
         single = n == 1
-        arguments = {
-            "data": data,
-            "magnitude_bin": bins if single or isinstance(bins, int) else bins[step],
-            "num_magnitude_bins": num_magnitude_bins,
-            **kwargs,
-        }
         data = _suites.apply(
             augmentations,
             index if single else index[step],
-            arguments,
+            data,
+            bins if single or isinstance(bins, int) else bins[step],
+            num_magnitude_bins,
+            kwargs,
             "apply_rand_augment",
             "get_rand_augment_suite",
         )

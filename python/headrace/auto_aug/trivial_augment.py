@@ -43,16 +43,9 @@ def trivial_augment_wide(
         Exception: an argument is not in its range.
     """
     suite = get_trivial_augment_wide_suite(shape is not None, max_translate_abs, max_translate_rel)
-    kwargs = {"fill_value": fill_value, "interp_type": interp_type}
-    if shape is not None:
-        kwargs["shape"] = shape
-    return apply_trivial_augment(
-        _suites.without(suite, excluded, "TrivialAugmentWide"),
-        data,
-        num_magnitude_bins=num_magnitude_bins,
-        seed=seed,
-        **kwargs,
-    )
+    augmentations = _suites.without(suite, excluded, "TrivialAugmentWide")
+    kwargs = _suites.arguments(fill_value, interp_type, shape)
+    return apply_trivial_augment(augmentations, data, num_magnitude_bins, seed, **kwargs)
 
 
 def apply_trivial_augment(
@@ -81,14 +74,15 @@ def apply_trivial_augment(
     if any(augmentation.randomly_negate for augmentation in augmentations):
         bins = signed_bin(bins, seed=seed)
     index = fn.random.uniform(values=list(range(len(augmentations))), seed=seed, dtype=types.INT32)
-    arguments = {
-        "data": data,
-        "magnitude_bin": bins,
-        "num_magnitude_bins": num_magnitude_bins,
-        **kwargs,
-    }
     return _suites.apply(
-        augmentations, index, arguments, "apply_trivial_augment", "get_trivial_augment_wide_suite"
+        augmentations,
+        index,
+        data,
+        bins,
+        num_magnitude_bins,
+        kwargs,
+        "apply_trivial_augment",
+        "get_trivial_augment_wide_suite",
     )
 
 
