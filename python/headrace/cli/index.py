@@ -1,23 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`headrace index`: makes the indices of JPEG files in advance, in a folder for `Pipeline(index_cache=...)`."""
+"""`headrace index`: makes the indices of JPEG files, for `Pipeline(index_cache=...)`, or of a container, for its reader."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import struct
 import sys
+import tarfile
 from typing import Any
 
 import headrace
 from headrace import fn
+from headrace.cli import rec2idx, tfrecord2idx, wds2idx
 from headrace.cli._common import UserError, add_no_progress, add_threads, one_line
 
-HELP = "make the indices of JPEG files in advance, for `Pipeline(index_cache=...)`"
+HELP = "make the indices of JPEG files, for `Pipeline(index_cache=...)`, or of a container"
 DESCRIPTION = (
     "Makes the indices of all JPEG files under a folder, so that the first epoch is as\n"
     "fast as later ones. Existing indices are skipped, so the command can be interrupted\n"
-    "and started again. Several can run at the same time."
+    "and started again. Several can run at the same time.\n"
+    "\n"
+    "If PATH is a file, it is a TFRecord file, a RecordIO file or a tar archive; INDEX is the\n"
+    "index file that is made for its reader (default: PATH with the extension .idx)."
 )
 
 _BATCH = 64
@@ -119,12 +125,25 @@ def _report(pipe: Any, count: int, args: argparse.Namespace) -> int:
     return 0
 
 
+def _index_container(args: argparse.Namespace) -> str:
+    """Makes the index of a container, whose kind is told by its first bytes. Returns the path of the index."""
+    try:
+        with open(args.path, "rb") as file:
+            start = file.read(4)
+        if start == struct.pack("<I", rec2idx.MAGIC):
+            return rec2idx.write_index(args.path, args.index)
+        if tarfile.is_tarfile(args.path):
+            return wds2idx.write_index(args.path, args.index)
+        return tfrecord2idx.write_index(args.path, args.index)
+    except (OSError, ValueError, tarfile.TarError) as error:
+        raise UserError(str(error) if args.path in str(error) else f"{args.path}: {error}") from None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the command."""
-    parser.add_argument("dir", metavar="DIR", help="folder with JPEG files, at any depth")
-    parser.add_argument(
-        "--cache", metavar="FOLDER", required=True, help="folder in which indices are stored"
-    )
+    parser.add_argument("path", metavar="PATH", help="folder with JPEG files, at any depth, or a container")
+    parser.add_argument("index", metavar="INDEX", nargs="?", help="index file of a container")
+    parser.add_argument("--cache", metavar="FOLDER", help="folder in which the indices of JPEG files are stored")
     parser.add_argument("--bad", metavar="FILE", help="append the names of bad files to FILE")
     add_threads(parser)
     add_no_progress(parser)
@@ -132,7 +151,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
-    files = find_files(args.dir)
+    if os.path.isfile(args.path):
+        print(_index_container(args))
+        return 0
+    if args.index or not args.cache:
+        raise UserError(f"{args.path} is not a file; the index of a folder needs --cache FOLDER, and no INDEX")
+    files = find_files(args.path)
     try:
         pipe = _pipeline(files, args)
         pipe.build()

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import tarfile
 from collections.abc import Iterator
 from itertools import groupby
+
+from headrace.cli import _index_file
 
 DESCRIPTION = (
     "Lists the samples of a WebDataset archive in an index file for fn.readers.webdataset. Without\n"
@@ -62,33 +61,10 @@ def write_index(archive: str, index: str | None = None) -> str:
     samples = lines(archive)
     folder, slash, base = archive.rpartition("/")
     path = index or folder + slash + base.partition(".")[0] + ".idx"
-    part = f"{path}.{os.getpid()}"
-    try:
-        with open(part, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(f"v1.2 {len(samples)}\n")
-            file.writelines(line + "\n" for line in samples)
-        os.replace(part, path)
-    except BaseException:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
-    return path
+    return _index_file.write(archive, path, [f"v1.2 {len(samples)}", *samples])
 
 
 def main(argv: list[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    parser = argparse.ArgumentParser(
-        prog="wds2idx", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("archive", metavar="ARCHIVE", help="path of the tar archive")
-    parser.add_argument(
-        "index", metavar="INDEX", nargs="?", help="path of the index (default: ARCHIVE with the extension .idx)"
-    )
-    args = parser.parse_args(argv)
-    try:
-        print(write_index(args.archive, args.index))
-    except (OSError, ValueError, tarfile.TarError) as error:
-        text = str(error) if args.archive in str(error) else f"{args.archive}: {error}"
-        print(f"wds2idx: {text}", file=sys.stderr)
-        return 1
-    return 0
+    errors = (OSError, ValueError, tarfile.TarError)
+    return _index_file.main("wds2idx", "archive", DESCRIPTION, write_index, argv, errors)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`tfrecord2idx FILE [INDEX]`: makes an index file for `fn.readers.tfrecord(index_path=...)`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from headrace.cli import _index_file
+
+DESCRIPTION = (
+    "Lists the records of a TFRecord file in an index file for fn.readers.tfrecord. Without one,\n"
+    "the reader finds the records when the pipeline is built."
+)
+_HEAD, _FRAME = 12, 16  # bytes before the payload; before and behind it
+
+
+def lines(path: str) -> Iterator[str]:
+    """The lines of an index, one per record.
+
+    Raises:
+        ValueError: the file is not a TFRecord file, or was cut off.
+        OSError: it cannot be read.
+    """
+    with open(path, "rb", buffering=0) as file:
+        end, at = os.fstat(file.fileno()).st_size, 0
+        while at < end:
+            head = os.pread(file.fileno(), _HEAD, at)
+            size = int.from_bytes(head[:8], "little") + _FRAME
+            if len(head) < _HEAD or size > end - at:
+                raise ValueError(
+                    f"{path}: the record at offset {at} does not end within the file: it was cut off, is compressed, "
+                    "or is not a TFRecord file"
+                )
+            yield f"{at} {size}"
+            at += size
+
+
+def write_index(path: str, index: str | None = None) -> str:
+    """Writes the index of a file and returns its path.
+
+    Args:
+        path: path of the file.
+        index: path of the index; the default is that of the file with the extension .idx.
+
+    Raises:
+        as `lines`.
+    """
+    return _index_file.write(path, index or _index_file.beside(path), lines(path))
+
+
+def main(argv: list[str] | None = None) -> int:
+    """The command. Returns its exit status."""
+    return _index_file.main("tfrecord2idx", "file", DESCRIPTION, write_index, argv)
