@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* readers.caffe: an LMDB database whose values are messages
- *
- *   Datum { 1: channels, 2: height, 3: width, 4: data, 5: label, 7: encoded }
- */
+/* readers.caffe: an LMDB database whose values are Datum messages. */
 #include "headrace/operator.h"
+#include "readers/caffe_messages.h"
 #include "readers/lmdb.h"
-#include "readers/wire.h"
 
 typedef struct caffe_args {
     hr_sampler_args sampler;
@@ -29,13 +26,6 @@ static const hr_arg_def caffe_arg_defs[] = {
     HR_READER_ACCEPTED_DEFS,
     HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
-
-typedef struct datum {
-    int32_t extent[3]; /* channels, height, width */
-    hr_wire data;
-    int32_t label, labels; /* labels: 0 or 1 */
-    bool encoded;
-} datum;
 
 static int32_t caffe_outputs(const void *args, int32_t n_in)
 {
@@ -75,72 +65,11 @@ static hr_status caffe_create(const void *args, void **state, hr_error *error)
     return status;
 }
 
-/* The last value of a field counts. */
-static bool parse_datum(const hr_tensor *bytes, datum *out)
-{
-    hr_wire w = hr_wire_make(bytes->data, (size_t)bytes->shape.extent[0]);
-    hr_wire_field f;
-    *out = (datum){.data = hr_wire_make(w.at, 0), .encoded = true};
-    while (hr_wire_next(&w, &f)) {
-        if (f.type == HR_WIRE_BYTES && f.number == 4)
-            out->data = f.bytes;
-        if (f.type != HR_WIRE_VARINT)
-            continue;
-        int32_t value = (int32_t)f.value;
-        if (f.number >= 1 && f.number <= 3)
-            out->extent[f.number - 1] = value;
-        if (f.number == 5) {
-            out->label = value;
-            out->labels = 1;
-        }
-        if (f.number == 7)
-            out->encoded = f.value != 0;
-    }
-    return !w.bad;
-}
-
-static hr_status put_picture(const datum *d, const hr_tensor *bytes, hr_tensor *out,
-                             hr_error *error)
-{
-    int64_t size = (int64_t)hr_wire_left(&d->data);
-    hr_shape shape = {1, {size}};
-    if (!d->encoded) {
-        size_t volume;
-        shape = (hr_shape){3, {d->extent[1], d->extent[2], d->extent[0]}};
-        if (!hr_shape_volume(&shape, &volume) || volume != (size_t)size)
-            return hr_fail(error, HR_STATUS_CORRUPT,
-                           "the picture is not coded and has %lld bytes, but %d rows of %d pixels "
-                           "with %d channels",
-                           (long long)size, d->extent[1], d->extent[2], d->extent[0]);
-    }
-    hr_tensor_describe(out, HR_DTYPE_UINT8, shape, NULL);
-    out->data = (void *)d->data.at;
-    out->buffer = bytes->buffer;
-    return HR_STATUS_OK;
-}
-
-static hr_status put_label(const datum *d, hr_arena *arena, hr_tensor *out, hr_error *error)
-{
-    int32_t *label = hr_arena_alloc(arena, sizeof(*label), error);
-    if (!label)
-        return HR_STATUS_NO_MEMORY;
-    *label = d->label;
-    hr_tensor_describe(out, HR_DTYPE_INT32, (hr_shape){1, {d->labels}}, NULL);
-    out->data = label;
-    return HR_STATUS_OK;
-}
-
 static hr_status caffe_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
 {
     const caffe_state *s = c->state;
-    datum d;
     (void)index;
-    if (!parse_datum(bytes, &d))
-        return hr_fail(error, HR_STATUS_CORRUPT, "the value, %lld bytes, is not a Datum of Caffe",
-                       (long long)bytes->shape.extent[0]);
-    if (s->image)
-        HR_TRY(put_picture(&d, bytes, &c->out[0], error));
-    return s->label ? put_label(&d, c->arena, &c->out[s->image], error) : HR_STATUS_OK;
+    return hr_caffe_datum(bytes, s->image, s->label, c->arena, c->out, error);
 }
 
 static const hr_source_def caffe_source = {

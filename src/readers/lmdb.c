@@ -211,11 +211,9 @@ static hr_status put_result(const walk *w, hr_scan *out, hr_error *error)
 {
     int64_t count = (int64_t)(w->records.size / sizeof(hr_record));
     HR_TRY(hr_scan_add(out, &count, sizeof(count), error));
-    if (count == 0)
-        return HR_STATUS_OK;
     HR_TRY(hr_scan_add(out, w->records.data, w->records.size, error));
     HR_TRY(hr_scan_add(out, w->key_ends.data, w->key_ends.size, error));
-    return w->keys.size > 0 ? hr_scan_add(out, w->keys.data, w->keys.size, error) : HR_STATUS_OK;
+    return hr_scan_add(out, w->keys.data, w->keys.size, error);
 }
 
 static hr_status scan_database(hr_object *object, hr_scan *out, hr_error *error)

@@ -17,6 +17,8 @@
 hr_status hr_scan_add(hr_scan *scan, const void *data, size_t size, hr_error *error)
 {
     size_t end;
+    if (size == 0)
+        return HR_STATUS_OK;
     if (!hr_size_add(scan->size, size, &end))
         return hr_fail_memory(error, size);
     if (end > scan->capacity) {

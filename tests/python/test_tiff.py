@@ -198,7 +198,8 @@ def test_floats() -> None:
 # ---- damage --------------------------------------------------------------------------------------
 
 REFUSED = {
-    "compression": ({"fields": {259: (3, [50000])}}, "compression 50000 is not supported"),
+    "compression": ({"fields": {259: (3, [50000])}}, r"compression 50000 \(Zstandard\) is not supported"),
+    "CCITT": ({"fields": {259: (3, [4])}}, r"compression 4 \(CCITT Group 4\) is not supported"),
     "colour space": ({"fields": {262: (3, [8])}}, "colour space 8"),
     "signed": ({"fields": {339: (3, [2])}}, "signed samples"),
     "bits": ({"fields": {258: (3, [12, 12, 12])}}, "of 12 bits"),

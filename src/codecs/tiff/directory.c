@@ -192,6 +192,23 @@ static hr_status check_colours(const hr_tiff *t, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The names of compressions that exist but are not supported. */
+static const char *foreign_compression(uint32_t number)
+{
+    static const struct {
+        uint32_t number;
+        const char *name;
+    } known[] = {
+        {2, "CCITT RLE"}, {3, "CCITT Group 3"}, {4, "CCITT Group 4"}, {6, "old JPEG"},
+        {34661, "JBIG"},  {34676, "SGILog"},    {34712, "JPEG 2000"}, {34887, "LERC"},
+        {34925, "LZMA"},  {50000, "Zstandard"}, {50001, "WebP"},      {50002, "JPEG XL"},
+    };
+    for (size_t i = 0; i < HR_COUNT_OF(known); i++)
+        if (known[i].number == number)
+            return known[i].name;
+    return "unknown";
+}
+
 static hr_status check_compression(const hr_tiff *t, hr_error *error)
 {
     switch (t->compression) {
@@ -203,9 +220,11 @@ static hr_status check_compression(const hr_tiff *t, hr_error *error)
     case HR_TIFF_COMPRESSION_PACKBITS:
         return HR_STATUS_OK;
     default:
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "TIFF: compression %u is not supported; LZW, Deflate, PackBits and JPEG are",
-                       t->compression);
+        return hr_fail(
+            error, HR_STATUS_CORRUPT,
+            "TIFF: compression %u (%s) is not supported; LZW, Deflate, PackBits and JPEG "
+            "are",
+            t->compression, foreign_compression(t->compression));
     }
 }
 
