@@ -295,6 +295,13 @@ def test_equalized_in_parts() -> None:
     check([Case("equalize", [many], {})], device_memory_limit=1 << 27)
 
 
+def test_distorted_in_parts() -> None:
+    """Samples whose planes do not fit into scratch memory together, some of them empty."""
+    sizes = [(1, 2000, 1999, 3), (2, 0, 4, 3), (0, 9, 9, 3), (3, 5, 7, 3), (1, 2001, 1000, 3)]
+    case = Case("jpeg_compression_distortion", [pictures(sizes, layout="FHWC")], {"quality": 80})
+    check([case], device_memory_limit=1 << 27)
+
+
 def test_large_filters() -> None:
     """Pictures of several tiles; filters that fit into shared memory, and larger ones."""
     rng = np.random.default_rng(7)

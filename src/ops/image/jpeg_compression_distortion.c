@@ -2,20 +2,17 @@
  * Copyright The Headrace authors */
 /* jpeg_compression_distortion: what is left of a picture that was saved as JPEG. Coding the
  * coefficients loses nothing, so it is left out; everything else is as in libjpeg. */
+#include "ops/image/jpeg_distortion.h"
+
 #include "codecs/jpeg/markers.h"
 #include "core/core.h"
-#include "headrace/operator.h"
 #include "kernels/jpeg.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
 
-typedef struct distortion_args {
-    int32_t quality;
-} distortion_args;
-
 static const hr_arg_def distortion_arg_defs[] = {
-    HR_ARG(distortion_args, quality, INT, HR_ARG_PER_SAMPLE, "50",
+    HR_ARG(hr_jpeg_distortion_args, quality, INT, HR_ARG_PER_SAMPLE, "50",
            "Quality of the compression, from 1 to 100. Smaller values count as 1, larger ones as "
            "100."),
     HR_ARG_END};
@@ -37,25 +34,13 @@ typedef struct frame {
                          doubled */
 } frame;
 
-/* The tables of annex K of the standard for luma and chroma, in zigzag order. */
-static const uint8_t annex_k[2][64] = {
-    {16, 11, 12,  14,  12,  10, 16, 14,  13,  14,  18,  17,  16, 19,  24,  40,
-     26, 24, 22,  22,  24,  49, 35, 37,  29,  40,  58,  51,  61, 60,  57,  51,
-     56, 55, 64,  72,  92,  78, 64, 68,  87,  69,  55,  56,  80, 109, 81,  87,
-     95, 98, 103, 104, 103, 62, 77, 113, 121, 112, 100, 120, 92, 101, 103, 99},
-    {17, 18, 18, 24, 21, 24, 47, 26, 26, 47, 99, 66, 56, 66, 99, 99, 99, 99, 99, 99, 99, 99,
-     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99,
-     99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99, 99}};
-
-/* The table at a quality, as libjpeg scales it. */
-static void tables_make(plane *p, const uint8_t *table, int32_t quality)
+/* The tables of luma or chroma at a quality. */
+static void tables_make(plane *p, int chroma, int32_t quality)
 {
-    int32_t q = HR_MAX(1, HR_MIN(quality, 100)), scale = q < 50 ? 5000 / q : 200 - 2 * q;
-    uint8_t scaled[64];
+    uint8_t table[64];
 
-    for (int i = 0; i < 64; i++)
-        scaled[i] = (uint8_t)HR_MAX(1, HR_MIN((table[i] * scale + 50) / 100, 255));
-    hr_jpeg_quant_build(p->quant, scaled, false);
+    hr_jpeg_quality_table(table, chroma, quality);
+    hr_jpeg_quant_build(p->quant, table, false);
     for (int i = 0; i < 64; i++) {
         float divisor = 8.0f * (float)p->quant[HR_JPEG_POSITION(i / 8, i % 8)];
         p->quantiser.half[i] = divisor / 2.0f + 0.5f;
@@ -180,7 +165,7 @@ static void distort_frame(frame *f, const uint8_t *src, uint8_t *dst)
 
 static hr_status distort_sample(hr_op_call *c, hr_error *error)
 {
-    const distortion_args *a = c->args;
+    const hr_jpeg_distortion_args *a = c->args;
     const int64_t *extent = c->in[0].shape.extent + c->in[0].shape.ndim - 3;
     int64_t frames = c->in[0].shape.ndim == 4 ? c->in[0].shape.extent[0] : 1;
     const size_t pixels = (size_t)extent[0] * (size_t)extent[1];
@@ -191,9 +176,9 @@ static hr_status distort_sample(hr_op_call *c, hr_error *error)
     if (pixels == 0)
         return HR_STATUS_OK;
     *f = (frame){.kernels = c->kernels, .height = (size_t)extent[0], .width = (size_t)extent[1]};
-    tables_make(&f->luma, annex_k[0], a->quality);
-    tables_make(&f->chroma[0], annex_k[1], a->quality);
-    tables_make(&f->chroma[1], annex_k[1], a->quality);
+    tables_make(&f->luma, 0, a->quality);
+    tables_make(&f->chroma[0], 1, a->quality);
+    tables_make(&f->chroma[1], 1, a->quality);
     HR_TRY(frame_make(f, c->arena, error));
     for (size_t i = 0; i < (size_t)frames; i++)
         distort_frame(f, (const uint8_t *)c->in[0].data + i * 3 * pixels,
@@ -238,7 +223,7 @@ const hr_op_def hr_op_jpeg_compression_distortion = {
     .devices = "cpu|gpu",
     .flags = HR_OP_SEQUENCE,
     .args = distortion_arg_defs,
-    .args_size = sizeof(distortion_args),
+    .args_size = sizeof(hr_jpeg_distortion_args),
     .in = HR_INPUTS({.name = "images", .layouts = "HWC|FHWC"}),
     .in_min = 1,
     .in_max = 1,
