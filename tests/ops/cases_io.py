@@ -30,6 +30,7 @@ ELSEWHERE = {
     "dump_image": "test_dump_image.py",
     "readers.caffe": "tests/python/test_caffe.py",
     "readers.caffe2": "tests/python/test_caffe.py",
+    "readers.coco": "tests/python/test_coco.py",
     "readers.mxnet": "tests/python/test_mxnet.py",
     "readers.numpy": "tests/python/test_numpy.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",

@@ -268,7 +268,11 @@ def test_padded_windows(tmp_path: Path, fortran: bool) -> None:
     path = tmp_path / "a.npy"
     path.write_bytes(coded(np.asfortranarray(values) if fortran else values))
     arguments = {"files": [str(path)], "out_of_bounds_policy": "pad", "fill_value": -6.9}
-    for start, size in (([-1, -2, -3], [9, 9, 9]), ([2, -3, 5], [1, 5, 4]), ([50, 0, 0], [2, 2, 2])):
+    for start, size in (
+        ([-1, -2, -3], [9, 9, 9]),
+        ([2, -3, 5], [1, 5, 4]),
+        ([50, 0, 0], [2, 2, 2]),
+    ):
         expected = np.full(size, -7, np.int32)
         low = np.maximum(start, 0)
         high = np.minimum(np.add(start, size), values.shape)
@@ -328,7 +332,11 @@ def test_same_windows_after_a_checkpoint(tmp_path: Path) -> None:
     def define() -> Any:
         start = fn.random.uniform(range=[0, 40], shape=[2], dtype=types.INT32)
         return fn.readers.numpy(
-            file_root=str(tmp_path), random_shuffle=True, roi_start=start, roi_shape=[5, 6], name="r"
+            file_root=str(tmp_path),
+            random_shuffle=True,
+            roi_start=start,
+            roi_shape=[5, 6],
+            name="r",
         )
 
     def batches(pipe: Any, count: int) -> list[Any]:

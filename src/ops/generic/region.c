@@ -3,6 +3,7 @@
 /* Copies boxes of elements. Dimensions are merged and contiguous runs are copied at once. Where
  * rows become columns, the copy proceeds in tiles, so that both sides stay in the cache. */
 #include "ops/generic/region.h"
+#include "ops/generic/tiles.h"
 
 #include <string.h>
 
@@ -126,6 +127,10 @@ static void copy_row(char *to, int64_t to_step, const char *from, int64_t from_s
 /* Copies dimensions `a` and `b` in tiles. */
 static void copy_plane(char *to, const char *from, const hr_region *r, int32_t a, int32_t b)
 {
+    const int64_t item = (int64_t)r->item;
+    if (r->to[b] == item && r->from[a] == item &&
+        hr__tiles_copy(to, r->to[a], from, r->from[b], r->extent[a], r->extent[b], r->item))
+        return;
     bool tiled = r->item <= 16 && HR_MIN(r->extent[a], r->extent[b]) > TILE;
     int64_t side = tiled ? TILE : HR_MAX(r->extent[a], r->extent[b]);
 
