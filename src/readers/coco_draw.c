@@ -154,20 +154,19 @@ static hr_status draw_box(const hr_coco_data *d, const hr_coco_image *m, int32_t
                           int32_t *out, hr_error *error)
 {
     const int32_t label = HR_COCO_AT(d->labels, int32_t)[m->boxes.first + box];
-    const hr_coco_polygon *polygons = HR_COCO_AT(d->polygons, hr_coco_polygon) + m->polygons.first;
-    const hr_coco_rle *rles = HR_COCO_AT(d->rles, hr_coco_rle) + m->rles.first;
-    const float *vertices = HR_COCO_AT(d->vertices, float) + 2 * m->vertices.first;
-    for (int64_t i = 0; i < m->polygons.count; i++) {
-        const hr_coco_polygon *p = &polygons[i];
-        if (p->mask != box)
+    for (int64_t i = m->polygons.first; i < m->polygons.first + m->polygons.count; i++) {
+        const hr_coco_polygon *p = &HR_COCO_AT(d->polygons, hr_coco_polygon)[i];
+        if (p->mask != box || p->start == p->end)
             continue;
-        HR_TRY(draw_polygon(c, vertices + 2 * (int64_t)p->start, p->end - p->start, error));
+        const float *xy = &HR_COCO_AT(d->vertices, float)[2 * (m->vertices.first + p->start)];
+        HR_TRY(draw_polygon(c, xy, p->end - p->start, error));
         paint(c, label, out);
     }
-    for (int64_t i = 0; i < m->rles.count; i++) {
-        if (rles[i].mask != box)
+    for (int64_t i = m->rles.first; i < m->rles.first + m->rles.count; i++) {
+        const hr_coco_rle *rle = &HR_COCO_AT(d->rles, hr_coco_rle)[i];
+        if (rle->mask != box || rle->counts.count == 0)
             continue;
-        HR_TRY(draw_rle(d, c, &rles[i], error));
+        HR_TRY(draw_rle(d, c, rle, error));
         paint(c, label, out);
     }
     return HR_STATUS_OK;
@@ -177,7 +176,9 @@ hr_status hr_coco_draw(const hr_coco_data *d, const hr_coco_image *m, int32_t *o
                        hr_error *error)
 {
     canvas c = {bits, m->width, m->height, m->width, -1};
-    const int32_t *labels = HR_COCO_AT(d->labels, int32_t) + m->boxes.first;
+    if (m->boxes.count == 0)
+        return HR_STATUS_OK;
+    const int32_t *labels = &HR_COCO_AT(d->labels, int32_t)[m->boxes.first];
     int64_t next = INT64_MIN;
     for (bool more = true; more;) {
         int64_t label = next; /* the next higher one */

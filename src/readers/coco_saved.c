@@ -99,12 +99,13 @@ static hr_status write_rles(const hr_coco_data *d, const char *folder, hr_error 
     hr_status status = HR_STATUS_OK;
     for (int64_t i = 0; i < count && status == HR_STATUS_OK; i++) {
         const int64_t head[3] = {rles[i].height, rles[i].width, rles[i].counts.count};
-        const char *counts = d->counts.data + (size_t)rles[i].counts.first * sizeof(uint32_t);
         status = hr_scan_add(&boxes, &rles[i].mask, sizeof(rles[i].mask), error);
         if (status == HR_STATUS_OK)
             status = hr_scan_add(&table, head, sizeof(head), error);
         if (status == HR_STATUS_OK && head[2] > 0)
-            status = hr_scan_add(&table, counts, (size_t)head[2] * sizeof(uint32_t), error);
+            status = hr_scan_add(&table,
+                                 d->counts.data + (size_t)rles[i].counts.first * sizeof(uint32_t),
+                                 (size_t)head[2] * sizeof(uint32_t), error);
     }
     if (status == HR_STATUS_OK)
         status = write_table(folder, "masks_rles.dat", count, table.data, table.size, error);
@@ -296,10 +297,11 @@ static bool image_valid(const hr_coco_data *d, const hr_coco_image *m)
         !within(m->vertices, HR_COCO_COUNT(d->vertices, float) / 2) ||
         !within(m->rles, HR_COCO_COUNT(d->rles, hr_coco_rle)) || m->width < 0 || m->height < 0)
         return false;
-    const hr_coco_polygon *p = HR_COCO_AT(d->polygons, hr_coco_polygon) + m->polygons.first;
-    for (int64_t i = 0; i < m->polygons.count; i++)
-        if (p[i].start < 0 || p[i].end < p[i].start || p[i].end > m->vertices.count)
+    for (int64_t i = m->polygons.first; i < m->polygons.first + m->polygons.count; i++) {
+        const hr_coco_polygon *p = &HR_COCO_AT(d->polygons, hr_coco_polygon)[i];
+        if (p->start < 0 || p->end < p->start || p->end > m->vertices.count)
             return false;
+    }
     return true;
 }
 
