@@ -79,8 +79,13 @@ static void draw_edge(canvas *c, point a, point b)
         return;
     double slope =
         flat ? (double)(high.y - low.y) / (double)dx : (double)(high.x - low.x) / (double)dy;
-    point last = low;
-    for (int64_t t = 1; t <= (flat ? dx : dy); t++) {
+    /* Columns outside the image are not crossed. */
+    int64_t t = flat ? HR_MAX(1, -low.x) : 1,
+            end = flat ? HR_MIN(dx, SCALE * c->width - low.x) : dy;
+    if (HR_MIN(a.x, b.x) > SCALE * c->width || HR_MAX(a.x, b.x) < 0)
+        return;
+    point last = flat ? (point){low.x + t - 1, nearest_to(low.y, slope, t - 1)} : low;
+    for (; t <= end; t++) {
         point p = flat ? (point){low.x + t, nearest_to(low.y, slope, t)}
                        : (point){nearest_to(low.x, slope, t), low.y + t};
         cross(c, last.x, p.x, HR_MIN(last.y, p.y));

@@ -12,7 +12,7 @@
 hr_status hr_json_stream_init(hr_json_stream *s, hr_object *object, hr_error *error)
 {
     *s = (hr_json_stream){.object = object, .error = error};
-    s->window = hr_calloc(WINDOW, 1, error);
+    s->window = hr_calloc((size_t)HR_MIN(hr_object_size(object), (int64_t)WINDOW) + 1, 1, error);
     s->at = s->end = s->window;
     return s->window ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
