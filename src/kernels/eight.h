@@ -59,5 +59,22 @@ static inline __attribute__((always_inline)) void eight_store_f32(float *dst, co
     _mm256_storeu_ps(dst + 16, _mm256_permute2f128_ps(second, third, 0x31));
 }
 
+/* Reads exactly eight pixels of three channels. */
+static inline void eight_load_f32(__m256 *v, const float *src)
+{
+    const __m256 first = _mm256_loadu_ps(src), second = _mm256_loadu_ps(src + 8),
+                 third = _mm256_loadu_ps(src + 16);
+    /* In each half: a0 b0 c0 a1, b1 c1 a2 b2, c2 a3 b3 c3. */
+    const __m256 x = _mm256_permute2f128_ps(first, second, 0x30);
+    const __m256 y = _mm256_permute2f128_ps(first, third, 0x21);
+    const __m256 z = _mm256_permute2f128_ps(second, third, 0x30);
+    /* In each half: a2 b2 a3 b3, b0 c0 b1 c1. */
+    const __m256 ab = _mm256_shuffle_ps(y, z, _MM_SHUFFLE(2, 1, 3, 2));
+    const __m256 bc = _mm256_shuffle_ps(x, y, _MM_SHUFFLE(1, 0, 2, 1));
+    v[0] = _mm256_shuffle_ps(x, ab, _MM_SHUFFLE(2, 0, 3, 0));
+    v[1] = _mm256_shuffle_ps(bc, ab, _MM_SHUFFLE(3, 1, 2, 0));
+    v[2] = _mm256_shuffle_ps(bc, z, _MM_SHUFFLE(3, 0, 3, 1));
+}
+
 #endif
 #endif

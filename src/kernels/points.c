@@ -3,6 +3,7 @@
 /* Per-pixel steps: matrices over channels, and tables. All levels do the operations of
  * hr_matrix_row in the same order, without FMA. */
 #include "core/rounding.h"
+#include "kernels/eight.h"
 #include "kernels/spread.h"
 
 static inline __attribute__((always_inline)) void matrix_each(uint8_t *dst, const uint8_t *src,
@@ -27,9 +28,54 @@ static void matrix_bytes(uint8_t *dst, const uint8_t *src, size_t n, const hr_ma
         matrix_each(dst, src, n, m);
 }
 
+#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+/* Three channels to `out`, 1 or 3. Returns how many pixels were made. */
+static inline __attribute__((always_inline)) size_t
+matrix_eights(float *dst, const float *src, size_t n, const hr_matrix *m, const int32_t out)
+{
+    __m256 weight[3][3], add[3];
+    size_t i = 0;
+
+    for (int32_t c = 0; c < out; c++) {
+        add[c] = _mm256_set1_ps(m->add[c]);
+        for (int32_t k = 0; k < 3; k++)
+            weight[c][k] = _mm256_set1_ps(m->m[c][k]);
+    }
+    for (; i + 8 <= n; i += 8) {
+        __m256 v[3], sum[3];
+        eight_load_f32(v, src + 3 * i);
+        for (int32_t c = 0; c < out; c++) {
+            sum[c] =
+                _mm256_add_ps(_mm256_mul_ps(weight[c][0], v[0]), _mm256_mul_ps(weight[c][1], v[1]));
+            sum[c] = _mm256_add_ps(sum[c], _mm256_mul_ps(weight[c][2], v[2]));
+            sum[c] = _mm256_add_ps(sum[c], add[c]);
+        }
+        eight_store_f32(dst + (size_t)out * i, sum, out);
+    }
+    return i;
+}
+
+#else
+
+static size_t matrix_eights(float *dst, const float *src, size_t n, const hr_matrix *m, int32_t out)
+{
+    return (void)dst, (void)src, (void)n, (void)m, (void)out, 0;
+}
+
+#endif
+
 void HR_LEVELED(hr__matrix_f32)(float *dst, const float *src, size_t n, const hr_matrix *m)
 {
-    for (size_t i = 0; i < n; i++, src += m->in, dst += m->out)
+    size_t done = 0;
+
+    if (m->in == 3 && m->out == 3)
+        done = matrix_eights(dst, src, n, m, 3);
+    else if (m->in == 3 && m->out == 1)
+        done = matrix_eights(dst, src, n, m, 1);
+    src += done * (size_t)m->in;
+    dst += done * (size_t)m->out;
+    for (size_t i = done; i < n; i++, src += m->in, dst += m->out)
         for (int32_t c = 0; c < m->out; c++)
             dst[c] = hr_matrix_row(m, c, src);
 }
