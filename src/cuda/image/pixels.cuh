@@ -136,7 +136,9 @@ template <int C, int STORE> struct PickFours {
     HR_MEMBER void load(uint32_t (*v)[WIDE], int row, int x, int n, int width) const
     {
         const uint8_t *at = to.src + row * p->src_stride + (int64_t)x * p->channels;
-        if (!p->resample && n == 4 && (((uintptr_t)at & 3) == 0 || (x > 0 && x + 4 < width))) {
+        // words around pixels that are not aligned have up to three more bytes at either end
+        bool roomy = x > 0 && (int64_t)(width - x - 4) * p->channels >= 3;
+        if (!p->resample && n == 4 && (roomy || ((uintptr_t)at & 3) == 0)) {
             if constexpr (STORE != HR_DEVICE_STORE_POINTS)
                 load_words<C>(v, at);
             else if (p->channels == 1)

@@ -40,9 +40,10 @@ constexpr int THREADS = 256;
 constexpr int EACH = 4;
 
 #if defined(__CUDACC__)
+// __restrict__: records do not change, so their fields stay in registers while elements are stored.
 template <typename Record, int per>
 __global__ void __launch_bounds__(THREADS)
-    each(const Record *records, const __grid_constant__ tiles::Share share)
+    each(const Record *__restrict__ records, const __grid_constant__ tiles::Share share)
 {
     int tile, r = tiles::find(share, &tile);
     if (r < 0)
@@ -56,7 +57,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename Record>
 __global__ void __launch_bounds__(THREADS)
-    blocks(const Record *records, const __grid_constant__ tiles::Share share)
+    blocks(const Record *__restrict__ records, const __grid_constant__ tiles::Share share)
 {
     __shared__ typename Record::Shared shared;
     int tile, r = tiles::find(share, &tile);
