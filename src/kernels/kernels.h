@@ -72,6 +72,7 @@ struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_quantiser;
 struct hr_jpeg_scan;
+struct hr_lab_tables;
 struct hr_remap;
 struct hr_rng;
 struct hr_vng;
@@ -194,6 +195,18 @@ typedef struct hr_kernels {
      * hold. Reads up to HR_WINDOW_SLACK elements beyond the rows. */
     void (*median)(void *dst, const void *const *rows, int32_t row_count, int32_t columns,
                    size_t step, size_t n, size_t size);
+
+    /* ---- clahe; kernels/lab.h ---- */
+    /* Interleaved RGB to planes, and planes to planes. */
+    void (*lab_of_rgb)(const struct hr_lab_tables *t, const uint8_t *src, uint8_t *l, uint8_t *a,
+                       uint8_t *b, size_t n);
+    void (*lab_to_rgb)(const struct hr_lab_tables *t, uint8_t *const rgb[3],
+                       const uint8_t *const lab[3], size_t n);
+    /* What four tables make of src[i], from the lowest byte of quads[src[i]]: at the top left, top
+     * right, bottom left and bottom right. Blends them with the weights right[i] and `down`, and
+     * rounds to the nearest integer, ties to even. */
+    void (*blend_tables)(uint8_t *dst, const uint8_t *src, size_t n, const uint32_t *quads,
+                         const float *right, float down);
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;

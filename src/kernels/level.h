@@ -91,6 +91,14 @@ void HR_LEVELED(hr__extremes)(void *dst, const void *a, const void *b, size_t n,
 void HR_LEVELED(hr__median)(void *dst, const void *const *rows, int32_t row_count, int32_t columns,
                             size_t step, size_t n, size_t size);
 
+/* clahe.c */
+void HR_LEVELED(hr__lab_of_rgb)(const struct hr_lab_tables *t, const uint8_t *src, uint8_t *l,
+                                uint8_t *a, uint8_t *b, size_t n);
+void HR_LEVELED(hr__lab_to_rgb)(const struct hr_lab_tables *t, uint8_t *const rgb[3],
+                                const uint8_t *const lab[3], size_t n);
+void HR_LEVELED(hr__blend_tables)(uint8_t *dst, const uint8_t *src, size_t n, const uint32_t *quads,
+                                  const float *right, float down);
+
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
 
