@@ -5,6 +5,7 @@
  * layout. */
 #include "image/output_map.h"
 #include "image/rows.h"
+#include "kernels/elements.h"
 
 #include <string.h>
 
@@ -70,7 +71,7 @@ static const float *as_float(const runner *r, const line *l)
     if (l->dtype == HR_DTYPE_FLOAT)
         return l->at;
     float *to = (float *)other_scratch(r, l->at, NULL);
-    hr_convert(to, HR_DTYPE_FLOAT, l->at, l->dtype, line_elements(r, l));
+    hr_kernels_convert(r->kernels, to, HR_DTYPE_FLOAT, l->at, l->dtype, line_elements(r, l));
     return to;
 }
 
@@ -79,7 +80,7 @@ static void to_type(const runner *r, line *l, hr_dtype dtype)
 {
     if (dtype != HR_DTYPE_FLOAT) {
         char *to = other_scratch(r, l->at, NULL);
-        hr_convert(to, dtype, l->at, HR_DTYPE_FLOAT, line_elements(r, l));
+        hr_kernels_convert(r->kernels, to, dtype, l->at, HR_DTYPE_FLOAT, line_elements(r, l));
         l->at = to;
     }
     l->dtype = dtype;
@@ -116,15 +117,11 @@ static void point_affine(const runner *r, line *l, const hr_point_step *step, vo
         return;
     }
     float *out = direct ? to : (float *)other_scratch(r, l->at, to);
-    if (l->dtype == HR_DTYPE_UINT8)
-        r->kernels->u8_to_f32(out, l->at, n);
-    else if (l->dtype == HR_DTYPE_INT16)
-        r->kernels->i16_to_f32(out, l->at, n);
-    else if (l->dtype != HR_DTYPE_FLOAT)
-        hr_convert(out, HR_DTYPE_FLOAT, l->at, l->dtype, n);
+    if (l->dtype != HR_DTYPE_FLOAT)
+        hr_kernels_convert(r->kernels, out, HR_DTYPE_FLOAT, l->at, l->dtype, n);
     r->kernels->affine_f32(out, l->dtype == HR_DTYPE_FLOAT ? l->at : out, n, mul, add);
     if (!direct)
-        hr_convert(to, step->dtype, out, HR_DTYPE_FLOAT, n);
+        hr_kernels_convert(r->kernels, to, step->dtype, out, HR_DTYPE_FLOAT, n);
     l->at = to;
     l->dtype = step->dtype;
 }
@@ -170,8 +167,11 @@ static void point_table(const runner *r, line *l, const hr_point_step *step, voi
 
 static void point_convert(const runner *r, line *l, const hr_point_step *step, void *to)
 {
-    bool cut = step->kind == HR_POINT_KIND_CUT;
-    (cut ? hr_convert_cut : hr_convert)(to, step->dtype, l->at, l->dtype, line_elements(r, l));
+    size_t n = line_elements(r, l);
+    if (step->kind == HR_POINT_KIND_CUT)
+        hr_convert_cut(to, step->dtype, l->at, l->dtype, n);
+    else
+        hr_kernels_convert(r->kernels, to, step->dtype, l->at, l->dtype, n);
     l->at = to;
     l->dtype = step->dtype;
 }

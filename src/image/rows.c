@@ -4,6 +4,7 @@
  * the horizontal one. */
 #include "image/rows.h"
 #include "image/filter.h"
+#include "kernels/elements.h"
 
 #include <string.h>
 
@@ -400,18 +401,6 @@ static const void *read_fixed(hr_rows *r, int64_t y, uint8_t *out)
     return out;
 }
 
-static void to_float(const hr_kernels *k, float *dst, const void *src, hr_dtype dtype, size_t n)
-{
-    if (dtype == HR_DTYPE_UINT8)
-        k->u8_to_f32(dst, src, n);
-    else if (dtype == HR_DTYPE_INT16)
-        k->i16_to_f32(dst, src, n);
-    else if (dtype == HR_DTYPE_UINT16)
-        k->u16_to_f32(dst, src, n);
-    else
-        hr_convert(dst, HR_DTYPE_FLOAT, src, dtype, n);
-}
-
 /* Adds the source rows of output row y. */
 static hr_status sum_rows(hr_rows *r, int64_t y, hr_error *error)
 {
@@ -425,7 +414,8 @@ static hr_status sum_rows(hr_rows *r, int64_t y, hr_error *error)
         HR_TRY(fill_ring(r, s->next + count, error));
         for (int32_t i = 0; i < count; i++) {
             float *row = s->rows + (size_t)i * s->n;
-            to_float(r->call->kernels, row, source_row(r, s->next + i), r->p->src_dtype, s->n);
+            hr_kernels_convert(r->call->kernels, row, HR_DTYPE_FLOAT, source_row(r, s->next + i),
+                               r->p->src_dtype, s->n);
             rows[i] = row;
         }
         hr__sums_add(s, rows, count);
@@ -448,7 +438,8 @@ static const float *float_row(hr_rows *r, int64_t at)
     int64_t slot = at % r->y_taps;
     float *cached = r->cache + (size_t)slot * r->need_elements;
     if (r->cache_row[slot] != at) {
-        to_float(r->call->kernels, cached, row, r->p->src_dtype, r->need_elements);
+        hr_kernels_convert(r->call->kernels, cached, HR_DTYPE_FLOAT, row, r->p->src_dtype,
+                           r->need_elements);
         r->cache_row[slot] = at;
     }
     return cached;
@@ -486,10 +477,8 @@ static const void *read_float(hr_rows *r, int64_t y, void *out)
     k->hfilter_f32(to, row, &r->x_float, r->p->channels);
     if (r->p->sum)
         add_sum(r, y, to);
-    if (!keep && r->p->resampled == HR_DTYPE_UINT8)
-        k->f32_to_u8(out, to, r->elements);
-    else if (!keep)
-        hr_convert(out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
+    if (!keep)
+        hr_kernels_convert(k, out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
     return out;
 }
 

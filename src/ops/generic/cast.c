@@ -3,6 +3,7 @@
 /* cast: converts elements to another type. On pictures it is a step of an image program. */
 #include "ops/generic/cast.h"
 #include "image/program.h"
+#include "kernels/elements.h"
 
 typedef struct cast_args {
     int32_t dtype;
@@ -53,8 +54,8 @@ hr_status hr__cast_run(hr_op_call *calls, int32_t n, hr_error *error)
         size_t count;
         if (!hr_shape_volume(&c->in[0].shape, &count))
             return hr_fail(error, HR_STATUS_LIMIT, "the input is too large");
-        hr_convert(c->out[0].data, c->out[0].dtype, c->in[0].data, c->in[0].dtype,
-                   count * (size_t)c->count);
+        hr_kernels_convert(c->kernels, c->out[0].data, c->out[0].dtype, c->in[0].data,
+                           c->in[0].dtype, count * (size_t)c->count);
     }
     return HR_STATUS_OK;
 }

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Processes runs of elements with the runs of means and factors that belong to them. */
 #include "ops/reductions/scale_shift.h"
+#include "kernels/elements.h"
 
 #include <string.h>
 
@@ -26,14 +27,12 @@ static void run(const job *j, size_t at, size_t n, const float *mean, const floa
     const float *from = wide ? (const float *)x : v;
     float *to = direct ? (float *)y : result;
 
-    if (j->in->dtype == HR_DTYPE_UINT8)
-        j->kernels->u8_to_f32(v, x, n);
-    else if (!wide)
-        hr_convert(v, HR_DTYPE_FLOAT, x, j->in->dtype, n);
+    if (!wide)
+        hr_kernels_convert(j->kernels, v, HR_DTYPE_FLOAT, x, j->in->dtype, n);
     for (size_t i = 0; i < n; i++)
         to[i] = (from[i] - mean[i]) * factor[i] + shift;
     if (!direct)
-        hr_convert(y, j->out->dtype, result, HR_DTYPE_FLOAT, n);
+        hr_kernels_convert(j->kernels, y, j->out->dtype, result, HR_DTYPE_FLOAT, n);
 }
 
 /* rows * cols elements; column c has mean `at` + c. */
