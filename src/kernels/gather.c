@@ -184,18 +184,6 @@ INLINE void *element_at(void *dst, hr_dtype to, int64_t i)
     return (char *)dst + i * (to == HR_DTYPE_UINT8 ? 1 : 4);
 }
 
-INLINE void write_pixel(void *dst, hr_dtype to, const hr_gather_row *r, float x, float y,
-                        int32_t channels)
-{
-    float v[3];
-
-    linear_pixel(v, r, x, y, HR_DTYPE_UINT8, channels);
-    if (to != HR_DTYPE_UINT8)
-        memcpy(dst, v, (size_t)channels * sizeof(float));
-    for (int32_t c = 0; c < channels && to == HR_DTYPE_UINT8; c++)
-        ((uint8_t *)dst)[c] = round_byte(v[c]);
-}
-
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
 INLINE void write_eight(void *dst, hr_dtype to, const eight_view *v, const eight_places *p,
@@ -315,6 +303,18 @@ static inline bool colour_floats(float *dst, const hr_gather_row *r, float x, fl
 }
 
 #endif
+
+INLINE void write_pixel(void *dst, hr_dtype to, const hr_gather_row *r, float x, float y,
+                        int32_t channels)
+{
+    float v[3];
+
+    linear_pixel(v, r, x, y, HR_DTYPE_UINT8, channels);
+    if (to != HR_DTYPE_UINT8)
+        memcpy(dst, v, (size_t)channels * sizeof(float));
+    for (int32_t c = 0; c < channels && to == HR_DTYPE_UINT8; c++)
+        ((uint8_t *)dst)[c] = round_byte(v[c]);
+}
 
 /* Rows of three channels. */
 INLINE bool vectors(void *dst, hr_dtype to, const hr_gather_row *r)
