@@ -95,6 +95,8 @@ static hr_status remapped_one(const hr_op_call *c, hr_error *error)
 
     if (!x || !y)
         return HR_STATUS_NO_MEMORY;
+    if (row == 0) /* there may be no memory to point into */
+        return HR_STATUS_OK;
     picture.src = c->in[0].data;
     for (int64_t f = 0; f < m->frames; f++) {
         const int64_t given = m->varies ? f : 0;
