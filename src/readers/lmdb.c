@@ -243,6 +243,7 @@ typedef struct result {
 static bool split(const hr_scan *scan, result *out)
 {
     const size_t each = sizeof(hr_record) + sizeof(int64_t);
+    *out = (result){0};
     if (scan->size < sizeof(out->count))
         return false;
     memcpy(&out->count, scan->data, sizeof(out->count));

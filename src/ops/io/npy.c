@@ -82,6 +82,7 @@ static bool take_word(reader *r, const char *word)
 static hr_status read_string(reader *r, token *out)
 {
     char quote = r->at < r->end ? *r->at : 0;
+    *out = (token){0};
     if (quote != '\'' && quote != '"')
         return bad(r, "a string is missing");
     const char *close = memchr(r->at + 1, quote, (size_t)(r->end - r->at) - 1);
