@@ -30,12 +30,13 @@ static const hr_tf_feature features[] = {
 /* Reads every byte of an output. */
 static void use(const hr_tensor *out)
 {
-    static volatile unsigned sum;
+    unsigned sum = 0;
     size_t size;
     if (!hr_tensor_bytes(out, &size))
         abort();
     for (size_t i = 0; i < size; i++)
         sum += ((const uint8_t *)out->data)[i];
+    __asm__ volatile("" : : "r"(sum)); /* so that the loop is not left out */
 }
 
 static hr_status parse(uint8_t kind, const hr_tensor *value, hr_arena *arena, hr_tensor *out,
