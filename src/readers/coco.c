@@ -51,6 +51,7 @@ static const hr_arg_def coco_arg_defs[] = {
      .flags = HR_ARG_DEPRECATED | HR_ARG_OPTIONAL,
      .offset = offsetof(coco_args, masks),
      .size = sizeof(int32_t),
+     .def = "False",
      .since = "0.28",
      .doc = "Like polygon_masks, but polygons count coordinates instead of vertices."},
     FLAG(pixelwise_masks, "False",
