@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Several sources and several stages, combined with bad samples, views and a lack of memory. */
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "exec/fixture.h"
@@ -387,7 +388,7 @@ TEST(fed_data_goes_with_a_readers_samples)
     fixture_remove(&f);
 }
 
-static int released;
+static atomic_int released; /* workers release in parallel */
 
 static void release_and_ask(void *context)
 {
