@@ -121,7 +121,8 @@ hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_
     if (count < 0)
         return hr_fail_errno(error, errno, "file_root: the folder '%s' cannot be listed", root);
     int32_t label = 0;
-    hr_status status = filter->top ? scan_class(list, root, ".", filter, 0, error) : HR_STATUS_OK;
+    hr_status status =
+        filter->labelled ? HR_STATUS_OK : scan_class(list, root, ".", filter, 0, error);
     for (int i = 0; i < count && status == HR_STATUS_OK; i++) {
         const char *name = entries[i]->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || !is_dir(root, entries[i]))
@@ -129,7 +130,8 @@ hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_
         if (filter->dirs.v &&
             !matches(&filter->dirs, name, filter->case_sensitive ? 0 : FNM_CASEFOLD))
             continue;
-        status = scan_class(list, root, name, filter, label++, error);
+        status = scan_class(list, root, name, filter, label, error);
+        label += filter->labelled;
     }
     free_entries(entries, count);
     return status;
@@ -158,18 +160,15 @@ static hr_status add_line(hr_file_list *list, char *line, int64_t number, hr_err
     return hr_file_list_add(list, NULL, line, (int32_t)label, error);
 }
 
-static hr_status add_name(hr_file_list *list, char *line, int64_t number, hr_error *error)
+static hr_status add_name(hr_file_list *list, char *line, hr_error *error)
 {
     size_t size = strlen(line);
-    (void)number;
     if (size > 0 && line[size - 1] == '\r')
         line[--size] = 0;
     return size > 0 ? hr_file_list_add(list, NULL, line, 0, error) : HR_STATUS_OK;
 }
 
-typedef hr_status (*line_fn)(hr_file_list *list, char *line, int64_t number, hr_error *error);
-
-static hr_status load_lines(hr_file_list *list, const char *path, line_fn add, hr_error *error)
+hr_status hr_file_list_load(hr_file_list *list, const char *path, bool labelled, hr_error *error)
 {
     char *text;
     size_t size;
@@ -185,20 +184,10 @@ static hr_status load_lines(hr_file_list *list, const char *path, line_fn add, h
         next = strchr(line, '\n');
         if (next)
             *next++ = 0;
-        status = add(list, line, number, error);
+        status = labelled ? add_line(list, line, number, error) : add_name(list, line, error);
     }
     hr_free(text);
     return status;
-}
-
-hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *error)
-{
-    return load_lines(list, path, add_line, error);
-}
-
-hr_status hr_file_list_names(hr_file_list *list, const char *path, hr_error *error)
-{
-    return load_lines(list, path, add_name, error);
 }
 
 hr_status hr_list_folder(const char *path, char **out, hr_error *error)

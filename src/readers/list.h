@@ -23,17 +23,17 @@ void hr_file_list_fini(hr_file_list *list);
 typedef struct hr_list_filter {
     hr_strings files, dirs; /* globs; dirs.v NULL: all */
     bool case_sensitive;
-    bool top; /* first the files that are in the folder itself */
+    /* The sub-folders of the root are classes. Otherwise the files in the root itself are listed,
+     * too, and all labels are 0. */
+    bool labelled;
 } hr_list_filter;
 
 /* Lists root/class/file. The label is the number of the class in byte order; the files of a class
  * are sorted, too. */
 hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_filter *filter,
                             hr_error *error);
-/* Reads a text file with lines "path label". */
-hr_status hr_file_list_load(hr_file_list *list, const char *path, hr_error *error);
-/* Reads a text file with a path per line; labels are 0. */
-hr_status hr_file_list_names(hr_file_list *list, const char *path, hr_error *error);
+/* Reads a text file with lines "path label", or with a path per line and labels 0. */
+hr_status hr_file_list_load(hr_file_list *list, const char *path, bool labelled, hr_error *error);
 /* The folder of a list file, which its relative paths start from; NULL: the working folder. */
 hr_status hr_list_folder(const char *path, char **out, hr_error *error);
 

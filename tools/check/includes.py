@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ORDER = "core kernels graph image plan io codecs device readers ops exec".split()
+ORDER = "core kernels graph image plan io codecs device ops readers exec".split()
 # The modules are loaded at run time by the folders before them. They must not include the executor.
 LAST = ("modules", "cuda")
 # Pairs (folder, target) that the order would allow, but that must stay independent.

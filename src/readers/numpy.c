@@ -9,25 +9,19 @@
 #include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"
 #include "ops/io/npy.h"
-#include "readers/list.h"
+#include "readers/files.h"
 
 /* Bytes between rows of a window are read with them up to this size of a request. */
 #define REQUEST ((int64_t)256 << 10)
 
 typedef struct numpy_args {
     hr_sampler_args sampler;
-    const char *file_root, *file_list, *file_filter, *out_of_bounds_policy;
-    hr_strings files;
+    hr_files_args from;
+    const char *file_filter, *out_of_bounds_policy;
     hr_slice_args roi;
     float fill_value;
     int32_t use_o_direct, dont_use_mmap;
 } numpy_args;
-
-typedef struct numpy_state {
-    const char *root; /* folder that relative paths start from, or NULL */
-    char *list_folder;
-    hr_file_list list;
-} numpy_state;
 
 #define ROI_ARG(id, field, kind, extra, ...)                                                       \
     {                                                                                              \
@@ -36,17 +30,12 @@ typedef struct numpy_state {
         .doc = __VA_ARGS__                                                                         \
     }
 static const hr_arg_def numpy_arg_defs[] = {
-    HR_ARG(numpy_args, file_root, STRING, HR_ARG_OPTIONAL, NULL,
-           "Folder with the files, which may also be in its sub-folders, but not deeper. With "
-           "file_list or files, the folder that relative paths start from."),
+    HR_FILES_ARG_DEFS(numpy_args,
+                      "Folder with the files, which may also be in its sub-folders, but not "
+                      "deeper.",
+                      "the path of a file"),
     HR_ARG(numpy_args, file_filter, STRING, 0, "\"*.npy\"",
            "Glob of the names of files in file_root."),
-    HR_ARG(numpy_args, file_list, STRING, HR_ARG_OPTIONAL, NULL,
-           "Text file with the path of a file per line. Without file_root, relative paths start "
-           "from the folder of this file.",
-           .excludes = "files"),
-    HR_ARG(numpy_args, files, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
-           "Paths of the files."),
     ROI_ARG(roi_start, start, INTS, 0, "Start of the window to read, in elements.",
             .excludes = "rel_roi_start"),
     ROI_ARG(rel_roi_start, rel_start, FLOATS, HR_ARG_NONFINITE,
@@ -84,78 +73,21 @@ static const hr_arg_def numpy_arg_defs[] = {
     HR_READER_ACCEPTED_DEFS,
     HR_ARG_END};
 
-/* ---- the list of files ---- */
-
 static hr_status numpy_check(const void *args, const hr_given *given, hr_error *error)
 {
     const numpy_args *a = args;
     (void)given;
-    if (!a->files.v && !a->file_list && !a->file_root)
-        return hr_fail(error, HR_STATUS_ERROR, "give one of file_root, file_list and files");
+    HR_TRY(hr_files_check(&a->from, error));
     if (a->use_o_direct && !a->dont_use_mmap)
         return hr_fail(error, HR_STATUS_ERROR, "use_o_direct needs dont_use_mmap=True");
     return HR_STATUS_OK;
 }
 
-static hr_status fill_list(numpy_state *s, const numpy_args *a, hr_error *error)
-{
-    s->root = a->file_root;
-    if (a->file_list) {
-        HR_TRY(hr_file_list_names(&s->list, a->file_list, error));
-        if (s->root && s->root[0])
-            return HR_STATUS_OK;
-        HR_TRY(hr_list_folder(a->file_list, &s->list_folder, error));
-        s->root = s->list_folder;
-        return HR_STATUS_OK;
-    }
-    if (!a->files.v) {
-        const hr_list_filter filter = {
-            .files = {&a->file_filter, 1}, .case_sensitive = true, .top = true};
-        return hr_file_list_scan(&s->list, a->file_root, &filter, error);
-    }
-    for (int32_t i = 0; i < a->files.n; i++)
-        HR_TRY(hr_file_list_add(&s->list, NULL, a->files.v[i], 0, error));
-    return HR_STATUS_OK;
-}
-
-static void numpy_destroy(void *state)
-{
-    numpy_state *s = state;
-    hr_file_list_fini(&s->list);
-    hr_free(s->list_folder);
-    hr_free(s);
-}
-
 static hr_status numpy_create(const void *args, void **state, hr_error *error)
 {
     const numpy_args *a = args;
-    numpy_state *s = hr_calloc(1, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
-    hr_status status = fill_list(s, a, error);
-    if (status == HR_STATUS_OK && s->list.count == 0)
-        status = a->files.v ? hr_fail(error, HR_STATUS_ERROR, "no files: the list `files` is empty")
-                            : hr_fail(error, HR_STATUS_ERROR, "no files found in %s '%s'",
-                                      a->file_list ? "file_list" : "file_root",
-                                      a->file_list ? a->file_list : a->file_root);
-    if (status != HR_STATUS_OK) {
-        numpy_destroy(s);
-        return status;
-    }
-    *state = s;
-    return HR_STATUS_OK;
-}
-
-static int64_t numpy_count(const void *state)
-{
-    return ((const numpy_state *)state)->list.count;
-}
-
-static const char *numpy_name(const void *state, int64_t index, char *room, size_t size)
-{
-    (void)room;
-    (void)size;
-    return hr_file_list_name(&((const numpy_state *)state)->list, index);
+    const hr_list_filter filter = {.files = {&a->file_filter, 1}, .case_sensitive = true};
+    return hr_files_create(&a->from, &filter, (hr_ints){0}, state, error);
 }
 
 /* ---- whole files ---- */
@@ -169,16 +101,6 @@ static bool numpy_locates(const void *args, const hr_given *given)
         if (hr_arg_given(given, window[i]))
             return false;
     return true;
-}
-
-static hr_status numpy_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
-                              hr_error *error)
-{
-    const numpy_state *s = state;
-    (void)error;
-    spans[0] = (hr_span){.root = s->root, .path = hr_file_list_name(&s->list, index), .size = -1};
-    *count = 1;
-    return HR_STATUS_OK;
 }
 
 static hr_status emit_whole(hr_op_call *c, const hr_tensor *bytes, hr_error *error)
@@ -382,14 +304,14 @@ static hr_status emit_window(hr_op_call *c, window *w, hr_error *error)
 
 static hr_status numpy_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
 {
-    const numpy_state *s = c->state;
+    const hr_files *f = c->state;
     window *w;
     if (bytes)
         return emit_whole(c, bytes, error);
     if (!(w = hr_arena_alloc(c->arena, sizeof(*w), error)))
         return HR_STATUS_NO_MEMORY;
     memset(w, 0, sizeof(*w));
-    HR_TRY(hr_object_open(&w->object, s->root, hr_file_list_name(&s->list, index), NULL, error));
+    HR_TRY(hr_object_open(&w->object, f->root, hr_file_list_name(&f->list, index), NULL, error));
     hr_status status = emit_window(c, w, error);
     hr_object_close(w->object);
     return status;
@@ -397,9 +319,9 @@ static hr_status numpy_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes
 
 static const hr_source_def numpy_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
-    .count = numpy_count,
-    .name = numpy_name,
-    .locate = numpy_locate,
+    .count = hr_files_count,
+    .name = hr_files_name,
+    .locate = hr_files_locate,
     .locates = numpy_locates,
     .emit = numpy_emit,
 };
@@ -419,6 +341,6 @@ const hr_op_def hr_op_readers_numpy = {
     .out_count = 1,
     .check = numpy_check,
     .create = numpy_create,
-    .destroy = numpy_destroy,
+    .destroy = hr_files_destroy,
     .source = &numpy_source,
 };
