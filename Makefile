@@ -9,6 +9,7 @@
 SETUP = tools/setup.sh
 PY = .venv/bin/python
 BUILD = build/dev
+PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: help all build demo test test-dali wheel bench check clean distclean
 
@@ -36,14 +37,14 @@ test:
 	@$(SETUP) system venv torch install
 	@cmake --build $(BUILD)
 	@status=0; \
-	ctest --test-dir $(BUILD) --output-on-failure || status=1; \
-	$(PY) -m pytest tests $(ARGS) || status=1; \
+	ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc) || status=1; \
+	$(PY) -m pytest tests $(PARALLEL) $(ARGS) || status=1; \
 	exit $$status
 
 test-dali:
 	@$(SETUP) system venv torch peers install
 	@$(PY) tests/ops/record.py --check
-	@$(PY) -m pytest tests --dali $(ARGS)
+	@$(PY) -m pytest tests --dali $(PARALLEL) $(ARGS)
 
 wheel:
 	@$(SETUP) system venv wheel
