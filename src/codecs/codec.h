@@ -36,9 +36,16 @@ typedef struct hr_image_info {
                               method */
 } hr_image_info;
 
+/* How the delivered picture is made of the stored one: the stored axes are reversed, then swapped.
+ */
+typedef struct hr_turn {
+    bool swap, flip_y, flip_x;
+} hr_turn;
+
 /* A request to a codec: a window of the stored picture. */
 typedef struct hr_codec_request {
     hr_window window;
+    hr_turn turn; /* `stage` only; the others write rows as stored */
     /* 1 (grey files, or a codec with `grey`), 3 (any file: grey is repeated, alpha dropped), or
      * info.channels. */
     int32_t channels;
@@ -65,8 +72,9 @@ struct hr_codec {
                       const hr_codec_request *request, hr_op_call *c, void **reader,
                       hr_error *error);
     hr_status (*read)(void *reader, void *dst, size_t stride, int32_t rows, hr_error *error);
-    /* Optional: prepares the window for decoding on a device (request's dst is ignored). `lasting`
-     * keeps memory until that is done. HR_STATUS_NOT_FUSABLE: use decode. */
+    /* Optional: prepares the window for decoding on a device, to rows that are turned as requested
+     * (request's dst is ignored). `lasting` keeps memory until that is done. HR_STATUS_NOT_FUSABLE:
+     * use decode. */
     hr_status (*stage)(const uint8_t *bytes, size_t size, const hr_image_info *info,
                        const hr_codec_request *request, hr_op_call *c, hr_staging *staging,
                        hr_arena *lasting, struct hr_coded *out, hr_error *error);
@@ -90,6 +98,7 @@ hr_status hr_image_affordable(size_t bytes, size_t size, hr_error *error);
 /* Counts `bytes` that a library takes to decode the file; hr_arena_uncount gives them back. Fails
  * if they are not affordable, or over the limit of the arena. */
 hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *error);
+hr_turn hr_image_turn(const hr_image_info *info, bool adjust_orientation);
 /* Height and width as delivered: after orientation if `adjust_orientation`. */
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
                      int64_t *width);
@@ -121,8 +130,8 @@ hr_status hr_image_open(const uint8_t *bytes, size_t size, hr_image_info *info,
                         hr_error *error);
 hr_status hr_image_read(hr_image_reader *reader, void *dst, size_t stride, int32_t rows,
                         hr_error *error);
-/* Prepares the window for decoding to dense rows on a device, if the codec supports it and rows
- * need no conversion or orientation; otherwise HR_STATUS_NOT_FUSABLE. */
+/* Prepares the window for decoding to dense rows on a device, if the codec supports it and pixels
+ * need no conversion; otherwise HR_STATUS_NOT_FUSABLE. */
 hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info *info,
                          const hr_decode_request *request, hr_op_call *c, hr_staging *staging,
                          hr_arena *lasting, struct hr_coded *out, hr_error *error);

@@ -65,17 +65,11 @@ hr_status hr_image_count(hr_arena *arena, size_t bytes, size_t size, hr_error *e
     return hr_arena_count(arena, bytes, error);
 }
 
-/* Maps the delivered picture to the stored one: each EXIF orientation is a transposition followed
- * by reversals of the stored axes. */
-typedef struct turn {
-    bool swap, flip_y, flip_x;
-} turn;
-
-static turn turn_of(const hr_image_info *info, bool adjust_orientation)
+hr_turn hr_image_turn(const hr_image_info *info, bool adjust_orientation)
 {
-    static const turn turns[8] = {{false, false, false}, {false, false, true}, {false, true, true},
-                                  {false, true, false},  {true, false, false}, {true, true, false},
-                                  {true, true, true},    {true, false, true}};
+    static const hr_turn turns[8] = {
+        {false, false, false}, {false, false, true}, {false, true, true}, {false, true, false},
+        {true, false, false},  {true, true, false},  {true, true, true},  {true, false, true}};
     bool known = info->orientation >= 1 && info->orientation <= 8;
     return turns[adjust_orientation && known ? info->orientation - 1 : 0];
 }
@@ -83,7 +77,7 @@ static turn turn_of(const hr_image_info *info, bool adjust_orientation)
 void hr_image_extent(const hr_image_info *info, bool adjust_orientation, int64_t *height,
                      int64_t *width)
 {
-    bool swap = turn_of(info, adjust_orientation).swap;
+    bool swap = hr_image_turn(info, adjust_orientation).swap;
     *height = swap ? info->width : info->height;
     *width = swap ? info->height : info->width;
 }
@@ -112,7 +106,7 @@ int32_t hr_image_type_channels(const hr_image_info *info, hr_image_type type)
 
 /* ---- turning ---- */
 
-static hr_window stored_window(const hr_image_info *info, turn t, hr_window w)
+static hr_window stored_window(const hr_image_info *info, hr_turn t, hr_window w)
 {
     if (t.swap)
         w = (hr_window){.y = w.x, .x = w.y, .h = w.w, .w = w.h};
@@ -142,8 +136,8 @@ static void gather(uint8_t *dst, const uint8_t *src, ptrdiff_t step, size_t n, s
 }
 
 /* Row `y` of the delivered window, from the stored window of h x w pixels. */
-static void turn_row(uint8_t *dst, const uint8_t *stored, turn t, int64_t h, int64_t w, int64_t y,
-                     size_t pixel)
+static void turn_row(uint8_t *dst, const uint8_t *stored, hr_turn t, int64_t h, int64_t w,
+                     int64_t y, size_t pixel)
 {
     ptrdiff_t step_x = (ptrdiff_t)pixel, step_y = (ptrdiff_t)w * step_x;
     if (t.flip_y) {
@@ -346,7 +340,7 @@ static void deliver_row(const conversion *v, void *dst, void *row, void *grey, s
 }
 
 static hr_status decode_indirect(const uint8_t *bytes, size_t size, const hr_image_info *info,
-                                 const hr_decode_request *q, const conversion *v, turn t,
+                                 const hr_decode_request *q, const conversion *v, hr_turn t,
                                  hr_op_call *c, hr_error *error)
 {
     hr_codec_request stored = {.window = stored_window(info, t, q->window), .channels = v->decoded};
@@ -401,8 +395,9 @@ static hr_status check_request(const hr_image_info *info, const hr_decode_reques
 /* How a request is met: what the codec decodes, and how the rows are converted. */
 typedef struct delivery {
     conversion v;
-    turn t;
-    bool direct; /* the codec's rows need no conversion */
+    hr_turn t;
+    bool plain;  /* the codec's pixels need no conversion */
+    bool direct; /* nor do its rows need turning */
 } delivery;
 
 static delivery plan_delivery(const hr_image_info *info, const hr_decode_request *q)
@@ -413,10 +408,10 @@ static delivery plan_delivery(const hr_image_info *info, const hr_decode_request
                         .decoded = decoded_channels(info, q->type),
                         .delivered = hr_image_type_channels(info, q->type),
                         .luma = luma_weights(info->codec->luma_bits)},
-                  .t = turn_of(info, q->adjust_orientation)};
-    d.direct = d.v.dtype == native_type(info->bits) && d.v.decoded == d.v.delivered &&
-               d.v.type != HR_IMAGE_TYPE_BGR && d.v.type != HR_IMAGE_TYPE_YCBCR && !d.t.swap &&
-               !d.t.flip_y && !d.t.flip_x;
+                  .t = hr_image_turn(info, q->adjust_orientation)};
+    d.plain = d.v.dtype == native_type(info->bits) && d.v.decoded == d.v.delivered &&
+              d.v.type != HR_IMAGE_TYPE_BGR && d.v.type != HR_IMAGE_TYPE_YCBCR;
+    d.direct = d.plain && !d.t.swap && !d.t.flip_y && !d.t.flip_x;
     return d;
 }
 
@@ -514,10 +509,11 @@ hr_status hr_image_stage(const uint8_t *bytes, size_t size, const hr_image_info 
 {
     delivery d = plan_delivery(info, request);
     HR_TRY(check_request(info, request, error));
-    if (!info->codec->stage || !d.direct || request->window.h == 0 || request->window.w == 0)
+    if (!info->codec->stage || !d.plain || request->window.h == 0 || request->window.w == 0)
         return HR_STATUS_NOT_FUSABLE;
-    hr_codec_request whole = {.window = request->window,
-                              .channels = d.v.decoded,
-                              .stride = (size_t)request->window.w * (size_t)d.v.decoded};
-    return info->codec->stage(bytes, size, info, &whole, c, staging, lasting, out, error);
+    hr_codec_request stored = {.window = stored_window(info, d.t, request->window),
+                               .turn = d.t,
+                               .channels = d.v.decoded,
+                               .stride = (size_t)request->window.w * (size_t)d.v.decoded};
+    return info->codec->stage(bytes, size, info, &stored, c, staging, lasting, out, error);
 }

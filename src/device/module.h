@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define HR_CUDA_ABI_VERSION 11
+#define HR_CUDA_ABI_VERSION 12
 
 typedef struct hr_cuda_info {
     char name[256];

@@ -624,8 +624,7 @@ DEVICE_CODE static void run_jpeg(fake_work *w)
         bool damaged = settings.jpeg == 'd' || (settings.jpeg == 'h' && i % 2);
         if (damaged)
             *image->status = 1;
-        bytes_set(image->dst, damaged ? 0xee : 0x80,
-                  (size_t)image->stride * (size_t)image->window_height);
+        bytes_set(image->dst, damaged ? 0xee : 0x80, (size_t)(image->stride * image->rows));
     }
     bytes_set(w->to, 0xcc, w->size); /* scratch, as kernels would use it */
 }

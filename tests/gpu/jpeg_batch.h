@@ -35,13 +35,14 @@ typedef struct batch_job {
     hr_image_info info;
     hr_window window;
     int channels;
+    int orientation; /* EXIF, how the device turns the window; 0: not */
     const hr_jpeg_index *index;
     bool taken;      /* accepted by hr_jpeg_device_prepare */
     uint32_t status; /* from the kernels */
     hr_jpeg_device_image image;
     hr_staged entries; /* noted by the kernels, if requested */
     size_t stride;
-    uint8_t *data; /* stride * window.h bytes */
+    uint8_t *data; /* stride bytes per row of the turned window */
 } batch_job;
 
 typedef struct batch_piece {
@@ -178,7 +179,11 @@ static inline void batch_copy(batch *b)
 static inline bool batch_prepare(batch *b, batch_job *j, hr_jpeg_device_image *record)
 {
     hr_error error = {0};
-    hr_codec_request q = {.window = j->window, .channels = j->channels, .stride = j->stride};
+    hr_image_info turned = {.orientation = j->orientation};
+    hr_codec_request q = {.window = j->window,
+                          .turn = hr_image_turn(&turned, true),
+                          .channels = j->channels,
+                          .stride = j->stride};
     hr_status status = hr_jpeg_device_prepare(j->bytes, j->size, &j->info, &q, j->index, false,
                                               &b->staging, record, &error);
     hr_staged scan = {0};

@@ -6,6 +6,7 @@
  * multiplies the generated ones. */
 #include "unit/jpeg_files.h"
 
+#include "image/coded.h"
 #include "io/cache.h"
 #include "jpeg_batch.h"
 
@@ -66,22 +67,34 @@ static bool good_entries(const batch_job *j, const uint8_t *want, hr_arena *aren
     return good;
 }
 
+/* The size of the turned window. */
+static int rows_of(const batch_job *j)
+{
+    return (int)(j->orientation > 4 ? j->window.w : j->window.h);
+}
+
+static int columns_of(const batch_job *j)
+{
+    return (int)(j->orientation > 4 ? j->window.h : j->window.w);
+}
+
+/* `want`: the window as stored, rows without gaps. */
 static bool same_rows(const batch_job *j, const uint8_t *want)
 {
-    size_t row = (size_t)j->window.w * (size_t)j->channels;
-    for (int64_t y = 0; y < j->window.h; y++) {
+    size_t pixel = (size_t)j->channels, row = (size_t)columns_of(j) * pixel;
+    for (int y = 0; y < rows_of(j); y++) {
         const uint8_t *got = j->data + (size_t)y * j->stride;
-        if (memcmp(got, want + (size_t)y * row, row) != 0) {
-            size_t x = 0;
-            while (got[x] == want[(size_t)y * row + x])
-                x++;
-            printf("row %d, byte %d of %d: %d, not %d\n", (int)y, (int)x, (int)row, got[x],
-                   want[(size_t)y * row + x]);
-            return false;
+        for (int x = 0; x < columns_of(j); x++) {
+            int at = help_turned((int)j->window.h, (int)j->window.w, j->orientation, y, x);
+            if (memcmp(got + (size_t)x * pixel, want + (size_t)at * pixel, pixel) != 0) {
+                printf("row %d, pixel %d: %d, not %d\n", y, x, got[(size_t)x * pixel],
+                       want[(size_t)at * pixel]);
+                return false;
+            }
         }
         for (size_t i = row; i < j->stride; i++)
             if (got[i] != 0x5A) {
-                printf("row %d: written beyond its end\n", (int)y);
+                printf("row %d: written beyond its end\n", y);
                 return false;
             }
     }
@@ -105,10 +118,10 @@ static void judge(const batch_job *j, bool damaged, hr_arena *arena)
     }
     if (!good && failures++ < 20)
         printf("FAILED: %dx%d of %dx%d at %d,%d, %d channels, %zu bytes, here %d, taken %d, "
-               "status %u, index %d, order %u\n",
+               "status %u, index %d, orientation %d, order %u\n",
                (int)j->window.w, (int)j->window.h, j->info.width, j->info.height, (int)j->window.x,
                (int)j->window.y, j->channels, j->size, (int)status, j->taken, j->status,
-               j->index != NULL, order);
+               j->index != NULL, j->orientation, order);
     free(want);
 }
 
@@ -120,7 +133,7 @@ static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_
     BATCH_TRY(batch_stage(&b->staging, (size_t)n * sizeof(uint32_t), status, error));
     memset(status->host, 0, (size_t)n * sizeof(uint32_t));
     for (int i = 0; i < n; i++)
-        at += jobs[i].stride * (size_t)jobs[i].window.h;
+        at += jobs[i].stride * (size_t)rows_of(&jobs[i]);
     BATCH_TRY(batch_stage(&b->staging, at, pixels, error));
     memset(pixels->host, 0x5A, at);
     at = 0;
@@ -131,7 +144,7 @@ static void stage_jobs(batch *b, batch_job *jobs, int n, hr_staged *records, hr_
         jobs[i].taken = batch_prepare(b, &jobs[i], image);
         image->dst = (uint8_t *)pixels->device + at;
         image->status = (uint32_t *)status->device + i;
-        at += jobs[i].stride * (size_t)jobs[i].window.h;
+        at += jobs[i].stride * (size_t)rows_of(&jobs[i]);
         if (!jobs[i].taken)
             continue;
         size_t count = hr_jpeg_device_entry_count(image);
@@ -204,7 +217,8 @@ static bool add_job(queue *q, const uint8_t *bytes, size_t size, hr_window w, in
     j->window = w.h > 0 ? w : (hr_window){0, 0, j->info.height, j->info.width};
     if (w.h < 0)
         j->window = help_window(j->info.height, j->info.width);
-    j->stride = (size_t)j->window.w * (size_t)channels + help_random() % (GUARD + 1);
+    j->orientation = (int)(help_random() % 9);
+    j->stride = (size_t)columns_of(j) * (size_t)channels + help_random() % (GUARD + 1);
     q->n++;
     return true;
 }
@@ -533,6 +547,74 @@ TEST(generated_files)
         return;
     try_generated(&all);
     CHECK(failures == 0);
+}
+
+/* Prepares a window of the turned picture as a pipeline does, decodes it, and compares it with the
+ * CPU's. */
+static bool same_turned(batch *b, const uint8_t *file, size_t size, hr_image_info *info,
+                        hr_image_type type, hr_arena *arena)
+{
+    hr_op_call c = {.arena = arena, .kernels = hr_kernels_get(HR_CPU_LEVEL_AUTO)};
+    hr_decode_request q = {.type = type, .dtype = HR_DTYPE_UINT8, .adjust_orientation = true};
+    hr_coded coded;
+    hr_staged record = {0}, pixels = {0}, scan = {0}, status = {0};
+    int64_t h, w;
+    hr_image_extent(info, true, &h, &w);
+    q.window = help_random() % 3 ? help_window((int)h, (int)w) : (hr_window){0, 0, h, w};
+    q.stride = (size_t)q.window.w * (type == HR_IMAGE_TYPE_GRAY ? 1 : 3);
+    size_t bytes = q.stride * (size_t)q.window.h;
+    BATCH_TRY(hr_image_stage(file, size, info, &q, &c, &b->staging, arena, &coded, error));
+    BATCH_TRY(batch_stage(&b->staging, coded.decoder->record_size, &record, error));
+    BATCH_TRY(batch_stage(&b->staging, (size_t)(coded.stride * coded.rows), &pixels, error));
+    BATCH_TRY(batch_stage(&b->staging, coded.scratch, &scan, error));
+    BATCH_TRY(batch_stage(&b->staging, sizeof(uint32_t), &status, error));
+    *(uint32_t *)status.host = 0;
+    hr_coded_memory memory = {
+        .pixels = pixels.device, .scratch = scan.device, .status = status.device};
+    coded.decoder->bind(&coded, &memory, record.host);
+    batch_copy(b);
+    BATCH_TRY(module->decoders[0]->decode(&b->launch, record, 1, error));
+    BATCH_TRY(module->copy(0, b->launch.stream, pixels.host, pixels.device, bytes, error));
+    BATCH_TRY(
+        module->copy(0, b->launch.stream, status.host, status.device, sizeof(uint32_t), error));
+    batch_wait(b);
+    q.dst = malloc(bytes);
+    BATCH_TRY(hr_image_decode(file, size, info, &q, &c, error));
+    bool good = (size_t)(coded.stride * coded.rows) == bytes && *(uint32_t *)status.host == 0 &&
+                memcmp(pixels.host, q.dst, bytes) == 0;
+    free(q.dst);
+    batch_reset(b);
+    return good;
+}
+
+TEST(turned_files)
+{
+    static const int samplings[][2] = {{1, 1}, {2, 1}, {2, 2}, {1, 2}, {4, 1}};
+    enum { W = 57, H = 38 };
+    uint8_t pixels[W * H * 3];
+    hr_arena *arena;
+    if (!open_module())
+        return;
+    batch *b = malloc(sizeof *b);
+    batch_open(b, module, 0, 0, 0);
+    BATCH_TRY(hr_arena_create(&arena, error));
+    help_paint(pixels, W, H, 3);
+    for (int k = 0; k < 5 * 8 * 2; k++) {
+        const int *s = samplings[k % 5];
+        help_jpeg j = {.w = W, .h = H, .channels = 3, .quality = 85, .sampling = {s[0], s[1]}};
+        size_t size;
+        uint8_t *file = help_encode_jpeg(&j, pixels, &size);
+        hr_image_info info;
+        BATCH_TRY(hr_image_probe(file, size, MAX_PIXELS, &info, error));
+        info.orientation = 1 + k / 5 % 8;
+        hr_image_type type = k % 3 == 2 ? HR_IMAGE_TYPE_GRAY : HR_IMAGE_TYPE_RGB;
+        CHECK(same_turned(b, file, size, &info, type, arena));
+        hr_arena_reset(arena);
+        free(file);
+    }
+    hr_arena_destroy(arena);
+    module->stream_destroy(0, b->launch.stream);
+    free(b);
 }
 
 TEST(serial_work_is_bounded)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from photos import encoded
 from PIL import Image
 
 from headrace import Pipeline, StreamPolicy, fn, ops, pipeline_def, types
@@ -206,6 +207,55 @@ def test_batches_do_not_wait_for_indices(
     while pipe.stats()["index_made"] < 5 and time.monotonic() < end:
         time.sleep(0.1)
     assert pipe.stats()["index_made"] == 5
+
+
+@pipeline_def(batch_size=24, num_threads=2, seed=7)
+def upright(root: Path, gpu: bool, adjust: bool = True) -> Any:
+    files, _ = fn.readers.file(file_root=str(root))
+    device = "mixed" if gpu else "cpu"
+    same = {"device": device, "adjust_orientation": adjust}
+    images = fn.decoders.image(files, **same)
+    window = fn.decoders.image_crop(files, crop=(20, 31), crop_pos_x=0.3, crop_pos_y=0.8, **same)
+    part = fn.decoders.image_random_crop(files, output_type=types.GRAY, **same)
+    small = fn.resize(fn.decoders.image(files, **same), size=(24, 30))
+    norm = fn.crop_mirror_normalize(
+        fn.decoders.image(files, **same), dtype=types.FLOAT, crop=(32, 17), mirror=1, mean=[9.0]
+    )
+    cut = fn.random_resized_crop(fn.decoders.image(files, **same), size=(16, 16))
+    return images, window, part, small, norm, cut
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Photographs in all orientations and samplings."""
+    root = tmp_path_factory.mktemp("turned")
+    (root / "class").mkdir()
+    for i in range(24):
+        exif = Image.Exif()
+        exif[0x0112] = 1 + i % 8
+        data = encoded(i, size=(61, 42), subsampling=i // 8, exif=exif)
+        (root / f"class/{i:02}.jpg").write_bytes(data)
+    return root
+
+
+@pytest.mark.parametrize("adjust", [True, False])
+def test_turned_photographs(turned: Path, adjust: bool) -> None:
+    cpu, gpu = upright(turned, False, adjust).run(), upright(turned, True, adjust).run()
+    assert (cpu[0].shape()[5] == (61, 42, 3)) == adjust
+    assert_equal(cpu, gpu)
+
+
+def test_turned_photographs_are_decoded_on_the_device(turned: Path, fake: Any) -> None:
+    one = turned / "class/05.jpg"  # orientation 6
+
+    @pipeline_def(batch_size=1, num_threads=1)
+    def pipe() -> Any:
+        files, _ = fn.readers.file(files=[str(one)])
+        return fn.decoders.image(files, device="mixed")
+
+    fake.fail("jpeg_decode:1")
+    with pytest.raises(RuntimeError, match="jpeg_decode: an injected"):
+        pipe().run()
 
 
 @pytest.mark.parametrize("policy", ["raise", "skip", "replace"])

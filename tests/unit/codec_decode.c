@@ -39,50 +39,13 @@ static uint8_t *make_turned(const help_jpeg *j, const uint8_t *pixels, int orien
     return file;
 }
 
-/* The pixel of the turned picture, by the definition in EXIF ("the 0th row is the visual <row>, the
- * 0th column the visual <column>"), case by case. */
-static const uint8_t *turned_pixel(const uint8_t *stored, int orientation, int y, int x)
-{
-    int sy = y, sx = x;
-    switch (orientation) {
-    case 2: /* top, right */
-        sx = W - 1 - x;
-        break;
-    case 3: /* bottom, right */
-        sy = H - 1 - y;
-        sx = W - 1 - x;
-        break;
-    case 4: /* bottom, left */
-        sy = H - 1 - y;
-        break;
-    case 5: /* left, top */
-        sy = x;
-        sx = y;
-        break;
-    case 6: /* right, top */
-        sy = H - 1 - x;
-        sx = y;
-        break;
-    case 7: /* right, bottom */
-        sy = H - 1 - x;
-        sx = W - 1 - y;
-        break;
-    case 8: /* left, bottom */
-        sy = x;
-        sx = W - 1 - y;
-        break;
-    default:
-        break;
-    }
-    return stored + (sy * W + sx) * 3;
-}
-
 static bool turned_equal(const help_result *r, const uint8_t *stored, int orientation, hr_window w)
 {
     for (int y = 0; y < r->h; y++)
         for (int x = 0; x < r->w; x++)
             if (memcmp(r->data + (size_t)y * r->stride + (size_t)x * 3,
-                       turned_pixel(stored, orientation, (int)w.y + y, (int)w.x + x), 3) != 0)
+                       stored + 3 * help_turned(H, W, orientation, (int)w.y + y, (int)w.x + x),
+                       3) != 0)
                 return false;
     return true;
 }

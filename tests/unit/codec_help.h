@@ -169,6 +169,45 @@ static inline bool help_decode(help_result *r, const uint8_t *bytes, size_t size
     return status == HR_STATUS_OK && r->guard_ok;
 }
 
+/* The stored pixel that is seen at y, x of the turned picture, by the definition in EXIF ("the 0th
+ * row is the visual <row>, the 0th column the visual <column>"), case by case. h x w: the stored
+ * picture. */
+static inline int help_turned(int h, int w, int orientation, int y, int x)
+{
+    int sy = y, sx = x;
+    switch (orientation) {
+    case 2: /* top, right */
+        sx = w - 1 - x;
+        break;
+    case 3: /* bottom, right */
+        sy = h - 1 - y;
+        sx = w - 1 - x;
+        break;
+    case 4: /* bottom, left */
+        sy = h - 1 - y;
+        break;
+    case 5: /* left, top */
+        sy = x;
+        sx = y;
+        break;
+    case 6: /* right, top */
+        sy = h - 1 - x;
+        sx = y;
+        break;
+    case 7: /* right, bottom */
+        sy = h - 1 - x;
+        sx = w - 1 - y;
+        break;
+    case 8: /* left, bottom */
+        sy = x;
+        sx = w - 1 - y;
+        break;
+    default:
+        break;
+    }
+    return sy * w + sx;
+}
+
 /* Whether the result equals the window of a reference picture with `full_w` pixels per row and
  * `pixel` bytes per pixel. */
 static inline bool help_equal(const help_result *r, const uint8_t *reference, int full_w,

@@ -53,14 +53,17 @@ typedef struct hr_jpeg_device_entry {
 /* Plain data; pointers are device addresses. */
 typedef struct hr_jpeg_device_image {
     /* set when the record is copied for the kernels */
-    uint8_t *dst;     /* rows of the window, interleaved channels, u8 */
+    uint8_t *dst;     /* rows of the turned window, interleaved channels, u8 */
     uint32_t *status; /* 0; the kernels write 1 if what they decoded is damaged */
     /* hr_jpeg_device_entry_count(image) entries that the kernels write, or NULL. Valid only if
      * `status` stays 0. */
     hr_jpeg_device_entry *entries;
     uint32_t *scan; /* scan_size bytes, 16-byte aligned */
     /* set by hr_jpeg_device_prepare */
-    int64_t stride; /* bytes between rows of dst; dst holds stride * window_height bytes */
+    int64_t stride, rows; /* of dst, which holds stride * rows bytes */
+    /* In dst: the first pixel of the stored window, and the bytes from one of its rows and pixels
+     * to the next. Turning swaps these or makes them negative. */
+    int64_t first, step_y, step_x;
     int32_t window_y, window_x, window_height, window_width; /* of the stored picture */
     int32_t height, width, channels;                         /* channels of dst: 1 or 3 */
     int32_t components, planes;       /* in the scan; needed of these: 1 or 3 */

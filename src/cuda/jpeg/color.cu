@@ -118,45 +118,61 @@ __device__ __forceinline__ void mix(uint32_t out[3], const four &y, const four &
         out[k] = c[4 * k] | c[4 * k + 1] << 8 | c[4 * k + 2] << 16 | c[4 * k + 3] << 24;
 }
 
-// Stores bytes from .. to - 1 of the 12 in `pixels`; byte k goes to dst[k].
-__device__ __forceinline__ void store(uint8_t *dst, const uint32_t pixels[3], int from, int to)
+// Stores pixels from .. to - 1 of the four in `pixels`; pixel k goes to dst + k * step.
+__device__ __forceinline__ void store(uint8_t *dst, int64_t step, const uint32_t pixels[3],
+                                      int from, int to)
 {
-    if (from == 0 && to == 12) {
+    if (step == 3 && from == 0 && to == PIXELS) {
 #pragma unroll
         for (int k = 0; k < 3; k++)
             ((uint32_t *)dst)[k] = pixels[k];
         return;
     }
 #pragma unroll
-    for (int k = 0; k < 12; k++)
-        if (k >= from && k < to)
-            dst[k] = (uint8_t)(pixels[k / 4] >> (8 * (k % 4)));
+    for (int k = 0; k < 3 * PIXELS; k++)
+        if (k / 3 >= from && k / 3 < to)
+            dst[k / 3 * step + k % 3] = (uint8_t)(pixels[k / 4] >> (8 * (k % 4)));
+}
+
+// The row of the window and the group in it that number `n` stands for.
+struct place {
+    uint32_t line, group;
+};
+
+__device__ __forceinline__ place find_place(const hr_jpeg_device_image *image, uint32_t n,
+                                            uint32_t row)
+{
+    constexpr uint32_t LINES = HR_JPEG_COLOR_LINES;
+    if (!hr_jpeg_swapped(image))
+        return {n / row, n % row};
+    uint32_t bundle = n / (LINES * row), within = n % (LINES * row);
+    return {bundle * LINES + within % LINES, within / LINES};
 }
 
 // Processes groups of four pixels. The first group may begin before the row, so that all groups
-// begin at a multiple of four bytes.
+// begin at a multiple of four bytes if the pixels are written in their order.
 template <int H, int V>
 __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *planes,
                              uint32_t first, uint32_t row)
 {
     plane luma = find_plane(image, planes, 0);
     plane cb = find_plane(image, planes, 1), cr = find_plane(image, planes, 2);
-    uint32_t end = min(first + GROUPS, row * (uint32_t)image->window_height);
-    int width = image->window_width;
+    uint32_t end = min(first + GROUPS, row * hr_jpeg_color_lines(image));
+    int width = image->window_width, height = image->window_height;
     bool rgb = image->rgb != 0;
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
-        uint32_t line = n / row;
-        uint8_t *dst = image->dst + (int64_t)line * image->stride;
-        int y = image->window_y + (int)line;
+        place p = find_place(image, n, row);
+        uint8_t *dst = image->dst + image->first + (int64_t)p.line * image->step_y;
+        int y = image->window_y + (int)p.line;
         int beyond = (int)((uintptr_t)dst & 3); /* 3 * at + beyond must be a multiple of 4 */
-        int at = (int)(n - line * row) * PIXELS + (beyond > 0 ? beyond - 4 : 0);
+        int at = (int)p.group * PIXELS + (beyond > 0 ? beyond - 4 : 0);
         int from = max(0, -at), to = min(PIXELS, width - at);
-        if (from >= to)
+        if (from >= to || (int)p.line >= height)
             continue;
         int x = image->window_x + at;
         uint32_t out[3];
         mix(out, load_four(luma, y, x), upsample<H, V>(cb, y, x), upsample<H, V>(cr, y, x), rgb);
-        store(dst + at * 3, out, 3 * from, 3 * to);
+        store(dst + at * image->step_x, image->step_x, out, from, to);
     }
 }
 
@@ -165,14 +181,17 @@ __device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *pl
                             uint32_t first, uint32_t row)
 {
     plane luma = find_plane(image, planes, 0);
-    uint32_t end = min(first + GROUPS, row * (uint32_t)image->window_height);
+    uint32_t end = min(first + GROUPS, row * hr_jpeg_color_lines(image));
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
-        uint32_t line = n / row;
-        int from = (int)(n - line * row) * PIXELS, to = min(from + PIXELS, image->window_width);
-        uint8_t *dst = image->dst + (int64_t)line * image->stride + (int64_t)from * image->channels;
+        place p = find_place(image, n, row);
+        int from = (int)p.group * PIXELS, to = min(from + PIXELS, image->window_width);
+        uint8_t *dst = image->dst + image->first + (int64_t)p.line * image->step_y;
+        if ((int)p.line >= image->window_height)
+            continue;
         for (int x = from; x < to; x++)
             for (int k = 0; k < image->channels; k++)
-                *dst++ = (uint8_t)luma.at(image->window_y + (int)line, image->window_x + x);
+                dst[x * image->step_x + k] =
+                    (uint8_t)luma.at(image->window_y + (int)p.line, image->window_x + x);
     }
 }
 

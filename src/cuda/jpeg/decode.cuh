@@ -31,7 +31,8 @@ enum {
     HR_JPEG_DECODE = 128, // ... of a thread block that decodes
     HR_JPEG_BLOCKS_PER_CTA = 128, // blocks that a thread block transforms
     HR_JPEG_COLOR_PIXELS = 4,     // of a group: pixels that a thread makes at a time
-    HR_JPEG_COLOR_GROUPS = 1024   // groups per thread block
+    HR_JPEG_COLOR_GROUPS = 1024,  // groups per thread block
+    HR_JPEG_COLOR_LINES = 8       // of a bundle
 };
 
 // A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
@@ -106,6 +107,21 @@ HR_JPEG_HD uint32_t hr_jpeg_color_groups(const hr_jpeg_device_image *image)
                         HR_JPEG_COLOR_PIXELS);
 }
 
+// Rows and columns of the window are swapped, so its columns are contiguous.
+HR_JPEG_HD bool hr_jpeg_swapped(const hr_jpeg_device_image *image)
+{
+    return image->step_y == image->channels || image->step_y == -image->channels;
+}
+
+// Rows of groups. Those of a swapped picture are processed in bundles, so that threads which work
+// at the same time write pixels that are next to each other.
+HR_JPEG_HD uint32_t hr_jpeg_color_lines(const hr_jpeg_device_image *image)
+{
+    uint32_t lines = (uint32_t)image->window_height;
+    return hr_jpeg_swapped(image) ? HR_DIVIDE_UP(lines, HR_JPEG_COLOR_LINES) * HR_JPEG_COLOR_LINES
+                                  : lines;
+}
+
 // The work of one image.
 HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
@@ -116,7 +132,7 @@ HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
     w.sync = image->subs > image->segment_count ? HR_DIVIDE_UP(image->subs, HR_JPEG_GROUP) : 0;
     w.block = hr_jpeg_window_blocks(image);
     w.transform = HR_DIVIDE_UP(w.block, HR_JPEG_BLOCKS_PER_CTA);
-    w.color = HR_DIVIDE_UP(hr_jpeg_color_groups(image) * (uint32_t)image->window_height,
+    w.color = HR_DIVIDE_UP(hr_jpeg_color_groups(image) * hr_jpeg_color_lines(image),
                            HR_JPEG_COLOR_GROUPS);
     return w;
 }
