@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Writes the seeds of the fuzz targets `lmdb` and `messages`: corpus/<target>/<name>.
+"""Writes the seeds of the fuzz targets `lmdb`, `messages` and `readers`: corpus/<target>/<name>.
 
 The first byte says what the rest is; see the targets. Needs the package lmdb. Seeds that exist stay as they are.
 """
 
 from __future__ import annotations
 
+import io
 import struct
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -16,7 +18,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
 import lmdbs  # noqa: E402
 from lmdbs import BYTE, FLOAT, INT32, INT64, STRING, datum, tensor, tensors  # noqa: E402
-from tfrecords import example  # noqa: E402
+from tfrecords import example, record  # noqa: E402
 
 
 def database(*sizes: int) -> bytes:
@@ -57,8 +59,40 @@ def messages() -> dict[str, bytes]:
     }
 
 
+def recordio(data: bytes, kind: int = 0) -> bytes:
+    return struct.pack("<II", 0xCED7230A, kind << 29 | len(data)) + data + bytes(-len(data) % 4)
+
+
+def archive(*members: tuple[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()[: 512 * (2 * len(members) + 2)]
+
+
+def readers() -> dict[str, bytes]:
+    def seed(reader: int, index: str, data: bytes) -> bytes:
+        return bytes([reader]) + struct.pack("<H", len(index)) + index.encode() + data
+
+    plain = struct.pack("<IfQQ", 0, 3.0, 7, 0) + b"picture"
+    labels = struct.pack("<IfQQ2f", 2, 0.0, 7, 0, 1.0, 2.0) + b"picture"
+    first, split = recordio(plain), recordio(labels[:24], 1) + recordio(labels[24:32], 2) + recordio(labels[32:], 3)
+    one, two = record(example({"s": b"text", "n": [1, -2], "f": [0.5]})), record(example({"s": b"x"}))
+    tar = archive(("a.jpg", b"first"), ("a.cls", b"0"), ("b.png", b"second"))
+    return {
+        "mxnet": seed(0, f"0\t0\n1\t{len(first)}\n", first + split),
+        "tfrecord": seed(1, f"0 {len(one)}\n{len(one)} {len(two)}\n", one + two),
+        "tfrecord_scan": seed(2, "", one + two),
+        "webdataset": seed(3, "v1.2 2\njpg 512 5 a.jpg cls 1536 1 a.cls\npng 2560 6 b.png\n", tar),
+        "webdataset_scan": seed(4, "", tar),
+    }
+
+
 def main() -> None:
-    for make in (lmdb, messages):
+    for make in (lmdb, messages, readers):
         folder = HERE / "corpus" / make.__name__
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in make().items():
