@@ -423,6 +423,10 @@ typedef struct hr_reader_meta {
     int64_t epoch_size, epoch_size_padded; /* the same without pad_last_batch */
     int32_t number_of_shards, shard_id;
     bool pad_last_batch, stick_to_shard;
+    /* After the number of shards has changed: what was left of an epoch on all shards, which was
+     * split again; 0: nothing. Then come whole epochs, beginning with `first_epoch`. */
+    int64_t rest_size, first_epoch;
+    bool resplit; /* by this pipeline, when it was restored */
 } hr_reader_meta;
 HR_API hr_status hr_pipeline_reader_meta(hr_pipeline *pipeline, int32_t node, hr_reader_meta *out,
                                          hr_error *error);

@@ -95,7 +95,9 @@ enum {
     /* Tensors must have exactly the type of the field, and its number of dimensions: 0 for a
      * number, 1 for a list. Without this flag, tensors are converted and their shape does not
      * matter. */
-    HR_ARG_EXACT = 1 << 8
+    HR_ARG_EXACT = 1 << 8,
+    /* Of a reader: a checkpoint goes on with another value. */
+    HR_ARG_CHANGES = 1 << 9
 };
 
 typedef struct hr_arg_def {
@@ -377,11 +379,11 @@ typedef struct hr_sampler_args {
                        "Size of the shuffle window of sequential sources; lists of files are "     \
                        "shuffled as a whole.",                                                     \
                        .min = 1, .max = INT32_MAX),                                                \
-        HR_SAMPLER_ARG(S, num_shards, INT, 0, "1",                                                 \
+        HR_SAMPLER_ARG(S, num_shards, INT, HR_ARG_CHANGES, "1",                                    \
                        "Number of parts that the items are split into.", .min = 1,                 \
                        .max = INT32_MAX),                                                          \
-        HR_SAMPLER_ARG(S, shard_id, INT, 0, "0", "Part that this reader begins with.", .min = 0,   \
-                       .max = INT32_MAX),                                                          \
+        HR_SAMPLER_ARG(S, shard_id, INT, HR_ARG_CHANGES, "0",                                      \
+                       "Part that this reader begins with.", .min = 0, .max = INT32_MAX),          \
         HR_SAMPLER_ARG(                                                                            \
             S, stick_to_shard, BOOL, 0, "False",                                                   \
             "Read the same part in every epoch instead of continuing with the next one."),         \

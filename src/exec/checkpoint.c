@@ -6,18 +6,19 @@
 #include <sys/random.h>
 
 #include "exec/checkpoint.h"
-#include "exec/source.h"
+#include "exec/resplit.h"
 
-#define CHECKPOINT_VERSION 1
+/* Version 1 had no 'shards' and no 'past', and fitted only the same num_shards and shard_id. */
+#define CHECKPOINT_VERSION 2
 
 /* FNV-1a over what the graph computes. A checkpoint fits only a pipeline that computes the same;
  * other parts of its program may have changed. */
-uint64_t hr__graph_fingerprint(const hr_graph *graph)
+uint64_t hr__graph_fingerprint(const hr_graph *graph, bool fixed)
 {
     char *text = NULL;
     size_t size = 0;
     uint64_t hash = 0xcbf29ce484222325u;
-    if (hr__graph_meaning(graph, &text, &size, NULL) != HR_STATUS_OK)
+    if (hr__graph_meaning(graph, fixed, &text, &size, NULL) != HR_STATUS_OK)
         return 0;
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3u;
@@ -46,6 +47,20 @@ static hr_status append_cursors(const hr_pipeline *p, hr_text *t, hr_error *erro
     return HR_STATUS_OK;
 }
 
+/* How the readers are split, and how they were. */
+static void append_splits(const hr_pipeline *p, hr_text *t)
+{
+    hr_text_append(t, "], \"shards\": [");
+    for (int32_t k = 0; k < p->source_count; k++)
+        hr_text_append(t, "%s%d", k ? ", " : "", p->sources[k].sampler.args.num_shards);
+    hr_text_append(t, "], \"past\": [");
+    for (int32_t k = 0; k < p->source_count; k++) {
+        hr_text_append(t, k ? ", " : "");
+        hr__past_append(&p->sources[k], t);
+    }
+    hr_text_append(t, "]");
+}
+
 hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_error *error)
 {
     hr_text t = {0};
@@ -61,7 +76,7 @@ hr_status hr_pipeline_checkpoint(hr_pipeline *p, char **text, size_t *size, hr_e
                    (long long)p->taken_iteration, (long long)p->taken_sample);
     for (int32_t k = 0; k < p->source_count; k++)
         hr_text_append(&t, "%s%lld", k ? ", " : "", (long long)p->taken_position[k]);
-    hr_text_append(&t, "]");
+    append_splits(p, &t);
     hr_status status = append_cursors(p, &t, error);
     pthread_mutex_unlock(&p->lock);
     hr_text_append(&t, "}");
@@ -131,56 +146,72 @@ static hr_status restore_cursor(const hr_pipeline *p, const hr_json *json, int32
     return status;
 }
 
-/* The positions of padded epochs depend on the batch size. */
-static bool any_padded(const hr_pipeline *p)
+/* Continues a reader. Checkpoints of version 1 fit only the same split. */
+static hr_status restore_reader(hr_pipeline *p, const hr_json *json, int64_t version, int32_t k,
+                                hr_error *error)
 {
-    for (int32_t k = 0; k < p->source_count; k++)
-        if (hr__source_indexed(&p->sources[k]) && p->sources[k].sampler.args.pad_last_batch)
-            return true;
-    return false;
+    hr_source *s = &p->sources[k];
+    const hr_json *past = hr_json_get(json, "past");
+    int64_t items = 0, batch_size = 0, shards = s->sampler.args.num_shards;
+    char text[512];
+    HR_TRY(get_item(p, json, "items", k, &items, error));
+    if (items != s->sampler.count)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "%s: the checkpoint was taken with %lld items, but there are %lld now, so "
+                       "their order is different",
+                       hr_node_text(s->node, text, sizeof(text)), (long long)items,
+                       (long long)s->sampler.count);
+    HR_TRY(get_integer(json, "batch_size", &batch_size, error));
+    if (version > 1)
+        HR_TRY(get_item(p, json, "shards", k, &shards, error));
+    if (shards < 1 || shards > INT32_MAX || batch_size < 1 || batch_size > INT32_MAX)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "checkpoint: 'shards' or 'batch_size' contains an invalid number");
+    if (version > 1 && (!past || past->kind != HR_JSON_KIND_LIST || past->count != p->source_count))
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'past' does not fit the sources");
+    hr_stint last = {(int32_t)shards, (int32_t)batch_size, p->taken_position[k]};
+    if (hr__reader_restore(s, version > 1 ? &past->items[k] : NULL, &last, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "%s", hr_node_text(s->node, text, sizeof(text)));
+    p->taken_position[k] = s->position;
+    return HR_STATUS_OK;
 }
 
-static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
+/* The checkpoint is one of this pipeline, and this build can read it. */
+static hr_status check_origin(const hr_pipeline *p, const hr_json *json, int64_t *version,
+                              hr_error *error)
 {
-    int64_t version = 0, graph = 0, seed = 0, batch_size = 0;
-    HR_TRY(get_integer(json, "headrace_checkpoint", &version, error));
-    if (version != CHECKPOINT_VERSION)
+    int64_t graph = 0, seed = 0;
+    HR_TRY(get_integer(json, "headrace_checkpoint", version, error));
+    if (*version < 1 || *version > CHECKPOINT_VERSION)
         return hr_fail(error, HR_STATUS_VALUE,
-                       "checkpoint: it has version %lld, but this build reads version %d",
-                       (long long)version, CHECKPOINT_VERSION);
+                       "checkpoint: it has version %lld, but this build reads versions 1 to %d",
+                       (long long)*version, CHECKPOINT_VERSION);
     HR_TRY(get_integer(json, "graph", &graph, error));
     HR_TRY(get_integer(json, "seed", &seed, error));
-    HR_TRY(get_integer(json, "batch_size", &batch_size, error));
-    if ((uint64_t)graph != p->fingerprint)
+    uint64_t ours = *version == 1 ? hr__graph_fingerprint(p->graph, true) : p->fingerprint;
+    if ((uint64_t)graph != ours)
         return hr_fail(error, HR_STATUS_ERROR,
                        "checkpoint: it was taken from a different pipeline");
     if (seed != p->seed)
         return hr_fail(error, HR_STATUS_ERROR,
                        "checkpoint: its seed is %lld, but the pipeline's is %lld", (long long)seed,
                        (long long)p->seed);
-    if (batch_size != p->options.batch_size && any_padded(p))
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "checkpoint: its batch_size is %lld, but the pipeline's is %d; with pad_last_batch "
-            "they must be equal",
-            (long long)batch_size, p->options.batch_size);
+    return HR_STATUS_OK;
+}
+
+static hr_status apply(hr_pipeline *p, const hr_json *json, hr_error *error)
+{
+    int64_t version = 0;
+    HR_TRY(check_origin(p, json, &version, error));
     HR_TRY(get_integer(json, "iteration", &p->next_iteration, error));
     HR_TRY(get_integer(json, "sample", &p->next_sample, error));
     if (HR_MAX(p->next_iteration, p->next_sample) > INT64_MAX / 2)
         return hr_fail(error, HR_STATUS_VALUE, "checkpoint: its iteration or sample is too large");
     for (int32_t k = 0; k < p->source_count; k++) {
-        int64_t items = 0, count = p->sources[k].sampler.count;
-        char text[512];
-        HR_TRY(get_item(p, json, "items", k, &items, error));
         HR_TRY(get_item(p, json, "positions", k, &p->taken_position[k], error));
-        if (items != count)
-            return hr_fail(
-                error, HR_STATUS_ERROR,
-                "%s: the checkpoint was taken with %lld items, but there are %lld now, so "
-                "their order is different",
-                hr_node_text(p->sources[k].node, text, sizeof(text)), (long long)items,
-                (long long)count);
         p->sources[k].position = p->taken_position[k];
+        if (hr__source_indexed(&p->sources[k]))
+            HR_TRY(restore_reader(p, json, version, k, error));
         if (hr__source_streams(&p->sources[k]))
             HR_TRY(restore_cursor(p, json, k, error));
     }

@@ -10,6 +10,7 @@
  * random one. */
 hr_status hr__checkpoint_open(hr_pipeline *p, hr_error *error);
 hr_status hr__checkpoint_restore(hr_pipeline *p, hr_error *error);
-uint64_t hr__graph_fingerprint(const hr_graph *graph);
+/* `fixed`: as in hr__graph_meaning. */
+uint64_t hr__graph_fingerprint(const hr_graph *graph, bool fixed);
 
 #endif

@@ -123,7 +123,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr_plan_make(&p->plan, p->graph, p->options.fuse, error));
     HR_TRY(hr__stall_parse(&p->stall, getenv("HEADRACE_STALL"), error));
     HR_TRY(hr__checkpoint_open(p, error));
-    p->fingerprint = hr__graph_fingerprint(p->graph);
+    p->fingerprint = hr__graph_fingerprint(p->graph, false);
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
     HR_TRY(hr_pool_create(&p->feed_pool, 0, error));
@@ -577,6 +577,7 @@ hr_status hr_pipeline_reader_meta(hr_pipeline *p, int32_t node, hr_reader_meta *
     if (!s || !hr__source_indexed(s))
         return hr_fail(error, HR_STATUS_KEY, "node %d is not a reader", node);
     hr_sampler_meta(&s->sampler, out);
+    out->resplit = s->resplit;
     return HR_STATUS_OK;
 }
 

@@ -24,12 +24,13 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     const hr_sampler_args *args = node->args;
     uint64_t seed = p->node_seeds[node->index];
     s->locates = s->def->locate && (!s->def->locates || s->def->locates(node->args, &node->given));
-    int64_t mean = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
+    s->mean_bytes = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
     hr_status status =
         hr_selection_init(&s->selection, args->sampler, s->def, s->state, seed, error);
     int64_t count = s->selection.count;
     if (status == HR_STATUS_OK)
-        status = hr_sampler_init(&s->sampler, args, count, hr_sampler_chunk(args, count, mean),
+        status = hr_sampler_init(&s->sampler, args, count,
+                                 hr_sampler_chunk(args->num_shards, count, s->mean_bytes),
                                  p->options.batch_size, seed, error);
     s->sampler.selection = &s->selection;
     if (status != HR_STATUS_OK)
@@ -94,6 +95,8 @@ void hr__source_fini(hr_pipeline *p, hr_source *s)
     if (s->started)
         pthread_cond_destroy(&s->room);
     hr_free(s->ahead);
+    hr_free(s->past);
+    hr_sampler_fini(&s->sampler);
     hr_selection_fini(&s->selection);
     *s = (hr_source){0};
 }

@@ -29,6 +29,12 @@ typedef struct hr_fed {
     const char *message;
 } hr_fed;
 
+/* Up to this position, the epochs of a reader were split in this way. */
+typedef struct hr_stint {
+    int32_t num_shards, batch_size;
+    int64_t position;
+} hr_stint;
+
 typedef struct hr_source {
     hr_pipeline *pipeline;
     const hr_node *node;
@@ -37,8 +43,12 @@ typedef struct hr_source {
     bool locates; /* items are read ahead */
     hr_sampler sampler;
     hr_selection selection; /* of the sampler */
-    int64_t position;       /* of the next sample to schedule */
-    hr_read **ahead;        /* ring of read requests for position .. position + ahead_count - 1 */
+    int64_t mean_bytes;     /* of an item of a container; INT64_MAX: items are files */
+    hr_stint *past;         /* before the present split of the sampler, the oldest first */
+    int32_t past_count;
+    bool resplit;     /* the last of them ended when the pipeline was restored */
+    int64_t position; /* of the next sample to schedule */
+    hr_read **ahead;  /* ring of read requests for position .. position + ahead_count - 1 */
     int32_t ahead_count, ahead_capacity, ahead_first;
     hr_fed *fed_first, *fed_last; /* not scheduled yet; at most one of a stream */
     int32_t fed_count;

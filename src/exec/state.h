@@ -89,7 +89,7 @@ struct hr_pipeline {
     struct hr_device_batch *device_published; /* published; their index entries must be stored */
     /* what the consumer has taken, which a checkpoint records */
     int64_t taken_iteration, taken_sample;
-    int64_t *taken_position;
+    int64_t *taken_position;             /* one per source, since its last split */
     hr_cursor **taken_cursor;            /* one per source; NULL if it is no stream */
     int64_t first_ready_ns, last_run_ns; /* clock readings */
     int64_t consumer_wait_ns, consumer_busy_ns, runs, samples_out;

@@ -66,15 +66,26 @@ static void put_value(hr_text *text, const hr_value *v)
     }
 }
 
-/* `bare`: without its source line. */
-static void put_node(hr_text *text, const hr_node *node, bool bare)
+/* How much is written: all, or what outputs depend on, or what the order of a reader depends on
+ * (without HR_ARG_CHANGES). */
+typedef enum amount { AMOUNT_ALL, AMOUNT_OUTPUTS, AMOUNT_ORDER } amount;
+
+static bool arg_counts(const hr_node *node, const char *name, amount how)
+{
+    int32_t i = how == AMOUNT_ORDER && hr_op_is_reader(node->def)
+                    ? hr__args_find_exact(node->def, name)
+                    : -1;
+    return i < 0 || !(node->def->args[i].flags & HR_ARG_CHANGES);
+}
+
+static void put_node(hr_text *text, const hr_node *node, amount how)
 {
     hr_node_desc desc = hr__node_describe(node);
     hr_text_append(text, "{\"op\": ");
     hr_text_append_quoted(text, desc.op);
     hr_text_append(text, ", \"name\": ");
     hr_text_append_quoted(text, desc.name);
-    if (desc.origin[0] && !bare) {
+    if (desc.origin[0] && how == AMOUNT_ALL) {
         hr_text_append(text, ", \"origin\": ");
         hr_text_append_quoted(text, desc.origin);
     }
@@ -87,8 +98,10 @@ static void put_node(hr_text *text, const hr_node *node, bool bare)
         hr_text_append(text, "\"guard\": [%d, %d, %s], ", desc.guard->predicate.node,
                        desc.guard->predicate.output, desc.guard->when ? "true" : "false");
     hr_text_append(text, "\"args\": {");
-    for (int32_t i = 0; i < desc.arg_count; i++) {
-        hr_text_append(text, "%s", i ? ", " : "");
+    for (int32_t i = 0, count = 0; i < desc.arg_count; i++) {
+        if (!arg_counts(node, desc.args[i].name, how))
+            continue;
+        hr_text_append(text, "%s", count++ ? ", " : "");
         hr_text_append_quoted(text, desc.args[i].name);
         hr_text_append(text, ": ");
         put_value(text, &desc.args[i].value);
@@ -96,12 +109,12 @@ static void put_node(hr_text *text, const hr_node *node, bool bare)
     hr_text_append(text, "}}");
 }
 
-static void put_graph(hr_text *out, const hr_graph *graph, bool bare)
+static void put_graph(hr_text *out, const hr_graph *graph, amount how)
 {
     hr_text_append(out, "\"nodes\": [");
     for (int32_t i = 0; i < graph->count; i++) {
         hr_text_append(out, i ? ",\n" : "\n");
-        put_node(out, graph->nodes[i], bare);
+        put_node(out, graph->nodes[i], how);
     }
     hr_text_append(out, "],\n\"outputs\": [");
     put_edges(out, graph->outputs, graph->output_count);
@@ -119,15 +132,16 @@ hr_status hr_graph_serialize(const hr_graph *graph, char **text, size_t *size, h
     hr_text out = {0};
     hr_text_append(&out, "{\"headrace_graph\": %d, \"made_by\": \"%s\", ", HR_GRAPH_VERSION,
                    HR_VERSION);
-    put_graph(&out, graph, false);
+    put_graph(&out, graph, AMOUNT_ALL);
     return hr_text_take(&out, text, size, error);
 }
 
-hr_status hr__graph_meaning(const hr_graph *graph, char **text, size_t *size, hr_error *error)
+hr_status hr__graph_meaning(const hr_graph *graph, bool fixed, char **text, size_t *size,
+                            hr_error *error)
 {
     hr_text out = {0};
     hr_text_append(&out, "{");
-    put_graph(&out, graph, true);
+    put_graph(&out, graph, fixed ? AMOUNT_OUTPUTS : AMOUNT_ORDER);
     return hr_text_take(&out, text, size, error);
 }
 

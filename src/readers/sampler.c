@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Maps positions to items. Of N items, shard s of n contains floor(s N / n) .. floor((s + 1) N / n)
- * - 1 in the order of the epoch. */
+ * - 1 in the order of the epoch. A rest is split in the same way. */
 #include "readers/sampler.h"
 
 /* Keys of unrelated permutations must differ, so the purpose is mixed into each. */
@@ -16,28 +16,31 @@ enum {
 #define CHUNK_BYTES (4 << 20)
 #define CHUNKS 64 /* per shard, at least */
 
-int64_t hr_sampler_chunk(const hr_sampler_args *args, int64_t count, int64_t mean_bytes)
+int64_t hr_sampler_chunk(int32_t num_shards, int64_t count, int64_t mean_bytes)
 {
     int64_t by_size = CHUNK_BYTES / HR_MAX(mean_bytes, 1);
-    int64_t by_count = count / HR_MAX(args->num_shards, 1) / CHUNKS;
+    int64_t by_count = count / HR_MAX(num_shards, 1) / CHUNKS;
     return HR_MAX(HR_MIN(by_size, by_count), 1);
 }
 
-int64_t hr_sampler_shard_start(const hr_sampler *s, int64_t shard)
+int64_t hr__sampler_shard_start(int64_t count, int64_t shard, int32_t shards)
 {
-    return s->count * shard / s->args.num_shards;
+    return count * shard / shards;
 }
 
-static int64_t shard_size(const hr_sampler *s, int64_t shard)
+static int64_t shard_size(int64_t count, int64_t shard, int32_t shards)
 {
-    return hr_sampler_shard_start(s, shard + 1) - hr_sampler_shard_start(s, shard);
+    return hr__sampler_shard_start(count, shard + 1, shards) -
+           hr__sampler_shard_start(count, shard, shards);
 }
 
 hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t count, int64_t chunk,
                           int32_t batch_size, uint64_t seed, hr_error *error)
 {
-    *s = (hr_sampler){
-        .args = *args, .count = count, .chunk = HR_MAX(chunk, 1), .batch_size = batch_size};
+    *s = (hr_sampler){.args = *args,
+                      .count = count,
+                      .split = {args->num_shards, HR_MAX(chunk, 1)},
+                      .batch_size = batch_size};
     if (args->shard_id >= args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR,
                        "shard_id is %d; with num_shards=%d allowed are 0 .. %d", args->shard_id,
@@ -63,83 +66,107 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
     return HR_STATUS_OK;
 }
 
-static int64_t padded_epoch(const hr_sampler *s)
+/* The length of an epoch or a rest of `count` entries on each shard, if it is padded. */
+static int64_t padded(const hr_sampler *s, int64_t count)
 {
-    int64_t n = s->args.num_shards, largest = (s->count + n - 1) / n;
+    int64_t n = s->args.num_shards, largest = (count + n - 1) / n;
     return (largest + s->batch_size - 1) / s->batch_size * s->batch_size;
 }
 
-/* The shard that this reader reads in an epoch. */
-static int64_t shard_of_epoch(const hr_sampler *s, int64_t epoch)
+int64_t hr_sampler_rest(const hr_sampler *s)
 {
-    return s->args.stick_to_shard ? s->args.shard_id
-                                  : (s->args.shard_id + epoch) % s->args.num_shards;
+    return s->rest_parts > 0 ? s->rest[s->rest_parts - 1].end : 0;
 }
 
-/* Epoch and offset of a position if epochs are not padded: they follow one another without gaps. */
-static void unpadded(const hr_sampler *s, int64_t position, int64_t *epoch, int64_t *offset)
+int64_t hr__sampler_shard(const hr_sampler *s, int64_t lane, int64_t epoch)
 {
-    int64_t n = s->args.num_shards;
+    return s->args.stick_to_shard ? lane : (lane + epoch) % s->args.num_shards;
+}
+
+/* The place of a position behind the rest if epochs are not padded: they follow one another without
+ * gaps. */
+static hr_sampler_place unpadded(const hr_sampler *s, int64_t lane, int64_t position)
+{
+    int64_t first = hr__sampler_shard(s, lane, s->first_epoch);
+    int32_t n = s->args.num_shards;
     if (s->args.stick_to_shard) {
-        int64_t size = shard_size(s, s->args.shard_id);
-        *epoch = position / size;
-        *offset = position % size;
-        return;
+        int64_t size = shard_size(s->count, first, n);
+        return (hr_sampler_place){
+            .epoch = position / size, .shard = first, .offset = position % size, .size = size};
     }
     /* n epochs read every item once, beginning at this reader's first shard. */
-    int64_t begin = hr_sampler_shard_start(s, s->args.shard_id);
+    int64_t begin = hr__sampler_shard_start(s->count, first, n);
     int64_t round = position / s->count, item = begin + position % s->count;
     int64_t wrapped = item >= s->count;
     item -= wrapped ? s->count : 0;
     int64_t shard = ((item + 1) * n - 1) / s->count;
-    *epoch = round * n + shard + wrapped * n - s->args.shard_id;
-    *offset = item - hr_sampler_shard_start(s, shard);
+    return (hr_sampler_place){.epoch = round * n + shard + wrapped * n - first,
+                              .shard = shard,
+                              .offset = item - hr__sampler_shard_start(s->count, shard, n),
+                              .size = shard_size(s->count, shard, n)};
+}
+
+hr_sampler_place hr__sampler_place(const hr_sampler *s, int64_t lane, int64_t position)
+{
+    bool pads = s->args.pad_last_batch != 0;
+    int64_t rest = hr_sampler_rest(s), mine = shard_size(rest, lane, s->args.num_shards);
+    int64_t length = pads ? padded(s, rest) : mine;
+    if (position < length)
+        return (hr_sampler_place){.epoch = s->first_epoch - 1,
+                                  .rest = true,
+                                  .shard = lane,
+                                  .offset = position,
+                                  .size = mine};
+    position -= length;
+    hr_sampler_place place;
+    if (pads) {
+        int64_t size = padded(s, s->count);
+        place = (hr_sampler_place){.epoch = position / size, .offset = position % size};
+        place.shard = hr__sampler_shard(s, lane, s->first_epoch + place.epoch);
+        place.size = shard_size(s->count, place.shard, s->args.num_shards);
+    } else {
+        place = unpadded(s, lane, position);
+    }
+    place.epoch += s->first_epoch;
+    return place;
 }
 
 /* Where item `i` of the shuffled chunks comes from, of 0 .. n - 1. Whole chunks change places; the
  * rest, shorter than a chunk, is put between any two of them. */
-static int64_t shuffle_chunks(const hr_sampler *s, uint64_t key, int64_t n, int64_t i)
+static int64_t shuffle_chunks(int64_t chunk, uint64_t key, int64_t n, int64_t i)
 {
-    int64_t chunks = n / s->chunk, rest = n % s->chunk;
-    int64_t before = (int64_t)(hr_mix(key, KEY_REST) % (uint64_t)(chunks + 1)) * s->chunk;
+    int64_t chunks = n / chunk, rest = n % chunk;
+    int64_t before = (int64_t)(hr_mix(key, KEY_REST) % (uint64_t)(chunks + 1)) * chunk;
     if (i >= before && i < before + rest)
-        return chunks * s->chunk + i - before;
+        return chunks * chunk + i - before;
     i -= i >= before ? rest : 0;
-    return hr_permute(key, chunks, i / s->chunk) * s->chunk + i % s->chunk;
+    return hr_permute(key, chunks, i / chunk) * chunk + i % chunk;
 }
 
 /* A permutation of 0 .. n - 1. With chunks, their items follow one another and are mixed only
  * within windows of `initial_fill`, so that reading stays almost sequential. */
-static int64_t shuffle(const hr_sampler *s, uint64_t key, int64_t n, int64_t i)
+static int64_t shuffle(const hr_sampler *s, int64_t chunk, uint64_t key, int64_t n, int64_t i)
 {
-    if (s->chunk == 1)
+    if (chunk == 1)
         return hr_permute(key, n, i);
     int64_t size = HR_MAX(s->args.initial_fill, 1), window = i / size, start = window * size;
     uint64_t inside = hr_mix(hr_mix(key, KEY_WINDOW), (uint64_t)window);
     i = start + hr_permute(inside, HR_MIN(size, n - start), i - start);
-    return shuffle_chunks(s, key, n, i);
+    return shuffle_chunks(chunk, key, n, i);
 }
 
-/* Item number `offset` of the epoch's shard. */
-static int64_t item_at(const hr_sampler *s, int64_t epoch, int64_t offset)
+/* Entry number `offset` of a shard of an epoch. */
+static int64_t entry_at(const hr_sampler *s, hr_split split, int64_t epoch, int64_t shard,
+                        int64_t offset)
 {
-    int64_t shard = shard_of_epoch(s, epoch), start = hr_sampler_shard_start(s, shard);
+    int64_t start = hr__sampler_shard_start(s->count, shard, split.shards);
+    uint64_t key = hr_mix(s->key, (uint64_t)epoch);
     if (s->args.shuffle_after_epoch)
-        return shuffle(s, hr_mix(s->key, (uint64_t)epoch), s->count, start + offset);
+        return shuffle(s, split.chunk, key, s->count, start + offset);
     if (s->args.random_shuffle)
-        return start + shuffle(s, hr_mix(s->key, (uint64_t)epoch), shard_size(s, shard), offset);
+        return start +
+               shuffle(s, split.chunk, key, shard_size(s->count, shard, split.shards), offset);
     return start + offset;
-}
-
-static void locate(const hr_sampler *s, int64_t position, int64_t *epoch, int64_t *offset)
-{
-    if (!s->args.pad_last_batch) {
-        unpadded(s, position, epoch, offset);
-        return;
-    }
-    int64_t size = padded_epoch(s);
-    *epoch = position / size;
-    *offset = position % size;
 }
 
 /* The item that is entry number `entry` of the epoch. */
@@ -152,25 +179,57 @@ static hr_sampler_item select(const hr_sampler *s, int64_t entry, int64_t epoch,
     return (hr_sampler_item){hr_selection_item(s->selection, epoch, entry), epoch, occurrence};
 }
 
+/* The part of the rest that has its entry `i`. */
+static const hr_rest_part *find_part(const hr_sampler *s, int64_t i)
+{
+    int64_t low = 0, high = s->rest_parts - 1;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (s->rest[middle].end > i)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return &s->rest[low];
+}
+
+/* Item `offset` of the shard that a place is in. */
+static hr_sampler_item item_at(const hr_sampler *s, const hr_sampler_place *place, int64_t offset,
+                               int32_t repeat)
+{
+    if (!place->rest)
+        return select(s, entry_at(s, s->split, place->epoch, place->shard, offset), place->epoch,
+                      repeat);
+    int64_t start = hr__sampler_shard_start(hr_sampler_rest(s), place->shard, s->args.num_shards);
+    int64_t i = HR_MAX(start + offset, 0); /* of an empty shard: what comes before it */
+    const hr_rest_part *part = find_part(s, i);
+    int64_t begin = part > s->rest ? part[-1].end : 0;
+    return select(s, entry_at(s, part->split, part->epoch, part->shard, part->offset + i - begin),
+                  part->epoch, repeat);
+}
+
 hr_sampler_item hr_sampler_at(const hr_sampler *s, int64_t position)
 {
-    int64_t epoch, offset;
-    locate(s, position, &epoch, &offset);
-    int64_t size = shard_size(s, shard_of_epoch(s, epoch));
-    int32_t repeat = offset < size ? 0 : (int32_t)(offset - size + 1);
-    return select(s, item_at(s, epoch, offset - repeat), epoch, repeat);
+    hr_sampler_place place = hr__sampler_place(s, s->args.shard_id, position);
+    int64_t repeat = HR_MAX(place.offset - place.size + 1, 0);
+    return item_at(s, &place, place.offset - repeat, (int32_t)repeat);
 }
 
 hr_sampler_item hr_sampler_replace(const hr_sampler *s, int64_t position, int32_t attempt)
 {
-    int64_t epoch, offset;
-    locate(s, position, &epoch, &offset);
-    int64_t size = shard_size(s, shard_of_epoch(s, epoch));
+    hr_sampler_place place = hr__sampler_place(s, s->args.shard_id, position);
     /* Independent of the seed: readers of lists that belong together (images and masks) must agree.
      */
-    hr_rng rng = hr_rng_make(KEY_REPLACE, offset, (uint32_t)epoch, (uint32_t)attempt);
-    int64_t other = hr_rng_below(&rng, 0, size);
-    return select(s, item_at(s, epoch, other), epoch, HR_SAMPLER_REPLACED + attempt);
+    hr_rng rng = hr_rng_make(KEY_REPLACE, place.offset, (uint32_t)place.epoch, (uint32_t)attempt);
+    int64_t other = hr_rng_below(&rng, 0, HR_MAX(place.size, 1));
+    return item_at(s, &place, HR_MIN(other, place.size - 1), HR_SAMPLER_REPLACED + attempt);
+}
+
+void hr_sampler_fini(hr_sampler *s)
+{
+    hr_free(s->rest);
+    s->rest = NULL;
+    s->rest_parts = 0;
 }
 
 void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)
@@ -183,5 +242,7 @@ void hr_sampler_meta(const hr_sampler *s, hr_reader_meta *out)
         .shard_id = s->args.shard_id,
         .pad_last_batch = s->args.pad_last_batch != 0,
         .stick_to_shard = s->args.stick_to_shard != 0,
+        .rest_size = hr_sampler_rest(s),
+        .first_epoch = s->first_epoch,
     };
 }

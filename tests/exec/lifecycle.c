@@ -238,8 +238,9 @@ static int64_t resume_at(const fixture *f, long long position)
     char *cut = strstr(text, "\"iteration\"");
     *cut = 0;
     snprintf(state, sizeof(state),
-             "%s\"iteration\": %lld, \"sample\": %lld, \"positions\": [%lld]}", text, position / 4,
-             position, position);
+             "%s\"iteration\": %lld, \"sample\": %lld, \"positions\": [%lld], \"shards\": [1], "
+             "\"past\": [[]]}",
+             text, position / 4, position, position);
     hr_string_free(text);
     options.checkpoint = state;
     options.checkpoint_size = strlen(state);

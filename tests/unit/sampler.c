@@ -185,10 +185,9 @@ static bool chunks_hold(int64_t count, int64_t chunk, int32_t fill, int32_t shar
 
 TEST(shuffled_chunks)
 {
-    hr_sampler_args two = {.num_shards = 2};
-    CHECK(hr_sampler_chunk(&two, 1000000, 100000) == 41);
-    CHECK(hr_sampler_chunk(&two, 1280, 100) == 10 && hr_sampler_chunk(&two, 5, 100) == 1);
-    CHECK(hr_sampler_chunk(&two, 1000000, INT64_MAX) == 1);
+    CHECK(hr_sampler_chunk(2, 1000000, 100000) == 41);
+    CHECK(hr_sampler_chunk(2, 1280, 100) == 10 && hr_sampler_chunk(2, 5, 100) == 1);
+    CHECK(hr_sampler_chunk(2, 1000000, INT64_MAX) == 1);
     CHECK(chunks_hold(1000, 16, 64, 1));
     CHECK(chunks_hold(1000, 16, 1, 1));
     CHECK(chunks_hold(1000, 7, 1, 3));

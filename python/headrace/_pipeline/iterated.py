@@ -35,6 +35,14 @@ class Iterated:
         restored = self._pipeline._restored
         return None if restored is None else restored.iterator
 
+    def reader_meta(self, name: str) -> dict[str, Any]:
+        """As `Pipeline.reader_meta`; also how the number of shards has changed.
+
+        rest_size: number of samples that were left of an epoch then; 0: none. first_epoch: number
+        of the whole epoch that follows. resplit: the number changed when the pipeline was restored.
+        """
+        return self._pipeline._split_meta(name)
+
     @property
     def taken(self) -> int:
         """Number of batches taken so far. A batch that failed counts, one whose source failed does not."""

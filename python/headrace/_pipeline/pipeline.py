@@ -539,7 +539,8 @@ class Pipeline:
     def checkpoint(self, filename: str | os.PathLike[str] | None = None) -> bytes:
         """Returns the state after the last batch taken.
 
-        To resume, pass it as the `checkpoint` argument of an identical pipeline.
+        To resume, pass it as the `checkpoint` argument of an identical pipeline. `num_shards` and
+        `shard_id` of its readers may be others.
 
         Args:
             filename: also write the checkpoint to this file.
@@ -711,21 +712,32 @@ class Pipeline:
         """Returns the metadata of a reader, or of all readers by name.
 
         Keys: epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
-        stick_to_shard.
+        stick_to_shard. After a resume with another number of shards also rest_size, the number of
+        samples, over all shards, that were left of the epoch and are read before whole epochs.
 
         Raises:
             RuntimeError: there is no such reader.
         """
+        if name is None:
+            self.build()
+            return {known: self.reader_meta(known) for known in self._complete_graph().readers}
+        meta = self._split_meta(name)
+        first, resplit = meta.pop("first_epoch"), meta.pop("resplit")
+        if not first and not resplit:
+            del meta["rest_size"]
+        return meta
+
+    def _split_meta(self, name: str) -> dict[str, Any]:
+        """All that the engine says about a reader, including how it was split before."""
         self.build()
         readers = self._complete_graph().readers
-        if name is None:
-            return {known: self._core.reader_meta(node) for known, node in readers.items()}
         if name not in readers:
             raise RuntimeError(
                 f"Operator {name} not found or does not expose valid metadata. Readers: "
                 f"{sorted(readers)}."
             )
-        return self._core.reader_meta(readers[name])
+        meta: dict[str, Any] = self._core.reader_meta(readers[name])
+        return meta
 
     def epoch_size(self, name: str | None = None) -> Any:
         """Returns the number of samples in an epoch of a reader, or of all readers by name.

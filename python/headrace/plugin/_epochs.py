@@ -63,6 +63,8 @@ class ReaderEpochs:
     to the next one with each epoch. All lanes run the same number of batches per epoch, so that
     distributed steps stay together; the largest shard determines that number.
 
+    After a resume with another number of shards, the first epoch is what was left of an epoch.
+
     Args:
         samples: number of samples in the data set, over all shards.
         padded: with `pad`: the same, with all shards padded to equal length
@@ -73,6 +75,9 @@ class ReaderEpochs:
         policy: see `LastBatchPolicy`.
         pad: the reader repeats its last sample to fill the last batch.
         stick: the reader stays on its shard.
+        rest: number of samples, over all shards, that were left; 0: none.
+        first: number of the first whole epoch.
+        resplit: the checkpoint to restore was taken with another number of shards.
     """
 
     def __init__(
@@ -85,29 +90,52 @@ class ReaderEpochs:
         policy: LastBatchPolicy,
         pad: bool,
         stick: bool,
+        rest: int = 0,
+        first: int = 0,
+        resplit: bool = False,
     ) -> None:
         self.batch = batch
         self.mine = mine
         self.policy = policy
         self.stick = stick
-        self._sizes = [(i + 1) * samples // shards - i * samples // shards for i in range(shards)]
+        self._sizes = _shards(samples, shards)
+        self._rest = _shards(rest, shards) if rest else None
+        self._turn = first - bool(rest)  # number of the epoch 0 below
+        self._padded = padded if pad else 0
+        self._resplit = resplit
         # FILL without padding starts the next shard within the last batch of this epoch.
         self._carries = policy is LastBatchPolicy.FILL and not pad
-        self.epoch = 0
+        self.epoch = 0  # since the number of shards changed
         self.taken = 0  # positions run in this epoch
         self.carry = [0] * shards  # positions of its shard that a lane took in the last epoch
-        if policy is LastBatchPolicy.DROP:
-            self.positions = samples // shards
-        elif pad:
-            self.positions = padded // shards
+        self.positions, self._end = self._length()
+
+    def _length(self) -> tuple[int, int]:
+        """Length of this epoch, and how many positions are run until it is over."""
+        if self.epoch < 0:  # see `restore`
+            return 0, 0
+        resting = self.epoch == 0 and self._rest is not None
+        sizes = self._rest if resting and self._rest is not None else self._sizes
+        samples, shards = sum(sizes), len(sizes)
+        if self.policy is LastBatchPolicy.DROP:
+            # A rest is read to its end, even if no batch of it is full.
+            return samples // shards, max(sizes) if resting else samples // shards
+        if self._padded:
+            length = ceil_div(samples, shards) if resting else self._padded // shards
         else:
-            self.positions = ceil_div(max(self._sizes), batch) * batch
+            length = ceil_div(max(sizes), self.batch) * self.batch
+        return length, length
 
     def _size_of(self, lane: int) -> int:
-        return self._sizes[(lane + (0 if self.stick else self.epoch)) % len(self._sizes)]
+        if self.epoch < 0:
+            return 0
+        if self._rest and self.epoch == 0:
+            return self._rest[lane]
+        turn = 0 if self.stick else self._turn + self.epoch
+        return self._sizes[(lane + turn) % len(self._sizes)]
 
     def next_action(self) -> Action:
-        if self.taken >= self.positions:
+        if self.taken >= self._end:
             return Action.END
         if self.policy is LastBatchPolicy.DROP and self.taken + self.batch > self.positions:
             return Action.DROP
@@ -131,6 +159,7 @@ class ReaderEpochs:
             self._roll_carry()
         else:
             self.epoch += 1
+            self.positions, self._end = self._length()
         self.taken = 0
 
     def _roll_carry(self) -> None:
@@ -142,7 +171,7 @@ class ReaderEpochs:
             if left > 0:
                 break
             taken = 0  # this whole epoch has been read already: skip it
-        self.positions = ceil_div(left, self.batch) * self.batch
+        self.positions = self._end = ceil_div(left, self.batch) * self.batch
 
     def state(self) -> dict[str, Any]:
         return {
@@ -152,16 +181,31 @@ class ReaderEpochs:
             "positions": self.positions,
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], ended: bool) -> None:
+        """Continues with what `state` returned. `ended`: at the end of that epoch."""
+        if self._resplit:
+            # At the end of an epoch, an empty one comes first: its end is still to be reported.
+            over = ended or state["taken"] >= state["positions"]
+            self.epoch = -1 if over else 0
+            self.positions, self._end = self._length()
+            return
         if len(state["carry"]) != len(self._sizes):
             raise ValueError(
                 f"The checkpoint was taken with {len(state['carry'])} shards, but the reader has "
                 f"{len(self._sizes)}."
             )
         self.epoch = state["epoch"]
+        self.positions, self._end = self._length()
         self.taken = state["taken"]
         self.carry = list(state["carry"])
         self.positions = state["positions"]
+        if self._carries:
+            self._end = self.positions
+
+
+def _shards(samples: int, shards: int) -> list[int]:
+    """Sizes of the shards that `samples` are split into."""
+    return [(i + 1) * samples // shards - i * samples // shards for i in range(shards)]
 
 
 class SizedEpochs:
@@ -210,5 +254,5 @@ class SizedEpochs:
     def state(self) -> dict[str, Any]:
         return {"taken": self.taken}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], ended: bool) -> None:
         self.taken = state["taken"]

@@ -144,13 +144,17 @@ class _DaliBaseIterator(Generic[Item]):
         return SizedEpochs(size, len(self._pipes), self.batch_size, policy, padded)
 
     def _reader_epochs(self, policy: LastBatchPolicy) -> ReaderEpochs:
-        metas = [pipe.reader_meta(self._reader_name) for pipe in self._pipes]
+        assert self._reader_name is not None
+        metas = [inner.reader_meta(self._reader_name) for inner in self._inner]
         for key in (
             "epoch_size",
             "epoch_size_padded",
             "number_of_shards",
             "pad_last_batch",
             "stick_to_shard",
+            "rest_size",
+            "first_epoch",
+            "resplit",
         ):
             if len({meta[key] for meta in metas}) != 1:
                 raise AssertionError(
@@ -167,6 +171,9 @@ class _DaliBaseIterator(Generic[Item]):
             policy,
             bool(meta["pad_last_batch"]),
             bool(meta["stick_to_shard"]),
+            rest=meta["rest_size"],
+            first=meta["first_epoch"],
+            resplit=meta["resplit"],
         )
 
     def _restore(self) -> bool:
@@ -178,8 +185,8 @@ class _DaliBaseIterator(Generic[Item]):
             raise ValueError("The checkpoints of the pipelines were not taken together.")
         assert extras[0] is not None
         try:
-            self._epochs.restore(extras[0]["epochs"])
             self._ended = bool(extras[0]["ended"])
+            self._epochs.restore(extras[0]["epochs"], self._ended)
         except (KeyError, TypeError) as error:
             raise ValueError(f"The checkpoint does not match this iterator: {error!r}") from None
         return True

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Readers that go on with another number of shards. */
+#ifndef HR_EXEC_RESPLIT_H
+#define HR_EXEC_RESPLIT_H
+
+#include "exec/source.h"
+
+/* Appends the earlier splits of a source as a JSON list. */
+void hr__past_append(const hr_source *s, hr_text *t);
+/* Continues at a position of a checkpoint. `past`: what hr__past_append wrote, or NULL; `last`: the
+ * split of the checkpoint and the position. If the pipeline's split is another one, the rest of the
+ * epoch is split again. */
+hr_status hr__reader_restore(hr_source *s, const hr_json *past, const hr_stint *last,
+                             hr_error *error);
+
+#endif
