@@ -212,9 +212,9 @@ struct hr_staging {
     /* Queues the copy of staged memory that has not been copied yet; kernels queued later see it.
      * Only while launching. */
     hr_status (*flush)(hr_staging *s, hr_error *error);
-    /* `*device`: where the device has a copy of `size` bytes at `data`. They belong to a node's
-     * state and do not change, so they are copied once per pipeline. Kernels queued later see
-     * them. */
+    /* For what is often the same for all samples: tables, windows, filters. `*device`: where the
+     * device has, or gets with the next flush, a copy of `size` bytes at `data`. Bytes that were
+     * staged before are kept on the device and not copied again. */
     hr_status (*constant)(hr_staging *s, const void *data, size_t size, const void **device,
                           hr_error *error);
 };

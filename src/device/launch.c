@@ -7,12 +7,14 @@
 
 #include <string.h>
 
+#include "core/rng.h"
 #include "device/state.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
 #define CHUNK_LEAST ((size_t)64 << 10)
 #define STAGE_ALIGN ((size_t)256)
 #define SCRATCH_LIMIT ((size_t)1 << 30)
+#define CONSTANTS_SIZE ((size_t)64 << 20) /* without a limit on memory */
 
 struct hr__chunk { /* pinned memory and its copy on the device */
     struct hr__chunk *next;
@@ -20,10 +22,11 @@ struct hr__chunk { /* pinned memory and its copy on the device */
     size_t size, used, copied;
 };
 
-struct hr__constant { /* a copy on the device of data that does not change */
-    struct hr__constant *next;
-    const void *data;
-    hr__chunk *chunk;
+struct hr__constant { /* bytes that were staged repeatedly, and their copy on the device */
+    hr__constant *next;
+    uint64_t hash;
+    const void *host, *device;
+    size_t size;
 };
 
 typedef struct scratch {
@@ -185,55 +188,119 @@ static hr_status flush(hr_staging *s, hr_error *error)
 
 /* ---- constants ---- */
 
-/* Copies to the new chunk and waits, so that every stream may read it from now on. */
-static hr_status constant_copy(hr__launch *l, const hr__chunk *c, const void *data, hr_error *error)
+static uint64_t hash_of(const void *data, size_t size)
 {
-    hr_device *d = l->public.device;
-    memcpy(c->host, data, c->size);
-    HR_TRY(d->module->copy(d->id, l->public.cuda.stream, c->device, c->host, c->size, error));
-    HR_TRY(d->module->event_record(d->id, l->public.done, l->public.cuda.stream, error));
-    return d->module->event_wait(d->id, l->public.done, error);
+    const uint64_t odd = UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t lane[4] = {size, 1, 2, 3}, word[4];
+    const char *at = data;
+    for (size_t left = size; left > 0;) {
+        size_t n = HR_MIN(left, sizeof(word));
+        memset(word, 0, sizeof(word));
+        memcpy(word, at, n);
+        for (int32_t i = 0; i < 4; i++) {
+            lane[i] = (lane[i] ^ word[i]) * odd;
+            lane[i] ^= lane[i] >> 29;
+        }
+        at += n;
+        left -= n;
+    }
+    return hr_mix(hr_mix(lane[0], lane[1]), hr_mix(lane[2], lane[3]));
 }
 
-/* Lock of the device held. */
-static hr_status constant_make(hr__launch *l, const void *data, size_t size, hr_error *error)
+/* Without a lock: constants are only ever added. */
+static const hr__constant *constant_find(hr_device *d, uint64_t hash, const void *data, size_t size)
+{
+    const hr__constant *c =
+        atomic_load_explicit(&d->constants[hash % HR__CONSTANT_LISTS], memory_order_acquire);
+    while (c && !(c->hash == hash && c->size == size && memcmp(c->host, data, size) == 0))
+        c = c->next;
+    return c;
+}
+
+/* Whether the same bytes were probably staged before. */
+static bool was_seen(hr_device *d, uint64_t hash)
+{
+    _Atomic uint32_t *seen = &d->seen[hash % HR__SEEN];
+    uint32_t mark = (uint32_t)(hash >> 32) | 1;
+    if (atomic_load_explicit(seen, memory_order_relaxed) == mark)
+        return true;
+    atomic_store_explicit(seen, mark, memory_order_relaxed);
+    return false;
+}
+
+/* Room for a constant, or NULL in *out if too much is kept already. Lock of the device held. */
+static hr_status constant_room(hr__launch *l, size_t size, hr__chunk **out, hr_error *error)
 {
     hr_device *d = l->public.device;
-    hr__constant *made = hr_calloc(1, sizeof(*made), error);
-    hr_status status = made ? chunk_make(d, l->public.cuda.stream, size, &made->chunk, error)
-                            : HR_STATUS_NO_MEMORY;
-    if (status == HR_STATUS_OK)
-        status = constant_copy(l, made->chunk, data, error);
-    if (status != HR_STATUS_OK) {
-        if (made && made->chunk)
-            chunk_free(d, made->chunk);
-        hr_free(made);
-        return status;
-    }
-    made->data = data;
-    made->next = d->constants;
-    d->constants = made;
+    hr__chunk *c = d->constant_chunks;
+    size_t most = d->limit ? d->limit / 16 : CONSTANTS_SIZE;
+    *out = c;
+    if (c && c->size - c->used >= size)
+        return HR_STATUS_OK;
+    *out = NULL;
+    size_t fresh = HR_MAX(size, CHUNK_LEAST);
+    if (fresh > most || d->constant_bytes > most - fresh)
+        return HR_STATUS_OK;
+    HR_TRY(chunk_make(d, l->public.cuda.stream, fresh, &c, error));
+    c->next = d->constant_chunks;
+    d->constant_chunks = *out = c;
+    d->constant_bytes += fresh;
     return HR_STATUS_OK;
 }
 
+/* Copies to the chunk and waits, so that every stream may read it from now on. Lock of the device
+ * held. */
+static hr_status constant_keep(hr__launch *l, uint64_t hash, const void *data, size_t size,
+                               const hr__constant **out, hr_error *error)
+{
+    hr_device *d = l->public.device;
+    void *stream = l->public.cuda.stream;
+    hr__chunk *chunk;
+    HR_TRY(constant_room(l, size, &chunk, error));
+    if (!chunk)
+        return HR_STATUS_OK;
+    char *host = chunk->host + chunk->used, *device = chunk->device + chunk->used;
+    memcpy(host, data, size);
+    HR_TRY(d->module->copy(d->id, stream, device, host, size, error));
+    HR_TRY(d->module->event_record(d->id, l->public.done, stream, error));
+    HR_TRY(d->module->event_wait(d->id, l->public.done, error));
+    hr__constant *made = hr_calloc(1, sizeof(*made), error);
+    if (!made)
+        return HR_STATUS_NO_MEMORY;
+    hr__constant *_Atomic *list = &d->constants[hash % HR__CONSTANT_LISTS];
+    *made =
+        (hr__constant){atomic_load_explicit(list, memory_order_relaxed), hash, host, device, size};
+    atomic_store_explicit(list, made, memory_order_release);
+    chunk->used += HR_MIN((size + STAGE_ALIGN - 1) & ~(STAGE_ALIGN - 1), chunk->size - chunk->used);
+    *out = made;
+    return HR_STATUS_OK;
+}
+
+/* Bytes are kept when they are staged for the second time: what changes from sample to sample is
+ * not worth keeping. */
 static hr_status constant(hr_staging *s, const void *data, size_t size, const void **device,
                           hr_error *error)
 {
     hr__launch *l = (hr__launch *)s;
     hr_device *d = l->public.device;
-    hr_status status = HR_STATUS_OK;
-    pthread_mutex_lock(&d->lock);
-    hr__constant *c = d->constants;
-    while (c && !(c->data == data && c->chunk->size == size))
-        c = c->next;
-    if (!c) {
-        status = constant_make(l, data, size, error);
-        c = d->constants;
+    hr_staged staged;
+    uint64_t hash = hash_of(data, size);
+    const hr__constant *c = constant_find(d, hash, data, size);
+    if (!c && was_seen(d, hash)) {
+        pthread_mutex_lock(&d->lock);
+        c = constant_find(d, hash, data, size);
+        hr_status status = c ? HR_STATUS_OK : constant_keep(l, hash, data, size, &c, error);
+        pthread_mutex_unlock(&d->lock);
+        HR_TRY(status);
     }
-    if (status == HR_STATUS_OK)
-        *device = c->chunk->device;
-    pthread_mutex_unlock(&d->lock);
-    return status;
+    if (c) {
+        *device = c->device;
+        return HR_STATUS_OK;
+    }
+    HR_TRY(stage(s, size, &staged, error));
+    memcpy(staged.host, data, size);
+    *device = staged.device;
+    return HR_STATUS_OK;
 }
 
 /* ---- scratch ---- */
@@ -357,10 +424,14 @@ void hr__launches_free(hr_device *d)
         next = l->next;
         launch_free(d, l);
     }
-    for (hr__constant *c = d->constants, *next; c; c = next) {
+    for (int32_t i = 0; i < HR__CONSTANT_LISTS; i++)
+        for (hr__constant *c = d->constants[i], *next; c; c = next) {
+            next = c->next;
+            hr_free(c);
+        }
+    for (hr__chunk *c = d->constant_chunks, *next; c; c = next) {
         next = c->next;
-        chunk_free(d, c->chunk);
-        hr_free(c);
+        chunk_free(d, c);
     }
     for (hr__chunk *c; (c = list_pop(d, &d->chunks)) || (c = list_pop(d, &d->large));)
         chunk_free(d, c);

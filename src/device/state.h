@@ -9,6 +9,8 @@
 
 #include "device/device.h"
 
+enum { HR__CONSTANT_LISTS = 256, HR__SEEN = 1024 };
+
 typedef struct hr__chunk hr__chunk;
 typedef struct hr__constant hr__constant;
 typedef struct hr__launch hr__launch;
@@ -24,11 +26,15 @@ struct hr_device {
     void *free_stream; /* memory is released in its order */
     /* The allocator of outputs; NULL: the CUDA runtime's. */
     const hr_device_allocator *_Atomic allocator;
-    pthread_mutex_t lock; /* guards the following members */
-    hr__chunk *chunks;    /* free chunks of chunk_size ... */
-    hr__chunk *large;     /* ... and larger ones, if there is no limit */
-    hr__launch *launches; /* free launches */
-    hr__constant *constants;
+    /* Bytes that the device keeps, by their hash; and hashes of bytes that were staged lately. */
+    hr__constant *_Atomic constants[HR__CONSTANT_LISTS];
+    _Atomic uint32_t seen[HR__SEEN];
+    pthread_mutex_t lock;       /* guards the following members */
+    hr__chunk *chunks;          /* free chunks of chunk_size ... */
+    hr__chunk *large;           /* ... and larger ones, if there is no limit */
+    hr__launch *launches;       /* free launches */
+    hr__chunk *constant_chunks; /* the first one is being filled */
+    size_t constant_bytes;
     hr__memory *lent; /* memory of the allocator that streams may still be using */
 };
 

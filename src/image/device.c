@@ -382,15 +382,14 @@ static void fill_table(const hr_point_step *step, void *table)
 static hr_status stage_matrices(hr_point_step *to, const hr_device_program *d,
                                 const hr_image_program *p, hr_staging *staging, hr_error *error)
 {
-    hr_staged staged;
     size_t size = (size_t)to->frames * sizeof(hr_matrix);
+    const void *matrices;
     if (to->kind == HR_POINT_KIND_TABLE || d->plane >= 0)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "these values per frame are not supported on the GPU; use one value per "
                        "sequence, or device=\"cpu\"");
-    HR_TRY(staging->alloc(staging, size, &staged, error));
-    memcpy(staged.host, to->matrices, size);
-    to->matrices = staged.device;
+    HR_TRY(staging->constant(staging, to->matrices, size, &matrices, error));
+    to->matrices = matrices;
     to->first_frame -= (int32_t)p->outer[d->frames].start;
     return HR_STATUS_OK;
 }
@@ -399,8 +398,8 @@ static hr_status stage_matrices(hr_point_step *to, const hr_device_program *d,
 static hr_status stage_point(hr_point_step *to, int32_t i, const hr_device_program *d,
                              const hr_image_program *p, hr_staging *staging, hr_error *error)
 {
-    hr_staged table;
     const hr_point_step *step = &p->point[i];
+    uint64_t table[256]; /* of elements of at most 8 bytes */
     hr_dtype from = i > 0 ? p->point[i - 1].dtype : p->resampled;
     bool affine = step->kind == HR_POINT_KIND_AFFINE && from == HR_DTYPE_UINT8;
     *to = *step;
@@ -409,19 +408,15 @@ static hr_status stage_point(hr_point_step *to, int32_t i, const hr_device_progr
     if (step->frames == 1)
         to->matrix = step->matrices != NULL ? *step->matrices : to->matrix;
     to->frames = 0;
+    to->matrices = NULL;
+    to->table = NULL;
     if (step->kind != HR_POINT_KIND_TABLE && !affine)
         return HR_STATUS_OK;
-    size_t size = 256 * hr_dtype_size(step->dtype);
-    if (step->constant)
-        return staging->constant(staging, step->table, size, &to->table, error);
-    HR_TRY(staging->alloc(staging, size, &table, error));
     if (affine)
-        fill_table(to, table.host);
-    else
-        memcpy(table.host, step->table, size);
+        fill_table(to, table);
     to->kind = HR_POINT_KIND_TABLE;
-    to->table = table.device;
-    return HR_STATUS_OK;
+    return staging->constant(staging, affine ? table : step->table,
+                             256 * hr_dtype_size(step->dtype), &to->table, error);
 }
 
 static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, hr_staging *staging,
@@ -431,30 +426,32 @@ static hr_status stage_tables(hr_device_program *d, const hr_image_program *p, h
     bool many = p->normalize && planes > 4;
     if (!many && p->point_count == 0 && !d->fill && d->dst_channels == d->out_channels)
         return HR_STATUS_OK;
-    hr_staged staged;
-    HR_TRY(staging->alloc(staging, sizeof(hr_device_tables), &staged, error));
-    hr_device_tables *t = staged.host;
-    d->tables = staged.device;
-    memcpy(t->mean, p->mean, sizeof(t->mean));
-    memcpy(t->mul, p->mul, sizeof(t->mul));
-    memset(t->fill, 0, sizeof(t->fill));
+    hr_device_tables t;
+    const void *tables;
+    memset(&t, 0, sizeof(t)); /* equal tables have equal bytes */
+    memcpy(t.mean, p->mean, sizeof(t.mean));
+    memcpy(t.mul, p->mul, sizeof(t.mul));
     for (int32_t c = 0; c < HR_CHANNELS_MAX; c++)
-        hr_convert(&t->fill[c], p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
+        hr_convert(&t.fill[c], p->dtype, &p->fill[c], HR_DTYPE_FLOAT, 1);
     for (int32_t i = 0; i < p->point_count; i++)
-        HR_TRY(stage_point(&t->point[i], i, d, p, staging, error));
+        HR_TRY(stage_point(&t.point[i], i, d, p, staging, error));
+    HR_TRY(staging->constant(staging, &t, sizeof(t), &tables, error));
+    d->tables = tables;
     return HR_STATUS_OK;
 }
 
 static hr_status stage_table(hr_taps *t, const hr_filter_axis *axis, hr_staging *staging,
                              hr_error *error)
 {
-    hr_staged staged;
+    float curve[TAPS_TABLE_MAX];
+    const void *table = NULL;
     size_t size = (size_t)hr__taps_table_size(t) * sizeof(float);
     if (size == 0)
         return HR_STATUS_OK;
-    HR_TRY(staging->alloc(staging, size, &staged, error));
-    hr__taps_table(axis, staged.host);
-    t->table = staged.device;
+    if (!t->given)
+        hr__taps_table(axis, curve);
+    HR_TRY(staging->constant(staging, t->given ? axis->given.taps : curve, size, &table, error));
+    t->table = table;
     return HR_STATUS_OK;
 }
 
@@ -496,30 +493,29 @@ static hr_status stage_filters(hr_device_program *d, const hr_image_program *p, 
 static hr_status stage_gather(hr_device_program *d, const hr_image_program *p, const reach *r,
                               hr_staging *staging, hr_error *error)
 {
-    hr_staged gather, maps;
-    size_t size = (size_t)p->map_count * sizeof(hr_map);
-    HR_TRY(staging->alloc(staging, sizeof(hr_device_gather), &gather, error));
-    HR_TRY(staging->alloc(staging, size, &maps, error));
-    memcpy(maps.host, p->maps, size);
-    hr_device_gather *to = gather.host;
-    *to = (hr_device_gather){.gather = p->gather,
-                             .maps = maps.device,
-                             .map_count = p->map_count,
-                             .frames = -1,
-                             .depth = -1,
-                             .slice_by = 1,
-                             .slice_step = p->depth_step * (int64_t)hr_dtype_size(p->src_dtype)};
+    const void *maps, *gather;
+    hr_device_gather made;
+    HR_TRY(
+        staging->constant(staging, p->maps, (size_t)p->map_count * sizeof(hr_map), &maps, error));
+    memset(&made, 0, sizeof(made)); /* equal ones have equal bytes */
+    made.gather = p->gather;
+    made.maps = maps;
+    made.map_count = p->map_count;
+    made.frames = made.depth = -1;
+    made.slice_by = 1;
+    made.slice_step = p->depth_step * (int64_t)hr_dtype_size(p->src_dtype);
     for (int32_t o = 0; o < p->outer_count; o++) {
         if (p->outer[o].letter == 'F' && p->map_count > 1) {
-            to->frames = o;
-            to->first_frame = (int32_t)(outer_first(p, r, o) - p->first_frame);
+            made.frames = o;
+            made.first_frame = (int32_t)(outer_first(p, r, o) - p->first_frame);
         } else if (p->outer[o].letter == 'D') {
-            to->depth = o;
-            to->first_slice = (int32_t)outer_first(p, r, o);
-            to->slice_by = p->outer[o].reverse ? -1 : 1;
+            made.depth = o;
+            made.first_slice = (int32_t)outer_first(p, r, o);
+            made.slice_by = p->outer[o].reverse ? -1 : 1;
         }
     }
-    d->gather = gather.device;
+    HR_TRY(staging->constant(staging, &made, sizeof(made), &gather, error));
+    d->gather = gather;
     return HR_STATUS_OK;
 }
 

@@ -31,7 +31,6 @@ typedef struct hr_point_step {
     const hr_matrix *matrices;
     int32_t frames;
     int32_t first_frame;
-    bool constant; /* the table belongs to a node's state: a device gets it once per pipeline */
 } hr_point_step;
 
 HR_SHARED const hr_matrix *hr_point_matrix(const hr_point_step *step, int64_t frame)

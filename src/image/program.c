@@ -408,7 +408,6 @@ hr_status hr_program_point(hr_image_program *p, const hr_point_step *step, hr_er
                           .table = step->table,
                           .matrices = step->matrices,
                           .frames = step->frames,
-                          .constant = step->constant,
                           .first_frame = step->frames > 0 ? (int32_t)frames->start : 0};
     p->dtype = step->dtype;
     if (!convert && !table)

@@ -24,7 +24,7 @@ class Counts(ctypes.Structure):
 
     _fields_ = [
         (name, ctypes.c_int64)
-        for name in "allocs pinned streams events bytes peak broken misused copies work".split()
+        for name in "allocs pinned streams events bytes peak broken misused copies work copied".split()
     ]
 
     def alive(self) -> dict[str, int]:

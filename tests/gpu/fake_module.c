@@ -31,7 +31,8 @@ enum { DEVICES_MAX = 16, KINDS_MAX = 16, GUARD = 256 };
 #define MEMORY_MAGIC UINT64_C(0x3e308e)
 
 static struct {
-    atomic_llong allocs, pinned, streams, events, bytes, peak, broken, misused, copies, work;
+    atomic_llong allocs, pinned, streams, events, bytes, peak, broken, misused, copies, work,
+        copied;
 } counts;
 
 static _Thread_local int32_t current_device;
@@ -552,6 +553,7 @@ static hr_status copy(int32_t device, void *stream, void *dst, const void *src, 
     HR_TRY(stream_of(device, stream, "copy", &s, error));
     HR_TRY(fake_call("copy", error));
     atomic_fetch_add_explicit(&counts.copies, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counts.copied, (long long)size, memory_order_relaxed);
     return push(s, &(fake_work){.run = run_copy, .to = dst, .from = src, .size = size}, error);
 }
 
@@ -654,11 +656,11 @@ void hr_fake_counts(fake_counts *out)
             while (!atomic_load_explicit(&done, memory_order_acquire))
                 nap(20);
     }
-    *out = (fake_counts){atomic_load(&counts.allocs),  atomic_load(&counts.pinned),
-                         atomic_load(&counts.streams), atomic_load(&counts.events),
-                         atomic_load(&counts.bytes),   atomic_load(&counts.peak),
-                         atomic_load(&counts.broken),  atomic_load(&counts.misused),
-                         atomic_load(&counts.copies),  atomic_load(&counts.work)};
+    *out = (fake_counts){
+        atomic_load(&counts.allocs), atomic_load(&counts.pinned),  atomic_load(&counts.streams),
+        atomic_load(&counts.events), atomic_load(&counts.bytes),   atomic_load(&counts.peak),
+        atomic_load(&counts.broken), atomic_load(&counts.misused), atomic_load(&counts.copies),
+        atomic_load(&counts.work),   atomic_load(&counts.copied)};
 }
 
 const hr_cuda_module_def *hr_cuda_module(void)

@@ -15,6 +15,7 @@ typedef struct fake_counts {
     int64_t misused; /* calls with the wrong device, stream or event */
     int64_t copies;  /* calls of copy */
     int64_t work;    /* pieces of work queued on streams */
+    int64_t copied;  /* bytes */
 } fake_counts;
 
 /* Waits for the work on default streams first. */

@@ -44,11 +44,8 @@ hr_status make(record *r, const hr_op_call *c, hr_staging *staging, hr_error *er
     r->count = op::count(&c->out[0]);
     if (r->count == 0)
         return HR_STATUS_OK;
-    size_t size = (size_t)m->frames * sizeof(hr_point_map);
-    hr_staged maps;
-    HR_TRY(staging->alloc(staging, size, &maps, error));
-    memcpy(maps.host, m->maps, size);
-    r->maps = (const hr_point_map *)maps.device;
+    r->maps = m->maps;
+    HR_TRY(op::stage_list(&r->maps, m->frames, staging, error));
     r->src = (const char *)c->in[0].data;
     r->dst = (char *)c->out[0].data;
     r->points = m->points;

@@ -187,13 +187,9 @@ struct record {
 hr_status make(record *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
 {
     const hr_debayer *m = (const hr_debayer *)c->memo;
-    size_t starts = m->starts ? (size_t)m->frames : 1;
-    hr_staged start;
     *r = {};
-    HR_TRY(staging->alloc(staging, starts, &start, error));
-    memcpy(start.host, m->start, starts);
     r->m = *m;
-    r->m.start = (const uint8_t *)start.device;
+    HR_TRY(op::stage_list(&r->m.start, m->starts ? m->frames : 1, staging, error));
     r->src = (const char *)c->in[0].data;
     r->dst = (char *)c->out[0].data;
     r->count = op::count(&c->in[0]);

@@ -110,8 +110,8 @@ inline hr_status displace_make(displace_record *r, const hr_op_call *c, hr_stagi
         r->count /= r->m.channels;
     if (r->m.shift_x == nullptr)
         return HR_STATUS_OK;
-    HR_TRY(stage_floats(&r->m.shift_x, r->m.gather.in[1], staging, error));
-    return stage_floats(&r->m.shift_y, r->m.gather.in[0], staging, error);
+    HR_TRY(stage_list(&r->m.shift_x, r->m.gather.in[1], staging, error));
+    return stage_list(&r->m.shift_y, r->m.gather.in[0], staging, error);
 }
 
 inline hr_status displace_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging,

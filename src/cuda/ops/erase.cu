@@ -62,14 +62,12 @@ hr_status add_regions(record *to, const hr_op_call *calls, int32_t n, hr_staging
 {
     for (int32_t i = 0; i < n; i++) {
         const hr_erase *m = memo(&calls[i]);
-        size_t size = (size_t)m->fill_count * sizeof(uint64_t);
-        hr_staged fills;
+        const uint64_t *fills = m->fills;
         if (m->count == 0)
             continue;
-        HR_TRY(staging->alloc(staging, size, &fills, error));
-        memcpy(fills.host, m->fills, size);
+        HR_TRY(op::stage_list(&fills, m->fill_count, staging, error));
         for (int32_t k = 0; k < m->count; k++)
-            make(to++, &calls[i], &m->boxes[k], (const uint64_t *)fills.device);
+            make(to++, &calls[i], &m->boxes[k], fills);
     }
     return HR_STATUS_OK;
 }

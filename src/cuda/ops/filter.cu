@@ -193,13 +193,9 @@ struct tiled : record {
 hr_status make(record *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
 {
     const hr_filter2d *m = (const hr_filter2d *)c->memo;
-    hr_staged anchors;
-    size_t size = (size_t)m->anchor_count * sizeof(hr_anchor);
-    HR_TRY(staging->alloc(staging, size, &anchors, error));
-    memcpy(anchors.host, m->anchors, size);
     *r = {};
     r->m = *m;
-    r->m.anchors = (const hr_anchor *)anchors.device;
+    HR_TRY(op::stage_list(&r->m.anchors, m->anchor_count, staging, error));
     r->src = (const char *)c->in[0].data;
     r->filter = (const float *)c->in[1].data;
     r->fill = c->n_in > 2 ? (const char *)c->in[2].data : nullptr;

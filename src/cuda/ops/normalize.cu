@@ -86,14 +86,8 @@ void step_add(step *s, const hr_op_call *c, int32_t i, const float *mean, const 
 hr_status find_list(const float *given, size_t n, float *room, hr_staging *staging,
                     const float **out, hr_error *error)
 {
-    hr_staged staged;
-    *out = room;
-    if (!given)
-        return HR_STATUS_OK;
-    HR_TRY(staging->alloc(staging, n * sizeof(float), &staged, error));
-    memcpy(staged.host, given, n * sizeof(float));
-    *out = (const float *)staged.device;
-    return HR_STATUS_OK;
+    *out = given ? given : room;
+    return given ? op::stage_list(out, (int64_t)n, staging, error) : HR_STATUS_OK;
 }
 
 void make(record *r, const hr_op_call *c)

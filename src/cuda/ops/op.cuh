@@ -176,13 +176,13 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
     return launch<Record>(l, records, n, error);
 }
 
-// Replaces a list of n floats by its copy on the device.
-inline hr_status stage_floats(const float **list, int64_t n, hr_staging *staging, hr_error *error)
+// Replaces a list of n elements by its copy on the device.
+template <typename T>
+hr_status stage_list(const T **list, int64_t n, hr_staging *staging, hr_error *error)
 {
-    hr_staged staged;
-    HR_TRY(staging->alloc(staging, (size_t)n * sizeof(float) + 1, &staged, error));
-    memcpy(staged.host, *list, (size_t)n * sizeof(float));
-    *list = (const float *)staged.device;
+    const void *device;
+    HR_TRY(staging->constant(staging, *list, (size_t)n * sizeof(T), &device, error));
+    *list = (const T *)device;
     return HR_STATUS_OK;
 }
 

@@ -28,16 +28,12 @@ struct record {
 
 hr_status make(record *r, const hr_op_call *c, hr_staging *staging, hr_error *error)
 {
-    hr_staged fill;
     *r = {};
     r->m = *(const hr_paste *)c->memo;
     r->src = (const uint8_t *)c->in[0].data;
     r->dst = (uint8_t *)c->out[0].data;
     r->count = r->m.out_h * r->m.out_w;
-    HR_TRY(staging->alloc(staging, (size_t)r->m.channels, &fill, error));
-    memcpy(fill.host, r->m.fill, (size_t)r->m.channels);
-    r->m.fill = (const uint8_t *)fill.device;
-    return HR_STATUS_OK;
+    return op::stage_list(&r->m.fill, r->m.channels, staging, error);
 }
 
 hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *staging, hr_error *error)

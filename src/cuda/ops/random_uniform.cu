@@ -27,13 +27,8 @@ hr_status make(op::draw_record<uniform> *r, const hr_op_call *c, hr_staging *sta
 {
     hr_uniform *m = &r->how.m;
     *m = *(const hr_uniform *)c->memo;
-    if (m->values.v) {
-        hr_staged list;
-        size_t size = (size_t)m->values.n * sizeof(float);
-        HR_TRY(staging->alloc(staging, size, &list, error));
-        memcpy(list.host, m->values.v, size);
-        m->values.v = (const float *)list.device;
-    }
+    if (m->values.v)
+        HR_TRY(op::stage_list(&m->values.v, m->values.n, staging, error));
     op::draw_make(r, c, m->values.v ? 2 : 1);
     return HR_STATUS_OK;
 }

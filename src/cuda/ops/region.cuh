@@ -100,43 +100,25 @@ static inline void part_make(region_record *r, const hr_region_parts *parts,
         r->count *= r->extent[d];
 }
 
-// Stages the fill values of all calls.
-static inline hr_status fills_stage(const hr_op_call *calls, int32_t n, hr_staging *staging,
-                                    hr_staged *fills, hr_error *error)
-{
-    size_t size = 0;
-    for (int32_t i = 0; i < n; i++)
-        size += ((const hr_region_parts *)calls[i].memo)->fill_size;
-    HR_TRY(staging->alloc(staging, size > 0 ? size : 1, fills, error));
-    char *to = (char *)fills->host;
-    for (int32_t i = 0; i < n; i++) {
-        const hr_region_parts *parts = (const hr_region_parts *)calls[i].memo;
-        if (parts->fill_size > 0)
-            memcpy(to, parts->fill, parts->fill_size);
-        to += parts->fill_size;
-    }
-    return HR_STATUS_OK;
-}
-
 // `run` of operators whose memo is hr_region_parts.
 static inline hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
                                   hr_staging *staging, hr_error *error)
 {
-    hr_staged records, fills;
+    hr_staged records;
     int32_t total = 0;
     for (int32_t i = 0; i < n; i++)
         total += ((const hr_region_parts *)calls[i].memo)->count;
     if (total == 0)
         return HR_STATUS_OK;
     HR_TRY(staging->alloc(staging, (size_t)total * sizeof(region_record), &records, error));
-    HR_TRY(fills_stage(calls, n, staging, &fills, error));
     region_record *to = (region_record *)records.host;
-    const char *fill = (const char *)fills.device;
     for (int32_t i = 0; i < n; i++) {
         const hr_region_parts *parts = (const hr_region_parts *)calls[i].memo;
+        const char *fill = (const char *)parts->fill;
+        if (parts->fill_size > 0)
+            HR_TRY(stage_list(&fill, (int64_t)parts->fill_size, staging, error));
         for (int32_t k = 0; k < parts->count; k++, to++)
             part_make(to, parts, &parts->part[k], &calls[i], fill);
-        fill += parts->fill_size;
     }
     HR_TRY(staging->flush(staging, error));
     return launch<region_record>(l, records, total, error);

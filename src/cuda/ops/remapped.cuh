@@ -66,9 +66,9 @@ inline hr_status remapped_make(remapped_record *r, const hr_op_call *c, hr_stagi
     r->dst = c->out[0].data;
     r->count = count(&c->out[0]);
     r->plane = r->m.picture.in[1] * r->m.picture.step[1] * value_size(c->in[0].dtype);
-    HR_TRY(stage_floats(&r->m.picture.fill, r->m.picture.channels, staging, error));
+    HR_TRY(stage_list(&r->m.picture.fill, r->m.picture.channels, staging, error));
     if (r->m.matrix)
-        return stage_floats(&r->m.matrix, 9 * (r->m.varies ? r->m.frames : 1), staging, error);
+        return stage_list(&r->m.matrix, 9 * (r->m.varies ? r->m.frames : 1), staging, error);
     r->map_x = (const float *)c->in[1].data;
     r->map_y = (const float *)c->in[2].data;
     return HR_STATUS_OK;

@@ -72,13 +72,9 @@ static inline hr_status window_make(window_record *r, const hr_op_call *c, hr_st
                                     hr_error *error)
 {
     const hr_windows *m = (const hr_windows *)c->memo;
-    size_t bytes = (size_t)m->reach_count * sizeof(hr_reach);
-    hr_staged reach;
     *r = {};
-    HR_TRY(staging->alloc(staging, bytes, &reach, error));
-    memcpy(reach.host, m->reach, bytes);
     r->m = *m;
-    r->m.reach = (const hr_reach *)reach.device;
+    HR_TRY(stage_list(&r->m.reach, m->reach_count, staging, error));
     r->src = (const char *)c->in[0].data;
     r->dst = (char *)c->out[0].data;
     r->count = count(&c->out[0]);

@@ -76,8 +76,7 @@ static hr_status lookup_table_lower(hr_op_call *c, hr_image_program *program, hr
     const hr_table *t = c->state;
     const hr_point_step step = {.kind = HR_POINT_KIND_TABLE,
                                 .dtype = (hr_dtype)((const lookup_table_args *)c->args)->dtype,
-                                .table = t->values,
-                                .constant = true};
+                                .table = t->values};
 
     return hr_program_point(program, &step, error);
 }
