@@ -11,8 +11,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 
 class Api:
     """`fn`, `types` and other submodules of headrace or nvidia.dali."""
@@ -74,30 +72,6 @@ AUGMENTATIONS = {
 }
 
 
-def random_boxes(count: int, batch: int) -> Callable[[], Any]:
-    """A source of `count` different batches of one to seven boxes (left, top, right, bottom) per sample, and labels."""
-    rng = np.random.default_rng(4)
-    batches = []
-    for _ in range(count):
-        boxes, labels = [], []
-        for _ in range(batch):
-            sides = rng.uniform(0.05, 0.6, (rng.integers(1, 8), 2))
-            start = rng.uniform(0, 1, sides.shape) * (1 - sides)
-            boxes.append(np.concatenate([start, start + sides], 1).astype(np.float32))
-            labels.append(rng.integers(1, 81, len(sides), dtype=np.int32))
-        batches.append((boxes, labels))
-    state = iter(())
-
-    def take() -> Any:
-        nonlocal state
-        if (found := next(state, None)) is None:
-            state = iter(batches)
-            found = next(state)
-        return found
-
-    return take
-
-
 def ssd_anchors() -> list[float]:
     """The 8732 anchors of SSD300: left, top, right, bottom."""
     numbers: list[float] = []
@@ -114,9 +88,12 @@ def ssd_anchors() -> list[float]:
     return numbers
 
 
-def ssd(m: Api, files: Any, batch: int, normalized: Callable[..., Any]) -> tuple[Any, ...]:
+def ssd(m: Api, folder: str, normalized: Callable[..., Any]) -> tuple[Any, ...]:
     """The training pipeline of an SSD detector: pictures of 300 x 300, offsets and classes of the anchors."""
-    boxes, labels = m.fn.external_source(random_boxes(16, batch), num_outputs=2)
+    files, boxes, labels = m.fn.readers.coco(
+        file_root=folder, annotations_file=f"{folder}/instances.json", ltrb=True, ratio=True,
+        random_shuffle=True, pad_last_batch=True, name="Reader",
+    )  # fmt: skip
     start, size, boxes, labels = m.fn.random_bbox_crop(
         boxes, labels, bbox_layout="xyXY", thresholds=[0.0, 0.1, 0.3, 0.5, 0.7, 0.9],
         aspect_ratio=[0.5, 2.0], scaling=[0.3, 1.0], allow_no_crop=True, num_attempts=50,

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import containers
 from augmentations import AUGMENTATIONS, Api, ssd
 
 CONTENDERS = {
@@ -33,7 +34,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "headrace-indexing": {"index_memory_limit": 1},
 }
 EPOCHS_BEFORE = {"headrace-index": 3}  # epochs to run before it is measured
-PIPELINES = ("train", "eval", "resized", "ssd", *AUGMENTATIONS)
+PIPELINES = ("train", "eval", "resized", *containers.WRITERS, *AUGMENTATIONS)
 PREFETCH = 2
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
@@ -41,7 +42,7 @@ STD = (58.395, 57.12, 57.375)
 
 def has(contender: str, kind: str) -> bool:
     """Whether the contender has this pipeline."""
-    return kind != "ssd" or CONTENDERS[contender] != "torchvision"
+    return kind not in containers.WRITERS or CONTENDERS[contender] != "torchvision"
 
 
 def dali_pipeline(contender: str, kind: str, root: str, batch: int, threads: int) -> Any:
@@ -64,14 +65,16 @@ def dali_pipeline(contender: str, kind: str, root: str, batch: int, threads: int
         **OPTIONS.get(contender, {}),
     )  # fmt: skip
     def define() -> Any:
-        files, labels = fn.readers.file(
-            file_root=root, random_shuffle=kind != "eval", pad_last_batch=True, name="Reader"
-        )
         if kind == "ssd":
-            return ssd(m, files, batch, normalized)
+            return ssd(m, containers.made(kind, root), normalized)
+        order = {"random_shuffle": kind != "eval", "pad_last_batch": True, "name": "Reader"}
+        if kind in containers.READERS:
+            files, *labels = containers.READERS[kind](m, containers.made(kind, root), **order)
+        else:
+            files, *labels = fn.readers.file(file_root=root, **order)
         if kind == "eval":
             images = fn.resize(fn.decoders.image(files), resize_shorter=256)
-            return normalized(images, crop=(224, 224)), labels
+            return normalized(images, crop=(224, 224)), *labels
         if kind == "resized":
             images = fn.resize(fn.decoders.image(files), resize_shorter=256)
             images = fn.random_resized_crop(images, size=[224, 224])
@@ -82,7 +85,7 @@ def dali_pipeline(contender: str, kind: str, root: str, batch: int, threads: int
             images = fn.resize(images, size=[224, 224], interp_type=types.INTERP_TRIANGULAR)
         if kind in AUGMENTATIONS:
             images = AUGMENTATIONS[kind].dali(m, images)
-        return normalized(images, mirror=fn.random.coin_flip()), labels
+        return normalized(images, mirror=fn.random.coin_flip()), *labels
 
     pipe = define()
     pipe.build()
