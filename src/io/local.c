@@ -50,8 +50,10 @@ static uint64_t version_of(const struct stat *st)
     return version ? version : 1;
 }
 
-static hr_status local_open(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error)
+static hr_status local_open(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
+                            hr_error *error)
 {
+    (void)want;
     (void)cancel;
     /* O_NONBLOCK: opening a FIFO must not wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -114,7 +116,6 @@ static hr_status local_read(hr_object *object, int64_t offset, size_t size, void
 
 const hr_storage hr_storage_local = {
     .scheme = "file",
-    .attempts = 1,
     .open = local_open,
     .read = local_read,
     .close = local_close,

@@ -81,7 +81,7 @@ static hr_status open_entry(hr_open_files *files, entry *e, hr_cancel *cancel, h
     hr_object *object = NULL;
     link_first(files, e);
     pthread_mutex_unlock(&files->lock);
-    hr_status status = hr_object_open(&object, e->root, e->path, cancel, error);
+    hr_status status = hr_object_open_for(&object, e->root, e->path, 1, cancel, error);
     pthread_mutex_lock(&files->lock);
     e->object = object;
     if (status != HR_STATUS_OK) { /* whoever waits looks for the entry again and opens it itself */
@@ -92,11 +92,19 @@ static hr_status open_entry(hr_open_files *files, entry *e, hr_cancel *cancel, h
     return status;
 }
 
+/* How many of the first bytes are worth reading with the opening. */
+static size_t want_of(const hr_span *span)
+{
+    if (span->size < 0)
+        return HR_OBJECT_WHOLE;
+    return span->offset == 0 ? (size_t)HR_MIN(span->size, (int64_t)HR_OBJECT_WHOLE) : 1;
+}
+
 hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
                             hr_object **out, hr_error *error)
 {
     if (!span->keep_open)
-        return hr_object_open(out, span->root, span->path, cancel, error);
+        return hr_object_open_for(out, span->root, span->path, want_of(span), cancel, error);
     hr_status status = HR_STATUS_OK;
     pthread_mutex_lock(&files->lock);
     entry *e;

@@ -10,11 +10,13 @@
 #include <time.h>
 
 #include "io/open_files.h"
+#include "io/storage.h"
 
 #define WARM_AFTER 64 /* reads in a row that were in the page cache */
 #define GAP_READ 4096 /* bytes between two spans that cost less than another request */
 #define PIECE_ALIGNMENT 64
 #define OPEN_FILES 128 /* that stay open while nobody reads them */
+#define THREADS_MAX 64 /* for storage that serves many requests at once */
 
 typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 
@@ -55,7 +57,8 @@ struct hr_readahead {
     int32_t sleeping; /* threads that wait for work */
     int32_t warm;     /* reads from the page cache in a row, up to WARM_AFTER */
     int32_t thread_count, begun, spare;
-    pthread_t *threads;
+    int32_t most; /* threads: grows with what the storage of the items asks for */
+    pthread_t threads[THREADS_MAX];
     int64_t stall_us;
     hr_readahead_stats stats;
 };
@@ -197,12 +200,34 @@ static bool wait_for_room(hr_readahead *ra, const hr_read *r, size_t size)
     return !ra->stop && !r->dropped;
 }
 
+static void *thread_main(void *context);
+
+/* Lock held. */
+static bool add_thread(hr_readahead *ra)
+{
+    if (pthread_create(&ra->threads[ra->thread_count], NULL, thread_main, ra) != 0)
+        return false;
+    ra->thread_count++;
+    return true;
+}
+
+/* Lock held. */
+static void add_threads_for(hr_readahead *ra, const hr_read *r)
+{
+    const hr_span *span = &r->pieces[0].span;
+    int32_t wanted = hr_storage_of(span->root, span->path)->requests;
+    ra->most = HR_MAX(ra->most, HR_MIN(wanted, THREADS_MAX));
+    while (ra->thread_count < ra->most && !ra->stop && add_thread(ra))
+        ;
+}
+
 /* One request on a read-ahead thread; lock held on entry and exit. */
 static void serve(hr_readahead *ra, hr_read *r)
 {
     hr_error error;
     unlink_read(ra, r);
     r->state = READ_READING;
+    add_threads_for(ra, r);
     pthread_mutex_unlock(&ra->lock);
     hr_status opened = open_pieces(ra, r, &error);
     pthread_mutex_lock(&ra->lock);
@@ -257,9 +282,7 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     hr_readahead *ra = hr_calloc(1, sizeof(*ra), error);
     if (!ra)
         return HR_STATUS_NO_MEMORY;
-    ra->threads = hr_calloc((size_t)HR_MAX(threads, 1), sizeof(*ra->threads), error);
-    if (!ra->threads || hr_open_files_create(&ra->files, OPEN_FILES, error) != HR_STATUS_OK) {
-        hr_free(ra->threads);
+    if (hr_open_files_create(&ra->files, OPEN_FILES, error) != HR_STATUS_OK) {
         hr_free(ra);
         return HR_STATUS_NO_MEMORY;
     }
@@ -272,11 +295,15 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     ra->pool = hr_pool_ref(pool);
     ra->limit = limit;
     ra->stall_us = stall_us;
-    for (; ra->thread_count < threads; ra->thread_count++) {
-        if (pthread_create(&ra->threads[ra->thread_count], NULL, thread_main, ra) != 0) {
-            hr_readahead_destroy(ra);
-            return hr_fail(error, HR_STATUS_ERROR, "cannot start a read-ahead thread");
-        }
+    ra->most = HR_MIN(threads, THREADS_MAX);
+    pthread_mutex_lock(&ra->lock);
+    bool started = true;
+    while (started && ra->thread_count < ra->most)
+        started = add_thread(ra);
+    pthread_mutex_unlock(&ra->lock);
+    if (!started) {
+        hr_readahead_destroy(ra);
+        return hr_fail(error, HR_STATUS_ERROR, "cannot start a read-ahead thread");
     }
     *out = ra;
     return HR_STATUS_OK;
@@ -299,7 +326,7 @@ void hr_readahead_destroy(hr_readahead *ra)
     if (!ra)
         return;
     hr_readahead_cancel(ra);
-    for (int32_t i = 0; i < ra->thread_count; i++)
+    for (int32_t i = 0; i < ra->thread_count; i++) /* no more are added after the stop */
         pthread_join(ra->threads[i], NULL);
     pthread_cond_destroy(&ra->cold);
     pthread_cond_destroy(&ra->ready);
@@ -308,7 +335,6 @@ void hr_readahead_destroy(hr_readahead *ra)
     pthread_mutex_destroy(&ra->lock);
     hr_open_files_destroy(ra->files);
     hr_pool_unref(ra->pool);
-    hr_free(ra->threads);
     hr_free(ra);
 }
 

@@ -23,14 +23,14 @@ struct hr_object {
     uint64_t version; /* differs if the contents changed; 0: unknown */
 };
 
-/* A back end. Failures name neither the object nor the path: callers do. A request that another
- * attempt may serve fails with HR_STATUS_TIMEOUT. Waits end soon after `cancel` is set; it may be
- * NULL. */
+/* A back end. Failures name neither the object nor the path: callers do. It repeats requests that
+ * another attempt may serve. Waits end soon after `cancel` is set; it may be NULL. */
 typedef struct hr_storage {
     const char *scheme; /* "file" */
-    int32_t attempts;   /* of a request, in all */
-    int32_t pause_ms;   /* before the second attempt; doubles with each further one */
-    hr_status (*open)(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error);
+    int32_t requests;   /* at once, from as many threads, for full speed; 0: one per CPU */
+    /* `want`: so many of the first bytes will probably be read. */
+    hr_status (*open)(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
+                      hr_error *error);
     /* Reads all of the range, which lies within the object. `*cached`: no wait was needed. */
     hr_status (*read)(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
                       hr_cancel *cancel, hr_error *error);
@@ -38,6 +38,15 @@ typedef struct hr_storage {
 } hr_storage;
 
 extern const hr_storage hr_storage_local;
+
+/* The back end that serves a path, which may be relative to `root`. */
+const hr_storage *hr_storage_of(const char *root, const char *path);
+
+/* Like hr_object_open. A remote object whose first bytes are wanted comes with them, up to
+ * HR_OBJECT_WHOLE, so that reading a small one takes a single request. */
+enum { HR_OBJECT_START = 64 << 10, HR_OBJECT_WHOLE = 1 << 20 };
+hr_status hr_object_open_for(hr_object **out, const char *root, const char *path, size_t want,
+                             hr_cancel *cancel, hr_error *error);
 
 /* Adds a back end, which lives as long as the process. HR_STATUS_ERROR: the scheme exists, or there
  * are too many. */

@@ -104,14 +104,16 @@ TEST(ranges_of_objects)
     remove_files();
 }
 
-/* A back end in memory: counts what is asked of it, and fails for a while. */
+/* A back end in memory: counts what is asked of it. */
 static struct {
     hr_object object;
-    atomic_int opened, closed, reads, failures;
+    atomic_int opened, closed, reads;
 } faulty;
 
-static hr_status faulty_open(hr_object **out, const char *path, hr_cancel *cancel, hr_error *error)
+static hr_status faulty_open(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
+                             hr_error *error)
 {
+    (void)want;
     (void)cancel;
     (void)error;
     atomic_fetch_add(&faulty.opened, 1);
@@ -126,10 +128,7 @@ static hr_status faulty_read(hr_object *object, int64_t offset, size_t size, voi
     (void)cancel;
     *cached = true;
     atomic_fetch_add(&faulty.reads, 1);
-    if (atomic_load(&faulty.failures) > 0) {
-        atomic_fetch_sub(&faulty.failures, 1);
-        return hr_fail(error, HR_STATUS_TIMEOUT, "no answer");
-    }
+    (void)error;
     for (size_t k = 0; k < size; k++)
         ((unsigned char *)dst)[k] = (unsigned char)((size_t)offset + k);
     return HR_STATUS_OK;
@@ -143,14 +142,12 @@ static void faulty_close(hr_object *object)
 
 static const hr_storage faulty_storage = {
     .scheme = "faulty",
-    .attempts = 4,
-    .pause_ms = 1,
     .open = faulty_open,
     .read = faulty_read,
     .close = faulty_close,
 };
 
-static void faulty_set(int failures)
+static void faulty_set(void)
 {
     static bool added;
     if (!added && hr_storage_add(&faulty_storage, NULL) != HR_STATUS_OK)
@@ -160,38 +157,19 @@ static void faulty_set(int failures)
     atomic_store(&faulty.opened, 0);
     atomic_store(&faulty.closed, 0);
     atomic_store(&faulty.reads, 0);
-    atomic_store(&faulty.failures, failures);
 }
 
 TEST(back_ends_are_chosen_by_scheme)
 {
     hr_error error = {0};
     hr_object *object;
-    faulty_set(0);
+    faulty_set();
     CHECK(hr_storage_add(&faulty_storage, &error) == HR_STATUS_ERROR);
     CHECK_OK(hr_object_open(&object, "/root", "faulty://x", NULL, &error), error);
     CHECK(object == &faulty.object);
     CHECK_OK(hr_object_open(&object, "faulty://root", "x", NULL, &error), error);
     CHECK(object == &faulty.object && atomic_load(&faulty.opened) == 2);
     CHECK(hr_object_open(&object, NULL, "unknown://x", NULL, &error) == HR_STATUS_IO);
-}
-
-TEST(requests_are_repeated)
-{
-    hr_error error = {0};
-    hr_cancel cancel = {true};
-    unsigned char bytes[10];
-    bool cached;
-    faulty_set(3);
-    CHECK_OK(hr_object_read(&faulty.object, 7, 10, bytes, &cached, NULL, &error), error);
-    CHECK(bytes[9] == 16 && atomic_load(&faulty.reads) == 4);
-    faulty_set(4);
-    CHECK(hr_object_read(&faulty.object, 7, 10, bytes, &cached, NULL, &error) == HR_STATUS_TIMEOUT);
-    CHECK(atomic_load(&faulty.reads) == 4);
-    faulty_set(4);
-    CHECK(hr_object_read(&faulty.object, 7, 10, bytes, &cached, &cancel, &error) ==
-          HR_STATUS_TIMEOUT);
-    CHECK(atomic_load(&faulty.reads) == 1);
 }
 
 /* Many items of one object: it is opened once, and spans that are close together are one read. */
@@ -201,7 +179,7 @@ TEST(spans_of_an_open_object)
     hr_pool *pool;
     hr_readahead *ra;
     hr_read *reads[100];
-    faulty_set(0);
+    faulty_set();
     CHECK_OK(hr_pool_create(&pool, 0, &error), error);
     CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
     for (int i = 0; i < 100; i++) {

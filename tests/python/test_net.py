@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Files and archives that are read from an HTTP server, which sometimes fails."""
+
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servers import Server
+
+np = pytest.importorskip("numpy")
+
+from headrace import Pipeline, fn, types  # noqa: E402
+
+try:
+    ctypes.CDLL("libcurl.so.4")
+except OSError:
+    pytest.skip("libcurl is not installed", allow_module_level=True)
+
+SMALL = {f"/d/{i}.bin": bytes([i]) * (1000 + i) for i in range(40)}
+BIG = np.random.default_rng(0).integers(0, 256, 20_000_001, np.uint8).tobytes()
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with Server(SMALL | {"/d/big.bin": BIG, "/d/empty.bin": b""}) as s:
+        yield s
+
+
+def read(files: list[str], batch: int = 0, **options: Any) -> list[bytes]:
+    """The contents of the files, in one batch."""
+    with Pipeline(batch or len(files), 2, None, **options) as pipe:
+        data, _ = fn.readers.file(files=files, name="r")
+        pipe.set_outputs(data)
+    (out,) = pipe.run()
+    return [np.asarray(sample).tobytes() for sample in out]
+
+
+def urls(server: Server) -> list[str]:
+    return [server.url + path for path in SMALL]
+
+
+def failure(url: str, **options: Any) -> str:
+    with pytest.raises(RuntimeError) as caught:
+        read([url], **options)
+    assert url in str(caught.value)
+    return str(caught.value)
+
+
+def test_small_files_take_one_request(server: Server) -> None:
+    assert read(urls(server)) == list(SMALL.values())
+    first = [path for path in server.paths() if path in SMALL]
+    assert set(first) == set(SMALL)
+    assert set(server.counts.values()) <= {1, 2, 3}  # the reader has begun to read the next epochs
+    assert all(h["Range"] == "bytes=0-1048575" for _, _, h in server.seen)
+
+
+def test_large_files_are_read_in_parts(server: Server) -> None:
+    big, empty = read([f"{server.url}/d/big.bin", f"{server.url}/d/empty.bin"])
+    assert big == BIG and empty == b""
+    ranges = {h["Range"] for _, path, h in server.seen if path == "/d/big.bin"}
+    assert ranges == {
+        "bytes=0-1048575",
+        "bytes=0-8388607",
+        "bytes=8388608-16777215",
+        "bytes=16777216-20000000",
+    }
+
+
+def test_a_server_without_ranges(server: Server) -> None:
+    server.fault = lambda path, count: "whole"
+    assert read([f"{server.url}/d/big.bin", f"{server.url}/d/7.bin"]) == [BIG, SMALL["/d/7.bin"]]
+
+
+def test_a_redirection(server: Server) -> None:
+    def answer(handler: Any) -> bool:
+        if handler.path == "/moved":
+            handler.send(302, b"", Location="/d/3.bin")
+        elif handler.path == "/out":
+            handler.send(302, b"", Location="file:///etc/passwd")
+        elif handler.path == "/loop":
+            handler.send(302, b"", Location="/loop")
+        else:
+            return False
+        return True
+
+    server.answer = answer
+    assert read([f"{server.url}/moved"]) == [SMALL["/d/3.bin"]]
+    assert "not supported or disabled" in failure(f"{server.url}/out")
+    assert "redirects" in failure(f"{server.url}/loop")
+
+
+def test_archives_are_read_by_ranges(server: Server, tmp_path: Path) -> None:
+    """Only the headers of the archive and the wanted components are read."""
+    random = np.random.default_rng(1)
+    members = []
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for i in range(20):
+            for ext, size in (("jpg", 1000), ("bin", 200_000)):
+                data = random.integers(0, 256, size, np.uint8).tobytes()
+                info = tarfile.TarInfo(f"{i:03}.{ext}")
+                info.size = size
+                archive.addfile(info, io.BytesIO(data))
+                members.append(data)
+    server.objects["/a.tar"] = (tmp_path / "a.tar").read_bytes()
+    with Pipeline(20, 2, None) as pipe:
+        pipe.set_outputs(fn.readers.webdataset(paths=f"{server.url}/a.tar", ext=["jpg"]))
+    (out,) = pipe.run()
+    assert [np.asarray(x).tobytes() for x in out] == members[::2]
+    bounds = [h["Range"][6:].split("-") for _, path, h in server.seen if path == "/a.tar"]
+    assert sum(int(last) + 1 - int(first) for first, last in bounds) < len(server.objects["/a.tar"])
+
+
+def test_list_files_and_names_as_data(server: Server) -> None:
+    server.objects["/d/list.txt"] = b"3.bin 7\n5.bin 8\n"
+    with Pipeline(2, 1, None) as pipe:
+        data, labels = fn.readers.file(file_list=f"{server.url}/d/list.txt", name="r")
+        name = np.frombuffer(f"{server.url}/d/9.bin".encode(), np.uint8)
+        pipe.set_outputs(data, labels, fn.io.file.read(types.Constant(name)))
+    data, labels, named = pipe.run()
+    assert [np.asarray(x).tobytes() for x in data] == [SMALL["/d/3.bin"], SMALL["/d/5.bin"]]
+    assert [int(np.asarray(x)[0]) for x in labels] == [7, 8]
+    assert np.asarray(named[0]).tobytes() == SMALL["/d/9.bin"]
+
+
+@pytest.mark.parametrize("fault", [500, 503, 429, "cut", "reset", "stall"])
+def test_failures_that_pass_cost_no_sample(
+    server: Server, fault: int | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "3")
+    chosen = set(list(SMALL)[::10])
+    server.fault = lambda path, count: fault if path in chosen and count == 1 else None
+    assert read(urls(server)) == list(SMALL.values())
+    assert all(server.counts[path] >= 2 for path in chosen)
+
+
+def test_the_server_may_ask_for_patience(server: Server) -> None:
+    """A client that does not wait as long as it is told to would come back several times."""
+    server.headers = {"Retry-After": "1"}
+    start = time.monotonic()
+    early = []
+
+    def fault(path: str, count: int) -> int | None:
+        if time.monotonic() > start + 0.9:
+            return None
+        early.append(path)
+        return 429
+
+    server.fault = fault
+    assert read(urls(server)) == list(SMALL.values())
+    assert len(early) <= 3 * len(SMALL)  # one request per sample of the batches that are read ahead
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (403, "HTTP 403 Injected: for a test; check the credentials"),
+        (404, "HTTP 404 Injected: for a test; it does not exist"),
+        (500, "HTTP 500 Injected: for a test"),
+        ("cut", "after 500 bytes"),
+        ("reset", r"after 0 bytes|did not answer"),
+        ("garbage", "after 0 bytes|did not answer"),
+        ("stall", "nothing came for"),
+        ("slow", "it has taken"),
+        ("other range", "sent the bytes 1-1000 of 1002 instead of 0-"),
+    ],
+)
+def test_failures_that_last(
+    server: Server, fault: int | str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "0.6")
+    server.fault = lambda path, count: fault
+    text = failure(f"{server.url}/d/1.bin")
+    assert re.search(message, text), text
+
+
+def test_an_object_that_changes(server: Server) -> None:
+    server.fault = lambda path, count: "changed" if count > 1 else None
+    assert "changed while it was read" in failure(f"{server.url}/d/big.bin")
+
+
+def test_bad_objects_can_be_replaced(server: Server) -> None:
+    server.fault = lambda path, count: 404 if path == "/d/3.bin" else None
+    out = read(urls(server)[:6], on_error="replace")
+    assert out[:3] + out[4:] == list(SMALL.values())[:3] + list(SMALL.values())[4:6]
+    assert out[3] in SMALL.values() and out[3] != SMALL["/d/3.bin"]
+
+
+def test_a_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All samples of the batch fail within the time for one."""
+    monkeypatch.setenv("HEADRACE_NET_TIMEOUT", "1")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        dead = f"http://127.0.0.1:{s.getsockname()[1]}/x.jpg"
+        start = time.monotonic()
+        assert "connect" in failure(dead, batch=300)
+        assert time.monotonic() - start < 10  # not 300 times as long
+
+
+def test_waiting_is_interrupted(server: Server) -> None:
+    """Ctrl-C while nothing comes ends the run within a second."""
+    server.fault = lambda path, count: "stall"
+    program = f"""
+from headrace import Pipeline, fn
+with Pipeline(8, 2, None) as pipe:
+    pipe.set_outputs(fn.readers.file(files=["{server.url}/d/1.bin"], name="r")[0])
+pipe.build()
+print("built", flush=True)
+pipe.run()
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert child.stdout and child.stderr
+    assert child.stdout.readline() == b"built\n"
+    while not server.seen:
+        time.sleep(0.01)
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    child.wait(20)
+    assert time.monotonic() - start < 2
+    assert b"KeyboardInterrupt" in child.stderr.read()
+    child.stdout.close()
+    child.stderr.close()
+
+
+def test_a_forked_child_reads_for_itself(server: Server) -> None:
+    """The child has no thread for requests of its parent, and makes one."""
+    program = f"""
+import os, numpy as np
+from headrace import Pipeline, fn
+def read():
+    with Pipeline(1, 1, None) as pipe:
+        pipe.set_outputs(fn.readers.file(files=["{server.url}/d/1.bin"], name="r")[0])
+    return np.asarray(pipe.run()[0][0]).sum()
+read()
+pid = os.fork()
+assert read() == 1001
+if pid:
+    assert os.waitpid(pid, 0)[1] == 0
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_without_the_module() -> None:
+    program = """
+from headrace import Pipeline, fn
+with Pipeline(1, 1, None) as pipe:
+    pipe.set_outputs(fn.readers.file(files=["http://127.0.0.1:1/x"], name="r")[0])
+pipe.run()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"HEADRACE_NET_MODULE": "/nonexistent/module.so"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "module for HTTP cannot be opened" in done.stderr
