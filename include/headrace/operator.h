@@ -348,7 +348,10 @@ typedef struct hr_source_def {
     int64_t (*label)(const void *state, int64_t index);
     /* Whether a node with these arguments uses `locate`. NULL: all do. */
     bool (*locates)(const void *args, const hr_given *given);
-    const void *reserved[1];
+    /* Of items that are neighbours in large files: the numbers of the first items of the files,
+     * ascending, and behind them the number of all items; `*count`: of the files. With it,
+     * shuffle_after_epoch moves whole files (HR_SAMPLER_FILES_DEFS). NULL: it moves items. */
+    const int64_t *(*files)(const void *state, int32_t *count);
 } hr_source_def;
 
 /* Every reader's args struct begins with these. */
@@ -397,9 +400,16 @@ typedef struct hr_sampler_args {
                        "frequent. With weights, 'epoch_size' changes the number of draws.",        \
                        .form = "'class_balanced' | {str: [float] | int}")
 #define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \
-    HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False",                                       \
-                   "Shuffle the whole list before every epoch, in the same order on all "          \
-                   "shards, whatever their seed."),                                                \
+    HR_SAMPLER_AFTER_DEFS(S, "Shuffle the whole list before every epoch, in the same order on "    \
+                             "all shards, whatever their seed.")
+/* For containers, whose hr_source_def has `files`. */
+#define HR_SAMPLER_FILES_DEFS(S)                                                                   \
+    HR_SAMPLER_AFTER_DEFS(                                                                         \
+        S, "Shuffle the files before every epoch, in the same order on all "                       \
+           "shards, whatever their seed. The samples of a file stay together, in their order. "    \
+           "random_shuffle then shuffles within the shard of this order.")
+#define HR_SAMPLER_AFTER_DEFS(S, text)                                                             \
+    HR_SAMPLER_ARG(S, shuffle_after_epoch, BOOL, 0, "False", text),                                \
         HR_SAMPLER_ARG(                                                                            \
             S, shuffle_after_epoch_seed, INT64, HR_ARG_OPTIONAL, NULL,                             \
             "Seed of the order of shuffle_after_epoch; must be the same on all shards.")

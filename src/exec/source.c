@@ -25,8 +25,7 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
     uint64_t seed = p->node_seeds[node->index];
     s->locates = s->def->locate && (!s->def->locates || s->def->locates(node->args, &node->given));
     s->mean_bytes = s->def->mean_bytes ? s->def->mean_bytes(s->state) : INT64_MAX;
-    hr_status status =
-        hr_selection_init(&s->selection, args->sampler, s->def, s->state, seed, error);
+    hr_status status = hr_selection_init(&s->selection, args, s->def, s->state, seed, error);
     int64_t count = s->selection.count;
     if (status == HR_STATUS_OK)
         status = hr_sampler_init(&s->sampler, args, count,

@@ -23,6 +23,7 @@ static const hr_arg_def caffe_arg_defs[] = {
     HR_ARG(caffe_args, image_available, BOOL, 0, "True", "Output the picture."),
     HR_ARG(caffe_args, label_available, BOOL, 0, "True", "Output the label."),
     HR_SAMPLER_ORDER_DEFS(caffe_args),
+    HR_SAMPLER_FILES_DEFS(caffe_args),
     HR_READER_ACCEPTED_DEFS,
     HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
@@ -76,6 +77,7 @@ static const hr_source_def caffe_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
     .count = hr_lmdb_count,
     .mean_bytes = hr_lmdb_mean_bytes,
+    .files = hr_lmdb_files,
     .name = hr_lmdb_name,
     .locate = hr_lmdb_locate,
     .emit = caffe_emit,

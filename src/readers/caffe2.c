@@ -34,6 +34,7 @@ static const hr_arg_def caffe2_arg_defs[] = {
            .max = HR_CAFFE2_ADDITIONAL_MOST),
     HR_ARG(caffe2_args, bbox, BOOL, 0, "False", "A box follows: INT32 of shape (4,)."),
     HR_SAMPLER_ORDER_DEFS(caffe2_args),
+    HR_SAMPLER_FILES_DEFS(caffe2_args),
     HR_READER_ACCEPTED_DEFS,
     HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
@@ -92,6 +93,7 @@ static const hr_source_def caffe2_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
     .count = hr_lmdb_count,
     .mean_bytes = hr_lmdb_mean_bytes,
+    .files = hr_lmdb_files,
     .name = hr_lmdb_name,
     .locate = hr_lmdb_locate,
     .emit = caffe2_emit,

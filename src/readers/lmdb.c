@@ -366,6 +366,11 @@ int64_t hr_lmdb_mean_bytes(const void *state)
     return hr_records_mean_bytes(&((const hr_lmdb *)state)->values);
 }
 
+const int64_t *hr_lmdb_files(const void *state, int32_t *count)
+{
+    return hr_records_files(&((const hr_lmdb *)state)->values, count);
+}
+
 const char *hr_lmdb_name(const void *state, int64_t index, char *room, size_t size)
 {
     const hr_lmdb *db = state;

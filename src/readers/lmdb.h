@@ -25,6 +25,7 @@ void hr_lmdb_close(hr_lmdb *db);
 /* Functions of a source (hr_source_def) whose state begins with an hr_lmdb. */
 int64_t hr_lmdb_count(const void *state);
 int64_t hr_lmdb_mean_bytes(const void *state);
+const int64_t *hr_lmdb_files(const void *state, int32_t *count);
 const char *hr_lmdb_name(const void *state, int64_t index, char *room, size_t size);
 hr_status hr_lmdb_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
                          hr_error *error);

@@ -24,6 +24,7 @@ typedef struct mxnet_state {
     int64_t *file_start;    /* path->n + 1: offsets in the concatenated files */
     int64_t *start;         /* count + 1: offsets of the records */
     int64_t count, capacity;
+    int64_t *first; /* of a file: the number of the first record that begins in it; path->n + 1 */
 } mxnet_state;
 
 /* The header of an image record, which follows that of RecordIO. */
@@ -40,7 +41,11 @@ static const hr_arg_def mxnet_arg_defs[] = {
            "Path of the index file (.idx) with a line 'key offset' per record. One index describes "
            "all files of `path`, concatenated.",
            .count_min = 1, .count_max = 1),
-    HR_SAMPLER_ARG_DEFS(mxnet_args), HR_ARG_END};
+    HR_SAMPLER_ORDER_DEFS(mxnet_args),
+    HR_SAMPLER_FILES_DEFS(mxnet_args),
+    HR_READER_ACCEPTED_DEFS,
+    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
+    HR_ARG_END};
 
 static int by_value(const void *a, const void *b)
 {
@@ -120,11 +125,26 @@ static hr_status measure_files(mxnet_state *s, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static hr_status group_records(mxnet_state *s, hr_error *error)
+{
+    s->first = hr_calloc((size_t)s->path->n + 1, sizeof(*s->first), error);
+    if (!s->first)
+        return HR_STATUS_NO_MEMORY;
+    int64_t record = 0;
+    for (int32_t i = 0; i < s->path->n; i++) {
+        while (record < s->count && s->start[record] < s->file_start[i + 1])
+            record++;
+        s->first[i + 1] = record;
+    }
+    return HR_STATUS_OK;
+}
+
 static void mxnet_destroy(void *state)
 {
     mxnet_state *s = state;
     hr_free(s->file_start);
     hr_free(s->start);
+    hr_free(s->first);
     hr_free(s);
 }
 
@@ -152,6 +172,8 @@ static hr_status mxnet_create(const void *args, void **state, hr_error *error)
         if (status != HR_STATUS_OK)
             hr_error_prefix(error, "index_path '%s'", a->index_path.v[0]);
     }
+    if (status == HR_STATUS_OK)
+        status = group_records(s, error);
     if (status != HR_STATUS_OK) {
         mxnet_destroy(s);
         return status;
@@ -169,6 +191,13 @@ static int64_t mxnet_mean_bytes(const void *state)
 {
     const mxnet_state *s = state;
     return s->file_start[s->path->n] / s->count;
+}
+
+static const int64_t *mxnet_files(const void *state, int32_t *count)
+{
+    const mxnet_state *s = state;
+    *count = s->path->n;
+    return s->first;
 }
 
 /* The file that contains the byte at this offset. */
@@ -343,6 +372,7 @@ static const hr_source_def mxnet_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
     .count = mxnet_count,
     .mean_bytes = mxnet_mean_bytes,
+    .files = mxnet_files,
     .name = mxnet_name,
     .locate = mxnet_locate,
     .emit = mxnet_emit,

@@ -43,6 +43,12 @@ void hr_records_end_file(hr_record_table *t, int32_t file)
     t->first[file + 1] = t->count;
 }
 
+const int64_t *hr_records_files(const hr_record_table *t, int32_t *count)
+{
+    *count = t->files;
+    return t->first;
+}
+
 int32_t hr_records_file(const hr_record_table *t, int64_t index)
 {
     int32_t low = 0, high = t->files - 1;

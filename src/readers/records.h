@@ -28,6 +28,8 @@ hr_status hr_records_add(hr_record_table *t, const hr_record *records, int64_t c
                          hr_error *error);
 void hr_records_end_file(hr_record_table *t, int32_t file);
 
+/* The first records of the files, for `files` of a source. */
+const int64_t *hr_records_files(const hr_record_table *t, int32_t *count);
 int32_t hr_records_file(const hr_record_table *t, int64_t index);
 int64_t hr_records_mean_bytes(const hr_record_table *t);
 /* A span of one record, for `locate` of a source. */

@@ -52,9 +52,6 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
     if (count > (INT64_MAX >> 1) / args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR, "%lld items in %d shards are too many",
                        (long long)count, args->num_shards);
-    if (args->shuffle_after_epoch && args->random_shuffle)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "shuffle_after_epoch and random_shuffle exclude each other");
     if (args->shuffle_after_epoch && args->stick_to_shard)
         return hr_fail(error, HR_STATUS_ERROR,
                        "shuffle_after_epoch and stick_to_shard exclude each other");
@@ -161,7 +158,7 @@ static int64_t entry_at(const hr_sampler *s, hr_split split, int64_t epoch, int6
 {
     int64_t start = hr__sampler_shard_start(s->count, shard, split.shards);
     uint64_t key = hr_mix(s->key, (uint64_t)epoch);
-    if (s->args.shuffle_after_epoch)
+    if (s->args.shuffle_after_epoch && !(s->selection && s->selection->files))
         return shuffle(s, split.chunk, key, s->count, start + offset);
     if (s->args.random_shuffle)
         return start +
@@ -172,11 +169,11 @@ static int64_t entry_at(const hr_sampler *s, hr_split split, int64_t epoch, int6
 /* The item that is entry number `entry` of the epoch. */
 static hr_sampler_item select(const hr_sampler *s, int64_t entry, int64_t epoch, int32_t repeat)
 {
-    if (!s->selection || !hr_selection_repeats(s->selection))
-        return (hr_sampler_item){entry, epoch, repeat};
+    int64_t item = s->selection ? hr_selection_item(s->selection, epoch, entry) : entry;
     /* The entry makes the difference between two occurrences of an item. */
-    int32_t occurrence = (int32_t)((entry + 1 + repeat) & INT32_MAX);
-    return (hr_sampler_item){hr_selection_item(s->selection, epoch, entry), epoch, occurrence};
+    if (s->selection && hr_selection_repeats(s->selection))
+        repeat = (int32_t)((entry + 1 + repeat) & INT32_MAX);
+    return (hr_sampler_item){item, epoch, repeat};
 }
 
 /* The part of the rest that has its entry `i`. */

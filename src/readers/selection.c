@@ -154,12 +154,31 @@ static hr_status take_table(hr_selection *s, const hr_json *sampler, hr_error *e
     return weights ? take_weights(s, weights, error) : take_order(s, order, error);
 }
 
-hr_status hr_selection_init(hr_selection *s, const hr_json *sampler, const hr_source_def *def,
+static hr_status shuffle_files(hr_selection *s, const hr_sampler_args *args,
+                               const hr_source_def *def, const void *state, hr_error *error)
+{
+    int32_t files;
+    if (!args->shuffle_after_epoch)
+        return HR_STATUS_OK;
+    const int64_t *first = def->files(state, &files);
+    return hr_file_order_create(&s->files, first, files, (uint64_t)args->shuffle_after_epoch_seed,
+                                error);
+}
+
+hr_status hr_selection_init(hr_selection *s, const hr_sampler_args *args, const hr_source_def *def,
                             const void *state, uint64_t seed, hr_error *error)
 {
+    const hr_json *sampler = args->sampler;
     int64_t items = def->count(state);
     *s = (hr_selection){.count = items, .items = items, .key = hr_mix(seed, KEY_DRAW)};
-    if (!sampler || items == 0)
+    if (items == 0)
+        return HR_STATUS_OK;
+    if (!sampler && def->files)
+        return shuffle_files(s, args, def, state, error);
+    if (args->shuffle_after_epoch && args->random_shuffle)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "shuffle_after_epoch and random_shuffle exclude each other");
+    if (!sampler)
         return HR_STATUS_OK;
     hr_status status = sampler->kind == HR_JSON_KIND_STRING ? balance(s, def, state, error)
                                                             : take_table(s, sampler, error);
@@ -173,11 +192,15 @@ void hr_selection_fini(hr_selection *s)
 {
     hr_free(s->order);
     hr_free(s->sums);
+    hr_file_order_destroy(s->files);
     s->order = NULL;
     s->sums = NULL;
+    s->files = NULL;
 }
 
 int64_t hr_selection_item(const hr_selection *s, int64_t epoch, int64_t entry)
 {
+    if (s->files)
+        return hr_file_order_item(s->files, epoch, entry);
     return s->order ? s->order[entry] : s->sums ? draw(s, epoch, entry) : entry;
 }

@@ -4,9 +4,9 @@
 #ifndef HR_READERS_SELECTION_H
 #define HR_READERS_SELECTION_H
 
-#include "core/core.h"
+#include "readers/file_order.h"
 
-/* Entry v of an epoch is an item. Without `order` and `sums` it is item v. */
+/* Entry v of an epoch is an item. Without `order`, `sums` and `files` it is item v. */
 typedef struct hr_selection {
     int64_t count;  /* entries of an epoch */
     int64_t items;  /* of the source */
@@ -14,11 +14,11 @@ typedef struct hr_selection {
     double *sums;   /* of the weights of items 0 .. i, from which entries are drawn; or NULL */
     int64_t last;   /* the last item whose weight is not 0 */
     uint64_t key;   /* of the draws */
+    hr_file_order *files; /* of a container with shuffle_after_epoch; or NULL */
 } hr_selection;
 
-/* `sampler` as the user wrote it, or NULL. `seed` as in hr_rng_node_seed. HR_STATUS_ERROR: it does
- * not fit the source. */
-hr_status hr_selection_init(hr_selection *s, const hr_json *sampler, const hr_source_def *def,
+/* `seed` as in hr_rng_node_seed. HR_STATUS_ERROR: args->sampler does not fit the source. */
+hr_status hr_selection_init(hr_selection *s, const hr_sampler_args *args, const hr_source_def *def,
                             const void *state, uint64_t seed, hr_error *error);
 void hr_selection_fini(hr_selection *s);
 

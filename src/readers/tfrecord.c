@@ -53,7 +53,7 @@ static const hr_arg_def tfrecord_arg_defs[] = {
     HR_ARG(tfrecord_args, dont_use_mmap, BOOL, 0, "False",
            "Accepted: files are read, never mapped."),
     HR_SAMPLER_ORDER_DEFS(tfrecord_args),
-    HR_SAMPLER_WHOLE_DEFS(tfrecord_args),
+    HR_SAMPLER_FILES_DEFS(tfrecord_args),
     HR_READER_ACCEPTED_DEFS,
     HR_ARG_END};
 
@@ -306,6 +306,11 @@ static int64_t tfrecord_mean_bytes(const void *state)
     return hr_records_mean_bytes(&((const tfrecord_state *)state)->table);
 }
 
+static const int64_t *tfrecord_files(const void *state, int32_t *count)
+{
+    return hr_records_files(&((const tfrecord_state *)state)->table, count);
+}
+
 static const char *tfrecord_name(const void *state, int64_t index, char *room, size_t size)
 {
     const tfrecord_state *s = state;
@@ -365,6 +370,7 @@ static const hr_source_def tfrecord_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
     .count = tfrecord_count,
     .mean_bytes = tfrecord_mean_bytes,
+    .files = tfrecord_files,
     .name = tfrecord_name,
     .locate = tfrecord_locate,
     .emit = tfrecord_emit,

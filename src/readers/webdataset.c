@@ -39,6 +39,7 @@ typedef struct wds_state {
     int32_t outputs;
     hr_scan samples, parts, names; /* wds_sample, `outputs` wds_parts per sample, text */
     int64_t count, bytes;
+    int64_t *first;    /* of an archive: the number of its first sample; archives + 1 */
     wds_sample sample; /* while it is put together */
     wds_part part[HR_OP_MAX_OUTPUTS];
     bool any;
@@ -62,7 +63,10 @@ static const hr_arg_def wds_arg_defs[] = {
            "\"skip\" (the sample is left out), or \"error\"."),
     HR_ARG(wds_args, case_sensitive_extensions, BOOL, 0, "True",
            "Distinguish upper and lower case letters in extensions."),
-    HR_SAMPLER_ARG_DEFS(wds_args),
+    HR_SAMPLER_ORDER_DEFS(wds_args),
+    HR_SAMPLER_FILES_DEFS(wds_args),
+    HR_READER_ACCEPTED_DEFS,
+    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
     HR_ARG_END};
 
 /* ---- arguments ---- */
@@ -235,6 +239,7 @@ static hr_status scan_archives(wds_state *s, hr_error *error)
         status = take_members(s, i, &scans[i], error);
         if (status != HR_STATUS_OK)
             hr_error_prefix(error, "path '%s'", paths.v[i]);
+        s->first[i + 1] = s->count;
         hr_free(scans[i].data);
         scans[i] = (hr_scan){0};
     }
@@ -266,6 +271,7 @@ static hr_status read_indices(wds_state *s, hr_error *error)
         hr_status status = hr_wds_index_read(s->index_paths.v[i], index_sample, &x, error);
         if (status != HR_STATUS_OK)
             return hr_error_prefix(error, "index_paths '%s'", s->index_paths.v[i]);
+        s->first[i + 1] = s->count;
     }
     return HR_STATUS_OK;
 }
@@ -280,6 +286,7 @@ static void wds_destroy(void *state)
     hr_free(s->samples.data);
     hr_free(s->parts.data);
     hr_free(s->names.data);
+    hr_free(s->first);
     hr_free(s);
 }
 
@@ -295,6 +302,8 @@ static hr_status fill(wds_state *s, hr_error *error)
     if (s->index_paths.n > 0 && s->index_paths.n != s->paths.n)
         return hr_fail(error, HR_STATUS_ERROR, "there are %d index_paths for %d archives",
                        s->index_paths.n, s->paths.n);
+    if (!(s->first = hr_calloc((size_t)s->paths.n + 1, sizeof(*s->first), error)))
+        return HR_STATUS_NO_MEMORY;
     HR_TRY(s->index_paths.n > 0 ? read_indices(s, error) : scan_archives(s, error));
     if (s->count == 0)
         return hr_fail(error, HR_STATUS_ERROR, "the archives contain no samples");
@@ -325,6 +334,13 @@ static int64_t wds_mean_bytes(const void *state)
 {
     const wds_state *s = state;
     return s->bytes / s->count;
+}
+
+static const int64_t *wds_files(const void *state, int32_t *count)
+{
+    const wds_state *s = state;
+    *count = s->paths.n;
+    return s->first;
 }
 
 static const wds_sample *sample_at(const wds_state *s, int64_t index)
@@ -420,6 +436,7 @@ static const hr_source_def wds_source = {
     .kind = HR_SOURCE_KIND_INDEXED,
     .count = wds_count,
     .mean_bytes = wds_mean_bytes,
+    .files = wds_files,
     .name = wds_name,
     .locate = wds_locate,
     .emit = wds_emit,

@@ -120,9 +120,14 @@ def dali_schema(name: str) -> Any:
 
 # Arguments of readers that DALI lacks.
 ADDED = {"check_crc", "fill_missing", "sampler"}
+ADDED_TO = {name: {"shuffle_after_epoch", "shuffle_after_epoch_seed"} for name in ("readers.caffe", "readers.caffe2")}
 # Arguments that DALI requires.
 NOT_REQUIRED = {("readers.tfrecord", "index_path")}
 COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}
+
+
+def added(name: str) -> set[str]:
+    return (ADDED if registered()[name].is_reader else set()) | ADDED_TO.get(name, set())
 
 
 @pytest.mark.live_dali
@@ -134,7 +139,7 @@ def test_arguments_are_dalis() -> None:
         if name == "external_source":
             continue  # its arguments are Python's, see tests/python
         theirs = set(schema.GetArgumentNames()) - COMMON
-        ours = set(op.args) - COMMON - (ADDED if op.is_reader else set())
+        ours = set(op.args) - COMMON - added(name)
         assert ours == theirs, name
         for argument in sorted(ours):
             assert op.args[argument].per_sample == schema.IsTensorArgument(argument), (
@@ -156,7 +161,7 @@ def test_defaults_are_dalis() -> None:
     for name, op in registered().items():
         schema = dali_schema(name)
         for argument in op.args.values():
-            if name == "external_source" or (op.is_reader and argument.name in ADDED):
+            if name == "external_source" or argument.name in added(name):
                 continue
             if not schema.HasArgumentDefaultValue(argument.name):
                 continue

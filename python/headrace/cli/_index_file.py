@@ -38,27 +38,63 @@ def beside(path: str) -> str:
     return os.path.splitext(path)[0] + ".idx"
 
 
-def main(
-    name: str,
-    kind: str,
-    description: str,
-    write_index: Callable[[str, str | None], str],
-    argv: list[str] | None,
-    errors: tuple[type[Exception], ...] = (OSError, ValueError),
-) -> int:
-    """A command `NAME FILE [INDEX]` for files of this kind. Returns its exit status."""
-    parser = argparse.ArgumentParser(
-        prog=name, description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("file", metavar=kind.upper(), help=f"path of the {kind}")
-    parser.add_argument(
-        "index", metavar="INDEX", nargs="?", help=f"path of the index (default: that of the {kind}, with .idx)"
-    )
-    args = parser.parse_args(argv)
-    try:
-        print(write_index(args.file, args.index))
-    except errors as error:
-        text = str(error) if args.file in str(error) else f"{args.file}: {error}"
-        print(f"{name}: {one_line(text)}", file=sys.stderr)
-        return 1
-    return 0
+class Command:
+    """A command `NAME FILE [INDEX]`, as a function for Python (`write_index`) and for the shell (`main`).
+
+    Args:
+        name: of the command.
+        kind: what the file is, for the help.
+        description: what the command does.
+        lines: the lines of the index of a file.
+        default: the path of the index of a file, if none is given.
+        errors: what `lines` raises if the file is wrong.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        description: str,
+        lines: Callable[[str], Iterable[str]],
+        default: Callable[[str], str] = beside,
+        errors: tuple[type[Exception], ...] = (OSError, ValueError),
+    ) -> None:
+        self._name, self._kind, self._description, self._lines = name, kind, description, lines
+        self._default, self._errors = default, errors
+
+    def write_index(self, path: str, index: str | None = None) -> str:
+        """Writes the index of a file and returns its path.
+
+        Args:
+            path: path of the file, which must not be compressed.
+            index: path of the index; the default is that of the file with the extension .idx.
+
+        Raises:
+            ValueError: the file is wrong, or would be replaced by its index.
+            OSError: the file cannot be read, or the index cannot be written.
+        """
+        return write(path, index or self._default(path), self._lines(path))
+
+    def main(self, argv: list[str] | None = None) -> int:
+        """The command. Returns its exit status."""
+        kind = self._kind
+        parser = argparse.ArgumentParser(
+            prog=self._name,
+            description=self._description,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.add_argument("file", metavar=kind.upper(), help=f"path of the {kind}")
+        parser.add_argument(
+            "index",
+            metavar="INDEX",
+            nargs="?",
+            help=f"path of the index (default: that of the {kind}, with .idx)",
+        )
+        args = parser.parse_args(argv)
+        try:
+            print(self.write_index(args.file, args.index))
+        except self._errors as error:
+            text = str(error) if args.file in str(error) else f"{args.file}: {error}"
+            print(f"{self._name}: {one_line(text)}", file=sys.stderr)
+            return 1
+        return 0

@@ -136,14 +136,20 @@ def _index_container(args: argparse.Namespace) -> str:
             return wds2idx.write_index(args.path, args.index)
         return tfrecord2idx.write_index(args.path, args.index)
     except (OSError, ValueError, tarfile.TarError) as error:
-        raise UserError(str(error) if args.path in str(error) else f"{args.path}: {error}") from None
+        raise UserError(
+            str(error) if args.path in str(error) else f"{args.path}: {error}"
+        ) from None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the command."""
-    parser.add_argument("path", metavar="PATH", help="folder with JPEG files, at any depth, or a container")
+    parser.add_argument(
+        "path", metavar="PATH", help="folder with JPEG files, at any depth, or a container"
+    )
     parser.add_argument("index", metavar="INDEX", nargs="?", help="index file of a container")
-    parser.add_argument("--cache", metavar="FOLDER", help="folder in which the indices of JPEG files are stored")
+    parser.add_argument(
+        "--cache", metavar="FOLDER", help="folder in which the indices of JPEG files are stored"
+    )
     parser.add_argument("--bad", metavar="FILE", help="append the names of bad files to FILE")
     add_threads(parser)
     add_no_progress(parser)
@@ -155,7 +161,9 @@ def run(args: argparse.Namespace) -> int:
         print(_index_container(args))
         return 0
     if args.index or not args.cache:
-        raise UserError(f"{args.path} is not a file; the index of a folder needs --cache FOLDER, and no INDEX")
+        raise UserError(
+            f"{args.path} is not a file; the index of a folder needs --cache FOLDER, and no INDEX"
+        )
     files = find_files(args.path)
     try:
         pipe = _pipeline(files, args)

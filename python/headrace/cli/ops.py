@@ -15,7 +15,9 @@ from headrace._graph import schema
 from headrace.cli._common import UserError
 
 HELP = "list the operators, or describe one"
-DESCRIPTION = "Lists the operators. With a name, shows that operator's inputs, arguments and defaults."
+DESCRIPTION = (
+    "Lists the operators. With a name, shows that operator's inputs, arguments and defaults."
+)
 
 
 def load_operators() -> list[dict[str, Any]]:

@@ -230,14 +230,24 @@ def _agree(out: str, plan: dict[str, Any]) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="folder with one subfolder of pictures per class")
+    parser.add_argument(
+        "folder", metavar="DIR", help="folder with one subfolder of pictures per class"
+    )
     parser.add_argument("out", metavar="OUT", help="folder for the shards; it is made if necessary")
     parser.add_argument(
-        "--shard-size", type=_bytes, default="1G", metavar="SIZE", help="bytes of pictures in a shard"
+        "--shard-size",
+        type=_bytes,
+        default="1G",
+        metavar="SIZE",
+        help="bytes of pictures in a shard",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the order in which pictures are written")
     parser.add_argument(
-        "--sorted", action="store_true", help="write class after class, which makes shuffling less effective"
+        "--seed", type=int, default=0, help="of the order in which pictures are written"
+    )
+    parser.add_argument(
+        "--sorted",
+        action="store_true",
+        help="write class after class, which makes shuffling less effective",
     )
     add_threads(parser)
     add_no_progress(parser)
@@ -275,7 +285,11 @@ def run(args: argparse.Namespace) -> int:
     packer = _Packer(args.out, args.threads)
     try:
         os.makedirs(args.out, exist_ok=True)
-        plan = {"files": len(pictures), "shard_size": args.shard_size, "listing": listing.hexdigest()}
+        plan = {
+            "files": len(pictures),
+            "shard_size": args.shard_size,
+            "listing": listing.hexdigest(),
+        }
         _agree(args.out, plan)
         _pack(packer, shards, not args.no_progress)
     except OSError as error:
@@ -285,7 +299,9 @@ def run(args: argparse.Namespace) -> int:
     if len(packer.bad) > _SHOWN:
         print(f"... and {len(packer.bad) - _SHOWN:,} more files that cannot be read")
     last = len(shards) - 1
-    paths = os.path.join(args.out, f"shard-{{{0:06}..{last:06}}}.tar" if last else "shard-000000.tar")
+    paths = os.path.join(
+        args.out, f"shard-{{{0:06}..{last:06}}}.tar" if last else "shard-000000.tar"
+    )
     extensions = ";".join(sorted({picture.extension for picture in pictures}))
     print(
         f"{packer.samples:,} samples written, {packer.written / 1e9:,.2f} GB, {len(packer.bad):,} files "

@@ -31,7 +31,9 @@ def lines(path: str) -> Iterator[str]:
             if magic != MAGIC or part > _LAST or inside != (part in (_MIDDLE, _LAST)):
                 raise ValueError(f"{path}: there is no RecordIO record at offset {at}")
             if size > end - at - 8:
-                raise ValueError(f"{path}: the record at offset {at} does not end within the file: it was cut off")
+                raise ValueError(
+                    f"{path}: the record at offset {at} does not end within the file: it was cut off"
+                )
             if not inside:
                 yield f"{number}\t{at}"
                 number += 1
@@ -41,19 +43,6 @@ def lines(path: str) -> Iterator[str]:
             raise ValueError(f"{path}: the last record is incomplete: it was cut off")
 
 
-def write_index(path: str, index: str | None = None) -> str:
-    """Writes the index of a file and returns its path.
-
-    Args:
-        path: path of the file.
-        index: path of the index; the default is that of the file with the extension .idx.
-
-    Raises:
-        as `lines`.
-    """
-    return _index_file.write(path, index or _index_file.beside(path), lines(path))
-
-
-def main(argv: list[str] | None = None) -> int:
-    """The command. Returns its exit status."""
-    return _index_file.main("rec2idx", "file", DESCRIPTION, write_index, argv)
+_COMMAND = _index_file.Command("rec2idx", "file", DESCRIPTION, lines)
+write_index = _COMMAND.write_index
+main = _COMMAND.main

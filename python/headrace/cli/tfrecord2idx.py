@@ -37,19 +37,6 @@ def lines(path: str) -> Iterator[str]:
             at += size
 
 
-def write_index(path: str, index: str | None = None) -> str:
-    """Writes the index of a file and returns its path.
-
-    Args:
-        path: path of the file.
-        index: path of the index; the default is that of the file with the extension .idx.
-
-    Raises:
-        as `lines`.
-    """
-    return _index_file.write(path, index or _index_file.beside(path), lines(path))
-
-
-def main(argv: list[str] | None = None) -> int:
-    """The command. Returns its exit status."""
-    return _index_file.main("tfrecord2idx", "file", DESCRIPTION, write_index, argv)
+_COMMAND = _index_file.Command("tfrecord2idx", "file", DESCRIPTION, lines)
+write_index = _COMMAND.write_index
+main = _COMMAND.main

@@ -24,11 +24,14 @@ def _parts(archive: str) -> Iterator[tuple[_Part, str]]:
             folder, slash, base = member.name.rpartition("/")
             stem, dot, extension = base.partition(".")
             if member.isreg() and stem and dot and extension:
-                yield (folder + slash + stem, extension, member.offset_data, member.size), member.name
+                yield (
+                    (folder + slash + stem, extension, member.offset_data, member.size),
+                    member.name,
+                )
 
 
 def lines(archive: str) -> list[str]:
-    """The lines of an index, one per sample.
+    """The lines of an index: its version, and one line per sample.
 
     Raises:
         ValueError: a name cannot be written to an index, or the archive contains no samples.
@@ -40,31 +43,23 @@ def lines(archive: str) -> list[str]:
         words = []
         for (_, extension, offset, size), name in parts:
             if name.split() != [name]:
-                raise ValueError(f"{archive}: the name {name!r} contains blanks, which an index cannot")
+                raise ValueError(
+                    f"{archive}: the name {name!r} contains blanks, which an index cannot"
+                )
             words.append(f"{extension} {offset} {size} {name}")
         out.append(" ".join(words))
     if not out:
         raise ValueError(f"{archive}: there are no samples in it")
-    return out
+    return [f"v1.2 {len(out)}", *out]
 
 
-def write_index(archive: str, index: str | None = None) -> str:
-    """Writes the index of an archive and returns its path.
-
-    Args:
-        archive: path of the archive, which must not be compressed.
-        index: path of the index; the default is the archive's path with the extension .idx.
-
-    Raises:
-        as `lines`.
-    """
-    samples = lines(archive)
+def _beside(archive: str) -> str:
     folder, slash, base = archive.rpartition("/")
-    path = index or folder + slash + base.partition(".")[0] + ".idx"
-    return _index_file.write(archive, path, [f"v1.2 {len(samples)}", *samples])
+    return folder + slash + base.partition(".")[0] + ".idx"
 
 
-def main(argv: list[str] | None = None) -> int:
-    """The command. Returns its exit status."""
-    errors = (OSError, ValueError, tarfile.TarError)
-    return _index_file.main("wds2idx", "archive", DESCRIPTION, write_index, argv, errors)
+_COMMAND = _index_file.Command(
+    "wds2idx", "archive", DESCRIPTION, lines, _beside, (OSError, ValueError, tarfile.TarError)
+)
+write_index = _COMMAND.write_index
+main = _COMMAND.main
