@@ -532,7 +532,8 @@ typedef struct hr_op_def {
     hr_status (*run_batch)(hr_op_call *calls, int32_t n, hr_error *error);
     /* For operators where only the shapes of outputs depend on the batch (padding to the largest
      * sample): gets all samples of the iteration and writes into their out[], which `infer` then
-     * finds. The work is done sample by sample, with inputs on any device. */
+     * finds. The work is done sample by sample, with inputs on any device. With run_batch in
+     * addition, it is for devices only. */
     hr_status (*infer_batch)(hr_op_call *calls, int32_t n, hr_error *error);
     /* Whether a node needs the whole batch; arguments as in `check`. If it does not, run_batch and
      * infer_batch are not called. NULL: it does if one of them is set. */

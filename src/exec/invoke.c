@@ -56,7 +56,7 @@ static hr_status run_node(const hr_node *node, const hr_tensor *in, int32_t in_c
                       .context = arena,
                       .decode_ns = &decode_ns};
     bool batch = hr_node_whole_batch(node);
-    if (status == HR_STATUS_OK && batch && def->infer_batch)
+    if (status == HR_STATUS_OK && batch && def->infer_batch && !def->run_batch)
         status = def->infer_batch(&call, 1, error);
     if (status == HR_STATUS_OK)
         status = batch && def->run_batch ? def->run_batch(&call, 1, error)

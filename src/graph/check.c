@@ -131,9 +131,6 @@ static hr_status table_check(const hr_op_def *def, hr_error *error)
     bool sometimes = def->infer_batch || (def->run_batch && def->whole_batch);
     if (sometimes && !def->lower && !def->run_cpu)
         return hr_fail(error, HR_STATUS_VALUE, "it has no function that runs it per sample");
-    if (def->run_batch && def->infer_batch)
-        return hr_fail(error, HR_STATUS_VALUE,
-                       "run_batch describes its outputs, so infer_batch must be NULL");
     if (def->run_cpu && !def->infer)
         return hr_fail(error, HR_STATUS_VALUE, "it runs but has no infer");
     if ((def->lower != NULL) != (def->lower_rank != HR_LOWER_RANK_NONE))

@@ -88,10 +88,12 @@ static int32_t chain_head(const hr__planning *p, int32_t last)
 
 typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT, STEP_INFER } step_kind;
 
-/* A node with infer_batch first gets an INFER stage, then a step like any other node. */
+/* A node with infer_batch first gets an INFER stage, then a step like any other node, unless
+ * run_batch describes its outputs. */
 static step_kind kind_of(const hr_plan *plan, const hr_node *node)
 {
-    bool infers = node->def->infer_batch && plan->inferred[node->index] < 0;
+    bool infers = node->def->infer_batch && plan->inferred[node->index] < 0 &&
+                  (hr_node_on_device(node) || !node->def->run_batch);
     /* A permutation copies no elements, so it runs on the host for any device. */
     bool permutes = (node->def->flags & HR_OP_VIEW) && cuts(node);
     /* Sources run first, except for a reader with arguments per sample, which are made before it.

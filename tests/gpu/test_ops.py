@@ -399,6 +399,43 @@ def test_normalized_together() -> None:
     )
 
 
+def ids(*lists: list[int]) -> Data:
+    return Data([np.array(some, np.int32) for some in lists])
+
+
+def test_pasted_pictures() -> None:
+    """Channels are those of the sources; the last region covers the others; anything may be empty."""
+    mixed = pictures([(4, 5, 1), (6, 3, 3), (0, 7, 3)])
+    frames = [pictures([(3, 9, 8, 3)] * 3, "float32", layout="FHWC", seed=k) for k in range(2)]
+    places = Data([np.arange(12, dtype=np.int32).reshape(3, 2, 2) % (3 + k) for k in range(3)])
+    size = {"output_size": [16, 17]}
+    empty = pictures([(2, 2, 3)] * 3)
+    cases = [
+        Case("multi_paste", [mixed], {"in_ids": ids([1, 2, 1], [0], []), **size}),
+        Case("multi_paste", frames, {"out_anchors": places, "dtype": "types.UINT8", **size}),
+        Case("multi_paste", [empty], {"in_ids": ids([], [], []), "output_size": [0, 5]}),
+    ]
+    check(cases)
+
+
+@pytest.mark.parametrize(
+    ("ids_of", "args", "message"),
+    [
+        ([[0], [2]], {}, "`in_ids` contains 2; the batch has the samples 0 to 1"),
+        ([[0], [1]], {"out_anchors": [3, 0]}, "region 0 is not inside the canvas: 4 elements"),
+        ([[0, 1], [0]], {}, "regions with 3 and with 1 channels"),
+    ],
+)
+def test_bad_pastes(ids_of: list[list[int]], args: dict[str, Any], message: str) -> None:
+    data = pictures([(4, 5, 3), (4, 5, 1)])
+    case = Case("multi_paste", [data], {"in_ids": ids(*ids_of), "output_size": [6, 9], **args})
+    for device in ("cpu", "gpu"):
+        engine = Engine("headrace", device)
+        made = engine.run(2, lambda _, engine=engine: outputs(case, engine))
+        assert isinstance(made, Failure)
+        assert made.message.startswith("multi_paste") and message in made.message
+
+
 @pytest.mark.parametrize("name", chosen())
 def test_same_bytes(name: str) -> None:
     cases = [seeded(case) for case in chosen()[name]]
