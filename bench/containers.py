@@ -11,7 +11,7 @@ import json
 import random
 import struct
 import tarfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +19,19 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 Sample = tuple[bytes, int]  # a coded picture and the number of its class
 
 
-def samples(root: str) -> list[Sample]:
+def samples(root: str) -> Iterator[Sample]:
     """All files of the class folders, mixed, as data sets are before they are packed."""
     folders = sorted(p for p in Path(root).iterdir() if p.is_dir())
     found = [(p, label) for label, folder in enumerate(folders) for p in sorted(folder.iterdir())]
     random.Random(4).shuffle(found)
-    return [(path.read_bytes(), label) for path, label in found]
+    for path, label in found:
+        yield path.read_bytes(), label
 
 
 def write_webdataset(folder: Path, items: Iterable[Sample]) -> None:
     with tarfile.open(folder / "data.tar", "w", format=tarfile.USTAR_FORMAT) as tar:
         for i, (picture, label) in enumerate(items):
-            for name, data in ((f"{i:06}.jpg", picture), (f"{i:06}.cls", str(label).encode())):
+            for name, data in ((f"{i:06}.jpg", picture), (f"{i:06}.i32", struct.pack("<i", label))):
                 info = tarfile.TarInfo(name)
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
@@ -103,8 +104,9 @@ def write_coco(folder: Path, items: Iterable[Sample]) -> None:
 
 def _webdataset(m: Any, folder: str, **order: Any) -> Any:
     return m.fn.readers.webdataset(
-        paths=f"{folder}/data.tar", index_paths=f"{folder}/data.idx", ext=["jpg", "cls"], **order
-    )
+        paths=f"{folder}/data.tar", index_paths=f"{folder}/data.idx", ext=["jpg", "i32"],
+        dtypes=[m.types.UINT8, m.types.INT32], **order,
+    )  # fmt: skip
 
 
 def _tfrecord(m: Any, folder: str, **order: Any) -> Any:

@@ -26,18 +26,24 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import containers
 import torch
+from augmentations import Api
 
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
 CONTENDERS = {
     "headrace": "headrace",
     "headrace-index": "headrace",
+    "headrace-webdataset": "headrace",  # the same files in a container
+    "headrace-tfrecord": "headrace",
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
 }
 # headrace: like an endless first epoch, because indices are made but never kept.
-OPTIONS: dict[str, dict[str, Any]] = {"headrace": {"index_memory_limit": 1}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    name: {"index_memory_limit": 1} for name in ("headrace", "headrace-webdataset", "headrace-tfrecord")
+}
 
 
 # ---- data ----
@@ -63,19 +69,19 @@ def spread(source: pathlib.Path, target: pathlib.Path, count: int) -> None:
 
 def dali_like(name: str, kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
     """The README's pipeline with device="mixed" and the API of the contender's module: endless (images, labels)."""
-    module = CONTENDERS[name]
-    package = importlib.import_module(module)
-    fn = importlib.import_module(module + ".fn")
-    types = importlib.import_module(module + ".types")
-    plugin = importlib.import_module(module + ".plugin.pytorch")
+    m = Api(CONTENDERS[name])
+    fn, types = m.fn, m.types
+    container = name.partition("-")[2]
 
-    @package.pipeline_def(
+    @m.package.pipeline_def(
         batch_size=batch, num_threads=threads, device_id=0, seed=12, exec_dynamic=True, **OPTIONS.get(name, {})
     )
     def define() -> Any:
-        files, labels = fn.readers.file(
-            file_root=root, random_shuffle=kind == "train", pad_last_batch=True, name="Reader"
-        )
+        order = {"random_shuffle": kind == "train", "pad_last_batch": True, "name": "Reader"}
+        if container in containers.READERS:
+            files, labels = containers.READERS[container](m, containers.made(container, root), **order)
+        else:
+            files, labels = fn.readers.file(file_root=root, **order)
         if kind == "train":
             images = fn.decoders.image_random_crop(
                 files, device="mixed", random_area=[0.08, 1.0], random_aspect_ratio=[3 / 4, 4 / 3], num_attempts=100
@@ -90,6 +96,7 @@ def dali_like(name: str, kind: str, root: str, batch: int, threads: int) -> Iter
         )
         return images, labels
 
+    plugin = importlib.import_module(m.module + ".plugin.pytorch")
     loader = plugin.DALIClassificationIterator(define(), reader_name="Reader", auto_reset=True)
     while True:
         for data in loader:
