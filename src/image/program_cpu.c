@@ -66,11 +66,12 @@ static size_t line_elements(const runner *r, const line *l)
     return (size_t)r->map.inside.w * l->channels;
 }
 
-static const float *as_float(const runner *r, const line *l)
+/* `taken`: scratch that is in use. */
+static const float *as_float(const runner *r, const line *l, const void *taken)
 {
     if (l->dtype == HR_DTYPE_FLOAT)
         return l->at;
-    float *to = (float *)other_scratch(r, l->at, NULL);
+    float *to = (float *)other_scratch(r, l->at, taken);
     hr_kernels_convert(r->kernels, to, HR_DTYPE_FLOAT, l->at, l->dtype, line_elements(r, l));
     return to;
 }
@@ -86,23 +87,24 @@ static void to_type(const runner *r, line *l, hr_dtype dtype)
     l->dtype = dtype;
 }
 
-static void point_matrix(const runner *r, line *l, const hr_point_step *step)
+static void point_matrix(const runner *r, line *l, const hr_point_step *step, void *to)
 {
     const hr_matrix *m = hr_point_matrix(step, r->frame);
     size_t n = (size_t)r->map.inside.w;
     bool bytes = l->dtype == HR_DTYPE_UINT8 && step->dtype == HR_DTYPE_UINT8;
-    const float *in = bytes ? NULL : as_float(r, l);
-    char *out = other_scratch(r, l->at, in);
-    if (bytes)
-        r->kernels->matrix_u8((uint8_t *)out, l->at, n, m);
-    else
-        r->kernels->matrix_f32((float *)out, in, n, m);
-    l->at = out;
-    l->channels = (size_t)m->out;
-    if (bytes)
-        return;
-    l->dtype = HR_DTYPE_FLOAT;
-    to_type(r, l, step->dtype);
+
+    if (bytes) {
+        r->kernels->matrix_u8(to, l->at, n, m);
+    } else {
+        const float *in = as_float(r, l, to);
+        bool direct = step->dtype == HR_DTYPE_FLOAT;
+        float *out = direct ? to : (float *)other_scratch(r, in, to);
+        r->kernels->matrix_f32(out, in, n, m);
+        if (!direct)
+            hr_kernels_convert(r->kernels, to, step->dtype, out, HR_DTYPE_FLOAT,
+                               n * (size_t)m->out);
+    }
+    *l = (line){to, step->dtype, (size_t)m->out};
 }
 
 static void point_affine(const runner *r, line *l, const hr_point_step *step, void *to)
@@ -184,7 +186,7 @@ static void apply_points(const runner *r, line *l, void *dst)
         bool is_last = i + 1 == r->p->point_count;
         void *to = is_last && dst != NULL ? dst : other_scratch(r, l->at, NULL);
         if (step->kind == HR_POINT_KIND_MATRIX)
-            point_matrix(r, l, step);
+            point_matrix(r, l, step, to);
         else if (step->kind == HR_POINT_KIND_AFFINE)
             point_affine(r, l, step, to);
         else if (step->kind == HR_POINT_KIND_TABLE)
@@ -197,7 +199,7 @@ static void apply_points(const runner *r, line *l, void *dst)
 static void normalize_line(const runner *r, line *l)
 {
     const hr_image_program *p = r->p;
-    const float *in = as_float(r, l);
+    const float *in = as_float(r, l, NULL);
     float *out = (float *)other_scratch(r, l->at, in);
     size_t channels = l->channels, elements = line_elements(r, l);
     for (size_t c = 0; c < channels; c++) {

@@ -75,27 +75,15 @@ static inline void store_f16(uint16_t *dst, __m256 v)
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
-/* The outputs [first, last) that full vectors compute. Excluded are pixels whose load would pass
- * the row's end, and the remainder of less than a vector. */
-static void vector_range(size_t n, int32_t channels, int mirror, size_t *first, size_t *last)
-{
-    size_t end = end_pixels(channels);
-    end = end < n ? end : n;
-    size_t count = (n - end) / SPREAD_STEP * SPREAD_STEP;
-    *first = mirror ? end : 0;
-    *last = *first + count;
-}
-
 #define PLANES(type, suffix)                                                                       \
     static inline __attribute__((always_inline)) void vector_##suffix(                             \
         type *dst, size_t plane, const uint8_t *src, size_t n, const int32_t channels,             \
         const float *mean, const float *mul, int mirror)                                           \
     {                                                                                              \
         spreader s;                                                                                \
-        size_t first, last;                                                                        \
+        size_t i = 0;                                                                              \
         spreader_init(&s, channels, mirror);                                                       \
-        vector_range(n, channels, mirror, &first, &last);                                          \
-        for (size_t i = first; i < last; i += SPREAD_STEP) {                                       \
+        for (; i + SPREAD_STEP <= n; i += SPREAD_STEP) {                                           \
             size_t at = mirror ? n - SPREAD_STEP - i : i;                                          \
             const uint8_t *from = src + at * (size_t)channels;                                     \
             hr_pixels_vector v = load_pixels(&s, from);                                            \
@@ -104,8 +92,7 @@ static void vector_range(size_t n, int32_t channels, int mirror, size_t *first, 
                 store_##suffix(dst + (size_t)c * plane + i, out);                                  \
             }                                                                                      \
         }                                                                                          \
-        planes_##suffix(dst, plane, src, n, channels, mean, mul, mirror, 0, first);                \
-        planes_##suffix(dst, plane, src, n, channels, mean, mul, mirror, last, n);                 \
+        planes_##suffix(dst, plane, src, n, channels, mean, mul, mirror, i, n);                    \
     }
 PLANES(float, f32)
 PLANES(uint16_t, f16)

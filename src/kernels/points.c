@@ -80,15 +80,7 @@ void HR_LEVELED(hr__matrix_f32)(float *dst, const float *src, size_t n, const hr
             dst[c] = hr_matrix_row(m, c, src);
 }
 
-#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
-
-/* Shuffle positions that interleave four bytes each of three planes. */
-static inline __m128i three_planes(void)
-{
-    return _mm_setr_epi8(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, -1, -1, -1, -1);
-}
-
-#endif
+/* ---- bytes ---- */
 
 #if defined(HR_LEVEL_v4)
 
@@ -102,13 +94,13 @@ static inline __m512i whole(__m512 v)
     return _mm512_cvttps_epi32(_mm512_add_ps(v, _mm512_set1_ps(ROUND_BELOW_HALF)));
 }
 
-/* Stores interleaved pixels of `count` channels. */
-static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, const __m512i *v,
+/* Stores interleaved pixels of one or three channels. */
+static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, const __m512 *v,
                                                                const int32_t count)
 {
-    __m512i zero = _mm512_setzero_si512();
-    __m512i low = _mm512_packs_epi32(v[0], count > 1 ? v[1] : zero);
-    __m512i high = _mm512_packs_epi32(count > 2 ? v[2] : zero, zero);
+    __m512i zero = _mm512_setzero_si512(), first = whole(v[0]);
+    __m512i low = _mm512_packs_epi32(first, count > 1 ? whole(v[1]) : zero);
+    __m512i high = count > 1 ? _mm512_packs_epi32(whole(v[2]), zero) : zero;
     __m512i planes = _mm512_packus_epi16(low, high);
     if (count == 1) { /* the first dword of each lane */
         __m512i dwords = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -116,9 +108,12 @@ static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, con
         _mm_storeu_si128((__m128i *)dst, _mm512_castsi512_si128(planes));
         return;
     }
+    __m128i order = _mm_setr_epi8(0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11, -1, -1, -1, -1);
     __m512i dwords = _mm512_setr_epi32(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0, 0, 0, 0);
-    __m512i pixels = _mm512_shuffle_epi8(planes, _mm512_broadcast_i32x4(three_planes()));
-    _mm512_mask_storeu_epi32(dst, 0xfff, _mm512_permutexvar_epi32(dwords, pixels));
+    __m512i pixels = _mm512_shuffle_epi8(planes, _mm512_broadcast_i32x4(order));
+    pixels = _mm512_permutexvar_epi32(dwords, pixels);
+    _mm256_storeu_si256((__m256i *)dst, _mm512_castsi512_si256(pixels));
+    _mm_storeu_si128((__m128i *)(dst + 32), _mm512_extracti32x4_epi32(pixels, 2));
 }
 
 #elif defined(HR_LEVEL_v3)
@@ -126,29 +121,49 @@ static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, con
 #define SET_FLOATS _mm256_set1_ps
 #define ADD_FLOATS _mm256_add_ps
 #define MUL_FLOATS _mm256_mul_ps
+#define whole eight_whole
+#define store_pixels eight_store_u8
 
-static inline __m256i whole(__m256 v)
+#elif defined(HR_SPREAD)
+
+#define SET_FLOATS _mm_set1_ps
+#define ADD_FLOATS _mm_add_ps
+#define MUL_FLOATS _mm_mul_ps
+
+static inline __m128i whole(__m128 v)
 {
-    return _mm256_cvttps_epi32(_mm256_add_ps(v, _mm256_set1_ps(ROUND_BELOW_HALF)));
+    return _mm_cvttps_epi32(_mm_add_ps(v, _mm_set1_ps(ROUND_BELOW_HALF)));
 }
 
-/* Stores interleaved pixels of `count` channels, and up to 12 bytes more. */
-static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, const __m256i *v,
+/* Stores interleaved pixels of one or three channels. */
+static inline __attribute__((always_inline)) void store_pixels(uint8_t *dst, const __m128 *v,
                                                                const int32_t count)
 {
-    __m256i zero = _mm256_setzero_si256();
-    __m256i low = _mm256_packs_epi32(v[0], count > 1 ? v[1] : zero);
-    __m256i high = _mm256_packs_epi32(count > 2 ? v[2] : zero, zero);
-    __m256i pixels = _mm256_packus_epi16(low, high);
-    if (count == 3)
-        pixels = _mm256_shuffle_epi8(pixels, _mm256_broadcastsi128_si256(three_planes()));
-    _mm_storeu_si128((__m128i *)dst, _mm256_castsi256_si128(pixels));
-    _mm_storeu_si128((__m128i *)(dst + 4 * count), _mm256_extracti128_si256(pixels, 1));
+    __m128i zero = _mm_setzero_si128(), first = whole(v[0]);
+    __m128i low = _mm_packs_epi32(first, count > 1 ? whole(v[1]) : zero);
+    __m128i high = count > 1 ? _mm_packs_epi32(whole(v[2]), zero) : zero;
+    __m128i planes = _mm_packus_epi16(low, high);
+    int32_t last = _mm_cvtsi128_si32(planes);
+
+    if (count > 1) {
+        /* A pixel per dword, then two pixels as the low six bytes of a qword. */
+        __m128i pairs = _mm_unpacklo_epi8(planes, _mm_srli_si128(planes, 4));
+        __m128i thirds = _mm_unpacklo_epi8(_mm_srli_si128(planes, 8), zero);
+        __m128i pixels = _mm_unpacklo_epi16(pairs, thirds);
+        __m128i odd = _mm_slli_epi64(_mm_srli_epi64(pixels, 32), 24);
+        pixels = _mm_or_si128(_mm_and_si128(pixels, _mm_set1_epi64x(0xffffff)), odd);
+        __m128i second = _mm_srli_si128(pixels, 8);
+        __m128i eight = _mm_or_si128(pixels, _mm_slli_epi64(second, 48));
+        _mm_storel_epi64((__m128i *)dst, eight);
+        last = _mm_cvtsi128_si32(_mm_srli_epi64(second, 16));
+        dst += 8;
+    }
+    memcpy(dst, &last, 4);
 }
 
 #endif
 
-#if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+#if defined(HR_SPREAD)
 
 /* Whether all results fit 32 bits by far. */
 static bool is_small(const hr_matrix *m)
@@ -163,42 +178,65 @@ static bool is_small(const hr_matrix *m)
     return true;
 }
 
-static inline __attribute__((always_inline)) size_t matrix_vectors(uint8_t *dst, const uint8_t *src,
-                                                                   size_t n, const hr_matrix *m,
-                                                                   const int32_t in,
-                                                                   const int32_t out)
+/* A matrix, each number in all elements of a vector. */
+typedef struct wide_matrix {
+    hr_floats_vector m[3][3], add[3];
+} wide_matrix;
+
+static inline __attribute__((always_inline)) void matrix_step(uint8_t *dst, const uint8_t *src,
+                                                              const spreader *s,
+                                                              const wide_matrix *m,
+                                                              const int32_t in, const int32_t out)
 {
-    spreader s;
-    size_t end = end_pixels(in), i = 0;
-    spreader_init(&s, in, 0);
-    for (; i + SPREAD_STEP + end <= n; i += SPREAD_STEP) {
-        hr_pixels_vector pixels = load_pixels(&s, src + i * (size_t)in), rounded[HR_MATRIX_MAX];
-        hr_floats_vector v[HR_MATRIX_MAX];
-        for (int32_t c = 0; c < in; c++)
-            v[c] = channel_floats(&s, pixels, c);
-        for (int32_t c = 0; c < out; c++) {
-            hr_floats_vector sum = MUL_FLOATS(SET_FLOATS(m->m[c][0]), v[0]);
-            for (int32_t k = 1; k < in; k++)
-                sum = ADD_FLOATS(sum, MUL_FLOATS(SET_FLOATS(m->m[c][k]), v[k]));
-            rounded[c] = whole(ADD_FLOATS(sum, SET_FLOATS(m->add[c])));
-        }
-        store_pixels(dst + i * (size_t)out, rounded, out);
+    hr_pixels_vector pixels = load_pixels(s, src);
+    hr_floats_vector v[3], sum[3];
+
+    for (int32_t c = 0; c < in; c++)
+        v[c] = channel_floats(s, pixels, c);
+    for (int32_t c = 0; c < out; c++) {
+        sum[c] = MUL_FLOATS(m->m[c][0], v[0]);
+        for (int32_t k = 1; k < in; k++)
+            sum[c] = ADD_FLOATS(sum[c], MUL_FLOATS(m->m[c][k], v[k]));
+        sum[c] = ADD_FLOATS(sum[c], m->add[c]);
     }
-    return i;
+    store_pixels(dst, sum, out);
+}
+
+static inline __attribute__((always_inline)) void matrix_vectors(uint8_t *dst, const uint8_t *src,
+                                                                 size_t n, const hr_matrix *m,
+                                                                 const int32_t in,
+                                                                 const int32_t out)
+{
+    uint8_t from[SPREAD_STEP * 3] = {0}, to[SPREAD_STEP * 3];
+    wide_matrix wide;
+    spreader s;
+    size_t i = 0;
+
+    for (int32_t c = 0; c < out; c++) {
+        wide.add[c] = SET_FLOATS(m->add[c]);
+        for (int32_t k = 0; k < in; k++)
+            wide.m[c][k] = SET_FLOATS(m->m[c][k]);
+    }
+    spreader_init(&s, in, 0);
+    for (; i + SPREAD_STEP <= n; i += SPREAD_STEP)
+        matrix_step(dst + i * (size_t)out, src + i * (size_t)in, &s, &wide, in, out);
+    if (i == n)
+        return;
+    memcpy(from, src + i * (size_t)in, (n - i) * (size_t)in);
+    matrix_step(to, from, &s, &wide, in, out);
+    memcpy(dst + i * (size_t)out, to, (n - i) * (size_t)out);
 }
 
 void HR_LEVELED(hr__matrix_u8)(uint8_t *dst, const uint8_t *src, size_t n, const hr_matrix *m)
 {
-    size_t done = 0;
-    if (is_small(m)) {
-        if (m->in == 3 && m->out == 3)
-            done = matrix_vectors(dst, src, n, m, 3, 3);
-        else if (m->in == 3 && m->out == 1)
-            done = matrix_vectors(dst, src, n, m, 3, 1);
-        else if (m->in == 1 && m->out == 3)
-            done = matrix_vectors(dst, src, n, m, 1, 3);
-    }
-    matrix_bytes(dst + done * (size_t)m->out, src + done * (size_t)m->in, n - done, m);
+    if (m->in == 3 && m->out == 3 && is_small(m))
+        matrix_vectors(dst, src, n, m, 3, 3);
+    else if (m->in == 3 && m->out == 1 && is_small(m))
+        matrix_vectors(dst, src, n, m, 3, 1);
+    else if (m->in == 1 && m->out == 3 && is_small(m))
+        matrix_vectors(dst, src, n, m, 1, 3);
+    else
+        matrix_bytes(dst, src, n, m);
 }
 
 #else
@@ -308,19 +346,25 @@ __attribute__((target("avx512vbmi"))) static size_t look_up_vbmi(uint8_t *dst, c
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
+static inline __m256i sixteenth(const uint8_t *table, int k)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(table + 16 * k)));
+}
+
 /* Looks up the low four bits in each sixteenth of the table, and selects among the results by the
- * high four bits, one after the other. */
+ * high four bits, one after the other. A shuffle gives 0 where the sign of the position is set,
+ * which selects by the highest bit. */
 static size_t look_up_vectors(uint8_t *dst, const uint8_t *src, size_t n, const uint8_t *table)
 {
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
-        __m256i v = _mm256_loadu_si256((const __m256i *)(src + i)), found[16];
-        __m256i low = _mm256_and_si256(v, _mm256_set1_epi8(15));
-        for (int k = 0; k < 16; k++) {
-            __m128i part = _mm_loadu_si128((const __m128i *)(table + 16 * k));
-            found[k] = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(part), low);
-        }
-        for (int bit = 4, left = 8; bit < 8; bit++, left /= 2) {
+        __m256i v = _mm256_loadu_si256((const __m256i *)(src + i)), found[8];
+        __m256i low = _mm256_and_si256(v, _mm256_set1_epi8((char)0x8f));
+        __m256i high = _mm256_xor_si256(low, _mm256_set1_epi8((char)0x80));
+        for (int k = 0; k < 8; k++)
+            found[k] = _mm256_or_si256(_mm256_shuffle_epi8(sixteenth(table, k), low),
+                                       _mm256_shuffle_epi8(sixteenth(table, k + 8), high));
+        for (int bit = 4, left = 4; bit < 7; bit++, left /= 2) {
             __m256i odd = _mm256_slli_epi16(v, 7 - bit); /* the sign selects */
             for (int k = 0; k < left; k++)
                 found[k] = _mm256_blendv_epi8(found[2 * k], found[2 * k + 1], odd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Vectors of interleaved u8 pixels: each channel of SPREAD_STEP pixels as a vector of floats. For
- * the levels that have such vectors. */
+/* Vectors of interleaved u8 pixels: each channel of SPREAD_STEP pixels as a vector of floats.
+ * Exactly these pixels are read. HR_SPREAD is defined for the levels that have such vectors. */
 #ifndef HR_KERNELS_SPREAD_H
 #define HR_KERNELS_SPREAD_H
 
@@ -10,6 +10,8 @@
 #include <string.h>
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
+
+#define HR_SPREAD
 
 /* Shuffle positions that spread channel `c` of four pixels into four dwords; the last pixel first
  * if mirrored. */
@@ -35,7 +37,7 @@ typedef __m512i hr_pixels_vector;
 typedef struct spreader {
     __m512i quads; /* which dwords make the four pixels of each 128-bit lane */
     __m512i bytes[4];
-    __mmask16 load; /* the dwords that sixteen pixels have */
+    int32_t channels;
 } spreader;
 
 static inline __attribute__((always_inline)) void spreader_init(spreader *s, int32_t channels,
@@ -47,24 +49,30 @@ static inline __attribute__((always_inline)) void spreader_init(spreader *s, int
     s->quads = _mm512_add_epi32(_mm512_mullo_epi32(from, _mm512_set1_epi32(channels)), within);
     for (int32_t c = 0; c < channels; c++)
         s->bytes[c] = _mm512_broadcast_i32x4(spread_positions(channels, c, mirror));
-    s->load = (__mmask16)((1u << (4 * channels)) - 1);
+    s->channels = channels;
+}
+
+/* Plain loads: masked ones from memory that is not in the cache take twice as long. */
+static inline __m512i sixteen_pixels(const uint8_t *src, int32_t channels)
+{
+    if (channels == 1)
+        return _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)src));
+    if (channels == 4)
+        return _mm512_loadu_si512(src);
+    __m512i low = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)src));
+    if (channels == 2)
+        return low;
+    return _mm512_inserti32x4(low, _mm_loadu_si128((const __m128i *)(src + 32)), 2);
 }
 
 static inline hr_pixels_vector load_pixels(const spreader *s, const uint8_t *src)
 {
-    return _mm512_permutexvar_epi32(s->quads, _mm512_maskz_loadu_epi32(s->load, src));
+    return _mm512_permutexvar_epi32(s->quads, sixteen_pixels(src, s->channels));
 }
 
 static inline hr_floats_vector channel_floats(const spreader *s, hr_pixels_vector pixels, int32_t c)
 {
     return _mm512_cvtepi32_ps(_mm512_shuffle_epi8(pixels, s->bytes[c]));
-}
-
-/* Pixels at the end of a source row for which a full load would read beyond the row. */
-static inline size_t end_pixels(int32_t channels)
-{
-    (void)channels;
-    return 0;
 }
 
 #elif defined(HR_LEVEL_v3)
@@ -74,22 +82,35 @@ enum { SPREAD_STEP = 8 }; /* pixels */
 typedef __m256 hr_floats_vector;
 typedef __m256i hr_pixels_vector;
 
+/* A 128-bit lane holds four pixels, loaded with those before or behind them. */
 typedef struct spreader {
     __m256i bytes[4];
-    size_t low, high; /* byte offsets of the four pixels of each 128-bit lane */
+    size_t low, high; /* byte offsets of what the lanes load */
+    bool half;        /* eight pixels have eight bytes */
 } spreader;
 
 static inline __attribute__((always_inline)) void spreader_init(spreader *s, int32_t channels,
                                                                 int mirror)
 {
-    for (int32_t c = 0; c < channels; c++)
-        s->bytes[c] = _mm256_broadcastsi128_si256(spread_positions(channels, c, mirror));
-    s->low = mirror ? 4 * (size_t)channels : 0;
-    s->high = mirror ? 0 : 4 * (size_t)channels;
+    const size_t four = 4 * (size_t)channels, loaded = channels == 1 ? 8 : 16;
+    const __m128i last = _mm_set1_epi32((int32_t)(loaded - four)); /* where the last four are */
+    const __m128i none = _mm_setzero_si128();
+
+    for (int32_t c = 0; c < channels; c++) {
+        __m256i each = _mm256_broadcastsi128_si256(spread_positions(channels, c, mirror));
+        each = _mm256_add_epi32(each, mirror ? _mm256_set_m128i(none, last)
+                                             : _mm256_set_m128i(last, none));
+        s->bytes[c] = each;
+    }
+    s->half = channels == 1;
+    s->low = mirror ? 2 * four - loaded : 0;
+    s->high = mirror ? 0 : 2 * four - loaded;
 }
 
 static inline hr_pixels_vector load_pixels(const spreader *s, const uint8_t *src)
 {
+    if (s->half)
+        return _mm256_broadcastq_epi64(_mm_loadl_epi64((const __m128i *)src));
     __m128i low = _mm_loadu_si128((const __m128i *)(src + s->low));
     __m128i high = _mm_loadu_si128((const __m128i *)(src + s->high));
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
@@ -100,9 +121,53 @@ static inline hr_floats_vector channel_floats(const spreader *s, hr_pixels_vecto
     return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(pixels, s->bytes[c]));
 }
 
-static inline size_t end_pixels(int32_t channels)
+#elif defined(__SSE2__)
+
+#include <emmintrin.h>
+
+#define HR_SPREAD
+
+enum { SPREAD_STEP = 4 }; /* pixels */
+
+typedef __m128 hr_floats_vector;
+typedef __m128i hr_pixels_vector;
+
+typedef struct spreader {
+    size_t step; /* bytes of a pixel */
+} spreader;
+
+/* For one or three channels, not mirrored. */
+static inline __attribute__((always_inline)) void spreader_init(spreader *s, int32_t channels,
+                                                                int mirror)
 {
-    return ((size_t)(16 - 4 * channels) + (size_t)channels - 1) / (size_t)channels;
+    (void)mirror;
+    s->step = (size_t)channels;
+}
+
+static inline __m128i spread_dword(const uint8_t *src)
+{
+    int32_t bytes;
+    memcpy(&bytes, src, 4);
+    return _mm_cvtsi32_si128(bytes);
+}
+
+/* A pixel per dword. */
+static inline hr_pixels_vector load_pixels(const spreader *s, const uint8_t *src)
+{
+    if (s->step == 1) {
+        __m128i words = _mm_unpacklo_epi8(spread_dword(src), _mm_setzero_si128());
+        return _mm_unpacklo_epi16(words, _mm_setzero_si128());
+    }
+    __m128i first = _mm_unpacklo_epi32(spread_dword(src), spread_dword(src + 3));
+    __m128i last = _mm_srli_epi32(spread_dword(src + 8), 8);
+    return _mm_unpacklo_epi64(first, _mm_unpacklo_epi32(spread_dword(src + 6), last));
+}
+
+static inline hr_floats_vector channel_floats(const spreader *s, hr_pixels_vector pixels, int32_t c)
+{
+    (void)s;
+    __m128i low = _mm_srli_epi32(pixels, 8 * c);
+    return _mm_cvtepi32_ps(_mm_and_si128(low, _mm_set1_epi32(255)));
 }
 
 #endif
