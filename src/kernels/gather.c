@@ -201,18 +201,17 @@ INLINE void write_eight(void *dst, hr_dtype to, const eight_view *v, const eight
 /* False if vectors cannot make the row. */
 INLINE bool eights(void *dst, hr_dtype to, const hr_gather_row *r, int32_t channels)
 {
-    const __m128 step = eight_step(r->map);
     float some[24];
     eight_view v;
 
     if (!eight_view_linear(&v, r, channels))
         return false;
     for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        __m128 at = _mm_setr_ps(s.x, s.y, 0.0f, 0.0f);
-        eight_places p = eight_next(&v, &at, step);
+        eight_walk walk = eight_walk_from(r->map, s.x, s.y);
+        eight_places p = eight_next(&v, &walk, true);
         int64_t n = s.n, i = s.at * channels;
         for (; n >= 8; n -= 8, i += 8 * channels) {
-            eight_places next = eight_next(&v, &at, step); /* while pixels are on their way */
+            eight_places next = eight_next(&v, &walk, true); /* while pixels are on their way */
             write_eight(element_at(dst, to, i), to, &v, &p, channels);
             p = next;
         }
@@ -358,8 +357,8 @@ INLINE void copy_pixel(uint8_t *dst, const hr_gather_row *r, const void *fill, f
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
 /* Up to eight pixels. */
-INLINE void copy_eight(uint8_t *dst, int64_t n, const hr_gather_row *r, const eight_places *p,
-                       const void *fill, size_t size)
+INLINE void copy_some(uint8_t *dst, int64_t n, const hr_gather_row *r, const eight_places *p,
+                      const void *fill, size_t size)
 {
     const uint8_t *src = r->src;
     uint32_t offset[8];
@@ -370,24 +369,52 @@ INLINE void copy_eight(uint8_t *dst, int64_t n, const hr_gather_row *r, const ei
         memcpy(dst + (size_t)k * size, filled & 1 ? fill : src + offset[k], size);
 }
 
+/* Eight pixels of three bytes. Dwords are moved, of which the last byte is overwritten by the next
+ * pixel. */
+INLINE void copy_triples(uint8_t *dst, const uint8_t *src, __m256i offsets)
+{
+    uint32_t offset[8];
+
+    _mm256_storeu_si256((__m256i *)offset, offsets);
+    for (int32_t k = 0; k < 7; k++)
+        memcpy(dst + 3 * k, src + offset[k], 4);
+    memcpy(dst + 21, src + offset[7], 3);
+}
+
+enum { FILL_MAX = 12 }; /* bytes of pixels of which eight with the fill are at hand */
+
+/* `eight`: eight pixels of fill. */
+INLINE void copy_eight(uint8_t *dst, const hr_gather_row *r, const eight_view *v,
+                       const eight_places *p, const void *fill, const uint8_t *eight, size_t size)
+{
+    if (fill != NULL && size <= FILL_MAX && p->outside == 0xff)
+        memcpy(dst, eight, 8 * size);
+    else if (size == 3 && (fill == NULL || p->outside == 0) && eight_all_before(p, v))
+        copy_triples(dst, r->src, p->offset);
+    else
+        copy_some(dst, 8, r, p, fill, size);
+}
+
 /* False if vectors cannot make the row. */
 INLINE bool copy_eights(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
 {
-    const __m128 step = eight_step(r->map);
+    uint8_t eight[8 * FILL_MAX];
     eight_view v;
 
     if (!eight_view_make(&v, r, false, (int64_t)size, r->step[1] * (int64_t)hr_dtype_size(r->from)))
         return false;
+    for (size_t k = 0; k < 8 && fill != NULL && size <= FILL_MAX; k++)
+        memcpy(eight + k * size, fill, size);
     for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        __m128 at = _mm_setr_ps(s.x, s.y, 0.0f, 0.0f);
-        eight_places p = eight_next(&v, &at, step);
+        eight_walk walk = eight_walk_from(r->map, s.x, s.y);
+        eight_places p = eight_next(&v, &walk, false);
         int64_t n = s.n;
         for (; n >= 8; n -= 8, dst += 8 * size) {
-            eight_places next = eight_next(&v, &at, step);
-            copy_eight(dst, 8, r, &p, fill, size);
+            eight_places next = eight_next(&v, &walk, false);
+            copy_eight(dst, r, &v, &p, fill, eight, size);
             p = next;
         }
-        copy_eight(dst, n, r, &p, fill, size);
+        copy_some(dst, n, r, &p, fill, size);
         dst += (size_t)n * size;
     }
     return true;

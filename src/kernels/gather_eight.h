@@ -18,6 +18,7 @@ typedef struct eight_view {
     __m256 half;           /* from a position to that of the first pixel that is read */
     __m256 most_x, most_y; /* the last pixel from which on they can be read */
     __m256i size, stride;  /* bytes of a pixel and of a row */
+    __m256i last;          /* the offset of the last pixel, if the nearest are read */
     /* To interpolate. */
     int64_t lower;        /* from the eight bytes of an upper row to those of a lower one */
     __m256i order[2];     /* which bytes of the upper and the lower row are the pixels */
@@ -39,11 +40,12 @@ static inline bool eight_view_make(eight_view *v, const hr_gather_row *r, bool l
         (height - 1) * stride + width * size > INT32_MAX)
         return false;
     v->src = r->src;
-    v->half = _mm256_set1_ps(linear ? 0.5f : 0.0f);
+    v->half = _mm256_set1_ps(0.5f);
     v->most_x = _mm256_set1_ps((float)(width - 1 - more));
     v->most_y = _mm256_set1_ps((float)(height - 1 - more));
     v->size = _mm256_set1_epi32((int32_t)size);
     v->stride = _mm256_set1_epi32((int32_t)stride);
+    v->last = _mm256_set1_epi32((int32_t)((height - 1) * stride + (width - 1) * size));
     return true;
 }
 
@@ -88,25 +90,74 @@ static inline __m256 eight_limit(__m256 position)
     return _mm256_min_ps(low, limit);
 }
 
-/* The position `at`, of which x and y are the first two floats, and those of the seven pixels that
- * follow it; moves it behind them. */
-static inline void eight_positions(eight_places *p, __m128 *at, __m128 step)
-{
-    __m128 next = *at, xy[4];
+/* Walks along a row. Between two powers of two, adding the step to a position always adds the same
+ * multiple of the position's last bit, unless the step is halfway between two of them. So these
+ * positions are evenly spaced, and known without adding up: products and sums of such multiples
+ * are exact. */
+typedef struct eight_walk {
+    __m128 at, step; /* x and y of the next position; what is added to it */
+    int32_t even;    /* how many positions after it are known to be evenly spaced */
+    __m128 eight;    /* from a position to the eighth after it */
+    __m256 x, y;     /* from a position to those from it on */
+} eight_walk;
 
-    for (int32_t k = 0; k < 4; k++) {
-        __m128 after = _mm_add_ps(next, step);
-        xy[k] = _mm_unpacklo_ps(next, after);
-        next = _mm_add_ps(after, step);
-    }
-    *at = next;
-    p->x = eight_limit(_mm256_set_m128(_mm_movelh_ps(xy[2], xy[3]), _mm_movelh_ps(xy[0], xy[1])));
-    p->y = eight_limit(_mm256_set_m128(_mm_movehl_ps(xy[3], xy[2]), _mm_movehl_ps(xy[1], xy[0])));
+/* Finds the spacing of the positions from w->at on. */
+static inline void eight_space(eight_walk *w)
+{
+    const __m128 magnitude = _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff));
+    const __m128 exponent = _mm_castsi128_ps(_mm_set1_epi32(0x7f800000));
+    const __m256 count = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
+    const __m128 each = _mm_sub_ps(_mm_add_ps(w->at, w->step), w->at);
+    const __m128 size = _mm_and_ps(w->at, magnitude), low = _mm_and_ps(w->at, exponent);
+    const __m128 below = _mm_sub_ps(size, low), above = _mm_sub_ps(_mm_add_ps(low, low), size);
+    const __m128 room = _mm_blendv_ps(above, below, _mm_xor_ps(w->at, each));
+    const __m128 lost = _mm_and_ps(_mm_sub_ps(w->step, each), magnitude);
+    const __m128 rounds_down = _mm_cmplt_ps(_mm_mul_ps(lost, _mm_set1_ps(0x1p24f)), low);
+    __m128 steps = _mm_div_ps(room, _mm_and_ps(each, magnitude));
+
+    /* Two less, as the quotient is rounded. NaN, which 0 / 0 is, becomes negative. */
+    steps = _mm_min_ps(_mm_set1_ps(HR_GATHER_RUN), _mm_and_ps(steps, rounds_down));
+    __m128i whole = _mm_cvttps_epi32(_mm_sub_ps(steps, _mm_set1_ps(2.0f)));
+    whole = _mm_min_epi32(whole, _mm_srli_si128(whole, 4));
+    w->even = _mm_cvtsi128_si32(whole);
+    w->eight = _mm_mul_ps(each, _mm_set1_ps(8.0f));
+    w->x = _mm256_mul_ps(_mm256_broadcastss_ps(each), count);
+    w->y = _mm256_mul_ps(_mm256_broadcastss_ps(_mm_movehdup_ps(each)), count);
 }
 
-static inline __m128 eight_step(const hr_map *map)
+/* Eight positions, added up one by one. */
+static inline void eight_sums(eight_places *p, eight_walk *w)
 {
-    return _mm_setr_ps(map->m[0][0], map->m[1][0], 0.0f, 0.0f);
+    __m128 next = w->at, xy[4];
+
+    for (int32_t k = 0; k < 4; k++) {
+        __m128 after = _mm_add_ps(next, w->step);
+        xy[k] = _mm_unpacklo_ps(next, after);
+        next = _mm_add_ps(after, w->step);
+    }
+    w->at = next;
+    p->x = _mm256_set_m128(_mm_movelh_ps(xy[2], xy[3]), _mm_movelh_ps(xy[0], xy[1]));
+    p->y = _mm256_set_m128(_mm_movehl_ps(xy[3], xy[2]), _mm_movehl_ps(xy[1], xy[0]));
+}
+
+/* The next eight positions. */
+static inline void eight_positions(eight_places *p, eight_walk *w)
+{
+    if (w->even >= 8) {
+        p->x = _mm256_add_ps(_mm256_broadcastss_ps(w->at), w->x);
+        p->y = _mm256_add_ps(_mm256_broadcastss_ps(_mm_movehdup_ps(w->at)), w->y);
+        w->at = _mm_add_ps(w->at, w->eight);
+        w->even -= 8;
+    } else {
+        eight_sums(p, w);
+        eight_space(w);
+    }
+}
+
+static inline eight_walk eight_walk_from(const hr_map *map, float x, float y)
+{
+    return (eight_walk){.at = _mm_setr_ps(x, y, 0.0f, 0.0f),
+                        .step = _mm_setr_ps(map->m[0][0], map->m[1][0], 0.0f, 0.0f)};
 }
 
 /* The first pixel at each position, along one axis. */
@@ -117,27 +168,44 @@ static inline __m256 eight_first(__m256 position, __m256 half)
 
 static inline __m256 eight_inside(__m256 first, __m256 most)
 {
-    return _mm256_max_ps(_mm256_min_ps(first, most), _mm256_setzero_ps());
+    return _mm256_max_ps(_mm256_min_ps(most, first), _mm256_setzero_ps());
 }
 
-/* Sets the offsets of `p` from its positions. */
-static inline void eight_find(eight_places *p, const eight_view *v)
+static inline __m256 eight_outside(__m256 first, __m256 near)
 {
-    __m256 x = eight_first(p->x, v->half), near_x = eight_inside(x, v->most_x);
-    __m256 y = eight_first(p->y, v->half), near_y = eight_inside(y, v->most_y);
+    return _mm256_cmp_ps(first, near, _CMP_NEQ_UQ);
+}
+
+/* Sets the offsets of `p`; x and y: the first pixels at its positions. */
+static inline void eight_find(eight_places *p, const eight_view *v, __m256 x, __m256 y)
+{
+    __m256 near_x = eight_inside(x, v->most_x), near_y = eight_inside(y, v->most_y);
     p->offset = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_cvttps_epi32(near_y), v->stride),
                                  _mm256_mullo_epi32(_mm256_cvttps_epi32(near_x), v->size));
-    p->outside = _mm256_movemask_ps(
-        _mm256_or_ps(_mm256_cmp_ps(x, near_x, _CMP_NEQ_UQ), _mm256_cmp_ps(y, near_y, _CMP_NEQ_UQ)));
+    p->outside =
+        _mm256_movemask_ps(_mm256_or_ps(eight_outside(x, near_x), eight_outside(y, near_y)));
 }
 
-static inline eight_places eight_next(const eight_view *v, __m128 *at, __m128 step)
+static inline __attribute__((always_inline)) eight_places
+eight_next(const eight_view *v, eight_walk *w, const bool linear)
 {
     eight_places p;
 
-    eight_positions(&p, at, step);
-    eight_find(&p, v);
+    eight_positions(&p, w);
+    if (linear) {
+        p.x = eight_limit(p.x);
+        p.y = eight_limit(p.y);
+        eight_find(&p, v, eight_first(p.x, v->half), eight_first(p.y, v->half));
+    } else {
+        eight_find(&p, v, _mm256_floor_ps(p.x), _mm256_floor_ps(p.y));
+    }
     return p;
+}
+
+/* Whether there are pixels behind all that are read. */
+static inline bool eight_all_before(const eight_places *p, const eight_view *v)
+{
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(p->offset, v->last)) == 0;
 }
 
 /* Two times eight bytes. */
@@ -163,8 +231,7 @@ static inline void eight_pairs(__m256i *pair, const uint8_t *src, const uint64_t
 /* The pixels that make eight pixels. */
 typedef struct eight_squares {
     __m256i tap[4];
-    __m256 filled[4]; /* masks: the fill takes a pixel's place */
-    bool fills;       /* some */
+    __m256 filled[4]; /* masks: the fill takes a pixel's place; set where there is a fill */
 } eight_squares;
 
 static inline void eight_load(const eight_view *v, eight_squares *q, __m256i offset)
@@ -176,7 +243,6 @@ static inline void eight_load(const eight_view *v, eight_squares *q, __m256i off
 
     eight_pairs(q->tap, v->src, offsets, v->order[0]);
     eight_pairs(q->tap + 2, v->src + v->lower, offsets, v->order[1]);
-    q->fills = false;
 }
 
 /* Which squares are not inside, along one axis. */
@@ -209,14 +275,12 @@ static inline void eight_repeat(__m256i *first, __m256i *second, const eight_axi
     *second = eight_select(b, a, axis->before);
 }
 
-static inline void eight_edges(const eight_view *v, eight_squares *q, const eight_axis *x,
-                               const eight_axis *y)
+static inline void eight_edges(eight_squares *q, const eight_axis *x, const eight_axis *y)
 {
     eight_repeat(&q->tap[0], &q->tap[1], x);
     eight_repeat(&q->tap[2], &q->tap[3], x);
     eight_repeat(&q->tap[0], &q->tap[2], y);
     eight_repeat(&q->tap[1], &q->tap[3], y);
-    q->fills = v->has_fill;
     __m256 left = _mm256_or_ps(x->before, x->off), right = _mm256_or_ps(x->after, x->off);
     __m256 upper = _mm256_or_ps(y->before, y->off), lower = _mm256_or_ps(y->after, y->off);
     q->filled[0] = _mm256_or_ps(upper, left);
@@ -239,7 +303,7 @@ static inline __m256 eight_part(__m256 position, __m256 half)
 static inline __attribute__((always_inline)) void eight_blend(__m256 *out, const eight_view *v,
                                                               const eight_squares *q,
                                                               const eight_places *p,
-                                                              const int32_t channels)
+                                                              const int32_t channels, bool fills)
 {
     const __m256i low =
         _mm256_setr_epi8(0, -1, -1, -1, 4, -1, -1, -1, 8, -1, -1, -1, 12, -1, -1, -1, 0, -1, -1, -1,
@@ -250,7 +314,7 @@ static inline __attribute__((always_inline)) void eight_blend(__m256 *out, const
         __m256 tap[4];
         for (int32_t k = 0; k < 4; k++) {
             tap[k] = _mm256_cvtepi32_ps(_mm256_shuffle_epi8(q->tap[k], channel));
-            if (q->fills)
+            if (fills)
                 tap[k] = _mm256_blendv_ps(tap[k], v->fill[c], q->filled[k]);
         }
         out[c] =
@@ -272,11 +336,11 @@ static __attribute__((noinline)) void eight_at_edges(__m256 *out, const eight_vi
         return;
     }
     eight_load(v, &q, p->offset);
-    eight_edges(v, &q, &x, &y);
+    eight_edges(&q, &x, &y);
     if (channels == 3)
-        eight_blend(out, v, &q, p, 3);
+        eight_blend(out, v, &q, p, 3, v->has_fill);
     else
-        eight_blend(out, v, &q, p, 1);
+        eight_blend(out, v, &q, p, 1, v->has_fill);
 }
 
 /* Each channel of the pixels at eight positions. */
@@ -290,7 +354,7 @@ eight_pixels(__m256 *out, const eight_view *v, const eight_places *p, const int3
         return;
     }
     eight_load(v, &q, p->offset);
-    eight_blend(out, v, &q, p, channels);
+    eight_blend(out, v, &q, p, channels, false);
 }
 
 #endif

@@ -284,7 +284,7 @@ INLINE eight_places places(const hr_remap *r, const eight_view *v, const float *
         p.x = _mm256_round_ps(p.x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
         p.y = _mm256_round_ps(p.y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     }
-    eight_find(&p, v);
+    eight_find(&p, v, eight_first(p.x, v->half), eight_first(p.y, v->half));
     return p;
 }
 

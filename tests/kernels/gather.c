@@ -73,15 +73,21 @@ typedef struct gather_case {
     fenced src;
 } gather_case;
 
-/* Maps near the identity, some that are mostly outside, and some at the limits of operators. */
+/* Maps near the identity, some with steps halfway between floats, some that are mostly outside, and
+ * some at the limits of operators. */
 static hr_map random_map(void)
 {
     static const float odd[] = {0x1p40f, -0x1p40f, 1e9f, -1e9f, 5e6f, 0x1p22f, -0x1p22f, -0.0f};
+    const bool ties = rnd() % 4 == 0;
     hr_map map = {0};
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 2; k++)
-            map.m[i][k] = (float)(i == k) + (float)between(-500, 500) / 1000.0f;
+            map.m[i][k] = (float)(i == k) + (float)between(-500, 500) / (ties ? 0x1p21f : 1000.0f);
         map.m[i][3] = (float)between(-20, 20);
+    }
+    if (rnd() % 8 == 0) { /* y is the same along a row: -0.5 for some rows */
+        map.m[1][0] = 0.0f;
+        map.m[1][1] = 1.0f;
     }
     if (rnd() % 8 == 0)
         map.m[rnd() % 2][3] = odd[rnd() % HR_COUNT_OF(odd)];
