@@ -68,7 +68,7 @@ hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batc
         }
     }
     pthread_mutex_unlock(&p->lock);
-    *out = b;
+    *out = status == HR_STATUS_OK ? b : NULL;
     return status;
 }
 

@@ -57,17 +57,18 @@ struct hr_device_batch {
     hr_device_batch *next; /* in the pipeline's idle or published list */
 };
 
-/* Prepares one sample for one step. */
+/* Prepares one sample for one step; the group has its batch. */
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error);
 /* Notes that the sample does not take the step's branch. */
-hr_status hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i, hr_error *error);
+void hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i);
 /* Queues the work of a prepared stage (device_queue.c). */
 hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error);
 /* Ends the stage and frees its memory. All queued work must be finished. */
 void hr__device_batch_give(hr_pipeline *p, hr_iteration *it);
 /* The same for a stage that was not launched, or whose launch failed. */
 void hr__device_batch_drop(hr_pipeline *p, hr_iteration *it);
+/* The iteration's batch; the first call makes it. */
 hr_status hr__device_batch_take(hr_pipeline *p, hr_iteration *it, hr_device_batch **out,
                                 hr_error *error);
 /* Stores the index entries of one published batch in the cache and frees the batch's memory.

@@ -220,32 +220,27 @@ static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_n
 }
 
 /* The first piece of a sample in a step. */
-static hr_piece **pieces_of(const hr_group *g, const hr_device_batch *batch,
-                            const hr_plan_step *step, int32_t i)
+static hr_piece **pieces_of(const hr_group *g, const hr_plan_step *step, int32_t i)
 {
     const hr_plan *plan = g->pipeline->plan;
     size_t row = (size_t)(step - plan->steps - plan->stages[g->iteration->stage].first);
-    return &batch->pieces[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
+    return &g->device->pieces[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
 }
 
-hr_status hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i, hr_error *error)
+void hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i)
 {
-    hr_device_batch *batch;
-    HR_TRY(hr__device_batch_take(g->pipeline, g->iteration, &batch, error));
-    *pieces_of(g, batch, step, i) = NULL;
-    return HR_STATUS_OK;
+    *pieces_of(g, step, i) = NULL;
 }
 
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error)
 {
-    hr_device_batch *batch;
-    HR_TRY(hr__device_batch_take(g->pipeline, g->iteration, &batch, error));
+    hr_device_batch *batch = g->device;
     int32_t sample = g->first + i;
     if (batch->again && !batch->redo[sample])
         return HR_STATUS_OK;
     preparing p = {
-        .g = g, .batch = batch, .scratch = g->arena, .i = i, .link = pieces_of(g, batch, step, i)};
+        .g = g, .batch = batch, .scratch = g->arena, .i = i, .link = pieces_of(g, step, i)};
     *p.link = NULL;
     g->arena = batch->arenas[g->worker->number];
     hr_status status = prepare_step(&p, step, at, error);

@@ -139,7 +139,7 @@ static void *completion_main(void *context)
         c->busy_ns += end - start;
         if (again) {
             hr__iteration_enter(p, it, it->stage);
-            pthread_cond_broadcast(&p->work);
+            hr__wake(p, it->tasks);
         } else {
             hr__stage_end(p, it); /* publishes it if this was its last stage */
         }

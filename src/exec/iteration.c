@@ -11,6 +11,60 @@
 #define LARGE_SAMPLE ((size_t)16 << 10) /* bytes */
 #define DEVICE_DEPTH 3                  /* iterations in flight beyond prefetch_queue_depth */
 
+/* Memory for the values that later stages use: several MB where there are many nodes. New pages
+ * cost more than the work of a sample on a device, so it is kept for later iterations. */
+struct hr_rows {
+    size_t samples; /* there is room for */
+};
+
+static hr_status rows_take(hr_pipeline *p, hr_iteration *it, hr_error *error)
+{
+    hr_rows *r = NULL;
+    size_t size = (size_t)it->size, most = HR_MAX(size, (size_t)p->options.batch_size);
+    for (int32_t k = 0; k < HR_ROWS_KEPT && !r; k++) {
+        r = atomic_exchange(&p->rows[k], NULL);
+        if (r && r->samples < size) {
+            hr_free(r);
+            r = NULL;
+        }
+    }
+    size_t values = (size_t)p->crossing_count * most;
+    if (!r) /* HR_SMALL bytes for the head, and one `small` more than values: padding */
+        r = hr_calloc(values + 2, HR_SMALL + sizeof(hr_tensor), error);
+    if (!r)
+        return HR_STATUS_NO_MEMORY;
+    if (r->samples == 0)
+        r->samples = most;
+    it->rows = r;
+    it->small = (char *)r + HR_SMALL;
+    it->crossing =
+        (hr_tensor *)(void *)(it->small + ((size_t)p->crossing_count * r->samples + 1) * HR_SMALL);
+    return HR_STATUS_OK;
+}
+
+/* Kept rows hold no buffers. */
+static void rows_give(hr_pipeline *p, hr_iteration *it)
+{
+    hr_rows *r = it->rows, *none = NULL;
+    for (size_t i = 0; r && i < (size_t)p->crossing_count * (size_t)it->size; i++) {
+        hr_buffer_unref(it->crossing[i].buffer);
+        it->crossing[i].buffer = NULL;
+    }
+    it->rows = NULL;
+    it->crossing = NULL;
+    it->small = NULL;
+    for (int32_t k = 0; r && k < HR_ROWS_KEPT; k++, none = NULL)
+        if (atomic_compare_exchange_strong(&p->rows[k], &none, r))
+            return;
+    hr_free(r);
+}
+
+void hr__rows_free(hr_pipeline *p)
+{
+    for (int32_t k = 0; k < HR_ROWS_KEPT; k++)
+        hr_free(atomic_exchange(&p->rows[k], NULL));
+}
+
 /* Frees the working memory. The batches hold their own references to buffers. */
 static void free_work(hr_pipeline *p, hr_iteration *it)
 {
@@ -21,8 +75,7 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
         hr_free(it->samples[i].error);
     for (int32_t i = 0; it->fed && i < p->source_count; i++)
         hr__fed_free(it->fed[i]);
-    for (size_t i = 0; it->crossing && i < (size_t)p->crossing_count * size; i++)
-        hr_buffer_unref(it->crossing[i].buffer);
+    rows_give(p, it);
     for (int32_t k = 0; it->gathers && k < p->plan->output_count; k++) {
         hr_gather *g = &it->gathers[k];
         for (int32_t i = 0; g->tensors && i < it->size; i++)
@@ -34,16 +87,12 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     hr__device_batch_drop(p, it);
     hr_free(it->gathers);
     hr_free(it->merged);
-    hr_free(it->crossing);
-    hr_free(it->small);
     hr_free(it->inferred);
     hr_free(it->fed);
     hr_free(it->samples);
     hr_free(it->sample_sources);
     it->gathers = NULL;
     it->merged = NULL;
-    it->crossing = NULL;
-    it->small = NULL;
     it->inferred = NULL;
     it->fed = NULL;
     it->samples = NULL;
@@ -74,15 +123,14 @@ static hr_status allocate(hr_pipeline *p, int32_t size, hr_iteration **out, hr_e
     it->samples = hr_calloc(n + 1, sizeof(*it->samples), error);
     it->sample_sources = hr_calloc(n * sources + 1, sizeof(*it->sample_sources), error);
     it->fed = hr_calloc(sources + 1, sizeof(*it->fed), error);
-    it->crossing = hr_calloc((size_t)p->crossing_count * n + 1, sizeof(*it->crossing), error);
-    it->small = hr_calloc((size_t)p->crossing_count * n + 1, HR_SMALL, error); /* + 1: padding */
     it->inferred = hr_calloc((size_t)p->plan->inferred_count * n + 1, sizeof(hr_tensor), error);
     it->end_position = hr_calloc(sources + 1, sizeof(*it->end_position), error);
     it->end_cursor = hr_calloc(sources + 1, sizeof(*it->end_cursor), error);
     it->gathers = hr_calloc(outputs + 1, sizeof(*it->gathers), error);
     it->merged = hr_calloc((size_t)p->graph->count + 1, sizeof(*it->merged), error);
-    bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->crossing &&
-              it->small && it->inferred && it->end_position && it->end_cursor && it->gathers;
+    bool ok = it->merged && it->samples && it->sample_sources && it->fed && it->inferred &&
+              it->end_position && it->end_cursor && it->gathers &&
+              rows_take(p, it, error) == HR_STATUS_OK;
     for (size_t k = 0; it->gathers && k < outputs; k++) {
         pthread_mutex_init(&it->gathers[k].lock, NULL);
         it->gathers[k].tensors = hr_calloc(n + 1, sizeof(hr_tensor), error);
@@ -136,6 +184,14 @@ static bool can_retry(const hr_pipeline *p, const hr_iteration *it)
     return memory;
 }
 
+void hr__wake(hr_pipeline *p, int32_t tasks)
+{
+    if (tasks >= p->waiting)
+        pthread_cond_broadcast(&p->work);
+    for (int32_t i = 0; i < tasks && tasks < p->waiting; i++)
+        pthread_cond_signal(&p->work);
+}
+
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 {
     it->stage = stage;
@@ -171,7 +227,7 @@ bool hr__iteration_retry(hr_pipeline *p, hr_iteration *it)
     }
     it->done = false;
     hr__iteration_enter(p, it, 0);
-    pthread_cond_broadcast(&p->work);
+    hr__wake(p, it->tasks);
     return !it->done;
 }
 
@@ -280,7 +336,10 @@ static hr_status schedule_one(hr_pipeline *p, int32_t size, bool ended, hr_error
     *(p->last ? &p->last->next : &p->first) = it;
     p->last = it;
     p->in_flight++;
-    pthread_cond_broadcast(it->done ? &p->ready : &p->work);
+    if (it->done)
+        pthread_cond_broadcast(&p->ready);
+    else
+        hr__wake(p, it->tasks);
     (void)fill_sources(p, NULL); /* for the next iteration, which reports a failure */
     return HR_STATUS_OK;
 }
@@ -514,7 +573,7 @@ void hr__stage_end(hr_pipeline *p, hr_iteration *it)
         pthread_mutex_lock(&p->lock);
     }
     hr__iteration_enter(p, it, next);
-    pthread_cond_broadcast(&p->work);
+    hr__wake(p, (it->done ? 0 : it->tasks) + 1); /* the next iteration may enter an ordered stage */
     if (it->done)
         pthread_cond_broadcast(&p->ready);
 }

@@ -20,6 +20,9 @@ hr_status hr__schedule(hr_pipeline *p);
 void hr__iteration_free(hr_pipeline *p, hr_iteration *it); /* no lock needed */
 /* Makes the tasks of a stage. After the last stage the iteration is done. */
 void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage);
+/* Wakes workers for so many tasks. */
+void hr__wake(hr_pipeline *p, int32_t tasks);
+void hr__rows_free(hr_pipeline *p);              /* call it after freeing the iterations */
 bool hr__samples_failed(const hr_iteration *it); /* any of them */
 /* Enters the next stage. After the last one it makes the batches and releases the lock while it
  * does, so that the consumer does not wait. A failed iteration ends early; `run` reports the

@@ -217,6 +217,7 @@ hr_status hr_pipeline_close(hr_pipeline *p, hr_error *error)
         next = it->next;
         hr__iteration_free(p, it);
     }
+    hr__rows_free(p);
     for (int32_t k = 0; k < p->source_count; k++) {
         hr__source_fini(p, &p->sources[k]);
         hr_free(p->taken_cursor[k]);

@@ -208,7 +208,7 @@ static hr_status take_bytes(hr_group *g, const hr_source *s, hr_sample_source *s
     int32_t count = hr_readahead_count(read);
     ss->read = NULL;
     hr_status status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
-    g->worker->stats.read_wait_ns += waited;
+    hr__count(&g->worker->stats.read_wait_ns, waited);
     if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
         HR_TRY(ask(p, s, ss->item.index, &read, error));
         status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);

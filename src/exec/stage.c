@@ -119,8 +119,10 @@ static hr_status guard_holds(const hr_group *g, const hr_node *node, int32_t i, 
  * outputs have no value; those of an earlier attempt are removed. */
 static bool guard_passes(hr_group *g, const hr_node *first, const hr_node *last, int32_t i)
 {
-    hr_error error = {0};
+    hr_error error; /* large: most samples have none */
     bool holds;
+    error.status = HR_STATUS_OK;
+    error.message[0] = '\0';
     hr_status status = guard_holds(g, first, i, &holds, &error);
     for (int32_t k = 0; k < last->output_count && status == HR_STATUS_OK && !holds; k++)
         status = hr__value_none(g, hr__value_of(g->pipeline, last, k), i, &error);
@@ -142,8 +144,8 @@ static bool step_runs(hr_group *g, const hr_plan_step *step, int32_t i)
 
 static void note_time(hr_group *g, int32_t order, int64_t ns, int32_t samples)
 {
-    g->worker->stats.node_ns[order] += ns;
-    g->worker->stats.node_count[order] += samples;
+    hr__count(&g->worker->stats.node_ns[order], ns);
+    hr__count(&g->worker->stats.node_count[order], samples);
 }
 
 /* `i`: the sample in the group; the first one if there were several. */
@@ -289,14 +291,14 @@ static void run_samples(hr_group *g, const hr_plan_step *step, const hr_node *no
     }
 }
 
-static void run_step(hr_group *g, const hr_plan_step *step)
+/* `error` is empty, as for run_samples. */
+static void run_step(hr_group *g, const hr_plan_step *step, hr_error *error)
 {
     const hr_node *node = hr__plan_node(g->pipeline, step->first);
     if (node->def->source) {
         run_source(g, node);
         return;
     }
-    hr_error error = {0};
     bool columns = takes_columns(g, step, node);
     for (int32_t i = 0, n; i < g->count; i += n) {
         n = 1;
@@ -304,7 +306,7 @@ static void run_step(hr_group *g, const hr_plan_step *step)
             continue;
         n = columns ? run_length(g, node, i) : 1;
         if (n == 1 || !run_columns(g, step, node, i, n, false))
-            run_samples(g, step, node, i, n, &error);
+            run_samples(g, step, node, i, n, error);
     }
 }
 
@@ -366,23 +368,25 @@ static void run_whole(hr_group *g, const hr_plan_step *step)
         run_batch(g, node, step);
 }
 
-/* Prepares a step of a device stage on the CPU. */
-static void prepare_step(hr_group *g, const hr_plan_step *step)
+/* Prepares a step of a device stage on the CPU. `error` is empty, as for run_samples. */
+static void prepare_step(hr_group *g, const hr_plan_step *step, hr_error *error)
 {
     for (int32_t i = 0; i < g->count; i++) {
-        hr_error error = {0};
         const hr_node *at = hr__plan_node(g->pipeline, step->first);
-        bool taken = step_runs(g, step, i);
-        if (!alive(g, i))
+        if (!step_runs(g, step, i)) {
+            if (alive(g, i))
+                hr__device_pass(g, step, i);
             continue;
+        }
         int64_t start = hr_clock_ns();
-        hr_status status = taken ? hr__device_prepare(g, step, i, &at, &error)
-                                 : hr__device_pass(g, step, i, &error);
+        hr_status status = hr__device_prepare(g, step, i, &at, error);
         int64_t end = hr_clock_ns();
-        note_time(g, step->first, end - start, taken);
+        note_time(g, step->first, end - start, 1);
         note_span(g, at, i, start, end);
-        if (status != HR_STATUS_OK)
-            sample_failed(g, i, at, status, &error);
+        if (status == HR_STATUS_OK)
+            continue;
+        sample_failed(g, i, at, status, error);
+        error->message[0] = '\0';
     }
 }
 
@@ -405,6 +409,20 @@ static hr_status prepare(hr_group *g, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* Finds the iteration's batch on the device; its first task makes it. Samples fail without it. */
+static void find_device(hr_group *g, const hr_plan_stage *stage)
+{
+    const hr_node *first = hr__plan_node(g->pipeline, g->pipeline->plan->steps[stage->first].first);
+    for (int32_t i = 0; i < g->count && !g->device; i++) {
+        hr_error error = {0};
+        if (!alive(g, i))
+            continue;
+        hr_status status = hr__device_batch_take(g->pipeline, g->iteration, &g->device, &error);
+        if (status != HR_STATUS_OK)
+            sample_failed(g, i, first, status, &error);
+    }
+}
+
 static void run_steps(hr_group *g, const hr_plan_stage *stage)
 {
     hr_error error = {0};
@@ -415,14 +433,16 @@ static void run_steps(hr_group *g, const hr_plan_stage *stage)
     }
     if (stage->kind == HR_STAGE_KIND_INFER)
         run_batch(g, g->pipeline->graph->nodes[stage->infers], NULL);
+    if (stage->kind == HR_STAGE_KIND_DEVICE && !g->device)
+        find_device(g, stage);
     for (int32_t k = 0; k < stage->count; k++) {
         const hr_plan_step *step = &g->pipeline->plan->steps[stage->first + k];
         if (stage->kind == HR_STAGE_KIND_BATCH)
             run_whole(g, step);
         else if (stage->kind == HR_STAGE_KIND_DEVICE)
-            prepare_step(g, step);
+            prepare_step(g, step, &error);
         else
-            run_step(g, step);
+            run_step(g, step, &error);
     }
 }
 

@@ -7,6 +7,7 @@
 #define HR_EXEC_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "core/core.h"
@@ -15,7 +16,10 @@
 #include "io/readahead.h"
 #include "plan/plan.h"
 
+#define HR_ROWS_KEPT 8
+
 typedef struct hr_iteration hr_iteration;
+typedef struct hr_rows hr_rows;
 
 /* Where a stream stands: what its `save` wrote. */
 typedef struct hr_cursor {
@@ -23,11 +27,20 @@ typedef struct hr_cursor {
     uint8_t bytes[];
 } hr_cursor;
 
+/* Only the worker writes its counters; they are summed when somebody asks. */
+typedef _Atomic int64_t hr_counter;
+
+static inline void hr__count(hr_counter *c, int64_t more)
+{
+    int64_t sum = atomic_load_explicit(c, memory_order_relaxed) + more;
+    atomic_store_explicit(c, sum, memory_order_relaxed);
+}
+
 typedef struct hr_worker_stats {
-    int64_t *node_ns;    /* in plan order; a chain counts as its last node, its decoding as its
-                            first */
-    int64_t *node_count; /* samples */
-    int64_t busy_ns, idle_ns, read_wait_ns, tasks;
+    hr_counter *node_ns;    /* in plan order; a chain counts as its last node, its decoding as its
+                               first */
+    hr_counter *node_count; /* samples */
+    hr_counter busy_ns, idle_ns, read_wait_ns, tasks;
 } hr_worker_stats;
 
 typedef struct hr_worker {
@@ -36,9 +49,8 @@ typedef struct hr_worker {
     int32_t number;
     int cpu; /* to run on, or -1 */
     hr_arena *arena;
-    void **locals;         /* one per graph node: what `local_create` made, or NULL */
-    hr_worker_stats stats; /* of the current task; only the worker uses it */
-    hr_worker_stats total; /* guarded by the pipeline's lock */
+    void **locals; /* one per graph node: what `local_create` made, or NULL */
+    hr_worker_stats stats;
 } hr_worker;
 
 struct hr_pipeline {
@@ -69,12 +81,16 @@ struct hr_pipeline {
     struct hr_device *device;         /* NULL: no node runs on a device */
     struct hr_completion *completion; /* device_stage.h */
 
+    hr_rows *_Atomic rows[HR_ROWS_KEPT]; /* memory of ended iterations, for later ones */
+
     pthread_cond_t work;  /* there may be a task */
     pthread_cond_t ready; /* an iteration is done */
     pthread_mutex_t lock; /* guards the following members */
     bool stop;
     bool schedule_due;          /* an iteration was taken: another can be scheduled */
     bool lookout;               /* an idle worker polls for work, so that none has to be woken */
+    int32_t waiting;            /* workers that wait for `work` */
+    int64_t *task_ns;           /* one per stage: mean time of its latest tasks */
     hr_iteration *first, *last; /* in flight, oldest first */
     int32_t in_flight;
     int64_t next_iteration, next_sample;

@@ -57,7 +57,7 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     }
     pthread_mutex_lock(&p->lock);
     for (int32_t w = 0; w < p->worker_count; w++) {
-        const hr_worker_stats *t = &p->workers[w].total;
+        const hr_worker_stats *t = &p->workers[w].stats;
         for (int32_t i = 0; i < p->plan->order_count; i++) {
             s->sum.node_ns[i] += t->node_ns[i];
             s->sum.node_count[i] += t->node_count[i];

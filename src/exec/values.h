@@ -46,6 +46,7 @@ struct hr_iteration {
     hr_sample *samples;
     struct hr_sample_source *sample_sources;
     struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
+    hr_rows *rows;            /* the memory of `crossing` and `small` */
     hr_tensor *crossing;      /* crossing_count x size: values that later stages use */
     char *small;              /* HR_SMALL bytes for each of them */
     hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */
@@ -92,7 +93,8 @@ typedef struct hr_group { /* samples that go through a stage in one task */
     hr_column *values; /* plan->value_count */
     hr_task *tasks;    /* one per sample */
     hr_arena *arena;
-    struct hr_held *held; /* buffers kept until the group is released */
+    struct hr_held *held;           /* buffers kept until the group is released */
+    struct hr_device_batch *device; /* the iteration's, in a device stage; NULL: not known yet */
 } hr_group;
 
 static inline int32_t hr__value_of(const hr_pipeline *p, const hr_node *node, int32_t output)

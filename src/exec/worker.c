@@ -11,6 +11,7 @@
 #include "exec/stage.h"
 #include "exec/worker.h"
 
+#define TURN_NS 200000  /* a worker takes tasks for about this time at once */
 #define LOOK_NS 2000000 /* between two looks of the lookout */
 #define LOOKS 50        /* looks without a task before it sleeps until it is woken */
 
@@ -39,7 +40,7 @@ static hr_iteration *pick(const hr_pipeline *p)
     return NULL;
 }
 
-static void run_task(hr_worker *w, hr_iteration *it, int32_t task)
+static void run_task(hr_worker *w, hr_iteration *it, int32_t task, hr_device_batch **device)
 {
     hr_pipeline *p = w->pipeline;
     const hr_plan_stage *stage = &p->plan->stages[it->stage];
@@ -49,35 +50,30 @@ static void run_task(hr_worker *w, hr_iteration *it, int32_t task)
                   .iteration = it,
                   .first = first,
                   .count = HR_MIN(it->group, it->size - first),
-                  .arena = w->arena};
-    int64_t start = hr_clock_ns();
+                  .arena = w->arena,
+                  .device = *device};
     hr__stall_random(&p->stall, (uint64_t)it->number * 8191 + (uint64_t)task);
     hr__stage_run(&g, stage);
+    *device = g.device;
     hr__group_release(&g);
     hr_arena_reset(w->arena);
-    w->stats.busy_ns += hr_clock_ns() - start;
-    w->stats.tasks++;
 }
 
-static void add_stats(const hr_pipeline *p, hr_worker_stats *to, hr_worker_stats *from)
+/* How many tasks of its stage a worker takes at once: few enough for all workers to end the stage
+ * at about the same time. Lock held. */
+static int32_t turn_length(const hr_pipeline *p, const hr_iteration *it)
 {
-    int64_t *ns = from->node_ns, *count = from->node_count;
-    for (int32_t i = 0; i < p->plan->order_count; i++) {
-        to->node_ns[i] += ns[i];
-        to->node_count[i] += count[i];
-        ns[i] = count[i] = 0;
-    }
-    to->busy_ns += from->busy_ns;
-    to->idle_ns += from->idle_ns;
-    to->read_wait_ns += from->read_wait_ns;
-    to->tasks += from->tasks;
-    *from = (hr_worker_stats){.node_ns = ns, .node_count = count};
+    int64_t ns = p->task_ns[it->stage];
+    int64_t most = ns > 0 ? TURN_NS / ns : 1;
+    int32_t share = (it->tasks - it->next_task) / (2 * p->worker_count);
+    return (int32_t)HR_MAX(HR_MIN(most, share), 1);
 }
 
 /* Lock held. The last task of a stage ends it, or launches what was prepared for a device. */
-static void task_done(hr_pipeline *p, hr_iteration *it)
+static void tasks_done(hr_pipeline *p, hr_iteration *it, int32_t count)
 {
-    if (--it->tasks_left > 0)
+    it->tasks_left -= count;
+    if (it->tasks_left > 0)
         return;
     if (p->plan->stages[it->stage].kind != HR_STAGE_KIND_DEVICE || hr__samples_failed(it)) {
         hr__stage_end(p, it);
@@ -86,6 +82,26 @@ static void task_done(hr_pipeline *p, hr_iteration *it)
     pthread_mutex_unlock(&p->lock);
     hr__device_launch(p, it);
     pthread_mutex_lock(&p->lock);
+}
+
+/* Takes consecutive tasks and runs them. Lock held; released while they run. */
+static void take_turn(hr_worker *w, hr_iteration *it)
+{
+    hr_pipeline *p = w->pipeline;
+    int32_t count = turn_length(p, it), first = it->next_task, stage = it->stage;
+    hr_device_batch *device = it->device;
+    it->next_task += count;
+    pthread_mutex_unlock(&p->lock);
+    int64_t start = hr_clock_ns();
+    for (int32_t task = first; task < first + count; task++)
+        run_task(w, it, task, &device);
+    int64_t ns = hr_clock_ns() - start;
+    hr__count(&w->stats.busy_ns, ns);
+    hr__count(&w->stats.tasks, count);
+    pthread_mutex_lock(&p->lock);
+    int64_t before = p->task_ns[stage], now = ns / count;
+    p->task_ns[stage] = before ? before + (now - before) / 8 : now;
+    tasks_done(p, it, count);
 }
 
 /* Waits for work; lock held. Waking a thread is the most expensive part of `run` for the training
@@ -98,6 +114,7 @@ static void wait_for_work(hr_worker *w, int32_t *looks)
     hr_pipeline *p = w->pipeline;
     int64_t start = hr_clock_ns(), end = start + LOOK_NS;
     bool look = !p->lookout && !p->device && p->options.prefetch_queue_depth > 1 && *looks < LOOKS;
+    p->waiting++;
     if (look) {
         struct timespec until = {end / 1000000000, end % 1000000000};
         p->lookout = true;
@@ -107,7 +124,8 @@ static void wait_for_work(hr_worker *w, int32_t *looks)
     } else {
         pthread_cond_wait(&p->work, &p->lock);
     }
-    w->total.idle_ns += hr_clock_ns() - start;
+    p->waiting--;
+    hr__count(&w->stats.idle_ns, hr_clock_ns() - start);
 }
 
 /* Index entries are stored before other work, because they keep the memory of a device batch. Lock
@@ -117,7 +135,7 @@ static bool keep_entries(hr_worker *w)
     int64_t start = w->pipeline->device_published ? hr_clock_ns() : 0;
     if (!hr__device_keep_entries(w->pipeline))
         return false;
-    w->total.busy_ns += hr_clock_ns() - start;
+    hr__count(&w->stats.busy_ns, hr_clock_ns() - start);
     return true;
 }
 
@@ -138,13 +156,8 @@ static void *worker_main(void *context)
             wait_for_work(w, &looks);
             continue;
         }
-        int32_t task = it->next_task++;
-        pthread_mutex_unlock(&p->lock);
-        run_task(w, it, task);
         looks = 0;
-        pthread_mutex_lock(&p->lock);
-        add_stats(p, &w->total, &w->stats);
-        task_done(p, it);
+        take_turn(w, it);
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -174,7 +187,8 @@ static hr_status pin_workers(hr_pipeline *p, hr_error *error)
 hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
 {
     p->workers = hr_calloc((size_t)p->options.num_threads, sizeof(*p->workers), error);
-    if (!p->workers)
+    p->task_ns = hr_calloc((size_t)p->plan->stage_count + 1, sizeof(*p->task_ns), error);
+    if (!p->workers || !p->task_ns)
         return HR_STATUS_NO_MEMORY;
     p->worker_count = p->options.num_threads;
     for (int32_t i = 0; i < p->worker_count; i++) {
@@ -183,7 +197,6 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
         w->number = i;
         w->cpu = -1;
         HR_TRY(make_stats(p, &w->stats, error));
-        HR_TRY(make_stats(p, &w->total, error));
         HR_TRY(hr_arena_create(&w->arena, error));
         w->locals = hr_calloc((size_t)p->graph->count + 1, sizeof(*w->locals), error);
         if (!w->locals)
@@ -227,10 +240,10 @@ void hr__workers_join(hr_pipeline *p)
         hr_arena_destroy(w->arena);
         hr_free(w->stats.node_ns);
         hr_free(w->stats.node_count);
-        hr_free(w->total.node_ns);
-        hr_free(w->total.node_count);
     }
     hr_free(p->workers);
+    hr_free(p->task_ns);
     p->workers = NULL;
+    p->task_ns = NULL;
     p->worker_count = p->started = 0;
 }

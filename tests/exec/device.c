@@ -14,7 +14,7 @@
 #include "test.h"
 
 #define FILES 24
-#define BATCH 5
+#define BATCH 12
 
 static fake_counts_fn counts_of;
 static fake_fail_fn fail_at;

@@ -132,6 +132,8 @@ TEST(replace_keeps_batches_full)
     CHECK(replacements(&f, 4, 1, a) == 0);
     CHECK(replacements(&f, 6, 8, b) == 0);
     CHECK(memcmp(a, b, sizeof(a)) == 0);
+    CHECK(replacements(&f, FILES, 2, b) == 0); /* several samples per turn of a worker */
+    CHECK(memcmp(a, b, sizeof(a)) == 0);
     for (int i = 0; i < 2 * FILES; i++)
         good += a[i] >= 0 && !is_bad(a[i]);
     CHECK(good == 2 * FILES);

@@ -71,12 +71,19 @@ static int run_shard(const fixture *f, const variant *v, int shard, table *t, hr
 TEST(same_bytes)
 {
     static const variant variants[] = {
-        {"reference", 4, 1, 1, 0, false, 0}, {"2 threads", 4, 2, 1, 0, false, 0},
-        {"8 threads", 4, 8, 1, 0, false, 0}, {"batch 1", 1, 3, 1, 0, false, 0},
-        {"batch 64", 64, 3, 1, 0, false, 0}, {"4 shards", 4, 2, 4, 0, false, 0},
-        {"base", 4, 2, 1, 1, false, 0},      {"v3", 4, 2, 1, 2, false, 0},
-        {"v4", 4, 2, 1, 3, false, 0},        {"unfused", 4, 2, 1, 0, true, 0},
-        {"resumed", 4, 2, 1, 0, false, 3},   {"resumed in 4 shards", 3, 2, 4, 1, true, 1},
+        {"reference", 4, 1, 1, 0, false, 0},
+        {"2 threads", 4, 2, 1, 0, false, 0},
+        {"8 threads", 4, 8, 1, 0, false, 0},
+        {"batch 1", 1, 3, 1, 0, false, 0},
+        {"batch 64", 64, 3, 1, 0, false, 0},
+        {"batch 64, 1 thread", 64, 1, 1, 0, false, 0},
+        {"4 shards", 4, 2, 4, 0, false, 0},
+        {"base", 4, 2, 1, 1, false, 0},
+        {"v3", 4, 2, 1, 2, false, 0},
+        {"v4", 4, 2, 1, 3, false, 0},
+        {"unfused", 4, 2, 1, 0, true, 0},
+        {"resumed", 4, 2, 1, 0, false, 3},
+        {"resumed in 4 shards", 3, 2, 4, 1, true, 1},
     };
     static table reference, other;
     hr_error error = {0};
