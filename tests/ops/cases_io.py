@@ -33,6 +33,7 @@ ELSEWHERE = {
     "readers.coco": "tests/python/test_coco.py",
     "readers.mxnet": "tests/python/test_mxnet.py",
     "readers.numpy": "tests/python/test_numpy.py",
+    "readers.sequence": "tests/python/test_sequence.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",
     "readers.webdataset": "tests/python/test_webdataset.py",
 }

@@ -43,7 +43,9 @@ def write(reader: str, folder: Path) -> dict[str, Any]:
         if reader == "webdataset":
             webdataset.write(path, [(f"{i:02}.x", bytes([i])) for i in items])
         elif reader == "tfrecord":
-            path.write_bytes(b"".join(tfrecords.record(tfrecords.example({"x": bytes([i])})) for i in items))
+            path.write_bytes(
+                b"".join(tfrecords.record(tfrecords.example({"x": bytes([i])})) for i in items)
+            )
         elif reader == "caffe":
             lmdbs.write(path, [(b"%02d" % i, lmdbs.datum(bytes([i]), i)) for i in items])
         else:
@@ -52,7 +54,10 @@ def write(reader: str, folder: Path) -> dict[str, Any]:
     if reader == "webdataset":
         return {"paths": paths, "ext": ["x"]}
     if reader == "tfrecord":
-        return {"path": paths, "index_path": [tfrecord2idx.write_index(p, p + ".idx") for p in paths]}
+        return {
+            "path": paths,
+            "index_path": [tfrecord2idx.write_index(p, p + ".idx") for p in paths],
+        }
     return {"path": paths}
 
 
@@ -61,7 +66,9 @@ def one_byte(i: int) -> bytes:
     return lmdbs.tensors(picture, lmdbs.tensor(lmdbs.INT32, [i]))
 
 
-def epochs(package: ModuleType, reader: str, count: int, size: int = len(ALL), **arguments: Any) -> list[list[int]]:
+def epochs(
+    package: ModuleType, reader: str, count: int, size: int = len(ALL), **arguments: Any
+) -> list[list[int]]:
     """The items of the first `count` epochs."""
     if reader == "tfrecord":
         tf = __import__(f"{package.__name__}.tfrecord", fromlist=["x"])
@@ -97,9 +104,14 @@ def test_files_stay_whole(reader: str, tmp_path: Path) -> None:
 
 def test_shards_split_an_epoch(tmp_path: Path) -> None:
     arguments = write("webdataset", tmp_path)
-    shards = [epochs(headrace, "webdataset", 3, 5, num_shards=3, shard_id=k, **arguments) for k in range(3)]
+    shards = [
+        epochs(headrace, "webdataset", 3, 5, num_shards=3, shard_id=k, **arguments)
+        for k in range(3)
+    ]
     for epoch in range(3):
-        parts = [shards[(k - epoch) % 3][epoch] for k in range(3)]  # shard k goes on with shard k + 1
+        parts = [
+            shards[(k - epoch) % 3][epoch] for k in range(3)
+        ]  # shard k goes on with shard k + 1
         assert is_whole(sum(parts, []))
 
 
