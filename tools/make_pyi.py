@@ -28,7 +28,8 @@ HEADER = '''\
 # Copyright The Headrace authors
 """Generated from the operators' schemas by tools/make_pyi.py."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as _Sequence  # readers.Sequence is an operator
 from typing import Any, Protocol, TypeAlias, overload
 
 from headrace.data_node import DataNode
@@ -40,7 +41,7 @@ class _Array(Protocol):
 
 # The type of operator inputs: a node, or a constant that becomes one.
 _Data: TypeAlias = (
-    DataNode | TensorCPU | TensorListCPU | ScalarConstant | _Array | float | Sequence[Any]
+    DataNode | TensorCPU | TensorListCPU | ScalarConstant | _Array | float | _Sequence[Any]
 )
 
 '''
@@ -55,11 +56,11 @@ TYPES = {
     "DTYPE": "DALIDataType",
     "IMAGE_TYPE": "DALIImageType",
     "INTERP": "DALIInterpType",
-    "INTS": "Sequence[int] | int",
-    "INT64S": "Sequence[int] | int",
-    "FLOATS": "Sequence[float] | float",
-    "STRINGS": "Sequence[str] | str",
-    "JSON": "dict[str, Any] | Sequence[Any]",
+    "INTS": "_Sequence[int] | int",
+    "INT64S": "_Sequence[int] | int",
+    "FLOATS": "_Sequence[float] | float",
+    "STRINGS": "_Sequence[str] | str",
+    "JSON": "dict[str, Any] | _Sequence[Any]",
     "FUNCTION": "Callable[..., Any]",
 }
 PER_SAMPLE = " | DataNode | TensorListCPU | _Array"
@@ -72,9 +73,9 @@ num_outputs: {outputs},
 cycle: bool | str | None = None,
 name: str | None = None,
 device: str = "cpu",
-layout: str | Sequence[str] | None = None,
-dtype: DALIDataType | Sequence[DALIDataType] | None = None,
-ndim: int | Sequence[int] | None = None,
+layout: str | _Sequence[str] | None = None,
+dtype: DALIDataType | _Sequence[DALIDataType] | None = None,
+ndim: int | _Sequence[int] | None = None,
 cuda_stream: Any = None,
 use_copy_kernel: bool | None = None,
 blocking: bool | None = None,
@@ -83,7 +84,7 @@ repeat_last: bool = False,
 parallel: bool | None = None,
 no_copy: bool | None = None,
 prefetch_queue_depth: int | None = None,
-bytes_per_sample_hint: int | Sequence[int] | None = None,
+bytes_per_sample_hint: int | _Sequence[int] | None = None,
 batch_info: bool | None = None,
 """
 
@@ -131,7 +132,7 @@ def parameters(op: dict[str, Any]) -> list[str]:
         "device": "device: str | None = None",
         "name": "name: str | None = None",
         "preserve": "preserve: bool = False",
-        "bytes_per_sample_hint": "bytes_per_sample_hint: Sequence[int] | int = 0",
+        "bytes_per_sample_hint": "bytes_per_sample_hint: _Sequence[int] | int = 0",
     }
     if op["source"] == "indexed" or "random" in op["flags"]:
         common["seed"] = "seed: int = -1"
