@@ -59,7 +59,6 @@ missing_system() {
     links_with webp || echo libwebp-dev
     links_with openjp2 || echo libopenjp2-7-dev
     links_with z || echo zlib1g-dev
-    ldconfig -p | grep -q 'libcurl\.so\.4' || echo libcurl4
     [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv
 }
 missing_lint() {

@@ -11,6 +11,7 @@
 #include "codecs/codec.h"
 #include "device/device.h"
 #include "graph/graph.h"
+#include "io/net.h"
 #include "io/storage.h"
 #include "kernels/kernels.h"
 
@@ -89,6 +90,8 @@ hr_status hr_doctor_json(char **json, hr_error *error)
     append_codecs(&t);
     append_quoted(&t, "version", HR_VERSION);
     append_quoted(&t, "compiler", __VERSION__);
+    const char *curl = hr_net_version(NULL);
+    append_quoted(&t, "libcurl", curl ? curl : "");
     hr_text_append(&t,
                    ", \"operators\": %d, \"hwloc\": %s, \"cuda_driver\": %s, \"gpu_support\": %s}",
                    hr_registry_count(), has_library("libhwloc.so.15") ? "true" : "false",

@@ -243,13 +243,13 @@ static hr_status submit(hr_net_call *call, hr_cancel *cancel, hr_error *error)
     HR_TRY(get_module(&module, error));
     call->timeout_ms = call->timeout_ms ? call->timeout_ms : settings.timeout_ms;
     call->attempts = call->attempts ? call->attempts : settings.attempts;
-    if (call->attempt == 0)
-        HR_TRY(check_server(call, error));
     r->headers = call->header;
     r->header_count = 0;
     call->text_size = 0;
     if (call->sign)
-        HR_TRY(call->sign(call->context, call, cancel, error));
+        HR_TRY(call->sign(call->context, call, cancel, error)); /* may set the URL */
+    if (call->attempt == 0)
+        HR_TRY(check_server(call, error));
     /* one attempt leaves time for another, and no attempt outlasts the time for all */
     int32_t left = HR_MAX(call->timeout_ms - call->spent_ms, 1);
     r->stall_ms = HR_MIN(left, HR_MAX(call->timeout_ms / 3, 1));

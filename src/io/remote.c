@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Objects that are read with HTTP: http://, https://. Opening one reads its first bytes, because
- * that takes as long as asking for its size; a small object is then complete. */
+/* Objects that are read with HTTP: http://, https://, s3://, gs://. Opening one reads its first
+ * bytes, because that takes as long as asking for its size; a small object is then complete. */
 #include "io/remote.h"
 
 #include <stdio.h>
@@ -9,13 +9,15 @@
 #include <string.h>
 
 #include "io/net.h"
+#include "io/s3.h"
 
 #define PART ((size_t)8 << 20) /* bytes of a request; longer reads are several */
 #define PARTS 4                /* of one read that are in flight */
 
 typedef struct remote {
     hr_object object;
-    char *url;
+    char *url;      /* of http:// and https:// */
+    hr_s3 s3;       /* of the others: `key` is not NULL */
     char tag[128];  /* ETag; "" if the server sends none */
     bool no_ranges; /* the server sends whole objects only */
     uint8_t *first; /* the first bytes */
@@ -29,6 +31,7 @@ typedef struct fetch {
     int64_t offset;
     size_t size;  /* of the range; when opening, the most */
     bool opening; /* the size of the object is not known yet */
+    char url[HR_S3_URL_SIZE];
 } fetch;
 
 /* ---- answers ---- */
@@ -123,12 +126,14 @@ static hr_status judge_whole(fetch *f, hr_error *error)
     return check_version(f, length, error);
 }
 
+/* No byte could be sent although the first ones were asked for. S3 does not send Content-Range. */
 static bool is_empty(const hr_net_request *r)
 {
     char text[96];
     int64_t first, last, total;
-    return r->code == 416 && hr_net_header(r, "Content-Range", text, sizeof(text)) &&
-           parse_content_range(text, &first, &last, &total) && total == 0;
+    if (!hr_net_header(r, "Content-Range", text, sizeof(text)))
+        return r->code == 416;
+    return r->code == 416 && parse_content_range(text, &first, &last, &total) && total == 0;
 }
 
 static hr_status judge(void *context, hr_net_call *call, bool *again, hr_error *error)
@@ -141,24 +146,28 @@ static hr_status judge(void *context, hr_net_call *call, bool *again, hr_error *
         return judge_whole(f, error);
     if (r->end == HR_NET_END_ANSWERED && f->opening && is_empty(r))
         return check_version(f, 0, error);
-    return hr_net_fail(call, error);
+    return f->remote->s3.key ? hr_s3_fail(&f->remote->s3, call, again, error)
+                             : hr_net_fail(call, error);
 }
 
 static hr_status sign(void *context, hr_net_call *call, hr_cancel *cancel, hr_error *error)
 {
-    const fetch *f = context;
-    (void)cancel;
-    if (f->remote->no_ranges)
-        return HR_STATUS_OK;
-    return hr_net_call_header(call, error, "Range: bytes=%lld-%lld", (long long)f->offset,
-                              (long long)f->offset + (long long)f->size - 1);
+    fetch *f = context;
+    const remote *o = f->remote;
+    char range[64];
+    snprintf(range, sizeof(range), "bytes=%lld-%lld", (long long)f->offset,
+             (long long)f->offset + (long long)f->size - 1);
+    if (o->s3.key)
+        return hr_s3_sign(&o->s3, call, f->url, o->s3.key, "", o->no_ranges ? NULL : range, cancel,
+                          error);
+    return o->no_ranges ? HR_STATUS_OK : hr_net_call_header(call, error, "Range: %s", range);
 }
 
 static void fetch_init(fetch *f, remote *o, int64_t offset, size_t size, void *dst)
 {
     *f = (fetch){.remote = o, .offset = offset, .size = size, .opening = o->object.size < 0};
     f->call.request.url = o->url;
-    f->call.request.follow = true;
+    f->call.request.follow = o->url != NULL; /* a signature is for one server */
     f->call.request.body = dst;
     f->call.request.room = size;
     f->call.sign = sign;
@@ -173,6 +182,7 @@ static void remote_close(hr_object *object)
     remote *o = (remote *)object;
     hr_free(o->first);
     hr_free(o->url);
+    hr_s3_fini(&o->s3);
     hr_free(o);
 }
 
@@ -218,9 +228,12 @@ static hr_status remote_open(hr_object **out, const char *uri, size_t want, hr_c
     if (!o)
         return HR_STATUS_NO_MEMORY;
     o->object = (hr_object){.storage = &hr_storage_http, .size = -1};
-    o->url = url_of(uri, error);
-    hr_status status = HR_STATUS_NO_MEMORY;
-    if (o->url)
+    hr_status status = HR_STATUS_OK;
+    if (strncmp(uri, "http", 4) != 0)
+        status = hr_s3_init(&o->s3, uri, error);
+    else if (!(o->url = url_of(uri, error)))
+        status = HR_STATUS_NO_MEMORY;
+    if (status == HR_STATUS_OK)
         status = read_first(o, HR_MAX(want, (size_t)1), cancel, error);
     if (status != HR_STATUS_OK) {
         remote_close(&o->object);
@@ -271,10 +284,12 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
     return read_parts(o, offset, size, dst, cancel, error);
 }
 
-#define REMOTE(name)                                                                               \
+#define REMOTE(name, lists)                                                                        \
     {                                                                                              \
         .scheme = name, .requests = 64, .open = remote_open, .read = remote_read,                  \
-        .close = remote_close                                                                      \
+        .close = remote_close, .list = lists                                                       \
     }
-const hr_storage hr_storage_http = REMOTE("http");
-const hr_storage hr_storage_https = REMOTE("https");
+const hr_storage hr_storage_http = REMOTE("http", NULL);
+const hr_storage hr_storage_https = REMOTE("https", NULL);
+const hr_storage hr_storage_s3 = REMOTE("s3", hr_s3_list);
+const hr_storage hr_storage_gs = REMOTE("gs", hr_s3_list);

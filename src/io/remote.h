@@ -6,6 +6,6 @@
 
 #include "io/storage.h"
 
-extern const hr_storage hr_storage_http, hr_storage_https;
+extern const hr_storage hr_storage_http, hr_storage_https, hr_storage_s3, hr_storage_gs;
 
 #endif

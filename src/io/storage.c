@@ -10,8 +10,8 @@
 #define MAX_STORAGES 8
 #define MAX_PATH_SIZE (4096 + 256)
 
-static _Atomic(const hr_storage *) storages[MAX_STORAGES] = {&hr_storage_local, &hr_storage_http,
-                                                             &hr_storage_https};
+static _Atomic(const hr_storage *) storages[MAX_STORAGES] = {
+    &hr_storage_local, &hr_storage_http, &hr_storage_https, &hr_storage_s3, &hr_storage_gs};
 
 /* The length of the scheme of a URI ("s3" of "s3://bucket/key"), or 0. */
 static size_t scheme_size(const char *path)
@@ -62,7 +62,10 @@ hr_status hr_object_open_for(hr_object **out, const char *root, const char *path
     char joined[MAX_PATH_SIZE];
     const hr_storage *s = hr_storage_of(root, path);
     if (is_below(root, path)) {
-        int n = snprintf(joined, sizeof(joined), "%s/%s", root, path);
+        size_t size = strlen(root); /* in remote storage a second slash would be part of the name */
+        while (s != &hr_storage_local && root[size - 1] == '/')
+            size--;
+        int n = snprintf(joined, sizeof(joined), "%.*s/%s", (int)size, root, path);
         if (n < 0 || (size_t)n >= sizeof(joined))
             return hr_fail(error, HR_STATUS_IO, "the path is longer than %zu bytes",
                            sizeof(joined) - 1);

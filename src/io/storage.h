@@ -23,6 +23,9 @@ struct hr_object {
     uint64_t version; /* differs if the contents changed; 0: unknown */
 };
 
+/* An entry of a folder: its name without the folder's. */
+typedef hr_status (*hr_listed_fn)(void *context, const char *name, bool is_folder, hr_error *error);
+
 /* A back end. Failures name neither the object nor the path: callers do. It repeats requests that
  * another attempt may serve. Waits end soon after `cancel` is set; it may be NULL. */
 typedef struct hr_storage {
@@ -35,6 +38,9 @@ typedef struct hr_storage {
     hr_status (*read)(hr_object *object, int64_t offset, size_t size, void *dst, bool *cached,
                       hr_cancel *cancel, hr_error *error);
     void (*close)(hr_object *object);
+    /* Lists what is in a folder, in any order. NULL: this storage has no folders. */
+    hr_status (*list)(const char *path, hr_listed_fn found, void *context, hr_cancel *cancel,
+                      hr_error *error);
 } hr_storage;
 
 extern const hr_storage hr_storage_local;

@@ -81,6 +81,68 @@ static void free_entries(struct dirent **entries, int count)
     free(entries);
 }
 
+/* Entries of remote storage in the form of those of a local folder. */
+typedef struct found {
+    struct dirent **entries;
+    size_t count, capacity;
+} found;
+
+static hr_status take_entry(void *context, const char *name, bool is_folder, hr_error *error)
+{
+    found *f = context;
+    size_t size = strlen(name) + 1;
+    if (f->count == f->capacity) {
+        size_t capacity = f->capacity ? 2 * f->capacity : 1024;
+        struct dirent **grown =
+            capacity > INT32_MAX ? NULL : realloc(f->entries, capacity * sizeof(struct dirent *));
+        if (!grown)
+            return hr_fail_memory(error, capacity * sizeof(struct dirent *));
+        f->entries = grown;
+        f->capacity = capacity;
+    }
+    struct dirent *e = calloc(1, HR_MAX(sizeof(*e), offsetof(struct dirent, d_name) + size));
+    if (!e)
+        return hr_fail_memory(error, size);
+    e->d_type = is_folder ? DT_DIR : DT_REG;
+    memcpy((char *)e + offsetof(struct dirent, d_name), name, size);
+    f->entries[f->count++] = e;
+    return HR_STATUS_OK;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    return by_bytes((const struct dirent **)(uintptr_t)a, (const struct dirent **)(uintptr_t)b);
+}
+
+/* The entries of a folder in byte order. */
+static hr_status list_folder(const char *path, struct dirent ***entries, int *count,
+                             hr_error *error)
+{
+    const hr_storage *storage = hr_storage_of(NULL, path);
+    if (storage == &hr_storage_local) {
+        *count = scandir(path, entries, NULL, by_bytes);
+        if (*count < 0)
+            return hr_fail_errno(error, errno, "file_root: the folder '%s' cannot be listed", path);
+        return HR_STATUS_OK;
+    }
+    if (!storage->list)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "file_root: '%s' cannot be listed, because %s:// has no folders; give files "
+                       "or file_list",
+                       path, storage->scheme);
+    found f = {0};
+    hr_status status = storage->list(path, take_entry, &f, NULL, error);
+    if (status != HR_STATUS_OK) {
+        free_entries(f.entries, (int)f.count);
+        return hr_error_prefix(error, "file_root: the folder '%s' cannot be listed", path);
+    }
+    if (f.count > 0)
+        qsort(f.entries, f.count, sizeof(struct dirent *), compare_entries);
+    *entries = f.entries;
+    *count = (int)f.count;
+    return HR_STATUS_OK;
+}
+
 static bool is_dir(const char *root, const struct dirent *entry)
 {
     if (entry->d_type == DT_DIR)
@@ -98,12 +160,18 @@ static hr_status scan_class(hr_file_list *list, const char *root, const char *cl
 {
     char path[4096 + 512];
     struct dirent **entries;
-    int n = snprintf(path, sizeof(path), "%s/%s", root, class_name);
+    size_t size = strlen(root);
+    while (size > 1 && root[size - 1] == '/')
+        size--;
+    int n = snprintf(path, sizeof(path), "%.*s/%s", (int)size, root, class_name);
     if (n < 0 || (size_t)n >= sizeof(path))
         return hr_fail(error, HR_STATUS_IO, "file_root: the path of '%s' is too long", class_name);
-    int count = scandir(path, &entries, NULL, by_bytes);
-    if (count < 0)
-        return hr_fail_errno(error, errno, "file_root: the folder '%s' cannot be listed", path);
+    if (strcmp(class_name, ".") == 0 && hr_storage_of(NULL, root) != &hr_storage_local) {
+        path[size] = 0; /* remote storage takes a dot for a name */
+        class_name = NULL;
+    }
+    int count;
+    HR_TRY(list_folder(path, &entries, &count, error));
     hr_status status = HR_STATUS_OK;
     int flags = filter->case_sensitive ? 0 : FNM_CASEFOLD;
     for (int i = 0; i < count && status == HR_STATUS_OK; i++)
@@ -117,9 +185,8 @@ hr_status hr_file_list_scan(hr_file_list *list, const char *root, const hr_list_
                             hr_error *error)
 {
     struct dirent **entries;
-    int count = scandir(root, &entries, NULL, by_bytes);
-    if (count < 0)
-        return hr_fail_errno(error, errno, "file_root: the folder '%s' cannot be listed", root);
+    int count;
+    HR_TRY(list_folder(root, &entries, &count, error));
     int32_t label = 0;
     hr_status status =
         filter->labelled ? HR_STATUS_OK : scan_class(list, root, ".", filter, 0, error);

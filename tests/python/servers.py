@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 import socket
 import threading
@@ -12,6 +13,17 @@ from collections import Counter
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+def has_curl() -> bool:
+    """Whether one of the libraries that the module opens is there."""
+    for name in ("libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"):
+        try:
+            ctypes.CDLL(name)
+        except OSError:
+            continue
+        return True
+    return False
 
 
 class Server:

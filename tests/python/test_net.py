@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
 import os
 import re
@@ -19,15 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import Server
+from servers import Server, has_curl
 
 np = pytest.importorskip("numpy")
 
 from headrace import Pipeline, fn, types  # noqa: E402
 
-try:
-    ctypes.CDLL("libcurl.so.4")
-except OSError:
+if not has_curl():
     pytest.skip("libcurl is not installed", allow_module_level=True)
 
 SMALL = {f"/d/{i}.bin": bytes([i]) * (1000 + i) for i in range(40)}

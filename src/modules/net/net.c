@@ -171,6 +171,7 @@ static bool set_options(const engine *e, transfer *t)
     failed |= c->easy_setopt(h->easy, CURL_OPTION_MAX_REDIRECTS, (long)REDIRECTS);
     failed |= c->easy_setopt(h->easy, CURL_OPTION_HTTP_VERSION, (long)CURL_HTTP_1_1);
     failed |= c->easy_setopt(h->easy, CURL_OPTION_NO_SIGNAL, 1L);
+    failed |= c->easy_setopt(h->easy, CURL_OPTION_PATH_AS_IS, 1L);
     failed |= c->easy_setopt(h->easy, CURL_OPTION_KEEP_ALIVE, 1L);
     /* fails for a handle that has been used, and keeps the size then */
     c->easy_setopt(h->easy, CURL_OPTION_BUFFER_SIZE, READ_BUFFER);

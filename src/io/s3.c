@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "io/s3.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "io/sigv4.h"
+
+#define BUCKETS 16 /* whose region is remembered */
+#define REGION_SIZE 64
+
+/* Regions that servers have named. `lock` guards them; it is only ever tried, so that a fork cannot
+ * leave it locked for good. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    char bucket[256], region[REGION_SIZE];
+} learnt[BUCKETS];
+
+/* ---- names ---- */
+
+bool hr_s3_escape(const char *text, bool keep_slash, char *to, size_t size)
+{
+    size_t at = 0;
+    for (; *text; text++) {
+        uint8_t c = (uint8_t)*text;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     strchr("-_.~", c) || (c == '/' && keep_slash);
+        if (at + 4 > size)
+            return false;
+        at += (size_t)(plain ? sprintf(to + at, "%c", c) : sprintf(to + at, "%%%02X", c));
+    }
+    if (at >= size)
+        return false;
+    to[at] = 0;
+    return true;
+}
+
+hr_status hr_s3_init(hr_s3 *out, const char *uri, hr_error *error)
+{
+    *out = (hr_s3){.google = strncmp(uri, "gs://", 5) == 0};
+    const char *bucket = strstr(uri, "://") + 3;
+    size_t size = strcspn(bucket, "/");
+    for (size_t i = 0; i < size; i++)
+        if (!isalnum((unsigned char)bucket[i]) && !strchr("-_.", bucket[i]))
+            size = 0;
+    if (size == 0 || size >= sizeof(out->bucket))
+        return hr_fail(error, HR_STATUS_VALUE, "the URI does not begin with %s://bucket/",
+                       out->google ? "gs" : "s3");
+    memcpy(out->bucket, bucket, size);
+    out->key = hr_strdup(bucket[size] ? bucket + size + 1 : "", error);
+    return out->key ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+void hr_s3_fini(hr_s3 *s3)
+{
+    hr_free(s3->key);
+    s3->key = NULL;
+}
+
+/* ---- regions and endpoints ---- */
+
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+static bool is_region(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
+    return n > 0 && n < REGION_SIZE && text[n] == 0;
+}
+
+static size_t slot_of(const char *bucket)
+{
+    uint32_t h = 0x811c9dc5;
+    for (; *bucket; bucket++)
+        h = (h ^ (uint8_t)*bucket) * 0x01000193;
+    return h % BUCKETS;
+}
+
+static void region_of(const hr_s3 *s3, const hr_credentials *c, char region[REGION_SIZE])
+{
+    size_t slot = slot_of(s3->bucket);
+    const char *chosen = env("AWS_REGION");
+    chosen = chosen ? chosen : env("AWS_DEFAULT_REGION");
+    chosen = chosen ? chosen : c->region;
+    snprintf(region, REGION_SIZE, "%s",
+             s3->google          ? "auto"
+             : is_region(chosen) ? chosen
+                                 : "us-east-1");
+    if (s3->google || pthread_mutex_trylock(&lock) != 0)
+        return;
+    if (strcmp(learnt[slot].bucket, s3->bucket) == 0)
+        memcpy(region, learnt[slot].region, REGION_SIZE);
+    pthread_mutex_unlock(&lock);
+}
+
+/* Whether the answer names another region than the one that was asked. */
+static bool learn_region(const hr_s3 *s3, const hr_net_call *call)
+{
+    char region[REGION_SIZE];
+    size_t slot = slot_of(s3->bucket);
+    if (s3->google ||
+        !hr_net_header(&call->request, "x-amz-bucket-region", region, sizeof(region)) ||
+        !is_region(region) || pthread_mutex_trylock(&lock) != 0)
+        return false;
+    bool known =
+        strcmp(learnt[slot].bucket, s3->bucket) == 0 && strcmp(learnt[slot].region, region) == 0;
+    memcpy(learnt[slot].bucket, s3->bucket, sizeof(s3->bucket));
+    memcpy(learnt[slot].region, region, sizeof(region));
+    pthread_mutex_unlock(&lock);
+    return !known || call->attempt == 1;
+}
+
+/* "https://host" of a server with S3's interface that was chosen, or NULL. */
+static const char *endpoint_of(const hr_s3 *s3, const hr_credentials *c)
+{
+    const char *chosen = env(s3->google ? "STORAGE_EMULATOR_HOST" : "AWS_ENDPOINT_URL_S3");
+    if (s3->google)
+        return chosen ? chosen : "https://storage.googleapis.com";
+    chosen = chosen ? chosen : env("AWS_ENDPOINT_URL");
+    return chosen ? chosen : c->endpoint[0] ? c->endpoint : NULL;
+}
+
+/* Writes "https://host/path" to `url`. `*host` and `*path` point to copies of its parts. */
+static hr_status make_url(const hr_s3 *s3, const hr_credentials *c, const char *region,
+                          const char *key, char *url, char host[512], const char **path,
+                          hr_error *error)
+{
+    const char *endpoint = endpoint_of(s3, c), *domain = "amazonaws.com";
+    bool dotted = strchr(s3->bucket, '.') != NULL; /* such a name does not fit the certificate */
+    char escaped[HR_S3_URL_SIZE / 2], base[600];
+    if (strncmp(region, "cn-", 3) == 0)
+        domain = "amazonaws.com.cn";
+    if (!hr_s3_escape(key, true, escaped, sizeof(escaped)))
+        return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
+    if (endpoint)
+        snprintf(base, sizeof(base), "%s%.512s", strstr(endpoint, "://") ? "" : "http://",
+                 endpoint);
+    else
+        snprintf(base, sizeof(base), "https://%s%ss3.%s.%s", dotted ? "" : s3->bucket,
+                 dotted ? "" : ".", region, domain);
+    size_t size = strlen(base);
+    while (size > 0 && base[size - 1] == '/')
+        base[--size] = 0;
+    const char *name = strstr(base, "://") + 3;
+    size_t name_size = strcspn(name, "/");
+    if (strncmp(base, "http", 4) != 0 || name_size == 0 || name_size >= 512)
+        return hr_fail(error, HR_STATUS_VALUE, "the endpoint '%s' is not an address http(s)://host",
+                       base);
+    memcpy(host, name, name_size);
+    host[name_size] = 0;
+    bool in_path = endpoint || dotted;
+    int n = snprintf(url, HR_S3_URL_SIZE, "%s%s%s/%s", base, in_path ? "/" : "",
+                     in_path ? s3->bucket : "", escaped);
+    if (n < 0 || n >= HR_S3_URL_SIZE)
+        return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
+    *path = strchr(strstr(url, "://") + 3, '/');
+    return HR_STATUS_OK;
+}
+
+/* ---- requests ---- */
+
+/* Ports that a URL need not name are not part of the header Host. */
+static void drop_default_port(const char *url, char *host)
+{
+    char *colon = strrchr(host, ':');
+    const char *port = strncmp(url, "https:", 6) == 0 ? ":443" : ":80";
+    if (colon && strcmp(colon, port) == 0)
+        *colon = 0;
+}
+
+static hr_status add_signature(hr_net_call *call, const hr_credentials *c, hr_sigv4 *s,
+                               hr_error *error)
+{
+    char date[17], authorization[HR_SIGV4_SIZE];
+    s->access_key = c->access_key;
+    s->secret_key = c->secret_key;
+    s->token = c->token[0] ? c->token : NULL;
+    s->now = time(NULL);
+    hr_sigv4_sign(s, date, authorization);
+    HR_TRY(hr_net_call_header(call, error, "x-amz-content-sha256: " HR_SHA256_NOTHING));
+    HR_TRY(hr_net_call_header(call, error, "x-amz-date: %s", date));
+    if (s->token)
+        HR_TRY(hr_net_call_header(call, error, "x-amz-security-token: %s", s->token));
+    return hr_net_call_header(call, error, "Authorization: %s", authorization);
+}
+
+static hr_status sign_with(const hr_s3 *s3, const hr_credentials *c, hr_net_call *call, char *url,
+                           const char *key, const char *query, const char *range, hr_error *error)
+{
+    char host[512], region[REGION_SIZE];
+    const char *path = "";
+    region_of(s3, c, region);
+    HR_TRY(make_url(s3, c, region, key, url, host, &path, error));
+    drop_default_port(url, host);
+    call->request.url = url;
+    if (range)
+        HR_TRY(hr_net_call_header(call, error, "Range: %s", range));
+    if (c->access_key[0]) {
+        hr_sigv4 s = {.host = host, .path = path, .query = query, .range = range, .region = region};
+        HR_TRY(add_signature(call, c, &s, error));
+    } else if (c->token[0]) {
+        HR_TRY(hr_net_call_header(call, error, "Authorization: Bearer %s", c->token));
+    }
+    size_t size = strlen(url);
+    if (query[0] &&
+        snprintf(url + size, HR_S3_URL_SIZE - size, "?%s", query) >= (int)(HR_S3_URL_SIZE - size))
+        return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
+    return HR_STATUS_OK;
+}
+
+hr_status hr_s3_sign(const hr_s3 *s3, hr_net_call *call, char *url, const char *key,
+                     const char *query, const char *range, hr_cancel *cancel, hr_error *error)
+{
+    hr_credentials *c = hr_calloc(1, sizeof(*c), error);
+    if (!c)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr_credentials_get(s3->google, c, cancel, error);
+    if (status == HR_STATUS_OK)
+        status = sign_with(s3, c, call, url, key, query, range, error);
+    hr_free(c);
+    return status;
+}
+
+/* Whether the answer says that these credentials are not accepted any more. */
+static bool is_expired(const hr_net_request *r)
+{
+    return r->code == 401 || ((r->code == 400 || r->code == 403) &&
+                              (strstr(r->text, "ExpiredToken") || strstr(r->text, "InvalidToken") ||
+                               strstr(r->text, "TokenRefreshRequired")));
+}
+
+/* The token that the request was sent with; "" if it was sent without. */
+static const char *token_of(const hr_net_call *call)
+{
+    static const char *const names[] = {"x-amz-security-token: ", "Authorization: Bearer "};
+    for (int32_t i = 0; i < call->request.header_count; i++)
+        for (size_t k = 0; k < HR_COUNT_OF(names); k++)
+            if (strncmp(call->header[i], names[k], strlen(names[k])) == 0)
+                return call->header[i] + strlen(names[k]);
+    return "";
+}
+
+static bool is_signed(const hr_net_call *call)
+{
+    for (int32_t i = 0; i < call->request.header_count; i++)
+        if (strncmp(call->header[i], "Authorization: ", 15) == 0)
+            return true;
+    return false;
+}
+
+hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_error *error)
+{
+    const hr_net_request *r = &call->request;
+    hr_status status = hr_net_fail(call, error);
+    if (r->end != HR_NET_END_ANSWERED || r->code < 300 || r->code >= 500)
+        return status;
+    if ((r->code == 301 || r->code == 307 || r->code == 400 || r->code == 403) &&
+        learn_region(s3, call))
+        *again = true;
+    if (is_expired(r) && call->attempt <= 2 && hr_credentials_refresh(s3->google, token_of(call)))
+        *again = true;
+    if (r->code == 403 && !is_signed(call) && error)
+        status = hr_error_prefix(error, "without credentials, because none were found");
+    return status;
+}
