@@ -152,9 +152,133 @@ static bool is_plain(const hr_gather_row *r)
            r->gather->in[1] > 0;
 }
 
+/* ---- volumes: tiles of a row, in loops that compilers vectorise ---- */
+
+enum { TILE = 32 };
+
+typedef struct tile {
+    float part[3][TILE];
+    int32_t base[3][TILE];           /* the first pixel that is read along each axis */
+    int32_t inside[TILE], off[TILE]; /* all that are read are inside of the volume; none is */
+    float tap[8][TILE];
+} tile;
+
+/* As gather_position and gather_taps, for the pixels from the i-th of the row on. */
+static void tile_places(tile *restrict t, const hr_gather_row *r, int64_t i)
+{
+    const int32_t first = (int32_t)(r->first[0] + i), more = r->gather->nearest ? 0 : 1;
+    const float y = (float)r->first[1] + 0.5f, z = (float)r->first[2] + 0.5f;
+    const float half = r->gather->nearest ? 0.0f : 0.5f, far = HR_GATHER_FAR;
+
+    for (int32_t k = 0; k < TILE; k++) {
+        t->inside[k] = 1;
+        t->off[k] = 0;
+    }
+    for (int32_t axis = 0; axis < 3; axis++) {
+        const float *m = r->map->m[axis], by_x = m[0], by_y = m[1] * y, by_z = m[2] * z, add = m[3];
+        const int32_t size = (int32_t)r->gather->in[axis];
+        int32_t *restrict base = t->base[axis];
+        float *restrict part = t->part[axis];
+        for (int32_t k = 0; k < TILE; k++) {
+            float v = by_x * ((float)(first + k) + 0.5f) + by_y + by_z + add - half;
+            v = v > -far ? v : -far;
+            part[k] = v < far ? v : far;
+        }
+        for (int32_t k = 0; k < TILE; k++) {
+            int32_t whole = (int32_t)part[k];
+            /* The floor; a comparison would not be vectorised. The sum makes -0 positive. */
+            base[k] = whole - (int32_t)(bits_of_f32(part[k] + 0.0f - (float)whole) >> 31);
+            part[k] -= (float)base[k];
+        }
+        for (int32_t k = 0; k < TILE; k++) {
+            t->inside[k] &= (base[k] >= 0) & (base[k] < size - more);
+            t->off[k] |= (base[k] < -more) | (base[k] >= size);
+        }
+    }
+}
+
+INLINE void tile_load(tile *t, const hr_gather_row *r, int32_t n, int32_t c, hr_dtype type,
+                      const int32_t taps)
+{
+    const int64_t *step = r->step;
+
+    for (int32_t k = 0; k < n; k++) {
+        if (!t->inside[k])
+            continue;
+        const int64_t at =
+            t->base[0][k] * step[0] + t->base[1][k] * step[1] + t->base[2][k] * step[2] + c;
+        for (int32_t i = 0; i < taps; i++)
+            t->tap[i][k] = load(
+                r->src, type, at + (i & 1) * step[0] + (i >> 1 & 1) * step[1] + (i >> 2) * step[2]);
+    }
+}
+
+static void tile_blend(tile *t)
+{
+    for (int32_t axis = 0, n = 4; axis < 3; axis++, n /= 2)
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t k = 0; k < TILE; k++) {
+                const float a = t->tap[2 * i][k], b = t->tap[2 * i + 1][k];
+                t->tap[i][k] = a + (b - a) * t->part[axis][k];
+            }
+}
+
+/* Pixels of which not all that is read is inside. */
+static void tile_edges(float *dst, const tile *t, const hr_gather_row *r, int64_t at, int32_t n)
+{
+    const float fill = r->gather->fill;
+    const bool fills = r->gather->has_fill && fill - fill == 0.0f;
+
+    for (int32_t k = 0; k < n; k++, dst += r->channels) {
+        const int64_t to[3] = {r->first[0] + at + k, r->first[1], r->first[2]};
+        float p[3];
+        if (t->inside[k])
+            continue;
+        for (int32_t c = 0; c < r->channels && t->off[k] && fills; c++)
+            dst[c] = fill;
+        if (t->off[k] && fills)
+            continue;
+        gather_position(r->gather, r->map, to, p);
+        pixel(dst, r, p);
+    }
+}
+
+INLINE void volume_of(float *dst, const hr_gather_row *r, hr_dtype type)
+{
+    tile t;
+
+    memset(t.tap, 0, sizeof(t.tap));
+    for (int64_t at = 0; at < r->n; at += TILE, dst += TILE * r->channels) {
+        const int32_t n = (int32_t)(r->n - at < TILE ? r->n - at : TILE);
+        tile_places(&t, r, at);
+        for (int32_t c = 0; c < r->channels; c++) {
+            if (r->gather->nearest) {
+                tile_load(&t, r, n, c, type, 1);
+            } else {
+                tile_load(&t, r, n, c, type, 8);
+                tile_blend(&t);
+            }
+            for (int32_t k = 0; k < n; k++)
+                dst[k * r->channels + c] = t.tap[0][k];
+        }
+        tile_edges(dst, &t, r, at, n);
+    }
+}
+
+/* Whether positions and extents fit the integers of tiles. */
+static bool is_volume(const hr_gather_row *r)
+{
+    const int64_t *in = r->gather->in, most = (int64_t)HR_GATHER_FAR - 2;
+
+    return r->gather->axes == 3 && r->first[0] + r->n < INT32_MAX - TILE && in[0] <= most &&
+           in[1] <= most && in[2] <= most;
+}
+
 INLINE void floats_of(float *dst, const hr_gather_row *r, hr_dtype type)
 {
-    if (r->channels == 3)
+    if (r->gather->axes == 3)
+        volume_of(dst, r, type);
+    else if (r->channels == 3)
         picture_of(dst, r, type, 3);
     else if (r->channels == 1)
         picture_of(dst, r, type, 1);
@@ -164,7 +288,7 @@ INLINE void floats_of(float *dst, const hr_gather_row *r, hr_dtype type)
 
 static void floats(float *dst, const hr_gather_row *r)
 {
-    if (!is_plain(r))
+    if (!is_plain(r) && !is_volume(r))
         each_pixel(dst, r);
     else if (r->from == HR_DTYPE_UINT8)
         floats_of(dst, r, HR_DTYPE_UINT8);

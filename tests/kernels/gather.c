@@ -148,6 +148,72 @@ TEST(levels_agree)
     }
 }
 
+/* ---- volumes: tiles of a row against one pixel after the other ---- */
+
+enum { CUBE = 7, COLOURS = 2, ROW = 75 };
+
+static void volume_map(hr_map *map)
+{
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++)
+            map->m[i][k] = (float)between(-300, 300) / 1000.0f;
+        map->m[i][3] = (float)between(-4, 8) / 2.0f;
+    }
+    if (rnd() % 4 == 0) /* one axis is the same along a row, for some rows at -0.5 or -0 */
+        memset(map->m[2], 0, 3 * sizeof(float));
+    if (rnd() % 8 == 0)
+        map->m[rnd() % 3][3] = rnd() & 1 ? 0x1p40f : -0x1p40f;
+}
+
+static void check_volume(const hr_gather_row *row, const float *src)
+{
+    float line[ROW * COLOURS], out[ROW * COLOURS], part[3];
+    for (hr_cpu_level level = HR_CPU_LEVEL_BASE; level <= HR_CPU_LEVEL_V4; level++) {
+        hr_kernels_get(level)->gather_row(row, line, out);
+        for (int64_t i = 0; i < row->n; i++) {
+            const int64_t to[3] = {row->first[0] + i, row->first[1], row->first[2]};
+            int64_t tap[8];
+            float p[3];
+            gather_position(row->gather, row->map, to, p);
+            const int32_t n = gather_taps(row->gather, row->step, p, tap, part);
+            for (int c = 0; c < COLOURS; c++) {
+                float v[8] = {0};
+                for (int k = 0; k < n; k++)
+                    v[k] = tap[k] >= 0 ? src[tap[k] + c] : row->gather->fill;
+                CHECK(out[i * COLOURS + c] == gather_blend(v, part, n));
+            }
+        }
+    }
+}
+
+TEST(volumes)
+{
+    static float src[CUBE * CUBE * CUBE * COLOURS];
+    for (size_t i = 0; i < HR_COUNT_OF(src); i++)
+        src[i] = (float)between(-1000, 1000) / 8.0f;
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        hr_gather_spec g = {.axes = 3,
+                            .nearest = rnd() & 1,
+                            .has_fill = rnd() & 1,
+                            .fill = 3.5f,
+                            .in = {between(1, CUBE), between(1, CUBE), between(1, CUBE)},
+                            .out = {ROW, ROW, ROW}};
+        hr_map map;
+        volume_map(&map);
+        const hr_gather_row row = {
+            .gather = &g,
+            .map = &map,
+            .src = src,
+            .step = {COLOURS, COLOURS * g.in[0], COLOURS * g.in[0] * g.in[1]},
+            .from = HR_DTYPE_FLOAT,
+            .to = HR_DTYPE_FLOAT,
+            .channels = COLOURS,
+            .first = {between(0, 9), between(0, 30), between(0, 30)},
+            .n = between(1, ROW)};
+        check_volume(&row, src);
+    }
+}
+
 /* ---- values ---- */
 
 /* A plane through the pixels' centres, which interpolation reproduces inside of the picture. */
