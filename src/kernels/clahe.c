@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Rows for clahe. */
+#include "kernels/clahe.h"
 #include "kernels/lab.h"
 #include "kernels/level.h"
 
@@ -30,15 +31,6 @@ void HR_LEVELED(hr__blend_tables)(uint8_t *restrict dst, const uint8_t *restrict
                                   const uint32_t *restrict quads, const float *restrict right,
                                   float down)
 {
-    const float magic = 12582912.0f; /* 1.5 * 2^23: no fractions are left next to it */
-    float up = 1.0f - down;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t q = quads[src[i]];
-        float a = (float)(int32_t)(q & 255), b = (float)(int32_t)(q >> 8 & 255);
-        float c = (float)(int32_t)(q >> 16 & 255), d = (float)(int32_t)(q >> 24);
-        float left = 1.0f - right[i];
-        float v = (a * left + b * right[i]) * up + (c * left + d * right[i]) * down;
-        dst[i] = (uint8_t)(int32_t)((v + magic) - magic);
-    }
+    for (size_t i = 0; i < n; i++)
+        dst[i] = clahe_blend(quads[src[i]], right[i], down);
 }

@@ -171,6 +171,16 @@ def warp(rng: random.Random, count: int) -> Args:
     return args
 
 
+def perspective(rng: random.Random, count: int) -> Args:
+    matrices = [[1, 0, 0, 0, 1, 0, 0, 0, 1], [1.13, 0.21, -3, -0.14, 0.93, 4, 0.0021, -0.0013, 1.02],
+                [1, 0, 0, 0, 1, 0, 0.1, -0.1, 0], [1e9, 1, 0, 0, 1e-9, 0, 1, 1, 1]]  # fmt: skip
+    drawn = [np.array(rng.choice(matrices), np.float32).reshape(3, 3) for _ in range(count)]
+    args: Args = {"matrix": Data(drawn) if rng.random() < 0.5 else rng.choice(matrices)}
+    args |= {"interp_type": rng.choice(["types.INTERP_NN", "types.INTERP_LINEAR", "types.INTERP_CUBIC"])}
+    args |= {"border_mode": rng.choice(["constant", "replicate", "reflect", "reflect_101", "wrap"])}
+    return args | ({"size": [size(rng), size(rng)]} if rng.random() < 0.5 else {})
+
+
 # The arguments of each operator: mostly useful ones, for pictures of any size.
 MAKERS: dict[str, Maker] = {
     "resize": resize,
@@ -212,6 +222,10 @@ MAKERS: dict[str, Maker] = {
     "color_twist": lambda r, n: {"hue": each(r, n, 0.0, 30.0), "saturation": factor(r, n),
                                  "brightness": factor(r, n), "contrast": factor(r, n)} | retyped(r),
     "equalize": lambda r, n: {},
+    "clahe": lambda r, n: {"tiles_x": r.choice([1, 2, 8, 300]), "tiles_y": r.choice([1, 3, 8]),
+                           "clip_limit": r.choice([0.0, 0.5, 2.0, 40.0, 1e30]), "luma_only": r.random() < 0.5},
+    "debayer": lambda r, n: {"blue_position": [r.randint(0, 1), r.randint(0, 1)],
+                             "algorithm": r.choice(["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"])},
     "gaussian_blur": lambda r, n: {"sigma": each(r, n, 0.1, 0.5, 1.0, 3.0)} if r.random() < 0.5
                                   else {"window_size": r.choice([1, 3, 7, 15])},
     "laplacian": lambda r, n: {"window_size": r.choice([3, 5, 7]), "normalized_kernel": True,
@@ -233,6 +247,7 @@ MAKERS: dict[str, Maker] = {
     "noise.salt_and_pepper": lambda r, n: {"prob": each(r, n, 0.0, 0.05, 1.0), "per_channel": r.random() < 0.5},
     "noise.shot": lambda r, n: {"factor": each(r, n, 0.0, 1.0, 20.0)},
     "warp_affine": warp,
+    "experimental.warp_perspective": perspective,
     "resize_crop_mirror": lambda r, n: {**resize(r, n), "crop": [size(r), size(r)], "mirror": each(r, n, 0, 1)},
     "auto_aug": lambda r, n: {"scheme": r.choice(sorted(SCHEMES)), "fill_value": r.choice([None, 128])},
     "box_window": lambda r, n: {"boxes": boxes(r, n), "scaling": [0.3, 1.0], "aspect_ratio": [0.5, 2.0],

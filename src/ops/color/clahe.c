@@ -1,32 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* clahe: equalises the histograms of tiles, with limited contrast, as OpenCV does. */
-#include "core/core.h"
+#include "ops/color/clahe.h"
 #include "core/mathx.h"
 #include "headrace/operator.h"
 #include "kernels/border.h"
 #include "kernels/kernels.h"
 #include "kernels/lab.h"
 
-#include <math.h>
 #include <string.h>
 
-enum { LEVELS = 256, MOST_TILES = 1 << 20 };
-
-typedef struct clahe_args {
-    int32_t tiles_x, tiles_y, luma_only;
-    float clip_limit;
-} clahe_args;
+enum { LEVELS = HR_CLAHE_LEVELS, MOST_TILES = 1 << 20 };
 
 static const hr_arg_def clahe_arg_defs[] = {
-    HR_ARG(clahe_args, tiles_x, INT, HR_ARG_REQUIRED, NULL, "Number of tiles along the width.",
+    HR_ARG(hr_clahe_args, tiles_x, INT, HR_ARG_REQUIRED, NULL, "Number of tiles along the width.",
            .min = 1, .max = MOST_TILES),
-    HR_ARG(clahe_args, tiles_y, INT, HR_ARG_REQUIRED, NULL, "Number of tiles along the height.",
+    HR_ARG(hr_clahe_args, tiles_y, INT, HR_ARG_REQUIRED, NULL, "Number of tiles along the height.",
            .min = 1, .max = MOST_TILES),
-    HR_ARG(clahe_args, clip_limit, FLOAT, HR_ARG_REQUIRED | HR_ARG_NONFINITE, NULL,
+    HR_ARG(hr_clahe_args, clip_limit, FLOAT, HR_ARG_REQUIRED | HR_ARG_NONFINITE, NULL,
            "Largest count of a value in a tile, relative to the mean count. What exceeds it is "
-           "spread over all values. 0 or less: no limit."),
-    HR_ARG(clahe_args, luma_only, BOOL, 0, "True",
+           "spread over all values. 0 or less, infinite or not a number: no limit."),
+    HR_ARG(hr_clahe_args, luma_only, BOOL, 0, "True",
            "For RGB: process the lightness of CIE L*a*b*. Otherwise each channel is processed by "
            "itself."),
     HR_ARG_ACCEPT(bins, INT, "256", "Accepted: there is a bin for each of the 256 values."),
@@ -34,7 +28,7 @@ static const hr_arg_def clahe_arg_defs[] = {
 
 static hr_status clahe_check(const void *args, const hr_given *given, hr_error *error)
 {
-    const clahe_args *a = args;
+    const hr_clahe_args *a = args;
 
     (void)given;
     if ((int64_t)a->tiles_x * a->tiles_y > MOST_TILES)
@@ -44,14 +38,6 @@ static hr_status clahe_check(const void *args, const hr_given *given, hr_error *
 }
 
 /* ---- tables of L*a*b* ---- */
-
-/* To the nearest integer, ties to even, for |v| < 2^22. */
-static int32_t round_even(float v)
-{
-    const float magic = 12582912.0f;
-    volatile float sum = v + magic;
-    return (int32_t)(sum - magic);
-}
 
 static double linear_of(double v)
 {
@@ -94,38 +80,32 @@ static hr_status clahe_create(const void *args, void **state, hr_error *error)
     return HR_STATUS_OK;
 }
 
+static void clahe_destroy(void *state)
+{
+    hr_free(state);
+}
+
 /* ---- one plane ---- */
 
 typedef struct plane {
     const hr_kernels *kernels;
-    const clahe_args *args;
+    hr_clahe_grid grid;
     const uint8_t *src;
-    uint8_t *dst; /* may be src */
-    int64_t height, width;
-    int64_t tile_height, tile_width;
+    uint8_t *dst;    /* may be src */
     uint8_t *tables; /* [tiles_y][tiles_x][LEVELS] */
     uint32_t *quads; /* per value, results of four tiles */
     float *right;    /* the weight of the right tiles, by column */
 } plane;
 
-/* A picture that tiles do not divide is extended along both axes. */
-static void find_tiles(plane *p)
-{
-    int64_t nx = p->args->tiles_x, ny = p->args->tiles_y;
-    bool even = p->width % nx == 0 && p->height % ny == 0;
-
-    p->tile_width = p->width / nx + (even ? 0 : 1);
-    p->tile_height = p->height / ny + (even ? 0 : 1);
-}
-
 static void count_values(const plane *p, int64_t tile_y, int64_t tile_x, uint32_t *counts)
 {
+    const hr_clahe_grid *g = &p->grid;
     uint32_t lanes[4][LEVELS] = {{0}}; /* incrementing one counter twice in a row waits */
-    int64_t x0 = tile_x * p->tile_width, x1 = x0 + p->tile_width;
-    int64_t inside = HR_MAX(HR_MIN(x1, p->width), x0);
+    int64_t x0 = tile_x * g->tile_width, x1 = x0 + g->tile_width;
+    int64_t inside = HR_MAX(HR_MIN(x1, g->width), x0);
 
-    for (int64_t y = tile_y * p->tile_height; y < (tile_y + 1) * p->tile_height; y++) {
-        const uint8_t *row = p->src + border_index(y, p->height, HR_BORDER_REFLECT_101) * p->width;
+    for (int64_t y = tile_y * g->tile_height; y < (tile_y + 1) * g->tile_height; y++) {
+        const uint8_t *row = p->src + border_index(y, g->height, HR_BORDER_REFLECT_101) * g->width;
         int64_t x = x0;
         for (; x + 4 <= inside; x += 4) {
             lanes[0][row[x]]++;
@@ -136,13 +116,13 @@ static void count_values(const plane *p, int64_t tile_y, int64_t tile_x, uint32_
         for (; x < inside; x++)
             lanes[0][row[x]]++;
         for (; x < x1; x++)
-            lanes[0][row[border_index(x, p->width, HR_BORDER_REFLECT_101)]]++;
+            lanes[0][row[border_index(x, g->width, HR_BORDER_REFLECT_101)]]++;
     }
     for (int32_t v = 0; v < LEVELS; v++)
         counts[v] = lanes[0][v] + lanes[1][v] + lanes[2][v] + lanes[3][v];
 }
 
-/* Spreads what exceeds the limit: evenly, and the rest in equal steps. */
+/* Spreads what exceeds the limit. */
 static void clip_counts(uint32_t *counts, uint32_t limit)
 {
     uint32_t excess = 0;
@@ -152,67 +132,46 @@ static void clip_counts(uint32_t *counts, uint32_t limit)
         counts[v] -= over;
         excess += over;
     }
-    uint32_t rest = excess % LEVELS;
-    for (int32_t v = 0; v < LEVELS; v++)
-        counts[v] += excess / LEVELS;
-    for (uint32_t v = 0, step = rest > 0 ? LEVELS / rest : 1; rest > 0; v += step, rest--)
-        counts[v]++;
+    for (uint32_t v = 0; v < LEVELS && excess > 0; v++)
+        counts[v] += clahe_share(excess, v);
 }
 
 static void make_tables(const plane *p)
 {
-    int64_t area = p->tile_height * p->tile_width;
-    double limit = (double)p->args->clip_limit * (double)area / LEVELS;
-    float scale = 255.0f / (float)area;
+    const hr_clahe_grid *g = &p->grid;
     uint32_t counts[LEVELS];
 
-    for (int64_t ty = 0; ty < p->args->tiles_y; ty++) {
-        for (int64_t tx = 0; tx < p->args->tiles_x; tx++) {
-            uint8_t *table = p->tables + (ty * p->args->tiles_x + tx) * LEVELS;
+    for (int64_t ty = 0; ty < g->tiles_y; ty++) {
+        for (int64_t tx = 0; tx < g->tiles_x; tx++) {
+            uint8_t *table = p->tables + (ty * g->tiles_x + tx) * LEVELS;
             uint32_t sum = 0;
             count_values(p, ty, tx, counts);
-            if (limit > 0.0)
-                clip_counts(counts, limit < 1.0            ? 1
-                                    : limit < (double)area ? (uint32_t)limit
-                                                           : (uint32_t)area);
+            clip_counts(counts, g->limit);
             for (int32_t v = 0; v < LEVELS; v++) {
                 sum += counts[v];
-                float result = (float)(int32_t)sum * scale;
-                table[v] = (uint8_t)round_even(HR_MIN(result, 255.0f));
+                table[v] = clahe_value(sum, g->scale);
             }
         }
     }
-}
-
-/* The tile before position i, measured from the centres of tiles, and the weight of the next one.
- * -1: before the first centre. */
-static int64_t tile_before(int64_t i, int64_t tile, float *weight)
-{
-    float at = (float)i * (1.0f / (float)tile) - 0.5f, before = floorf(at);
-    *weight = at - before;
-    return (int64_t)before;
 }
 
 /* The end of the positions that have the same tiles as i. */
 static int64_t end_of_run(int64_t i, int64_t end, int64_t tile)
 {
     float weight;
-    int64_t before = tile_before(i, tile, &weight);
-    for (i++; i < end && tile_before(i, tile, &weight) == before; i++)
+    int64_t before = clahe_tile_before(i, tile, &weight);
+    for (i++; i < end && clahe_tile_before(i, tile, &weight) == before; i++)
         ;
     return i;
 }
 
-static void make_quads(const plane *p, int64_t ty, int64_t tx)
+static void make_quads(const plane *p, int64_t tile_y, int64_t tile_x)
 {
-    int64_t nx = p->args->tiles_x, ny = p->args->tiles_y;
-    int64_t top = HR_MIN(HR_MAX(ty, 0), ny - 1), low = HR_MIN(ty + 1, ny - 1);
-    int64_t left = HR_MIN(HR_MAX(tx, 0), nx - 1), right = HR_MIN(tx + 1, nx - 1);
-    const uint8_t *a = p->tables + (top * nx + left) * LEVELS;
-    const uint8_t *b = p->tables + (top * nx + right) * LEVELS;
-    const uint8_t *c = p->tables + (low * nx + left) * LEVELS;
-    const uint8_t *d = p->tables + (low * nx + right) * LEVELS;
+    int64_t at[4];
 
+    clahe_around(&p->grid, tile_y, tile_x, at);
+    const uint8_t *a = p->tables + at[0], *b = p->tables + at[1];
+    const uint8_t *c = p->tables + at[2], *d = p->tables + at[3];
     for (int32_t v = 0; v < LEVELS; v++)
         p->quads[v] = a[v] | (uint32_t)b[v] << 8 | (uint32_t)c[v] << 16 | (uint32_t)d[v] << 24;
 }
@@ -220,19 +179,21 @@ static void make_quads(const plane *p, int64_t ty, int64_t tx)
 /* Each pixel is between four tiles: blends what their tables make of it. */
 static void blend(const plane *p)
 {
+    const int64_t height = p->grid.height, width = p->grid.width;
+    const int64_t tile_height = p->grid.tile_height, tile_width = p->grid.tile_width;
     float weight;
 
-    for (int64_t x = 0; x < p->width; x++)
-        tile_before(x, p->tile_width, &p->right[x]);
-    for (int64_t y0 = 0, y1; y0 < p->height; y0 = y1) {
-        y1 = end_of_run(y0, p->height, p->tile_height);
-        for (int64_t x0 = 0, x1; x0 < p->width; x0 = x1) {
-            x1 = end_of_run(x0, p->width, p->tile_width);
-            make_quads(p, tile_before(y0, p->tile_height, &weight),
-                       tile_before(x0, p->tile_width, &weight));
+    for (int64_t x = 0; x < width; x++)
+        clahe_tile_before(x, tile_width, &p->right[x]);
+    for (int64_t y0 = 0, y1; y0 < height; y0 = y1) {
+        y1 = end_of_run(y0, height, tile_height);
+        for (int64_t x0 = 0, x1; x0 < width; x0 = x1) {
+            x1 = end_of_run(x0, width, tile_width);
+            make_quads(p, clahe_tile_before(y0, tile_height, &weight),
+                       clahe_tile_before(x0, tile_width, &weight));
             for (int64_t y = y0; y < y1; y++) {
-                tile_before(y, p->tile_height, &weight);
-                p->kernels->blend_tables(p->dst + y * p->width + x0, p->src + y * p->width + x0,
+                clahe_tile_before(y, tile_height, &weight);
+                p->kernels->blend_tables(p->dst + y * width + x0, p->src + y * width + x0,
                                          (size_t)(x1 - x0), p->quads, p->right + x0, weight);
             }
         }
@@ -243,14 +204,14 @@ static void blend(const plane *p)
 
 static hr_status make_plane(plane *p, const hr_op_call *c, hr_error *error)
 {
+    const hr_clahe_args *args = c->args;
     const int64_t *extent = c->in[0].shape.extent;
+    size_t tiles = (size_t)args->tiles_x * (size_t)args->tiles_y;
 
-    *p = (plane){.kernels = c->kernels, .args = c->args, .height = extent[0], .width = extent[1]};
-    find_tiles(p);
-    p->tables = hr_arena_alloc(c->arena,
-                               (size_t)p->args->tiles_x * (size_t)p->args->tiles_y * LEVELS, error);
+    *p = (plane){.kernels = c->kernels, .grid = clahe_grid(args, extent[0], extent[1])};
+    p->tables = hr_arena_alloc(c->arena, tiles * LEVELS, error);
     p->quads = hr_arena_alloc(c->arena, LEVELS * sizeof(*p->quads), error);
-    p->right = hr_arena_alloc(c->arena, (size_t)p->width * sizeof(*p->right), error);
+    p->right = hr_arena_alloc(c->arena, (size_t)extent[1] * sizeof(*p->right), error);
     return p->tables && p->quads && p->right ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
@@ -281,7 +242,7 @@ static hr_status clahe_one(const hr_op_call *c, hr_error *error)
         if (!planes[i])
             return HR_STATUS_NO_MEMORY;
     }
-    if (((const clahe_args *)c->args)->luma_only) {
+    if (((const hr_clahe_args *)c->args)->luma_only) {
         c->kernels->lab_of_rgb(c->state, src, planes[0], planes[1], planes[2], pixels);
         equalize(&p, planes[0], planes[3]);
         const uint8_t *lab[3] = {planes[3], planes[1], planes[2]};
@@ -336,7 +297,7 @@ const hr_op_def hr_op_clahe = {
            "neighbouring tiles (CLAHE). The input is UINT8, with one channel or RGB.",
     .devices = "cpu|gpu",
     .args = clahe_arg_defs,
-    .args_size = sizeof(clahe_args),
+    .args_size = sizeof(hr_clahe_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC"}),
     .in_min = 1,
     .in_max = 1,
@@ -344,7 +305,7 @@ const hr_op_def hr_op_clahe = {
     .out_count = 1,
     .check = clahe_check,
     .create = clahe_create,
-    .destroy = hr_free,
+    .destroy = clahe_destroy,
     .infer = clahe_infer,
     .run_cpu = clahe_run,
 };

@@ -3,7 +3,6 @@
 /* multi_paste: regions of several pictures on one canvas. They come from the inputs, or from
  * samples of the batch. */
 #include "ops/pixels/multi_paste.h"
-#include "core/core.h"
 #include "ops/image/pixels.h"
 
 #include <string.h>

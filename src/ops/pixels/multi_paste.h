@@ -5,6 +5,7 @@
 #ifndef HR_OPS_PIXELS_MULTI_PASTE_H
 #define HR_OPS_PIXELS_MULTI_PASTE_H
 
+#include "core/core.h"
 #include "headrace/operator.h"
 
 #include <math.h>
