@@ -28,6 +28,7 @@ CASES = [
 ELSEWHERE = {
     "decoders.inflate": "tests/gpu/test_inflate.py",
     "dump_image": "test_dump_image.py",
+    "experimental.readers.fits": "tests/python/test_fits.py",
     "readers.caffe": "tests/python/test_caffe.py",
     "readers.caffe2": "tests/python/test_caffe.py",
     "readers.coco": "tests/python/test_coco.py",
