@@ -22,18 +22,15 @@ static int32_t arena_count(const hr_pipeline *p)
     return p->options.num_threads + 1;
 }
 
-/* The arrays are large enough for any iteration: for the largest batch and the stage with the most
- * steps. */
+/* The arrays are large enough for any iteration. */
 static hr_status batch_create(const hr_pipeline *p, hr_device_batch **out, hr_error *error)
 {
-    size_t samples = (size_t)p->options.batch_size, steps = 1;
-    for (int32_t k = 0; k < p->plan->stage_count; k++)
-        steps = HR_MAX(steps, (size_t)p->plan->stages[k].count);
+    size_t samples = (size_t)p->options.batch_size;
     hr_device_batch *b = hr_calloc(1, sizeof(*b), error);
     if (!b)
         return HR_STATUS_NO_MEMORY;
     b->arenas = hr_calloc((size_t)arena_count(p), sizeof(*b->arenas), error);
-    b->pieces = hr_calloc(samples * steps, sizeof(*b->pieces), error);
+    b->pieces = hr_calloc(samples, sizeof(*b->pieces), error);
     b->redo = hr_calloc(samples, sizeof(*b->redo), error);
     hr_status status = b->arenas && b->pieces && b->redo ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
     for (int32_t i = 0; i < arena_count(p) && status == HR_STATUS_OK; i++)
@@ -79,6 +76,7 @@ static void batch_reset(const hr_pipeline *p, hr_device_batch *b)
     b->launch = NULL;
     b->again = false;
     memset(b->redo, 0, (size_t)p->options.batch_size * sizeof(*b->redo));
+    memset(b->pieces, 0, (size_t)p->options.batch_size * sizeof(*b->pieces));
     for (int32_t i = 0; i < arena_count(p); i++)
         hr_arena_reset(b->arenas[i]);
 }

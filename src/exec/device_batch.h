@@ -23,14 +23,14 @@ typedef enum hr_piece_kind {
 } hr_piece_kind;
 
 /* The work of a step for a sample: one piece, or several in a row if the chain needs several
- * programs. Memory for tensors is allocated at the launch. The piece itself is in an arena of the
- * iteration's hr_device_batch. */
+ * programs. There is none for a step whose branch the sample does not take. Memory for tensors is
+ * allocated at the launch. The piece itself is in an arena of the iteration's hr_device_batch. */
 typedef struct hr_piece hr_piece;
 struct hr_piece {
     hr_piece *next;
     hr_piece_kind kind;
-    int32_t sample;
-    const hr_node *node; /* its last node */
+    int32_t sample, step; /* the step's number in the plan */
+    const hr_node *node;  /* its last node */
     hr_device_program program;
     hr_coded coded;         /* PICTURE */
     hr_coded_memory memory; /* PICTURE: where the device decodes it */
@@ -48,7 +48,7 @@ typedef struct hr_device_batch hr_device_batch;
 struct hr_device_batch {
     hr_launch *launch;
     hr_arena **arenas;      /* one per worker, and that of the launch: arenas[num_threads] */
-    hr_piece **pieces;      /* steps of the stage x samples */
+    hr_piece **pieces;      /* one list per sample, in the order of steps */
     bool *redo;             /* one per sample: the CPU decodes it, since the device could not */
     bool again;             /* only the samples in `redo` are prepared */
     hr_piece **decoding;    /* pieces that the device decodes */
@@ -60,8 +60,6 @@ struct hr_device_batch {
 /* Prepares one sample for one step; the group has its batch. */
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error);
-/* Notes that the sample does not take the step's branch. */
-void hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i);
 /* Queues the work of a prepared stage (device_queue.c). */
 hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error);
 /* Ends the stage and frees its memory. All queued work must be finished. */

@@ -14,7 +14,8 @@ typedef struct preparing {
     hr_device_batch *batch;
     hr_arena *scratch; /* the worker's arena, reset when the task ends */
     int32_t i;         /* sample of the group */
-    hr_piece **link;   /* where the next piece goes */
+    int32_t step;      /* its number in the plan */
+    hr_piece ***link;  /* the sample's: where the next piece goes */
 } preparing;
 
 static hr_status piece_add(preparing *p, const hr_node *node, hr_piece **out, hr_error *error)
@@ -25,8 +26,9 @@ static hr_status piece_add(preparing *p, const hr_node *node, hr_piece **out, hr
     memset(piece, 0, sizeof(*piece));
     piece->node = node;
     piece->sample = p->g->first + p->i;
-    *p->link = *out = piece;
-    p->link = &piece->next;
+    piece->step = p->step;
+    **p->link = *out = piece;
+    *p->link = &piece->next;
     return HR_STATUS_OK;
 }
 
@@ -219,19 +221,6 @@ static hr_status prepare_step(preparing *p, const hr_plan_step *step, const hr_n
     return status;
 }
 
-/* The first piece of a sample in a step. */
-static hr_piece **pieces_of(const hr_group *g, const hr_plan_step *step, int32_t i)
-{
-    const hr_plan *plan = g->pipeline->plan;
-    size_t row = (size_t)(step - plan->steps - plan->stages[g->iteration->stage].first);
-    return &g->device->pieces[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
-}
-
-void hr__device_pass(hr_group *g, const hr_plan_step *step, int32_t i)
-{
-    *pieces_of(g, step, i) = NULL;
-}
-
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error)
 {
@@ -239,9 +228,17 @@ hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, c
     int32_t sample = g->first + i;
     if (batch->again && !batch->redo[sample])
         return HR_STATUS_OK;
-    preparing p = {
-        .g = g, .batch = batch, .scratch = g->arena, .i = i, .link = pieces_of(g, step, i)};
-    *p.link = NULL;
+    hr_task *task = &g->tasks[i];
+    if (!task->link) {
+        task->link = &batch->pieces[sample];
+        *task->link = NULL; /* pieces of an earlier attempt */
+    }
+    preparing p = {.g = g,
+                   .batch = batch,
+                   .scratch = g->arena,
+                   .i = i,
+                   .step = (int32_t)(step - g->pipeline->plan->steps),
+                   .link = &task->link};
     g->arena = batch->arenas[g->worker->number];
     hr_status status = prepare_step(&p, step, at, error);
     g->arena = p.scratch;

@@ -19,6 +19,7 @@ typedef struct queueing {
     hr_launch *launch;
     const hr_cuda_module_def *module;
     hr_arena *arena;
+    hr_piece **at;    /* one per sample: its first piece that is not queued yet */
     hr_piece **round; /* the k-th pieces of all samples in a step */
     hr_piece **part;  /* those of one kind */
     int32_t count, part_count;
@@ -380,30 +381,30 @@ static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *er
     return queue_downloads(q, error);
 }
 
+static bool in_step(const hr_piece *piece, int32_t number)
+{
+    return piece && piece->step == number;
+}
+
 /* Queues a step in rounds: the first pieces of all samples, then the second ones, and so on. The
  * last pieces of all samples share the last round, so that their outputs are one block. */
-static hr_status queue_step(queueing *q, int32_t row, const hr_plan_step *step, hr_error *error)
+static hr_status queue_step(queueing *q, int32_t number, hr_error *error)
 {
     size_t size = (size_t)q->it->size;
-    hr_piece **at = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
-    if (!at)
-        return HR_STATUS_NO_MEMORY;
-    for (size_t i = 0; i < size; i++)
-        at[i] = alive(&q->it->samples[i]) ? q->batch->pieces[(size_t)row * size + i] : NULL;
     for (;;) {
         bool inside = false;
         for (size_t i = 0; i < size; i++)
-            inside = inside || (at[i] && at[i]->inside);
+            inside = inside || (in_step(q->at[i], number) && q->at[i]->inside);
         q->count = 0;
         for (size_t i = 0; i < size; i++) {
-            if (!at[i] || (inside && !at[i]->inside))
+            if (!in_step(q->at[i], number) || (inside && !q->at[i]->inside))
                 continue;
-            q->round[q->count++] = at[i];
-            at[i] = at[i]->next;
+            q->round[q->count++] = q->at[i];
+            q->at[i] = q->at[i]->next;
         }
         if (q->count == 0)
             return HR_STATUS_OK;
-        HR_TRY(queue_round(q, step, error));
+        HR_TRY(queue_round(q, &q->p->plan->steps[number], error));
     }
 }
 
@@ -413,16 +414,19 @@ static hr_status queue_all(queueing *q, hr_error *error)
     const hr_plan_stage *stage_at = &plan->stages[q->it->stage];
     size_t size = (size_t)q->it->size, most = size * (size_t)stage_at->count;
     q->batch->decoding_count = 0;
+    q->at = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
     q->round = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
     q->part = hr_arena_alloc(q->arena, (size + 1) * sizeof(hr_piece *), error);
     q->batch->decoding = hr_arena_alloc(q->arena, (most + 1) * sizeof(hr_piece *), error);
-    if (!q->round || !q->part || !q->batch->decoding)
+    if (!q->at || !q->round || !q->part || !q->batch->decoding)
         return HR_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < size; i++)
+        q->at[i] = alive(&q->it->samples[i]) ? q->batch->pieces[i] : NULL;
     HR_TRY(stage(q, most, sizeof(uint32_t), &q->status, error));
     memset(q->status.host, 0, most * sizeof(uint32_t));
     q->batch->status = q->status.host;
     for (int32_t k = 0; k < stage_at->count; k++)
-        HR_TRY(queue_step(q, k, &plan->steps[stage_at->first + k], error));
+        HR_TRY(queue_step(q, stage_at->first + k, error));
     if (q->batch->decoding_count == 0)
         return HR_STATUS_OK;
     return q->module->copy(hr_device_id(q->launch->device), q->launch->cuda.stream, q->status.host,

@@ -105,13 +105,15 @@ static void sample_failed(hr_group *g, int32_t i, const hr_node *node, hr_status
 static hr_status guard_holds(const hr_group *g, const hr_node *node, int32_t i, bool *holds,
                              hr_error *error)
 {
-    hr_tensor t = hr__value_get(g, hr_plan_value_find(g->pipeline->plan, node->guard.predicate), i);
+    hr_tensor room;
+    int32_t value = hr_plan_value_find(g->pipeline->plan, node->guard.predicate);
+    const hr_tensor *t = hr__value_at(g, value, i, &room);
     *holds = false;
-    if (t.shape.ndim < 0) /* the sample does not take the outer branch either */
+    if (t->shape.ndim < 0) /* the sample does not take the outer branch either */
         return HR_STATUS_OK;
-    if (t.shape.ndim != 0 || t.dtype != HR_DTYPE_BOOL || !t.data)
+    if (t->shape.ndim != 0 || t->dtype != HR_DTYPE_BOOL || !t->data)
         return hr_fail(error, HR_STATUS_ERROR, "the condition of its branch is not a BOOL scalar");
-    *holds = *(const bool *)t.data == node->guard.when;
+    *holds = *(const bool *)t->data == node->guard.when;
     return HR_STATUS_OK;
 }
 
@@ -373,11 +375,8 @@ static void prepare_step(hr_group *g, const hr_plan_step *step, hr_error *error)
 {
     for (int32_t i = 0; i < g->count; i++) {
         const hr_node *at = hr__plan_node(g->pipeline, step->first);
-        if (!step_runs(g, step, i)) {
-            if (alive(g, i))
-                hr__device_pass(g, step, i);
+        if (!step_runs(g, step, i))
             continue;
-        }
         int64_t start = hr_clock_ns();
         hr_status status = hr__device_prepare(g, step, i, &at, error);
         int64_t end = hr_clock_ns();

@@ -61,7 +61,7 @@ struct hr_pipeline {
     hr_plan *plan;
     void **states; /* one per graph node: what `create` made */
     uint64_t *node_seeds;
-    int32_t *crossing_of; /* value -> row of iteration->crossing, or -1 */
+    int32_t *crossing_of; /* value -> number in iteration->crossing, or -1 */
     int32_t crossing_count;
     hr_pool *pool;      /* of outputs and read-ahead */
     hr_pool *feed_pool; /* of copies of fed data: no limit, since the caller decides how much */

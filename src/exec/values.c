@@ -26,18 +26,26 @@ static bool identical(const hr_tensor *a, const hr_tensor *b)
 
 hr_tensor *hr__crossing(const hr_group *g, int32_t value, int32_t i)
 {
-    size_t row = (size_t)g->pipeline->crossing_of[value];
-    return &g->iteration->crossing[row * (size_t)g->iteration->size + (size_t)(g->first + i)];
+    return hr__crossing_of(g->pipeline, g->iteration, value, g->first + i);
+}
+
+const hr_tensor *hr__value_at(const hr_group *g, int32_t value, int32_t i, hr_tensor *room)
+{
+    const hr_column *column = &g->values[value];
+    if (column->each)
+        return &column->each[i];
+    if (column->like.shape.ndim < 0 && g->pipeline->crossing_of[value] >= 0)
+        return hr__crossing(g, value, i);
+    if (i == 0)
+        return &column->like;
+    *room = column_at(&column->like, column->bytes, i);
+    return room;
 }
 
 hr_tensor hr__value_get(const hr_group *g, int32_t value, int32_t i)
 {
-    const hr_column *column = &g->values[value];
-    if (column->each)
-        return column->each[i];
-    if (column->like.shape.ndim < 0 && g->pipeline->crossing_of[value] >= 0)
-        return *hr__crossing(g, value, i);
-    return column_at(&column->like, column->bytes, i);
+    hr_tensor room;
+    return *hr__value_at(g, value, i, &room);
 }
 
 bool hr__value_is_column(const hr_group *g, int32_t value)
@@ -83,8 +91,8 @@ static void keep_small(hr_group *g, int32_t value, int32_t i, int32_t n, const h
 {
     for (int32_t k = 0; k < n; k++) {
         hr_tensor kept = *t;
-        size_t row = (size_t)(hr__crossing(g, value, i + k) - g->iteration->crossing);
-        kept.data = g->iteration->small + row * HR_SMALL;
+        size_t number = (size_t)(hr__crossing(g, value, i + k) - g->iteration->crossing);
+        kept.data = g->iteration->small + number * HR_SMALL;
         memcpy(kept.data, column_at(t, bytes, k).data, bytes);
         keep_at(g, value, i + k, &kept);
     }
@@ -132,14 +140,17 @@ static hr_status expand(hr_group *g, hr_column *column, hr_error *error)
 hr_status hr__value_none(hr_group *g, int32_t value, int32_t i, hr_error *error)
 {
     const hr_tensor none = {.shape.ndim = -1};
-    HR_TRY(expand(g, &g->values[value], error));
-    g->values[value].each[i] = none;
+    const hr_plan *plan = g->pipeline->plan;
+    if (plan->stages[plan->values[value].stage].kind != HR_STAGE_KIND_DEVICE) {
+        HR_TRY(expand(g, &g->values[value], error));
+        g->values[value].each[i] = none;
+    } /* values of a device are only in `crossing` */
     if (g->pipeline->crossing_of[value] >= 0) {
         hr_buffer_unref(hr__crossing(g, value, i)->buffer);
         *hr__crossing(g, value, i) = none;
     }
-    if (g->pipeline->plan->values[value].output >= 0)
-        hr__gather_none(g->iteration, g->pipeline->plan->values[value].output, g->first + i);
+    if (plan->values[value].output >= 0)
+        hr__gather_none(g->iteration, plan->values[value].output, g->first + i);
     return HR_STATUS_OK;
 }
 

@@ -47,7 +47,7 @@ struct hr_iteration {
     struct hr_sample_source *sample_sources;
     struct hr_fed **fed;      /* one per source: what was fed, or came from a stream; or NULL */
     hr_rows *rows;            /* the memory of `crossing` and `small` */
-    hr_tensor *crossing;      /* crossing_count x size: values that later stages use */
+    hr_tensor *crossing;      /* size x crossing_count: values that later stages use */
     char *small;              /* HR_SMALL bytes for each of them */
     hr_tensor *inferred;      /* plan->inferred_count x size: outputs described by INFER stages */
     hr_gather *gathers;       /* one per pipeline output */
@@ -73,6 +73,7 @@ struct hr_task {
     const hr_node *node;
     const char *info;       /* file for messages: that of the first input that has one */
     const hr_op_call *next; /* the call of a stream's `next`, which names the sample itself */
+    struct hr_piece **link; /* in a device stage: where its next piece goes; NULL: no piece yet */
 };
 
 /* One value for all samples of a group. One description serves for all of them as long as they
@@ -102,6 +103,15 @@ static inline int32_t hr__value_of(const hr_pipeline *p, const hr_node *node, in
     return p->plan->value_of[node->index] + output;
 }
 
+/* The slot of a value that later stages use. Those of a sample are next to each other, since one
+ * worker uses them. */
+static inline hr_tensor *hr__crossing_of(const hr_pipeline *p, const hr_iteration *it,
+                                         int32_t value, int32_t sample)
+{
+    size_t first = (size_t)sample * (size_t)p->crossing_count;
+    return &it->crossing[first + (size_t)p->crossing_of[value]];
+}
+
 static inline hr_sample *hr__sample_at(const hr_group *g, int32_t i)
 {
     return &g->iteration->samples[g->first + i];
@@ -124,6 +134,8 @@ hr_status hr__value_put(hr_group *g, int32_t value, int32_t i, int32_t n, const 
                         hr_error *error);
 /* A value made in this stage or kept from an earlier one. */
 hr_tensor hr__value_get(const hr_group *g, int32_t value, int32_t i);
+/* The same without a copy where possible; otherwise it is in `room`. */
+const hr_tensor *hr__value_at(const hr_group *g, int32_t value, int32_t i, hr_tensor *room);
 /* The i-th sample has no value: hr__value_get then returns ndim < 0. */
 hr_status hr__value_none(hr_group *g, int32_t value, int32_t i, hr_error *error);
 /* Whether one description serves for all samples (hr_column). */
