@@ -33,6 +33,14 @@ struct picture {
     }
 };
 
+// What is added to the count of value v when `excess` counts are spread: evenly, and the rest in
+// equal steps.
+HR_DEVICE uint32_t share(uint32_t excess, uint32_t v)
+{
+    uint32_t rest = excess % LEVELS, step = rest > 0 ? LEVELS / rest : 1;
+    return excess / LEVELS + (v % step == 0 && v / step < rest ? 1 : 0);
+}
+
 struct make_tables : picture {
     enum { PHASES = 5 };
     struct Shared {
@@ -73,7 +81,7 @@ struct make_tables : picture {
             uint32_t excess = 0;
             for (int i = 0; i < LEVELS; i++)
                 excess += shared->over[i];
-            shared->counts[v] += clahe_share(excess, (uint32_t)v);
+            shared->counts[v] += share(excess, (uint32_t)v);
         } else {
             uint32_t sum = 0;
             for (int i = 0; i <= v; i++)

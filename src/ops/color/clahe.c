@@ -122,7 +122,7 @@ static void count_values(const plane *p, int64_t tile_y, int64_t tile_x, uint32_
         counts[v] = lanes[0][v] + lanes[1][v] + lanes[2][v] + lanes[3][v];
 }
 
-/* Spreads what exceeds the limit. */
+/* Spreads what exceeds the limit: evenly, and the rest in equal steps. */
 static void clip_counts(uint32_t *counts, uint32_t limit)
 {
     uint32_t excess = 0;
@@ -132,8 +132,11 @@ static void clip_counts(uint32_t *counts, uint32_t limit)
         counts[v] -= over;
         excess += over;
     }
-    for (uint32_t v = 0; v < LEVELS && excess > 0; v++)
-        counts[v] += clahe_share(excess, v);
+    uint32_t rest = excess % LEVELS, step = rest > 0 ? LEVELS / rest : 1;
+    for (int32_t v = 0; v < LEVELS; v++)
+        counts[v] += excess / LEVELS;
+    for (uint32_t v = 0; rest > 0; v += step, rest--)
+        counts[v]++;
 }
 
 static void make_tables(const plane *p)

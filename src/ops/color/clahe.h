@@ -39,14 +39,6 @@ HR_SHARED hr_clahe_grid clahe_grid(const hr_clahe_args *args, int64_t height, in
     return grid;
 }
 
-/* What is added to the count of value v when `excess` counts are spread: evenly, and the rest in
- * equal steps. */
-HR_SHARED uint32_t clahe_share(uint32_t excess, uint32_t v)
-{
-    uint32_t rest = excess % HR_CLAHE_LEVELS, step = rest > 0 ? HR_CLAHE_LEVELS / rest : 1;
-    return excess / HR_CLAHE_LEVELS + (v % step == 0 && v / step < rest ? 1 : 0);
-}
-
 /* What a value becomes in a tile; `sum`: the counts up to it. */
 HR_SHARED uint8_t clahe_value(uint32_t sum, float scale)
 {

@@ -13,16 +13,6 @@ const hr_op_def hr_op_erode = {
     .name = "experimental.erode",
     .doc = "Makes each pixel the minimum of a rectangular window around it, per "
            "channel. " HR_WINDOW_TYPES,
-    .devices = "gpu",
-    .flags = HR_OP_SEQUENCE,
-    .args = hr__morphology_arg_defs,
-    .args_size = sizeof(hr_morphology_args),
-    .in = HR_INPUTS({.name = "input", .layouts = HR_WINDOW_LAYOUTS}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
-    .check = hr__morphology_check,
     .infer = erode_infer,
-    .run_cpu = hr__windows_run,
+    HR_MORPHOLOGY_FIELDS,
 };

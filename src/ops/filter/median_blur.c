@@ -38,15 +38,8 @@ const hr_op_def hr_op_median_blur = {
     .name = "experimental.median_blur",
     .doc = "Makes each pixel the median of a rectangular window around it, per channel. Pixels "
            "outside the picture are those at its edge. " HR_WINDOW_TYPES,
-    .devices = "gpu",
-    .flags = HR_OP_SEQUENCE,
+    HR_WINDOW_FIELDS,
     .args = median_blur_arg_defs,
     .args_size = sizeof(median_blur_args),
-    .in = HR_INPUTS({.name = "input", .layouts = HR_WINDOW_LAYOUTS}),
-    .in_min = 1,
-    .in_max = 1,
-    .out = HR_OUTPUTS({"output"}),
-    .out_count = 1,
     .infer = median_blur_infer,
-    .run_cpu = hr__windows_run,
 };

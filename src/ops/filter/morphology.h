@@ -16,4 +16,9 @@ extern const hr_arg_def hr__morphology_arg_defs[];
 hr_status hr__morphology_check(const void *args, const hr_given *given, hr_error *error);
 hr_status hr__morphology_infer(hr_op_call *c, hr_window_kind kind, hr_error *error);
 
+/* What the tables of both have in common. */
+#define HR_MORPHOLOGY_FIELDS                                                                       \
+    HR_WINDOW_FIELDS, .args = hr__morphology_arg_defs, .args_size = sizeof(hr_morphology_args),    \
+                      .check = hr__morphology_check
+
 #endif
