@@ -7,6 +7,17 @@
 
 #include "unit/program_help.h"
 
+/* Stages every constant anew. */
+static inline hr_status staging_constant(hr_staging *s, const void *data, size_t size,
+                                         const void **device, hr_error *error)
+{
+    hr_staged copy;
+    HR_TRY(s->alloc(s, size, &copy, error));
+    memcpy(copy.host, data, size);
+    *device = copy.device;
+    return HR_STATUS_OK;
+}
+
 static inline int one_in(int n)
 {
     return rnd() % (uint32_t)n == 0;

@@ -67,7 +67,8 @@ static hr_status staging_alloc(hr_staging *s, size_t size, hr_staged *out, hr_er
 
 static pair_staging staging_make(size_t size)
 {
-    pair_staging s = {{staging_alloc}, NULL, device_alloc(size), size, 0};
+    pair_staging s = {
+        {.alloc = staging_alloc, .constant = staging_constant}, NULL, device_alloc(size), size, 0};
     void *host;
     must(module->host_alloc(0, size, &host, &error), "pinned memory");
     s.host = host;

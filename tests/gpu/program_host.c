@@ -75,7 +75,7 @@ typedef struct counts {
 
 static hr_status run_record(const hr_image_program *p, uint8_t *out, counts *n, hr_error *error)
 {
-    plain_staging staging = {{staging_alloc}, {NULL}, 0};
+    plain_staging staging = {{.alloc = staging_alloc, .constant = staging_constant}, {NULL}, 0};
     hr_device_program d;
     void *decoded = NULL;
     HR_TRY(hr_device_program_make(p, &staging.base, &d, error));
