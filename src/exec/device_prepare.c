@@ -186,6 +186,9 @@ static hr_status prepare_chain(preparing *p, hr_chain *chain, hr_error *error)
         if (before)
             piece->in[0] = before->out[0];
         HR_TRY(hr__chain_lower(chain, i, &program, &end, error));
+        if (end == i + 1 && hr_device_program_is_plain(&program) &&
+            hr_device_op(p->g->pipeline->device, chain->nodes[i]->def))
+            end = i;
         if (end > i) {
             piece->node = chain->nodes[end - 1];
             HR_TRY(prepare_program(p, chain, i, end - 1, &program, piece, error));

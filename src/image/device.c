@@ -338,7 +338,7 @@ static hr_device_store store_of(const hr_image_program *p)
     for (int32_t i = 0; i < p->point_count; i++) {
         const hr_point_step *step = &p->point[i];
         bytes = bytes && step->dtype == HR_DTYPE_UINT8;
-        color = color && (step->kind != HR_POINT_KIND_MATRIX || step->matrix.out == 3);
+        color = color && (step->kind != HR_POINT_KIND_MATRIX || step->matrix.out <= 3);
         if (step->frames > 1)
             return HR_DEVICE_STORE_ANY;
     }
@@ -348,6 +348,12 @@ static hr_device_store store_of(const hr_image_program *p)
     if (p->point_count == 0 || store == HR_DEVICE_STORE_ANY)
         return store;
     return color ? HR_DEVICE_STORE_COLOR : HR_DEVICE_STORE_POINTS;
+}
+
+bool hr_device_program_is_plain(const hr_image_program *p)
+{
+    return !p->resample && p->gather.axes == 0 && p->coded.decode == NULL &&
+           store_of(p) == HR_DEVICE_STORE_ANY;
 }
 
 /* Whether pixels come from a u8 picture, not too large for kernels of bytes. */

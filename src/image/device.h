@@ -29,13 +29,14 @@ typedef enum hr_device_kind {
 
 /* How pixels are stored. U8, F16 and F32: u8 pixels, stored as this type. POINTS: u8 pixels through
  * steps that give u8, then stored as one of these types; COLOR: the same, of pixels of three
- * channels throughout. ANY: any steps on any types, and GATHER from anything but pictures of u8. */
+ * channels, later at most three. ANY: any steps on any types, and GATHER from anything but pictures
+ * of u8. */
 typedef enum hr_device_store {
     HR_DEVICE_STORE_U8,     /* as it is */
     HR_DEVICE_STORE_F16,    /* normalised */
     HR_DEVICE_STORE_F32,    /* normalised */
     HR_DEVICE_STORE_POINTS, /* through steps, then as one of the above */
-    HR_DEVICE_STORE_COLOR,  /* the same; pixels and all matrices have three channels */
+    HR_DEVICE_STORE_COLOR,  /* the same, from three channels, never more */
     HR_DEVICE_STORE_ANY,
     HR_DEVICE_STORE_COUNT
 } hr_device_store;
@@ -120,7 +121,7 @@ typedef struct hr_device_program {
 } hr_device_program;
 
 enum {
-    HR_DEVICE_PIXELS = 4096,      /* outputs per tile of PICK and of fill; a multiple of 4 */
+    HR_DEVICE_PIXELS = 8192,      /* outputs per tile of PICK and of fill; a multiple of 4 */
     HR_DEVICE_RUN = 8,            /* GATHER, ANY: adjacent outputs that a thread makes */
     HR_DEVICE_RUNS = 512,         /* GATHER, ANY: runs of a tile */
     HR_DEVICE_GATHER_WIDE = 64,   /* GATHER, others: columns of a tile; a multiple of 8 */
@@ -137,6 +138,9 @@ struct hr_filter_axis;
 /* The window of the coded picture that the program needs. Empty if all of the output is fill. */
 hr_status hr_device_program_window(const hr_image_program *p, struct hr_window *out,
                                    hr_error *error);
+/* Whether the program only picks elements one by one, of any types. An operator's own version for
+ * devices is faster than that. */
+bool hr_device_program_is_plain(const hr_image_program *p);
 /* HR_STATUS_LIMIT for pictures that are too large for the kernels' 32-bit indices. Stages the
  * filter's curve and the tables if the program needs them; the device makes the taps. */
 hr_status hr_device_program_make(const hr_image_program *p, hr_staging *staging,

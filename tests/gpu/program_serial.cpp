@@ -115,7 +115,7 @@ static void run_pick(const hr_device_program *p, int tile, int threads)
 {
     by_store(p, threads, [=](auto store, const uint32_t *points) {
         for (int t = 0; t < threads; t++)
-            pick_tile<decltype(store)::value>(p, tile, points, t, threads);
+            pick_tile<decltype(store)::value>(p, tile, points, t, threads, [] {});
     });
 }
 

@@ -8,7 +8,7 @@ namespace image
 {
 
 template <int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE >= HR_DEVICE_STORE_COLOR ? 3 : 4)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, 3)
     run_pick(const __grid_constant__ Share share)
 {
     __shared__ __align__(16) uint32_t points[has_points(STORE) ? POINTS_WORDS : 4];
@@ -16,11 +16,13 @@ __global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE >= HR_DEVICE_STORE_CO
     int i = tiles::find(share.tiles, &number);
     if (i < 0)
         return;
-    if constexpr (has_points(STORE)) {
-        load_points(share.programs + i, points, threadIdx.x, blockDim.x);
-        __syncthreads();
-    }
-    pick_tile<STORE>(share.programs + i, number, points, threadIdx.x, blockDim.x);
+    const hr_device_program *p = share.programs + i;
+    pick_tile<STORE>(p, number, points, threadIdx.x, blockDim.x, [&] {
+        if constexpr (has_points(STORE)) {
+            load_points(p, points, threadIdx.x, blockDim.x);
+            __syncthreads();
+        }
+    });
 }
 
 __global__ void __launch_bounds__(HR_DEVICE_THREADS) run_fill(const __grid_constant__ Share share)

@@ -86,7 +86,10 @@ template <typename T> struct alignas(4 * sizeof(T)) PixelFour {
 // POINTS: C is the most channels that there may be.
 template <int C, int STORE> struct PickFours {
     typedef PixelStore<C, STORE> Store;
-    enum { WIDE = Store::WIDE };
+    enum {
+        WIDE = Store::WIDE,
+        TOGETHER = STORE == HR_DEVICE_STORE_POINTS ? 1 : 4 // groups
+    };
     enum Order {
         PLANES, // neighbouring pixels are neighbouring elements
         PIXELS, // neighbouring pixels follow one another, with all their channels
@@ -98,12 +101,15 @@ template <int C, int STORE> struct PickFours {
     Store store;
     Points<WIDE> points;
     int64_t next_y, next_x; // bytes of the output
+    int64_t before, after;  // readable bytes of the source
     Order order;
 
     HR_MEMBER PickFours(const hr_device_program *program, const picture &of, const uint32_t *shared)
         : p(program), to(of), store(program, of.plane), points(program, shared)
     {
         int size = store.size();
+        before = p->src_offset;
+        after = p->tail - (p->src_offset - p->lead);
         next_y = (p->mirror_y ? -p->dst_y : p->dst_y) * size;
         next_x = (p->mirror_x ? -p->dst_x : p->dst_x) * size;
         order = store.mode != WRITE_CHANNELS                                  ? OTHER
@@ -112,62 +118,85 @@ template <int C, int STORE> struct PickFours {
                                                                               : OTHER;
     }
 
-    // Four pixels of K channels from any address, out of aligned words.
-    template <int K> HR_MEMBER static void load_words(uint32_t (*v)[WIDE], const uint8_t *at)
+    // Four pixels of a run, from column x on, of which there are n. `words`: what was loaded.
+    struct Group {
+        int row, x, n;
+        bool loaded;
+        uint32_t words[C + 1];
+    };
+
+    HR_MEMBER const uint8_t *source_of(const Group &g) const
     {
-        uint32_t w[K + 1], shift = (uint32_t)((uintptr_t)at & 3) * 8;
-        const uint32_t *word = (const uint32_t *)((uintptr_t)at & ~(uintptr_t)3);
+        return to.src + g.row * p->src_stride + (int64_t)g.x * p->channels;
+    }
+
+    // Loads the aligned words around pixels of any address, if all of their bytes may be read.
+    HR_MEMBER void fetch(Group *g) const
+    {
+        int64_t offset = g->row * p->src_stride + (int64_t)g->x * p->channels;
+        int count = STORE == HR_DEVICE_STORE_POINTS ? p->channels : C;
+        const uint32_t *word = (const uint32_t *)((uintptr_t)(to.src + offset) & ~(uintptr_t)3);
+        bool aligned = ((uintptr_t)(to.src + offset) & 3) == 0;
+        // words around pixels that are not aligned have up to three more bytes at either end
+        bool roomy = offset + before >= 3 && offset + 4 * count + 3 <= after;
+        g->loaded = !p->resample && g->n == 4 && (roomy || aligned);
         HR_UNROLL
-        for (int k = 0; k < K; k++)
-            w[k] = load_word(word + k);
-        w[K] = shift > 0 ? load_word(word + K) : 0;
-        HR_UNROLL
-        for (int k = 0; k < K; k++)
-            w[k] = (uint32_t)(((uint64_t)w[k + 1] << 32 | w[k]) >> shift);
-        HR_UNROLL
-        for (int i = 0; i < 4; i++) {
-            HR_UNROLL
-            for (int c = 0; c < K; c++)
-                v[i][c] = based_byte(w[(i * K + c) / 4], (i * K + c) % 4);
+        for (int k = 0; k <= C; k++) {
+            g->words[k] = 0;
+            if (g->loaded && k < count + !aligned)
+                g->words[k] = load_word(word + k);
         }
     }
 
-    // Pixels x .. x + n - 1 of a run of `width`. Words that reach beyond the run are not read.
-    HR_MEMBER void load(uint32_t (*v)[WIDE], int row, int x, int n, int width) const
+    // Four pixels of K channels out of their words.
+    template <int K> HR_MEMBER static void unpack(uint32_t (*v)[WIDE], const Group &g, int shift)
     {
-        const uint8_t *at = to.src + row * p->src_stride + (int64_t)x * p->channels;
-        // words around pixels that are not aligned have up to three more bytes at either end
-        bool roomy = x > 0 && (int64_t)(width - x - 4) * p->channels >= 3;
-        if (!p->resample && n == 4 && (roomy || ((uintptr_t)at & 3) == 0)) {
-            if constexpr (STORE != HR_DEVICE_STORE_POINTS)
-                load_words<C>(v, at);
-            else if (p->channels == 1)
-                load_words<1>(v, at);
-            else if (p->channels == 2)
-                load_words<2>(v, at);
-            else if (p->channels == 3)
-                load_words<3>(v, at);
-            else
-                load_words<4>(v, at);
-            return;
+        HR_UNROLL
+        for (int k = 0; k < K; k++) {
+            uint32_t word = shifted_word(g.words[k], g.words[k + 1], shift);
+            HR_UNROLL
+            for (int i = 0; i < 4; i++)
+                v[(4 * k + i) / K][(4 * k + i) % K] = based_byte(word, i);
         }
+    }
+
+    HR_MEMBER void unpack(uint32_t (*v)[WIDE], const Group &g) const
+    {
+        int shift = (int)((uintptr_t)source_of(g) & 3) * 8;
+        if constexpr (STORE != HR_DEVICE_STORE_POINTS)
+            unpack<C>(v, g, shift);
+        else if (p->channels == 1)
+            unpack<1>(v, g, shift);
+        else if (p->channels == 2)
+            unpack<2>(v, g, shift);
+        else if (p->channels == 3)
+            unpack<3>(v, g, shift);
+        else
+            unpack<4>(v, g, shift);
+    }
+
+    // Pixels that fetch did not load.
+    HR_MEMBER void load_bytes(uint32_t (*v)[WIDE], const Group &g) const
+    {
+        const uint8_t *at = source_of(g);
         HR_UNROLL
         for (int i = 0; i < 4; i++) {
             const uint8_t *from = at + i * p->channels;
-            if (p->resample && i < n)
-                from = picked(p, &to, row, x + i);
+            if (p->resample && i < g.n)
+                from = picked(p, &to, g.row, g.x + i);
             HR_UNROLL
             for (int c = 0; c < C; c++)
-                if (i < n && (STORE != HR_DEVICE_STORE_POINTS || c < p->channels))
-                    v[i][c] = load_byte(from + c);
+                if (i < g.n && (STORE != HR_DEVICE_STORE_POINTS || c < p->channels))
+                    v[i][c] = POINT_BASE | load_byte(from + c);
         }
     }
 
     // Four elements; `of(i)`.
-    template <typename T, typename Of> HR_MEMBER static void put(uint8_t *dst, const Of &of)
+    template <typename T, typename Of>
+    HR_MEMBER static void put(uint8_t *dst, bool whole, const Of &of)
     {
         PixelFour<T> all = {{of(0), of(1), of(2), of(3)}};
-        if ((uintptr_t)dst % sizeof all == 0) {
+        if (whole) {
             *(PixelFour<T> *)dst = all;
         } else {
             HR_UNROLL
@@ -176,24 +205,34 @@ template <int C, int STORE> struct PickFours {
         }
     }
 
-    // `of(pixel, c)`: an element. `dst`: of the pixel with the lowest address.
+    // `of(pixel, c)`: an element. `dst`: of the pixel with the lowest address. `whole`: four
+    // elements are one access.
     template <typename T, typename Of>
-    HR_MEMBER void put_all(uint8_t *dst, const uint32_t (*v)[WIDE], const Of &of) const
+    HR_MEMBER void put_all(uint8_t *dst, bool whole, const uint32_t (*v)[WIDE], const Of &of) const
     {
-        HR_UNROLL
-        for (int c = 0; c < WIDE; c++) {
-            if (order == PLANES && c < store.channels)
-                put<T>(dst + c * store.channel, [=](int i) { return of(v[i], c); });
-            if (order == PIXELS)
-                put<T>(dst + c * 4 * sizeof(T),
+        if (order == PIXELS) {
+            HR_UNROLL
+            for (int c = 0; c < WIDE; c++)
+                put<T>(dst + c * 4 * sizeof(T), whole,
                        [=](int i) { return of(v[(4 * c + i) / WIDE], (4 * c + i) % WIDE); });
+            return;
         }
+        HR_UNROLL
+        for (int c = 0; c < WIDE; c++)
+            if (c < store.channels)
+                put<T>(dst + c * store.channel, whole, [=](int i) { return of(v[i], c); });
     }
 
-    HR_MEMBER void write_fours(uint8_t *dst, uint32_t (*v)[WIDE]) const
+    // Whether four elements are one access at this address, and in all planes.
+    HR_MEMBER bool is_whole(const uint8_t *dst) const
+    {
+        int64_t planes = order == PLANES && store.channels > 1 ? store.channel : 0;
+        return (((uintptr_t)dst | (uintptr_t)planes) & (uintptr_t)(4 * store.size() - 1)) == 0;
+    }
+
+    HR_MEMBER void write_fours(uint8_t *dst, bool whole, uint32_t (*v)[WIDE]) const
     {
         if (next_x < 0) {
-            dst += 3 * next_x;
             HR_UNROLL
             for (int c = 0; c < WIDE; c++) {
                 uint32_t a = v[0][c], b = v[1][c];
@@ -205,76 +244,251 @@ template <int C, int STORE> struct PickFours {
         }
         const Store &s = store;
         if (s.as == HR_DEVICE_STORE_U8)
-            put_all<uint8_t>(dst, v, [](const uint32_t *at, int c) { return (uint8_t)at[c]; });
+            put_all<uint8_t>(dst, whole, v,
+                             [](const uint32_t *at, int c) { return (uint8_t)at[c]; });
         else if (s.as == HR_DEVICE_STORE_F16)
-            put_all<uint16_t>(dst, v, [&s](const uint32_t *at, int c) {
-                return half_of_number(s.normalised(at, c));
+            put_all<uint16_t>(dst, whole, v, [&s](const uint32_t *at, int c) {
+                return half_of_number(s.scaled(float_of_based(at[c]), c));
             });
         else
-            put_all<float>(dst, v, [&s](const uint32_t *at, int c) { return s.normalised(at, c); });
+            put_all<float>(dst, whole, v, [&s](const uint32_t *at, int c) {
+                return s.scaled(float_of_based(at[c]), c);
+            });
     }
 
-    HR_MEMBER void make(uint8_t *dst, int row, int x, int n, int width) const
+    HR_MEMBER uint8_t *target_of(uint8_t *dst, const Group &g) const
     {
-        uint32_t v[4][WIDE] = {};
-        load(v, row, x, n, width);
+        return dst + g.row * next_y + g.x * next_x;
+    }
+
+    HR_MEMBER static void clear(uint32_t (*v)[WIDE])
+    {
+        HR_UNROLL
+        for (int i = 0; i < 4 * WIDE; i++)
+            v[i / WIDE][i % WIDE] = POINT_BASE;
+    }
+
+    // Four pixels that were loaded.
+    HR_MEMBER void make_fours(uint8_t *dst, bool whole, const Group &g) const
+    {
+        uint32_t v[4][WIDE];
+        clear(v);
+        unpack(v, g);
         if constexpr (has_points(STORE))
-            points.template apply<4>(v);
-        uint8_t *at = dst + row * next_y + x * next_x;
-        if (n == 4 && order != OTHER) {
-            write_fours(at, v);
-            return;
-        }
+            points.template apply<4, true>(v);
+        write_fours(dst, whole, v);
+    }
+
+    // Any pixels.
+    HR_MEMBER void make(uint8_t *dst, const Group &g) const
+    {
+        uint32_t v[4][WIDE];
+        clear(v);
+        load_bytes(v, g);
+        if constexpr (has_points(STORE))
+            points.template apply<4, true>(v);
         HR_UNROLL
         for (int i = 0; i < 4; i++)
-            if (i < n)
-                store.write_pixel(at + i * next_x, v[i]);
+            if (i < g.n)
+                store.write_pixel(target_of(dst, g) + i * next_x, v[i]);
     }
 
-    // A tile of HR_DEVICE_PIXELS / 4 groups of the program's runs of pixels.
-    HR_MEMBER void run(int tile, int thread, int threads) const
+    // Group i of the runs of pixels, of which `end` are wanted.
+    HR_MEMBER Group group_at(int64_t i, int64_t end, int per_run) const
+    {
+        int group = (int)i, row = 0;
+        if (p->tiles.height > 1)
+            row = (int)divide(i, per_run, &group);
+        int n = HR_MIN(p->tiles.width - group * 4, 4);
+        return {row, group * 4, i < end ? n : 0, false, {}};
+    }
+
+    // Makes the groups that were loaded; what is left is marked in the result.
+    HR_MEMBER uint32_t make_loaded(uint8_t *dst, const Group *some) const
+    {
+        uint32_t left = 0;
+        HR_UNROLL
+        for (int k = 0; k < TOGETHER; k++) {
+            uint8_t *at = target_of(dst, some[k]) + (next_x < 0 ? 3 * next_x : 0);
+            bool whole = is_whole(at);
+            if (some[k].loaded && order != OTHER)
+                make_fours(at, whole, some[k]);
+            else if (some[k].n > 0)
+                left |= 1u << k;
+        }
+        return left;
+    }
+
+    // The lowest address of 16 output pixels from pixel x of a run on.
+    HR_MEMBER uint8_t *sixteen_at(uint8_t *dst, int row, int x) const
+    {
+        return dst + row * next_y + (x + (next_x < 0 ? 15 : 0)) * next_x;
+    }
+
+    // Whether 16 pixels are whole accesses of 16 bytes, in the source and in the output.
+    HR_MEMBER bool by_sixteen(uint8_t *dst) const
+    {
+        bool one = p->tiles.height == 1;
+        int64_t planes = order == PLANES && store.channels > 1 ? store.channel : 0;
+        uintptr_t all = (uintptr_t)to.src | (uintptr_t)sixteen_at(dst, 0, 0) | (uintptr_t)planes;
+        if (!one)
+            all |= (uintptr_t)p->src_stride | (uintptr_t)next_y;
+        return !p->resample && order != OTHER && store.as == HR_DEVICE_STORE_U8 &&
+               p->channels == C && all % 16 == 0 && (one || (p->tiles.width + 3) / 4 % 4 == 0);
+    }
+
+    // Four pixels of 16, number k of the output, as words of bytes.
+    template <Order ORDER> HR_MEMBER static void pack_four(uint32_t *out, int k, const uint32_t (*v)[WIDE])
+    {
+        HR_UNROLL
+        for (int c = 0; c < C; c++) {
+            if (ORDER == PIXELS)
+                out[k * C + c] = four_bytes(v[4 * c / C][4 * c % C],
+                                            v[(4 * c + 1) / C][(4 * c + 1) % C],
+                                            v[(4 * c + 2) / C][(4 * c + 2) % C],
+                                            v[(4 * c + 3) / C][(4 * c + 3) % C]);
+            else
+                out[c * 4 + k] = four_bytes(v[0][c], v[1][c], v[2][c], v[3][c]);
+        }
+    }
+
+    template <bool MIRROR, Order ORDER>
+    HR_MEMBER void make_sixteen(uint8_t *dst, const uint32_t *words) const
+    {
+        uint32_t out[4 * C], made[4][WIDE], v[4][WIDE];
+        HR_UNROLL
+        for (int k = 0; k < 4; k++) {
+            HR_UNROLL
+            for (int i = 0; i < 4 * C; i++)
+                made[i / C][i % C] = based_byte(words[k * C + i / 4], i % 4);
+            if constexpr (has_points(STORE))
+                points.template apply<4, true>(made);
+            HR_UNROLL
+            for (int i = 0; i < 4 * C; i++)
+                v[i / C][i % C] = made[MIRROR ? 3 - i / C : i / C][i % C];
+            pack_four<ORDER>(out, MIRROR ? 3 - k : k, v);
+        }
+        HR_UNROLL
+        for (int c = 0; c < C; c++) {
+            int64_t at = ORDER == PIXELS ? c * 16 : c * store.channel;
+            if (ORDER == PIXELS || c < store.channels)
+                *(uint4 *)(dst + at) =
+                    make_uint4(out[4 * c], out[4 * c + 1], out[4 * c + 2], out[4 * c + 3]);
+        }
+    }
+
+    // Like `run`, sixteen pixels at a time.
+    template <typename Ready>
+    HR_MEMBER void run_sixteens(uint8_t *dst, int tile, int thread, int threads,
+                                const Ready &ready) const
+    {
+        const int units = HR_DEVICE_PIXELS / 16;
+        int width = p->tiles.width, per_run = HR_DIVIDE_UP(width, 16);
+        int end = HR_MIN((tile + 1) * units, per_run * p->tiles.height);
+        bool is_ready = false;
+        for (int from = tile * units; from < end; from += threads) {
+            uint32_t words[4 * C] = {};
+            int i = from + thread, row = 0, unit = i;
+            if (p->tiles.height > 1) {
+                row = (int)((uint32_t)i / (uint32_t)per_run);
+                unit = i - row * per_run;
+            }
+            int n = i < end ? HR_MIN(width - unit * 16, 16) : 0;
+            if (n == 16)
+                load_sixteen(words, to.src + row * p->src_stride + (int64_t)unit * 16 * C);
+            if (!is_ready)
+                ready();
+            is_ready = true;
+            uint8_t *at = sixteen_at(dst, row, unit * 16);
+            if (n == 16 && order == PIXELS && next_x > 0)
+                make_sixteen<false, PIXELS>(at, words);
+            else if (n == 16 && order == PIXELS)
+                make_sixteen<true, PIXELS>(at, words);
+            else if (n == 16 && next_x > 0)
+                make_sixteen<false, PLANES>(at, words);
+            else if (n == 16)
+                make_sixteen<true, PLANES>(at, words);
+            HR_UNROLL_NOT
+            for (int x = 0; x < n && n < 16; x += 4)
+                make(dst, {row, unit * 16 + x, HR_MIN(n - x, 4), false, {}});
+        }
+    }
+
+    HR_MEMBER static void load_sixteen(uint32_t *words, const uint8_t *at)
+    {
+        HR_UNROLL
+        for (int c = 0; c < C; c++) {
+            uint4 word = load_quad((const uint4 *)at + c);
+            words[4 * c] = word.x;
+            words[4 * c + 1] = word.y;
+            words[4 * c + 2] = word.z;
+            words[4 * c + 3] = word.w;
+        }
+    }
+
+    // A tile of HR_DEVICE_PIXELS / 4 groups of the program's runs of pixels. A thread loads a few
+    // groups before it processes them. `ready` is called once by every thread, before it uses
+    // shared memory.
+    template <typename Ready>
+    HR_MEMBER void run(int tile, int thread, int threads, const Ready &ready) const
     {
         uint8_t *dst = to.dst + view_offset(p, 0, 0) * store.size();
-        int width = p->tiles.width, per_run = HR_DIVIDE_UP(width, 4);
+        int per_run = HR_DIVIDE_UP(p->tiles.width, 4);
+        if constexpr (STORE == HR_DEVICE_STORE_U8 || STORE == HR_DEVICE_STORE_COLOR)
+            if (by_sixteen(dst)) {
+                run_sixteens(dst, tile, thread, threads, ready);
+                return;
+            }
         int64_t first = (int64_t)tile * (HR_DEVICE_PIXELS / 4);
-        int64_t groups = (int64_t)per_run * p->tiles.height;
-        int64_t end = HR_MIN(first + HR_DEVICE_PIXELS / 4, groups);
-        for (int64_t i = first + thread; i < end; i += threads) {
-            int group = (int)i, row = 0;
-            if (p->tiles.height > 1)
-                row = (int)divide(i, per_run, &group);
-            make(dst, row, group * 4, HR_MIN(width - group * 4, 4), width);
+        int64_t end = HR_MIN(first + HR_DEVICE_PIXELS / 4, (int64_t)per_run * p->tiles.height);
+        bool is_ready = false;
+        for (int64_t from = first; from < end; from += TOGETHER * threads) {
+            Group some[TOGETHER];
+            HR_UNROLL
+            for (int k = 0; k < TOGETHER; k++) {
+                some[k] = group_at(from + thread + k * threads, end, per_run);
+                fetch(&some[k]);
+            }
+            if (!is_ready)
+                ready();
+            is_ready = true;
+            uint32_t left = make_loaded(dst, some);
+            HR_UNROLL_NOT
+            for (int k = 0; left >> k != 0; k++)
+                if (left >> k & 1)
+                    make(dst, group_at(from + thread + k * threads, end, per_run));
         }
     }
 };
 
-template <int C, int STORE>
+template <int C, int STORE, typename Ready>
 HR_SHARED void pick_fours(const hr_device_program *p, int tile, const uint32_t *points, int thread,
-                          int threads)
+                          int threads, const Ready &ready)
 {
     position at = position_of(p, tile);
-    PickFours<C, STORE>(p, picture_at(p, at.which, false), points).run(at.row, thread, threads);
+    picture to = picture_at(p, at.which, false);
+    PickFours<C, STORE>(p, to, points).run(at.row, thread, threads, ready);
 }
 
-// `points`: from load_points.
-template <int STORE>
+// `ready`: makes `points` by load_points.
+template <int STORE, typename Ready>
 HR_SHARED void pick_tile(const hr_device_program *p, int tile, const uint32_t *points, int thread,
-                         int threads)
+                         int threads, const Ready &ready)
 {
     if constexpr (STORE == HR_DEVICE_STORE_ANY)
         pick_pixels(p, tile, thread, threads);
     else if constexpr (STORE == HR_DEVICE_STORE_POINTS)
-        pick_fours<HR_MATRIX_MAX, STORE>(p, tile, points, thread, threads);
+        pick_fours<HR_MATRIX_MAX, STORE>(p, tile, points, thread, threads, ready);
     else if constexpr (STORE == HR_DEVICE_STORE_COLOR)
-        pick_fours<3, STORE>(p, tile, points, thread, threads);
+        pick_fours<3, STORE>(p, tile, points, thread, threads, ready);
     else if (p->channels == 1)
-        pick_fours<1, STORE>(p, tile, points, thread, threads);
+        pick_fours<1, STORE>(p, tile, points, thread, threads, ready);
     else if (p->channels == 2)
-        pick_fours<2, STORE>(p, tile, points, thread, threads);
+        pick_fours<2, STORE>(p, tile, points, thread, threads, ready);
     else if (p->channels == 3)
-        pick_fours<3, STORE>(p, tile, points, thread, threads);
+        pick_fours<3, STORE>(p, tile, points, thread, threads, ready);
     else
-        pick_fours<4, STORE>(p, tile, points, thread, threads);
+        pick_fours<4, STORE>(p, tile, points, thread, threads, ready);
 }
 
 // Fills the pixel if it is outside the source or in an added plane.

@@ -61,6 +61,26 @@ HR_SHARED float float_of_based(uint32_t v)
 #endif
 }
 
+// Bytes from `shift` bits on of two words that follow one another.
+HR_SHARED uint32_t shifted_word(uint32_t low, uint32_t high, int shift)
+{
+#if defined(__CUDA_ARCH__)
+    return __funnelshift_r(low, high, (uint32_t)shift);
+#else
+    return (uint32_t)(((uint64_t)high << 32 | low) >> shift);
+#endif
+}
+
+// The low bytes of four words.
+HR_SHARED uint32_t four_bytes(uint32_t a, uint32_t b, uint32_t c, uint32_t d)
+{
+#if defined(__CUDA_ARCH__)
+    return __byte_perm(__byte_perm(a, b, 0x0040), __byte_perm(c, d, 0x0040), 0x5410);
+#else
+    return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
+#endif
+}
+
 struct PointRow {
     float v[HR_MATRIX_MAX];
 };
@@ -147,15 +167,15 @@ template <int WIDE> struct Points {
         for (int i = 0; i < PIXELS; i++) {
             HR_UNROLL
             for (int c = 0; c < WIDE; c++)
-                v[i][c] = POINT_BASE | table[v[i][c] & 255];
+                v[i][c] = POINT_BASE | table[v[i][c] - POINT_BASE];
         }
     }
 
-    // `v`: bytes; afterwards, POINT_BASE + bytes.
-    template <int PIXELS> HR_MEMBER void apply(uint32_t (*v)[WIDE]) const
+    // `v`: bytes; afterwards, POINT_BASE + bytes. BASED: the base is there already.
+    template <int PIXELS, bool BASED = false> HR_MEMBER void apply(uint32_t (*v)[WIDE]) const
     {
         HR_UNROLL
-        for (int i = 0; i < PIXELS; i++) {
+        for (int i = 0; i < PIXELS && !BASED; i++) {
             HR_UNROLL
             for (int c = 0; c < WIDE; c++)
                 v[i][c] |= POINT_BASE;

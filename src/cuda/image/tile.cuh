@@ -99,6 +99,15 @@ HR_SHARED uint32_t load_word(const uint32_t *at)
 #endif
 }
 
+HR_SHARED uint4 load_quad(const uint4 *at)
+{
+#if defined(__CUDA_ARCH__)
+    return __ldg(at);
+#else
+    return *at;
+#endif
+}
+
 // ---- pixels of any type ----
 
 // Fills the added channels of the pixel whose channel 0 is at `dst`.
@@ -177,16 +186,6 @@ HR_SHARED void store_any(const hr_device_program *p, int plane, uint8_t *dst, ui
 }
 
 // ---- pixels of u8, up to four channels ----
-
-// Not for NaNs, for which half_of_float gives other bits.
-HR_SHARED uint16_t half_of_number(float f)
-{
-#if defined(__CUDA_ARCH__)
-    return __half_as_ushort(__float2half_rn(f));
-#else
-    return half_of_float(f);
-#endif
-}
 
 // How u8 pixels are written.
 enum WriteMode {
@@ -267,7 +266,11 @@ template <int C, int STORE> struct PixelStore {
 
     HR_MEMBER float normalised(const uint32_t *v, int c) const
     {
-        float f = has_points(STORE) ? float_of_based(v[c]) : float_of_byte(v[c]);
+        return scaled(has_points(STORE) ? float_of_based(v[c]) : float_of_byte(v[c]), c);
+    }
+
+    HR_MEMBER float scaled(float f, int c) const
+    {
         return (f - mean[c]) * mul[c];
     }
 
@@ -275,7 +278,7 @@ template <int C, int STORE> struct PixelStore {
     {
         HR_UNROLL
         for (int c = 0; c < WIDE; c++) {
-            if (STORE == HR_DEVICE_STORE_POINTS && c >= channels)
+            if (has_points(STORE) && c >= channels)
                 break;
             if constexpr (AS == HR_DEVICE_STORE_U8)
                 dst[c * channel] = (uint8_t)v[c];

@@ -34,9 +34,11 @@ static inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 #if defined(__CUDA_ARCH__)
 #define HR_UNROLL _Pragma("unroll")
 #define HR_UNROLL_FOUR _Pragma("unroll 4")
+#define HR_UNROLL_NOT _Pragma("unroll 1")
 #else
 #define HR_UNROLL
 #define HR_UNROLL_FOUR
+#define HR_UNROLL_NOT
 #endif
 
 #endif

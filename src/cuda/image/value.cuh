@@ -12,6 +12,16 @@
 #include "core/rounding.h"
 #include "headrace/headrace.h"
 
+// half_of_float with the hardware instruction. Not for NaNs, for which it gives other bits.
+HR_SHARED uint16_t half_of_number(float f)
+{
+#if defined(__CUDA_ARCH__)
+    return __half_as_ushort(__float2half_rn(f));
+#else
+    return half_of_float(f);
+#endif
+}
+
 // half_of_float with the hardware instruction, except for NaN: the instruction gives the same bits
 // for every NaN.
 HR_SHARED uint16_t half_of(float f)
@@ -196,7 +206,7 @@ HR_SHARED uint64_t value_of_integer(int64_t v, int dtype)
     case HR_DTYPE_INT32:
         return (uint64_t)clamp_i(v, INT32_MIN, INT32_MAX);
     case HR_DTYPE_FLOAT16:
-        return half_of_float((float)v);
+        return half_of_number((float)v);
     case HR_DTYPE_FLOAT:
         return bits_of_f32((float)v);
     case HR_DTYPE_FLOAT64:
@@ -214,7 +224,7 @@ HR_SHARED uint64_t value_of_unsigned(uint64_t v, int dtype)
     case HR_DTYPE_UINT64:
         return v;
     case HR_DTYPE_FLOAT16:
-        return half_of_float((float)v);
+        return half_of_number((float)v);
     case HR_DTYPE_FLOAT:
         return bits_of_f32((float)v);
     case HR_DTYPE_FLOAT64:

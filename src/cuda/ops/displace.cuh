@@ -10,12 +10,13 @@
 namespace op
 {
 
-// A thread makes an element, or with SPHERE and WATER a pixel.
+// A thread makes an element; with SPHERE and WATER a pixel, with JITTER two elements.
 struct displace_record {
     hr_displace m;
     const void *src;
     void *dst;
-    int64_t count;
+    int64_t count;    // threads
+    int64_t elements; // of the output
 
     bool is_by_pixel() const
     {
@@ -75,12 +76,27 @@ struct displace_record {
             store(to + c, inside ? (float)from[c] : m.gather.fill);
     }
 
+    // Two elements, from one block of random numbers.
+    template <typename T> HR_DEVICE void jitter(int64_t i) const
+    {
+        uint32_t bits[4];
+        rng_block(&m.rng, (uint64_t)i / 2, bits);
+        HR_UNROLL
+        for (int k = 0; k < 2; k++)
+            if (i + k < elements) {
+                int64_t y = i + k;
+                int32_t c = (int32_t)digit(&y, m.channels);
+                int64_t x = digit(&y, m.gather.in[0]);
+                store((T *)dst + i + k, displace_by(&m, src, x, y, c, bits + 2 * k));
+            }
+    }
+
     template <typename T> HR_DEVICE void make(int64_t i) const
     {
         if (m.kind == HR_DISPLACE_KIND_NONE)
             ((T *)dst)[i] = ((const T *)src)[i];
         else if (m.kind == HR_DISPLACE_KIND_JITTER)
-            store((T *)dst + i, displace_jitter(&m, src, i));
+            jitter<T>(2 * i);
         else if (m.channels == 3)
             pixel<T, 3>(i);
         else if (m.channels == 1)
@@ -105,7 +121,9 @@ inline hr_status displace_make(displace_record *r, const hr_op_call *c, hr_stagi
     r->m = *(const hr_displace *)c->memo;
     r->src = c->in[0].data;
     r->dst = c->out[0].data;
-    r->count = count(&c->out[0]);
+    r->count = r->elements = count(&c->out[0]);
+    if (r->m.kind == HR_DISPLACE_KIND_JITTER)
+        r->count = HR_DIVIDE_UP(r->count, 2);
     if (r->is_by_pixel() && r->count > 0)
         r->count /= r->m.channels;
     if (r->m.shift_x == nullptr)

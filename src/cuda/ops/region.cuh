@@ -56,6 +56,74 @@ struct region_record {
     }
 };
 
+// Pixels of up to four channels, each channel a plane of the output: a thread takes four pixels.
+struct planes_record {
+    char *to;
+    const char *from;
+    int64_t count; // groups of four pixels
+    int64_t pixels, plane;
+    int32_t channels, size;
+
+    template <typename T> struct alignas(4 * sizeof(T)) Four {
+        T v[4];
+    };
+
+    template <typename T> HR_DEVICE void store_plane(T *out, const T *in, int n) const
+    {
+        Four<T> all = {};
+        HR_UNROLL
+        for (int i = 0; i < 4; i++)
+            if (i < n)
+                all.v[i] = in[i * channels];
+        if (n == 4 && (uintptr_t)out % sizeof all == 0) {
+            *(Four<T> *)out = all;
+            return;
+        }
+        HR_UNROLL
+        for (int i = 0; i < 4; i++)
+            if (i < n)
+                out[i] = all.v[i];
+    }
+
+    template <typename T> HR_DEVICE void store_planes(int64_t first) const
+    {
+        const T *in = (const T *)from + first * channels;
+        int n = (int)HR_MIN(pixels - first, 4);
+        HR_UNROLL
+        for (int c = 0; c < 4; c++)
+            if (c < channels)
+                store_plane((T *)to + c * plane + first, in + c, n);
+    }
+
+    HR_DEVICE void element(int64_t i) const
+    {
+        if (size == 1)
+            store_planes<uint8_t>(4 * i);
+        else if (size == 2)
+            store_planes<uint16_t>(4 * i);
+        else
+            store_planes<uint32_t>(4 * i);
+    }
+};
+
+// Whether the region moves channels of pixels to planes.
+static inline bool planes_make(planes_record *p, const region_record *r)
+{
+    *p = {};
+    if (r->from_type != r->to_type || r->ndim != 3 || r->extent[2] != 1 || r->unit > 4 ||
+        r->extent[0] > 4 || r->from_step[0] != r->unit || r->to_step[1] != r->unit ||
+        r->from_step[1] != r->extent[0] * r->unit || r->to_step[0] % r->unit != 0)
+        return false;
+    *p = {r->to,
+          r->from,
+          HR_DIVIDE_UP(r->extent[1], 4),
+          r->extent[1],
+          r->to_step[0] / r->unit,
+          (int32_t)r->extent[0],
+          r->unit};
+    return true;
+}
+
 // Finds the largest unit that divides `item`, the addresses and the steps.
 static inline void region_units(region_record *r, size_t item, bool repeats)
 {
@@ -104,23 +172,33 @@ static inline void part_make(region_record *r, const hr_region_parts *parts,
 static inline hr_status parts_run(hr_cuda_launch *l, hr_op_call *calls, int32_t n,
                                   hr_staging *staging, hr_error *error)
 {
-    hr_staged records;
+    hr_staged records, planes;
+    bool any = false;
     int32_t total = 0;
     for (int32_t i = 0; i < n; i++)
         total += ((const hr_region_parts *)calls[i].memo)->count;
     if (total == 0)
         return HR_STATUS_OK;
     HR_TRY(staging->alloc(staging, (size_t)total * sizeof(region_record), &records, error));
+    HR_TRY(staging->alloc(staging, (size_t)total * sizeof(planes_record), &planes, error));
+    planes_record *plane = (planes_record *)planes.host;
     region_record *to = (region_record *)records.host;
     for (int32_t i = 0; i < n; i++) {
         const hr_region_parts *parts = (const hr_region_parts *)calls[i].memo;
         const char *fill = (const char *)parts->fill;
         if (parts->fill_size > 0)
             HR_TRY(stage_list(&fill, (int64_t)parts->fill_size, staging, error));
-        for (int32_t k = 0; k < parts->count; k++, to++)
+        for (int32_t k = 0; k < parts->count; k++, to++, plane++) {
             part_make(to, parts, &parts->part[k], &calls[i], fill);
+            if (planes_make(plane, to)) {
+                to->count = 0;
+                any = true;
+            }
+        }
     }
     HR_TRY(staging->flush(staging, error));
+    if (any)
+        HR_TRY(launch<planes_record>(l, planes, total, error));
     return launch<region_record>(l, records, total, error);
 }
 

@@ -83,20 +83,26 @@ HR_SHARED float displace_sample(const hr_displace *d, const void *src, const flo
     return gather_blend(v, part, n);
 }
 
-/* Element `at` of the output from a pixel at most degree / 2 away; edges repeat. */
-HR_SHARED float displace_jitter(const hr_displace *d, const void *src, int64_t at)
+/* Channel c of pixel (x, y) of the output from a pixel at most degree / 2 away; edges repeat. */
+HR_SHARED float displace_by(const hr_displace *d, const void *src, int64_t x, int64_t y, int32_t c,
+                            const uint32_t *draw)
 {
-    int64_t c = at % d->channels, pixel = at / d->channels;
-    int64_t x = pixel % d->gather.in[0], y = pixel / d->gather.in[0];
-    uint32_t bits[4];
-
-    rng_block(&d->rng, (uint64_t)at / 2, bits);
-    const uint32_t *draw = bits + (at & 1) * 2;
     x += rng_scale((uint64_t)draw[0] << 32, d->degree) - d->degree / 2;
     y += rng_scale((uint64_t)draw[1] << 32, d->degree) - d->degree / 2;
     x = x < 0 ? 0 : x >= d->gather.in[0] ? d->gather.in[0] - 1 : x;
     y = y < 0 ? 0 : y >= d->gather.in[1] ? d->gather.in[1] - 1 : y;
-    return displace_read(d, src, (y * d->gather.in[0] + x) * d->channels, (int32_t)c);
+    return displace_read(d, src, (y * d->gather.in[0] + x) * d->channels, c);
+}
+
+/* Element `at` of the output. */
+HR_SHARED float displace_jitter(const hr_displace *d, const void *src, int64_t at)
+{
+    int64_t c = at % d->channels, pixel = at / d->channels;
+    uint32_t bits[4];
+
+    rng_block(&d->rng, (uint64_t)at / 2, bits);
+    return displace_by(d, src, pixel % d->gather.in[0], pixel / d->gather.in[0], (int32_t)c,
+                       bits + (at & 1) * 2);
 }
 
 /* Makes the memo and describes the output; a memo of the kind NONE where the mask is 0. */
