@@ -20,6 +20,7 @@
 #define RETRY_AFTER_MAX 30 /* seconds that a server may ask for */
 #define SILENT_MAX 5000    /* ms */
 #define SERVERS 16         /* that are remembered */
+#define LEAST_TIME 8       /* an attempt has this fraction of the time, or is not made */
 #define ATTEMPTS_MAX 100
 #define REQUESTS_MAX 1024
 
@@ -326,7 +327,7 @@ hr_status hr_net_call_end(hr_net_call *call, hr_cancel *cancel, hr_error *error)
             status = hr_net_fail(call, error);
         int32_t ms = pause_of(call);
         bool last = status == HR_STATUS_OK || !again || call->attempt >= call->attempts ||
-                    call->spent_ms + ms >= call->timeout_ms;
+                    call->spent_ms + ms > call->timeout_ms - call->timeout_ms / LEAST_TIME;
         if (last || r->code > 0)
             note_server(call, r->code > 0);
         if (last)

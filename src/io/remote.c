@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/disk_cache.h"
 #include "io/net.h"
 #include "io/s3.h"
 
@@ -16,6 +17,7 @@
 
 typedef struct remote {
     hr_object object;
+    char *uri;      /* as the user wrote it */
     char *url;      /* of http:// and https:// */
     hr_s3 s3;       /* of the others: `key` is not NULL */
     char tag[128];  /* ETag; "" if the server sends none */
@@ -181,6 +183,7 @@ static void remote_close(hr_object *object)
 {
     remote *o = (remote *)object;
     hr_free(o->first);
+    hr_free(o->uri);
     hr_free(o->url);
     hr_s3_fini(&o->s3);
     hr_free(o);
@@ -200,25 +203,56 @@ static char *url_of(const char *uri, hr_error *error)
     return url;
 }
 
-/* Reads the first bytes, at most `want`. */
-static hr_status read_first(remote *o, size_t want, hr_cancel *cancel, hr_error *error)
+static hr_status fetch_first(remote *o, size_t want, hr_cancel *cancel, hr_error *error)
 {
     fetch *f = hr_calloc(1, sizeof(*f), error);
     if (!f)
         return HR_STATUS_NO_MEMORY;
-    o->first = hr_calloc(want, 1, error);
-    hr_status status = o->first ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
-    if (status == HR_STATUS_OK) {
-        fetch_init(f, o, 0, want, o->first);
-        status = hr_net_call_run(&f->call, cancel, error);
-    }
+    fetch_init(f, o, 0, want, o->first);
+    hr_status status = hr_net_call_run(&f->call, cancel, error);
     o->first_size = status == HR_STATUS_OK ? f->call.request.size : 0;
-    if (status == HR_STATUS_OK && o->first_size < want / 2) {
+    hr_free(f);
+    return status;
+}
+
+static hr_disk_about about_of(const remote *o)
+{
+    hr_disk_about about = {.size = o->object.size, .version = o->object.version};
+    memcpy(about.tag, o->tag, sizeof(about.tag));
+    return about;
+}
+
+/* Whether the cache has the first bytes. */
+static bool load_first(remote *o, size_t want)
+{
+    hr_disk_about about;
+    if (!hr_disk_cache_load(o->uri, 0, want, o->first, &o->first_size, &about) ||
+        (int64_t)o->first_size != HR_MIN((int64_t)want, about.size))
+        return false;
+    o->object.size = about.size;
+    o->object.version = about.version;
+    memcpy(o->tag, about.tag, sizeof(o->tag));
+    return true;
+}
+
+/* Reads the first bytes, at most `want`. */
+static hr_status read_first(remote *o, size_t want, hr_cancel *cancel, hr_error *error)
+{
+    o->first = hr_calloc(want, 1, error);
+    if (!o->first)
+        return HR_STATUS_NO_MEMORY;
+    if (!load_first(o, want)) {
+        o->first_size = 0;
+        HR_TRY(fetch_first(o, want, cancel, error));
+        hr_disk_about about = about_of(o);
+        if (!o->no_ranges)
+            hr_disk_cache_store(o->uri, 0, want, o->first, o->first_size, &about);
+    }
+    if (o->first_size < want / 2) {
         uint8_t *shorter = hr_realloc(o->first, HR_MAX(o->first_size, (size_t)1), 1, NULL);
         o->first = shorter ? shorter : o->first;
     }
-    hr_free(f);
-    return status;
+    return HR_STATUS_OK;
 }
 
 static hr_status remote_open(hr_object **out, const char *uri, size_t want, hr_cancel *cancel,
@@ -228,8 +262,11 @@ static hr_status remote_open(hr_object **out, const char *uri, size_t want, hr_c
     if (!o)
         return HR_STATUS_NO_MEMORY;
     o->object = (hr_object){.storage = &hr_storage_http, .size = -1};
-    hr_status status = HR_STATUS_OK;
-    if (strncmp(uri, "http", 4) != 0)
+    o->uri = hr_strdup(uri, error);
+    hr_status status = o->uri ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    if (!o->uri)
+        ;
+    else if (strncmp(uri, "http", 4) != 0)
         status = hr_s3_init(&o->s3, uri, error);
     else if (!(o->url = url_of(uri, error)))
         status = HR_STATUS_NO_MEMORY;
@@ -281,7 +318,14 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
         return hr_fail(error, HR_STATUS_IO,
                        "the server does not serve ranges, and %zu of %lld bytes are wanted", size,
                        (long long)object->size);
-    return read_parts(o, offset, size, dst, cancel, error);
+    size_t got;
+    hr_disk_about about = about_of(o), kept;
+    if (hr_disk_cache_load(o->uri, offset, size, dst, &got, &kept) && got == size &&
+        kept.size == about.size && strcmp(kept.tag, about.tag) == 0)
+        return HR_STATUS_OK;
+    HR_TRY(read_parts(o, offset, size, dst, cancel, error));
+    hr_disk_cache_store(o->uri, offset, size, dst, size, &about);
+    return HR_STATUS_OK;
 }
 
 #define REMOTE(name, lists)                                                                        \

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/private_file.h"
+
 #define MAX_PATH_SIZE 4096
 #define LEAST_SIZE ((int64_t)1 << 20)  /* smaller files are scanned as fast as a result is read */
 #define MOST_BYTES ((uint64_t)1 << 32) /* of a result */
@@ -23,21 +25,6 @@ typedef struct header {
     uint64_t key_size, data_size;
     uint64_t sum; /* of the result */
 } header;
-
-/* Guards against damage only: whoever can write the file can compute it. */
-static uint64_t sum_of(const void *data, size_t size)
-{
-    const char *at = data;
-    uint64_t sum = size, word;
-    for (; size >= sizeof(word); at += sizeof(word), size -= sizeof(word)) {
-        memcpy(&word, at, sizeof(word));
-        sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-        sum ^= sum >> 32;
-    }
-    for (; size > 0; at++, size--)
-        sum = (sum ^ (uint8_t)*at) * UINT64_C(0x9e3779b97f4a7c15);
-    return sum ^ sum >> 29;
-}
 
 /* ---- the folder ---- */
 
@@ -67,25 +54,12 @@ static bool make_folder(char *path)
     return mkdir(path, 0700) == 0 || errno == EEXIST;
 }
 
-/* Whether nobody else can have written it. */
-static bool ours(int fd, mode_t kind)
-{
-    struct stat st;
-    return fstat(fd, &st) == 0 && (st.st_mode & S_IFMT) == kind && st.st_uid == geteuid() &&
-           !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
 int hr_scan_cache_open(void)
 {
     char path[MAX_PATH_SIZE];
     if (!make_folder(path))
         return -1;
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd >= 0 && !ours(fd, S_IFDIR)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    return hr_private_folder_open(path);
 }
 
 void hr_scan_cache_close(int folder)
@@ -106,33 +80,7 @@ static bool key_of(const hr_scan_source *source, char *key, size_t size, char na
     int n = snprintf(key, size, "%s %s%s%s", source->kind, folder, whole ? "" : "/", source->path);
     if (n < 0 || (size_t)n >= size)
         return false;
-    snprintf(name, 32, "%016llx.scan", (unsigned long long)sum_of(key, (size_t)n));
-    return true;
-}
-
-static bool read_all(int fd, void *dst, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = read(fd, (char *)dst + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
-static bool write_all(int fd, const void *src, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(fd, (const char *)src + done, size - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
+    snprintf(name, 32, "%016llx.scan", (unsigned long long)hr_sum(key, (size_t)n));
     return true;
 }
 
@@ -142,15 +90,14 @@ static bool load_from(int fd, const hr_scan_source *source, const char *key, hr_
     struct stat st;
     char found[2 * MAX_PATH_SIZE];
     size_t key_size = strlen(key);
-    if (!ours(fd, S_IFREG) || fstat(fd, &st) != 0 || !read_all(fd, &h, sizeof(h)) ||
-        h.magic != MAGIC || h.version != source->version || h.size != source->size ||
-        h.key_size != key_size || h.data_size > MOST_BYTES ||
-        (uint64_t)st.st_size != sizeof(h) + h.key_size + h.data_size ||
-        !read_all(fd, found, key_size) || memcmp(found, key, key_size) != 0)
+    if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h)) || h.magic != MAGIC ||
+        h.version != source->version || h.size != source->size || h.key_size != key_size ||
+        h.data_size > MOST_BYTES || (uint64_t)st.st_size != sizeof(h) + h.key_size + h.data_size ||
+        !hr_read_all(fd, found, key_size) || memcmp(found, key, key_size) != 0)
         return false;
     *out = (hr_scan){.size = (size_t)h.data_size, .capacity = (size_t)h.data_size + 1};
     out->data = hr_calloc(out->capacity, 1, NULL);
-    if (out->data && read_all(fd, out->data, out->size) && sum_of(out->data, out->size) == h.sum)
+    if (out->data && hr_read_all(fd, out->data, out->size) && hr_sum(out->data, out->size) == h.sum)
         return true;
     hr_free(out->data);
     *out = (hr_scan){0};
@@ -163,7 +110,7 @@ bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out)
     if (folder < 0 || source->version == 0 || source->size < LEAST_SIZE ||
         !key_of(source, key, sizeof(key), name))
         return false;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = hr_private_file_open(folder, name);
     if (fd < 0)
         return false;
     bool good = load_from(fd, source, key, out);
@@ -174,9 +121,9 @@ bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out)
 static bool store_to(int fd, const hr_scan_source *source, const char *key, const hr_scan *scan)
 {
     header h = {MAGIC,       source->version, source->size,
-                strlen(key), scan->size,      sum_of(scan->data, scan->size)};
-    return write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
-           write_all(fd, scan->data, scan->size);
+                strlen(key), scan->size,      hr_sum(scan->data, scan->size)};
+    return hr_write_all(fd, &h, sizeof(h)) && hr_write_all(fd, key, strlen(key)) &&
+           hr_write_all(fd, scan->data, scan->size);
 }
 
 /* Writes a file beside the final one and renames it, so that others see all of it or nothing. */

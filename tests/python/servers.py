@@ -149,7 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
         part = body[first : last + 1]
         self.send_header("Content-Length", str(len(part)))
-        self.send_header("ETag", f'"{len(body)}{"x" if fault == "changed" else ""}"')
+        version = time.monotonic_ns() if fault == "changed" else 0
+        self.send_header("ETag", f'"{len(body)}-{version}"')
         self.end_headers()
         if fault == "slow":
             for i in range(len(part)):

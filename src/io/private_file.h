@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Files that nobody else can have written, for caches. */
+#ifndef HR_IO_PRIVATE_FILE_H
+#define HR_IO_PRIVATE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Opens a folder; -1 if it is a link, or if others may write to it. */
+int hr_private_folder_open(const char *path);
+/* Opens a file of the folder for reading; -1 if it is not a regular file of this user. */
+int hr_private_file_open(int folder, const char *name);
+bool hr_read_all(int fd, void *dst, size_t size);
+bool hr_write_all(int fd, const void *src, size_t size);
+/* Guards against damage only: whoever can write the file can compute it. */
+uint64_t hr_sum(const void *data, size_t size);
+
+#endif
