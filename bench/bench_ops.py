@@ -6,7 +6,8 @@
 A row is a pipeline that is always fed the same batch. Rounds are interleaved: each engine in turn runs the pipeline,
 and a second pipeline that only feeds. The measured time is the CPU time of the process until it is idle again. `net` is
 the median time of the pipeline minus that of feeding. If the difference is lost in noise, no ratio is given, and only
-`total` is meaningful. A ratio is DALI's time divided by Headrace's: above 1, Headrace is faster.
+`total` is meaningful. A ratio is DALI's time divided by Headrace's: above 1, Headrace is faster. Operators that DALI
+has on a GPU only are compared with OpenCV, called directly on one thread.
 
     bench_ops.py                  all rows
     bench_ops.py resize reduc     rows whose names contain one of these
@@ -41,9 +42,11 @@ def samples(kind: str, data: str | None) -> tuple[list[np.ndarray], str]:
     if kind == "jpeg":
         return photographs(data), ""
     shape, dtype, layout, count = ops_rows.INPUTS[kind]
+    if ops_rows.special(kind, 0) is not None:
+        return [ops_rows.special(kind, i) for i in range(count)], layout
     if np.dtype(dtype).kind == "f":
         return [rng.random(shape).astype(dtype) * 255 for _ in range(count)], layout
-    low, high = {"labels": (0, 10), "sizes": (100, 500)}.get(kind, (0, 200))
+    low, high = ops_rows.RANGES.get(kind, (0, 200))
     return [rng.integers(low, high, shape).astype(dtype) for _ in range(count)], layout
 
 
@@ -111,6 +114,9 @@ class Loop:
             self.pipe.run()
         self.iterations = 1
 
+    def run(self) -> None:
+        self.pipe.run()
+
     def calibrate(self, seconds: float) -> None:
         """Choose the number of iterations so that a round takes about `seconds`."""
         self.iterations = max(2, min(2000, round(seconds / max(self.round(), 1e-6))))
@@ -119,14 +125,36 @@ class Loop:
         """CPU seconds per iteration."""
         before = settle()
         for _ in range(self.iterations):
-            self.pipe.run()
+            self.run()
         return (settle() - before) / self.iterations
+
+
+class Direct(Loop):
+    """Calls of OpenCV, on one thread. With `feeds_only`, nothing."""
+
+    def __init__(self, row: ops_rows.Row, feeds_only: bool, data: str | None) -> None:
+        import cv2
+
+        cv2.setNumThreads(1)
+        fed = [samples(kind, data)[0] for kind in row.inputs]
+        self.batch, self.iterations = len(fed[0]), 1
+        self.calls = [] if feeds_only else [functools.partial(row.opencv, cv2, *given) for given in zip(*fed)]
+
+    def run(self) -> None:
+        for call in self.calls:
+            call()
+
+
+def open_loop(engine: str, row: ops_rows.Row, feeds_only: bool, data: str | None) -> Loop:
+    if engine != ENGINES[0] and row.opencv:
+        return Direct(row, feeds_only, data)
+    return Loop(engine, row, feeds_only, data)
 
 
 def measure(row: ops_rows.Row, args: argparse.Namespace) -> dict[str, Any]:
     """Medians of interleaved rounds, in µs per sample and call."""
     loops = {
-        (engine, only): Loop(engine, row, only, args.data)
+        (engine, only): open_loop(engine, row, only, args.data)
         for engine in ENGINES
         for only in (False, True)
     }
@@ -137,7 +165,8 @@ def measure(row: ops_rows.Row, args: argparse.Namespace) -> dict[str, Any]:
         for key, loop in loops.items():
             times[key].append(loop.round())
     scale = 1e6 / (loops["headrace", False].batch * row.times)
-    record: dict[str, Any] = {"row": row.name, "operator": row.op, "samples": round(1e6 / scale)}
+    name = row.name + (" (OpenCV)" if row.opencv else "")
+    record: dict[str, Any] = {"row": name, "operator": row.op, "samples": round(1e6 / scale)}
     medians = {key: statistics.median(values) * scale for key, values in times.items()}
     for engine, short in zip(ENGINES, ("headrace", "dali")):
         record[short] = medians[engine, False]

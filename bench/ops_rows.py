@@ -27,7 +27,38 @@ INPUTS: dict[str, tuple[tuple[int, ...], str, str, int]] = {
     "matrix": ((2, 3), "float32", "", 64),
     "kernel": ((3, 3), "float32", "", 8),
     "kernel5": ((5, 5), "float32", "", 8),
+    "bayer": ((374, 500), "uint8", "HW", 8),
+    "mask": ((375, 500), "uint8", "HW", 8),
+    "boxes": ((20, 4), "float32", "", 64),
+    "classes": ((20,), "int32", "", 64),
+    "picture boxes": ((20, 4), "float32", "", 8),
+    "picture classes": ((20,), "int32", "", 8),
+    "one": ((1,), "int32", "", 64),
+    "polygons": ((6, 3), "int32", "", 64),
+    "vertices": ((60, 2), "float32", "", 64),
+    "columns": ((375, 500), "float32", "HW", 8),
+    "rows": ((375, 500), "float32", "HW", 8),
 }
+RANGES = {"one": (0, 3), "labels": (0, 10), "sizes": (100, 500), "classes": (0, 10), "picture classes": (0, 10)}
+
+
+def special(kind: str, i: int) -> Any:
+    """Sample `i` of a kind whose values are not just random, or None."""
+    import numpy as np
+
+    rng = np.random.default_rng(i)
+    if kind.endswith("boxes"):  # left, top, right, bottom
+        return np.sort(rng.random((20, 2, 2)), axis=1).reshape(20, 4).astype(np.float32)
+    y, x = np.mgrid[0:375, 0:500].astype(np.float32)
+    if kind == "mask":  # discs
+        return ((x // 50 + y // 50) % 3 * (np.hypot(x % 50 - 25, y % 50 - 25) < 20)).astype(np.uint8)
+    if kind == "columns":
+        return x + 3 * np.sin(y / 20)
+    if kind == "rows":
+        return y + 3 * np.cos(x / 20)
+    if kind == "polygons":  # mask, first vertex, end
+        return np.array([[k // 2, 10 * k, 10 * k + 10] for k in range(6)], np.int32)
+    return None
 
 
 @dataclasses.dataclass
@@ -40,6 +71,7 @@ class Row:
     call: Callable[..., Any]
     times: int = 1  # calls in the pipeline, where a single one is too cheap to measure
     batch: int = 64  # if there are no inputs
+    opencv: Callable[..., Any] | None = None  # what DALI has on a GPU only: a call of OpenCV with a sample
 
 
 def row(name: str, inputs: str, times: int = 1, op: str | None = None, **args: Any) -> Row:
@@ -58,7 +90,12 @@ def row(name: str, inputs: str, times: int = 1, op: str | None = None, **args: A
         given = {key: v(i) if callable(v) else value(types, v) for key, v in args.items()}
         return target(*nodes, **given)
 
-    return Row(name, operator, tuple(inputs.split()), call, times)
+    return Row(name, operator, tuple(kind.replace("-", " ") for kind in inputs.split()), call, times)
+
+
+def opencv(name: str, inputs: str, function: Callable[..., Any], **args: Any) -> Row:
+    """A plain call, compared with `function`, which gets the module cv2 and the arrays of a sample."""
+    return dataclasses.replace(row(name, inputs, **args), opencv=function)
 
 
 def nodes(name: str, inputs: str, times: int, function: Callable[..., Any]) -> Row:
@@ -74,6 +111,25 @@ def math_row(name: str, function: str, *more: float) -> Row:
         return getattr(module(fn).math, function)(x * (1 / 255), *more)
 
     return Row(name, "", ("floats",), call)
+
+
+def corners(types: Any) -> Any:
+    import numpy as np
+
+    return types.Constant(np.array([[0, 0], [0, 224], [224, 0], [224, 224]], np.int32))
+
+
+def ones(size: int) -> Any:
+    import numpy as np
+
+    return np.ones((size, size), np.uint8)
+
+
+def anchors() -> list[float]:
+    """The 8732 anchors of SSD300."""
+    from augmentations import ssd_anchors
+
+    return ssd_anchors()
 
 
 STATS = {"mean": [123.7, 116.3, 103.5], "std": [58.4, 57.1, 57.4]}
@@ -116,7 +172,19 @@ ROWS = [
     row("color_twist", "picture", hue=20.0, saturation=1.2, brightness=0.9, contrast=1.1),
     row("color_twist FLOAT", "floats", hue=20.0, saturation=1.2, brightness=0.9, contrast=1.1),
     row("hsv", "picture", hue=20.0, saturation=1.2, value=0.9),
+    row("brightness", "picture", brightness=1.2),
+    row("contrast", "picture", contrast=1.2),
+    row("hue", "picture", hue=20.0),
+    row("saturation", "picture", saturation=1.2),
     row("equalize", "picture"),
+    row("clahe", "picture", tiles_x=8, tiles_y=8, clip_limit=2.0),
+    row("clahe all channels", "picture", tiles_x=8, tiles_y=8, clip_limit=2.0, luma_only=False),
+    row("debayer bilinear", "bayer", op="debayer", blue_position=[0, 0], algorithm="bilinear_ocv"),
+    row("debayer VNG", "bayer", op="debayer", blue_position=[0, 0], algorithm="vng_ocv"),
+    opencv("experimental.median_blur 3", "picture", lambda cv2, x: cv2.medianBlur(x, 3), window_size=3),
+    opencv("experimental.median_blur 7", "picture", lambda cv2, x: cv2.medianBlur(x, 7), window_size=7),
+    opencv("experimental.dilate 3", "picture", lambda cv2, x: cv2.dilate(x, ones(3)), mask_size=3),
+    opencv("experimental.erode 7", "picture", lambda cv2, x: cv2.erode(x, ones(7)), mask_size=7),
     row("jpeg_compression_distortion", "picture"),
     row("filter 3x3", "picture kernel"),
     row("filter 5x5", "picture kernel5"),
@@ -127,6 +195,8 @@ ROWS = [
     row("grid_mask", "picture", tile=50, angle=0.3),
     row("grid_mask FLOAT", "floats", tile=50, angle=0.3),
     row("paste", "picture", fill_value=[1, 2, 3], ratio=1.5),
+    Row("multi_paste", "multi_paste", ("small",),
+        lambda fn, t, i, x: fn.multi_paste(x, in_ids=[0, 1, 2, 3], output_size=[448, 448], out_anchors=corners(t))),
     row("sphere", "picture"),
     row("sphere LINEAR", "picture", interp_type="types.INTERP_LINEAR"),
     row("water", "picture"),
@@ -146,6 +216,9 @@ ROWS = [
     row("experimental.warp_perspective CUBIC", "small", matrix=[0.9, 0.2, -10.0, -0.2, 0.9, 20.0, 0.0005, -0.0002, 1.0], interp_type="types.INTERP_CUBIC"),
     row("experimental.warp_perspective NN", "small", matrix=[0.9, 0.2, -10.0, -0.2, 0.9, 20.0, 0.0005, -0.0002, 1.0], interp_type="types.INTERP_NN"),
     row("experimental.warp_perspective reflect", "small", matrix=[0.9, 0.2, -10.0, -0.2, 0.9, 20.0, 0.0005, -0.0002, 1.0], border_mode="reflect_101"),
+    opencv("experimental.remap", "picture columns rows", lambda cv2, x, u, v: cv2.remap(x, u, v, cv2.INTER_LINEAR)),
+    opencv("experimental.remap NN", "picture columns rows",
+           lambda cv2, x, u, v: cv2.remap(x, u, v, cv2.INTER_NEAREST), interp="types.INTERP_NN"),
     row("crop_mirror_normalize", "picture", crop=(224, 224), mirror=1, **STATS),
     row("crop_mirror_normalize FLOAT16", "picture", crop=(224, 224), dtype="types.FLOAT16", **STATS),
     row("crop_mirror_normalize HWC", "picture", output_layout="HWC", **STATS),
@@ -252,6 +325,17 @@ ROWS = [
         lambda fn, t, i, m: fn.transforms.combine(m, fn.transforms.rotation(angle=10.0 + i)), 8),
     row("coord_transform", "points", M=[0.5, 0.1, 0.2, 0.7], T=[1.0, 2.0]),
     row("coord_flip", "points"),
+    # boxes and masks
+    row("bb_flip", "boxes", 4, ltrb=True, horizontal=lambda i: i % 2),
+    row("bbox_paste", "boxes", 4, ltrb=True, ratio=lambda i: 1.5 + i),
+    row("bbox_rotate", "boxes classes", 4, angle=lambda i: 10.0 + i, input_shape=[375, 500]),
+    row("random_bbox_crop", "boxes classes", bbox_layout="xyXY", thresholds=[0.0, 0.3, 0.7],
+        aspect_ratio=[0.5, 2.0], scaling=[0.3, 1.0]),
+    row("ssd_random_crop", "picture picture-boxes picture-classes"),
+    row("box_encoder", "boxes classes", anchors=anchors(), criteria=0.5),
+    row("segmentation.random_mask_pixel", "mask", foreground=1),
+    row("segmentation.random_object_bbox", "mask", foreground_prob=1.0, output_class=True),
+    row("segmentation.select_masks", "one polygons vertices", op="segmentation.select_masks"),
 ]  # fmt: skip
 
 

@@ -197,19 +197,28 @@ static void tile_places(tile *restrict t, const hr_gather_row *r, int64_t i)
     }
 }
 
+/* Without a fill, pixels outside are those at the edge; with one, they are left to tile_edges. */
 INLINE void tile_load(tile *t, const hr_gather_row *r, int32_t n, int32_t c, hr_dtype type,
                       const int32_t taps)
 {
-    const int64_t *step = r->step;
+    const int64_t *in = r->gather->in, *step = r->step;
 
     for (int32_t k = 0; k < n; k++) {
-        if (!t->inside[k])
+        int64_t at = c, next[3] = {step[0], step[1], step[2]};
+        if (!t->inside[k] && r->gather->has_fill)
             continue;
-        const int64_t at =
-            t->base[0][k] * step[0] + t->base[1][k] * step[1] + t->base[2][k] * step[2] + c;
+        for (int32_t i = 0; i < 3; i++) {
+            const int64_t base = t->base[i][k];
+            if (t->inside[k]) {
+                at += base * step[i];
+                continue;
+            }
+            at += inside(base, in[i]) * step[i];
+            next[i] *= inside(base + 1, in[i]) - inside(base, in[i]);
+        }
         for (int32_t i = 0; i < taps; i++)
             t->tap[i][k] = load(
-                r->src, type, at + (i & 1) * step[0] + (i >> 1 & 1) * step[1] + (i >> 2) * step[2]);
+                r->src, type, at + (i & 1) * next[0] + (i >> 1 & 1) * next[1] + (i >> 2) * next[2]);
     }
 }
 
@@ -223,20 +232,20 @@ static void tile_blend(tile *t)
             }
 }
 
-/* Pixels of which not all that is read is inside. */
+/* Pixels of which not all that is read is inside, with a fill. */
 static void tile_edges(float *dst, const tile *t, const hr_gather_row *r, int64_t at, int32_t n)
 {
     const float fill = r->gather->fill;
-    const bool fills = r->gather->has_fill && fill - fill == 0.0f;
+    const bool finite = fill - fill == 0.0f;
 
     for (int32_t k = 0; k < n; k++, dst += r->channels) {
         const int64_t to[3] = {r->first[0] + at + k, r->first[1], r->first[2]};
         float p[3];
         if (t->inside[k])
             continue;
-        for (int32_t c = 0; c < r->channels && t->off[k] && fills; c++)
+        for (int32_t c = 0; c < r->channels && t->off[k] && finite; c++)
             dst[c] = fill;
-        if (t->off[k] && fills)
+        if (t->off[k] && finite)
             continue;
         gather_position(r->gather, r->map, to, p);
         pixel(dst, r, p);
@@ -261,7 +270,8 @@ INLINE void volume_of(float *dst, const hr_gather_row *r, hr_dtype type)
             for (int32_t k = 0; k < n; k++)
                 dst[k * r->channels + c] = t.tap[0][k];
         }
-        tile_edges(dst, &t, r, at, n);
+        if (r->gather->has_fill)
+            tile_edges(dst, &t, r, at, n);
     }
 }
 
@@ -271,7 +281,7 @@ static bool is_volume(const hr_gather_row *r)
     const int64_t *in = r->gather->in, most = (int64_t)HR_GATHER_FAR - 2;
 
     return r->gather->axes == 3 && r->first[0] + r->n < INT32_MAX - TILE && in[0] <= most &&
-           in[1] <= most && in[2] <= most;
+           in[1] <= most && in[2] <= most && in[0] > 0 && in[1] > 0 && in[2] > 0;
 }
 
 INLINE void floats_of(float *dst, const hr_gather_row *r, hr_dtype type)

@@ -59,10 +59,56 @@ DEFINE_MEDIAN(median_u8, uint8_t)
 DEFINE_MEDIAN(median_u16, uint16_t)
 DEFINE_MEDIAN(median_u32, uint32_t)
 
+#define LOW(a, b) ((a) < (b) ? (a) : (b))
+#define HIGH(a, b) ((a) < (b) ? (b) : (a))
+
+/* Of 3 x 3 elements. Each column is sorted; the median is that of three: the highest of the low
+ * ones, the median of the middle ones and the lowest of the high ones. */
+#define DEFINE_NINE(name, T)                                                                       \
+    static inline T name##_of(T a, T b, T c)                                                       \
+    {                                                                                              \
+        T low = LOW(a, b), high = HIGH(a, b), rest = LOW(high, c);                                 \
+        return HIGH(low, rest);                                                                    \
+    }                                                                                              \
+    static void name(T *restrict dst, const T *restrict a, const T *restrict b,                    \
+                     const T *restrict c, size_t step, size_t n)                                   \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            T low[3], middle[3], high[3];                                                          \
+            for (size_t k = 0; k < 3; k++) {                                                       \
+                T x = a[i + k * step], y = b[i + k * step], z = c[i + k * step];                   \
+                T least = LOW(x, y), most = HIGH(x, y);                                            \
+                low[k] = LOW(least, z);                                                            \
+                high[k] = HIGH(most, z);                                                           \
+                middle[k] = name##_of(x, y, z);                                                    \
+            }                                                                                      \
+            T lows = HIGH(low[0], low[1]), highs = LOW(high[0], high[1]);                          \
+            lows = HIGH(lows, low[2]);                                                             \
+            highs = LOW(highs, high[2]);                                                           \
+            dst[i] = name##_of(lows, name##_of(middle[0], middle[1], middle[2]), highs);           \
+        }                                                                                          \
+    }
+
+DEFINE_NINE(nine_u8, uint8_t)
+DEFINE_NINE(nine_u16, uint16_t)
+DEFINE_NINE(nine_u32, uint32_t)
+
+static void median_nine(void *dst, const void *const *rows, size_t step, size_t n, size_t size)
+{
+    if (size == 1)
+        nine_u8(dst, rows[0], rows[1], rows[2], step, n);
+    else if (size == 2)
+        nine_u16(dst, rows[0], rows[1], rows[2], step, n);
+    else
+        nine_u32(dst, rows[0], rows[1], rows[2], step, n);
+}
+
 void HR_LEVELED(hr__median)(void *dst, const void *const *rows, int32_t row_count, int32_t columns,
                             size_t step, size_t n, size_t size)
 {
-    if (size == 1)
+    if (row_count == 3 && columns == 3)
+        median_nine(dst, rows, step, n, size);
+    else if (size == 1)
         median_u8(dst, rows, row_count, columns, step, n);
     else if (size == 2)
         median_u16(dst, rows, row_count, columns, step, n);
