@@ -9,6 +9,7 @@
 #include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"
 #include "ops/io/npy.h"
+#include "ops/io/zip.h"
 #include "readers/files.h"
 
 /* Bytes between rows of a window are read with them up to this size of a request. */
@@ -18,10 +19,16 @@ typedef struct numpy_args {
     hr_sampler_args sampler;
     hr_files_args from;
     const char *file_filter, *out_of_bounds_policy;
+    hr_strings members;
     hr_slice_args roi;
     float fill_value;
     int32_t use_o_direct, dont_use_mmap;
 } numpy_args;
+
+typedef struct numpy_state {
+    hr_files files;
+    hr_strings members; /* of the node's arguments */
+} numpy_state;
 
 #define ROI_ARG(id, field, kind, extra, ...)                                                       \
     {                                                                                              \
@@ -36,6 +43,10 @@ static const hr_arg_def numpy_arg_defs[] = {
                       "the path of a file"),
     HR_ARG(numpy_args, file_filter, STRING, 0, "\"*.npy\"",
            "Glob of the names of files in file_root."),
+    HR_ARG(numpy_args, members, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+           "Not in DALI. The files are archives of arrays (.npz), and these are the names of the "
+           "arrays to read. There is one output for each of them.",
+           .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
     ROI_ARG(roi_start, start, INTS, 0, "Start of the window to read, in elements.",
             .excludes = "rel_roi_start"),
     ROI_ARG(rel_roi_start, rel_start, FLOATS, HR_ARG_NONFINITE,
@@ -73,25 +84,6 @@ static const hr_arg_def numpy_arg_defs[] = {
     HR_READER_ACCEPTED_DEFS,
     HR_ARG_END};
 
-static hr_status numpy_check(const void *args, const hr_given *given, hr_error *error)
-{
-    const numpy_args *a = args;
-    (void)given;
-    HR_TRY(hr_files_check(&a->from, error));
-    if (a->use_o_direct && !a->dont_use_mmap)
-        return hr_fail(error, HR_STATUS_ERROR, "use_o_direct needs dont_use_mmap=True");
-    return HR_STATUS_OK;
-}
-
-static hr_status numpy_create(const void *args, void **state, hr_error *error)
-{
-    const numpy_args *a = args;
-    const hr_list_filter filter = {.files = {&a->file_filter, 1}, .case_sensitive = true};
-    return hr_files_create(&a->from, &filter, (hr_ints){0}, state, error);
-}
-
-/* ---- whole files ---- */
-
 static bool numpy_locates(const void *args, const hr_given *given)
 {
     static const char *const window[] = {"roi_start",   "rel_roi_start", "roi_end",
@@ -103,25 +95,94 @@ static bool numpy_locates(const void *args, const hr_given *given)
     return true;
 }
 
-static hr_status emit_whole(hr_op_call *c, const hr_tensor *bytes, hr_error *error)
+static int32_t numpy_outputs(const void *args, int32_t n_in)
+{
+    (void)n_in;
+    return HR_MAX(((const numpy_args *)args)->members.n, 1);
+}
+
+static hr_status numpy_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const numpy_args *a = args;
+    HR_TRY(hr_files_check(&a->from, error));
+    if (a->members.v && !numpy_locates(args, given))
+        return hr_fail(error, HR_STATUS_ERROR, "windows of members of archives cannot be read");
+    if (a->use_o_direct && !a->dont_use_mmap)
+        return hr_fail(error, HR_STATUS_ERROR, "use_o_direct needs dont_use_mmap=True");
+    return HR_STATUS_OK;
+}
+
+static void numpy_destroy(void *state)
+{
+    hr_files_fini(&((numpy_state *)state)->files);
+    hr_free(state);
+}
+
+static hr_status numpy_create(const void *args, void **state, hr_error *error)
+{
+    const numpy_args *a = args;
+    const hr_list_filter filter = {.files = {&a->file_filter, 1}, .case_sensitive = true};
+    numpy_state *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    s->members = a->members;
+    hr_status status = hr_files_find(&s->files, &a->from, &filter, (hr_ints){0}, error);
+    if (status != HR_STATUS_OK)
+        numpy_destroy(s);
+    else
+        *state = s;
+    return status;
+}
+
+/* ---- whole files ---- */
+
+/* Output `k` is the array in `size` bytes at `data`, which belong to `buffer` or to the arena. */
+static hr_status emit_whole(hr_op_call *c, int32_t k, const uint8_t *data, size_t size,
+                            hr_buffer *buffer, hr_error *error)
 {
     hr_npy npy;
-    hr_tensor *out = &c->out[0];
-    size_t size = (size_t)bytes->shape.extent[0];
+    hr_tensor *out = &c->out[k];
 
-    HR_TRY(hr__npy_parse(bytes->data, size, &npy, error));
+    HR_TRY(hr__npy_parse(data, size, &npy, error));
     HR_TRY(hr__npy_complete(&npy, size, error));
     hr_tensor_describe(out, npy.dtype, npy.shape, NULL);
-    char *elements = (char *)bytes->data + npy.offset;
+    char *elements = (char *)(uintptr_t)data + npy.offset;
     if (hr__npy_usable(&npy, elements)) {
         out->data = elements;
-        out->buffer = bytes->buffer;
+        out->buffer = buffer;
         return HR_STATUS_OK;
     }
-    HR_TRY(hr_task_memory(c->task, 0, out, error));
+    HR_TRY(hr_task_memory(c->task, k, out, error));
     if (npy.bytes > 0)
         hr__npy_copy(&npy, elements, out->data);
     return HR_STATUS_OK;
+}
+
+static hr_status emit_member(hr_op_call *c, int32_t k, const hr_tensor *file, const char *name,
+                             hr_error *error)
+{
+    const uint8_t *start = file->data, *data;
+    size_t all = (size_t)file->shape.extent[0], size;
+    HR_TRY(hr__zip_member(start, all, name, c->arena, &data, &size, error));
+    bool inside = data >= start && data <= start + all;
+    if (emit_whole(c, k, data, size, inside ? file->buffer : NULL, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "member '%s'", name);
+    return HR_STATUS_OK;
+}
+
+static hr_status emit_all(hr_op_call *c, const hr_tensor *bytes, hr_error *error)
+{
+    const hr_strings *members = &((const numpy_state *)c->state)->members;
+    size_t size = (size_t)bytes->shape.extent[0];
+    bool archive = hr__zip_match(bytes->data, size);
+    if (archive && !members->v)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "it is an archive (.npz): name the arrays to read in `members`");
+    if (!archive && members->v)
+        return hr_fail(error, HR_STATUS_CORRUPT, "it is not an archive (.npz)");
+    for (int32_t k = 0; k < members->n; k++)
+        HR_TRY(emit_member(c, k, bytes, members->v[k], error));
+    return members->v ? HR_STATUS_OK : emit_whole(c, 0, bytes->data, size, bytes->buffer, error);
 }
 
 /* ---- windows ---- */
@@ -304,10 +365,10 @@ static hr_status emit_window(hr_op_call *c, window *w, hr_error *error)
 
 static hr_status numpy_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
 {
-    const hr_files *f = c->state;
+    const hr_files *f = &((const numpy_state *)c->state)->files;
     window *w;
     if (bytes)
-        return emit_whole(c, bytes, error);
+        return emit_all(c, bytes, error);
     if (!(w = hr_arena_alloc(c->arena, sizeof(*w), error)))
         return HR_STATUS_NO_MEMORY;
     memset(w, 0, sizeof(*w));
@@ -338,9 +399,10 @@ const hr_op_def hr_op_readers_numpy = {
     .args = numpy_arg_defs,
     .args_size = sizeof(numpy_args),
     .out = HR_OUTPUTS({"array"}),
-    .out_count = 1,
+    .out_count = -1,
+    .outputs = numpy_outputs,
     .check = numpy_check,
     .create = numpy_create,
-    .destroy = hr_files_destroy,
+    .destroy = numpy_destroy,
     .source = &numpy_source,
 };

@@ -120,7 +120,10 @@ def dali_schema(name: str) -> Any:
 
 # Arguments of readers that DALI lacks.
 ADDED = {"check_crc", "fill_missing", "sampler"}
-ADDED_TO = {name: {"shuffle_after_epoch", "shuffle_after_epoch_seed"} for name in ("readers.caffe", "readers.caffe2")}
+ADDED_TO = {"readers.numpy": {"members"}} | {
+    name: {"shuffle_after_epoch", "shuffle_after_epoch_seed"}
+    for name in ("readers.caffe", "readers.caffe2")
+}
 # Arguments that DALI requires.
 NOT_REQUIRED = {("readers.tfrecord", "index_path")}
 COMMON = {"bytes_per_sample_hint", "preserve", "seed", "device", "name"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import struct
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -449,3 +450,82 @@ def test_against_dali(tmp_path: Path, live_dali: Any) -> None:
             theirs, mine = (sorted(r, key=lambda a: a.tobytes()) for r in (theirs, mine))
         for a, b in zip(mine, theirs, strict=True):
             same(a, b)
+
+
+def read_members(path: Path, *members: str, **more: Any) -> list[Any]:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        out = fn.readers.numpy(files=[str(path)], members=list(members), **more)
+        return tuple(out) if len(members) > 1 else out
+
+    return [batch.at(0).copy() for batch in define().run()]
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_members_of_archives(save: Any, tmp_path: Path) -> None:
+    arrays = {
+        "image": array((40, 33, 3), "u1"),
+        "turned": np.asfortranarray(array((70, 50), ">f4")),
+        "zero": array((), "<i8"),
+        "empty": array((0, 3), "<f8"),
+        "truth": array((9,), "b1"),
+    }
+    save(tmp_path / "a.npz", **arrays)
+    for got, expected in zip(
+        read_members(tmp_path / "a.npz", *arrays), arrays.values(), strict=True
+    ):
+        same(got, expected)
+    same(read_members(tmp_path / "a.npz", "turned.npy")[0], arrays["turned"])
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_members_with_zip64(method: int, tmp_path: Path) -> None:
+    values = array((300,), "<i4")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w", method) as archive:
+        with archive.open("a.npy", "w", force_zip64=True) as member:
+            member.write(coded(values))
+        for i in range(
+            70_000 if method == zipfile.ZIP_STORED else 1
+        ):  # more than a short directory can count
+            archive.writestr(zipfile.ZipInfo(f"{i}"), b"")
+        archive.writestr("z.npy", coded(values[:7]))
+    first, last = read_members(tmp_path / "a.npz", "a", "z")
+    same(first, values)
+    same(last, values[:7])
+
+
+def test_hostile_archives(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    np.savez_compressed(path, a=array((4000,), "<i4"))
+    good = path.read_bytes()
+    directory = good.rindex(b"PK\1\2")
+    cases = {
+        "no directory": good[:directory],
+        "directory is damaged": good[:directory] + b"PK\0" + good[directory + 3 :],
+        "member 'a': .*cannot have been deflated": good[: directory + 24]
+        + b"\xfe" * 4
+        + good[directory + 28 :],
+        "member 'a': .*there is no member here": good[: directory + 42]
+        + b"\x09" * 4
+        + good[directory + 46 :],
+        "member 'a': .*does not fit": good[: directory + 20] + b"\x7f" * 3 + good[directory + 23 :],
+        "member 'a': .*damaged": good[:80] + bytes(8) + good[88:],
+        "member 'a': .*checksum": good[: directory + 16] + bytes(4) + good[directory + 20 :],
+        "member 'a': .*compressed in another way": good[: directory + 10]
+        + b"\x0c"
+        + good[directory + 11 :],
+        "not an archive": coded(array((3,), "<i4")),
+    }
+    for message, content in cases.items():
+        path.write_bytes(content)
+        with pytest.raises(RuntimeError, match=message):
+            read_members(path, "a")
+    path.write_bytes(good)
+    with pytest.raises(RuntimeError, match="no member 'b'"):
+        read_members(path, "b")
+    with pytest.raises(RuntimeError, match="windows"):
+        read_members(path, "a", roi_start=[0])
+    for cut in range(0, len(good), max(len(good) // 40, 1)):
+        path.write_bytes(good[:cut])
+        with pytest.raises(RuntimeError):
+            read_members(path, "a")
