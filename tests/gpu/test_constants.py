@@ -62,7 +62,8 @@ def test_constants_are_copied_once(fake: Any, name: str) -> None:
     made = sum(map(len, outputs[0]))
     # what is read back, and outputs that are copied into one piece of memory
     copied = (fake.counts().copied - before) / LATER - fed - made
-    assert copied <= BATCH * RECORDS, copied / BATCH
+    most = 1150 if name == "fill" else RECORDS  # pad has a record for every part of its output
+    assert copied <= BATCH * most, copied / BATCH
     cpu = run(definition(CASES[name], lambda v: v, "cpu"))
     varying = definition(
         CASES[name],
