@@ -4,6 +4,8 @@
 #include "core/core.h"
 #include "headrace/operator.h"
 
+#include <math.h>
+
 #define CHUNK 1024
 
 typedef struct mask_pixel_args {
@@ -38,6 +40,36 @@ static hr_status mask_pixel_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The foreground of UINT8 masks: `more` values after `low`. */
+typedef struct byte_range {
+    bool known;
+    uint8_t low, more;
+} byte_range;
+
+static byte_range range_of(const mask_pixel_args *a, hr_dtype dtype)
+{
+    const double least = a->value.v ? (double)a->value.v[0] : floor((double)a->threshold) + 1;
+    const double low = least < 0 && a->value.v == NULL ? 0 : least;
+
+    if (dtype != HR_DTYPE_UINT8 || !(low >= 0 && low <= 255))
+        return (byte_range){0};
+    return (byte_range){true, (uint8_t)low, a->value.v ? 0 : (uint8_t)(255 - low)};
+}
+
+static size_t count_bytes(const uint8_t *restrict p, size_t n, byte_range range)
+{
+    size_t count = 0;
+
+    for (size_t at = 0; at < n; at += UINT8_MAX) { /* a byte holds the number of a part */
+        const size_t end = HR_MIN(n, at + UINT8_MAX);
+        uint8_t part = 0;
+        for (size_t k = at; k < end; k++)
+            part = (uint8_t)(part + ((uint8_t)(p[k] - range.low) <= range.more));
+        count += part;
+    }
+    return count;
+}
+
 /* Goes through the foreground: returns the position of its element number `stop`, or, if it has
  * fewer, how many it has. */
 static size_t walk(const hr_op_call *c, size_t volume, size_t stop)
@@ -46,14 +78,20 @@ static size_t walk(const hr_op_call *c, size_t volume, size_t stop)
     const hr_tensor *in = &c->in[0];
     const size_t size = hr_dtype_size(in->dtype);
     const double wanted = a->value.v ? (double)a->value.v[0] : (double)a->threshold;
+    const byte_range range = range_of(a, in->dtype);
     double v[CHUNK];
     size_t seen = 0;
 
     for (size_t at = 0; at < volume; at += CHUNK) {
         const size_t n = HR_MIN(volume - at, (size_t)CHUNK);
-        size_t here = 0;
-        hr_convert(v, HR_DTYPE_FLOAT64, (const uint8_t *)in->data + at * size, in->dtype, n);
-        for (size_t k = 0; k < n; k++)
+        const uint8_t *data = (const uint8_t *)in->data + at * size;
+        size_t here = range.known ? count_bytes(data, n, range) : 0;
+        if (range.known && stop - seen >= here) {
+            seen += here;
+            continue;
+        }
+        hr_convert(v, HR_DTYPE_FLOAT64, data, in->dtype, n);
+        for (size_t k = 0; k < n && !range.known; k++)
             here += a->value.v ? v[k] == wanted : v[k] > wanted;
         if (stop - seen >= here) {
             seen += here;
