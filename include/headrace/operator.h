@@ -14,7 +14,7 @@ extern "C" {
 
 /* A plug-in is loaded only if it was compiled with the same number. It rises when a struct below
  * changes in another way than by new fields at the end of a table. */
-#define HR_OP_ABI_VERSION 1
+#define HR_OP_ABI_VERSION 2
 
 /* ---- arguments ---- */
 
@@ -360,6 +360,8 @@ typedef struct hr_sampler_args {
     int32_t shuffle_after_epoch;
     int64_t shuffle_after_epoch_seed;
     const hr_json *sampler;
+    int64_t cache_size;
+    const void *reserved[1];
 } hr_sampler_args;
 
 /* Their descriptions, in the table of arguments; S is the args struct, whose first member is
@@ -398,7 +400,12 @@ typedef struct hr_sampler_args {
                        "replacement, with one weight per item; {'order': i} takes these items in " \
                        "this order; 'class_balanced' draws so that all labels are equally "        \
                        "frequent. With weights, 'epoch_size' changes the number of draws.",        \
-                       .form = "'class_balanced' | {str: [float] | int}")
+                       .form = "'class_balanced' | {str: [float] | int}"),                         \
+        HR_SAMPLER_ARG(                                                                            \
+            S, cache_size, INT64, HR_ARG_CHANGES, "0",                                             \
+            "Not in DALI. Bytes of memory that keep items as they were read, so that later "       \
+            "epochs do not read them again. Items that do not fit are read in every epoch.",       \
+            .min = 0, .max = 9e18)
 #define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \
     HR_SAMPLER_AFTER_DEFS(S, "Shuffle the whole list before every epoch, in the same order on "    \
                              "all shards, whatever their seed.")

@@ -14,6 +14,30 @@ static int32_t ahead_wanted(const hr_pipeline *p)
     return HR_MAX(p->options.batch_size, 32);
 }
 
+/* How many bytes a reader may keep: all readers together take at most half of host_memory_limit,
+ * since outputs need memory, too. */
+static size_t cache_limit(const hr_pipeline *p, const hr_sampler_args *args)
+{
+    size_t readers = 0;
+    for (int32_t k = 0; k < p->plan->source_count; k++) {
+        const hr_node *node = p->graph->nodes[p->plan->sources[k]];
+        readers +=
+            hr_op_is_reader(node->def) && ((const hr_sampler_args *)node->args)->cache_size > 0;
+    }
+    return HR_MIN((size_t)args->cache_size, p->options.host_memory_limit / 2 / HR_MAX(readers, 1));
+}
+
+/* Prepares for keeping items in memory, if the user asked for it. */
+static hr_status make_cache(hr_pipeline *p, hr_source *s, hr_error *error)
+{
+    const hr_sampler_args *args = s->node->args;
+    if (args->cache_size <= 0 || !s->locates)
+        return HR_STATUS_OK;
+    for (int32_t i = 0; i < p->graph->count; i++)
+        s->copies = s->copies || (p->graph->nodes[i]->def->flags & HR_OP_FUNCTION);
+    return hr_coded_create(&s->coded, s->selection.items, cache_limit(p, args), error);
+}
+
 hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_error *error)
 {
     *s = (hr_source){
@@ -36,7 +60,7 @@ hr_status hr__source_init(hr_pipeline *p, hr_source *s, const hr_node *node, hr_
         return hr_error_prefix(error, "%s", hr_node_text(node, text, sizeof(text)));
     s->ahead_capacity = ahead_wanted(p);
     s->ahead = hr_calloc((size_t)s->ahead_capacity, sizeof(*s->ahead), error);
-    return s->ahead ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    return s->ahead ? make_cache(p, s, error) : HR_STATUS_NO_MEMORY;
 }
 
 /* Drops the samples of a stream. */
@@ -94,23 +118,31 @@ void hr__source_fini(hr_pipeline *p, hr_source *s)
     if (s->started)
         pthread_cond_destroy(&s->room);
     hr_free(s->ahead);
+    hr_coded_destroy(s->coded);
     hr_free(s->past);
     hr_sampler_fini(&s->sampler);
     hr_selection_fini(&s->selection);
     *s = (hr_source){0};
 }
 
-/* Requests the bytes of an item; `*out` is NULL if the source reads for itself. */
-static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
-                     hr_error *error)
+static hr_status request(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
+                         hr_error *error)
 {
     hr_span spans[HR_SOURCE_MAX_SPANS];
     int32_t count = 0;
-    *out = NULL;
-    if (!s->locates)
-        return HR_STATUS_OK;
     HR_TRY(s->def->locate(s->state, index, spans, &count, error));
     return hr_readahead_ask(p->readahead, spans, count, out, error);
+}
+
+/* Requests the bytes of an item; `*out` is NULL if they are in memory, or if the source reads for
+ * itself. */
+static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
+                     hr_error *error)
+{
+    *out = NULL;
+    if (!s->locates || (s->coded && hr_coded_get(s->coded, index)))
+        return HR_STATUS_OK;
+    return request(p, s, index, out, error);
 }
 
 hr_status hr__source_fill(hr_pipeline *p, hr_source *s, hr_error *error)
@@ -193,34 +225,75 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     return HR_STATUS_OK;
 }
 
-/* Waits for the bytes of an item: one tensor per span. They are kept until the group is released;
- * values that outlive the group take a reference (gather.c, values.c). */
-static hr_status take_bytes(hr_group *g, const hr_source *s, hr_sample_source *ss, hr_tensor *bytes,
-                            hr_error *error)
+/* One tensor per span of an item. */
+static void describe_bytes(hr_buffer *buffer, const hr_read_piece *pieces, int32_t count,
+                           hr_tensor *bytes)
 {
-    hr_pipeline *p = g->pipeline;
-    hr_read_piece pieces[HR_SOURCE_MAX_SPANS];
-    hr_buffer *buffer = NULL;
-    int64_t waited = 0;
-    hr_read *read = ss->read;
-    if (!read)
-        return HR_STATUS_OK;
-    int32_t count = hr_readahead_count(read);
-    ss->read = NULL;
-    hr_status status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
-    hr__count(&g->worker->stats.read_wait_ns, waited);
-    if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
-        HR_TRY(ask(p, s, ss->item.index, &read, error));
-        status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
-    }
-    HR_TRY(status);
     for (int32_t i = 0; i < count; i++) {
         hr_tensor_describe(&bytes[i], HR_DTYPE_UINT8, (hr_shape){1, {(int64_t)pieces[i].size}},
                            NULL);
         bytes[i].data = (char *)hr_buffer_data(buffer) + pieces[i].offset;
         bytes[i].buffer = buffer;
     }
+}
+
+/* Copies what is kept for later epochs, for users who may write into it. */
+static hr_status copy_bytes(hr_group *g, int32_t count, hr_tensor *bytes, hr_error *error)
+{
+    for (int32_t i = 0; i < count; i++) {
+        size_t size = (size_t)bytes[i].shape.extent[0];
+        void *copy = hr_arena_alloc(g->arena, size, error);
+        if (!copy)
+            return HR_STATUS_NO_MEMORY;
+        if (size > 0)
+            memcpy(copy, bytes[i].data, size);
+        bytes[i].data = copy;
+        bytes[i].buffer = NULL;
+    }
+    return HR_STATUS_OK;
+}
+
+/* Waits for a request, and keeps its bytes until the group is released; values that outlive the
+ * group take a reference (gather.c, values.c). */
+static hr_status take_read(hr_group *g, const hr_source *s, hr_sample_source *ss, hr_tensor *bytes,
+                           int32_t *count, hr_error *error)
+{
+    hr_pipeline *p = g->pipeline;
+    hr_read_piece pieces[HR_SOURCE_MAX_SPANS];
+    hr_buffer *buffer = NULL;
+    int64_t waited = 0;
+    hr_read *read = ss->read;
+    *count = hr_readahead_count(read);
+    ss->read = NULL;
+    hr_status status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
+    hr__count(&g->worker->stats.read_wait_ns, waited);
+    if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
+        HR_TRY(request(p, s, ss->item.index, &read, error));
+        status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
+    }
+    HR_TRY(status);
+    describe_bytes(buffer, pieces, *count, bytes);
+    if (s->coded)
+        hr_coded_put(s->coded, ss->item.index, buffer, pieces, *count);
     return hr__group_hold(g, buffer, error);
+}
+
+/* The bytes of an item: one tensor per span. */
+static hr_status take_bytes(hr_group *g, const hr_source *s, hr_sample_source *ss, hr_tensor *bytes,
+                            hr_error *error)
+{
+    const hr_coded_item *kept = s->coded ? hr_coded_get(s->coded, ss->item.index) : NULL;
+    int32_t count = 0;
+    if (kept) {
+        hr_readahead_drop(g->pipeline->readahead, ss->read); /* it was asked for before */
+        ss->read = NULL;
+        count = kept->count;
+        describe_bytes(kept->buffer, kept->pieces, count, bytes);
+        hr__count(&g->worker->stats.cache_hits, 1);
+    } else if (ss->read) {
+        HR_TRY(take_read(g, s, ss, bytes, &count, error));
+    }
+    return s->copies ? copy_bytes(g, count, bytes, error) : HR_STATUS_OK;
 }
 
 /* The item's name, for messages and source_info. It lives as long as the sample. */

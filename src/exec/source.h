@@ -6,6 +6,7 @@
 #define HR_EXEC_SOURCE_H
 
 #include "exec/values.h"
+#include "io/coded.h"
 #include "readers/sampler.h"
 
 typedef struct hr_streamed { /* one sample of a stream */
@@ -46,6 +47,8 @@ typedef struct hr_source {
     int64_t mean_bytes;     /* of an item of a container; INT64_MAX: items are files */
     hr_stint *past;         /* before the present split of the sampler, the oldest first */
     int32_t past_count;
+    hr_coded *coded;  /* items kept in memory; NULL: none */
+    bool copies;      /* functions of the user may write into what it gives them */
     bool resplit;     /* the last of them ended when the pipeline was restored */
     int64_t position; /* of the next sample to schedule */
     hr_read **ahead;  /* ring of read requests for position .. position + ahead_count - 1 */

@@ -41,6 +41,7 @@ typedef struct hr_worker_stats {
                                first */
     hr_counter *node_count; /* samples */
     hr_counter busy_ns, idle_ns, read_wait_ns, tasks;
+    hr_counter cache_hits; /* items of readers that were in memory */
 } hr_worker_stats;
 
 typedef struct hr_worker {

@@ -15,6 +15,7 @@ typedef struct snapshot {
     int64_t device_ns, device_idle_ns, stream_ns;
     const hr_node *stream; /* the one that took most time */
     hr_cache_stats index;
+    hr_coded_stats kept;
     size_t lent, peak;
     bool fed;
 } snapshot;
@@ -65,6 +66,7 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
         s->sum.busy_ns += t->busy_ns;
         s->sum.idle_ns += t->idle_ns;
         s->sum.read_wait_ns += t->read_wait_ns;
+        s->sum.cache_hits += t->cache_hits;
         s->sum.tasks += t->tasks;
     }
     s->wall_ns = hr_clock_ns() - p->start_ns;
@@ -75,8 +77,10 @@ static hr_status take_snapshot(hr_pipeline *p, snapshot *s, hr_error *error)
     s->samples = p->samples_out;
     s->bad = p->bad_total;
     s->start_up_ns = p->first_ready_ns ? p->first_ready_ns - p->start_ns : 0;
-    for (int32_t k = 0; k < p->source_count; k++)
+    for (int32_t k = 0; k < p->source_count; k++) {
         s->fed = s->fed || hr__source_fed(&p->sources[k]);
+        hr_coded_stats_add(p->sources[k].coded, &s->kept);
+    }
     add_streams(p, s);
     if (p->completion) {
         s->device_ns = p->completion->busy_ns;
@@ -119,6 +123,11 @@ hr_status hr_pipeline_stats(hr_pipeline *p, char **json, hr_error *error)
     hr_text_append(&t,
                    "\"files_read\": %lld, \"bytes_read\": %lld, \"read_ahead_peak_bytes\": %lld, ",
                    (long long)s.io.files, (long long)s.io.bytes, (long long)s.io.peak_bytes);
+    hr_text_append(&t,
+                   "\"cache_hits\": %lld, \"cache_items\": %lld, \"cache_bytes\": %lld, "
+                   "\"cache_limit\": %lld, \"cache_refused\": %lld, ",
+                   (long long)s.sum.cache_hits, (long long)s.kept.items, (long long)s.kept.bytes,
+                   (long long)s.kept.limit, (long long)s.kept.refused);
     hr_text_append(&t,
                    "\"index_files\": %lld, \"index_bytes\": %lld, \"index_hits\": %lld, "
                    "\"index_misses\": %lld, \"index_made\": %lld, \"index_refused\": %lld, "
@@ -207,6 +216,20 @@ static void append_stream(const snapshot *s, hr_text *t)
                    100 * share(s->stream_ns, s->wall_ns));
 }
 
+static void append_reading(const snapshot *s, double reading, hr_text *t)
+{
+    hr_text_append(t,
+                   "Verdict: reading. Workers spend %.0f %% of their time waiting for files; "
+                   "faster storage, or files closer to this machine, would help most.",
+                   100 * reading);
+    if (s->kept.limit == 0)
+        hr_text_append(t, " If the files fit into memory, cache_size of the reader avoids reading "
+                          "them again.");
+    else if (s->kept.refused > 0)
+        hr_text_append(t, " Not all of them fit into cache_size of the reader.");
+    hr_text_append(t, "\n");
+}
+
 /* The order matters: first the consumer (if it is slow, nothing else limits the pipeline), then
  * what the workers wait for, then their work. Python sources run while the consumer waits for
  * `run`. */
@@ -237,10 +260,7 @@ static void append_verdict(const hr_pipeline *p, const snapshot *s, hr_text *t)
     else if (share(s->stream_ns, s->wall_ns) > 0.8)
         append_stream(s, t);
     else if (reading > 0.4)
-        hr_text_append(t,
-                       "Verdict: reading. Workers spend %.0f %% of their time waiting for files; "
-                       "faster storage, or files closer to this machine, would help most.\n",
-                       100 * reading);
+        append_reading(s, reading, t);
     else if (idle > 0.5 && s->fed)
         hr_text_append(t,
                        "Verdict: the source (external_source). Workers are idle %.0f %% of their "
@@ -270,6 +290,13 @@ hr_status hr_pipeline_explain(hr_pipeline *p, char **text, hr_error *error)
     hr_text_append(&t, "%d workers: busy %.3f s (waiting for files %.3f s), idle %.3f s.\n",
                    p->worker_count, (double)s.sum.busy_ns * 1e-9, (double)s.sum.read_wait_ns * 1e-9,
                    (double)s.sum.idle_ns * 1e-9);
+    if (s.kept.limit > 0)
+        hr_text_append(&t,
+                       "Items of readers in memory: %lld, %.1f of at most %.1f MB, %lld times used "
+                       "instead of reading; %lld reads of items that did not fit.\n",
+                       (long long)s.kept.items, (double)s.kept.bytes * 1e-6,
+                       (double)s.kept.limit * 1e-6, (long long)s.sum.cache_hits,
+                       (long long)s.kept.refused);
     if (p->device)
         hr_text_append(&t, "The GPU: busy %.3f s, idle %.3f s.\n", (double)s.device_ns * 1e-9,
                        (double)s.device_idle_ns * 1e-9);

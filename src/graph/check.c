@@ -9,7 +9,7 @@
 _Static_assert(sizeof(hr_arg_def) == 136 && sizeof(hr_input_def) == 40 &&
                    sizeof(hr_output_def) == 24 && sizeof(hr_op_call) == 216 &&
                    sizeof(hr_tensor) == 120 && sizeof(hr_span) == 56 &&
-                   sizeof(hr_sampler_args) == 48 && sizeof(hr_source_def) == 80 &&
+                   sizeof(hr_sampler_args) == 64 && sizeof(hr_source_def) == 80 &&
                    sizeof(hr_stream_def) == 72,
                "these sizes are part of the ABI");
 

@@ -51,12 +51,14 @@ static hr_status values_reserve(hr_plan *plan, hr_error *error)
 }
 
 /* Whether the outputs of a node may share memory although it is not documented as a view: because
- * it borrows, or because it is a view of a value that does. Inputs come first, so their values are
- * known. */
+ * it borrows or keeps what it has read, or because it is a view of a value that does. Inputs come
+ * first, so their values are known. */
 static bool node_borrows(const hr_plan *plan, const hr_node *node)
 {
     if (node->def->flags & HR_OP_BORROWS)
         return true;
+    if (hr_op_is_reader(node->def)) /* later epochs use what it keeps */
+        return ((const hr_sampler_args *)node->args)->cache_size > 0;
     if (!(node->def->flags & HR_OP_VIEW))
         return false;
     hr_edge edge = hr__plan_edge(plan, node, 0);

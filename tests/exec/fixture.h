@@ -79,6 +79,7 @@ static inline void fixture_remove(fixture *f)
 typedef struct fixture_graph {
     bool random_shuffle, pad_last_batch, stick_to_shard, shuffle_after_epoch;
     int num_shards, shard_id;
+    int64_t cache_size;
     bool images; /* outputs: images (random crop, 16 x 16 float CHW, mirrored) and labels; otherwise
                     bytes, labels */
 } fixture_graph;
@@ -126,8 +127,9 @@ static inline hr_status fixture_graph_make(const fixture *f, const fixture_graph
                            fixture_int("stick_to_shard", o->stick_to_shard),
                            fixture_int("shuffle_after_epoch", o->shuffle_after_epoch),
                            fixture_int("num_shards", o->num_shards ? o->num_shards : 1),
-                           fixture_int("shard_id", o->shard_id)};
-    hr_node_desc desc = {.op = "readers.file", .name = "Reader", .args = args, .arg_count = 7};
+                           fixture_int("shard_id", o->shard_id),
+                           fixture_int("cache_size", o->cache_size)};
+    hr_node_desc desc = {.op = "readers.file", .name = "Reader", .args = args, .arg_count = 8};
     HR_TRY(hr_graph_add_node(*out, &desc, &reader, error));
     first = reader;
     if (o->images)
