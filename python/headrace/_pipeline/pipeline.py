@@ -719,8 +719,7 @@ class Pipeline:
             RuntimeError: there is no such reader.
         """
         if name is None:
-            self.build()
-            return {known: self.reader_meta(known) for known in self._complete_graph().readers}
+            return {known: self.reader_meta(known) for known in self._reader_metas()}
         meta = self._split_meta(name)
         first, resplit = meta.pop("first_epoch"), meta.pop("resplit")
         if not first and not resplit:
@@ -729,15 +728,19 @@ class Pipeline:
 
     def _split_meta(self, name: str) -> dict[str, Any]:
         """All that the engine says about a reader, including how it was split before."""
-        self.build()
-        readers = self._complete_graph().readers
-        if name not in readers:
+        metas = self._reader_metas()
+        if name not in metas:
             raise RuntimeError(
                 f"Operator {name} not found or does not expose valid metadata. Readers: "
-                f"{sorted(readers)}."
+                f"{sorted(metas)}."
             )
-        meta: dict[str, Any] = self._core.reader_meta(readers[name])
-        return meta
+        return metas[name]
+
+    def _reader_metas(self) -> dict[str, dict[str, Any]]:
+        """What the engine says about the readers, by name."""
+        self.build()
+        readers = self._complete_graph().readers
+        return {name: self._core.reader_meta(node) for name, node in readers.items()}
 
     def epoch_size(self, name: str | None = None) -> Any:
         """Returns the number of samples in an epoch of a reader, or of all readers by name.

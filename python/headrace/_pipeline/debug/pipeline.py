@@ -125,18 +125,11 @@ class PipelineDebug(Pipeline):
             raise KeyError(f'Could not find an input operator with name "{name}"')
         self._debug.fed.setdefault(name, deque()).append((data, layout, cuda_stream))
 
-    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """As `Pipeline.reader_meta`; runs the first iteration if it has not run yet."""
+    def _reader_metas(self) -> dict[str, dict[str, Any]]:
+        """As in `Pipeline`; runs the first iteration if it has not run yet."""
         self._run_once()
         readers = self._debug.readers()
-        metas = {known: step.engine.reader_meta(step.number) for known, step in readers.items()}
-        if name is None:
-            return metas
-        if name not in metas:
-            raise RuntimeError(
-                f"Operator {name} not found or does not expose valid metadata. Readers: {sorted(metas)}."
-            )
-        return metas[name]
+        return {name: step.engine.reader_meta(step.number) for name, step in readers.items()}
 
     @property
     def num_outputs(self) -> int:
