@@ -161,7 +161,7 @@ static void fill(flight *f, int n, bool whole, bool indexed)
 static void launch(flight *f)
 {
     f->b->scratch_used = 0;
-    BATCH_TRY(module->jpeg_decode(&f->b->launch, f->records, f->taken, error));
+    BATCH_TRY(module->decoders[0]->decode(&f->b->launch, f->records, f->taken, error));
 }
 
 /* GPU microseconds per image with one batch in flight: the median of 15 runs. */
