@@ -207,7 +207,8 @@ static inline __attribute__((always_inline)) void matrix_vectors(uint8_t *dst, c
                                                                  const int32_t in,
                                                                  const int32_t out)
 {
-    uint8_t from[SPREAD_STEP * 3] = {0}, to[SPREAD_STEP * 3];
+    uint8_t from[SPREAD_STEP * 4] = {0}; /* load_pixels might load as much */
+    uint8_t to[SPREAD_STEP * 3];
     wide_matrix wide;
     spreader s;
     size_t i = 0;
