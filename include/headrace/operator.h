@@ -403,7 +403,7 @@ typedef struct hr_sampler_args {
                        .form = "'class_balanced' | {str: [float] | int}"),                         \
         HR_SAMPLER_ARG(                                                                            \
             S, cache_size, INT64, HR_ARG_CHANGES, "0",                                             \
-            "Not in DALI. Bytes of memory that keep items as they were read, so that later "       \
+            "Not in DALI. Memory in bytes for items, kept as they were read, so that later "       \
             "epochs do not read them again. Items that do not fit are read in every epoch.",       \
             .min = 0, .max = 9e18)
 #define HR_SAMPLER_WHOLE_DEFS(S)                                                                   \

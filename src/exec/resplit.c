@@ -27,9 +27,10 @@ static hr_status read_stint(const hr_json *v, hr_stint *out, hr_error *error)
 {
     if (v->kind != HR_JSON_KIND_LIST || v->count != 3 || !number_in(&v->items[0], 1, INT32_MAX) ||
         !number_in(&v->items[1], 1, INT32_MAX) || !number_in(&v->items[2], 0, INT64_MAX / 2))
-        return hr_fail(error, HR_STATUS_VALUE,
-                       "checkpoint: 'past' must be lists of the number of shards, the batch size "
-                       "and the position");
+        return hr_fail(
+            error, HR_STATUS_VALUE,
+            "checkpoint: 'past' must contain lists of the number of shards, the batch size "
+            "and the position");
     *out = (hr_stint){(int32_t)v->items[0].i, (int32_t)v->items[1].i, v->items[2].i};
     return HR_STATUS_OK;
 }
@@ -40,10 +41,10 @@ static hr_status read_past(hr_source *s, const hr_json *past, const hr_stint *la
     int32_t count = past ? past->count : 0;
     int64_t shards = 0;
     if (past && past->kind != HR_JSON_KIND_LIST)
-        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'past' must contain lists");
+        return hr_fail(error, HR_STATUS_VALUE, "checkpoint: 'past' of a reader must be a list");
     if (count > STINTS_MAX)
         return hr_fail(error, HR_STATUS_LIMIT,
-                       "checkpoint: num_shards has changed %d times; allowed are %d", count,
+                       "checkpoint: num_shards has changed %d times; the limit is %d", count,
                        STINTS_MAX);
     s->past = hr_calloc((size_t)count + 1, sizeof(*s->past), error);
     if (!s->past)

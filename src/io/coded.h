@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* Items of a reader that are kept as they were read, up to a limit of bytes. What is kept stays:
- * epochs read all items in another order each, so that no item is more useful than another. */
+ * every epoch reads all items, each in another order, so no item is more useful than another. */
 #ifndef HR_IO_CODED_H
 #define HR_IO_CODED_H
 
@@ -22,7 +22,7 @@ typedef struct hr_coded_stats {
 
 /* `items`: their number in the source. */
 hr_status hr_coded_create(hr_coded **out, int64_t items, size_t limit, hr_error *error);
-/* Nobody uses an item any more; NULL is fine. */
+/* No item may be in use any more; NULL is fine. */
 void hr_coded_destroy(hr_coded *coded);
 /* The item, which stays as long as the cache, or NULL. Any thread, no lock. */
 const hr_coded_item *hr_coded_get(const hr_coded *coded, int64_t index);

@@ -145,7 +145,7 @@ static void read_profile_file(profile *p, const char *variable, const char *name
     hr_free(text);
 }
 
-/* The chosen profile, if it has keys. Its region and endpoint count in any case. */
+/* The chosen profile, if it has keys. Its region and endpoint are used in any case. */
 static hr_status from_profile(hr_credentials *out, hr_error *error)
 {
     const char *name = env("AWS_PROFILE");
@@ -156,11 +156,10 @@ static hr_status from_profile(hr_credentials *out, hr_error *error)
     read_profile_file(&p, "AWS_CONFIG_FILE", "config", section);
     read_profile_file(&p, "AWS_SHARED_CREDENTIALS_FILE", "credentials", name);
     if (p.too_long)
-        return hr_fail(error, HR_STATUS_LIMIT, "a value of the profile '%s' of AWS is too long",
-                       name);
+        return hr_fail(error, HR_STATUS_LIMIT, "a value in the AWS profile '%s' is too long", name);
     if (p.unsupported && !out->access_key[0] && !env("AWS_ACCESS_KEY_ID")[0])
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
-                       "the profile '%s' of AWS uses %s, which is not supported; set the "
+                       "the AWS profile '%s' uses %s, which is not supported; set the "
                        "variables that `aws configure export-credentials --format env` prints",
                        name, p.unsupported);
     return HR_STATUS_OK;
@@ -198,7 +197,7 @@ static hr_status get_text(const char *method, const char *url, const char *heade
     if (status == HR_STATUS_OK)
         answer[q->call.request.size] = 0;
     if (status == HR_STATUS_OK && q->call.request.longer)
-        status = hr_fail(error, HR_STATUS_LIMIT, "the answer is too long");
+        status = hr_fail(error, HR_STATUS_LIMIT, "the answer of the metadata server is too long");
     hr_free(q);
     return status;
 }
@@ -349,7 +348,7 @@ static hr_status from_environment(const char *id, const char *secret, const char
         copy(out->token, sizeof(out->token), token))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_LIMIT,
-                   "the credentials in the environment are too long, or have several lines");
+                   "the credentials in the environment are too long or contain a line break");
 }
 
 static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
@@ -364,7 +363,7 @@ static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_er
             return from_environment("", "", token, out, error);
         return fetch(true, out, cancel, error);
     }
-    HR_TRY(from_profile(out, error)); /* its region counts in any case */
+    HR_TRY(from_profile(out, error)); /* its region is used in any case */
     if (env("AWS_ACCESS_KEY_ID")[0])
         return from_environment(env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY"),
                                 env("AWS_SESSION_TOKEN"), out, error);
@@ -405,7 +404,7 @@ static bool any(const hr_credentials *c)
     return c->access_key[0] || c->token[0];
 }
 
-/* Lock held. If metadata cannot be read now, credentials that are still good are used on. */
+/* Lock held. If metadata cannot be read now, credentials that are still valid stay in use. */
 static hr_status renew(bool google, uint64_t key, hr_cancel *cancel, hr_error *error)
 {
     hr_credentials *now = hr_calloc(1, sizeof(*now), error), *old = &kept[google].credentials;

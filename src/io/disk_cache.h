@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* A folder that keeps what was read from remote storage: one file per range. HEADRACE_NET_CACHE
- * names it; without the variable there is none. Objects are taken to be unchanging. Any number of
+ * names it; without the variable there is none. Objects are assumed not to change. Any number of
  * processes may share the folder. Files are written aside and renamed, so that others see all of
  * one or nothing; those that were not used for the longest time are removed beyond a limit of
  * bytes. */

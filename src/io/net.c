@@ -229,7 +229,8 @@ static hr_status check_server(const hr_net_call *call, hr_error *error)
         memcpy(text, why[server % SERVERS], sizeof(text));
         pthread_mutex_unlock(&why_lock);
     }
-    return hr_fail(error, HR_STATUS_IO, "the server did not answer %.1f s ago%s%s",
+    return hr_fail(error, HR_STATUS_IO,
+                   "not sent, because the server did not answer %.1f s ago%s%s",
                    (double)passed / 1000, text[0] ? ": " : "", text);
 }
 

@@ -46,7 +46,7 @@ struct hr_net_call {
 hr_status hr_net_call_begin(hr_net_call *call, hr_cancel *cancel, hr_error *error);
 hr_status hr_net_call_end(hr_net_call *call, hr_cancel *cancel, hr_error *error);
 hr_status hr_net_call_run(hr_net_call *call, hr_cancel *cancel, hr_error *error);
-/* Ends a call that nobody waits for. */
+/* Ends a call whose answer is no longer needed. */
 void hr_net_call_drop(hr_net_call *call);
 
 /* For the functions above. */

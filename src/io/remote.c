@@ -92,8 +92,7 @@ static hr_status judge_range(fetch *f, bool *again, hr_error *error)
     if (!hr_net_header(r, "Content-Range", text, sizeof(text)) ||
         !parse_content_range(text, &first, &last, &total))
         return hr_fail(error, HR_STATUS_IO,
-                       "the server sent a range without a valid "
-                       "Content-Range");
+                       "the server sent a range without a valid Content-Range");
     int64_t wanted = HR_MIN(f->offset + (int64_t)f->size, total) - 1;
     if (first != f->offset || last != wanted)
         return hr_fail(error, HR_STATUS_IO,
@@ -316,7 +315,7 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
     }
     if (o->no_ranges && (offset != 0 || (int64_t)size != object->size))
         return hr_fail(error, HR_STATUS_IO,
-                       "the server does not serve ranges, and %zu of %lld bytes are wanted", size,
+                       "the server does not serve ranges, but %zu of %lld bytes are needed", size,
                        (long long)object->size);
     size_t got;
     hr_disk_about about = about_of(o), kept;

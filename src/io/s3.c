@@ -152,8 +152,8 @@ static hr_status make_url(const hr_s3 *s3, const hr_credentials *c, const char *
     const char *name = strstr(base, "://") + 3;
     size_t name_size = strcspn(name, "/");
     if (strncmp(base, "http", 4) != 0 || name_size == 0 || name_size >= 512)
-        return hr_fail(error, HR_STATUS_VALUE, "the endpoint '%s' is not an address http(s)://host",
-                       base);
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "the endpoint '%s' must be http://HOST or https://HOST", base);
     memcpy(host, name, name_size);
     host[name_size] = 0;
     bool in_path = endpoint || dotted;
@@ -268,6 +268,6 @@ hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_e
     if (is_expired(r) && call->attempt <= 2 && hr_credentials_refresh(s3->google, token_of(call)))
         *again = true;
     if (r->code == 403 && !is_signed(call) && error)
-        status = hr_error_prefix(error, "without credentials, because none were found");
+        status = hr_error_prefix(error, "no credentials were found, so the request was not signed");
     return status;
 }

@@ -100,7 +100,8 @@ static hr_status take(parser *p, const char *tag, char *text, hr_error *error)
     if (strcmp(tag, "NextContinuationToken") == 0) {
         unescape_xml(text);
         if (strlen(text) >= TOKEN_SIZE)
-            return hr_fail(error, HR_STATUS_LIMIT, "the server sent a token that is too long");
+            return hr_fail(error, HR_STATUS_LIMIT,
+                           "the server sent a continuation token that is too long");
         strcpy(p->next, text);
     }
     return HR_STATUS_OK;
@@ -134,7 +135,7 @@ hr_status hr_s3_parse_list(char *text, const char *prefix, hr_listed_fn found, v
     }
     if (p.more && !*next)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "the listing goes on, but the server sent no token");
+                       "the listing is incomplete, but the server sent no continuation token");
     if (!p.more)
         *next = 0;
     return HR_STATUS_OK;

@@ -83,7 +83,7 @@ static hr_status read_array(hr_op_call *c, int32_t k, const hr_tensor *bytes, hr
         hr_fits_find(bytes->data, (size_t)bytes->shape.extent[0], a->hdu_indices.v[k], hdu, error));
     if (hdu->dtype != wanted)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "its elements are %s, but %s is wanted. Name their type in `dtypes`",
+                       "its elements are %s, not %s; name the type of the array in `dtypes`",
                        hr_dtype_name(hdu->dtype), hr_dtype_name(wanted));
     hr_tensor_describe(&c->out[k], hdu->dtype, hdu->shape, NULL);
     HR_TRY(hr_task_memory(c->task, k, &c->out[k], error));

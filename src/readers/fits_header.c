@@ -14,7 +14,7 @@ enum { BLOCK = 2880, CARD = 80, KEYWORD = 8, VALUE = 10 };
 
 typedef struct card {
     char key[KEYWORD + 1];
-    char text[CARD - VALUE + 1]; /* of the value: of a string, without quotes and last blanks */
+    char text[CARD - VALUE + 1]; /* the value; a string without quotes and trailing blanks */
     bool quoted;
 } card;
 
@@ -172,7 +172,7 @@ static hr_status measure(hr_fits_hdu *hdu, size_t at, hr_error *error)
         !hr_size_mul(count, (size_t)hdu->gcount, &count) ||
         !hr_size_mul(count, (size_t)bits / 8, &hdu->size))
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "the size of the data overflows, as the header at byte %zu states it", at);
+                       "the header at byte %zu states a size of data that overflows", at);
     return HR_STATUS_OK;
 }
 

@@ -187,7 +187,7 @@ static hr_status check_method(const hr_fits_hdu *hdu, hr_error *error)
     if (rice && (hdu->zbitpix < 0 || hdu->zbitpix > 32))
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "RICE_1 of elements with ZBITPIX %lld (quantized floats) is not supported; "
-                       "GZIP_1 without quantization is",
+                       "use GZIP_1 without quantization",
                        (long long)hdu->zbitpix);
     const int64_t block = hdu->zval[0], bytes = hdu->zval[1];
     if (rice && (block < 1 || block > INT32_MAX || !(bytes == 1 || bytes == 2 || bytes == 4)))
@@ -217,12 +217,13 @@ static hr_status open_tiles(const uint8_t *file, const hr_fits_hdu *hdu, tiling 
     t->row_size = (size_t)hdu->axis[0];
     if (hdu->bitpix != 8 || hdu->gcount != 1 || hdu->naxis != 2 || (size_t)hdu->axis[1] != rows ||
         !hr_size_mul(t->row_size, rows, &table))
-        return hr_fail(error, HR_STATUS_CORRUPT, "its table has not one row for each of %zu tiles",
-                       rows);
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "its table must have one row for each of %zu tiles", rows);
     size_t heap = hdu->theap >= 0 ? (size_t)hdu->theap : table;
     if (heap < table || heap > hdu->size)
-        return hr_fail(error, HR_STATUS_CORRUPT, "THEAP is %zu, outside its %zu bytes of data",
-                       heap, hdu->size);
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "the heap at THEAP %zu is not inside the %zu bytes of data", heap,
+                       hdu->size);
     t->rows = file + hdu->data;
     t->heap = t->rows + heap;
     t->heap_size = hdu->size - heap;
@@ -272,7 +273,7 @@ static hr_status unpack_tile(const uint8_t *file, const hr_fits_hdu *hdu, tiling
                    offset = big_endian(descriptor + word, word);
     if (offset > t->heap_size || size > t->heap_size - offset || size == 0)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "byte %zu: tile %zu has %llu bytes at %llu of the heap, which has %zu",
+                       "byte %zu: tile %zu is not inside the heap: %llu bytes at %llu, of %zu",
                        (size_t)(descriptor - file), row, (unsigned long long)size,
                        (unsigned long long)offset, t->heap_size);
     const uint8_t *data = t->heap + offset;

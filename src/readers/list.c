@@ -140,7 +140,7 @@ static hr_status list_folder(const char *path, struct dirent ***entries, int *co
     }
     if (!storage->list)
         return hr_fail(error, HR_STATUS_VALUE,
-                       "file_root: '%s' cannot be listed, because %s:// has no folders; give files "
+                       "file_root: '%s' cannot be listed, because %s:// has no folders; use files "
                        "or file_list",
                        path, storage->scheme);
     found f = {0};

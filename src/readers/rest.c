@@ -95,7 +95,7 @@ static hr_status append_epoch(rest_list *list, const hr_sampler *s, int64_t posi
 }
 
 /* All that was left of epochs that have begun. Lanes whose shards differ in size are in different
- * epochs near the end of one. With stick_to_shard they drift apart, and the last one counts. */
+ * epochs near the end of one. With stick_to_shard they drift apart, and the rearmost one counts. */
 static hr_status collect(rest_list *list, const hr_sampler *s, int64_t position, int64_t *next,
                          hr_error *error)
 {
@@ -130,7 +130,8 @@ hr_status hr_sampler_resplit(hr_sampler *s, int64_t position, const hr_sampler_a
         status = hr_fail(error, HR_STATUS_ERROR, "%lld items in %d shards are too many",
                          (long long)HR_MAX(size, s->count), args->num_shards);
     if (status == HR_STATUS_OK && next > INT64_MAX / 4)
-        status = hr_fail(error, HR_STATUS_LIMIT, "epoch %lld is too far away", (long long)next);
+        status =
+            hr_fail(error, HR_STATUS_LIMIT, "the epoch number %lld is too large", (long long)next);
     if (status != HR_STATUS_OK) {
         hr_free(list.parts);
         return status;

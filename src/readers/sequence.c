@@ -24,13 +24,14 @@ static const hr_arg_def sequence_arg_defs[] = {
     HR_ARG(sequence_args, file_root, STRING, HR_ARG_REQUIRED, NULL,
            "Folder whose sub-folders contain the frames, in byte order of their names: JPEG, PNG, "
            "BMP, TIFF, PNM, JPEG 2000 and WebP files."),
-    HR_ARG(sequence_args, sequence_length, INT, HR_ARG_REQUIRED, NULL, "Frames of a sequence.",
-           .min = 1, .max = INT32_MAX),
+    HR_ARG(sequence_args, sequence_length, INT, HR_ARG_REQUIRED, NULL,
+           "Number of frames in a sequence.", .min = 1, .max = INT32_MAX),
     HR_ARG(sequence_args, step, INT, 0, "1",
-           "Frames from the start of a sequence to the start of the next one.", .min = 1,
+           "Distance in frames from the start of a sequence to that of the next one.", .min = 1,
            .max = INT32_MAX),
     HR_ARG(sequence_args, stride, INT, 0, "1",
-           "Frames from one frame of a sequence to its next one.", .min = 1, .max = INT32_MAX),
+           "Distance in frames between neighbouring frames of a sequence.", .min = 1,
+           .max = INT32_MAX),
     HR_ARG(sequence_args, image_type, IMAGE_TYPE, 0, "RGB",
            "Colour space of the output: RGB, BGR or YCbCr (3 channels), GRAY (1), or ANY_DATA (the "
            "channels of the files)."),
@@ -163,7 +164,7 @@ static hr_status fit_frame(hr_op_call *c, int32_t frame, const hr_image_info *in
         return hr_shape_equal(&shape, &out->shape)
                    ? HR_STATUS_OK
                    : hr_fail(error, HR_STATUS_ERROR,
-                             "it would make the sequence %s, but the first frame made it %s",
+                             "with it, the sequence would be %s, but with the first frame it is %s",
                              hr_shape_text(&shape, text[0], sizeof(text[0])),
                              hr_shape_text(&out->shape, text[1], sizeof(text[1])));
     hr_tensor_describe(out, HR_DTYPE_UINT8, shape, "FHWC");

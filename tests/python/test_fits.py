@@ -205,7 +205,7 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         read(WHOLE, tmp_path, dtypes=[types.INT16, types.INT16])
     with pytest.raises(RuntimeError, match="at least 1"):
         read(WHOLE, tmp_path, hdu_indices=[0])
-    with pytest.raises(RuntimeError, match="INT16, but UINT8 is wanted"):
+    with pytest.raises(RuntimeError, match="INT16, not UINT8"):
         read(WHOLE, tmp_path)
 
 

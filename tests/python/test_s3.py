@@ -224,7 +224,7 @@ def test_wrong_and_missing_credentials(s3: S3, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     text = failure("s3://bucket/train/a/1.jpg")
     assert (
-        "without credentials, because none were found" in text and "HTTP 403 AccessDenied" in text
+        "no credentials were found, so the request was not signed" in text and "HTTP 403 AccessDenied" in text
     )
 
 

@@ -50,7 +50,7 @@ bool hr__curl_open(curl *out, char *message, size_t size)
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *symbol = dlsym(lib, functions[i].name);
         if (!symbol) {
-            snprintf(message, size, "libcurl has no %s: it is too old; " ADVICE, functions[i].name);
+            snprintf(message, size, "libcurl is too old: it has no %s; " ADVICE, functions[i].name);
             return false;
         }
         memcpy(functions[i].to, &symbol, sizeof symbol);

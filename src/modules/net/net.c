@@ -261,7 +261,7 @@ static void start(engine *e, transfer *t)
     t->handle = h;
     t->begun_ms = t->heard_ms = now_ms();
     if (!set_options(e, t) || e->curl.multi_add_handle(e->multi, h->easy) != 0)
-        finish(e, t, HR_NET_END_FAILED, "libcurl does not accept the request");
+        finish(e, t, HR_NET_END_FAILED, "libcurl rejected the request");
 }
 
 /* Lock held. */
@@ -290,9 +290,9 @@ static bool is_slow(const transfer *t, int64_t now, char *why, size_t size)
     int64_t quiet = now - t->heard_ms, taken = now - t->begun_ms;
     int64_t allowed = r->total_ms + (int64_t)(r->size / HR_NET_LEAST_SPEED);
     if (quiet > r->stall_ms)
-        snprintf(why, size, "nothing came for %.1f s", (double)quiet / 1000);
+        snprintf(why, size, "no data for %.1f s", (double)quiet / 1000);
     else if (taken > allowed)
-        snprintf(why, size, "it has taken %.1f s", (double)taken / 1000);
+        snprintf(why, size, "not complete after %.1f s", (double)taken / 1000);
     return quiet > r->stall_ms || taken > allowed;
 }
 
@@ -419,7 +419,7 @@ static engine *make_engine(char *message, size_t size)
         opened = NULL;
         library.multi_cleanup(e->multi);
     }
-    snprintf(message, size, "a thread for requests cannot be started");
+    snprintf(message, size, "cannot start the thread for requests");
     pthread_mutex_destroy(&e->lock);
     free(e);
     return NULL;

@@ -117,7 +117,7 @@ static hr_status inflate_member(const uint8_t *from, const entry *e, hr_arena *a
     z_stream z = {0};
     if (e->size / MOST_RATIO > e->packed || e->size > UINT32_MAX || e->packed > UINT32_MAX)
         return hr_fail(error, HR_STATUS_LIMIT,
-                       "%llu bytes cannot have been deflated to %llu, or are too many",
+                       "%llu bytes are too many, or cannot have been deflated to %llu",
                        (unsigned long long)e->size, (unsigned long long)e->packed);
     uint8_t *to = hr_arena_alloc(arena, (size_t)e->size, error);
     if (!to || inflateInit2(&z, -15) != Z_OK)
@@ -143,7 +143,7 @@ static hr_status read_member(const uint8_t *data, size_t size, const entry *e, h
                        e->flags & ENCRYPTED ? "encrypted" : "compressed in another way");
     if (size < LOCAL_SIZE || e->offset > size - LOCAL_SIZE ||
         memcmp(data + e->offset, "PK\3\4", 4) != 0)
-        return damaged(error, (size_t)HR_MIN(e->offset, size), "there is no member here");
+        return damaged(error, (size_t)HR_MIN(e->offset, size), "there is no member header here");
     const uint8_t *local = data + e->offset;
     uint64_t start = e->offset + LOCAL_SIZE + word(local + 26, 2) + word(local + 28, 2);
     if (start > size || e->packed > size - start || (e->method == STORED && e->packed != e->size))
