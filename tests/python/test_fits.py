@@ -189,7 +189,7 @@ HOSTILE = {
         "cannot",
     ),
     "damaged": (PACKED[:HEAP] + b"\0" * 8 + PACKED[HEAP + 8 :], "GZIP_1 data of tile 0 at byte"),
-    "outside the heap": (PACKED[: HEAP - 32] + b"\x7f" + PACKED[HEAP - 31 :], "tile 0 has"),
+    "outside the heap": (PACKED[: HEAP - 32] + b"\x7f" + PACKED[HEAP - 31 :], "tile 0 is not inside"),
 }
 
 
