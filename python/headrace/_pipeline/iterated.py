@@ -41,7 +41,7 @@ class Iterated:
         rest_size: number of samples that were left of an epoch then; 0: none. first_epoch: number
         of the whole epoch that follows. resplit: the number changed when the pipeline was restored.
         """
-        return self._pipeline._split_meta(name)
+        return self._pipeline._readers().split(name)
 
     @property
     def taken(self) -> int:

@@ -36,6 +36,7 @@ from headrace._pipeline.definition import Definition, define
 from headrace._pipeline.epoch import Epoch
 from headrace._pipeline.feeder import Feeder
 from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
+from headrace._pipeline.readers import Readers
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 
@@ -595,14 +596,7 @@ class Pipeline:
             TypeError: the data are neither bytes nor a string.
             RuntimeError: the data are not a serialized pipeline.
         """
-        if (serialized_pipeline is None) == (filename is None):
-            raise ValueError(
-                "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them "
-                "should be defined."
-            )
-        if filename is not None:
-            serialized_pipeline = Path(filename).read_bytes()
-        arguments, definition = serialize.from_bytes(serialized_pipeline)
+        arguments, definition = serialize.from_bytes_or_file(serialized_pipeline, filename)
         pipeline = cls(**{**arguments, **kwargs})
         pipeline._take_definition(definition)
         pipeline.build()
@@ -718,29 +712,13 @@ class Pipeline:
         Raises:
             RuntimeError: there is no such reader.
         """
-        if name is None:
-            return {known: self.reader_meta(known) for known in self._reader_metas()}
-        meta = self._split_meta(name)
-        first, resplit = meta.pop("first_epoch"), meta.pop("resplit")
-        if not first and not resplit:
-            del meta["rest_size"]
-        return meta
+        readers = self._readers()
+        return readers.all() if name is None else readers.meta(name)
 
-    def _split_meta(self, name: str) -> dict[str, Any]:
-        """All that the engine says about a reader, including how it was split before."""
-        metas = self._reader_metas()
-        if name not in metas:
-            raise RuntimeError(
-                f"Operator {name} not found or does not expose valid metadata. Readers: "
-                f"{sorted(metas)}."
-            )
-        return metas[name]
-
-    def _reader_metas(self) -> dict[str, dict[str, Any]]:
-        """What the engine says about the readers, by name."""
+    def _readers(self) -> Readers:
         self.build()
-        readers = self._complete_graph().readers
-        return {name: self._core.reader_meta(node) for name, node in readers.items()}
+        nodes = self._complete_graph().readers
+        return Readers({name: self._core.reader_meta(node) for name, node in nodes.items()})
 
     def epoch_size(self, name: str | None = None) -> Any:
         """Returns the number of samples in an epoch of a reader, or of all readers by name.

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from headrace import _core, _graph
@@ -92,6 +93,16 @@ def from_bytes(text: Any) -> tuple[dict[str, Any], Definition]:
     if made.output_count < 1 or not 0 <= made.sink_count <= 1024:
         raise RuntimeError("Not a serialized pipeline: it has no outputs.")
     return arguments, made
+
+
+def from_bytes_or_file(text: Any, filename: Any) -> tuple[dict[str, Any], Definition]:
+    """As `from_bytes`; reads the file if there is no text. Exactly one of the two must be given."""
+    if (text is None) == (filename is None):
+        raise ValueError(
+            "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them "
+            "should be defined."
+        )
+    return from_bytes(Path(filename).read_bytes() if text is None else text)
 
 
 def _source(core: Any, node: int, device: str) -> Source:

@@ -14,6 +14,7 @@ from headrace._pipeline.debug.step import DataNodeDebug, Settings
 from headrace._pipeline.definition import Definition, output_node
 from headrace._pipeline.outputs import Outputs
 from headrace._pipeline.pipeline import Pipeline, _live
+from headrace._pipeline.readers import Readers
 from headrace.data_node import DataNode
 from headrace.types import PipelineAPIType
 
@@ -125,11 +126,11 @@ class PipelineDebug(Pipeline):
             raise KeyError(f'Could not find an input operator with name "{name}"')
         self._debug.fed.setdefault(name, deque()).append((data, layout, cuda_stream))
 
-    def _reader_metas(self) -> dict[str, dict[str, Any]]:
+    def _readers(self) -> Readers:
         """As in `Pipeline`; runs the first iteration if it has not run yet."""
         self._run_once()
-        readers = self._debug.readers()
-        return {name: step.engine.reader_meta(step.number) for name, step in readers.items()}
+        steps = self._debug.readers()
+        return Readers({name: step.engine.reader_meta(step.number) for name, step in steps.items()})
 
     @property
     def num_outputs(self) -> int:
