@@ -7,11 +7,11 @@
 
 #define NAME_SIZE 1024 /* of an item's name */
 
-/* How many samples beyond the iterations in flight have read requests. The read-ahead bounds the
- * bytes. */
+/* How many samples beyond the iterations in flight have read requests: enough for storage that
+ * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
 static int32_t ahead_wanted(const hr_pipeline *p)
 {
-    return HR_MAX(p->options.batch_size, 32);
+    return HR_MAX(p->options.batch_size, 64);
 }
 
 /* How many bytes a reader may keep: all readers together take at most half of host_memory_limit,
@@ -134,8 +134,8 @@ static hr_status request(hr_pipeline *p, const hr_source *s, int64_t index, hr_r
     return hr_readahead_ask(p->readahead, spans, count, out, error);
 }
 
-/* Requests the bytes of an item; `*out` is NULL if they are in memory, or if the source reads for
- * itself. */
+/* Requests the bytes of an item. `*out` is NULL if no request is needed: the bytes are in memory,
+ * or the source reads files by itself. */
 static hr_status ask(hr_pipeline *p, const hr_source *s, int64_t index, hr_read **out,
                      hr_error *error)
 {

@@ -35,11 +35,17 @@ typedef struct header {
  */
 static atomic_llong written = -1;
 
-static int open_folder(void)
+bool hr_disk_cache_is_on(void)
 {
     const char *path = getenv("HEADRACE_NET_CACHE");
-    if (!path || path[0] != '/')
+    return path && path[0] == '/';
+}
+
+static int open_folder(void)
+{
+    if (!hr_disk_cache_is_on())
         return -1;
+    const char *path = getenv("HEADRACE_NET_CACHE");
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return -1;
     return hr_private_folder_open(path);

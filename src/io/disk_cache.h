@@ -17,6 +17,7 @@ typedef struct hr_disk_about {
     char tag[128];
 } hr_disk_about;
 
+bool hr_disk_cache_is_on(void); /* whether the variable is set */
 /* Reads at most `size` bytes of the range that was kept as (uri, offset, size); `*got` is how many
  * it has. False: it is not there. */
 bool hr_disk_cache_load(const char *uri, int64_t offset, size_t size, void *dst, size_t *got,

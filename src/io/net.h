@@ -30,7 +30,7 @@ enum { HR_NET_HEADERS = 12 };
 
 /* A request with its attempts. Large: not on a stack. */
 struct hr_net_call {
-    hr_net_request request; /* method, url, follow, direct, body, room are set by the caller */
+    hr_net_request request; /* method, url, follow, direct, body, room, place are the caller's */
     hr_net_sign_fn sign;    /* may be NULL */
     hr_net_judge_fn judge;  /* NULL: only answers 2xx are good */
     void *context;
@@ -46,7 +46,7 @@ struct hr_net_call {
 hr_status hr_net_call_begin(hr_net_call *call, hr_cancel *cancel, hr_error *error);
 hr_status hr_net_call_end(hr_net_call *call, hr_cancel *cancel, hr_error *error);
 hr_status hr_net_call_run(hr_net_call *call, hr_cancel *cancel, hr_error *error);
-/* Ends a call whose answer is no longer needed. */
+/* Ends a call whose answer nobody needs any more: the request is cancelled if it is under way. */
 void hr_net_call_drop(hr_net_call *call);
 
 /* For the functions above. */

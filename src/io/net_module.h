@@ -10,7 +10,7 @@
 #include "headrace/headrace.h"
 
 enum {
-    HR_NET_ABI_VERSION = 1,
+    HR_NET_ABI_VERSION = 2,
     HR_NET_HEAD_SIZE = 8192, /* of the header lines that are kept */
     HR_NET_TEXT_SIZE = 2048, /* of the text of an answer that is a failure */
     HR_NET_LEAST_SPEED = 16  /* bytes per ms; a slower answer is too slow */
@@ -36,6 +36,10 @@ typedef struct hr_net_request {
     bool direct;      /* not through a proxy */
     void *body;       /* receives the body of an answer 2xx, at most `room` bytes */
     size_t room;
+    /* Instead of `body`: returns memory for `size` bytes, at most `room`, when such a body begins,
+     * so that short ones take little memory. NULL: there is none. Called on the module's thread. */
+    void *(*place)(void *context, size_t size);
+    void *context; /* of `place` */
 
     /* the answer */
     hr_net_end end;

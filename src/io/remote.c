@@ -202,12 +202,23 @@ static char *url_of(const char *uri, hr_error *error)
     return url;
 }
 
+/* Memory for the first bytes. The size of the object is not known until its answer begins, and it
+ * is usually far below what was asked for. */
+static void *place_first(void *context, size_t size)
+{
+    remote *o = context;
+    hr_free(o->first); /* of an attempt that failed */
+    return o->first = hr_realloc(NULL, HR_MAX(size, (size_t)1), 1, NULL);
+}
+
 static hr_status fetch_first(remote *o, size_t want, hr_cancel *cancel, hr_error *error)
 {
     fetch *f = hr_calloc(1, sizeof(*f), error);
     if (!f)
         return HR_STATUS_NO_MEMORY;
-    fetch_init(f, o, 0, want, o->first);
+    fetch_init(f, o, 0, want, NULL);
+    f->call.request.place = place_first;
+    f->call.request.context = o;
     hr_status status = hr_net_call_run(&f->call, cancel, error);
     o->first_size = status == HR_STATUS_OK ? f->call.request.size : 0;
     hr_free(f);
@@ -225,9 +236,12 @@ static hr_disk_about about_of(const remote *o)
 static bool load_first(remote *o, size_t want)
 {
     hr_disk_about about;
-    if (!hr_disk_cache_load(o->uri, 0, want, o->first, &o->first_size, &about) ||
+    if (!hr_disk_cache_is_on() || !place_first(o, want) ||
+        !hr_disk_cache_load(o->uri, 0, want, o->first, &o->first_size, &about) ||
         (int64_t)o->first_size != HR_MIN((int64_t)want, about.size))
         return false;
+    uint8_t *shorter = hr_realloc(o->first, HR_MAX(o->first_size, (size_t)1), 1, NULL);
+    o->first = shorter ? shorter : o->first;
     o->object.size = about.size;
     o->object.version = about.version;
     memcpy(o->tag, about.tag, sizeof(o->tag));
@@ -237,20 +251,12 @@ static bool load_first(remote *o, size_t want)
 /* Reads the first bytes, at most `want`. */
 static hr_status read_first(remote *o, size_t want, hr_cancel *cancel, hr_error *error)
 {
-    o->first = hr_calloc(want, 1, error);
-    if (!o->first)
-        return HR_STATUS_NO_MEMORY;
-    if (!load_first(o, want)) {
-        o->first_size = 0;
-        HR_TRY(fetch_first(o, want, cancel, error));
-        hr_disk_about about = about_of(o);
-        if (!o->no_ranges)
-            hr_disk_cache_store(o->uri, 0, want, o->first, o->first_size, &about);
-    }
-    if (o->first_size < want / 2) {
-        uint8_t *shorter = hr_realloc(o->first, HR_MAX(o->first_size, (size_t)1), 1, NULL);
-        o->first = shorter ? shorter : o->first;
-    }
+    if (load_first(o, want))
+        return HR_STATUS_OK;
+    HR_TRY(fetch_first(o, want, cancel, error));
+    hr_disk_about about = about_of(o);
+    if (!o->no_ranges)
+        hr_disk_cache_store(o->uri, 0, want, o->first, o->first_size, &about);
     return HR_STATUS_OK;
 }
 

@@ -45,7 +45,8 @@ enum {
     CURL_GLOBAL = 3, /* flags of curl_global_init */
     CURL_MESSAGE_DONE = 1,
     CURL_INFO_PRIVATE = 0x100015,
-    CURL_INFO_CODE = 0x200002
+    CURL_INFO_CODE = 0x200002,
+    CURL_INFO_LENGTH = 0x60000f /* of the body: an int64_t, -1 if it is unknown */
 };
 
 /* Results of transfers. */

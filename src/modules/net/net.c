@@ -34,6 +34,9 @@ typedef struct transfer {
     handle *handle; /* while it is active */
     pthread_cond_t ended;
     bool done, abandoned;
+    bool placed, no_memory; /* of request->place */
+    char *body;
+    size_t room;
     int64_t begun_ms, heard_ms; /* activated; last sign of the server */
 } transfer;
 
@@ -106,6 +109,20 @@ static size_t on_header(char *data, size_t size, size_t count, void *user)
     return size;
 }
 
+/* Finds memory for a body that begins. */
+static bool place(transfer *t)
+{
+    hr_net_request *r = t->request;
+    int64_t length = -1;
+    opened->curl.easy_getinfo(t->handle->easy, CURL_INFO_LENGTH, &length);
+    size_t size = length >= 0 && (uint64_t)length < r->room ? (size_t)length : r->room;
+    t->body = r->place ? r->place(r->context, size) : r->body;
+    t->placed = t->body != NULL;
+    t->no_memory = !t->placed;
+    t->room = size;
+    return t->placed;
+}
+
 static size_t on_body(char *data, size_t size, size_t count, void *user)
 {
     transfer *t = user;
@@ -115,10 +132,12 @@ static size_t on_body(char *data, size_t size, size_t count, void *user)
     t->heard_ms = now_ms();
     opened->curl.easy_getinfo(t->handle->easy, CURL_INFO_CODE, &code);
     bool good = code >= 200 && code < 300;
-    size_t room = good ? r->room - r->size : sizeof r->text - 1 - r->text_size;
+    if (good && !t->placed && !place(t))
+        return 0;
+    size_t room = good ? t->room - r->size : sizeof r->text - 1 - r->text_size;
     size_t taken = size < room ? size : room;
     if (taken > 0)
-        memcpy(good ? (char *)r->body + r->size : r->text + r->text_size, data, taken);
+        memcpy(good ? t->body + r->size : r->text + r->text_size, data, taken);
     *(good ? &r->size : &r->text_size) += taken;
     r->longer = good && taken < size;
     return taken < size ? 0 : size; /* enough: 0 ends the transfer */
@@ -132,6 +151,8 @@ static hr_net_end end_of(const transfer *t, int result)
     case CURL_CODE_TIMEOUT:
         return HR_NET_END_SLOW;
     case CURL_CODE_WRITE: /* on_body has had enough */
+        if (t->no_memory)
+            return HR_NET_END_FAILED;
         return t->request->code > 0 ? HR_NET_END_ANSWERED : HR_NET_END_BROKEN;
     case CURL_CODE_RESOLVE_PROXY:
     case CURL_CODE_RESOLVE_HOST:
@@ -278,7 +299,7 @@ static void take_results(engine *e)
         e->curl.easy_getinfo(m->easy, CURL_INFO_PRIVATE, &t);
         e->curl.easy_getinfo(m->easy, CURL_INFO_CODE, &code);
         t->request->code = (int32_t)code;
-        const char *why = t->handle->error;
+        const char *why = t->no_memory ? "out of memory" : t->handle->error;
         finish(e, t, end_of(t, result), why[0] ? why : e->curl.easy_strerror(result));
     }
 }
