@@ -6,6 +6,7 @@
 #include "pipeline.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,6 +134,72 @@ static int path_of(PyObject *path, PyObject **bytes, const char **text)
     return *text ? 0 : -1;
 }
 
+/* A pipeline that a thread of its own creates, so that this one can look for Ctrl-C: listing a
+ * bucket or reading the index of a remote archive may take long. */
+typedef struct creation {
+    const hr_graph *graph;
+    hr_pipeline_options *options;
+    hr_pipeline *pipeline;
+    hr_error error;
+    hr_status status;
+    bool interrupt;
+    PyThread_type_lock done; /* held until the thread has ended its work */
+} creation;
+
+static void *create_main(void *context)
+{
+    creation *c = context;
+    c->status = hr_pipeline_create(&c->pipeline, c->graph, c->options, &c->error);
+    PyThread_release_lock(c->done);
+    return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static bool start_creating(creation *c, pthread_t *thread)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    bool started = pthread_create(thread, NULL, create_main, c) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return started;
+}
+
+/* Creates the pipeline; 0, or -1 with an exception. */
+static int create(pipeline_object *self, const hr_graph *graph, hr_pipeline_options *options)
+{
+    pthread_t thread;
+    creation c = {.graph = graph, .options = options, .done = PyThread_allocate_lock()};
+    if (!c.done) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    options->interrupt = &c.interrupt;
+    PyThread_acquire_lock(c.done, WAIT_LOCK);
+    bool started = start_creating(&c, &thread), done = !started;
+    if (!started) {
+        Py_BEGIN_ALLOW_THREADS
+        create_main(&c);
+        Py_END_ALLOW_THREADS
+    }
+    while (!done) {
+        Py_BEGIN_ALLOW_THREADS
+        done = PyThread_acquire_lock_timed(c.done, SLICE_MS * 1000LL, 0) == PY_LOCK_ACQUIRED;
+        Py_END_ALLOW_THREADS
+        if (!done && !c.interrupt && PyErr_CheckSignals() < 0)
+            __atomic_store_n(&c.interrupt, true, __ATOMIC_SEQ_CST);
+    }
+    if (started) {
+        pthread_join(thread, NULL);
+        PyThread_release_lock(c.done);
+    }
+    PyThread_free_lock(c.done);
+    self->pipeline = c.pipeline; /* destroyed with `self` if there is an exception */
+    if (c.status != HR_STATUS_OK && !c.interrupt)
+        core_raise(&c.error);
+    return c.status == HR_STATUS_OK && !c.interrupt ? 0 : -1;
+}
+
 static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     core_state *state = PyType_GetModuleState(type);
@@ -168,18 +235,10 @@ static PyObject *pipeline_new(PyTypeObject *type, PyObject *args, PyObject *kwar
         Py_CLEAR(self);
         goto cleanup;
     }
-    hr_error error = {0};
-    hr_status status;
-    const hr_graph *graph = graph_get(a.graph);
-    Py_BEGIN_ALLOW_THREADS
-    status = hr_pipeline_create(&self->pipeline, graph, &a.options, &error);
-    Py_END_ALLOW_THREADS
-    if (status != HR_STATUS_OK) {
-        core_raise(&error);
+    if (create(self, graph_get(a.graph), &a.options) < 0)
         Py_CLEAR(self);
-    } else {
+    else
         self->feed_pool = hr_pipeline_feed_pool(self->pipeline);
-    }
 cleanup:
     Py_XDECREF(quarantine);
     Py_XDECREF(trace);

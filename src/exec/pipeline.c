@@ -18,6 +18,7 @@
 #include "exec/stream.h"
 #include "exec/trace.h"
 #include "exec/worker.h"
+#include "io/storage.h"
 #include "kernels/kernels.h"
 
 #define BATCH_SIZE_MAX (1 << 20) /* a sample costs some KB before it has any data */
@@ -176,13 +177,16 @@ hr_status hr_pipeline_create(hr_pipeline **out, const hr_graph *graph,
     pthread_cond_init(&p->work, &clock);
     pthread_cond_init(&p->ready, &clock);
     pthread_condattr_destroy(&clock);
+    hr_interrupt_by(options->interrupt);
     hr_status status = build(p, graph, error);
+    hr_interrupt_by(NULL);
     if (status != HR_STATUS_OK) {
         hr_pipeline_destroy(p);
         return status;
     }
     p->options.checkpoint = NULL; /* borrowed from the caller, not valid after this call */
     p->options.trace = p->options.quarantine = p->options.index_cache = NULL;
+    p->options.interrupt = NULL;
     *out = p;
     return HR_STATUS_OK;
 }

@@ -319,7 +319,8 @@ static bool in_container(void)
            env("AWS_CONTAINER_CREDENTIALS_FULL_URI")[0];
 }
 
-/* Outside a container, and on a machine that has no metadata, there simply are no credentials. */
+/* If there is no server of metadata, there are no credentials, which is not an error: the requests
+ * are then not signed. A container says that it has such a server, so it is one there. */
 static hr_status fetch(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
 {
     char *answer = hr_calloc(ANSWER_SIZE, 1, error);

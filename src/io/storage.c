@@ -89,6 +89,25 @@ hr_status hr_object_open(hr_object **out, const char *root, const char *path, hr
     return hr_object_open_for(out, root, path, HR_OBJECT_START, cancel, error);
 }
 
+/* Of this thread. The flag lives as long as the call that has set it. */
+static _Thread_local const bool *interrupt;
+
+void hr_interrupt_by(const bool *flag)
+{
+    interrupt = flag;
+}
+
+const bool *hr_interrupt_get(void)
+{
+    return interrupt;
+}
+
+bool hr_cancelled(const hr_cancel *cancel)
+{
+    return (cancel && __atomic_load_n(&cancel->set, __ATOMIC_SEQ_CST)) ||
+           (interrupt && __atomic_load_n(interrupt, __ATOMIC_SEQ_CST));
+}
+
 void hr_cancel_set(hr_cancel *cancel)
 {
     __atomic_store_n(&cancel->set, true, __ATOMIC_SEQ_CST);

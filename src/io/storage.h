@@ -8,10 +8,14 @@
 
 #include "core/core.h"
 
-static inline bool hr_cancelled(const hr_cancel *cancel)
-{
-    return cancel && __atomic_load_n(&cancel->set, __ATOMIC_SEQ_CST);
-}
+/* Whether a wait has to end: `cancel`, which may be NULL, is set, or the thread is interrupted. */
+bool hr_cancelled(const hr_cancel *cancel);
+
+/* From now on, waits of this thread end when `*interrupt` becomes true. This is for `create` of
+ * operators, which gets no hr_cancel. NULL: no longer. Threads that `create` starts are interrupted
+ * by the same flag, if they ask for it. */
+void hr_interrupt_by(const bool *interrupt);
+const bool *hr_interrupt_get(void);
 
 struct hr_storage;
 

@@ -92,6 +92,7 @@ typedef struct job {
     hr_scan *scans;
     hr_error *errors; /* one per file */
     int cache;        /* folder, or -1 */
+    const bool *interrupt;
     atomic_int next;
     atomic_bool failed;
 } job;
@@ -119,6 +120,7 @@ static hr_status scan_file(const job *j, int32_t i, hr_error *error)
 static void *work(void *context)
 {
     job *j = context;
+    hr_interrupt_by(j->interrupt);
     for (int32_t i; !atomic_load(&j->failed) && (i = atomic_fetch_add(&j->next, 1)) < j->paths->n;)
         if (scan_file(j, i, &j->errors[i]) != HR_STATUS_OK)
             atomic_store(&j->failed, true);
@@ -142,7 +144,7 @@ hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_s
                         hr_error *error)
 {
     size_t n = (size_t)paths->n;
-    job j = {.paths = paths, .scanner = scanner, .cache = hr_scan_cache_open()};
+    job j = {.paths = paths, .scanner = scanner, .cache = hr_scan_cache_open(), .interrupt = hr_interrupt_get()};
     j.scans = hr_calloc(n + 1, sizeof(*j.scans), error);
     j.errors = hr_calloc(n + 1, sizeof(*j.errors), error);
     hr_status status = HR_STATUS_NO_MEMORY;
