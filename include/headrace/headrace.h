@@ -349,8 +349,8 @@ typedef struct hr_pipeline_options {
      * outputs on the host are pinned. */
     int32_t device_id;
     size_t device_memory_limit; /* bytes of outputs, scratch and staging; 0: no limit */
-    /* Another thread may set it to true (atomically) while hr_pipeline_create runs, which then fails
-     * soon, even if it waits for a server; or NULL. */
+    /* Another thread may set it to true (atomically) while hr_pipeline_create runs, which then
+     * fails soon, even if it waits for a server; or NULL. */
     const bool *interrupt;
 } hr_pipeline_options;
 

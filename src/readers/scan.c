@@ -144,7 +144,10 @@ hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_s
                         hr_error *error)
 {
     size_t n = (size_t)paths->n;
-    job j = {.paths = paths, .scanner = scanner, .cache = hr_scan_cache_open(), .interrupt = hr_interrupt_get()};
+    job j = {.paths = paths,
+             .scanner = scanner,
+             .cache = hr_scan_cache_open(),
+             .interrupt = hr_interrupt_get()};
     j.scans = hr_calloc(n + 1, sizeof(*j.scans), error);
     j.errors = hr_calloc(n + 1, sizeof(*j.errors), error);
     hr_status status = HR_STATUS_NO_MEMORY;
