@@ -67,7 +67,7 @@ class DataNode(Node):
             return self
         pipeline = _graph.current_pipeline()
         if pipeline is not None:
-            pipeline._require_exec_dynamic(
+            pipeline._config.require_exec_dynamic(
                 "This pipeline doesn't support transition from GPU to CPU.\n"
                 "GPU->CPU transitions require "
             )

@@ -212,3 +212,30 @@ def test_arrays_of_torch(module: Any) -> None:
         pipe.feed_input("in", given)
         (out,) = pipe.run()
         assert torch.equal(torch.from_dlpack(out.as_tensor()).cpu(), torch.ones(2, 3))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU that PyTorch can use")
+def test_loader_puts_a_cpu_pipeline_on_the_gpu(tmp_path: Path) -> None:
+    """`Loader(device=)` moves outputs of a pipeline without GPU operators; the values stay."""
+    from headrace.torch import Loader
+
+    for i in range(10):
+        (tmp_path / f"{i}").write_bytes(bytes([i, 2 * i]))
+
+    @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=3)
+    def numbers() -> Any:
+        files = [str(tmp_path / f"{i}") for i in range(10)]
+        data, labels = fn.readers.file(files=files, random_shuffle=True, pad_last_batch=True)
+        return data, labels
+
+    plain = [tuple(batch) for batch in Loader(numbers())]
+    loader = Loader(numbers(), device="cuda")
+    for (data, labels), (expected, numbered) in zip(loader, plain, strict=True):
+        assert data.is_cuda and labels.is_cuda and labels.dtype == torch.int64
+        assert torch.equal(data.cpu(), expected) and torch.equal(labels.cpu(), numbered)
+    pinned = next(iter(Loader(numbers(), pin_memory=True)))
+    assert all(tensor.is_pinned() for tensor in pinned)
+    with pytest.raises(RuntimeError, match="built"):
+        built = numbers()
+        built.build()
+        Loader(built, device="cuda")

@@ -38,15 +38,15 @@ def test_readme_pipeline(tmp_path: Path) -> None:
     make_classes(tmp_path / "imagenet" / "train", classes=3, each=30)
     source = snippets("README.md", "python")[0]
     source = source.replace("imagenet/train", str(tmp_path / "imagenet" / "train"))
-    assert "for data in loader:" in source
+    assert "for images, labels in Loader(" in source
     source += "    seen.append((images, labels))\n"
     seen: list[tuple[object, object]] = []
     exec(compile(source, "README.md", "exec"), {"seen": seen})
     images = [image for image, _ in seen]
-    labels = torch.cat([label.flatten() for _, label in seen])
+    labels = torch.cat([label for _, label in seen])
     assert [tuple(image.shape) for image in images] == [(64, 3, 224, 224), (26, 3, 224, 224)]
     assert all(image.dtype == torch.float32 and image.std() > 0.1 for image in images)
-    assert torch.bincount(labels.long()).tolist() == [30, 30, 30]
+    assert torch.bincount(labels).tolist() == [30, 30, 30]
 
 
 def test_contributing_operator(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import importlib
 import math
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections import Counter
@@ -213,3 +214,26 @@ def test_efficientnet_augments(parts: Path, monkeypatch: pytest.MonkeyPatch) -> 
     for i, a in enumerate(batches):
         for b in batches[:i]:
             assert np.mean([not np.array_equal(x, y) for x, y in zip(a, b)]) > 0.5
+
+
+def test_lightning_resumes_exactly(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Stopped in the middle of an epoch and continued, training ends with the same numbers."""
+    pytest.importorskip("lightning")
+    small = ("--epochs", "2", "--batch-size", "4", "--size", "32", "--threads", "1")
+
+    def trained(name: str, *more: str) -> str:
+        arguments = [str(folder), *small, "--logs", str(tmp_path / name), *more]
+        monkeypatch.setattr(sys, "argv", ["lightning_train.py", *arguments])
+        runpy.run_path(script("lightning_train"), run_name="__main__")
+        return capsys.readouterr().out.splitlines()[-1]
+
+    whole = trained("whole")
+    assert whole.startswith("step 12: {'loss': ")
+    assert trained("part", "--steps", "4").startswith("step 4: ")
+    (state,) = (tmp_path / "part").rglob("last.ckpt")
+    assert trained("rest", "--resume", str(state)) == whole

@@ -29,6 +29,7 @@ pipeline
 fn ops
 auto_aug
 plugin plugin_manager sysconfig
+torch
 .
 as_dali _as_dali_site
 cli

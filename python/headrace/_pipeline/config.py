@@ -253,6 +253,18 @@ class PipelineConfig:
         """Number of iterations in flight."""
         return max(self.cpu_queue_size, self.gpu_queue_size) if self.exec_pipelined else 1
 
+    def require_exec_dynamic(self, message: str) -> None:
+        """Raises RuntimeError, beginning with `message`, where DALI would not use its dynamic executor."""
+        if self.exec_dynamic:
+            return
+        if self.exec_separated:
+            reason = "is not compatible with separated CPU/GPU queues"
+        elif not self.exec_async or not self.exec_pipelined:
+            reason = "requires `exec_async` and `exec_pipelined` to be enabled"
+        else:
+            reason = "was explicitly disabled in this pipeline"
+        raise RuntimeError(f"{message}the dynamic executor, which {reason}.")
+
 
 class Argument(Generic[Value]):
     """A read-only attribute of `Pipeline` that shows the field of its `PipelineConfig` of the same name."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace._pipeline.pipeline import Pipeline
+from headrace.data_node import DataNode
 
 
 class Iterated:
@@ -23,6 +24,42 @@ class Iterated:
     def checkpointing(self) -> bool:
         """Whether the pipeline was created with `enable_checkpointing`."""
         return self._pipeline._config.enable_checkpointing
+
+    def enable_checkpointing(self) -> None:
+        """Allows checkpoints; has no effect once the pipeline is built."""
+        if self.engine is None:
+            self._pipeline._config.enable_checkpointing = True
+
+    def move_outputs(self, device_id: int) -> None:
+        """Lets the pipeline copy its outputs to a GPU.
+
+        Raises:
+            RuntimeError: the graph is complete already.
+        """
+        pipe = self._pipeline
+        if pipe._definition is not None:
+            raise RuntimeError(
+                "The outputs of a pipeline that is built cannot be moved to a GPU. End its definition with "
+                "`return images.gpu(), labels.gpu()`."
+            )
+        if pipe._config.device_id is None:
+            pipe._config.device_id = device_id
+        with pipe:
+            outputs = pipe._graph_out or pipe.define_graph()
+            outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+            pipe.set_outputs(*(o.gpu() if isinstance(o, DataNode) else o for o in outputs))
+
+    def restart(self, checkpoint: bytes) -> None:
+        """Continues at a checkpoint, which may also be one of an iterator.
+
+        Raises:
+            RuntimeError: the checkpoint is damaged, or an external source has already been asked.
+        """
+        self._pipeline._restart(checkpoint)
+
+    def reader_names(self) -> list[str]:
+        """The names of the readers."""
+        return sorted(self._pipeline.reader_meta())
 
     @property
     def skips(self) -> bool:

@@ -280,17 +280,6 @@ class Pipeline:
     def _on_device(self) -> bool:
         return any(i.device != "cpu" for i in self._graph.numbers)
 
-    def _require_exec_dynamic(self, message: str) -> None:
-        if self._config.exec_dynamic:
-            return
-        if self._config.exec_separated:
-            reason = "is not compatible with separated CPU/GPU queues"
-        elif not self._config.exec_async or not self._config.exec_pipelined:
-            reason = "requires `exec_async` and `exec_pipelined` to be enabled"
-        else:
-            reason = "was explicitly disabled in this pipeline"
-        raise RuntimeError(f"{message}the dynamic executor, which {reason}.")
-
     def start_py_workers(self) -> None:
         """Starts the processes of parallel external sources. `build` calls it if you do not.
 
@@ -299,6 +288,22 @@ class Pipeline:
         """
         self._complete_graph()
         self._feeder.start_workers()
+
+    def _restart(self, checkpoint: bytes) -> None:
+        """Continues at a checkpoint. A pipeline that is built gets a new engine for the same graph."""
+        restored = checkpoints.restore(checkpoint)
+        with self._lock:
+            if self._core is not None:
+                if self._feeder.sources:
+                    raise RuntimeError(
+                        "A pipeline with external sources can be moved to a checkpoint only before its "
+                        "first batch."
+                    )
+                self.close()
+                self._core = None
+            self._restored = restored
+            self._epoch = Epoch(restored.epoch, restored.iteration)
+            self._shared.clear()
 
     def close(self) -> None:
         """Stops the workers; later calls raise RuntimeError. Garbage collection does the same."""

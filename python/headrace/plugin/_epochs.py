@@ -78,6 +78,8 @@ class ReaderEpochs:
         rest: number of samples, over all shards, that were left; 0: none.
         first: number of the first whole epoch.
         resplit: the checkpoint to restore was taken with another number of shards.
+        even: with PARTIAL and `pad`: all lanes keep as many positions of the last batch as the
+            lane with the largest shard.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ReaderEpochs:
         rest: int = 0,
         first: int = 0,
         resplit: bool = False,
+        even: bool = False,
     ) -> None:
         self.batch = batch
         self.mine = mine
@@ -103,6 +106,7 @@ class ReaderEpochs:
         self._turn = first - bool(rest)  # number of the epoch 0 below
         self._padded = padded if pad else 0
         self._resplit = resplit
+        self._even = even
         # FILL without padding starts the next shard within the last batch of this epoch.
         self._carries = policy is LastBatchPolicy.FILL and not pad
         self.epoch = 0  # since the number of shards changed
@@ -129,10 +133,17 @@ class ReaderEpochs:
     def _size_of(self, lane: int) -> int:
         if self.epoch < 0:
             return 0
+        if self._even:
+            return max(self._rest if self._rest and self.epoch == 0 else self._sizes)
         if self._rest and self.epoch == 0:
             return self._rest[lane]
         turn = 0 if self.stick else self._turn + self.epoch
         return self._sizes[(lane + turn) % len(self._sizes)]
+
+    @property
+    def number(self) -> int:
+        """Number of this epoch since the first start; a rest has that of the epoch it is left of."""
+        return self._turn + self.epoch
 
     def next_action(self) -> Action:
         if self.taken >= self._end:

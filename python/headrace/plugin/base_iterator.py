@@ -52,6 +52,8 @@ class _DaliBaseIterator(Generic[Item]):
         RuntimeError: the reader is unknown, or there is no data.
     """
 
+    _even = False  # see `ReaderEpochs`
+
     def __init__(
         self,
         pipelines: Any,
@@ -174,6 +176,7 @@ class _DaliBaseIterator(Generic[Item]):
             rest=meta["rest_size"],
             first=meta["first_epoch"],
             resplit=meta["resplit"],
+            even=self._even,
         )
 
     def _restore(self) -> bool:

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`headrace.torch.Loader` against what `DataLoader` with a `DistributedSampler` promises."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from headrace import fn, pipeline_def
+from pictures import make_folders
+
+torch = pytest.importorskip("torch")
+from headrace.torch import Loader  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_folders(tmp_path_factory.mktemp("loader") / "set")
+
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=5)
+def numbered(count: int = 21, shard: int = 0, shards: int = 1, pad: bool = True) -> Any:
+    """Files whose bytes are their numbers, so that a test sees which sample is where."""
+    folder = numbered.folder  # type: ignore[attr-defined]
+    files = [str(folder / f"{i}.bin") for i in range(count)]
+    data, labels = fn.readers.file(
+        files=files,
+        labels=list(range(count)),
+        random_shuffle=True,
+        shard_id=shard,
+        num_shards=shards,
+        pad_last_batch=pad,
+        name="Reader",
+    )
+    return data, labels, fn.random.uniform(range=[0, 1])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = numbered.folder = tmp_path_factory.mktemp("numbered")  # type: ignore[attr-defined]
+    for i in range(40):
+        (folder / f"{i}.bin").write_bytes(bytes([i, 0, 0]))
+
+
+def rows(loader: Any) -> list[tuple[int, float]]:
+    """The label and the random number of every sample of an epoch."""
+    return [
+        (int(n), float(x)) for _, labels, draws in loader for n, x in zip(labels, draws.flatten())
+    ]
+
+
+def numbers(loader: Any) -> list[int]:
+    return [n for n, _ in rows(loader)]
+
+
+def test_trains_on_pictures(root: Path) -> None:
+    """The labels fit `cross_entropy`, and the pixels are those of the files' classes."""
+
+    @pipeline_def(batch_size=6, num_threads=2, device_id=None, seed=1)
+    def train() -> Any:
+        jpegs, labels = fn.readers.file(file_root=str(root), pad_last_batch=True)
+        images = fn.resize(fn.decoders.image(jpegs), size=[8, 8])
+        return fn.crop_mirror_normalize(images, output_layout="CHW"), labels
+
+    loader = Loader(train())
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 10))
+    seen = []
+    for images, labels in loader:
+        assert images.shape == (len(labels), 3, 8, 8) and images.dtype == torch.float32
+        assert labels.dtype == torch.int64 and labels.dim() == 1
+        torch.nn.functional.cross_entropy(model(images), labels).backward()
+        seen += labels.tolist()
+    folders = sorted(p for p in root.iterdir() if p.is_dir())
+    expected = Counter({i: len(list(folder.iterdir())) for i, folder in enumerate(folders)})
+    assert Counter(seen) == expected
+    assert len(loader) == -(-len(seen) // 6)
+
+
+def test_epochs_differ_and_are_whole() -> None:
+    loader = Loader(numbered())
+    assert (len(loader), loader.batch_size, loader.epoch) == (6, 4, 0)
+    first, second = rows(loader), rows(loader)
+    assert loader.epoch == 2
+    for epoch in (first, second):
+        assert sorted(n for n, _ in epoch) == list(range(21))
+    assert [n for n, _ in first] != [n for n, _ in second]
+    data, labels, draws = next(iter(loader))
+    assert data[:, 0].tolist() == labels.tolist() and draws.shape[0] == 4
+
+
+def test_set_epoch_is_a_function_of_the_number() -> None:
+    straight = Loader(numbered())
+    expected = [rows(straight) for _ in range(5)]
+    loader = Loader(numbered())
+    for epoch in (3, 3, 0, 1, 4):
+        loader.set_epoch(epoch)
+        assert loader.epoch == epoch
+        assert rows(loader) == expected[epoch]
+        assert loader.epoch == epoch + 1
+    with pytest.raises(ValueError, match="negative"):
+        loader.set_epoch(-1)
+
+
+def test_a_loop_left_early_is_not_continued() -> None:
+    straight = Loader(numbered())
+    expected = [rows(straight) for _ in range(3)]
+    loader = Loader(numbered())
+    old = iter(loader)
+    next(old), next(old)
+    assert rows(loader) == expected[1]
+    with pytest.raises(RuntimeError, match="newer one"):
+        next(old)
+    assert rows(loader) == expected[2]
+
+
+@pytest.mark.parametrize("stop", [0, 1, 3, 5, 6])
+def test_state_continues_exactly(stop: int) -> None:
+    loader = Loader(numbered())
+    rows(loader)
+    loop = iter(loader)
+    for _ in range(stop):
+        next(loop)
+    file = io.BytesIO()
+    torch.save(loader.state_dict(), file)
+    assert len(file.getvalue()) < 4096
+    file.seek(0)
+    rest = [tuple(t.tolist() for t in batch) for batch in loop]
+    after = rows(loader)
+    for other in (Loader(numbered()), loader):  # a new one, and one in the middle of something
+        next(iter(other))
+        file.seek(0)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        if stop < 6:
+            assert other.epoch == 1
+            assert [tuple(t.tolist() for t in batch) for batch in other] == rest
+        assert rows(other) == after
+
+
+@pytest.mark.parametrize("drop", [False, True])
+@pytest.mark.parametrize("count", [21, 24, 25])
+def test_shards_have_equal_batches(count: int, drop: bool) -> None:
+    """As `DistributedSampler` with `DataLoader`: same number and sizes of batches on all ranks."""
+    world = 3
+    sampler = [
+        torch.utils.data.DistributedSampler(range(count), world, rank) for rank in range(world)
+    ]
+    plain = [
+        [len(b) for b in torch.utils.data.DataLoader(range(count), 4, sampler=s, drop_last=drop)]
+        for s in sampler
+    ]
+    loaders = [Loader(numbered(count, rank, world), drop_last=drop) for rank in range(world)]
+    for _ in range(3):
+        batches = [[labels for _, labels, _ in loader] for loader in loaders]
+        assert [[len(b) for b in shard] for shard in batches] == plain
+        assert [len(loader) for loader in loaders] == [len(sizes) for sizes in plain]
+        seen = Counter(int(n) for shard in batches for b in shard for n in b)
+        if not drop:
+            assert set(seen) == set(range(count)) and max(seen.values()) <= 2
+
+
+def test_each_sample_exactly_once_if_asked() -> None:
+    loaders = [Loader(numbered(25, rank, 3), even=False) for rank in range(3)]
+    for _ in range(3):
+        parts = [numbers(loader) for loader in loaders]
+        assert sorted(n for part in parts for n in part) == list(range(25))
+        assert [len(list(loader)) for loader in loaders] == [3, 3, 3]
+
+
+def test_resumes_with_other_shards() -> None:
+    loaders = [Loader(numbered(40, rank, 2), even=False) for rank in range(2)]
+    before = []
+    for loader in loaders:
+        loop = iter(loader)
+        before += [int(n) for _ in range(2) for n in next(loop)[1]]
+        state = loader.state_dict()
+    after = []
+    for rank in range(3):
+        loader = Loader(numbered(40, rank, 3), even=False)
+        loader.load_state_dict(state)
+        assert loader.epoch == 0
+        after += numbers(loader)
+        assert loader.epoch == 1
+        with pytest.raises(RuntimeError, match="another number of shards"):
+            loader.set_epoch(5)
+            iter(loader)
+    assert sorted(before + after) == list(range(40))
+
+
+def test_mistakes() -> None:
+    with pytest.raises(TypeError, match="takes a pipeline, not list"):
+        Loader([numbered()])  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="pad_last_batch=True"):
+        len(Loader(numbered(pad=False)))
+    with pytest.raises(RuntimeError, match="Other"):
+        len(Loader(numbered(), reader_name="Other"))
+    with pytest.raises(ValueError, match="must be a GPU"):
+        Loader(numbered(), device="cpu")
+    for state in ({}, {"pipeline": 3}, None):
+        with pytest.raises(ValueError, match="not a state of a Loader"):
+            Loader(numbered()).load_state_dict(state)  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError, match="truncated|damaged|not created"):
+        Loader(numbered()).load_state_dict({"pipeline": b"abc"})
+    other = Loader(numbered(20)).state_dict()
+    with pytest.raises(RuntimeError, match="20 items|different"):
+        mixed = Loader(numbered(21))
+        mixed.load_state_dict(other)
+        len(mixed)
+
+
+def test_external_sources_need_a_reader() -> None:
+    @pipeline_def(batch_size=2, num_threads=1, device_id=None)
+    def fed() -> Any:
+        return fn.external_source(lambda i: np.zeros(3), batch=False)
+
+    with pytest.raises(RuntimeError, match="one reader.*none"):
+        len(Loader(fed()))
