@@ -13,7 +13,8 @@ enum {
     /* With more taps, coefficients of 14 bits are too coarse; the filter runs in float. */
     FIXED_TAPS_MAX = 128,
     CACHE_MAX = 2 << 20, /* bytes of cached converted rows */
-    SUMS_FREE = 16       /* outputs in flight that may always be summed at once */
+    SUMS_FREE = 16,      /* outputs in flight that may always be summed at once */
+    WIDE = 1 << 14       /* pixels of a gathered row */
 };
 
 hr_rows_kind hr__rows_kind(const hr_image_program *p, int32_t y_taps, int32_t x_taps)
@@ -235,6 +236,19 @@ static hr_status init_resample(hr_rows *r, hr_error *error)
     return r->kind == HR_ROWS_KIND_FLOAT ? init_float(r, &fy, &fx, error) : HR_STATUS_OK;
 }
 
+/* Room for positions: of several rows, unless they are very wide. */
+static hr_status init_positions(hr_rows *r, hr_error *error)
+{
+    hr_rows_positions *at = &r->positions;
+    if (r->p->gather.axes != 2)
+        return HR_STATUS_OK;
+    at->rows = r->view.w > WIDE ? 1 : HR_GATHER_ROWS;
+    at->stride = HR_GATHER_STRIDE(r->view.w);
+    at->x = scratch(r, at->stride * (size_t)at->rows, sizeof(float), error);
+    at->y = scratch(r, at->stride * (size_t)at->rows, sizeof(float), error);
+    return at->x != NULL && at->y != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
 hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr_window view,
                         bool whole, hr_error *error)
 {
@@ -257,7 +271,7 @@ hr_status hr__rows_init(hr_rows *r, const hr_image_program *p, hr_op_call *c, hr
     r->need = p->clamp;
     r->need_elements = (size_t)r->need.w * (size_t)p->channels;
     r->row_out = scratch(r, r->elements, sizeof(float), error);
-    return r->row_out != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    return r->row_out != NULL ? init_positions(r, error) : HR_STATUS_NO_MEMORY;
 }
 
 /* Opens the source for reading by rows, with a ring that holds the rows of a filter and one read.
@@ -349,19 +363,38 @@ static hr_status fill_ring(hr_rows *r, int64_t end, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* Makes the positions of row y, if they are not there. Returns how many come before them. */
+static size_t find_positions(hr_rows *r, int64_t y)
+{
+    hr_rows_positions *at = &r->positions;
+    if (at->map != r->map || y < at->at || y >= at->at + at->rows) {
+        at->map = r->map;
+        at->at = y - y % at->rows;
+        const int64_t first[2] = {r->view.x, r->view.y + at->at};
+        r->call->kernels->gather_positions(at->x, at->y, at->stride, at->rows, r->map, first,
+                                           r->view.w);
+    }
+    return (size_t)(y - at->at) * at->stride;
+}
+
 static const void *read_gather(hr_rows *r, int64_t y, void *out)
 {
     const hr_image_program *p = r->p;
     int64_t channels = p->channels, element = (int64_t)hr_dtype_size(p->src_dtype);
-    const hr_gather_row row = {.gather = &p->gather,
-                               .map = r->map,
-                               .src = r->src,
-                               .step = {channels, (int64_t)r->stride / element, p->depth_step},
-                               .from = p->src_dtype,
-                               .to = p->resampled,
-                               .channels = p->channels,
-                               .first = {r->view.x, r->view.y + y, r->slice},
-                               .n = r->view.w};
+    hr_gather_row row = {.gather = &p->gather,
+                         .map = r->map,
+                         .src = r->src,
+                         .step = {channels, (int64_t)r->stride / element, p->depth_step},
+                         .from = p->src_dtype,
+                         .to = p->resampled,
+                         .channels = p->channels,
+                         .first = {r->view.x, r->view.y + y, r->slice},
+                         .n = r->view.w};
+    if (p->gather.axes == 2) {
+        const size_t before = find_positions(r, y);
+        row.x = r->positions.x + before;
+        row.y = r->positions.y + before;
+    }
     r->call->kernels->gather_row(&row, r->row_out, out);
     return out;
 }

@@ -28,6 +28,15 @@ typedef struct hr_rows_sum {
     float *out;
 } hr_rows_sum;
 
+/* Positions of some rows. */
+typedef struct hr_rows_positions {
+    float *x, *y;
+    size_t stride;     /* from row to row */
+    int32_t rows;      /* that are made at once */
+    const hr_map *map; /* for which they are; NULL: none yet */
+    int64_t at;        /* the first of the rows */
+} hr_rows_positions;
+
 typedef struct hr_rows {
     const hr_image_program *p;
     hr_op_call *call;
@@ -64,9 +73,10 @@ typedef struct hr_rows {
     bool summing; /* FLOAT: the rows are too large to cache; `sums` is the vertical filter */
     bool running; /* `sums` has all overlapping outputs in flight, not just one */
     hr_sums sums;
-    size_t need_elements; /* of a source row: need.w * channels */
-    const hr_map *map;    /* GATHER: of the current frame */
-    int64_t slice;        /* GATHER: the current slice of the output */
+    size_t need_elements;        /* of a source row: need.w * channels */
+    const hr_map *map;           /* GATHER: of the current frame */
+    int64_t slice;               /* GATHER: the current slice of the output */
+    hr_rows_positions positions; /* GATHER of pictures */
 } hr_rows;
 
 /* `view` must be inside the picture and not empty. Memory from the call's arena. */

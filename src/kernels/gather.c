@@ -45,35 +45,20 @@ static __attribute__((noinline)) void pixel(float *dst, const hr_gather_row *r, 
 
 static void each_pixel(float *dst, const hr_gather_row *r)
 {
-    int64_t to[3] = {r->first[0], r->first[1], r->first[2]};
-    float p[3] = {0};
-
-    gather_position(r->gather, r->map, to, p);
     for (int64_t i = 0; i < r->n; i++, dst += r->channels) {
+        const int64_t to[3] = {r->first[0] + i, r->first[1], r->first[2]};
+        float p[3] = {0};
+        if (r->gather->axes == 3) {
+            gather_position(r->gather, r->map, to, p);
+        } else {
+            p[0] = r->x[i];
+            p[1] = r->y[i];
+        }
         pixel(dst, r, p);
-        to[0]++;
-        gather_next(r->gather, r->map, to, p);
     }
 }
 
 /* ---- pictures ---- */
-
-/* Pixels of a row whose positions are summed up from the first one's. */
-typedef struct run {
-    int64_t at, n; /* n is 0 at the end of the row */
-    float x, y;
-} run;
-
-static inline run run_at(const hr_gather_row *r, int64_t at)
-{
-    const int64_t to[3] = {r->first[0] + at, r->first[1], 0};
-    int64_t n = HR_GATHER_RUN - to[0] % HR_GATHER_RUN, left = r->n - at;
-    float p[3] = {0};
-
-    if (left > 0)
-        gather_position(r->gather, r->map, to, p);
-    return (run){at, n < left ? n : left, p[0], p[1]};
-}
 
 static inline int64_t inside(int64_t i, int64_t n)
 {
@@ -136,13 +121,8 @@ INLINE void linear_pixel(float *dst, const hr_gather_row *r, float x, float y, h
 
 INLINE void picture_of(float *dst, const hr_gather_row *r, hr_dtype type, int32_t channels)
 {
-    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
-
-    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        float x = s.x, y = s.y;
-        for (int64_t k = 0; k < s.n; k++, dst += channels, x += step_x, y += step_y)
-            linear_pixel(dst, r, x, y, type, channels);
-    }
+    for (int64_t i = 0; i < r->n; i++, dst += channels)
+        linear_pixel(dst, r, r->x[i], r->y[i], type, channels);
 }
 
 /* Whether there are pixels to interpolate in a picture. */
@@ -340,21 +320,18 @@ INLINE bool eights(void *dst, hr_dtype to, const hr_gather_row *r, int32_t chann
 
     if (!eight_view_linear(&v, r, channels))
         return false;
-    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        eight_walk walk = eight_walk_from(r->map, s.x, s.y);
-        eight_places p = eight_next(&v, &walk, true);
-        int64_t n = s.n, i = s.at * channels;
-        for (; n >= 8; n -= 8, i += 8 * channels) {
-            eight_places next = eight_next(&v, &walk, true); /* while pixels are on their way */
-            write_eight(element_at(dst, to, i), to, &v, &p, channels);
-            p = next;
-        }
-        if (n == 0)
-            continue;
-        write_eight(some, to, &v, &p, channels);
-        memcpy(element_at(dst, to, i), some,
-               (size_t)n * (size_t)channels * (to == HR_DTYPE_UINT8 ? 1 : sizeof(float)));
+    eight_places p = eight_places_at(&v, r->x, r->y, true);
+    int64_t at = 0;
+    for (; at + 8 <= r->n; at += 8) { /* finds the next places while pixels are on their way */
+        eight_places next = eight_places_at(&v, r->x + at + 8, r->y + at + 8, true);
+        write_eight(element_at(dst, to, at * channels), to, &v, &p, channels);
+        p = next;
     }
+    if (at == r->n)
+        return true;
+    write_eight(some, to, &v, &p, channels);
+    memcpy(element_at(dst, to, at * channels), some,
+           (size_t)(r->n - at) * (size_t)channels * (to == HR_DTYPE_UINT8 ? 1 : sizeof(float)));
     return true;
 }
 
@@ -452,20 +429,15 @@ INLINE void write_pixel(void *dst, hr_dtype to, const hr_gather_row *r, float x,
 /* Rows of three channels. */
 INLINE bool vectors(void *dst, hr_dtype to, const hr_gather_row *r)
 {
-    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
-    int64_t i = 0;
-
     if (r->channels != 3)
         return false;
-    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        float x = s.x, y = s.y;
-        for (int64_t k = 0; k < s.n; k++, i++, x += step_x, y += step_y) {
-            void *at = element_at(dst, to, 3 * i);
-            bool roomy = i + 1 < r->n; /* more than the pixel may be written */
-            if (!roomy ||
-                !(to == HR_DTYPE_UINT8 ? colour_bytes(at, r, x, y) : colour_floats(at, r, x, y)))
-                write_pixel(at, to, r, x, y, 3);
-        }
+    for (int64_t i = 0; i < r->n; i++) {
+        const float x = r->x[i], y = r->y[i];
+        void *at = element_at(dst, to, 3 * i);
+        bool roomy = i + 1 < r->n; /* more than the pixel may be written */
+        if (!roomy ||
+            !(to == HR_DTYPE_UINT8 ? colour_bytes(at, r, x, y) : colour_floats(at, r, x, y)))
+            write_pixel(at, to, r, x, y, 3);
     }
     return true;
 }
@@ -503,18 +475,6 @@ INLINE void copy_some(uint8_t *dst, int64_t n, const hr_gather_row *r, const eig
         memcpy(dst + (size_t)k * size, filled & 1 ? fill : src + offset[k], size);
 }
 
-/* Eight pixels of three bytes. Dwords are moved, of which the last byte is overwritten by the next
- * pixel. */
-INLINE void copy_triples(uint8_t *dst, const uint8_t *src, __m256i offsets)
-{
-    uint32_t offset[8];
-
-    _mm256_storeu_si256((__m256i *)offset, offsets);
-    for (int32_t k = 0; k < 7; k++)
-        memcpy(dst + 3 * k, src + offset[k], 4);
-    memcpy(dst + 21, src + offset[7], 3);
-}
-
 enum { FILL_MAX = 12 }; /* bytes of pixels of which eight with the fill are at hand */
 
 /* `eight`: eight pixels of fill. */
@@ -524,7 +484,7 @@ INLINE void copy_eight(uint8_t *dst, const hr_gather_row *r, const eight_view *v
     if (fill != NULL && size <= FILL_MAX && p->outside == 0xff)
         memcpy(dst, eight, 8 * size);
     else if (size == 3 && (fill == NULL || p->outside == 0) && eight_all_before(p, v))
-        copy_triples(dst, r->src, p->offset);
+        eight_triples(dst, r->src, p->offset);
     else
         copy_some(dst, 8, r, p, fill, size);
 }
@@ -539,18 +499,14 @@ INLINE bool copy_eights(uint8_t *dst, const hr_gather_row *r, const void *fill, 
         return false;
     for (size_t k = 0; k < 8 && fill != NULL && size <= FILL_MAX; k++)
         memcpy(eight + k * size, fill, size);
-    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        eight_walk walk = eight_walk_from(r->map, s.x, s.y);
-        eight_places p = eight_next(&v, &walk, false);
-        int64_t n = s.n;
-        for (; n >= 8; n -= 8, dst += 8 * size) {
-            eight_places next = eight_next(&v, &walk, false);
-            copy_eight(dst, r, &v, &p, fill, eight, size);
-            p = next;
-        }
-        copy_some(dst, n, r, &p, fill, size);
-        dst += (size_t)n * size;
+    eight_places p = eight_places_at(&v, r->x, r->y, false);
+    int64_t at = 0;
+    for (; at + 8 <= r->n; at += 8, dst += 8 * size) {
+        eight_places next = eight_places_at(&v, r->x + at + 8, r->y + at + 8, false);
+        copy_eight(dst, r, &v, &p, fill, eight, size);
+        p = next;
     }
+    copy_some(dst, r->n - at, r, &p, fill, size);
     return true;
 }
 
@@ -565,15 +521,10 @@ static inline bool copy_eights(uint8_t *dst, const hr_gather_row *r, const void 
 
 INLINE void copies_of(uint8_t *dst, const hr_gather_row *r, const void *fill, size_t size)
 {
-    const float step_x = r->map->m[0][0], step_y = r->map->m[1][0];
-
     if (copy_eights(dst, r, fill, size))
         return;
-    for (run s = run_at(r, 0); s.n > 0; s = run_at(r, s.at + s.n)) {
-        float x = s.x, y = s.y;
-        for (int64_t k = 0; k < s.n; k++, dst += size, x += step_x, y += step_y)
-            copy_pixel(dst, r, fill, x, y, size);
-    }
+    for (int64_t i = 0; i < r->n; i++, dst += size)
+        copy_pixel(dst, r, fill, r->x[i], r->y[i], size);
 }
 
 /* Whether pixels can be copied: INT32 goes through float, which rounds it. */

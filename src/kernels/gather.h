@@ -134,6 +134,12 @@ HR_SHARED float gather_blend(float *v, const float *part, int32_t n)
     return v[0];
 }
 
+/* Rows whose positions are made at once; what is written behind n positions of a row; and the room
+ * that a row of them takes. */
+#define HR_GATHER_ROWS 8
+#define HR_GATHER_MORE 8
+#define HR_GATHER_STRIDE(n) ((size_t)(n) + 2 * HR_GATHER_MORE)
+
 /* A row to be made from a picture or volume of UINT8, INT16, INT32 or FLOAT, as one of these. */
 typedef struct hr_gather_row {
     const hr_gather_spec *gather;
@@ -142,8 +148,9 @@ typedef struct hr_gather_row {
     int64_t step[3]; /* elements of the source from pixel to pixel along x, y, z */
     hr_dtype from, to;
     int32_t channels;
-    int64_t first[3]; /* x, y and z of the first pixel to be made */
-    int64_t n;        /* pixels */
+    int64_t first[3];   /* x, y and z of the first pixel to be made */
+    int64_t n;          /* pixels */
+    const float *x, *y; /* of a picture: the positions, as gather_positions makes them */
 } hr_gather_row;
 
 #endif

@@ -8,6 +8,8 @@
 #include "kernels/eight.h"
 #include "kernels/gather.h"
 
+#include <string.h>
+
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
 
 /* What the pixels of a picture have in common. Interpolation reads each row of a square of four
@@ -90,76 +92,6 @@ static inline __m256 eight_limit(__m256 position)
     return _mm256_min_ps(low, limit);
 }
 
-/* Walks along a row. Between two powers of two, adding the step to a position always adds the same
- * multiple of the position's last bit, unless the step is halfway between two of them. So these
- * positions are evenly spaced, and known without adding up: products and sums of such multiples
- * are exact. */
-typedef struct eight_walk {
-    __m128 at, step; /* x and y of the next position; what is added to it */
-    int32_t even;    /* how many positions after it are known to be evenly spaced */
-    __m128 eight;    /* from a position to the eighth after it */
-    __m256 x, y;     /* from a position to those from it on */
-} eight_walk;
-
-/* Finds the spacing of the positions from w->at on. */
-static inline void eight_space(eight_walk *w)
-{
-    const __m128 magnitude = _mm_castsi128_ps(_mm_set1_epi32(0x7fffffff));
-    const __m128 exponent = _mm_castsi128_ps(_mm_set1_epi32(0x7f800000));
-    const __m256 count = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m128 each = _mm_sub_ps(_mm_add_ps(w->at, w->step), w->at);
-    const __m128 size = _mm_and_ps(w->at, magnitude), low = _mm_and_ps(w->at, exponent);
-    const __m128 below = _mm_sub_ps(size, low), above = _mm_sub_ps(_mm_add_ps(low, low), size);
-    const __m128 room = _mm_blendv_ps(above, below, _mm_xor_ps(w->at, each));
-    const __m128 lost = _mm_and_ps(_mm_sub_ps(w->step, each), magnitude);
-    const __m128 rounds_down = _mm_cmplt_ps(_mm_mul_ps(lost, _mm_set1_ps(0x1p24f)), low);
-    __m128 steps = _mm_div_ps(room, _mm_and_ps(each, magnitude));
-
-    /* Two less, as the quotient is rounded. NaN, which 0 / 0 is, becomes negative. */
-    steps = _mm_min_ps(_mm_set1_ps(HR_GATHER_RUN), _mm_and_ps(steps, rounds_down));
-    __m128i whole = _mm_cvttps_epi32(_mm_sub_ps(steps, _mm_set1_ps(2.0f)));
-    whole = _mm_min_epi32(whole, _mm_srli_si128(whole, 4));
-    w->even = _mm_cvtsi128_si32(whole);
-    w->eight = _mm_mul_ps(each, _mm_set1_ps(8.0f));
-    w->x = _mm256_mul_ps(_mm256_broadcastss_ps(each), count);
-    w->y = _mm256_mul_ps(_mm256_broadcastss_ps(_mm_movehdup_ps(each)), count);
-}
-
-/* Eight positions, added up one by one. */
-static inline void eight_sums(eight_places *p, eight_walk *w)
-{
-    __m128 next = w->at, xy[4];
-
-    for (int32_t k = 0; k < 4; k++) {
-        __m128 after = _mm_add_ps(next, w->step);
-        xy[k] = _mm_unpacklo_ps(next, after);
-        next = _mm_add_ps(after, w->step);
-    }
-    w->at = next;
-    p->x = _mm256_set_m128(_mm_movelh_ps(xy[2], xy[3]), _mm_movelh_ps(xy[0], xy[1]));
-    p->y = _mm256_set_m128(_mm_movehl_ps(xy[3], xy[2]), _mm_movehl_ps(xy[1], xy[0]));
-}
-
-/* The next eight positions. */
-static inline void eight_positions(eight_places *p, eight_walk *w)
-{
-    if (w->even >= 8) {
-        p->x = _mm256_add_ps(_mm256_broadcastss_ps(w->at), w->x);
-        p->y = _mm256_add_ps(_mm256_broadcastss_ps(_mm_movehdup_ps(w->at)), w->y);
-        w->at = _mm_add_ps(w->at, w->eight);
-        w->even -= 8;
-    } else {
-        eight_sums(p, w);
-        eight_space(w);
-    }
-}
-
-static inline eight_walk eight_walk_from(const hr_map *map, float x, float y)
-{
-    return (eight_walk){.at = _mm_setr_ps(x, y, 0.0f, 0.0f),
-                        .step = _mm_setr_ps(map->m[0][0], map->m[1][0], 0.0f, 0.0f)};
-}
-
 /* The first pixel at each position, along one axis. */
 static inline __m256 eight_first(__m256 position, __m256 half)
 {
@@ -186,12 +118,12 @@ static inline void eight_find(eight_places *p, const eight_view *v, __m256 x, __
         _mm256_movemask_ps(_mm256_or_ps(eight_outside(x, near_x), eight_outside(y, near_y)));
 }
 
+/* The places of the positions at x and y. */
 static inline __attribute__((always_inline)) eight_places
-eight_next(const eight_view *v, eight_walk *w, const bool linear)
+eight_places_at(const eight_view *v, const float *x, const float *y, const bool linear)
 {
-    eight_places p;
+    eight_places p = {.x = _mm256_loadu_ps(x), .y = _mm256_loadu_ps(y)};
 
-    eight_positions(&p, w);
     if (linear) {
         p.x = eight_limit(p.x);
         p.y = eight_limit(p.y);
@@ -206,6 +138,32 @@ eight_next(const eight_view *v, eight_walk *w, const bool linear)
 static inline bool eight_all_before(const eight_places *p, const eight_view *v)
 {
     return _mm256_movemask_epi8(_mm256_cmpeq_epi32(p->offset, v->last)) == 0;
+}
+
+/* The offsets of two pixels in each number. */
+static inline void eight_offsets(uint64_t *two, __m256i offset)
+{
+    const __m128i low = _mm256_castsi256_si128(offset), high = _mm256_extracti128_si256(offset, 1);
+
+    two[0] = (uint64_t)_mm_cvtsi128_si64(low);
+    two[1] = (uint64_t)_mm_extract_epi64(low, 1);
+    two[2] = (uint64_t)_mm_cvtsi128_si64(high);
+    two[3] = (uint64_t)_mm_extract_epi64(high, 1);
+}
+
+/* Copies eight pixels of three bytes, behind which there are others. Dwords are moved, of which the
+ * last byte is overwritten by the next pixel. */
+static inline void eight_triples(uint8_t *dst, const uint8_t *src, __m256i offset)
+{
+    uint64_t two[4];
+
+    eight_offsets(two, offset);
+    for (int32_t k = 0; k < 3; k++) {
+        memcpy(dst + 6 * k, src + (uint32_t)two[k], 4);
+        memcpy(dst + 6 * k + 3, src + (two[k] >> 32), 4);
+    }
+    memcpy(dst + 18, src + (uint32_t)two[3], 4);
+    memcpy(dst + 21, src + (two[3] >> 32), 3);
 }
 
 /* Two times eight bytes. */
@@ -236,11 +194,9 @@ typedef struct eight_squares {
 
 static inline void eight_load(const eight_view *v, eight_squares *q, __m256i offset)
 {
-    __m128i low = _mm256_castsi256_si128(offset), high = _mm256_extracti128_si256(offset, 1);
-    const uint64_t offsets[4] = {
-        (uint64_t)_mm_cvtsi128_si64(low), (uint64_t)_mm_extract_epi64(low, 1),
-        (uint64_t)_mm_cvtsi128_si64(high), (uint64_t)_mm_extract_epi64(high, 1)};
+    uint64_t offsets[4];
 
+    eight_offsets(offsets, offset);
     eight_pairs(q->tap, v->src, offsets, v->order[0]);
     eight_pairs(q->tap + 2, v->src + v->lower, offsets, v->order[1]);
 }

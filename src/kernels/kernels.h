@@ -68,6 +68,7 @@ HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
 
 struct hr_debayer_row;
 struct hr_gather_row;
+struct hr_map;
 struct hr_jpeg_coefs;
 struct hr_jpeg_pass;
 struct hr_jpeg_quantiser;
@@ -129,6 +130,10 @@ typedef struct hr_kernels {
 
     /* ---- gathered pixels; kernels/gather.h ---- */
     /* Writes exactly the row. `line` has room for it as floats. */
+    /* Positions of the pixels first[0] to first[0] + n - 1 in row first[1] and below it: `rows` is
+     * 1 or HR_GATHER_ROWS. Rows are `stride`, at least HR_GATHER_STRIDE(n), floats apart. */
+    void (*gather_positions)(float *x, float *y, size_t stride, int32_t rows,
+                             const struct hr_map *map, const int64_t *first, int64_t n);
     void (*gather_row)(const struct hr_gather_row *r, float *line, void *dst);
     /* The pixels at n positions; kernels/remap.h. Writes exactly the pixels. */
     void (*remap_row)(void *dst, const struct hr_remap *r, const float *x, const float *y,

@@ -39,6 +39,10 @@ void HR_LEVELED(hr__f32_to_f16)(uint16_t *dst, const float *src, size_t n);
 void HR_LEVELED(hr__f16_to_f32)(float *dst, const uint16_t *src, size_t n);
 void HR_LEVELED(hr__mirror_u8)(uint8_t *dst, const uint8_t *src, size_t n, int32_t channels);
 
+/* gather_positions.c */
+void HR_LEVELED(hr__gather_positions)(float *x, float *y, size_t stride, int32_t rows,
+                                      const struct hr_map *map, const int64_t *first, int64_t n);
+
 /* gather.c */
 void HR_LEVELED(hr__gather_row)(const struct hr_gather_row *r, float *line, void *dst);
 

@@ -26,6 +26,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .u8_to_f32 = HR_LEVELED(hr__u8_to_f32),
     .i16_to_f32 = HR_LEVELED(hr__i16_to_f32),
     .u16_to_f32 = HR_LEVELED(hr__u16_to_f32),
+    .gather_positions = HR_LEVELED(hr__gather_positions),
     .gather_row = HR_LEVELED(hr__gather_row),
     .remap_row = HR_LEVELED(hr__remap_row),
     .perspective_row = HR_LEVELED(hr__perspective_row),

@@ -66,6 +66,24 @@ static void set_element(void *data, hr_dtype type, size_t i, int32_t v)
 
 /* ---- rows ---- */
 
+enum { LONGEST = 300, STRIDE = LONGEST + 2 * HR_GATHER_MORE };
+
+typedef struct positions {
+    float x[HR_GATHER_ROWS * STRIDE], y[HR_GATHER_ROWS * STRIDE];
+} positions;
+
+/* Makes the positions of the row, which is one of several that are made at once. */
+static void find_positions(hr_gather_row *r, positions *p, hr_cpu_level level)
+{
+    const int32_t rows = rnd() & 1 ? 1 : HR_GATHER_ROWS;
+    const int64_t before = HR_MIN(between(0, rows - 1), r->first[1]);
+    const int64_t first[2] = {r->first[0], r->first[1] - before};
+
+    hr_kernels_get(level)->gather_positions(p->x, p->y, STRIDE, rows, r->map, first, r->n);
+    r->x = p->x + before * STRIDE;
+    r->y = p->y + before * STRIDE;
+}
+
 typedef struct gather_case {
     hr_gather_spec gather;
     hr_map map;
@@ -121,7 +139,30 @@ static void case_make(gather_case *t)
                              .to = rnd() & 1 ? from : types[rnd() % HR_COUNT_OF(types)],
                              .channels = channels,
                              .first = {between(0, 20), between(0, 60), 0},
-                             .n = between(1, rnd() & 1 ? 20 : 300)};
+                             .n = between(1, rnd() & 1 ? 20 : LONGEST)};
+}
+
+/* Positions are those of gather_position, bit for bit. */
+TEST(positions_are_sums)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        const hr_gather_spec g = {.axes = 2};
+        const hr_map map = random_map();
+        hr_gather_row row = {.map = &map,
+                             .first = {between(0, 600), between(0, 60), 0},
+                             .n = between(1, LONGEST)};
+        for (hr_cpu_level level = HR_CPU_LEVEL_BASE; level <= HR_CPU_LEVEL_V4; level++) {
+            positions p;
+            find_positions(&row, &p, level);
+            for (int64_t i = 0; i < row.n; i++) {
+                const int64_t to[3] = {row.first[0] + i, row.first[1], 0};
+                float at[3];
+                gather_position(&g, &map, to, at);
+                CHECK(memcmp(&at[0], &row.x[i], sizeof(float)) == 0);
+                CHECK(memcmp(&at[1], &row.y[i], sizeof(float)) == 0);
+            }
+        }
+    }
 }
 
 TEST(levels_agree)
@@ -133,9 +174,12 @@ TEST(levels_agree)
         const size_t size = elements * hr_dtype_size(t.row.to);
         float *line = malloc(elements * sizeof(float));
         char *base = malloc(size), *out = malloc(size + GUARD);
+        positions p;
+        find_positions(&t.row, &p, HR_CPU_LEVEL_BASE);
         hr_kernels_get(HR_CPU_LEVEL_BASE)->gather_row(&t.row, line, base);
         for (hr_cpu_level level = HR_CPU_LEVEL_V3; level <= HR_CPU_LEVEL_V4; level++) {
             memset(out, 0xA5, size + GUARD);
+            find_positions(&t.row, &p, level);
             hr_kernels_get(level)->gather_row(&t.row, line, out);
             CHECK(memcmp(out, base, size) == 0);
             for (int i = 0; i < GUARD; i++)
@@ -245,7 +289,11 @@ TEST(planes_are_reproduced)
                              HR_DTYPE_UINT8,
                              CHANNELS,
                              {0, between(0, SIDE - 1), 0},
-                             SIDE};
+                             SIDE,
+                             NULL,
+                             NULL};
+        positions p;
+        find_positions(&row, &p, HR_CPU_LEVEL_BASE);
         hr_kernels_get(HR_CPU_LEVEL_BASE)->gather_row(&row, line, out);
         for (int i = 0; i < SIDE * CHANNELS; i++) {
             double at[2], x = i / CHANNELS + 0.5, y = (double)row.first[1] + 0.5;
