@@ -21,6 +21,7 @@ typedef struct eight_view {
     __m256 most_x, most_y; /* the last pixel from which on they can be read */
     __m256i size, stride;  /* bytes of a pixel and of a row */
     __m256i last;          /* the offset of the last pixel, if the nearest are read */
+    int64_t ahead;         /* from a pixel to that at the same place some rows later */
     /* To interpolate. */
     int64_t lower;        /* from the eight bytes of an upper row to those of a lower one */
     __m256i order[2];     /* which bytes of the upper and the lower row are the pixels */
@@ -28,6 +29,20 @@ typedef struct eight_view {
     __m256 fill[3];       /* per channel */
     bool has_fill;
 } eight_view;
+
+/* Some rows are few enough for caches, and enough for pixels to arrive. Without a map, rows follow
+ * one another in the source. */
+static inline int64_t eight_ahead(const hr_map *map, int64_t size, int64_t stride)
+{
+    const float rows = 4.0f;
+
+    if (map == NULL)
+        return (int64_t)rows * stride;
+    float x = rows * map->m[0][1], y = rows * map->m[1][1];
+    if (!(fabsf(x) < 1e6f && fabsf(y) < 1e6f))
+        return 0;
+    return (int64_t)y * stride + (int64_t)x * size;
+}
 
 /* `linear`: otherwise the nearest pixel is read. Bytes of a pixel, and from row to row. False for
  * pictures that are too large for 32 bits. */
@@ -42,6 +57,7 @@ static inline bool eight_view_make(eight_view *v, const hr_gather_row *r, bool l
         (height - 1) * stride + width * size > INT32_MAX)
         return false;
     v->src = r->src;
+    v->ahead = eight_ahead(r->map, size, stride);
     v->half = _mm256_set1_ps(0.5f);
     v->most_x = _mm256_set1_ps((float)(width - 1 - more));
     v->most_y = _mm256_set1_ps((float)(height - 1 - more));
@@ -116,6 +132,9 @@ static inline void eight_find(eight_places *p, const eight_view *v, __m256 x, __
                                  _mm256_mullo_epi32(_mm256_cvttps_epi32(near_x), v->size));
     p->outside =
         _mm256_movemask_ps(_mm256_or_ps(eight_outside(x, near_x), eight_outside(y, near_y)));
+    const int64_t first = _mm_cvtsi128_si32(_mm256_castsi256_si128(p->offset));
+    /* an address that need not be in the picture */
+    _mm_prefetch((const char *)((uintptr_t)v->src + (uintptr_t)(first + v->ahead)), _MM_HINT_T0);
 }
 
 /* The places of the positions at x and y. */

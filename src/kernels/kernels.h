@@ -129,16 +129,17 @@ typedef struct hr_kernels {
     void (*f32_to_u8)(uint8_t *dst, const float *src, size_t n); /* half away, saturated */
 
     /* ---- gathered pixels; kernels/gather.h ---- */
-    /* Writes exactly the row. `line` has room for it as floats. */
     /* Positions of the pixels first[0] to first[0] + n - 1 in row first[1] and below it: `rows` is
      * 1 or HR_GATHER_ROWS. Rows are `stride`, at least HR_GATHER_STRIDE(n), floats apart. */
     void (*gather_positions)(float *x, float *y, size_t stride, int32_t rows,
                              const struct hr_map *map, const int64_t *first, int64_t n);
+    /* Writes exactly the row. `line` has room for it as floats. */
     void (*gather_row)(const struct hr_gather_row *r, float *line, void *dst);
     /* The pixels at n positions; kernels/remap.h. Writes exactly the pixels. */
     void (*remap_row)(void *dst, const struct hr_remap *r, const float *x, const float *y,
                       size_t n);
-    /* Positions of n pixels of a row by a matrix of nine numbers. */
+    /* Positions of n pixels of a row: those given by inputs, or by a matrix of nine numbers. */
+    void (*given_row)(float *dst, const float *given, size_t n, float shift, bool nearest);
     void (*perspective_row)(float *x, float *y, const float *m, int32_t row, size_t n);
 
     /* ---- per-pixel steps; dst and src must not overlap ---- */

@@ -49,6 +49,7 @@ void HR_LEVELED(hr__gather_row)(const struct hr_gather_row *r, float *line, void
 /* remap.c */
 void HR_LEVELED(hr__remap_row)(void *dst, const struct hr_remap *r, const float *x, const float *y,
                                size_t n);
+void HR_LEVELED(hr__given_row)(float *dst, const float *given, size_t n, float shift, bool nearest);
 void HR_LEVELED(hr__perspective_row)(float *x, float *y, const float *m, int32_t row, size_t n);
 
 /* points.c */

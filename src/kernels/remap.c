@@ -55,13 +55,38 @@ static __attribute__((noinline)) void pixels(void *dst, const hr_remap *r, const
 typedef bool eight_fn(uint8_t *dst, const hr_remap *r, const eight_view *v, const eight_places *p,
                       size_t size);
 
+/* Some of the eight are the fill. */
+static __attribute__((noinline)) void nearest_filled(uint8_t *dst, const hr_remap *r,
+                                                     const eight_view *v, const eight_places *p,
+                                                     size_t size)
+{
+    uint32_t offset[8];
+
+    _mm256_storeu_si256((__m256i *)offset, p->offset);
+    for (size_t k = 0; k < 8; k++, dst += size) {
+        if (p->outside >> k & 1)
+            for (int32_t c = 0; c < r->channels; c++)
+                remap_store(dst, r->dtype, c, r->fill[c]);
+        else
+            memcpy(dst, v->src + offset[k], size);
+    }
+}
+
 INLINE bool nearest_eight(uint8_t *dst, const hr_remap *r, const eight_view *v,
                           const eight_places *p, size_t size)
 {
     uint32_t offset[8];
 
+    if (p->outside != 0 && r->border == HR_BORDER_CONSTANT) {
+        nearest_filled(dst, r, v, p, size);
+        return true;
+    }
     if (p->outside != 0 && r->border != HR_BORDER_CLAMP)
         return false;
+    if (size == 3 && eight_all_before(p, v)) {
+        eight_triples(dst, v->src, p->offset);
+        return true;
+    }
     _mm256_storeu_si256((__m256i *)offset, p->offset);
     for (size_t k = 0; k < 8; k++)
         memcpy(dst + k * size, v->src + offset[k], size);
@@ -374,6 +399,15 @@ void HR_LEVELED(hr__remap_row)(void *dst, const hr_remap *r, const float *x, con
     const size_t made = r->channels > 0 ? vectors(dst, r, x, y, n) : n;
 
     pixels((char *)dst + made * size, r, x + made, y + made, n - made);
+}
+
+void HR_LEVELED(hr__given_row)(float *restrict dst, const float *restrict given, size_t n,
+                               float shift, bool nearest)
+{
+    for (size_t i = 0; i < n && nearest; i++)
+        dst[i] = remap_given(given[i], shift, true);
+    for (size_t i = 0; i < n && !nearest; i++)
+        dst[i] = remap_given(given[i], shift, false);
 }
 
 void HR_LEVELED(hr__perspective_row)(float *restrict x, float *restrict y, const float *m,

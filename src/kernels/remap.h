@@ -9,6 +9,8 @@
 #include "headrace/headrace.h"
 #include "kernels/border.h"
 
+#include <math.h>
+
 #define HR_REMAP_TAPS 4                 /* the most along an axis */
 #define HR_REMAP_EXTENT ((1 << 22) - 2) /* the most pixels along an axis */
 
@@ -142,6 +144,13 @@ HR_SHARED float remap_value(const hr_remap *r, const remap_axis *x, const remap_
     return taps == 2 ? row[0] + (row[1] - row[0]) * y->weight[0]
                      : (row[0] * y->weight[0] + row[1] * y->weight[1]) +
                            (row[2] * y->weight[2] + row[3] * y->weight[3]);
+}
+
+/* The position for hr_remap of a position that inputs give: shifted by `shift`. The nearest pixel
+ * is that on which the position lies; between two pixels, the second one. */
+HR_SHARED float remap_given(float given, float shift, bool nearest)
+{
+    return nearest ? floorf(given + (shift + 0.5f)) : given + shift;
 }
 
 /* The position that the matrix m, row by row, gives for the pixel (x, y). */

@@ -29,6 +29,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .gather_positions = HR_LEVELED(hr__gather_positions),
     .gather_row = HR_LEVELED(hr__gather_row),
     .remap_row = HR_LEVELED(hr__remap_row),
+    .given_row = HR_LEVELED(hr__given_row),
     .perspective_row = HR_LEVELED(hr__perspective_row),
     .matrix_u8 = HR_LEVELED(hr__matrix_u8),
     .matrix_f32 = HR_LEVELED(hr__matrix_f32),

@@ -148,9 +148,8 @@ TEST(positions_are_sums)
     for (int round = 0; round < ROUNDS; round++) {
         const hr_gather_spec g = {.axes = 2};
         const hr_map map = random_map();
-        hr_gather_row row = {.map = &map,
-                             .first = {between(0, 600), between(0, 60), 0},
-                             .n = between(1, LONGEST)};
+        hr_gather_row row = {
+            .map = &map, .first = {between(0, 600), between(0, 60), 0}, .n = between(1, LONGEST)};
         for (hr_cpu_level level = HR_CPU_LEVEL_BASE; level <= HR_CPU_LEVEL_V4; level++) {
             positions p;
             find_positions(&row, &p, level);

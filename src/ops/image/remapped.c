@@ -72,13 +72,11 @@ hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error)
 static void map_row(const hr_op_call *c, int64_t at, float *x, float *y)
 {
     const hr_remapped *m = c->memo;
-    const float *map_x = (const float *)c->in[1].data + at;
-    const float *map_y = (const float *)c->in[2].data + at;
+    const size_t n = (size_t)m->out[0];
+    const bool nearest = m->picture.taps == 1;
 
-    for (int64_t i = 0; i < m->out[0]; i++) {
-        x[i] = remapped_position(m, map_x[i]);
-        y[i] = remapped_position(m, map_y[i]);
-    }
+    c->kernels->given_row(x, (const float *)c->in[1].data + at, n, m->shift, nearest);
+    c->kernels->given_row(y, (const float *)c->in[2].data + at, n, m->shift, nearest);
 }
 
 static hr_status remapped_one(const hr_op_call *c, hr_error *error)

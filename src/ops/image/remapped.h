@@ -19,11 +19,9 @@ typedef struct hr_remapped {
     bool varies;         /* each frame has its own matrix or positions */
 } hr_remapped;
 
-/* The position for hr_remap of a position `given` by the inputs. The nearest pixel is that on which
- * the position lies; between two pixels, the second one. */
 HR_SHARED float remapped_position(const hr_remapped *m, float given)
 {
-    return m->picture.taps == 1 ? floorf(given + (m->shift + 0.5f)) : given + m->shift;
+    return remap_given(given, m->shift, m->picture.taps == 1);
 }
 
 /* Checks the input and `interp`, and makes the memo of the call, in which the border, the fill,
