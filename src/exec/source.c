@@ -225,7 +225,7 @@ static hr_status emit_fed(hr_group *g, const hr_source *s, int32_t source, int32
     return HR_STATUS_OK;
 }
 
-/* One tensor per span of an item. */
+/* Describes the bytes of an item as tensors, one per span. */
 static void describe_bytes(hr_buffer *buffer, const hr_read_piece *pieces, int32_t count,
                            hr_tensor *bytes)
 {

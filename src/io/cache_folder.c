@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/private_file.h"
 #include "io/readahead.h"
 #include "kernels/kernels.h"
 
@@ -107,19 +108,6 @@ static uint64_t hash_of(const hr_cache_folder *f, const void *data, size_t size)
 
 /* ---- system calls ---- */
 
-static bool read_at(int fd, void *dst, size_t size, int64_t offset)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t n = pread(fd, (char *)dst + done, size - done, (off_t)(offset + (int64_t)done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        done += (size_t)n;
-    }
-    return true;
-}
-
 static bool write_at(int fd, const void *src, size_t size, int64_t offset)
 {
     ssize_t n;
@@ -178,7 +166,7 @@ static bool read_key(hr_cache_folder *f)
     int fd = open_at(f, NAME ".key", O_RDONLY);
     if (fd < 0)
         return false;
-    bool good = size_of(f, fd) == sizeof(k) && read_at(fd, &k, sizeof(k), 0) &&
+    bool good = size_of(f, fd) == sizeof(k) && hr_read_all(fd, &k, sizeof(k), 0) &&
                 memcmp(k.magic, MAGIC, sizeof(k.magic)) == 0;
     close(fd);
     if (!good)
@@ -261,7 +249,7 @@ static void scan_entries(hr_cache_folder *f, int32_t number, int fd, entry *wind
 static bool header_good(const hr_cache_folder *f, int fd)
 {
     file_header h;
-    return size_of(f, fd) >= (int64_t)sizeof(h) && read_at(fd, &h, sizeof(h), 0) &&
+    return size_of(f, fd) >= (int64_t)sizeof(h) && hr_read_all(fd, &h, sizeof(h), 0) &&
            memcmp(h.magic, MAGIC, sizeof(h.magic)) == 0 && h.tag == f->tag;
 }
 
@@ -333,9 +321,9 @@ bool hr_cache_folder_read(const hr_cache_folder *f, const hr_hash *key,
 {
     record r;
     int fd = atomic_load(&f->file[location->file].fd);
-    return read_at(fd, &r, sizeof(r), location->offset) && record_good(f, &r) &&
+    return hr_read_all(fd, &r, sizeof(r), location->offset) && record_good(f, &r) &&
            r.size == location->size && memcmp(&r.key, key, sizeof(*key)) == 0 &&
-           read_at(fd, value, r.size, location->offset + (int64_t)sizeof(r)) &&
+           hr_read_all(fd, value, r.size, location->offset + (int64_t)sizeof(r)) &&
            r.check == hash_of(f, value, r.size);
 }
 

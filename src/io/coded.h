@@ -26,8 +26,8 @@ hr_status hr_coded_create(hr_coded **out, int64_t items, size_t limit, hr_error 
 void hr_coded_destroy(hr_coded *coded);
 /* The item, which stays as long as the cache, or NULL. Any thread, no lock. */
 const hr_coded_item *hr_coded_get(const hr_coded *coded, int64_t index);
-/* Keeps an item, if there is room and memory, with a reference to its buffer. Nobody may write into
- * the buffer from now on. Any thread. */
+/* Keeps an item and takes a reference to its buffer, which nobody may write into from now on. Does
+ * nothing if the item would exceed the limit, or if memory is short. Any thread. */
 void hr_coded_put(hr_coded *coded, int64_t index, hr_buffer *buffer, const hr_read_piece *pieces,
                   int32_t count);
 void hr_coded_stats_add(const hr_coded *coded, hr_coded_stats *sum); /* NULL: adds nothing */

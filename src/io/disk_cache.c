@@ -24,7 +24,7 @@
 #define TOUCH_AFTER 60            /* seconds since a file was last used */
 #define ABANDONED 3600            /* seconds after which a file that is being written is garbage */
 
-/* The start of a file; the key and the bytes follow. */
+/* What a file begins with. The key and the bytes of the range follow it. */
 typedef struct header {
     uint64_t magic, sum; /* of the bytes */
     uint64_t key_size, data_size;
@@ -81,12 +81,13 @@ static bool load_from(int fd, const char *key, size_t size, void *dst, size_t *g
     struct stat st;
     char found[KEY_SIZE];
     size_t key_size = strlen(key);
-    if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h)) || h.magic != MAGIC ||
+    if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h), 0) || h.magic != MAGIC ||
         h.key_size != key_size || h.data_size > size ||
         (uint64_t)st.st_size != sizeof(h) + h.key_size + h.data_size ||
-        !hr_read_all(fd, found, key_size) || memcmp(found, key, key_size) != 0 ||
-        !hr_read_all(fd, dst, (size_t)h.data_size) || hr_sum(dst, (size_t)h.data_size) != h.sum ||
-        h.about.size < 0 || !memchr(h.about.tag, 0, sizeof(h.about.tag)))
+        !hr_read_all(fd, found, key_size, sizeof(h)) || memcmp(found, key, key_size) != 0 ||
+        !hr_read_all(fd, dst, (size_t)h.data_size, (int64_t)(sizeof(h) + key_size)) ||
+        hr_sum(dst, (size_t)h.data_size) != h.sum || h.about.size < 0 ||
+        !memchr(h.about.tag, 0, sizeof(h.about.tag)))
         return false;
     if (time(NULL) - st.st_mtime > TOUCH_AFTER)
         (void)futimens(fd, NULL); /* it was used now */

@@ -34,10 +34,10 @@ int hr_private_file_open(int folder, const char *name)
     return checked(openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), S_IFREG);
 }
 
-bool hr_read_all(int fd, void *dst, size_t size)
+bool hr_read_all(int fd, void *dst, size_t size, int64_t offset)
 {
     for (size_t done = 0; done < size;) {
-        ssize_t n = read(fd, (char *)dst + done, size - done);
+        ssize_t n = pread(fd, (char *)dst + done, size - done, (off_t)(offset + (int64_t)done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

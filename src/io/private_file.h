@@ -13,7 +13,8 @@
 int hr_private_folder_open(const char *path);
 /* Opens a file of the folder for reading; -1 if it is not a regular file of this user. */
 int hr_private_file_open(int folder, const char *name);
-bool hr_read_all(int fd, void *dst, size_t size);
+/* All `size` bytes at `offset`. */
+bool hr_read_all(int fd, void *dst, size_t size, int64_t offset);
 bool hr_write_all(int fd, const void *src, size_t size);
 /* Guards against damage only: whoever can write the file can compute it. */
 uint64_t hr_sum(const void *data, size_t size);

@@ -45,7 +45,7 @@ struct hr_read {
 struct hr_readahead {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a request was queued */
-    pthread_cond_t room;  /* `held` shrank, or a request became wanted or dropped */
+    pthread_cond_t room;  /* `held` shrank enough, or a request became wanted or dropped */
     pthread_cond_t ready; /* a wanted request is done */
     pthread_cond_t cold;  /* a file was not in the page cache */
     hr_pool *pool;
@@ -200,6 +200,15 @@ static bool wait_for_room(hr_readahead *ra, const hr_read *r, size_t size)
     return !ra->stop && !r->dropped;
 }
 
+/* `size` bytes less are held; lock held. Threads that wait for room are woken when there is room
+ * for a while: waking one for every item costs as much as copying it. */
+static void release(hr_readahead *ra, size_t size)
+{
+    ra->held -= size;
+    if (ra->held <= ra->limit - ra->limit / 4)
+        pthread_cond_broadcast(&ra->room);
+}
+
 static void *thread_main(void *context);
 
 /* Lock held. */
@@ -244,9 +253,8 @@ static void serve(hr_readahead *ra, hr_read *r)
     }
     r->state = READ_DONE;
     if (r->dropped) {
-        ra->held -= r->counted ? r->size : 0;
+        release(ra, r->counted ? r->size : 0);
         free_read(r);
-        pthread_cond_broadcast(&ra->room);
     } else if (r->wanted) {
         pthread_cond_broadcast(&ra->ready);
     }
@@ -397,10 +405,8 @@ hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, hr
         hr_readahead_drop(ra, read);
         return hr_fail(error, HR_STATUS_STATE, "the pipeline is being destroyed");
     }
-    if (read->counted) {
-        ra->held -= read->size;
-        pthread_cond_broadcast(&ra->room);
-    }
+    if (read->counted)
+        release(ra, read->size);
     pthread_mutex_unlock(&ra->lock);
     *waited_ns = hr_clock_ns() - start;
     hr_status status = read->status;
@@ -429,8 +435,7 @@ void hr_readahead_drop(hr_readahead *ra, hr_read *read)
     } else {
         if (read->state == READ_QUEUED)
             unlink_read(ra, read);
-        ra->held -= read->counted ? read->size : 0;
-        pthread_cond_broadcast(&ra->room);
+        release(ra, read->counted ? read->size : 0);
         free_read(read);
     }
     pthread_mutex_unlock(&ra->lock);

@@ -90,14 +90,15 @@ static bool load_from(int fd, const hr_scan_source *source, const char *key, hr_
     struct stat st;
     char found[2 * MAX_PATH_SIZE];
     size_t key_size = strlen(key);
-    if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h)) || h.magic != MAGIC ||
+    if (fstat(fd, &st) != 0 || !hr_read_all(fd, &h, sizeof(h), 0) || h.magic != MAGIC ||
         h.version != source->version || h.size != source->size || h.key_size != key_size ||
         h.data_size > MOST_BYTES || (uint64_t)st.st_size != sizeof(h) + h.key_size + h.data_size ||
-        !hr_read_all(fd, found, key_size) || memcmp(found, key, key_size) != 0)
+        !hr_read_all(fd, found, key_size, sizeof(h)) || memcmp(found, key, key_size) != 0)
         return false;
     *out = (hr_scan){.size = (size_t)h.data_size, .capacity = (size_t)h.data_size + 1};
     out->data = hr_calloc(out->capacity, 1, NULL);
-    if (out->data && hr_read_all(fd, out->data, out->size) && hr_sum(out->data, out->size) == h.sum)
+    if (out->data && hr_read_all(fd, out->data, out->size, (int64_t)(sizeof(h) + key_size)) &&
+        hr_sum(out->data, out->size) == h.sum)
         return true;
     hr_free(out->data);
     *out = (hr_scan){0};

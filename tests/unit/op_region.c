@@ -110,4 +110,40 @@ TEST(rows_of_one_element_and_planes)
     }
 }
 
+/* Transposes rows x columns, at the end of its memory: nothing beyond may be read. */
+static void check_plane(int64_t rows, int64_t columns, size_t item)
+{
+    const hr_shape shape = {2, {rows, columns}};
+    const size_t size = (size_t)(rows * columns) * item;
+    uint8_t *plane = malloc(size);
+    hr_region r;
+    CHECK(plane != NULL && size < ROOM);
+    for (size_t i = 0; i < size; i++)
+        plane[i] = (uint8_t)below(256);
+    hr__region_init(&r, &shape, item);
+    r.from[0] = (int64_t)item;
+    r.from[1] = rows * (int64_t)item;
+    memset(ours, 0xa5, size + 1);
+    copy_plainly(theirs, plane, &r, 0);
+    hr__region_copy(ours, plane, &r);
+    CHECK(memcmp(ours, theirs, size) == 0 && ours[size] == 0xa5);
+    free(plane);
+}
+
+TEST(planes_are_transposed)
+{
+    static const struct {
+        int64_t rows, columns;
+    } large[] = {{301, 203}, {20, 4000}, {4000, 20}, {70, 1024}, {9, 9000}};
+    for (size_t item = 1; item <= 8; item *= 2) {
+        for (int64_t few = 2; few <= 17; few++) {
+            check_plane(few, 50, item);
+            check_plane(50, few, item);
+            check_plane(few, few + 1, item);
+        }
+        for (size_t i = 0; i < HR_COUNT_OF(large) && item <= 4; i++)
+            check_plane(large[i].rows, large[i].columns, item);
+    }
+}
+
 TEST_MAIN

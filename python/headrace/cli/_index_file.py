@@ -45,8 +45,8 @@ class Command:
         name: of the command.
         kind: what the file is, for the help.
         description: what the command does.
-        lines: the lines of the index of a file.
-        default: the path of the index of a file, if none is given.
+        lines: takes the path of a file and returns the lines of its index.
+        default: takes the path of a file and returns that of its index, for calls that do not give one.
         errors: what `lines` raises if the file is wrong.
     """
 

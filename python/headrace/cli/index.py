@@ -162,7 +162,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.index or not args.cache:
         raise UserError(
-            f"{args.path} is not a file; the index of a folder needs --cache FOLDER, and no INDEX"
+            f"{args.path} is not a file. To index a folder, give --cache FOLDER and leave out INDEX."
         )
     files = find_files(args.path)
     try:
