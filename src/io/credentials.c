@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
+/* Where credentials come from, and how long they are kept. */
 #include "io/credentials.h"
 
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "io/net.h"
+#include "io/credentials_fetch.h"
+#include "io/credentials_parse.h"
 #include "io/storage.h"
 
-#define ANSWER_SIZE ((size_t)64 << 10) /* of metadata */
-#define METADATA_MS 2000               /* metadata are near, or not there at all */
-#define EARLY 300                      /* seconds before they expire, new ones are fetched */
-#define LASTS 60                       /* seconds until files and metadata are read again */
-#define PATH_SIZE 4096
+#define EARLY 300      /* seconds before they expire, new ones are fetched */
+#define LASTS 60       /* seconds until files and metadata are read again */
+#define PROFILES_MAX 5 /* that refer to one another */
+#define WAIT_MS 50     /* how long a set `cancel` may go unnoticed */
 
 /* What was found: S3's and Google's. `lock` guards it, also while it is fetched. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -25,12 +24,15 @@ static struct {
     uint64_t key; /* of the environment that chose them */
     int64_t until;
     hr_credentials credentials;
+    int64_t failed_ns; /* when they were looked for in vain; 0: never */
+    hr_error failure;
 } kept[2];
 
 static void in_child(void)
 {
     pthread_mutex_init(&lock, NULL);
     kept[0].valid = kept[1].valid = false;
+    kept[0].failed_ns = kept[1].failed_ns = 0;
 }
 
 static void prepare(void)
@@ -38,337 +40,203 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, in_child);
 }
 
-static const char *env(const char *name)
+static bool any(const hr_credentials *c)
 {
-    const char *value = getenv(name);
-    return value ? value : "";
+    return c->access_key[0] || c->token[0];
 }
 
-/* false: the text does not fit */
-static bool copy(char *to, size_t size, const char *text)
+static void take_keys(hr_credentials *to, const hr_credentials *from)
 {
-    size_t n = strlen(text);
-    if (n >= size || text[strcspn(text, "\r\n")])
-        return false;
-    memcpy(to, text, n + 1);
-    return true;
-}
-
-int64_t hr_credentials_time(const char *text)
-{
-    struct tm tm = {0};
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-               &tm.tm_min, &tm.tm_sec) != 6 ||
-        tm.tm_year < 1970)
-        return 0;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    return (int64_t)timegm(&tm);
-}
-
-/* ---- profiles ---- */
-
-/* Removes blanks on both sides. */
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t size = strlen(text);
-    while (size > 0 && strchr(" \t\r", text[size - 1]))
-        text[--size] = 0;
-    return text;
-}
-
-void hr_ini_read(char *text, const char *section, hr_ini_found found, void *context)
-{
-    bool inside = false;
-    for (char *line = text, *next; line; line = next) {
-        if ((next = strchr(line, '\n')))
-            *next++ = 0;
-        bool indented = *line == ' ' || *line == '\t'; /* belongs to the key above */
-        char *at = trim(line), *equals = strchr(at, '=');
-        size_t size = strlen(at);
-        if (*at == '#' || *at == ';' || size == 0)
-            continue;
-        if (*at == '[') {
-            char *end = strchr(at, ']');
-            if (end)
-                *end = 0;
-            inside = end && strcmp(trim(at + 1), section) == 0;
-        } else if (inside && equals && !indented) {
-            *equals = 0;
-            found(context, trim(at), trim(equals + 1));
-        }
-    }
-}
-
-typedef struct profile {
-    hr_credentials *out;
-    const char *unsupported; /* a way to get credentials that is not supported */
-    bool too_long;
-} profile;
-
-static void profile_key(void *context, const char *key, const char *value)
-{
-    profile *p = context;
-    hr_credentials *c = p->out;
-    const struct {
-        const char *key;
-        char *to;
-        size_t size;
-    } keys[] = {{"aws_access_key_id", c->access_key, sizeof(c->access_key)},
-                {"aws_secret_access_key", c->secret_key, sizeof(c->secret_key)},
-                {"aws_session_token", c->token, sizeof(c->token)},
-                {"region", c->region, sizeof(c->region)},
-                {"endpoint_url", c->endpoint, sizeof(c->endpoint)}};
-    static const char *const others[] = {"role_arn", "sso_session", "sso_start_url",
-                                         "credential_process", "web_identity_token_file"};
-    for (size_t i = 0; i < HR_COUNT_OF(keys); i++)
-        if (strcmp(key, keys[i].key) == 0)
-            p->too_long = p->too_long || !copy(keys[i].to, keys[i].size, value);
-    for (size_t i = 0; i < HR_COUNT_OF(others); i++)
-        if (strcmp(key, others[i]) == 0)
-            p->unsupported = others[i];
-}
-
-static void read_profile_file(profile *p, const char *variable, const char *name,
-                              const char *section)
-{
-    char path[PATH_SIZE], *text;
-    size_t size;
-    const char *chosen = env(variable);
-    int n = chosen[0] ? snprintf(path, sizeof(path), "%s", chosen)
-                      : snprintf(path, sizeof(path), "%s/.aws/%s", env("HOME"), name);
-    if (n <= 0 || (size_t)n >= sizeof(path) || strstr(path, "://") ||
-        hr_object_text(path, &text, &size, NULL) != HR_STATUS_OK)
-        return;
-    hr_ini_read(text, section, profile_key, p);
-    hr_free(text);
-}
-
-/* The chosen profile, if it has keys. Its region and endpoint are used in any case. */
-static hr_status from_profile(hr_credentials *out, hr_error *error)
-{
-    const char *name = env("AWS_PROFILE");
-    char section[256];
-    profile p = {.out = out};
-    name = name[0] ? name : "default";
-    snprintf(section, sizeof(section), "%s%s", strcmp(name, "default") ? "profile " : "", name);
-    read_profile_file(&p, "AWS_CONFIG_FILE", "config", section);
-    read_profile_file(&p, "AWS_SHARED_CREDENTIALS_FILE", "credentials", name);
-    if (p.too_long)
-        return hr_fail(error, HR_STATUS_LIMIT, "a value in the AWS profile '%s' is too long", name);
-    if (p.unsupported && !out->access_key[0] && !env("AWS_ACCESS_KEY_ID")[0])
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
-                       "the AWS profile '%s' uses %s, which is not supported; set the "
-                       "variables that `aws configure export-credentials --format env` prints",
-                       name, p.unsupported);
-    return HR_STATUS_OK;
-}
-
-/* ---- metadata ---- */
-
-typedef struct question {
-    hr_net_call call;
-    const char *header;
-} question;
-
-static hr_status add_header(void *context, hr_net_call *call, hr_cancel *cancel, hr_error *error)
-{
-    const question *q = context;
-    (void)cancel;
-    return q->header ? hr_net_call_header(call, error, "%s", q->header) : HR_STATUS_OK;
-}
-
-/* Gets a small text from a metadata server. `header`: one more, or NULL. */
-static hr_status get_text(const char *method, const char *url, const char *header, char *answer,
-                          size_t size, hr_cancel *cancel, hr_error *error)
-{
-    question *q = hr_calloc(1, sizeof(*q), error);
-    if (!q)
-        return HR_STATUS_NO_MEMORY;
-    q->header = header;
-    q->call = (hr_net_call){
-        .request = {.method = method, .url = url, .direct = true, .body = answer, .room = size - 1},
-        .sign = add_header,
-        .context = q,
-        .timeout_ms = METADATA_MS,
-        .attempts = 3};
-    hr_status status = hr_net_call_run(&q->call, cancel, error);
-    if (status == HR_STATUS_OK)
-        answer[q->call.request.size] = 0;
-    if (status == HR_STATUS_OK && q->call.request.longer)
-        status = hr_fail(error, HR_STATUS_LIMIT, "the answer of the metadata server is too long");
-    hr_free(q);
-    return status;
-}
-
-static const char *string_of(const hr_json *object, const char *key)
-{
-    const hr_json *v = hr_json_get(object, key);
-    return v && v->kind == HR_JSON_KIND_STRING ? v->s : "";
-}
-
-/* The JSON of container and instance metadata of AWS, or a token of Google's. */
-static hr_status parse_answer(const char *text, bool google, hr_credentials *out, hr_error *error)
-{
-    hr_json *json;
-    HR_TRY(hr_json_parse(&json, text, strlen(text), error));
-    const hr_json *lasts = hr_json_get(json, "expires_in");
-    bool good;
-    if (google) {
-        good = copy(out->token, sizeof(out->token), string_of(json, "access_token"));
-        out->expires = lasts && lasts->is_integer && lasts->i > 0 && lasts->i < 1000000
-                           ? (int64_t)time(NULL) + lasts->i
-                           : 0;
-        good = good && out->token[0];
-    } else {
-        good = copy(out->access_key, sizeof(out->access_key), string_of(json, "AccessKeyId")) &&
-               copy(out->secret_key, sizeof(out->secret_key), string_of(json, "SecretAccessKey")) &&
-               copy(out->token, sizeof(out->token), string_of(json, "Token"));
-        out->expires = hr_credentials_time(string_of(json, "Expiration"));
-        good = good && out->access_key[0] && out->secret_key[0];
-    }
-    hr_json_destroy(json);
-    return good ? HR_STATUS_OK
-                : hr_fail(error, HR_STATUS_CORRUPT, "the answer contains no credentials");
-}
-
-/* Whether credentials may be sent to and taken from that address. */
-static bool is_trusted(const char *url)
-{
-    static const char *const hosts[] = {"http://127.0.0.1",     "http://localhost",
-                                        "http://169.254.170.2", "http://169.254.170.23",
-                                        "http://[::1]",         "http://[fd00:ec2::23]"};
-    if (strncmp(url, "https://", 8) == 0)
-        return true;
-    for (size_t i = 0; i < HR_COUNT_OF(hosts); i++) {
-        size_t n = strlen(hosts[i]);
-        if (strncmp(url, hosts[i], n) == 0 && (url[n] == ':' || url[n] == '/'))
-            return true;
-    }
-    return false;
-}
-
-static hr_status from_container(hr_credentials *out, char *answer, hr_cancel *cancel,
-                                hr_error *error)
-{
-    char url[1024], header[5120] = "";
-    const char *relative = env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
-    const char *file = env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
-    const char *token = env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    snprintf(url, sizeof(url), "%s%s", relative[0] ? "http://169.254.170.2" : "",
-             relative[0] ? relative : env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
-    if (!is_trusted(url))
-        return hr_fail(error, HR_STATUS_VALUE,
-                       "AWS_CONTAINER_CREDENTIALS_FULL_URI must be https, or an address of this "
-                       "machine or of the container's host");
-    char *text = NULL;
-    size_t size;
-    if (file[0] && !strstr(file, "://"))
-        HR_TRY(hr_object_text(file, &text, &size, error));
-    if (text)
-        text[strcspn(text, "\r\n")] = 0;
-    token = text ? text : token;
-    if (token[0])
-        snprintf(header, sizeof(header), "Authorization: %s", token);
-    hr_free(text);
-    HR_TRY(get_text(NULL, url, header[0] ? header : NULL, answer, ANSWER_SIZE, cancel, error));
-    return parse_answer(answer, false, out, error);
-}
-
-/* Version 2 of the instance metadata service: a token, the name of the role, its credentials. */
-static hr_status from_instance(hr_credentials *out, char *answer, hr_cancel *cancel,
-                               hr_error *error)
-{
-    static const char folder[] = "/latest/meta-data/iam/security-credentials/";
-    char base[256], url[1024], header[512], role[256];
-    const char *chosen = env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    snprintf(base, sizeof(base), "%s", chosen[0] ? chosen : "http://169.254.169.254");
-    size_t n = strlen(base);
-    if (n > 0 && base[n - 1] == '/')
-        base[n - 1] = 0;
-    snprintf(url, sizeof(url), "%s/latest/api/token", base);
-    HR_TRY(get_text("PUT", url, "X-aws-ec2-metadata-token-ttl-seconds: 21600", answer, ANSWER_SIZE,
-                    cancel, error));
-    snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %.400s", answer);
-    snprintf(url, sizeof(url), "%s%s", base, folder);
-    HR_TRY(get_text(NULL, url, header, answer, ANSWER_SIZE, cancel, error));
-    answer[strcspn(answer, "\r\n")] = 0;
-    snprintf(role, sizeof(role), "%.200s", answer);
-    snprintf(url, sizeof(url), "%s%s%s", base, folder, role);
-    HR_TRY(get_text(NULL, url, header, answer, ANSWER_SIZE, cancel, error));
-    return parse_answer(answer, false, out, error);
-}
-
-static hr_status from_google(hr_credentials *out, char *answer, hr_cancel *cancel, hr_error *error)
-{
-    char url[512];
-    const char *host = env("GCE_METADATA_HOST");
-    snprintf(url, sizeof(url),
-             "http://%.200s/computeMetadata/v1/instance/service-accounts/default/token",
-             host[0] ? host : "metadata.google.internal");
-    HR_TRY(get_text(NULL, url, "Metadata-Flavor: Google", answer, ANSWER_SIZE, cancel, error));
-    return parse_answer(answer, true, out, error);
-}
-
-/* ---- the chain ---- */
-
-static bool in_container(void)
-{
-    return env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")[0] ||
-           env("AWS_CONTAINER_CREDENTIALS_FULL_URI")[0];
-}
-
-/* If there is no server of metadata, there are no credentials, which is not an error: the requests
- * are then not signed. A container says that it has such a server, so it is one there. */
-static hr_status fetch(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
-{
-    char *answer = hr_calloc(ANSWER_SIZE, 1, error);
-    if (!answer)
-        return HR_STATUS_NO_MEMORY;
-    hr_status status = HR_STATUS_OK;
-    if (google) {
-        if (!env("NO_GCE_CHECK")[0])
-            (void)from_google(out, answer, cancel, NULL);
-    } else if (in_container()) {
-        status = from_container(out, answer, cancel, error);
-        if (status != HR_STATUS_OK)
-            hr_error_prefix(error, "the credentials of the container");
-    } else if (strcmp(env("AWS_EC2_METADATA_DISABLED"), "true") != 0) {
-        (void)from_instance(out, answer, cancel, NULL);
-    }
-    hr_free(answer);
-    return status;
+    memcpy(to->access_key, from->access_key, sizeof(to->access_key));
+    memcpy(to->secret_key, from->secret_key, sizeof(to->secret_key));
+    memcpy(to->token, from->token, sizeof(to->token));
+    to->expires = from->expires;
 }
 
 static hr_status from_environment(const char *id, const char *secret, const char *token,
                                   hr_credentials *out, hr_error *error)
 {
-    if (copy(out->access_key, sizeof(out->access_key), id) &&
-        copy(out->secret_key, sizeof(out->secret_key), secret) &&
-        copy(out->token, sizeof(out->token), token))
+    if (hr_credentials_copy(out->access_key, sizeof(out->access_key), id) &&
+        hr_credentials_copy(out->secret_key, sizeof(out->secret_key), secret) &&
+        hr_credentials_copy(out->token, sizeof(out->token), token))
         return HR_STATUS_OK;
     return hr_fail(error, HR_STATUS_LIMIT,
                    "the credentials in the environment are too long or contain a line break");
 }
 
+static hr_status from_container(hr_credentials *out, hr_cancel *cancel, hr_error *error)
+{
+    hr_status status = hr_fetch_container(out, cancel, error);
+    if (status != HR_STATUS_OK && error)
+        hr_error_prefix(error, "the credentials of the container");
+    return status;
+}
+
+/* ---- profiles ---- */
+
+static hr_status from_profile(hr_credentials *out, const hr_profile *p, int32_t depth,
+                              hr_cancel *cancel, hr_error *error);
+
+static hr_status fail_profile(const hr_profile *p, const char *what, hr_error *error)
+{
+    return hr_fail(error, HR_STATUS_VALUE, "the AWS profile '%s' %s", p->name, what);
+}
+
+/* The credentials that assume the role: those of another profile, or of this one's own keys. */
+static hr_status from_source_profile(hr_credentials *out, const hr_profile *p, int32_t depth,
+                                     hr_cancel *cancel, hr_error *error)
+{
+    if (strcmp(p->source_profile, p->name) == 0) {
+        take_keys(out, &p->keys);
+        return HR_STATUS_OK;
+    }
+    if (depth == PROFILES_MAX)
+        return fail_profile(p, "refers to too many others with source_profile", error);
+    hr_profile *source = hr_calloc(1, sizeof(*source), error);
+    if (!source)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr_profile_read(source, p->source_profile, error);
+    if (status == HR_STATUS_OK && !source->exists)
+        status = fail_profile(p, "has a source_profile that does not exist", error);
+    if (status == HR_STATUS_OK)
+        status = from_profile(out, source, depth + 1, cancel, error);
+    hr_free(source);
+    return status;
+}
+
+static hr_status from_source(hr_credentials *out, const hr_profile *p, int32_t depth,
+                             hr_cancel *cancel, hr_error *error)
+{
+    if (p->source_profile[0])
+        HR_TRY(from_source_profile(out, p, depth, cancel, error));
+    else if (strcmp(p->source, "Environment") == 0)
+        HR_TRY(from_environment(hr_env("AWS_ACCESS_KEY_ID"), hr_env("AWS_SECRET_ACCESS_KEY"),
+                                hr_env("AWS_SESSION_TOKEN"), out, error));
+    else if (strcmp(p->source, "EcsContainer") == 0)
+        HR_TRY(from_container(out, cancel, error));
+    else if (strcmp(p->source, "Ec2InstanceMetadata") == 0)
+        HR_TRY(hr_fetch_instance(out, cancel, error));
+    else
+        return fail_profile(p,
+                            "has a role_arn, but neither a source_profile, a "
+                            "web_identity_token_file nor a credential_source that is known "
+                            "(Environment, EcsContainer, Ec2InstanceMetadata)",
+                            error);
+    return out->access_key[0]
+               ? HR_STATUS_OK
+               : fail_profile(p, "has a role_arn, but its source has no credentials", error);
+}
+
+static hr_status assume_role(hr_credentials *out, const hr_profile *p, int32_t depth,
+                             hr_cancel *cancel, hr_error *error)
+{
+    bool by_token = p->web_token_file[0] && !p->source_profile[0];
+    hr_role role = {.arn = p->role,
+                    .session_name = p->session_name,
+                    .external_id = p->external_id,
+                    .duration = p->duration,
+                    .token_file = by_token ? p->web_token_file : NULL,
+                    .region = out->region,
+                    .endpoint = p->keys.endpoint};
+    if (by_token)
+        return hr_fetch_role(out, &role, cancel, error);
+    if (p->mfa[0])
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "the AWS profile '%s' uses mfa_serial, which is not supported; set the "
+                       "variables that `aws configure export-credentials --format env` prints",
+                       p->name);
+    hr_credentials *source = hr_calloc(1, sizeof(*source), error);
+    if (!source)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(source->region, out->region, sizeof(source->region));
+    role.source = source;
+    hr_status status = from_source(source, p, depth, cancel, error);
+    if (status == HR_STATUS_OK)
+        status = hr_fetch_role(out, &role, cancel, error);
+    hr_free(source);
+    return status;
+}
+
+/* Sets keys, token and expiry; nothing if the profile has no way to get them. */
+static hr_status from_profile(hr_credentials *out, const hr_profile *p, int32_t depth,
+                              hr_cancel *cancel, hr_error *error)
+{
+    if (p->role[0])
+        return assume_role(out, p, depth, cancel, error);
+    if (hr_profile_uses_sso(p))
+        return hr_fetch_sso(out, p, cancel, error);
+    if (!p->keys.access_key[0] && p->process[0])
+        return hr_fetch_process(out, p->process, cancel, error);
+    take_keys(out, &p->keys);
+    return HR_STATUS_OK;
+}
+
+/* ---- the chain ---- */
+
+static hr_status find_google(hr_credentials *out, hr_cancel *cancel, hr_error *error)
+{
+    const char *token = hr_env("CLOUDSDK_AUTH_ACCESS_TOKEN");
+    token = token[0] ? token : hr_env("GOOGLE_OAUTH_ACCESS_TOKEN");
+    if (hr_env("GS_ACCESS_KEY_ID")[0])
+        return from_environment(hr_env("GS_ACCESS_KEY_ID"), hr_env("GS_SECRET_ACCESS_KEY"), "", out,
+                                error);
+    if (token[0])
+        return from_environment("", "", token, out, error);
+    if (!hr_env("NO_GCE_CHECK")[0])
+        (void)hr_fetch_google(out, cancel, NULL);
+    return HR_STATUS_OK;
+}
+
+/* What the machine gives to all of its programs. If there is no server of metadata, there are no
+ * credentials, which is not an error: the requests are then not signed. A container says that it
+ * has such a server, so one that does not answer is an error. */
+static hr_status from_machine(hr_credentials *out, hr_cancel *cancel, hr_error *error)
+{
+    if (hr_in_container())
+        return from_container(out, cancel, error);
+    if (strcmp(hr_env("AWS_EC2_METADATA_DISABLED"), "true") != 0)
+        (void)hr_fetch_instance(out, cancel, NULL);
+    return HR_STATUS_OK;
+}
+
+static hr_status find_amazon(hr_credentials *out, const hr_profile *p, hr_cancel *cancel,
+                             hr_error *error)
+{
+    memcpy(out->region, p->keys.region, sizeof(out->region)); /* used in any case */
+    memcpy(out->endpoint, p->keys.endpoint, sizeof(out->endpoint));
+    if (hr_env("AWS_ACCESS_KEY_ID")[0])
+        return from_environment(hr_env("AWS_ACCESS_KEY_ID"), hr_env("AWS_SECRET_ACCESS_KEY"),
+                                hr_env("AWS_SESSION_TOKEN"), out, error);
+    if (hr_env("AWS_PROFILE")[0] && !p->exists)
+        return fail_profile(p, "(AWS_PROFILE) is in none of the files with profiles", error);
+    const char *token = hr_env("AWS_WEB_IDENTITY_TOKEN_FILE"), *arn = hr_env("AWS_ROLE_ARN");
+    if (token[0] && arn[0] && !p->role[0])
+        return hr_fetch_role(out,
+                             &(hr_role){.arn = arn,
+                                        .session_name = hr_env("AWS_ROLE_SESSION_NAME"),
+                                        .external_id = "",
+                                        .duration = "",
+                                        .token_file = token,
+                                        .region = out->region,
+                                        .endpoint = out->endpoint},
+                             cancel, error);
+    HR_TRY(from_profile(out, p, 1, cancel, error));
+    return any(out) ? HR_STATUS_OK : from_machine(out, cancel, error);
+}
+
 static hr_status find(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
 {
-    if (google) {
-        const char *token = env("CLOUDSDK_AUTH_ACCESS_TOKEN");
-        token = token[0] ? token : env("GOOGLE_OAUTH_ACCESS_TOKEN");
-        if (env("GS_ACCESS_KEY_ID")[0])
-            return from_environment(env("GS_ACCESS_KEY_ID"), env("GS_SECRET_ACCESS_KEY"), "", out,
-                                    error);
-        if (token[0])
-            return from_environment("", "", token, out, error);
-        return fetch(true, out, cancel, error);
-    }
-    HR_TRY(from_profile(out, error)); /* its region is used in any case */
-    if (env("AWS_ACCESS_KEY_ID")[0])
-        return from_environment(env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY"),
-                                env("AWS_SESSION_TOKEN"), out, error);
-    return out->access_key[0] ? HR_STATUS_OK : fetch(false, out, cancel, error);
+    if (google)
+        return find_google(out, cancel, error);
+    const char *name = hr_env("AWS_PROFILE");
+    hr_profile *p = hr_calloc(1, sizeof(*p), error);
+    if (!p)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr_profile_read(p, name[0] ? name : "default", error);
+    if (status == HR_STATUS_OK)
+        status = find_amazon(out, p, cancel, error);
+    hr_free(p);
+    return status;
 }
 
 /* FNV-1a of the variables that choose. */
@@ -381,6 +249,14 @@ static uint64_t environment_key(void)
                                         "AWS_CONFIG_FILE",
                                         "AWS_SHARED_CREDENTIALS_FILE",
                                         "HOME",
+                                        "AWS_WEB_IDENTITY_TOKEN_FILE",
+                                        "AWS_ROLE_ARN",
+                                        "AWS_ROLE_SESSION_NAME",
+                                        "AWS_REGION",
+                                        "AWS_DEFAULT_REGION",
+                                        "AWS_ENDPOINT_URL",
+                                        "AWS_ENDPOINT_URL_STS",
+                                        "AWS_ENDPOINT_URL_SSO",
                                         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
                                         "AWS_EC2_METADATA_DISABLED",
                                         "AWS_CONTAINER_CREDENTIALS_FULL_URI",
@@ -393,19 +269,16 @@ static uint64_t environment_key(void)
                                         "GOOGLE_OAUTH_ACCESS_TOKEN"};
     uint64_t h = 0;
     for (size_t i = 0; i < HR_COUNT_OF(names); i++) {
-        for (const char *at = env(names[i]); *at; at++)
+        for (const char *at = hr_env(names[i]); *at; at++)
             h = (h ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
         h = (h ^ 256) * UINT64_C(0x100000001b3);
     }
     return h;
 }
 
-static bool any(const hr_credentials *c)
-{
-    return c->access_key[0] || c->token[0];
-}
+/* ---- what is kept ---- */
 
-/* Lock held. If metadata cannot be read now, credentials that are still valid stay in use. */
+/* Lock held. If there are no new credentials now, those that are still valid stay in use. */
 static hr_status renew(bool google, uint64_t key, hr_cancel *cancel, hr_error *error)
 {
     hr_credentials *now = hr_calloc(1, sizeof(*now), error), *old = &kept[google].credentials;
@@ -414,27 +287,70 @@ static hr_status renew(bool google, uint64_t key, hr_cancel *cancel, hr_error *e
     int64_t clock = (int64_t)time(NULL);
     bool good = kept[google].valid && kept[google].key == key && any(old) && old->expires > clock;
     hr_status status = find(google, now, cancel, error);
-    if (status == HR_STATUS_OK && !any(now) && good)
+    if (good && (status != HR_STATUS_OK || !any(now))) {
         *now = *old;
+        status = HR_STATUS_OK;
+    }
     if (status == HR_STATUS_OK) {
         int64_t until = now->expires - EARLY;
         kept[google].until = any(now) && until > clock ? until : clock + LASTS;
         kept[google].key = key;
         *old = *now;
     }
-    kept[google].valid = status == HR_STATUS_OK && !hr_cancelled(cancel);
+    kept[google].valid = status == HR_STATUS_OK && (any(now) || !hr_cancelled(cancel));
     hr_free(now);
     return status;
 }
 
+/* Another thread may hold the lock while it asks a server. */
+static bool take_lock(hr_cancel *cancel)
+{
+    for (;;) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += WAIT_MS * 1000000L;
+        until.tv_sec += until.tv_nsec / 1000000000L;
+        until.tv_nsec %= 1000000000L;
+        if (pthread_mutex_timedlock(&lock, &until) == 0)
+            return true;
+        if (hr_cancelled(cancel))
+            return false;
+    }
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Lock held. A failure also is that of all who waited for the lock meanwhile: many requests do not
+ * look for credentials one after the other. */
+static hr_status get(bool google, int64_t asked_ns, hr_cancel *cancel, hr_error *error)
+{
+    uint64_t key = environment_key();
+    bool same = kept[google].key == key;
+    hr_error *failure = &kept[google].failure;
+    if (kept[google].valid && same && (int64_t)time(NULL) < kept[google].until)
+        return HR_STATUS_OK;
+    if (kept[google].failed_ns > asked_ns && same)
+        return hr_fail(error, failure->status, "%s", failure->message);
+    hr_status status = renew(google, key, cancel, failure);
+    if (status == HR_STATUS_OK)
+        return status;
+    kept[google].key = key;
+    kept[google].failed_ns = hr_cancelled(cancel) ? 0 : now_ns();
+    return hr_fail(error, status, "%s", failure->message);
+}
+
 hr_status hr_credentials_get(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error)
 {
-    hr_status status = HR_STATUS_OK;
-    uint64_t key = environment_key();
+    int64_t asked_ns = now_ns();
     pthread_once(&once, prepare);
-    pthread_mutex_lock(&lock);
-    if (!kept[google].valid || kept[google].key != key || (int64_t)time(NULL) >= kept[google].until)
-        status = renew(google, key, cancel, error);
+    if (!take_lock(cancel))
+        return hr_fail(error, HR_STATUS_STATE, "the request was cancelled");
+    hr_status status = get(google, asked_ns, cancel, error);
     if (status == HR_STATUS_OK)
         *out = kept[google].credentials;
     pthread_mutex_unlock(&lock);
@@ -445,9 +361,10 @@ bool hr_credentials_refresh(bool google, const char *token)
 {
     pthread_once(&once, prepare);
     pthread_mutex_lock(&lock);
-    bool fixed = google ? env("GS_ACCESS_KEY_ID")[0] || env("CLOUDSDK_AUTH_ACCESS_TOKEN")[0] ||
-                              env("GOOGLE_OAUTH_ACCESS_TOKEN")[0]
-                        : env("AWS_ACCESS_KEY_ID")[0] != 0;
+    bool fixed = google
+                     ? hr_env("GS_ACCESS_KEY_ID")[0] || hr_env("CLOUDSDK_AUTH_ACCESS_TOKEN")[0] ||
+                           hr_env("GOOGLE_OAUTH_ACCESS_TOKEN")[0]
+                     : hr_env("AWS_ACCESS_KEY_ID")[0] != 0;
     bool same = kept[google].valid && strcmp(kept[google].credentials.token, token) == 0;
     if (same && !fixed)
         kept[google].valid = false;

@@ -14,18 +14,12 @@ typedef struct hr_credentials {
     int64_t expires;                       /* seconds since 1970; 0: never */
 } hr_credentials;
 
-/* S3: environment, profile, container, instance. Google: environment, instance. Without any of
- * them the strings are empty, and requests are not signed. They are kept for a minute, or until
- * shortly before they expire. */
+/* S3: environment, profile (keys, role, SSO, process), web identity, container, instance. Google:
+ * environment, instance. Without any of them the strings are empty, and requests are not signed.
+ * They are kept for a minute, or until shortly before they expire. */
 hr_status hr_credentials_get(bool google, hr_credentials *out, hr_cancel *cancel, hr_error *error);
 /* Forgets credentials whose token a server has refused, if they are still those that are kept.
  * False: new ones cannot be had, as they come from the environment, or have no token. */
 bool hr_credentials_refresh(bool google, const char *token);
-
-/* Reads a section of an INI file: `found` is called for each key in it. */
-typedef void (*hr_ini_found)(void *context, const char *key, const char *value);
-void hr_ini_read(char *text, const char *section, hr_ini_found found, void *context);
-/* "2026-11-23T21:00:00Z", or 0. */
-int64_t hr_credentials_time(const char *text);
 
 #endif

@@ -26,7 +26,8 @@ typedef enum hr_net_end {
 
 /* A request and its answer. The caller keeps it and all it refers to until it has ended. */
 typedef struct hr_net_request {
-    const char *method; /* NULL: GET */
+    const char *method;  /* NULL: GET, or POST if there is `content` */
+    const char *content; /* the fields of a form, or NULL */
     const char *url;
     const char *const *headers; /* "Name: value" */
     int32_t header_count;

@@ -9,8 +9,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "io/sigv4.h"
-
 #define BUCKETS 16 /* whose region is remembered */
 #define REGION_SIZE 64
 
@@ -70,7 +68,7 @@ static const char *env(const char *name)
     return value && value[0] ? value : NULL;
 }
 
-static bool is_region(const char *text)
+bool hr_s3_is_region(const char *text)
 {
     size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-");
     return n > 0 && n < REGION_SIZE && text[n] == 0;
@@ -91,9 +89,9 @@ static void region_of(const hr_s3 *s3, const hr_credentials *c, char region[REGI
     chosen = chosen ? chosen : env("AWS_DEFAULT_REGION");
     chosen = chosen ? chosen : c->region;
     snprintf(region, REGION_SIZE, "%s",
-             s3->google          ? "auto"
-             : is_region(chosen) ? chosen
-                                 : "us-east-1");
+             s3->google                ? "auto"
+             : hr_s3_is_region(chosen) ? chosen
+                                       : "us-east-1");
     if (s3->google || pthread_mutex_trylock(&lock) != 0)
         return;
     if (strcmp(learnt[slot].bucket, s3->bucket) == 0)
@@ -108,7 +106,7 @@ static bool learn_region(const hr_s3 *s3, const hr_net_call *call)
     size_t slot = slot_of(s3->bucket);
     if (s3->google ||
         !hr_net_header(&call->request, "x-amz-bucket-region", region, sizeof(region)) ||
-        !is_region(region) || pthread_mutex_trylock(&lock) != 0)
+        !hr_s3_is_region(region) || pthread_mutex_trylock(&lock) != 0)
         return false;
     bool known =
         strcmp(learnt[slot].bucket, s3->bucket) == 0 && strcmp(learnt[slot].region, region) == 0;
@@ -128,10 +126,33 @@ static const char *endpoint_of(const hr_s3 *s3, const hr_credentials *c)
     return chosen ? chosen : c->endpoint[0] ? c->endpoint : NULL;
 }
 
-/* Writes "https://host/path" to `url`. `*host` and `*path` point to copies of its parts. */
+/* Ports that a URL need not name are not part of the header. */
+static void drop_default_port(const char *url, char *host)
+{
+    char *colon = strrchr(host, ':');
+    const char *port = strncmp(url, "https:", 6) == 0 ? ":443" : ":80";
+    if (colon && strcmp(colon, port) == 0)
+        *colon = 0;
+}
+
+hr_status hr_s3_host(const char *url, char host[512], const char **path, hr_error *error)
+{
+    bool good = strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0;
+    const char *name = good ? strstr(url, "://") + 3 : url;
+    size_t size = strcspn(name, "/?");
+    if (!good || size == 0 || size >= 512)
+        return hr_fail(error, HR_STATUS_VALUE,
+                       "the endpoint '%.600s' must be http://HOST or https://HOST", url);
+    memcpy(host, name, size);
+    host[size] = 0;
+    drop_default_port(url, host);
+    *path = name + size;
+    return HR_STATUS_OK;
+}
+
+/* Writes "https://host/path" to `url`. */
 static hr_status make_url(const hr_s3 *s3, const hr_credentials *c, const char *region,
-                          const char *key, char *url, char host[512], const char **path,
-                          hr_error *error)
+                          const char *key, char *url, hr_error *error)
 {
     const char *endpoint = endpoint_of(s3, c), *domain = "amazonaws.com";
     bool dotted = strchr(s3->bucket, '.') != NULL; /* such a name does not fit the certificate */
@@ -149,35 +170,17 @@ static hr_status make_url(const hr_s3 *s3, const hr_credentials *c, const char *
     size_t size = strlen(base);
     while (size > 0 && base[size - 1] == '/')
         base[--size] = 0;
-    const char *name = strstr(base, "://") + 3;
-    size_t name_size = strcspn(name, "/");
-    if (strncmp(base, "http", 4) != 0 || name_size == 0 || name_size >= 512)
-        return hr_fail(error, HR_STATUS_VALUE,
-                       "the endpoint '%s' must be http://HOST or https://HOST", base);
-    memcpy(host, name, name_size);
-    host[name_size] = 0;
     bool in_path = endpoint || dotted;
     int n = snprintf(url, HR_S3_URL_SIZE, "%s%s%s/%s", base, in_path ? "/" : "",
                      in_path ? s3->bucket : "", escaped);
-    if (n < 0 || n >= HR_S3_URL_SIZE)
-        return hr_fail(error, HR_STATUS_LIMIT, "the name is too long");
-    *path = strchr(strstr(url, "://") + 3, '/');
-    return HR_STATUS_OK;
+    return n < 0 || n >= HR_S3_URL_SIZE ? hr_fail(error, HR_STATUS_LIMIT, "the name is too long")
+                                        : HR_STATUS_OK;
 }
 
 /* ---- requests ---- */
 
-/* Ports that a URL need not name are not part of the header Host. */
-static void drop_default_port(const char *url, char *host)
-{
-    char *colon = strrchr(host, ':');
-    const char *port = strncmp(url, "https:", 6) == 0 ? ":443" : ":80";
-    if (colon && strcmp(colon, port) == 0)
-        *colon = 0;
-}
-
-static hr_status add_signature(hr_net_call *call, const hr_credentials *c, hr_sigv4 *s,
-                               hr_error *error)
+hr_status hr_s3_add_signature(hr_net_call *call, const hr_credentials *c, hr_sigv4 *s,
+                              hr_error *error)
 {
     char date[17], authorization[HR_SIGV4_SIZE];
     s->access_key = c->access_key;
@@ -198,14 +201,19 @@ static hr_status sign_with(const hr_s3 *s3, const hr_credentials *c, hr_net_call
     char host[512], region[REGION_SIZE];
     const char *path = "";
     region_of(s3, c, region);
-    HR_TRY(make_url(s3, c, region, key, url, host, &path, error));
-    drop_default_port(url, host);
+    HR_TRY(make_url(s3, c, region, key, url, error));
+    HR_TRY(hr_s3_host(url, host, &path, error));
     call->request.url = url;
     if (range)
         HR_TRY(hr_net_call_header(call, error, "Range: %s", range));
     if (c->access_key[0]) {
-        hr_sigv4 s = {.host = host, .path = path, .query = query, .range = range, .region = region};
-        HR_TRY(add_signature(call, c, &s, error));
+        hr_sigv4 s = {.host = host,
+                      .path = path,
+                      .query = query,
+                      .range = range,
+                      .region = region,
+                      .service = "s3"};
+        HR_TRY(hr_s3_add_signature(call, c, &s, error));
     } else if (c->token[0]) {
         HR_TRY(hr_net_call_header(call, error, "Authorization: Bearer %s", c->token));
     }

@@ -7,6 +7,7 @@
 
 #include "io/credentials.h"
 #include "io/net.h"
+#include "io/sigv4.h"
 #include "io/storage.h"
 
 enum { HR_S3_URL_SIZE = 6144 };
@@ -31,6 +32,14 @@ hr_status hr_s3_fail(const hr_s3 *s3, const hr_net_call *call, bool *again, hr_e
 
 /* Escapes all but letters, digits, "-_.~" and, if `keep_slash`, "/". false: it does not fit. */
 bool hr_s3_escape(const char *text, bool keep_slash, char *to, size_t size);
+
+/* For other services, too. */
+bool hr_s3_is_region(const char *text);
+/* The value of the header Host for a URL, and its path. Fails unless it is http or https. */
+hr_status hr_s3_host(const char *url, char host[512], const char **path, hr_error *error);
+/* Signs a GET; sets its keys and time in `s`. */
+hr_status hr_s3_add_signature(hr_net_call *call, const hr_credentials *c, hr_sigv4 *s,
+                              hr_error *error);
 
 /* Lists what is in the folder that the URI names. */
 hr_status hr_s3_list(const char *uri, hr_listed_fn found, void *context, hr_cancel *cancel,

@@ -183,13 +183,13 @@ void hr_sigv4_sign(const hr_sigv4 *s, char date[17], char authorization[HR_SIGV4
     snprintf(names, sizeof(names), "host;%sx-amz-content-sha256;x-amz-date%s",
              s->range ? "range;" : "", s->token ? ";x-amz-security-token" : "");
     hash_request(s, date, names, hex);
-    snprintf(scope, sizeof(scope), "%.8s/%.60s/s3/aws4_request", date, s->region);
+    snprintf(scope, sizeof(scope), "%.8s/%.60s/%.8s/aws4_request", date, s->region, s->service);
     snprintf(text, sizeof(text), "AWS4-HMAC-SHA256\n%s\n%s\n%s", date, scope, hex);
 
     snprintf(secret, sizeof(secret), "AWS4%.200s", s->secret_key);
     hr_hmac_sha256(secret, strlen(secret), date, 8, key);
     hr_hmac_sha256(key, sizeof(key), s->region, strnlen(s->region, 60), key);
-    hr_hmac_sha256(key, sizeof(key), "s3", 2, key);
+    hr_hmac_sha256(key, sizeof(key), s->service, strnlen(s->service, 8), key);
     hr_hmac_sha256(key, sizeof(key), "aws4_request", 12, key);
     hr_hmac_sha256(key, sizeof(key), text, strlen(text), key);
     to_hex(key, hex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Signatures of requests to S3: AWS Signature Version 4. libcurl can sign, too, but not all of its
- * versions sign queries and session tokens as S3 expects. */
+/* Signatures of requests to S3 and STS: AWS Signature Version 4. libcurl can sign, too, but not all
+ * of its versions sign queries and session tokens as S3 expects. */
 #ifndef HR_IO_SIGV4_H
 #define HR_IO_SIGV4_H
 
@@ -21,8 +21,9 @@ void hr_hmac_sha256(const void *key, size_t key_size, const void *data, size_t s
 /* A GET without a body. `path` and `query` are escaped, and the parameters are in order. */
 typedef struct hr_sigv4 {
     const char *host, *path, *query;
-    const char *range; /* the value of the header, or NULL */
-    const char *region, *access_key, *secret_key;
+    const char *range;            /* the value of the header, or NULL */
+    const char *region, *service; /* "s3" */
+    const char *access_key, *secret_key;
     const char *token; /* of a session, or NULL */
     time_t now;
 } hr_sigv4;

@@ -79,6 +79,7 @@ class _Listener(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Listener
+    content = b""  # of a POST
 
     def log_message(self, format: str, *args: object) -> None:
         pass
@@ -99,6 +100,10 @@ class _Handler(BaseHTTPRequestHandler):
                 owner.at_once -= 1
 
     do_PUT = do_GET
+
+    def do_POST(self) -> None:
+        self.content = self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
 
     def send(self, status: int, body: bytes, **headers: str) -> None:
         """Sends a complete answer; underscores in names of headers stand for hyphens."""

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Hashes and signatures against published examples: FIPS 180-2, RFC 4231, and Amazon's page on
  * signing requests to S3. */
+#include "io/sha1.h"
 #include "io/sigv4.h"
 #include "test.h"
 
@@ -29,6 +30,21 @@ TEST(sha256)
                  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1") == 0);
 }
 
+TEST(sha1)
+{
+    static const char longer[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    char hex[2 * HR_SHA1_SIZE + 1], a[1000];
+    hr_sha1_hex("", 0, hex);
+    CHECK(strcmp(hex, "da39a3ee5e6b4b0d3255bfef95601890afd80709") == 0);
+    hr_sha1_hex("abc", 3, hex);
+    CHECK(strcmp(hex, "a9993e364706816aba3e25717850c26c9cd0d89d") == 0);
+    hr_sha1_hex(longer, strlen(longer), hex);
+    CHECK(strcmp(hex, "84983e441c3bd26ebaae4aa1f95129e5e54670f1") == 0);
+    memset(a, 'a', sizeof(a));
+    hr_sha1_hex(a, sizeof(a), hex);
+    CHECK(strcmp(hex, "291e9a6c66994949b57ba5e650361e98fc36b1ba") == 0);
+}
+
 TEST(hmac)
 {
     uint8_t hash[HR_SHA256_SIZE], key[131];
@@ -50,6 +66,7 @@ TEST(signatures)
                   .query = "",
                   .range = "bytes=0-9",
                   .region = "us-east-1",
+                  .service = "s3",
                   .access_key = "AKIAIOSFODNN7EXAMPLE",
                   .secret_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
                   .now = 1369353600};

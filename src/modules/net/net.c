@@ -207,6 +207,8 @@ static bool set_options(const engine *e, transfer *t)
     failed |= c->easy_setopt(h->easy, CURL_OPTION_WRITE_DATA, t);
     if (r->method)
         failed |= c->easy_setopt(h->easy, CURL_OPTION_METHOD, r->method);
+    if (r->content)
+        failed |= c->easy_setopt(h->easy, CURL_OPTION_CONTENT, r->content);
     if (r->direct)
         failed |= c->easy_setopt(h->easy, CURL_OPTION_NO_PROXY, "*");
     return failed == 0;
