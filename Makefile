@@ -34,7 +34,7 @@ demo: build
 	@.venv/bin/headrace demo "$${DATA:-.cache/demo-data}" -o demo/contact-sheet.png $(ARGS)
 
 test:
-	@$(SETUP) system venv torch install
+	@$(SETUP) system nginx venv torch install
 	@cmake --build $(BUILD)
 	@status=0; \
 	ctest --test-dir $(BUILD) --output-on-failure --parallel $$(nproc) || status=1; \

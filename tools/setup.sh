@@ -4,6 +4,7 @@
 # Prepares a machine for development. Usage: tools/setup.sh STEP...
 #   system   install compiler, CMake, Ninja, image libraries and Python with apt-get
 #   lint     install clang-format and clang with its sanitizers
+#   nginx    unpack nginx in .cache/nginx; without it the tests that need it are skipped
 #   venv     create .venv with the packages for building and testing
 #   torch    install PyTorch into .venv; without it the PyTorch tests are skipped
 #   peers    install DALI and torchvision into .venv, for comparisons
@@ -96,6 +97,16 @@ ensure_packages() { # ensure_packages CHECK: installs the packages that the func
     [ -z "$packages" ] || die "still missing after the installation: $packages"
 }
 
+# Not installed: that would start a web server.
+step_nginx() {
+    have nginx || [ -x /usr/sbin/nginx ] || [ -x .cache/nginx/usr/sbin/nginx ] && return 0
+    have apt-get && have dpkg-deb || return 0
+    rm -rf .cache/nginx
+    mkdir .cache/nginx
+    (cd .cache/nginx && timeout 60 apt-get download nginx && dpkg-deb -x nginx_*.deb .) >.cache/apt.log 2>&1 ||
+        say "setup: nginx could not be downloaded; the tests that need it will be skipped"
+}
+
 # ---- Python ---------------------------------------------------------------------------------------
 
 pip_install() { # pip_install REQUIREMENTS-FILE: installs its packages if the file has changed
@@ -159,7 +170,7 @@ step_wheel() {
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    venv | torch | peers | install | wheel) "step_$step" ;;
+    nginx | venv | torch | peers | install | wheel) "step_$step" ;;
     *) die "unknown step: $step" ;;
     esac
 done

@@ -157,12 +157,11 @@ hr_status hr_fetch_instance(hr_credentials *out, hr_cancel *cancel, hr_error *er
     if (n > 0 && base[n - 1] == '/')
         base[n - 1] = 0;
     snprintf(url, sizeof(url), "%s/latest/api/token", base);
-    HR_TRY(hr_question_ask(
-        &(hr_question){.method = "PUT",
-                       .url = url,
-                       .header = "X-aws-ec2-metadata-token-ttl-seconds: 21600",
-                       .metadata = true},
-        &answer, cancel, error));
+    HR_TRY(hr_question_ask(&(hr_question){.method = "PUT",
+                                          .url = url,
+                                          .header = "X-aws-ec2-metadata-token-ttl-seconds: 21600",
+                                          .metadata = true},
+                           &answer, cancel, error));
     snprintf(header, sizeof(header), "X-aws-ec2-metadata-token: %.400s", answer);
     hr_free(answer);
     snprintf(url, sizeof(url), "%s%s", base, folder);

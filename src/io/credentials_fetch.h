@@ -31,9 +31,9 @@ hr_status hr_fetch_process(hr_credentials *out, const char *command, hr_cancel *
 
 /* For the functions above: a question, whose answer is a small text (free it with hr_free). */
 typedef struct hr_question {
-    const char *method, *url; /* NULL: GET, or POST if there is `content` */
-    const char *header;       /* or NULL */
-    const char *content;      /* the fields of a form, or NULL */
+    const char *method, *url;     /* NULL: GET, or POST if there is `content` */
+    const char *header;           /* or NULL */
+    const char *content;          /* the fields of a form, or NULL */
     const hr_credentials *signer; /* for STS; NULL: not signed */
     const char *query, *region;   /* of a signed question; the query is not in the URL */
     bool metadata;                /* the server is near, or not there at all */

@@ -18,7 +18,7 @@
 #define ANSWER_SIZE ((size_t)64 << 10)
 #define TIMEOUT_MS 60000
 #define END_MS 1000 /* after the end of its output */
-#define WAIT_MS 50 /* how long a set `cancel` may go unnoticed */
+#define WAIT_MS 50  /* how long a set `cancel` may go unnoticed */
 
 extern char **environ;
 

@@ -27,11 +27,10 @@ static hr_status make_url(char *url, size_t size, const char *variable, const ch
     size_t length = strlen(chosen);
     while (length > 0 && chosen[length - 1] == '/')
         length--;
-    int n = length > 0
-                ? snprintf(url, size, "%.*s/%s", (int)length, chosen, path)
-                : snprintf(url, size, "https://%s%s%s.amazonaws.com%s/%s", service,
-                           region[0] ? "." : "", region,
-                           strncmp(region, "cn-", 3) == 0 ? ".cn" : "", path);
+    int n = length > 0 ? snprintf(url, size, "%.*s/%s", (int)length, chosen, path)
+                       : snprintf(url, size, "https://%s%s%s.amazonaws.com%s/%s", service,
+                                  region[0] ? "." : "", region,
+                                  strncmp(region, "cn-", 3) == 0 ? ".cn" : "", path);
     if (n < 0 || (size_t)n >= size)
         return hr_fail(error, HR_STATUS_LIMIT, "the endpoint is too long");
     return hr_s3_host(url, host, &unused, error);
@@ -66,8 +65,8 @@ static hr_status make_fields(const hr_role *r, const char *token, char *fields, 
 {
     const char *session = r->session_name[0] ? r->session_name : "headrace";
     fields[0] = 0;
-    HR_TRY(add_field(fields, size, "Action",
-                     token ? "AssumeRoleWithWebIdentity" : "AssumeRole", error));
+    HR_TRY(add_field(fields, size, "Action", token ? "AssumeRoleWithWebIdentity" : "AssumeRole",
+                     error));
     if (r->duration[0])
         HR_TRY(add_field(fields, size, "DurationSeconds", r->duration, error));
     if (r->external_id[0] && !token)
@@ -83,8 +82,8 @@ static hr_status ask_sts(hr_credentials *out, const hr_role *r, const char *toke
 {
     char url[1024], *answer;
     const char *region = region_of(r->region);
-    HR_TRY(make_url(url, sizeof(url), "AWS_ENDPOINT_URL_STS", r->endpoint, "sts", region, "",
-                    error));
+    HR_TRY(
+        make_url(url, sizeof(url), "AWS_ENDPOINT_URL_STS", r->endpoint, "sts", region, "", error));
     HR_TRY(make_fields(r, token, fields, size, error));
     const hr_question q = {.url = url,
                            .content = token ? fields : NULL,

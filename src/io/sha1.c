@@ -25,9 +25,9 @@ static void add_block(uint32_t h[WORDS], const uint8_t *bytes)
     memcpy(v, h, sizeof(v));
     for (int i = 0; i < ROUNDS; i++) {
         uint32_t b = v[1], c = v[2], d = v[3];
-        uint32_t mixed = i < 20                ? (b & c) | (~b & d)
+        uint32_t mixed = i < 20              ? (b & c) | (~b & d)
                          : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d)
-                                               : b ^ c ^ d;
+                                             : b ^ c ^ d;
         uint32_t first = rotated(v[0], 5) + mixed + v[4] + constants[i / 20] + w[i];
         v[4] = d;
         v[3] = c;
