@@ -6,8 +6,8 @@
 #   lint     install clang-format and clang with its sanitizers
 #   nginx    unpack nginx in .cache/nginx; without it the tests that need it are skipped
 #   venv     create .venv with the packages for building and testing
-#   torch    install PyTorch into .venv; without it the PyTorch tests are skipped
-#   peers    install DALI and torchvision into .venv, for comparisons
+#   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
+#   peers    install DALI into .venv, for comparisons
 #   install  build the package and install it into .venv
 #   wheel    build the self-contained wheel in dist/
 # A step does nothing if its result already exists. Concurrent runs wait for each other.

@@ -250,6 +250,8 @@ typedef struct hr_resample_axis {
     bool antialias;
     bool running; /* NN: positions are accumulated in single precision, as DALI does along H; set by
                      the program */
+    bool cut;     /* as Pillow: pixels outside the picture have no weight instead of repeating its
+                     edge. The region is the whole axis */
 } hr_resample_axis;
 
 /* The taps of one axis of a separable filter: element i becomes the sum of taps[k] times element

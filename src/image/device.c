@@ -89,7 +89,7 @@ static hr_status find_reach(reach *r, const hr_image_program *p, hr_error *error
     HR_TRY(hr__taps_make(&r->x, &p->x, p->clamp.w, error));
     r->kind = hr__rows_kind(p, r->y.taps, r->x.taps);
     int32_t y = (int32_t)r->view.y, h = (int32_t)r->view.h;
-    if (r->y.support == 0)
+    if (r->y.support == 0 && !r->y.cut)
         extent_of_running(&r->y, y, h, &r->need.y, &r->need.h);
     else
         extent_of(&r->y, y, h, &r->need.y, &r->need.h);

@@ -151,7 +151,7 @@ hr_status hr__taps_make(hr_taps *t, const hr_filter_axis *filter, int64_t n, hr_
     if (filter->given.taps != NULL)
         return given_make(t, &filter->given, n, error);
     HR_TRY(axis_check(axis, n, error));
-    *t = (hr_taps){.n = (int32_t)n, .out = axis->out, .taps = 1};
+    *t = (hr_taps){.n = (int32_t)n, .out = axis->out, .taps = 1, .cut = axis->cut};
     t->scale = ((float)axis->hi - (float)axis->lo) / (float)axis->out;
     if (axis->interp == HR_INTERP_NN || axis_is_identity(axis)) {
         t->base = floor(HR_MIN(axis->lo, axis->hi));
@@ -172,15 +172,16 @@ hr_status hr__taps_make(hr_taps *t, const hr_filter_axis *filter, int64_t n, hr_
 void hr__taps_running(const hr_taps *t, int32_t count, int32_t *starts)
 {
     float at = t->origin + 0.5f * t->scale;
-    for (int32_t o = 0; o < count; o++, at += t->scale)
-        starts[o] = taps_nearest(t, at);
+    double step = (double)t->n / (double)t->out, sum = 0.5 * step; /* as taps_summed */
+    for (int32_t o = 0; o < count; o++, at += t->scale, sum += step)
+        starts[o] = t->cut ? taps_clamp((int64_t)sum, t->n) : taps_nearest(t, at);
 }
 
 static void fill_nearest(const hr_taps *t, bool running, int32_t *start, float *coef)
 {
     for (int32_t o = 0; o < t->out; o++)
         coef[o] = 1.0f;
-    if (running)
+    if (running || t->cut)
         hr__taps_running(t, t->out, start);
     else
         for (int32_t o = 0; o < t->out; o++)
@@ -188,11 +189,11 @@ static void fill_nearest(const hr_taps *t, bool running, int32_t *start, float *
 }
 
 /* Weights of the taps, the first at table position `at`; returns their sum. */
-static float fill_weights(const hr_taps *t, float at, float *weight)
+static float fill_weights(const hr_taps *t, int64_t first, float at, float *weight)
 {
     float sum = 0.0f;
     for (int32_t k = 0; k < t->support; k++) {
-        weight[k] = taps_weight(t, at);
+        weight[k] = taps_weight_of(t, first + k, at);
         sum += weight[k];
         at += t->density;
     }
@@ -204,7 +205,7 @@ static void fill_taps(const hr_taps *t, float *weight, int32_t *start, float *co
     for (int32_t o = 0; o < t->out; o++) {
         float at;
         int64_t first = taps_first(t, o, &at);
-        float sum = fill_weights(t, at, weight);
+        float sum = fill_weights(t, first, at, weight);
         float *to = coef + (size_t)o * (size_t)t->taps;
         start[o] = taps_start(t, o);
         if (first >= 0 && first + t->support <= t->n) {

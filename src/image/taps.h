@@ -14,15 +14,18 @@
 #include <stdint.h>
 
 enum {
-    TAPS_TABLE_MAX = 193 /* entries of the longest curve, Lanczos' */
+    TAPS_TABLE_MAX = 193, /* entries of the longest curve, Lanczos' */
+    TAPS_CUBIC_LAST = 128 /* last index of the cubic curve */
 };
 
 typedef struct hr_taps {
-    int32_t n, out;      /* elements of the source, and outputs */
-    int32_t taps;        /* of every output */
-    int32_t support;     /* taps before folding at the edges; 0: nearest neighbour */
-    bool given;          /* the taps are the table's, centred on the output */
-    int32_t last;        /* last index of the curve's table; 2: the triangle, which has no table */
+    int32_t n, out;  /* elements of the source, and outputs */
+    int32_t taps;    /* of every output */
+    int32_t support; /* taps before folding at the edges; 0: nearest neighbour */
+    bool given;      /* the taps are the table's, centred on the output */
+    bool cut;        /* as Pillow does: taps outside the source count 0 instead of being folded to
+                                   its edge, the cubic curve and positions of nearest are exact */
+    int32_t last;    /* last index of the curve's table; 2: the triangle, which has no table */
     float scale, origin; /* output o begins at o * scale + origin; nearest: from `base` */
     float density;       /* table entries per element of the source */
     double base;
@@ -62,9 +65,27 @@ HR_SHARED float taps_triangle(float at)
     return v > 0.0f ? v : 0.0f;
 }
 
+/* The curve of which the cubic table has samples: Catmull-Rom, two elements to each side. */
+HR_SHARED float taps_cubic(float at)
+{
+    const float half = (float)(TAPS_CUBIC_LAST / 2);
+    float t = (at < half ? half - at : at - half) / (half * 0.5f);
+    if (t < 1.0f)
+        return (1.5f * t - 2.5f) * t * t + 1.0f;
+    return t < 2.0f ? ((-0.5f * t + 2.5f) * t - 4.0f) * t + 2.0f : 0.0f;
+}
+
 HR_SHARED float taps_weight(const hr_taps *t, float at)
 {
+    if (t->cut && t->last == TAPS_CUBIC_LAST)
+        return taps_cubic(at);
     return t->last == 2 ? taps_triangle(at) : taps_curve(t->table, t->last, at);
+}
+
+/* The weight of an element of the source, before folding, at position `at` of the table. */
+HR_SHARED float taps_weight_of(const hr_taps *t, int64_t element, float at)
+{
+    return t->cut && (element < 0 || element >= t->n) ? 0.0f : taps_weight(t, at);
 }
 
 /* Returns the first element before folding; *entry is its position in the table. */
@@ -79,11 +100,22 @@ HR_SHARED int64_t taps_first(const hr_taps *t, int32_t o, float *entry)
     return first;
 }
 
+/* Nearest as Pillow computes it: the step is added up, which decides ties. */
+HR_SHARED int32_t taps_summed(const hr_taps *t, int32_t o)
+{
+    double step = (double)t->n / (double)t->out, at = 0.5 * step;
+    for (int32_t k = 0; k < o; k++)
+        at += step;
+    return taps_clamp((int64_t)at, t->n);
+}
+
 /* Output o reads elements start .. start + taps - 1. */
 HR_SHARED int32_t taps_start(const hr_taps *t, int32_t o)
 {
     if (t->support == 0 && t->starts != 0)
         return t->starts[o];
+    if (t->support == 0 && t->cut)
+        return taps_summed(t, o);
     if (t->support == 0)
         return taps_nearest(t, t->origin + ((float)o + 0.5f) * t->scale);
     float entry;
@@ -116,7 +148,7 @@ HR_SHARED void taps_walk_begin(hr_taps_walk *w, const hr_taps *t, int32_t o)
         return;
     float sum = 0.0f, at = w->entry;
     for (int32_t k = 0; k < t->support; k++, at += t->density)
-        sum += taps_weight(t, at);
+        sum += taps_weight_of(t, w->first + k, at);
     w->sum = sum;
 }
 
@@ -155,7 +187,7 @@ HR_SHARED float taps_walk_next(hr_taps_walk *w, const hr_taps *t)
     }
     float folded = 0.0f;
     for (; w->k < t->support && taps_clamp(w->first + w->k, t->n) == w->next; w->k++) {
-        folded += taps_weight(t, w->entry) / w->sum;
+        folded += taps_weight_of(t, w->first + w->k, w->entry) / w->sum;
         w->entry += t->density;
     }
     w->next++;

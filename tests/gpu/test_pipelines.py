@@ -23,7 +23,8 @@ import pytest
 from photos import encoded
 from PIL import Image
 
-from headrace import Pipeline, StreamPolicy, fn, ops, pipeline_def, types
+from headrace import Pipeline, StreamPolicy, _graph, fn, ops, pipeline_def, types
+from headrace._graph import schema
 from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 pytestmark = pytest.mark.usefixtures("module")
@@ -55,6 +56,27 @@ def assert_equal(left: Any, right: Any) -> None:
         assert a.layout() == b.layout() and a.shape() == b.shape()
         for x, y in zip(arrays(a), arrays(b), strict=True):
             np.testing.assert_array_equal(x, y)
+
+
+@pipeline_def(batch_size=6, num_threads=2, seed=5)
+def as_torchvision(root: Any, gpu: bool) -> Any:
+    def step(name: str, image: Any, **args: Any) -> Any:
+        op = schema.operators()[f"_torchvision.{name}"]
+        return _graph.call(op, op.class_name, [image], args)
+
+    files, _ = fn.readers.file(file_root=str(root))
+    images = fn.decoders.image(files, device="mixed" if gpu else "cpu")
+    small = step("crop", step("resize", images, size=[40], max_size=47), size=[50, 20], fill=[7.0])
+    window = step("area_crop", images, scale=[0.2, 0.9])
+    cubic = {"size": [31, 90], "interp_type": types.INTERP_CUBIC}
+    large = step("resize", step("resize", window, first_pass=True, **cubic), **cubic)
+    padded = step("crop", images, padding=[3, 1, 0, 2], size=[40, 40], random=True, fill=[1.0])
+    nearest = step("resize", images, size=[33, 140], interp_type=types.INTERP_NN)
+    return small, large, padded, nearest
+
+
+def test_as_torchvision(photos: Path) -> None:
+    assert_equal(as_torchvision(photos, False).run(), as_torchvision(photos, True, device_id=0).run())
 
 
 def test_training(photos: Path) -> None:

@@ -237,3 +237,12 @@ def test_lightning_resumes_exactly(
     assert trained("part", "--steps", "4").startswith("step 4: ")
     (state,) = (tmp_path / "part").rglob("last.ckpt")
     assert trained("rest", "--resume", str(state)) == whole
+
+
+@pytest.mark.parametrize("loader", ["headrace", "torchvision"])
+def test_from_torchvision(folder: Path, loader: str) -> None:
+    pytest.importorskip("torchvision")
+    small = "--batch-size 5 --size 32 --epochs 2 --threads 1".split()
+    out = run(script("from_torchvision"), str(folder), *small, "--loader", loader)
+    assert len(re.findall(r"epoch \d: mean loss \d\.\d+, 21 images", out)) == 2
+    assert ("compiled  RandomResizedCrop" in out) == (loader == "headrace")

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Sizes, windows and flips: Resize, CenterCrop, RandomResizedCrop, Pad and so on."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from headrace import fn, math, types
+from headrace.torch._compile import convert
+from headrace.torch._compile.state import State, Unsupported, call
+from headrace.torch._compile.table import rule
+
+FILTERS = {
+    "nearest": types.INTERP_NN,
+    "bilinear": types.INTERP_LINEAR,
+    "bicubic": types.INTERP_CUBIC,
+}
+PILLOWS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}
+
+
+def interpolation_name(value: Any) -> str:
+    """Of an InterpolationMode, a name or a constant of Pillow."""
+    value = getattr(value, "value", value)
+    return str(PILLOWS.get(value, value))
+
+
+def pair(size: Any) -> list[int]:
+    """Height and width of a size that torchvision takes."""
+    values = list(size) if isinstance(size, Sequence) else [size]
+    return [int(v) for v in (values * 2 if len(values) == 1 else values)]
+
+
+def fill_of(transform: Any) -> list[float]:
+    """The fill per channel, or one.
+
+    Raises:
+        Unsupported: it is not a number or a list of numbers.
+    """
+    fill = getattr(transform, "fill", 0)
+    if isinstance(fill, dict):
+        raise Unsupported("`fill` differs between kinds of data")
+    values = [0] if fill is None else list(fill) if isinstance(fill, Sequence) else [fill]
+    if not all(isinstance(v, numbers.Real) for v in values) or len(values) not in (1, 3):
+        raise Unsupported(f"`fill` is {fill!r}")
+    return [float(v) for v in values]
+
+
+def fill_for(transform: Any, state: State) -> list[float]:
+    """The fill as a value of the node."""
+    fill = fill_of(transform)
+    if state.mean is not None or state.flushed:
+        if any(fill):
+            raise Unsupported("`fill` is not 0 after Normalize")
+        state.flush()
+    return [v / state.scale for v in fill]
+
+
+def resized(state: State, size: list[int] | None, limit: int | None, transform: Any) -> None:
+    """Resizes to height and width, or the shorter side to one number."""
+    name = interpolation_name(transform.interpolation)
+    if name == "nearest-exact":
+        name = "nearest"
+    if name not in FILTERS:
+        raise Unsupported(f"{name} interpolation; nearest, bilinear and bicubic are compiled")
+    # Pillow always widens its filters.
+    antialias = not state.tensor or getattr(transform, "antialias", True) is not False
+    image = state.bytes()
+    args: dict[str, Any] = {"interp_type": FILTERS[name], "antialias": antialias}
+    whole = {} if size is None else {"size": size}
+    limits = {} if limit is None else {"max_size": limit}
+    if name == "bicubic":
+        if size is None or limits:
+            raise Unsupported("bicubic interpolation with `max_size`")
+        if len(size) == 1:
+            shape = call_shape(image)
+            whole = {"size": fn.cast(shape * size[0] // shortest(shape), dtype=types.INT32)}
+        image = call("resize", image, first_pass=True, **whole, **args)
+    state.image = call("resize", image, **whole, **limits, **args)
+
+
+def call_shape(image: Any) -> Any:
+    return image.shape()[:2]
+
+
+def shortest(shape: Any) -> Any:
+    return math.min(shape[0], shape[1])
+
+
+@rule("Resize")
+def resize(transform: Any, state: State) -> None:
+    size = transform.size
+    if size is not None:
+        size = [int(v) for v in size] if isinstance(size, Sequence) else [int(size)]
+    resized(state, size, transform.max_size, transform)
+
+
+@rule("CenterCrop")
+def center_crop(transform: Any, state: State) -> None:
+    if state.mean is not None or state.flushed:
+        state.flush()
+    state.image = call("crop", state.image, size=pair(transform.size))
+
+
+@rule("Pad")
+def pad(transform: Any, state: State) -> None:
+    constant_padding(transform)
+    fill = fill_for(transform, state)
+    state.image = call("crop", state.image, padding=padding_of(transform.padding), fill=fill)
+
+
+@rule("RandomCrop")
+def random_crop(transform: Any, state: State) -> None:
+    constant_padding(transform)
+    fill = fill_for(transform, state)
+    state.image = call(
+        "crop",
+        state.image,
+        size=pair(transform.size),
+        padding=padding_of(transform.padding),
+        pad_if_needed=bool(transform.pad_if_needed),
+        random=True,
+        fill=fill,
+    )
+
+
+def constant_padding(transform: Any) -> None:
+    mode = transform.padding_mode
+    needed = getattr(transform, "padding", None) or getattr(transform, "pad_if_needed", False)
+    if mode != "constant" and needed:
+        raise Unsupported(f"padding of mode {mode!r}; only 'constant' is compiled")
+
+
+def padding_of(padding: Any) -> list[int]:
+    """Left, top, right and bottom."""
+    values = [0] if padding is None else padding
+    values = [int(v) for v in (values if isinstance(values, Sequence) else [values])]
+    return values * (4 // len(values))
+
+
+@rule("RandomResizedCrop")
+def random_resized_crop(transform: Any, state: State) -> None:
+    scale, ratio = list(transform.scale), list(transform.ratio)
+    state.bytes()
+    state.image = call("area_crop", state.image, scale=scale, ratio=ratio)
+    resized(state, pair(transform.size), None, transform)
+
+
+@rule("RandomHorizontalFlip")
+def random_horizontal_flip(transform: Any, state: State) -> None:
+    coin = fn.random.coin_flip(probability=float(transform.p))
+    state.image = fn.flip(state.image, horizontal=coin, vertical=0)
+
+
+@rule("RandomVerticalFlip")
+def random_vertical_flip(transform: Any, state: State) -> None:
+    coin = fn.random.coin_flip(probability=float(transform.p))
+    state.image = fn.flip(state.image, horizontal=0, vertical=coin)
+
+
+@rule("ImageClassification")
+def classification_preset(preset: Any, state: State) -> None:
+    """The transforms of the weights of a classification model."""
+    resized(state, [int(v) for v in preset.resize_size], None, preset)
+    center_crop(SimpleNamespace(size=preset.crop_size), state)
+    state.tensor = True
+    convert.to_float(state, types.FLOAT, True)
+    convert.normalize(preset, state)

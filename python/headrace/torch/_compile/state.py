@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The picture between two transforms, while they are compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from headrace import _graph, fn, types
+from headrace._graph import schema
+from headrace.data_node import DataNode
+
+
+class Unsupported(Exception):
+    """A transform cannot be compiled; the text is the reason."""
+
+
+def call(name: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Calls a hidden operator of the family `_torchvision`."""
+    op = schema.operators()[f"_torchvision.{name}"]
+    return _graph.call(op, op.class_name, inputs, kwargs)
+
+
+@dataclasses.dataclass
+class State:
+    """A picture on its way. Until `flush` it has bytes (HWC), whatever torchvision has at this point.
+
+    Attributes:
+        image: the node.
+        tensor: whether torchvision has a tensor here, rather than a PIL image.
+        dtype: the type of this tensor.
+        scale: what its elements are, times the bytes of the node.
+        mean, std: of a Normalize that is still to be done.
+        flushed: the node is what torchvision has: CHW, of type `dtype`.
+        needs_cpu: a rule used an operator that runs on the CPU only.
+    """
+
+    image: DataNode
+    tensor: bool = False
+    dtype: Any = types.UINT8
+    scale: float = 1.0
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    flushed: bool = False
+    needs_cpu: bool = False
+
+    def bytes(self) -> DataNode:
+        """The node, for a transform that works on bytes.
+
+        Raises:
+            Unsupported: the picture has been normalised.
+        """
+        if self.mean is not None or self.flushed:
+            raise Unsupported("it comes after a transform whose result is not made of bytes")
+        return self.image
+
+    def on_cpu(self) -> DataNode:
+        """`bytes`, for an operator that runs on the CPU only."""
+        node = self.bytes()
+        self.needs_cpu = True
+        return node
+
+    def flush(self) -> DataNode:
+        """Makes the node what torchvision has: a tensor CHW."""
+        if self.flushed:
+            return self.image
+        mean, std = self.mean or (0.0,), self.std or (1.0,)
+        if self.dtype == types.UINT8:
+            self.image = fn.transpose(self.image, perm=[2, 0, 1])
+        else:
+            self.image = fn.crop_mirror_normalize(
+                self.image,
+                dtype=self.dtype,
+                output_layout="CHW",
+                mean=[m / self.scale for m in mean],
+                std=[s / self.scale for s in std],
+            )
+        self.flushed, self.scale, self.mean, self.std = True, 1.0, None, None
+        return self.image
+
+    def same_kind(self, other: State) -> bool:
+        """Whether another branch ends with the same kind of picture."""
+        names = ("tensor", "dtype", "scale", "mean", "std", "flushed")
+        return all(getattr(self, name) == getattr(other, name) for name in names)

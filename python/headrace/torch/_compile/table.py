@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The table of rules: how a transform becomes operators, by the name of its class.
+
+A rule gets the transform and the `State`, whose picture it replaces. It raises `Unsupported` with
+the reason if the transform, or this use of it, has no equivalent; Python then calls the transform.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from headrace.torch._compile.report import Step
+from headrace.torch._compile.state import State, Unsupported
+
+Rule = Callable[[Any, State], None]
+RULES: dict[str, Rule] = {}
+# Modules whose classes have the rules' names.
+OWNERS = ("torchvision.transforms", "headrace.experimental.torchvision", "torch.nn.modules")
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Decorator: the rule of the classes of these names."""
+
+    def add(function: Rule) -> Rule:
+        for name in names:
+            RULES[name] = function
+        return function
+
+    return add
+
+
+def find(transform: Any) -> Rule:
+    """The rule of a transform.
+
+    Raises:
+        Unsupported: there is none.
+    """
+    kind = type(transform)
+    if not kind.__module__.startswith(OWNERS):
+        raise Unsupported("it is not a transform of torchvision")
+    if kind.__name__ not in RULES:
+        raise Unsupported("no operator does the same")
+    return RULES[kind.__name__]
+
+
+def text(transform: Any) -> str:
+    """A transform on one line."""
+    name = getattr(transform, "__qualname__", None) or repr(transform)
+    line = " ".join(name.split())
+    return line if len(line) <= 100 else line[:97] + "..."
+
+
+def apply(transform: Any, state: State, steps: list[Step]) -> None:
+    """Compiles a transform and reports on it; Python calls what has no rule."""
+    from headrace.torch._compile import python
+
+    parts = sequence(transform)
+    if parts is not None:
+        for part in parts:
+            apply(part, state, steps)
+        return
+    with restored(state) as before:
+        state.needs_cpu = False
+        try:
+            find(transform)(transform, state)
+            steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
+            return
+        except Unsupported as error:
+            reason = str(error)
+            before()
+    python.apply(transform, state)
+    steps.append(Step(text(transform), compiled=False, reason=reason, needs_cpu=True))
+
+
+def strict(transforms: Any, state: State) -> None:
+    """Compiles transforms within another one, where Python cannot take over.
+
+    Raises:
+        Unsupported: one of them cannot be compiled.
+    """
+    for transform in transforms:
+        parts = sequence(transform)
+        if parts is not None:
+            strict(parts, state)
+            continue
+        try:
+            find(transform)(transform, state)
+        except Unsupported as error:
+            raise Unsupported(f"{text(transform)} in it: {error}") from None
+
+
+def sequence(transform: Any) -> list[Any] | None:
+    """The transforms of a container that runs them one after the other; otherwise None."""
+    kind = type(transform)
+    if kind.__name__ == "Compose" and kind.__module__.startswith(OWNERS):
+        return list(transform.transforms)
+    if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
+        return list(transform)
+    return list(transform) if kind in (list, tuple) else None
+
+
+@contextlib.contextmanager
+def restored(state: State) -> Iterator[Callable[[], None]]:
+    """Yields a function that puts the state back."""
+    saved = dataclasses.replace(state)
+
+    def back() -> None:
+        for field in dataclasses.fields(State):
+            setattr(state, field.name, getattr(saved, field.name))
+
+    yield back

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* _torchvision.area_crop: the window of torchvision's RandomResizedCrop. */
+#include "ops/torchvision/area.h"
+
+enum { ATTEMPTS = 10, POSITION_DRAWS = 2 * ATTEMPTS };
+
+static const hr_arg_def area_crop_arg_defs[] = {HR_AREA_ARG_DEFS, HR_ARG_END};
+
+/* The largest window in the middle whose ratio is in the range. */
+static hr_window fall_back(const hr_area_args *a, int64_t h, int64_t w)
+{
+    double least = (double)a->ratio.v[0], most = (double)a->ratio.v[1];
+    double ratio = (double)w / (double)h;
+    hr_window window = {.h = h, .w = w};
+
+    if (ratio < least)
+        window.h = HR_MIN((int64_t)hr_round((double)w / least), h);
+    else if (ratio > most)
+        window.w = HR_MIN((int64_t)hr_round((double)h * most), w);
+    window.h = HR_MAX(window.h, 1);
+    window.w = HR_MAX(window.w, 1);
+    window.y = (h - window.h) / 2;
+    window.x = (w - window.w) / 2;
+    return window;
+}
+
+static hr_status area_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *error)
+{
+    const hr_area_args *a = c->args;
+    int64_t h = hr_program_extent(p, 'H'), w = hr_program_extent(p, 'W');
+
+    if (h < 1 || w < 1)
+        return hr_fail(error, HR_STATUS_ERROR, "a picture without pixels has no windows");
+    for (int64_t i = 0; i < ATTEMPTS; i++) {
+        double width, height;
+        hr__area_draw(a, &c->rng, i, (double)h * (double)w, &width, &height);
+        if (!(width > 0.0 && width <= (double)w && height > 0.0 && height <= (double)h))
+            continue;
+        hr_window window = {.h = (int64_t)height, .w = (int64_t)width};
+        window.y = hr_rng_below(&c->rng, POSITION_DRAWS, h - window.h + 1);
+        window.x = hr_rng_below(&c->rng, POSITION_DRAWS + 2, w - window.w + 1);
+        return hr_program_crop(p, window, NULL, 0, error);
+    }
+    return hr_program_crop(p, fall_back(a, h, w), NULL, 0, error);
+}
+
+const hr_op_def hr_op_torchvision_area_crop = {
+    HR_OP_ABI,
+    .name = "_torchvision.area_crop",
+    .doc = "Takes a window of random area and ratio, as torchvision's RandomResizedCrop does.",
+    .devices = "cpu|gpu",
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
+    .args = area_crop_arg_defs,
+    .args_size = sizeof(hr_area_args),
+    .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"output"}),
+    .out_count = 1,
+    .lower = area_crop_lower,
+    .lower_rank = HR_LOWER_RANK_WINDOW,
+};
