@@ -69,7 +69,7 @@ static hr_status tv_crop_lower(hr_op_call *c, hr_image_program *p, hr_error *err
 {
     const tv_crop_args *a = c->args;
     int64_t h = hr_program_extent(p, 'H'), w = hr_program_extent(p, 'W');
-    span y, x;
+    span y = {0, 0}, x = {0, 0};
 
     HR_TRY(span_make(c, h, 0, &y, error));
     HR_TRY(span_make(c, w, 1, &x, error));

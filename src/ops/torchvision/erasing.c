@@ -31,7 +31,7 @@ static void draw(const hr_op_call *c, int64_t h, int64_t w, float *anchor, float
     if (!(hr_rng_unit(&c->rng, CHANCE_DRAW) < (double)a->probability))
         return;
     for (int64_t i = 0; i < ATTEMPTS; i++) {
-        double height, width;
+        double height = 0.0, width = 0.0;
         hr__area_draw(&a->area, &c->rng, i, (double)h * (double)w, &height, &width);
         if (!(height < (double)h && width < (double)w))
             continue;
