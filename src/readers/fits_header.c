@@ -156,15 +156,17 @@ static hr_status measure(hr_fits_hdu *hdu, size_t at, hr_error *error)
 {
     const int64_t bits = hdu->bitpix < 0 ? -hdu->bitpix : hdu->bitpix;
     bool fits =
-        hdu->naxis >= 0 && hdu->naxis <= HR_FITS_AXES && hdu->pcount >= 0 && hdu->gcount >= 0;
+        hdu->naxis >= 0 && hdu->naxis <= HR_FITS_AXES && hdu->pcount >= 0 && hdu->gcount >= 1;
     if (hdu->groups)
         return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
                        "the header at byte %zu has random groups, which are not supported", at);
     if (!fits || !(bits == 8 || bits == 16 || bits == 32 || bits == 64) || hdu->bitpix == -8 ||
         hdu->bitpix == -16)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "the header at byte %zu has BITPIX %lld and NAXIS %lld, which is not valid",
-                       at, (long long)hdu->bitpix, (long long)hdu->naxis);
+                       "the header at byte %zu has BITPIX %lld, NAXIS %lld, PCOUNT %lld and GCOUNT "
+                       "%lld, which is not valid",
+                       at, (long long)hdu->bitpix, (long long)hdu->naxis, (long long)hdu->pcount,
+                       (long long)hdu->gcount);
     size_t count = hdu->naxis > 0;
     for (int64_t d = 0; d < hdu->naxis; d++)
         fits = fits && hr_size_mul(count, (size_t)hdu->axis[d], &count);

@@ -162,6 +162,10 @@ HOSTILE = {
     "no END": (PRIMARY + header(XTENSION="IMAGE").replace(b"END", b"AND"), "byte 2880 has no end"),
     "cut off": (WHOLE[: 2880 * 2 + 10], "ends at byte 5770"),
     "BITPIX": (PRIMARY + header(XTENSION="IMAGE", BITPIX=7, NAXIS=1, NAXIS1=3), "BITPIX 7"),
+    "GCOUNT": (
+        WHOLE.replace(b"GCOUNT  =                    1", b"GCOUNT  =                    0"),
+        "GCOUNT 0",
+    ),
     "NAXIS": (PRIMARY + header(XTENSION="IMAGE", BITPIX=8, NAXIS=-1), "NAXIS -1"),
     "many axes": (
         PRIMARY + header(XTENSION="IMAGE", BITPIX=8, **axes("N", (1,) * 9)) + bytes(2880),
@@ -189,7 +193,10 @@ HOSTILE = {
         "cannot",
     ),
     "damaged": (PACKED[:HEAP] + b"\0" * 8 + PACKED[HEAP + 8 :], "GZIP_1 data of tile 0 at byte"),
-    "outside the heap": (PACKED[: HEAP - 32] + b"\x7f" + PACKED[HEAP - 31 :], "tile 0 is not inside"),
+    "outside the heap": (
+        PACKED[: HEAP - 32] + b"\x7f" + PACKED[HEAP - 31 :],
+        "tile 0 is not inside",
+    ),
 }
 
 
