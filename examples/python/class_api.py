@@ -8,6 +8,7 @@ python class_api.py FOLDER_OF_CLASS_FOLDERS
 import argparse
 
 from headrace import ops, types
+from headrace.data_node import DataNode
 from headrace.pipeline import Pipeline
 
 
@@ -21,7 +22,7 @@ class RotatingPipeline(Pipeline):
         self.rotate = ops.Rotate(interp_type=types.INTERP_LINEAR, fill_value=128)
         self.angle = ops.Uniform(range=(-10.0, 10.0))
 
-    def define_graph(self):
+    def define_graph(self) -> tuple[DataNode, DataNode]:
         jpegs, labels = self.input()
         images = self.decode(jpegs)
         return self.rotate(images, angle=self.angle()), labels
@@ -35,7 +36,7 @@ def main() -> None:
     pipe.build()
     images, labels = pipe.run()
     for i in range(len(images)):
-        print(f"label {labels.at(i)[0]}: {images.as_cpu().at(i).shape}")
+        print(f"label {labels.as_cpu().at(i)[0]}: {images.as_cpu().at(i).shape}")
 
 
 if __name__ == "__main__":

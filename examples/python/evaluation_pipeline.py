@@ -9,10 +9,11 @@ import argparse
 
 import numpy as np
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 
 
 @pipeline_def(batch_size=32, num_threads=2, device_id=None)
-def evaluate(root: str):
+def evaluate(root: str) -> tuple[DataNode, DataNode]:
     jpegs, labels = fn.readers.file(file_root=root, name="Reader")
     images = fn.decoders.image(jpegs)
     images = fn.resize(images, resize_shorter=256, interp_type=types.INTERP_TRIANGULAR)
@@ -36,7 +37,7 @@ def main() -> None:
     means: list[float] = []
     while len(means) < count:
         images, _ = pipe.run()
-        means += list(np.asarray(images.as_array()).mean(axis=(1, 2, 3)))
+        means += list(images.as_cpu().as_array().mean(axis=(1, 2, 3)))
     print(f"{count} images, mean after normalising {np.mean(means[:count]):+.3f}")
     for bad in pipe.errors():
         print(f"bad file {bad['source']}: {bad['message']}")

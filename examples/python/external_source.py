@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 
 
 class Files:
@@ -26,7 +27,7 @@ class Files:
 
 
 @pipeline_def(batch_size=16, num_threads=2, device_id=None)
-def thumbnails(source: Files):
+def thumbnails(source: Files) -> tuple[DataNode, DataNode]:
     files, numbers = fn.external_source(source, num_outputs=2, batch=False)
     return fn.resize(fn.decoders.image(files), size=[64, 64]), numbers
 

@@ -9,10 +9,11 @@ import argparse
 import time
 
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 
 
 @pipeline_def(batch_size=64, num_threads=2, device_id=None, seed=12)
-def train(root: str, shard_id: int = 0, num_shards: int = 1):
+def train(root: str, shard_id: int = 0, num_shards: int = 1) -> tuple[DataNode, DataNode]:
     jpegs, labels = fn.readers.file(
         file_root=root,
         random_shuffle=True,
@@ -41,12 +42,12 @@ def main() -> None:
     parser.add_argument("folder", help="folder with one folder of images per class")
     args = parser.parse_args()
     pipe = train(args.folder)
-    samples, start = 0, time.perf_counter()
-    for _ in range(-(-pipe.epoch_size("Reader") // pipe.max_batch_size)):
+    samples, shape, start = 0, None, time.perf_counter()
+    while samples < pipe.epoch_size("Reader"):
         images, _ = pipe.run()
-        samples += len(images)
+        samples, shape = samples + len(images), images.as_cpu().at(0).shape
     seconds = time.perf_counter() - start
-    print(f"{samples} samples of shape {images.at(0).shape}, {samples / seconds:.0f} img/s")
+    print(f"{samples} samples of shape {shape}, {samples / seconds:.0f} img/s")
     print(pipe.explain())
 
 

@@ -23,6 +23,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from headrace import fn, pipeline_def, types
 from headrace.auto_aug import auto_augment, rand_augment, trivial_augment
+from headrace.data_node import DataNode
 from headrace.plugin.pytorch import DALIClassificationIterator, LastBatchPolicy
 from torch import nn
 
@@ -49,7 +50,7 @@ STAGES = [
 @pipeline_def(exec_dynamic=True, enable_conditionals=True)
 def image_pipeline(
     folder: str, size: int, augmentation: str, training: bool, rank: int, world: int, gpu: bool
-):
+) -> tuple[DataNode, DataNode]:
     device = "mixed" if gpu else "cpu"
     encoded, labels = fn.readers.file(
         file_root=folder,

@@ -15,19 +15,19 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 from torch import nn
 
 
-def view(images: Any, size: int, strength: float) -> Any:
+def view(images: DataNode, size: int, strength: float) -> DataNode:
     """One random view of each picture."""
 
-    def around(middle: float, by: float) -> Any:
+    def around(middle: float, by: float) -> DataNode:
         return fn.random.uniform(range=[middle - by * strength, middle + by * strength])
 
     x = fn.random_resized_crop(images, size=[size, size], random_area=[0.08, 1.0])
@@ -56,7 +56,7 @@ def view(images: Any, size: int, strength: float) -> Any:
 
 
 @pipeline_def(exec_dynamic=True, enable_conditionals=True)
-def two_views(folder: str, size: int, strength: float, gpu: bool):
+def two_views(folder: str, size: int, strength: float, gpu: bool) -> tuple[DataNode, DataNode]:
     encoded, _ = fn.readers.file(file_root=folder, random_shuffle=True, name="Reader")
     images = fn.decoders.image(encoded, device="mixed" if gpu else "cpu")
     return view(images, size, strength), view(images, size, strength)
@@ -154,7 +154,7 @@ def main() -> None:
     model = Network(args.width).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), args.lr, weight_decay=1e-4)
     for epoch in range(args.epochs):
-        start, seen, losses, founds = time.perf_counter(), 0, 0.0, 0.0
+        start, step, seen, losses, founds = time.perf_counter(), 0, 0, 0.0, 0.0
         for step, (batch,) in enumerate(loader, 1):
             with torch.autocast(device.type, torch.bfloat16, enabled=gpu):
                 features = model(torch.cat([batch["one"], batch["two"]]))

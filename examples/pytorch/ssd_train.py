@@ -25,6 +25,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 from headrace.plugin.pytorch import DALIGenericIterator
 from torch import nn
 
@@ -106,7 +107,7 @@ class Coco:
 
 
 @pipeline_def(exec_dynamic=True)
-def training_pipeline(source: Coco, anchors: list[float], gpu: bool):
+def training_pipeline(source: Coco, anchors: list[float], gpu: bool) -> tuple[DataNode, DataNode, DataNode]:
     encoded, boxes, labels = fn.external_source(
         source, num_outputs=3, batch=False, dtype=[types.UINT8, types.FLOAT, types.INT32]
     )

@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 from torch import nn
 
@@ -29,7 +30,7 @@ EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".webp")
 
 
 @pipeline_def
-def training_pipeline(files: list[str], size: int, shard_id: int, num_shards: int):
+def training_pipeline(files: list[str], size: int, shard_id: int, num_shards: int) -> tuple[DataNode, DataNode]:
     # Without labels, the reader numbers the files; a table maps the numbers to classes.
     encoded, numbers = fn.readers.file(
         files=files,

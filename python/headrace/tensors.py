@@ -5,11 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from headrace import _core
 from headrace._base.tensor_text import format_batch, format_tensor
 from headrace._base.types import DALIDataType, check_numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "TensorCPU",
@@ -156,11 +159,18 @@ class _Tensor(_Data):
         return format_tensor(self, show_data=True)
 
 
-class _Batch(_Data):
+Sample = TypeVar("Sample", bound=_Tensor)
+
+
+class _Batch(_Data, Generic[Sample]):
     """Members of batches on both devices."""
 
     __slots__ = ()
     _sample: Any  # the class of its samples
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, i: int, /) -> Sample: ...
 
     def _parts(self: Any) -> Any:
         """Tensors that cover all samples: a single one if the samples are contiguous."""
@@ -178,14 +188,14 @@ class _Batch(_Data):
             raise ValueError(f"A batch cannot have {num_samples} samples.")
         return cls([cls._sample(tensor)] * num_samples, contiguous=False)
 
-    def __iter__(self: Any) -> Iterator[Any]:
+    def __iter__(self: Any) -> Iterator[Sample]:
         return (self[i] for i in range(len(self)))
 
     def is_dense_tensor(self: Any) -> bool:
         """Whether all samples have the same shape and are contiguous."""
         return len(self) == 0 or self._dense() is not None
 
-    def as_tensor(self: Any) -> Any:
+    def as_tensor(self: Any) -> Sample:
         """Returns the batch as one tensor that shares its memory, with the batch in dimension 0.
 
         Raises:
@@ -199,7 +209,7 @@ class _Batch(_Data):
             )
         return dense
 
-    def as_reshaped_tensor(self: Any, shape: Sequence[int]) -> Any:
+    def as_reshaped_tensor(self: Any, shape: Sequence[int]) -> Sample:
         """Returns the batch as one tensor of `shape`, without layout, that shares its memory.
 
         Raises:
@@ -284,7 +294,7 @@ class TensorCPU(_Tensor, _OnCpu, _core.HostTensor):
     def _store(self, address: int, stream: Any, wait: bool) -> None:
         self._copy_to(address)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         import numpy
 
         check_numeric(self._dtype)
@@ -296,7 +306,7 @@ class TensorCPU(_Tensor, _OnCpu, _core.HostTensor):
         return array.copy() if copy else array
 
 
-class TensorListCPU(_Batch, _OnCpu, _core.Batch):
+class TensorListCPU(_Batch[TensorCPU], _OnCpu, _core.Batch):
     """A batch in host memory.
 
     All samples have the same element type and number of dimensions. Their shapes may differ.
@@ -333,7 +343,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
         """Makes a batch from DLPack objects, one per sample; `contiguous` copies them together."""
         return _core.make_batch(TensorListCPU, list(objects), layout or None, contiguous)
 
-    def at(self, i: int) -> Any:
+    def at(self, i: int) -> NDArray[Any]:
         """Returns sample `i` as a NumPy array that shares its memory.
 
         Raises:
@@ -346,7 +356,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
         check_numeric(self._dtype)
         return numpy.asarray(self[i])
 
-    def as_array(self) -> Any:
+    def as_array(self) -> NDArray[Any]:
         """Returns the batch as a NumPy array that shares its memory.
 
         Samples of one shape that are not contiguous are copied.
@@ -369,7 +379,7 @@ class TensorListCPU(_Batch, _OnCpu, _core.Batch):
             )
         return numpy.stack([numpy.asarray(sample) for sample in self])
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         array = self.as_array()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
@@ -406,6 +416,10 @@ class TensorGPU(_Tensor, _OnGpu, _core.DeviceTensor):
 
     __slots__ = ()
 
+    if TYPE_CHECKING:
+
+        def as_cpu(self) -> TensorCPU: ...
+
     def __new__(
         cls, data: Any, layout: str | None = None, device_id: int | None = -1, stream: Any = None
     ) -> TensorGPU:
@@ -415,7 +429,7 @@ class TensorGPU(_Tensor, _OnGpu, _core.DeviceTensor):
         self._copy_to(address, stream, wait)
 
 
-class TensorListGPU(_Batch, _OnGpu, _core.Batch):
+class TensorListGPU(_Batch[TensorGPU], _OnGpu, _core.Batch):
     """A batch in GPU memory.
 
     All samples have the same element type and number of dimensions. Their shapes may differ.
@@ -437,6 +451,10 @@ class TensorListGPU(_Batch, _OnGpu, _core.Batch):
 
     __slots__ = ()
     _sample = TensorGPU
+
+    if TYPE_CHECKING:
+
+        def as_cpu(self) -> TensorListCPU: ...
 
     def __new__(
         cls,

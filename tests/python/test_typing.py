@@ -8,9 +8,11 @@ import ast
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -19,6 +21,7 @@ import pytest
 from headrace import _core
 
 ROOT = Path(__file__).resolve().parents[2]
+Checker = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
@@ -69,29 +72,97 @@ def mypy(package: Path, *targets: Path) -> subprocess.CompletedProcess[str]:
     pytest.importorskip("mypy")
     env = {**os.environ, "MYPYPATH": str(package), "PYTHONPATH": ""}
     command = [sys.executable, "-m", "mypy", "--config-file", os.devnull, "--follow-imports=silent"]
-    command += ["--cache-dir", str(package / "cache"), "--ignore-missing-imports"]
+    command += ["--strict", "--untyped-calls-exclude=torch", "--ignore-missing-imports"]
+    command += ["--cache-dir", str(package / "cache")]
     return subprocess.run(
         [*command, *map(str, targets)], env=env, capture_output=True, text=True, cwd=package
     )
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("py*/*.py")), ids=lambda p: p.stem)
-def test_mypy_passes_on_the_examples(package: Path, path: Path) -> None:
-    done = mypy(package, path)
+def pyright(package: Path, *targets: Path) -> subprocess.CompletedProcess[str]:
+    """Runs basedpyright with pyright's own rules: unlike pyright, all of it comes from PyPI."""
+    pytest.importorskip("basedpyright")
+    settings = package / "pyrightconfig.json"
+    site = site_packages(sys.path)
+    rules = {"typeCheckingMode": "standard", "reportMissingImports": "none"}
+    settings.write_text(json.dumps({"extraPaths": [str(package), *site], **rules}))
+    command = [sys.executable, "-m", "basedpyright", "-p", str(settings)]
+    return subprocess.run([*command, *map(str, targets)], capture_output=True, text=True, cwd=package)
+
+
+def site_packages(paths: list[str]) -> list[str]:
+    return [path for path in paths if path.endswith("-packages")]
+
+
+CHECKERS = [mypy, pyright]
+USER = """
+import torch
+from headrace import Pipeline, fn, pipeline_def
+from headrace.data_node import DataNode
+from headrace.plugin.pytorch import DALIGenericIterator
+from headrace.torch import Loader
+
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def train(root: str, size: int = 224, shard_id: int = 0) -> tuple[DataNode, DataNode]:
+    jpegs, labels = fn.readers.file(file_root=root, shard_id=shard_id, name="Reader")
+    return fn.resize(fn.decoders.image(jpegs), size=[size, size]), labels
+
+@pipeline_def
+def plain() -> DataNode:
+    return fn.random.uniform(range=[0.0, 1.0])
+
+plain(batch_size=8, num_threads=1)
+other: Pipeline = train("x", 3, batch_size=8, quarantine="bad.txt")
+both = train("x", size=3, shard_id=1, batch_size=8, enable_conditionals=True)
+pipe = train("x")
+images, labels = pipe.run()
+array = images.as_cpu().as_array()
+print(array.shape, images.shape(), images.dtype, len(labels), images[0].layout())
+for batch in DALIGenericIterator(pipe, ["a", "b"], reader_name="Reader"):
+    mean: torch.Tensor = batch[0]["a"].mean()
+for pictures, numbers in Loader(train("x")):
+    print(pictures.shape, numbers.dtype)
+"""
+MISTAKES = [
+    "train(3)",
+    "train('x', wrong=1)",
+    "train('x', batch_size='many')",
+    "train('x', batchsize=4)",
+    "pipeline_def(batch_sise=4)",
+    "pipe.run()[0].as_cpu().as_arrray()",
+    "pipe.run().images",
+    "next(DALIGenericIterator(pipe, ['a']))['a']",
+    "next(DALIGenericIterator(pipe, ['a']))[0]['a'].widths",
+    "DALIGenericIterator(pipe, ['a'], size='b')",
+    "Loader(pipe, drop='x')",
+    "next(iter(Loader(pipe)))[0].widths",
+    "fn.readers.file(file_rot='x')",
+    "fn.resize(fn.random.coin_flip(), size='big')",
+    "fn.decoders.no_such_operator(1)",
+]
+
+
+@pytest.mark.parametrize("check", CHECKERS)
+def test_checkers_accept_the_examples(package: Path, tmp_path: Path, check: Checker) -> None:
+    user = tmp_path / "user.py"
+    user.write_text(USER)
+    done = check(package, user, *sorted((ROOT / "examples").glob("py*/*.py")))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_mypy_finds_mistakes(package: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("check", CHECKERS)
+def test_checkers_find_mistakes(package: Path, tmp_path: Path, check: Checker) -> None:
     wrong = tmp_path / "wrong.py"
-    wrong.write_text(
-        "from headrace import fn\n"
-        "def f() -> None:\n"
-        "    jpegs, labels = fn.readers.file(file_rot='x')\n"
-        "    fn.resize(jpegs, size='big')\n"
-        "    fn.decoders.no_such_operator(jpegs)\n"
-    )
-    out = mypy(package, wrong).stdout
-    assert "wrong.py:3" in out and "wrong.py:4" in out and "wrong.py:5" in out, out
+    wrong.write_text("\n".join([USER.lstrip(), *MISTAKES, ""]))
+    out = check(package, wrong).stdout
+    first = len(USER.lstrip().split("\n")) + 1
+    missed = [
+        mistake
+        for line, mistake in enumerate(MISTAKES, first)
+        if not re.search(rf"wrong\.py:{line}:.*error", out)
+    ]
+    assert not missed, out
+    assert len(set(re.findall(r"wrong\.py:(\d+):.*error", out))) == len(MISTAKES), out
 
 
 def test_marked_as_typed() -> None:

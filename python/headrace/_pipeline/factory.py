@@ -7,9 +7,15 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace._pipeline.pipeline import Pipeline
+from headrace._pipeline.typed import Factory, P, PipelineOptions
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _constructor_arguments() -> frozenset[str]:
@@ -61,6 +67,12 @@ def _check_convertible(function: Any) -> None:
         raise ValueError("Pipeline definition cannot be marked with @do_not_convert.")
 
 
+@overload
+def pipeline_def(fn: Callable[P, Any], **pipeline_kwargs: Unpack[PipelineOptions]) -> Factory[P]: ...
+@overload
+def pipeline_def(
+    fn: None = None, **pipeline_kwargs: Unpack[PipelineOptions]
+) -> Callable[[Callable[P, Any]], Factory[P]]: ...
 def pipeline_def(
     fn: Callable[..., Any] | None = None,
     *,
@@ -107,6 +119,10 @@ def pipeline_def(
     return decorate(fn) if fn is not None else decorate
 
 
+@overload
+def do_not_convert(func: Function) -> Function: ...
+@overload
+def do_not_convert(func: None = None) -> Callable[[Function], Function]: ...
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     """Decorator that excludes a function, and the functions it calls, from conditional mode.
 
@@ -124,6 +140,14 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     return func
 
 
+@overload
+def experimental_pipeline_def(
+    fn: Callable[P, Any], *, debug: bool = False, **pipeline_kwargs: Unpack[PipelineOptions]
+) -> Factory[P]: ...
+@overload
+def experimental_pipeline_def(
+    fn: None = None, *, debug: bool = False, **pipeline_kwargs: Unpack[PipelineOptions]
+) -> Callable[[Callable[P, Any]], Factory[P]]: ...
 def experimental_pipeline_def(
     fn: Callable[..., Any] | None = None,
     *,

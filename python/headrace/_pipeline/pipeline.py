@@ -17,10 +17,9 @@ import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeAlias
 
 from headrace import _core, _graph, types
-from headrace import tensors as _tensors  # noqa: F401 - tells _core which classes to make
 from headrace._base import messages
 from headrace._base.files import write_whole
 from headrace._graph.functions import add_cause
@@ -38,7 +37,10 @@ from headrace._pipeline.feeder import Feeder
 from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
 from headrace._pipeline.readers import Readers
 from headrace.data_node import DataNode
+from headrace.tensors import TensorListCPU, TensorListGPU
 from headrace.types import PipelineAPIType
+
+Batch: TypeAlias = TensorListCPU | TensorListGPU
 
 
 class Pipeline:
@@ -162,7 +164,7 @@ class Pipeline:
         """Undoes the last `push_current`."""
         _graph.pop_pipeline()
 
-    def __enter__(self) -> Pipeline:
+    def __enter__(self) -> Self:
         Pipeline.push_current(self)
         return self
 
@@ -320,7 +322,7 @@ class Pipeline:
         Raising StopIteration ends the epoch.
         """
 
-    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> Any:
+    def run(self, cuda_stream: Any = None, /, **pipeline_inputs: Any) -> tuple[Batch, ...]:
         """Returns the next batch of every output.
 
         Args:
@@ -447,7 +449,7 @@ class Pipeline:
             self._epoch.schedule(self._depth, self._prepare)
             self._core.schedule(self._epoch.scheduled)
 
-    def share_outputs(self, cuda_stream: Any = None) -> Any:
+    def share_outputs(self, cuda_stream: Any = None) -> tuple[Batch, ...]:
         """Returns the next batch of every output, from the iterations that `schedule_run` started.
 
         Raises:
@@ -465,7 +467,7 @@ class Pipeline:
         if self._shared:
             self._shared.pop(0)
 
-    def outputs(self, cuda_stream: Any = None) -> Any:
+    def outputs(self, cuda_stream: Any = None) -> tuple[Batch, ...]:
         """Calls `release_outputs`, then `share_outputs`."""
         self._enter(PipelineAPIType.SCHEDULED)
         self._shared.clear()

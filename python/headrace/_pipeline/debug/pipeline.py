@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from headrace._pipeline.debug.graph import DebugGraph
 from headrace._pipeline.debug.step import DataNodeDebug, Settings
@@ -61,7 +61,7 @@ class PipelineDebug(Pipeline):
         self._graph = self._debug
         _live.add(self)
 
-    def __enter__(self) -> Pipeline:
+    def __enter__(self) -> Self:
         raise RuntimeError(
             "A pipeline in debug mode works only with the `pipeline_def` decorator: using the `with` statement is "
             "not supported."

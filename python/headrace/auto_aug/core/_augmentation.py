@@ -206,7 +206,7 @@ class Augmentation:
             return types.Constant(self._map_mag_to_param(magnitudes[index]), device=device)
         return types.Constant(self._map_mags_to_params(magnitudes), device=device)[index]
 
-    def _get_magnitudes(self, num_magnitude_bins: int | None) -> Sequence[Any] | None:
+    def _get_magnitudes(self, num_magnitude_bins: int | None) -> Any:
         """The magnitude of each bin; None if the augmentation has no magnitudes."""
         of_range: Any = self.mag_range
         if of_range is None:

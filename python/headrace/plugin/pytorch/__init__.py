@@ -15,7 +15,7 @@ another stream, make the current stream wait for it (`torch.cuda.Stream.wait_str
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch.utils.dlpack import from_dlpack
@@ -45,7 +45,10 @@ __all__ = [
 ]
 
 
-class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
+Item = TypeVar("Item")
+
+
+class _TorchIterator(_DaliBaseIterator[Item]):
     def __init__(
         self,
         pipelines: Any,
@@ -96,7 +99,7 @@ class _TorchIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         return zip(self.output_map, outputs)
 
 
-class DALIGenericIterator(_TorchIterator):
+class DALIGenericIterator(_TorchIterator["list[dict[str, torch.Tensor]]"]):
     """Yields a list with one dictionary (name -> `torch.Tensor`) per pipeline.
 
     Each tensor has the shape (batch, *sample shape).
@@ -173,7 +176,7 @@ class DALIClassificationIterator(DALIGenericIterator):
         )
 
 
-class DALIRaggedIterator(_TorchIterator):
+class DALIRaggedIterator(_TorchIterator["list[dict[str, Any]]"]):
     """A `DALIGenericIterator` for batches whose samples differ in shape.
 
     Args:
