@@ -11,7 +11,7 @@
  * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */
 static int32_t ahead_wanted(const hr_pipeline *p)
 {
-    return HR_MAX(p->options.batch_size, 64);
+    return HR_MAX(p->options.batch_size, 128);
 }
 
 /* How many bytes a reader may keep: all readers together take at most half of host_memory_limit,

@@ -15,8 +15,8 @@
 #define WARM_AFTER 64 /* reads in a row that were in the page cache */
 #define GAP_READ 4096 /* bytes between two spans that cost less than another request */
 #define PIECE_ALIGNMENT 64
-#define OPEN_FILES 128 /* that stay open while nobody reads them */
-#define THREADS_MAX 64 /* for storage that serves many requests at once */
+#define OPEN_FILES 128  /* that stay open while nobody reads them */
+#define THREADS_MAX 256 /* for storage that serves many requests at once */
 
 typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 
@@ -224,7 +224,8 @@ static bool add_thread(hr_readahead *ra)
 static void add_threads_for(hr_readahead *ra, const hr_read *r)
 {
     const hr_span *span = &r->pieces[0].span;
-    int32_t wanted = hr_storage_of(span->root, span->path)->requests;
+    const hr_storage *storage = hr_storage_of(span->root, span->path);
+    int32_t wanted = storage->requests ? storage->requests() : 0;
     ra->most = HR_MAX(ra->most, HR_MIN(wanted, THREADS_MAX));
     while (ra->thread_count < ra->most && !ra->stop && add_thread(ra))
         ;

@@ -333,9 +333,16 @@ static hr_status remote_read(hr_object *object, int64_t offset, size_t size, voi
     return HR_STATUS_OK;
 }
 
+static int32_t requests(void)
+{
+    hr_net_settings settings;
+    hr_net_settings_get(&settings);
+    return settings.requests;
+}
+
 #define REMOTE(name, lists)                                                                        \
     {                                                                                              \
-        .scheme = name, .requests = 64, .open = remote_open, .read = remote_read,                  \
+        .scheme = name, .requests = requests, .open = remote_open, .read = remote_read,            \
         .close = remote_close, .list = lists                                                       \
     }
 const hr_storage hr_storage_http = REMOTE("http", NULL);

@@ -34,7 +34,8 @@ typedef hr_status (*hr_listed_fn)(void *context, const char *name, bool is_folde
  * another attempt may serve. Waits end soon after `cancel` is set; it may be NULL. */
 typedef struct hr_storage {
     const char *scheme; /* "file" */
-    int32_t requests;   /* at once, from as many threads, for full speed; 0: one per CPU */
+    /* How many at once, from as many threads, give full speed. NULL: one per CPU. */
+    int32_t (*requests)(void);
     /* `want`: so many of the first bytes will probably be read. */
     hr_status (*open)(hr_object **out, const char *path, size_t want, hr_cancel *cancel,
                       hr_error *error);
