@@ -331,14 +331,36 @@ static hr_device_store store_of_bytes(const hr_image_program *p)
                                         : HR_DEVICE_STORE_ANY;
 }
 
+/* Whether kernels of bytes can multiply by such a weight and by powers of two (POINT_SCALE in
+ * cuda/image/points.cuh). */
+static bool is_scalable(float weight)
+{
+    float size = fabsf(weight);
+    return size == 0.0f || (size >= 0x1p-56f && size <= 0x1p46f);
+}
+
+static bool is_scalable_matrix(const hr_point_step *step)
+{
+    const hr_matrix *m = hr_point_matrix(step, step->first_frame);
+    bool good = true;
+    for (int32_t c = 0; c < m->out; c++) {
+        for (int32_t k = 0; k < m->in; k++)
+            good = good && is_scalable(m->m[c][k]);
+        good = good && is_scalable(m->add[c]);
+    }
+    return good;
+}
+
 static hr_device_store store_of(const hr_image_program *p)
 {
     bool bytes = p->resampled == HR_DTYPE_UINT8 && p->channels <= HR_MATRIX_MAX;
     bool color = p->channels == 3;
     for (int32_t i = 0; i < p->point_count; i++) {
         const hr_point_step *step = &p->point[i];
+        bool matrix = step->kind == HR_POINT_KIND_MATRIX;
         bytes = bytes && step->dtype == HR_DTYPE_UINT8;
-        color = color && (step->kind != HR_POINT_KIND_MATRIX || step->matrix.out <= 3);
+        bytes = bytes && (!matrix || is_scalable_matrix(step));
+        color = color && (!matrix || step->matrix.out <= 3);
         if (step->frames > 1)
             return HR_DEVICE_STORE_ANY;
     }

@@ -121,7 +121,7 @@ typedef struct hr_device_program {
 } hr_device_program;
 
 enum {
-    HR_DEVICE_PIXELS = 8192,      /* outputs per tile of PICK and of fill; a multiple of 4 */
+    HR_DEVICE_PIXELS = 16384,     /* outputs per tile of PICK and of fill; a multiple of 16 */
     HR_DEVICE_RUN = 8,            /* GATHER, ANY: adjacent outputs that a thread makes */
     HR_DEVICE_RUNS = 512,         /* GATHER, ANY: runs of a tile */
     HR_DEVICE_GATHER_WIDE = 64,   /* GATHER, others: columns of a tile; a multiple of 8 */

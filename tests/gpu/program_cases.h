@@ -43,6 +43,8 @@ static inline hr_tensor case_source(bool coded)
 {
     if (one_in(40))
         return case_extreme();
+    if (one_in(6)) /* rows of whole words, as in most pipelines */
+        return picture(HR_DTYPE_UINT8, between(1, 90), 16 * between(1, 9), between(1, 4));
     static const int32_t channels[] = {1, 2, 3, 3, 3, 4, 5, 9, 64};
     hr_dtype dtype = rnd() % 4 ? HR_DTYPE_UINT8 : any_dtype();
     if (coded || rnd() % 2) {
@@ -109,13 +111,31 @@ static inline void case_gather(hr_image_program *p, hr_error *error)
                       one_in(3) ? HR_DTYPE_FLOAT : hr_program_dtype(p), error);
 }
 
+/* Some have results halfway between bytes, or weights that kernels of bytes cannot scale. */
+static inline hr_matrix case_matrix(int32_t in)
+{
+    static const float extremes[] = {1e-30f, 1e-16f, 1e12f, -1e20f, 3e38f, INFINITY, NAN};
+    hr_matrix m = random_matrix(in);
+    bool halves = one_in(4);
+    for (int i = 0; i < HR_MATRIX_MAX && halves; i++) {
+        m.add[i] = floorf(m.add[i] * 2) / 2;
+        for (int k = 0; k < HR_MATRIX_MAX; k++)
+            m.m[i][k] = floorf(m.m[i][k] * 4) / 4;
+    }
+    if (one_in(6))
+        m.m[rnd() % HR_MATRIX_MAX][rnd() % HR_MATRIX_MAX] = extremes[rnd() % 7];
+    if (one_in(12))
+        m.add[rnd() % HR_MATRIX_MAX] = extremes[rnd() % 7];
+    return m;
+}
+
 static inline void case_points(hr_image_program *p, hr_error *error)
 {
     bool bytes = one_in(2);
     for (int i = between(1, 3); i > 0; i--) {
         hr_point_step step = {.kind = (hr_point_kind)(rnd() % (HR_POINT_KIND_AFFINE + 1)),
                               .dtype = bytes ? HR_DTYPE_UINT8 : any_dtype()};
-        step.matrix = random_matrix((int32_t)HR_MIN(hr_program_extent(p, 'C'), HR_MATRIX_MAX));
+        step.matrix = case_matrix((int32_t)HR_MIN(hr_program_extent(p, 'C'), HR_MATRIX_MAX));
         step.table = random_table(step.dtype);
         hr_program_point(p, &step, error);
     }
@@ -151,10 +171,33 @@ static inline void case_output(hr_image_program *p, hr_error *error)
     hr_program_output(p, layout, pad, &fill, one_in(2), error);
 }
 
+/* Steps without a filter, and columns in fours if there are as many. */
+static inline void case_even_steps(hr_image_program *p)
+{
+    hr_error error;
+    int32_t h = (int32_t)hr_program_extent(p, 'H'), w = (int32_t)hr_program_extent(p, 'W');
+    if (one_in(2) && w >= 4) {
+        hr_window window = {0, 4 * between(0, w / 4 - 1), between(1, h), 0};
+        window.w = 4 * between(1, (int32_t)(w - window.x) / 4);
+        hr_program_crop(p, window, NULL, 0, &error);
+    }
+    hr_program_flip(p, one_in(4), one_in(4), false, &error);
+    if (one_in(2))
+        case_points(p, &error);
+    if (one_in(2))
+        case_normalize(p, &error);
+    if (one_in(4))
+        hr_program_output(p, "CHW", 0, NULL, false, &error);
+}
+
 /* Adds random steps; those that cannot be added are left out. */
 static inline void case_steps(hr_image_program *p)
 {
     hr_error error;
+    if (one_in(4)) {
+        case_even_steps(p);
+        return;
+    }
     if (one_in(2))
         case_crop(p, &error);
     if (one_in(5))

@@ -12,20 +12,6 @@
 
 // ---- instructions, with their equivalents on the host ----
 
-// Selects four of the eight bytes of (b, a), one per nibble of `selector`.
-HR_SHARED uint32_t pick_bytes(uint32_t a, uint32_t b, uint32_t selector)
-{
-#if defined(__CUDA_ARCH__)
-    return __byte_perm(a, b, selector);
-#else
-    uint64_t both = (uint64_t)b << 32 | a;
-    uint32_t out = 0;
-    for (int i = 0; i < 4; i++)
-        out |= (uint32_t)(both >> (selector >> 4 * i & 7) * 8 & 255) << 8 * i;
-    return out;
-#endif
-}
-
 // sum + coef.lo * bytes[0] + coef.hi * bytes[1] (HIGH: bytes 2 and 3). Coefficients are signed,
 // bytes are unsigned.
 template <bool HIGH> HR_SHARED int32_t add_pair(uint32_t coefs, uint32_t bytes, int32_t sum)

@@ -7,8 +7,9 @@
 namespace image
 {
 
+// Four blocks per multiprocessor hide the latency of memory.
 template <int STORE>
-__global__ void __launch_bounds__(HR_DEVICE_THREADS, 3)
+__global__ void __launch_bounds__(HR_DEVICE_THREADS, STORE == HR_DEVICE_STORE_ANY ? 3 : 4)
     run_pick(const __grid_constant__ Share share)
 {
     __shared__ __align__(16) uint32_t points[has_points(STORE) ? POINTS_WORDS : 4];

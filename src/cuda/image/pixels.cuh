@@ -148,37 +148,42 @@ template <int C, int STORE> struct PickFours {
         }
     }
 
-    // Four pixels of K channels out of their words.
-    template <int K> HR_MEMBER static void unpack(uint32_t (*v)[WIDE], const Group &g, int shift)
+    // Four pixels of K channels as pixels of WIDE channels; what the others are does not matter.
+    template <int K> HR_MEMBER static void widen(uint32_t *out, const uint32_t *words)
     {
         HR_UNROLL
-        for (int k = 0; k < K; k++) {
-            uint32_t word = shifted_word(g.words[k], g.words[k + 1], shift);
-            HR_UNROLL
-            for (int i = 0; i < 4; i++)
-                v[(4 * k + i) / K][(4 * k + i) % K] = based_byte(word, i);
-        }
+        for (int i = 0; i < WIDE && K == WIDE; i++)
+            out[i] = words[i];
+        HR_UNROLL
+        for (int i = 0; i < 4 && K < WIDE; i++)
+            out[i] = bytes_at(words, i * K, i * K + (K > 1 ? 1 : 0), i * K + (K > 2 ? 2 : 0), i * K);
     }
 
-    HR_MEMBER void unpack(uint32_t (*v)[WIDE], const Group &g) const
+    // The pixels that fetch loaded, in WIDE words.
+    HR_MEMBER void align(uint32_t *out, const Group &g) const
     {
         int shift = (int)((uintptr_t)source_of(g) & 3) * 8;
-        if constexpr (STORE != HR_DEVICE_STORE_POINTS)
-            unpack<C>(v, g, shift);
-        else if (p->channels == 1)
-            unpack<1>(v, g, shift);
-        else if (p->channels == 2)
-            unpack<2>(v, g, shift);
+        uint32_t words[C];
+        HR_UNROLL
+        for (int k = 0; k < C; k++)
+            words[k] = shifted_word(g.words[k], g.words[k + 1], shift);
+        if (STORE != HR_DEVICE_STORE_POINTS || p->channels == 4)
+            widen<C>(out, words);
         else if (p->channels == 3)
-            unpack<3>(v, g, shift);
+            widen<3>(out, words);
+        else if (p->channels == 2)
+            widen<2>(out, words);
         else
-            unpack<4>(v, g, shift);
+            widen<1>(out, words);
     }
 
     // Pixels that fetch did not load.
-    HR_MEMBER void load_bytes(uint32_t (*v)[WIDE], const Group &g) const
+    HR_MEMBER void load_bytes(uint32_t *words, const Group &g) const
     {
         const uint8_t *at = source_of(g);
+        HR_UNROLL
+        for (int i = 0; i < WIDE; i++)
+            words[i] = 0;
         HR_UNROLL
         for (int i = 0; i < 4; i++) {
             const uint8_t *from = at + i * p->channels;
@@ -187,7 +192,7 @@ template <int C, int STORE> struct PickFours {
             HR_UNROLL
             for (int c = 0; c < C; c++)
                 if (i < g.n && (STORE != HR_DEVICE_STORE_POINTS || c < p->channels))
-                    v[i][c] = POINT_BASE | load_byte(from + c);
+                    words[(i * WIDE + c) / 4] |= load_byte(from + c) << (i * WIDE + c) % 4 * 8;
         }
     }
 
@@ -205,22 +210,22 @@ template <int C, int STORE> struct PickFours {
         }
     }
 
-    // `of(pixel, c)`: an element. `dst`: of the pixel with the lowest address. `whole`: four
-    // elements are one access.
+    // `of(k, c)`: an element, byte k of the words and channel c. `dst`: of the pixel with the lowest
+    // address. `whole`: four elements are one access.
     template <typename T, typename Of>
-    HR_MEMBER void put_all(uint8_t *dst, bool whole, const uint32_t (*v)[WIDE], const Of &of) const
+    HR_MEMBER void put_all(uint8_t *dst, bool whole, const Of &of) const
     {
         if (order == PIXELS) {
             HR_UNROLL
             for (int c = 0; c < WIDE; c++)
                 put<T>(dst + c * 4 * sizeof(T), whole,
-                       [=](int i) { return of(v[(4 * c + i) / WIDE], (4 * c + i) % WIDE); });
+                       [=](int i) { return of(4 * c + i, (4 * c + i) % WIDE); });
             return;
         }
         HR_UNROLL
         for (int c = 0; c < WIDE; c++)
             if (c < store.channels)
-                put<T>(dst + c * store.channel, whole, [=](int i) { return of(v[i], c); });
+                put<T>(dst + c * store.channel, whole, [=](int i) { return of(i * WIDE + c, c); });
     }
 
     // Whether four elements are one access at this address, and in all planes.
@@ -230,29 +235,34 @@ template <int C, int STORE> struct PickFours {
         return (((uintptr_t)dst | (uintptr_t)planes) & (uintptr_t)(4 * store.size() - 1)) == 0;
     }
 
-    HR_MEMBER void write_fours(uint8_t *dst, bool whole, uint32_t (*v)[WIDE]) const
+    // Byte i of four mirrored pixels.
+    HR_MEMBER static int mirrored(int i)
     {
-        if (next_x < 0) {
-            HR_UNROLL
-            for (int c = 0; c < WIDE; c++) {
-                uint32_t a = v[0][c], b = v[1][c];
-                v[0][c] = v[3][c];
-                v[1][c] = v[2][c];
-                v[2][c] = b;
-                v[3][c] = a;
-            }
+        return (3 - i / WIDE) * WIDE + i % WIDE;
+    }
+
+    HR_MEMBER void write_fours(uint8_t *dst, bool whole, const uint32_t *of) const
+    {
+        uint32_t words[WIDE];
+        HR_UNROLL
+        for (int i = 0; i < WIDE; i++) {
+            int k = 4 * i;
+            words[i] = next_x > 0 ? of[i]
+                                  : bytes_at(of, mirrored(k), mirrored(k + 1), mirrored(k + 2),
+                                             mirrored(k + 3));
         }
         const Store &s = store;
         if (s.as == HR_DEVICE_STORE_U8)
-            put_all<uint8_t>(dst, whole, v,
-                             [](const uint32_t *at, int c) { return (uint8_t)at[c]; });
+            put_all<uint8_t>(dst, whole, [&words](int k, int) {
+                return (uint8_t)byte_of(words[k / 4], k % 4);
+            });
         else if (s.as == HR_DEVICE_STORE_F16)
-            put_all<uint16_t>(dst, whole, v, [&s](const uint32_t *at, int c) {
-                return half_of_number(s.scaled(float_of_based(at[c]), c));
+            put_all<uint16_t>(dst, whole, [&s, &words](int k, int c) {
+                return half_of_number(s.scaled(float_at(words, k), c));
             });
         else
-            put_all<float>(dst, whole, v, [&s](const uint32_t *at, int c) {
-                return s.scaled(float_of_based(at[c]), c);
+            put_all<float>(dst, whole, [&s, &words](int k, int c) {
+                return s.scaled(float_at(words, k), c);
             });
     }
 
@@ -261,36 +271,32 @@ template <int C, int STORE> struct PickFours {
         return dst + g.row * next_y + g.x * next_x;
     }
 
-    HR_MEMBER static void clear(uint32_t (*v)[WIDE])
-    {
-        HR_UNROLL
-        for (int i = 0; i < 4 * WIDE; i++)
-            v[i / WIDE][i % WIDE] = POINT_BASE;
-    }
-
     // Four pixels that were loaded.
     HR_MEMBER void make_fours(uint8_t *dst, bool whole, const Group &g) const
     {
-        uint32_t v[4][WIDE];
-        clear(v);
-        unpack(v, g);
+        uint32_t words[WIDE];
+        align(words, g);
         if constexpr (has_points(STORE))
-            points.template apply<4, true>(v);
-        write_fours(dst, whole, v);
+            points.template apply_words<1>(words);
+        write_fours(dst, whole, words);
     }
 
     // Any pixels.
     HR_MEMBER void make(uint8_t *dst, const Group &g) const
     {
-        uint32_t v[4][WIDE];
-        clear(v);
-        load_bytes(v, g);
+        uint32_t words[WIDE];
+        load_bytes(words, g);
         if constexpr (has_points(STORE))
-            points.template apply<4, true>(v);
+            points.template apply_words<1>(words);
         HR_UNROLL
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
+            uint32_t v[WIDE];
+            HR_UNROLL
+            for (int c = 0; c < WIDE; c++)
+                v[c] = byte_of(words[(i * WIDE + c) / 4], (i * WIDE + c) % 4);
             if (i < g.n)
-                store.write_pixel(target_of(dst, g) + i * next_x, v[i]);
+                store.write_pixel(target_of(dst, g) + i * next_x, v);
+        }
     }
 
     // Group i of the runs of pixels, of which `end` are wanted.
@@ -337,44 +343,43 @@ template <int C, int STORE> struct PickFours {
                p->channels == C && all % 16 == 0 && (one || (p->tiles.width + 3) / 4 % 4 == 0);
     }
 
-    // Four pixels of 16, number k of the output, as words of bytes.
-    template <Order ORDER> HR_MEMBER static void pack_four(uint32_t *out, int k, const uint32_t (*v)[WIDE])
+    // Where byte i of 16 output pixels is in the words of the pixels.
+    template <bool MIRROR, Order ORDER> HR_MEMBER static int byte_before(int i)
     {
-        HR_UNROLL
-        for (int c = 0; c < C; c++) {
-            if (ORDER == PIXELS)
-                out[k * C + c] = four_bytes(v[4 * c / C][4 * c % C],
-                                            v[(4 * c + 1) / C][(4 * c + 1) % C],
-                                            v[(4 * c + 2) / C][(4 * c + 2) % C],
-                                            v[(4 * c + 3) / C][(4 * c + 3) % C]);
-            else
-                out[c * 4 + k] = four_bytes(v[0][c], v[1][c], v[2][c], v[3][c]);
-        }
+        int pixel = ORDER == PIXELS ? i / C : i % 16, channel = ORDER == PIXELS ? i % C : i / 16;
+        return (MIRROR ? 15 - pixel : pixel) * C + channel;
     }
 
     template <bool MIRROR, Order ORDER>
-    HR_MEMBER void make_sixteen(uint8_t *dst, const uint32_t *words) const
+    HR_MEMBER void write_sixteen(uint8_t *dst, const uint32_t *words) const
     {
-        uint32_t out[4 * C], made[4][WIDE], v[4][WIDE];
-        HR_UNROLL
-        for (int k = 0; k < 4; k++) {
-            HR_UNROLL
-            for (int i = 0; i < 4 * C; i++)
-                made[i / C][i % C] = based_byte(words[k * C + i / 4], i % 4);
-            if constexpr (has_points(STORE))
-                points.template apply<4, true>(made);
-            HR_UNROLL
-            for (int i = 0; i < 4 * C; i++)
-                v[i / C][i % C] = made[MIRROR ? 3 - i / C : i / C][i % C];
-            pack_four<ORDER>(out, MIRROR ? 3 - k : k, v);
-        }
         HR_UNROLL
         for (int c = 0; c < C; c++) {
             int64_t at = ORDER == PIXELS ? c * 16 : c * store.channel;
+            uint32_t out[4];
+            HR_UNROLL
+            for (int k = 0, i = 16 * c; k < 4; k++, i += 4)
+                out[k] = bytes_at(words, byte_before<MIRROR, ORDER>(i),
+                                  byte_before<MIRROR, ORDER>(i + 1),
+                                  byte_before<MIRROR, ORDER>(i + 2),
+                                  byte_before<MIRROR, ORDER>(i + 3));
             if (ORDER == PIXELS || c < store.channels)
-                *(uint4 *)(dst + at) =
-                    make_uint4(out[4 * c], out[4 * c + 1], out[4 * c + 2], out[4 * c + 3]);
+                *(uint4 *)(dst + at) = make_uint4(out[0], out[1], out[2], out[3]);
         }
+    }
+
+    HR_MEMBER void make_sixteen(uint8_t *dst, uint32_t *words) const
+    {
+        if constexpr (has_points(STORE))
+            points.template apply_words<4>(words);
+        if (order == PIXELS && next_x > 0)
+            write_sixteen<false, PIXELS>(dst, words);
+        else if (order == PIXELS)
+            write_sixteen<true, PIXELS>(dst, words);
+        else if (next_x > 0)
+            write_sixteen<false, PLANES>(dst, words);
+        else
+            write_sixteen<true, PLANES>(dst, words);
     }
 
     // Like `run`, sixteen pixels at a time.
@@ -399,15 +404,8 @@ template <int C, int STORE> struct PickFours {
             if (!is_ready)
                 ready();
             is_ready = true;
-            uint8_t *at = sixteen_at(dst, row, unit * 16);
-            if (n == 16 && order == PIXELS && next_x > 0)
-                make_sixteen<false, PIXELS>(at, words);
-            else if (n == 16 && order == PIXELS)
-                make_sixteen<true, PIXELS>(at, words);
-            else if (n == 16 && next_x > 0)
-                make_sixteen<false, PLANES>(at, words);
-            else if (n == 16)
-                make_sixteen<true, PLANES>(at, words);
+            if (n == 16)
+                make_sixteen(sixteen_at(dst, row, unit * 16), words);
             HR_UNROLL_NOT
             for (int x = 0; x < n && n < 16; x += 4)
                 make(dst, {row, unit * 16 + x, HR_MIN(n - x, 4), false, {}});
@@ -426,6 +424,72 @@ template <int C, int STORE> struct PickFours {
         }
     }
 
+    // FLOAT: whether all channels follow one another, in accesses of four elements.
+    HR_MEMBER bool by_elements(const uint8_t *dst) const
+    {
+        bool rows = p->tiles.width % 4 == 0 && next_y % 16 == 0;
+        return order == PIXELS && next_x > 0 && !p->resample && (p->tiles.height == 1 || rows) &&
+               (uintptr_t)dst % 16 == 0;
+    }
+
+    // Elements i .. i + 3 of a run, in the bytes of a word; of the run, there are n from i on.
+    HR_MEMBER uint32_t load_elements(int row, int64_t i, int64_t n) const
+    {
+        int64_t offset = row * p->src_stride + i;
+        const uint8_t *at = to.src + offset;
+        int shift = (int)((uintptr_t)at & 3);
+        uint32_t word = 0;
+        if (n >= 4 && shift == 0)
+            return load_word((const uint32_t *)at);
+        if (offset + before >= 3 && offset + 4 + 3 <= after) {
+            const uint32_t *words = (const uint32_t *)(at - shift);
+            return shifted_word(load_word(words), load_word(words + 1), shift * 8);
+        }
+        HR_UNROLL
+        for (int k = 0; k < 4; k++)
+            word |= k < n ? load_byte(at + k) << 8 * k : 0;
+        return word;
+    }
+
+    HR_MEMBER void make_elements(uint8_t *dst, int row, int group, int64_t n) const
+    {
+        uint32_t word = load_elements(row, (int64_t)group * 4, n);
+        int first = (int)((uint32_t)group % C) * 4 % C; // channel
+        PixelFour<float> four;
+        HR_UNROLL
+        for (int k = 0; k < 4; k++) {
+            float mean = store.mean[k % C], mul = store.mul[k % C];
+            HR_UNROLL
+            for (int c = 1; c < C && 4 % C != 0; c++) {
+                mean = first == c ? store.mean[(c + k) % C] : mean;
+                mul = first == c ? store.mul[(c + k) % C] : mul;
+            }
+            four.v[k] = (float_at(&word, k) - mean) * mul;
+        }
+        float *out = (float *)(dst + row * next_y) + (int64_t)group * 4;
+        if (n >= 4)
+            *(PixelFour<float> *)out = four;
+        HR_UNROLL
+        for (int k = 0; k < 3; k++)
+            if (k < n && n < 4)
+                out[k] = four.v[k];
+    }
+
+    // Like `run`, four elements at a time, so that a warp's accesses are neighbours.
+    HR_MEMBER void run_elements(uint8_t *dst, int tile, int thread, int threads) const
+    {
+        int64_t width = (int64_t)p->tiles.width * C, per_run = HR_DIVIDE_UP(width, 4);
+        int64_t first = (int64_t)tile * (HR_DEVICE_PIXELS / 4) * C;
+        int64_t end = HR_MIN(first + HR_DEVICE_PIXELS / 4 * C, per_run * p->tiles.height);
+        HR_UNROLL_FOUR
+        for (int64_t i = first + thread; i < end; i += threads) {
+            int group = (int)i, row = 0;
+            if (p->tiles.height > 1)
+                row = (int)divide(i, (int)per_run, &group);
+            make_elements(dst, row, group, width - (int64_t)group * 4);
+        }
+    }
+
     // A tile of HR_DEVICE_PIXELS / 4 groups of the program's runs of pixels. A thread loads a few
     // groups before it processes them. `ready` is called once by every thread, before it uses
     // shared memory.
@@ -437,6 +501,11 @@ template <int C, int STORE> struct PickFours {
         if constexpr (STORE == HR_DEVICE_STORE_U8 || STORE == HR_DEVICE_STORE_COLOR)
             if (by_sixteen(dst)) {
                 run_sixteens(dst, tile, thread, threads, ready);
+                return;
+            }
+        if constexpr (STORE == HR_DEVICE_STORE_F32)
+            if (by_elements(dst)) {
+                run_elements(dst, tile, thread, threads);
                 return;
             }
         int64_t first = (int64_t)tile * (HR_DEVICE_PIXELS / 4);

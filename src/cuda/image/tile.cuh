@@ -194,12 +194,6 @@ enum WriteMode {
     WRITE_QUADS     // a pixel is four halves, three of them of the source: one store
 };
 
-// round_byte.
-HR_SHARED uint32_t byte_of_float(float v)
-{
-    return based_byte_of_float(v) & 255;
-}
-
 // Whether pixels go through steps of 8-bit values.
 HR_SHARED constexpr bool has_points(int store)
 {
@@ -266,7 +260,7 @@ template <int C, int STORE> struct PixelStore {
 
     HR_MEMBER float normalised(const uint32_t *v, int c) const
     {
-        return scaled(has_points(STORE) ? float_of_based(v[c]) : float_of_byte(v[c]), c);
+        return scaled(float_of_byte(v[c]), c);
     }
 
     HR_MEMBER float scaled(float f, int c) const
