@@ -199,9 +199,9 @@ static void describe(const item *it)
     printf("  kind %d, store %d: %s %lld x %lld x %d of type %d, resample %d to %d x %d with %d, "
            "out type %d %s, %d points, normalize %d, coded %d\n",
            it->record.kind, it->record.store, p->src_layout.name, (long long)p->height,
-           (long long)p->width, p->channels, (int)p->src_dtype, p->resample, p->y.out, p->x.out,
-           (int)p->y.interp, (int)p->dtype, p->layout.name, p->point_count, p->normalize,
-           p->coded.decode != NULL);
+           (long long)p->width, p->channels, (int)p->src_dtype, p->resample, p->y.resample.out,
+           p->x.resample.out, (int)p->y.resample.interp, (int)p->dtype, p->layout.name,
+           p->point_count, p->normalize, p->coded.decode != NULL);
 }
 
 static void release(item *it)
