@@ -6,23 +6,28 @@
 #ifndef HR_CUDA_TILES_CUH
 #define HR_CUDA_TILES_CUH
 
-#include "core/core.h"
+#include <cuda_runtime.h>
 
-#if defined(__CUDACC__)
+#include <stdint.h>
+
+#include "core/core.h"
 
 namespace tiles
 {
 
-constexpr int RECORDS_MAX = 480; // per launch: kernel arguments are limited to 4 KB
-
-// Blocks first[i] .. first[i + 1] - 1 work on record i.
-struct Share {
+// Blocks first[i] .. first[i + 1] - 1 work on record i. Kernel arguments are limited to 32 KB; the
+// more there are, the longer a launch takes.
+template <int MOST> struct ShareOf {
     int count;
-    uint32_t first[RECORDS_MAX + 1];
+    uint32_t first[MOST + 1];
 };
 
+constexpr int RECORDS_MAX = 480; // per launch: of most kernels
+typedef ShareOf<RECORDS_MAX> Share;
+
 // The record that a block works on, or -1, and the tile.
-static __device__ __forceinline__ int find(const Share &share, int *tile)
+template <int MOST>
+static __device__ __forceinline__ int find(const ShareOf<MOST> &share, int *tile)
 {
     if (gridDim.y > 1) { // one row of blocks per record, as long as the largest record needs
         *tile = (int)blockIdx.x;
@@ -43,11 +48,12 @@ static __device__ __forceinline__ int find(const Share &share, int *tile)
 
 // Adds as many of `count` records as fit into one launch, and returns their number. `tiles_of(i)`:
 // the tiles of record i.
-template <typename TilesOf> int fill(Share *share, int count, TilesOf tiles_of)
+template <int MOST, typename TilesOf>
+int fill(ShareOf<MOST> *share, int count, TilesOf tiles_of)
 {
     int n = 0;
     share->first[0] = 0;
-    for (; n < count && n < RECORDS_MAX; n++) {
+    for (; n < count && n < MOST; n++) {
         uint64_t end = share->first[n] + (uint64_t)tiles_of(n);
         if (end > INT32_MAX)
             break;
@@ -59,7 +65,7 @@ template <typename TilesOf> int fill(Share *share, int count, TilesOf tiles_of)
 
 // With one row of blocks per record, a block finds its record without a search. If the records'
 // sizes differ so much that most blocks would be idle, all blocks are in one row.
-static inline dim3 grid(const Share &share)
+template <int MOST> dim3 grid(const ShareOf<MOST> &share)
 {
     uint32_t total = share.first[share.count], most = 0;
     for (int i = 0; i < share.count; i++)
@@ -70,5 +76,4 @@ static inline dim3 grid(const Share &share)
 
 } // namespace tiles
 
-#endif
 #endif

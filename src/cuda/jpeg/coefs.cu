@@ -10,7 +10,7 @@
 namespace
 {
 
-constexpr int THREADS = HR_JPEG_DECODE;
+constexpr int THREADS = 128;
 constexpr int SLOT = 9; // units of 16 bytes: 8 for a block, and one against bank conflicts
 constexpr int32_t DC_MOST = 1 << 27; // a larger DC value is damage; the CPU allows twice as much
 
@@ -203,16 +203,18 @@ __device__ __forceinline__ hr_jpeg_device_entry *entry_of(const hr_jpeg_device_i
     return image->entries && sub > image->tail && i % 2 == 1 ? &image->entries[i / 2] : NULL;
 }
 
-template <int TABLES> __global__ void __launch_bounds__(THREADS) decode(hr_jpeg_batch b)
+template <int TABLES>
+__global__ void __launch_bounds__(THREADS)
+    decode(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
 {
     __shared__ hr_jpeg_shared<TABLES> shared;
     __shared__ layout layouts[6];
     __shared__ uint4 slots[THREADS * SLOT];
-    uint32_t at = blockIdx.x + b.work[b.from].decode;
-    uint32_t i = hr_jpeg_find<&hr_jpeg_work::decode>(b.work, b.from, b.to, at);
+    int tile;
+    uint32_t i = b.from + (uint32_t)tiles::find(share, &tile);
     const hr_jpeg_device_image *image = &b.images[i];
     hr_jpeg_work work = b.work[i];
-    uint32_t sub = (at - work.decode) * THREADS + threadIdx.x;
+    uint32_t sub = (uint32_t)tile * THREADS + threadIdx.x;
     const hr_jpeg_table *tables = b.tables + (size_t)i * HR_JPEG_TABLES_MAX;
     hr_jpeg_share<THREADS>(&shared, image, tables);
     find_layouts(layouts, image);
@@ -370,13 +372,11 @@ __global__ void __launch_bounds__(THREADS) predict(hr_jpeg_batch b)
 
 } // namespace
 
-cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, uint32_t blocks, int tables,
-                                  cudaStream_t stream)
+cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, int tables, cudaStream_t stream)
 {
-    if (tables <= 4)
-        HR_CUDA_LAUNCH(decode<4>, blocks, THREADS, stream, *b);
-    else
-        HR_CUDA_LAUNCH(decode<HR_JPEG_TABLES_MAX>, blocks, THREADS, stream, *b);
+    hr_jpeg_launch(
+        tables <= 4 ? decode<4> : decode<HR_JPEG_TABLES_MAX>, b, THREADS, stream,
+        [](const hr_jpeg_device_image *image) { return HR_DIVIDE_UP(image->subs, THREADS); });
     HR_CUDA_LAUNCH(predict, b->to - b->from, THREADS, stream, *b);
     return cudaGetLastError();
 }

@@ -8,8 +8,30 @@
 namespace
 {
 
-constexpr int THREADS = 128, PIXELS = HR_JPEG_COLOR_PIXELS;
-constexpr uint32_t GROUPS = HR_JPEG_COLOR_GROUPS;
+constexpr int THREADS = 128;
+constexpr int PIXELS = 4;         // of a group: pixels that a thread makes at a time
+constexpr uint32_t GROUPS = 1024; // per thread block
+constexpr uint32_t LINES = 8;     // of a bundle
+
+// Groups of pixels that may cover a row; the first may begin before it.
+HR_JPEG_HD uint32_t groups_in_row(const hr_jpeg_device_image *image)
+{
+    return HR_DIVIDE_UP((uint32_t)image->window_width + PIXELS - 1, PIXELS);
+}
+
+// Rows and columns of the window are swapped, so its columns are contiguous.
+HR_JPEG_HD bool swapped(const hr_jpeg_device_image *image)
+{
+    return image->step_y == image->channels || image->step_y == -image->channels;
+}
+
+// Rows of groups. Those of a swapped picture are processed in bundles, so that threads which work
+// at the same time write pixels that are next to each other.
+HR_JPEG_HD uint32_t lines_of(const hr_jpeg_device_image *image)
+{
+    uint32_t lines = (uint32_t)image->window_height;
+    return swapped(image) ? HR_DIVIDE_UP(lines, LINES) * LINES : lines;
+}
 
 // One component: the samples of the window's MCUs.
 struct plane {
@@ -142,8 +164,7 @@ struct place {
 __device__ __forceinline__ place find_place(const hr_jpeg_device_image *image, uint32_t n,
                                             uint32_t row)
 {
-    constexpr uint32_t LINES = HR_JPEG_COLOR_LINES;
-    if (!hr_jpeg_swapped(image))
+    if (!swapped(image))
         return {n / row, n % row};
     uint32_t bundle = n / (LINES * row), within = n % (LINES * row);
     return {bundle * LINES + within % LINES, within / LINES};
@@ -157,7 +178,7 @@ __device__ void color_groups(const hr_jpeg_device_image *image, const uint8_t *p
 {
     plane luma = find_plane(image, planes, 0);
     plane cb = find_plane(image, planes, 1), cr = find_plane(image, planes, 2);
-    uint32_t end = min(first + GROUPS, row * hr_jpeg_color_lines(image));
+    uint32_t end = min(first + GROUPS, row * lines_of(image));
     int width = image->window_width, height = image->window_height;
     bool rgb = image->rgb != 0;
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
@@ -181,7 +202,7 @@ __device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *pl
                             uint32_t first, uint32_t row)
 {
     plane luma = find_plane(image, planes, 0);
-    uint32_t end = min(first + GROUPS, row * hr_jpeg_color_lines(image));
+    uint32_t end = min(first + GROUPS, row * lines_of(image));
     for (uint32_t n = first + threadIdx.x; n < end; n += THREADS) {
         place p = find_place(image, n, row);
         int from = (int)p.group * PIXELS, to = min(from + PIXELS, image->window_width);
@@ -195,13 +216,14 @@ __device__ void grey_groups(const hr_jpeg_device_image *image, const uint8_t *pl
     }
 }
 
-__global__ void __launch_bounds__(THREADS) color(hr_jpeg_batch b)
+__global__ void __launch_bounds__(THREADS)
+    color(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
 {
-    uint32_t at = blockIdx.x + b.work[b.from].color;
-    uint32_t i = hr_jpeg_find<&hr_jpeg_work::color>(b.work, b.from, b.to, at);
+    int tile;
+    uint32_t i = b.from + (uint32_t)tiles::find(share, &tile);
     const hr_jpeg_device_image *image = &b.images[i];
     const uint8_t *planes = b.planes + (size_t)(b.work[i].block - b.work[b.from].block) * 64;
-    uint32_t first = (at - b.work[i].color) * GROUPS, row = hr_jpeg_color_groups(image);
+    uint32_t first = (uint32_t)tile * GROUPS, row = groups_in_row(image);
     if (image->planes == 1)
         grey_groups(image, planes, first, row);
     else if (image->h == 1 && image->v == 1)
@@ -218,8 +240,10 @@ __global__ void __launch_bounds__(THREADS) color(hr_jpeg_batch b)
 
 } // namespace
 
-cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream)
+cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    HR_CUDA_LAUNCH(color, blocks, THREADS, stream, *b);
+    hr_jpeg_launch(color, b, THREADS, stream, [](const hr_jpeg_device_image *image) {
+        return HR_DIVIDE_UP(groups_in_row(image) * lines_of(image), GROUPS);
+    });
     return cudaGetLastError();
 }

@@ -12,7 +12,7 @@ namespace
 
 constexpr size_t BLOCK_SIZE = 64 * sizeof(int16_t) + 64 + 4; // coefficients, samples, owner
 constexpr size_t PLANES_PAD = 64; // bytes after the planes that may be read
-constexpr uint32_t IMAGES_MOST = 4096, SUBS_MOST = 1 << 22;
+constexpr uint32_t SUBS_MOST = 1 << 22;
 
 // Cuts memory into pieces. The first pass adds up sizes, the second assigns addresses.
 struct pieces {
@@ -46,19 +46,14 @@ void cut_all(pieces *p, hr_jpeg_batch *b, size_t strips, size_t subs, size_t blo
 // Sums of the images' work, as the kernels compute them. Only the number of blocks of a whole batch
 // may exceed 32 bits.
 struct sums {
-    uint32_t sync, decode, transform, color;
     size_t strips, subs, blocks;
 };
 
 sums add_up(const hr_jpeg_device_image *images, uint32_t from, uint32_t to)
 {
-    sums s = {0, 0, 0, 0, 0, 0, 0};
+    sums s = {0, 0, 0};
     for (uint32_t i = from; i < to; i++) {
         hr_jpeg_work w = hr_jpeg_work_of(&images[i]);
-        s.sync += w.sync;
-        s.decode += w.decode;
-        s.transform += w.transform;
-        s.color += w.color;
         s.strips += w.strip;
         s.subs += w.sub;
         s.blocks += w.block;
@@ -88,13 +83,11 @@ int most_tables(const hr_jpeg_device_image *images, uint32_t count)
     return most;
 }
 
-hr_status decode_part(const hr_jpeg_batch *b, const hr_jpeg_device_image *images, int tables,
-                      cudaStream_t stream, hr_error *error)
+hr_status decode_part(const hr_jpeg_batch *b, int tables, cudaStream_t stream, hr_error *error)
 {
-    sums s = add_up(images, b->from, b->to);
-    HR_CUDA_TRY(hr__jpeg_coefficients(b, s.decode, tables, stream));
-    HR_CUDA_TRY(hr__jpeg_transform(b, s.transform, stream));
-    HR_CUDA_TRY(hr__jpeg_color(b, s.color, stream));
+    HR_CUDA_TRY(hr__jpeg_coefficients(b, tables, stream));
+    HR_CUDA_TRY(hr__jpeg_transform(b, stream));
+    HR_CUDA_TRY(hr__jpeg_color(b, stream));
     return HR_STATUS_OK;
 }
 
@@ -107,7 +100,8 @@ hr_status decode_some(hr_cuda_launch *l, const hr_jpeg_device_image *images,
     size_t blocks = 0;
     int tables = most_tables(images, count);
     b.images = device;
-    b.count = count;
+    b.host = images;
+    b.count = b.to = count;
     for (uint32_t from = 0, to; from < count; from = to) {
         to = part_end(images, from, count, l->scratch_limit);
         size_t part = add_up(images, from, to).blocks;
@@ -123,10 +117,10 @@ hr_status decode_some(hr_cuda_launch *l, const hr_jpeg_device_image *images,
     cut_all(&p, &b, all.strips, all.subs, blocks);
     HR_CUDA_TRY(hr__jpeg_tables(&b, stream));
     HR_CUDA_TRY(hr__jpeg_unstuff(&b, stream));
-    HR_CUDA_TRY(hr__jpeg_synchronise(&b, all.sync, tables, stream));
+    HR_CUDA_TRY(hr__jpeg_synchronise(&b, tables, stream));
     for (b.from = 0; b.from < count && status == HR_STATUS_OK; b.from = b.to) {
         b.to = part_end(images, b.from, count, l->scratch_limit);
-        status = decode_part(&b, images, tables, stream, error);
+        status = decode_part(&b, tables, stream, error);
     }
     return status;
 }
@@ -140,7 +134,7 @@ hr_status hr_cuda_jpeg_decode(hr_cuda_launch *l, hr_staged images, int32_t count
     hr_status status = HR_STATUS_OK;
     for (uint32_t from = 0, to; from < (uint32_t)count && status == HR_STATUS_OK; from = to) {
         size_t subs = 0;
-        for (to = from; to < (uint32_t)count && to - from < IMAGES_MOST; to++) {
+        for (to = from; to < (uint32_t)count && to - from < HR_JPEG_IMAGES; to++) {
             subs += host[to].subs;
             if (to > from && subs > SUBS_MOST)
                 break;

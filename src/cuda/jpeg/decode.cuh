@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "codecs/jpeg/device.h"
+#include "cuda/tiles.cuh"
 
 #ifndef HR_CUDA_LAUNCH
 #define HR_CUDA_LAUNCH(kernel, grid, block, stream, ...)                                           \
@@ -27,12 +28,7 @@ enum {
     // rounds in which synchronising may follow an image's scan from thread block to thread block;
     // photographs need at most about a hundred
     HR_JPEG_ROUNDS = 1024,
-    HR_JPEG_GROUP = 256,  // threads of a thread block that synchronises, one subsequence each
-    HR_JPEG_DECODE = 128, // ... of a thread block that decodes
-    HR_JPEG_BLOCKS_PER_CTA = 128, // blocks that a thread block transforms
-    HR_JPEG_COLOR_PIXELS = 4,     // of a group: pixels that a thread makes at a time
-    HR_JPEG_COLOR_GROUPS = 1024,  // groups per thread block
-    HR_JPEG_COLOR_LINES = 8       // of a bundle
+    HR_JPEG_IMAGES = 4096 // of a batch
 };
 
 // A Huffman table. An entry of `fast` has, from the lowest byte: bits of code and value together;
@@ -48,16 +44,15 @@ typedef struct hr_jpeg_table {
     uint32_t zero[3];
 } hr_jpeg_table;
 
-// Sums over the images before this one: where its data begins, and its first thread blocks.
+// Sums over the images before this one: where its data begins.
 typedef struct hr_jpeg_work {
-    uint32_t sync, decode, transform, color; // thread blocks
-    uint32_t sub, block, strip;              // subsequences, blocks of the window, strips
+    uint32_t sub, block, strip; // subsequences, blocks of the window, strips
 } hr_jpeg_work;
 
 typedef struct hr_jpeg_batch {
-    const hr_jpeg_device_image *images;
+    const hr_jpeg_device_image *images, *host; // for the device and for the host
     uint32_t count;
-    uint32_t from, to; // the images of a part
+    uint32_t from, to; // the images of a part; of the launches before the parts: all
     hr_jpeg_work *work;
     hr_jpeg_table *tables; // HR_JPEG_TABLES_MAX of each image: DC, then AC
     uint32_t *done;        // segments of each image that ended at the expected position
@@ -100,56 +95,31 @@ HR_JPEG_HD uint32_t hr_jpeg_window_blocks(const hr_jpeg_device_image *image)
            (image->planes > 1 ? 2 * hr_jpeg_component_blocks(image, 1) : 0);
 }
 
-// Groups of pixels that may cover a row; the first may begin before it.
-HR_JPEG_HD uint32_t hr_jpeg_color_groups(const hr_jpeg_device_image *image)
-{
-    return HR_DIVIDE_UP((uint32_t)image->window_width + HR_JPEG_COLOR_PIXELS - 1,
-                        HR_JPEG_COLOR_PIXELS);
-}
-
-// Rows and columns of the window are swapped, so its columns are contiguous.
-HR_JPEG_HD bool hr_jpeg_swapped(const hr_jpeg_device_image *image)
-{
-    return image->step_y == image->channels || image->step_y == -image->channels;
-}
-
-// Rows of groups. Those of a swapped picture are processed in bundles, so that threads which work
-// at the same time write pixels that are next to each other.
-HR_JPEG_HD uint32_t hr_jpeg_color_lines(const hr_jpeg_device_image *image)
-{
-    uint32_t lines = (uint32_t)image->window_height;
-    return hr_jpeg_swapped(image) ? HR_DIVIDE_UP(lines, HR_JPEG_COLOR_LINES) * HR_JPEG_COLOR_LINES
-                                  : lines;
-}
-
-// The work of one image.
+// What an image needs of the memory of a batch.
 HR_JPEG_HD hr_jpeg_work hr_jpeg_work_of(const hr_jpeg_device_image *image)
 {
-    hr_jpeg_work w;
-    w.sub = image->subs;
-    w.strip = image->strips;
-    w.decode = HR_DIVIDE_UP(image->subs, HR_JPEG_DECODE);
-    w.sync = image->subs > image->segment_count ? HR_DIVIDE_UP(image->subs, HR_JPEG_GROUP) : 0;
-    w.block = hr_jpeg_window_blocks(image);
-    w.transform = HR_DIVIDE_UP(w.block, HR_JPEG_BLOCKS_PER_CTA);
-    w.color = HR_DIVIDE_UP(hr_jpeg_color_groups(image) * hr_jpeg_color_lines(image),
-                           HR_JPEG_COLOR_GROUPS);
-    return w;
+    return {image->subs, hr_jpeg_window_blocks(image), image->strips};
 }
 
-// The image among from .. to - 1 that thread block `at` works on.
-template <uint32_t hr_jpeg_work::*field>
-__device__ __forceinline__ uint32_t hr_jpeg_find(const hr_jpeg_work *work, uint32_t from,
-                                                 uint32_t to, uint32_t at)
+// All images of a part are in one launch: its longest image determines how long it takes, and the
+// longest ones of several launches would be decoded one after the other.
+typedef tiles::ShareOf<HR_JPEG_IMAGES> hr_jpeg_tiles;
+
+// Launches `kernel` over the tiles of the images of a part, and returns the number of tiles.
+// `tiles_of(image)`: the tiles of one. All thread blocks are in one row: many need so much shared
+// memory that idle ones would take time.
+template <typename TilesOf>
+static uint32_t hr_jpeg_launch(void (*kernel)(hr_jpeg_batch, const hr_jpeg_tiles),
+                           const hr_jpeg_batch *b, unsigned threads, cudaStream_t stream,
+                           TilesOf tiles_of)
 {
-    while (to - from > 1) {
-        uint32_t middle = (from + to) / 2;
-        if (work[middle].*field <= at)
-            from = middle;
-        else
-            to = middle;
-    }
-    return from;
+    hr_jpeg_tiles share;
+    tiles::fill(&share, (int)(b->to - b->from),
+                [=](int i) { return tiles_of(&b->host[b->from + (uint32_t)i]); });
+    uint32_t all = share.first[share.count];
+    if (all > 0)
+        HR_CUDA_LAUNCH(kernel, all, threads, stream, *b, share);
+    return all;
 }
 
 // Returns the sum of the values of the threads before this one; *all is the sum over all threads.
@@ -205,12 +175,10 @@ HR_JPEG_HD hr_jpeg_range hr_jpeg_range_of(const hr_jpeg_device_image *image, uin
 
 cudaError_t hr__jpeg_unstuff(const hr_jpeg_batch *b, cudaStream_t stream);
 cudaError_t hr__jpeg_tables(const hr_jpeg_batch *b, cudaStream_t stream);
-// `blocks`: thread blocks of all images. `tables`: of the image with the most tables.
-cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int tables,
-                                 cudaStream_t stream);
-cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, uint32_t blocks, int tables,
-                                  cudaStream_t stream);
-cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream);
-cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream);
+// `tables`: of the image with the most tables.
+cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, int tables, cudaStream_t stream);
+cudaError_t hr__jpeg_coefficients(const hr_jpeg_batch *b, int tables, cudaStream_t stream);
+cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, cudaStream_t stream);
+cudaError_t hr__jpeg_color(const hr_jpeg_batch *b, cudaStream_t stream);
 
 #endif

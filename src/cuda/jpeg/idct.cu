@@ -8,7 +8,7 @@
 namespace
 {
 
-constexpr int THREADS = HR_JPEG_BLOCKS_PER_CTA;
+constexpr int THREADS = 128;
 
 __device__ __forceinline__ int wrap(int v)
 {
@@ -92,18 +92,19 @@ __device__ __forceinline__ void transform_block(uint8_t *dst, uint32_t stride, i
     }
 }
 
-__global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
+__global__ void __launch_bounds__(THREADS)
+    transform(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
 {
     __shared__ uint32_t quant[3][32];
-    uint32_t at = blockIdx.x + b.work[b.from].transform;
-    uint32_t i = hr_jpeg_find<&hr_jpeg_work::transform>(b.work, b.from, b.to, at);
+    int tile;
+    uint32_t i = b.from + (uint32_t)tiles::find(share, &tile);
     const hr_jpeg_device_image *image = &b.images[i];
     hr_jpeg_work work = b.work[i];
     for (int k = (int)threadIdx.x; k < 96; k += THREADS)
         (&quant[0][0])[k] =
             (&image->quant[0][0])[2 * k] | (uint32_t)(&image->quant[0][0])[2 * k + 1] << 16;
     __syncthreads();
-    uint32_t n = (at - work.transform) * THREADS + threadIdx.x, size;
+    uint32_t n = (uint32_t)tile * THREADS + threadIdx.x, size;
     if (n >= b.work[i + 1].block - work.block)
         return;
     size_t offset = (size_t)(work.block - b.work[b.from].block) * 64;
@@ -127,8 +128,10 @@ __global__ void __launch_bounds__(THREADS) transform(hr_jpeg_batch b)
 
 } // namespace
 
-cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream)
+cudaError_t hr__jpeg_transform(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    HR_CUDA_LAUNCH(transform, blocks, THREADS, stream, *b);
+    hr_jpeg_launch(transform, b, THREADS, stream, [](const hr_jpeg_device_image *image) {
+        return HR_DIVIDE_UP(hr_jpeg_window_blocks(image), THREADS);
+    });
     return cudaGetLastError();
 }

@@ -12,8 +12,14 @@
 namespace
 {
 
-constexpr int THREADS = HR_JPEG_GROUP;
+constexpr int THREADS = 256; // one subsequence each
 constexpr uint32_t WARP = 32;
+
+// The thread blocks of an image; none if the state is known at the beginning of each subsequence.
+HR_JPEG_HD uint32_t groups_of(const hr_jpeg_device_image *image)
+{
+    return image->subs > image->segment_count ? HR_DIVIDE_UP(image->subs, THREADS) : 0;
+}
 
 __device__ __forceinline__ uint32_t step_end(uint32_t begin, uint32_t end, uint32_t step)
 {
@@ -198,15 +204,18 @@ __device__ void add_task(tasks *q, uint32_t sub, const uint32_t *trace)
     q->list[atomicAdd(&q->count, 1u)] = t;
 }
 
-template <int TABLES> __global__ void __launch_bounds__(THREADS) synchronise(hr_jpeg_batch b)
+template <int TABLES>
+__global__ void __launch_bounds__(THREADS)
+    synchronise(hr_jpeg_batch b, const __grid_constant__ hr_jpeg_tiles share)
 {
     __shared__ hr_jpeg_shared<TABLES> shared;
     __shared__ tasks q;
-    uint32_t i = hr_jpeg_find<&hr_jpeg_work::sync>(b.work, 0, b.count, blockIdx.x);
+    int tile;
+    uint32_t i = b.from + (uint32_t)tiles::find(share, &tile);
     const hr_jpeg_device_image *image = &b.images[i];
     const hr_jpeg_table *tables = b.tables + (size_t)i * HR_JPEG_TABLES_MAX;
     uint32_t *trace = b.trace + (size_t)b.work[i].sub * HR_JPEG_STEPS;
-    uint32_t group = (blockIdx.x - b.work[i].sync) * THREADS, sub = group + threadIdx.x;
+    uint32_t group = (uint32_t)tile * THREADS, sub = group + threadIdx.x;
     bool mine = sub < image->subs;
     hr_jpeg_share<THREADS>(&shared, image, tables);
     if (threadIdx.x == 0)
@@ -272,7 +281,7 @@ __device__ void count_blocks(uint32_t *counted, const uint32_t *trace, uint32_t 
 template <int TABLES> __global__ void __launch_bounds__(THREADS) join(hr_jpeg_batch b)
 {
     const hr_jpeg_work *work = &b.work[blockIdx.x];
-    uint32_t groups = work[1].sync - work[0].sync;
+    uint32_t groups = groups_of(&b.images[blockIdx.x]);
     uint32_t *trace = b.trace + (size_t)work->sub * HR_JPEG_STEPS;
     if (groups == 0)
         return;
@@ -281,22 +290,19 @@ template <int TABLES> __global__ void __launch_bounds__(THREADS) join(hr_jpeg_ba
     count_blocks(b.counted + work->sub, trace, work[1].sub - work[0].sub);
 }
 
-template <int TABLES> void launch(const hr_jpeg_batch *b, uint32_t blocks, cudaStream_t stream)
+template <int TABLES> void launch(const hr_jpeg_batch *b, cudaStream_t stream)
 {
-    HR_CUDA_LAUNCH(synchronise<TABLES>, blocks, THREADS, stream, *b);
-    HR_CUDA_LAUNCH(join<TABLES>, b->count, THREADS, stream, *b);
+    if (hr_jpeg_launch(synchronise<TABLES>, b, THREADS, stream, groups_of) > 0)
+        HR_CUDA_LAUNCH(join<TABLES>, b->count, THREADS, stream, *b);
 }
 
 } // namespace
 
-cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, uint32_t blocks, int tables,
-                                 cudaStream_t stream)
+cudaError_t hr__jpeg_synchronise(const hr_jpeg_batch *b, int tables, cudaStream_t stream)
 {
-    if (blocks == 0)
-        return cudaSuccess;
     if (tables <= 4)
-        launch<4>(b, blocks, stream);
+        launch<4>(b, stream);
     else
-        launch<HR_JPEG_TABLES_MAX>(b, blocks, stream);
+        launch<HR_JPEG_TABLES_MAX>(b, stream);
     return cudaGetLastError();
 }

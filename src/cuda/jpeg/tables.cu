@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Headrace authors
 // The first launch of a batch: builds Huffman tables, one per thread block, and sums up where each
-// image's work begins.
+// image's data begins.
 #include "cuda/jpeg/decode.cuh"
 #include "cuda/jpeg/scan.cuh"
 
@@ -36,10 +36,6 @@ __device__ void lay_out_all(const hr_jpeg_batch *b)
         b->work[i] = hr_jpeg_work_of(&b->images[i]);
         b->done[i] = 0;
     }
-    lay_out<&hr_jpeg_work::sync>(b, sums);
-    lay_out<&hr_jpeg_work::decode>(b, sums);
-    lay_out<&hr_jpeg_work::transform>(b, sums);
-    lay_out<&hr_jpeg_work::color>(b, sums);
     lay_out<&hr_jpeg_work::sub>(b, sums);
     lay_out<&hr_jpeg_work::block>(b, sums);
     lay_out<&hr_jpeg_work::strip>(b, sums);
