@@ -124,5 +124,5 @@ def test_headrace_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
         assert (tmp_path / "index").read_text().startswith(start)
     records.write_bytes(b"nothing of this kind")
     assert run(cli.main, "index", records) == 2 and "is not a TFRecord file" in capsys.readouterr().err
-    assert run(cli.main, "index", tmp_path) == 2 and "needs --cache" in capsys.readouterr().err
+    assert run(cli.main, "index", tmp_path) == 2 and "give --cache" in capsys.readouterr().err
     assert run(cli.main, "index", tmp_path / "none") == 2
