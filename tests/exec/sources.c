@@ -464,7 +464,7 @@ TEST(what_memory_forbade_is_scheduled_later)
         hr_alloc_fail_after(-1);
         hr_pipeline_destroy(p);
     }
-    CHECK(failures > 5);
+    CHECK(failures > 0);
     fixture_remove(&f);
 }
 
@@ -484,22 +484,23 @@ TEST(no_file_is_bad_because_descriptors_lack)
     CHECK_OK(fixture_pipeline(&f, &o, &options, &p, &error), error);
     none = before;
     none.rlim_cur = 0;
-    int failed = 0, positions = 0;
+    int failed = 0, complete = 0;
+    /* What was read ahead comes first: the number of batches until a failure is open. */
     CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    for (int it = 0; it < 3 * FILES / 4; it++) {
+    for (int it = 0; it < 10 * FILES && complete < FILES; it++) {
         hr_status status = hr_pipeline_run(p, -1, &out, &error);
         CHECK(status == HR_STATUS_OK || status == HR_STATUS_NO_MEMORY);
-        failed += status != HR_STATUS_OK;
+        if (status == HR_STATUS_NO_MEMORY && !failed++)
+            CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
         if (status == HR_STATUS_OK) {
             CHECK(hr_batch_size(hr_outputs_batch(out, 0)) == 4);
-            positions += hr_outputs_positions(out);
+            CHECK(hr_outputs_positions(out) == 4); /* no file was skipped */
+            complete += failed > 0;
             hr_outputs_unref(out);
         }
-        if (it == 2 * FILES / 4)
-            setrlimit(RLIMIT_NOFILE, &before);
     }
     CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    CHECK(failed > 0 && positions > 0);
+    CHECK(failed > 0 && complete == FILES);
     hr_pipeline_destroy(p);
     fixture_remove(&f);
 }
