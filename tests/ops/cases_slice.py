@@ -15,6 +15,7 @@ from harness import Case, Data, pictures
 IMAGES = pictures([(8, 10, 3), (12, 10, 3)])
 PLAIN = Data(IMAGES.samples)
 PAD = {"out_of_bounds_policy": "pad"}
+BORDERS = ["constant", "edge", "clamp", "reflect", "reflect_1001", "reflect_101", "wrap"]
 TRIM = {"out_of_bounds_policy": "trim_to_shape"}
 
 WINDOWS: list[dict[str, Any]] = [
@@ -114,6 +115,14 @@ def slice_cases() -> list[Case]:
     cases.append(Case("slice", [volume], {"start": [1, 2], "end": [3, 6], "axis_names": "DH"}))
     args = {"start": [-1, 2], "end": [3, 6], "axis_names": "DH", "fill_values": [4, 5], **PAD}
     cases.append(Case("slice", [volume], args))
+    for border in BORDERS:
+        far = {"start": [-27, -9], "end": [31, 40], "axes": [0, 1], "out_of_bounds_policy": border}
+        beyond = {**far, "start": [40, -30], "end": [45, -20]}
+        cases += [Case("slice", [IMAGES], far), Case("slice", [IMAGES], beyond)]
+        cases.append(Case("slice", [IMAGES], {**far, "start": [1, 1], "end": [3, 3]}))
+        cases.append(Case("slice", [floats([1, 2, 3], [4, 5, 6])], {**far, "start": [-7], "end": [9], "axes": [0]}))
+        cases.append(Case("slice", [pictures([(2, 1, 5)], layout="CHW")], {**far, "axes": [1, 2]}))
+        cases.append(Case("slice", [IMAGES], {**far, "dtype": "types.FLOAT"}))
     cases += [
         Case(
             "slice", [floats([1.7, 300, -5])], {"start": [0], "axes": [0], "dtype": "types.UINT8"}

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* slice: takes a window of a tensor. For pictures it is a step of an image program if possible. */
 #include "image/program.h"
+#include "ops/generic/border_parts.h"
 #include "ops/generic/view.h"
 #include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"
@@ -24,9 +25,12 @@ static const hr_arg_def slice_arg_defs[] = {
     HR_ARG(slice_args, fill_values, FLOATS, HR_ARG_NONFINITE, "[0.0]",
            "Values outside the input for the policy \"pad\": one value, or one per channel."),
     HR_ARG(slice_args, out_of_bounds_policy, STRING, 0, "\"error\"",
-           "What to do if the window extends beyond the input: \"error\", \"pad\" (fill with "
-           "`fill_values`) or \"trim_to_shape\" (make the window smaller).",
-           .choices = "error|pad|trim_to_shape"),
+           "What to do if the window extends beyond the input: \"error\"; \"trim_to_shape\" (make "
+           "the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); \"clamp\" or "
+           "\"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" (cba|abcd|dcb); "
+           "\"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
+           .choices = "error|trim_to_shape|pad|constant|clamp|edge|reflect_1001|reflect|reflect_101"
+                      "|wrap"),
     HR_ARG(slice_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
            "are truncated, and values outside the range saturate."),
@@ -36,8 +40,33 @@ static const hr_arg_def slice_arg_defs[] = {
 
 typedef struct box {
     int64_t start[HR_MAX_NDIM], size[HR_MAX_NDIM];
-    bool sticks_out; /* only with the policy "pad" */
+    bool sticks_out;  /* with a policy that says what is outside: */
+    hr_border border; /* that policy */
 } box;
+
+/* Whether the policy says what is outside the input. */
+static bool find_border(const char *policy, hr_border *border)
+{
+    static const struct {
+        const char *name;
+        hr_border border;
+    } known[] = {{"pad", HR_BORDER_CONSTANT},
+                 {"constant", HR_BORDER_CONSTANT},
+                 {"clamp", HR_BORDER_CLAMP},
+                 {"edge", HR_BORDER_CLAMP},
+                 {"reflect", HR_BORDER_REFLECT_1001},
+                 {"reflect_1001", HR_BORDER_REFLECT_1001},
+                 {"reflect_101", HR_BORDER_REFLECT_101},
+                 {"wrap", HR_BORDER_WRAP}};
+
+    for (size_t i = 0; i < HR_COUNT_OF(known); i++) {
+        if (strcmp(policy, known[i].name) == 0) {
+            *border = known[i].border;
+            return true;
+        }
+    }
+    return false;
+}
 
 static hr_status slice_type(const slice_args *a, hr_dtype in, hr_dtype *out, hr_error *error)
 {
@@ -65,22 +94,20 @@ static hr_status bound(const slice_args *a, const hr_tensor *in, int32_t d, box 
 
     if (start >= 0 && end <= extent)
         return HR_STATUS_OK;
-    switch (hr__bounds_parse(a->out_of_bounds_policy)) {
-    case HR_BOUNDS_PAD:
+    if (find_border(a->out_of_bounds_policy, &b->border)) {
         b->sticks_out = true;
         return HR_STATUS_OK;
-    case HR_BOUNDS_TRIM:
+    }
+    if (hr__bounds_parse(a->out_of_bounds_policy) == HR_BOUNDS_TRIM) {
         b->start[d] = HR_MIN(HR_MAX(start, 0), extent);
         b->size[d] = HR_MAX(HR_MIN(end, extent) - b->start[d], 0);
         return HR_STATUS_OK;
-    default:
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "Slice can't be placed out of bounds with current policy. Got: %lld to %lld along "
-            "dimension %d, which has %lld elements. Give `out_of_bounds_policy` \"pad\" or "
-            "\"trim_to_shape\" to allow it",
-            (long long)start, (long long)end, (int)d, (long long)extent);
     }
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "Slice can't be placed out of bounds with current policy. Got: %lld to %lld "
+                   "along dimension %d, which has %lld elements. Give `out_of_bounds_policy` "
+                   "\"pad\", \"clamp\" or \"trim_to_shape\" to allow it",
+                   (long long)start, (long long)end, (int)d, (long long)extent);
 }
 
 /* Only the shape and layout of `in` are used. */
@@ -99,6 +126,7 @@ static hr_status slice_box(const hr_op_call *c, const hr_tensor *in, box *b, hr_
     HR_TRY(hr__axes_resolve(&named, w->axes, w->axis_names ? w->axis_names : "WH", axes, &count,
                             error));
     b->sticks_out = false;
+    b->border = HR_BORDER_CONSTANT;
     for (int32_t d = 0; d < in->shape.ndim; d++) {
         b->start[d] = 0;
         b->size[d] = in->shape.extent[d];
@@ -116,7 +144,8 @@ static hr_status slice_box(const hr_op_call *c, const hr_tensor *in, box *b, hr_
 static hr_status fill_check(const slice_args *a, const hr_tensor *in, const box *b, hr_error *error)
 {
     const char *layout = usual_layout(in), *at = strchr(layout, 'C');
-    bool pads = hr__bounds_parse(a->out_of_bounds_policy) == HR_BOUNDS_PAD;
+    hr_border border;
+    bool pads = find_border(a->out_of_bounds_policy, &border) && border == HR_BORDER_CONSTANT;
 
     if (!pads || a->fill_values.n <= 1 || (at && b->size[at - layout] == a->fill_values.n))
         return HR_STATUS_OK;
@@ -153,6 +182,8 @@ static hr_status slice_infer(hr_op_call *c, hr_error *error)
     HR_TRY(slice_box(c, in, &b, error));
     HR_TRY(fill_check(a, in, &b, error));
     hr_tensor_describe(&c->out[0], dtype, hr_shape_make(in->shape.ndim, b.size), in->layout.name);
+    if (b.border != HR_BORDER_CONSTANT)
+        return hr__border_parts(c, b.start, b.border, error);
     HR_TRY(hr__window_parts(c, b.start, a->fill_values.n ? a->fill_values.v : &zero,
                             b.sticks_out ? HR_MAX(a->fill_values.n, 1) : 1,
                             at ? (int32_t)(at - layout) : -1, error));
@@ -177,7 +208,7 @@ static hr_status slice_lower(hr_op_call *c, hr_image_program *p, hr_error *error
     HR_TRY(slice_type(a, in.dtype, &cut.dtype, error));
     HR_TRY(slice_box(c, &in, &b, error));
     HR_TRY(fill_check(a, &in, &b, error));
-    if (fills > HR_CHANNELS_MAX)
+    if (fills > HR_CHANNELS_MAX || b.border != HR_BORDER_CONSTANT)
         return HR_STATUS_NOT_FUSABLE;
     for (int32_t i = 0; i < a->fill_values.n; i++)
         values[i] = hr__value_wrap(a->fill_values.v[i], cut.dtype);
