@@ -105,7 +105,6 @@ RENAMED = {
 MODULES = {
     module: tuple(names.split())
     for module, names in {
-        "experimental": "",
         "experimental.dynamic": "Batch DType Device DeviceLike EvalContext EvalMode ExternalSource ImageType "
         "InterpType Stream Tensor ThreadPool as_batch as_tensor batch bfloat16 bool device dtype float16 float32 "
         "float64 get_current_stream get_default_stream get_num_threads imread int16 int32 int64 int8 "
@@ -116,13 +115,6 @@ MODULES = {
         "floor fpow log log10 log2 max min pow rsqrt sin sinh sqrt tan tanh",
         "experimental.dynamic.pytorch": "",
         "experimental.dynamic.random": "RNG get_default_rng set_seed",
-        "experimental.torchvision": "CenterCrop ColorJitter Compose GaussianBlur Grayscale InterpolationMode "
-        "Normalize PILToTensor Pad RandomApply RandomCrop RandomGrayscale RandomHorizontalFlip RandomResizedCrop "
-        "RandomVerticalFlip Resize ToPILImage ToPureTensor",
-        "experimental.torchvision.v2": "",
-        "experimental.torchvision.v2.functional": "center_crop crop gaussian_blur get_dimensions get_image_size "
-        "get_size horizontal_flip normalize pad pil_to_tensor resize resized_crop rgb_to_grayscale to_grayscale "
-        "to_pil_image to_tensor vertical_flip",
         "plugin.jax": "DALIGenericIterator data_iterator",
         "plugin.jax.clu": "DALIGenericPeekableIterator peekable_data_iterator",
         "plugin.jax.fn": "jax_function",
@@ -167,5 +159,5 @@ def _dynamic_operators() -> None:
 _dynamic_operators()
 for _module in [*MODULES]:  # add the parent packages
     while _module := _module.rpartition(".")[0]:
-        if _module not in ("plugin", "plugin.pytorch"):
+        if _module not in ("experimental", "plugin", "plugin.pytorch"):
             MODULES.setdefault(_module, ())

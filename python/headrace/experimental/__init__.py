@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What DALI has under `experimental`."""

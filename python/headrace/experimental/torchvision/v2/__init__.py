@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The transforms, one module per family, and `functional`."""

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Functions that change the size of pictures, or move pixels."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from PIL import Image
+
+from headrace import fn
+from headrace.experimental.torchvision.v2 import _batches, _checks
+from headrace.experimental.torchvision.v2._enums import InterpolationMode
+from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2.centercrop import CenterCrop
+from headrace.experimental.torchvision.v2.flips import RandomHorizontalFlip, RandomVerticalFlip
+from headrace.experimental.torchvision.v2.pad import Pad
+from headrace.experimental.torchvision.v2.resize import Resize
+
+
+def resize(
+    inpt: Any,
+    size: int | Sequence[int] | None,
+    interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+    max_size: int | None = None,
+    antialias: bool | None = True,
+    device: Any = "cpu",
+) -> Any:
+    """`Resize` as a function."""
+    return _batches.apply(Resize(size, interpolation, max_size, antialias)._kernel, inpt, device)
+
+
+def center_crop(inpt: Any, output_size: int | Sequence[int], device: Any = "cpu") -> Any:
+    """`CenterCrop` as a function."""
+    return _batches.apply(CenterCrop(output_size)._kernel, inpt, device)
+
+
+def pad(
+    inpt: Any,
+    padding: int | Sequence[int],
+    fill: float | Sequence[float] | None = 0,
+    padding_mode: str = "constant",
+    device: Any = "cpu",
+) -> Any:
+    """`Pad` as a function."""
+    return _batches.apply(Pad(padding, fill, padding_mode)._kernel, inpt, device)
+
+
+def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
+    """Swaps left and right."""
+    return _batches.apply(RandomHorizontalFlip(1.0)._kernel, inpt, device)
+
+
+def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
+    """Swaps top and bottom."""
+    return _batches.apply(RandomVerticalFlip(1.0)._kernel, inpt, device)
+
+
+def crop(
+    inpt: Any, top: float, left: float, height: float, width: float, device: Any = "cpu"
+) -> Any:
+    """Takes a window, which is 0 outside the picture. For PIL images it is rounded to whole pixels.
+
+    Raises:
+        TypeError: an argument is not a number, or for a tensor not an integer.
+        ValueError: the window is empty.
+    """
+    window = _window(inpt, top, left, height, width)
+    return _batches.apply(lambda picture: _cut(picture, window), inpt, device)
+
+
+def resized_crop(
+    inpt: Any,
+    top: float,
+    left: float,
+    height: float,
+    width: float,
+    size: int | Sequence[int],
+    interpolation: InterpolationMode | int = InterpolationMode.BILINEAR,
+    antialias: bool | None = True,
+    device: Any = "cpu",
+) -> Any:
+    """`crop`, then `resize`."""
+    window = _window(inpt, top, left, height, width)
+    transform = Resize(size, interpolation, None, antialias)
+    return _batches.apply(lambda picture: transform._kernel(_cut(picture, window)), inpt, device)
+
+
+def _window(inpt: Any, top: Any, left: Any, height: Any, width: Any) -> list[int]:
+    """Top, left, height and width as integers."""
+    values = [top, left, height, width]
+    try:
+        if isinstance(inpt, Image.Image):
+            y, x = round(top), round(left)
+            values = [y, x, round(top + height) - y, round(left + width) - x]
+        window = [operator.index(v) for v in values]
+    except TypeError:
+        kind = "numbers" if isinstance(inpt, Image.Image) else "integers"
+        raise TypeError(
+            f"`top`, `left`, `height` and `width` must be {kind}, not {values!r}"
+        ) from None
+    _checks.window_size(window[2:])
+    return window
+
+
+def _cut(picture: Picture, window: list[int]) -> Picture:
+    made = fn.slice(
+        picture.node,
+        start=window[:2],
+        shape=window[2:],
+        axis_names="HW",
+        out_of_bounds_policy="pad",
+    )
+    return picture.made(made)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Transforms that say what `Compose` returns."""
+
+from __future__ import annotations
+
+from headrace.experimental.torchvision.v2._picture import Picture
+from headrace.experimental.torchvision.v2.operator import Operator
+
+
+class _Marker(Operator):
+    def _kernel(self, picture: Picture) -> Picture:
+        return picture
+
+
+class ToPureTensor(_Marker):
+    """`Compose` returns a tensor CHW, also of a PIL image."""
+
+
+class PILToTensor(_Marker):
+    """`Compose` returns a tensor CHW of a PIL image, with the same numbers."""
+
+
+class ToPILImage(_Marker):
+    """`Compose` returns a PIL image, also of a tensor; of several pictures a list."""
