@@ -34,7 +34,7 @@ from typing import Any, Protocol, TypeAlias, overload
 
 from headrace.data_node import DataNode
 from headrace.tensors import TensorCPU, TensorListCPU
-from headrace.types import DALIDataType, DALIImageType, DALIInterpType, ScalarConstant
+from headrace.types import DALIImageType, DALIInterpType, DTypeLike, ScalarConstant
 
 class _Array(Protocol):
     def __array__(self) -> Any: ...
@@ -53,7 +53,7 @@ TYPES = {
     "FLOAT": "float",
     "STRING": "str",
     "LAYOUT": "str",
-    "DTYPE": "DALIDataType",
+    "DTYPE": "DTypeLike",
     "IMAGE_TYPE": "DALIImageType",
     "INTERP": "DALIInterpType",
     "INTS": "_Sequence[int] | int",
@@ -74,7 +74,7 @@ cycle: bool | str | None = None,
 name: str | None = None,
 device: str = "cpu",
 layout: str | _Sequence[str] | None = None,
-dtype: DALIDataType | _Sequence[DALIDataType] | None = None,
+dtype: DTypeLike | _Sequence[DTypeLike] | None = None,
 ndim: int | _Sequence[int] | None = None,
 cuda_stream: Any = None,
 use_copy_kernel: bool | None = None,
@@ -116,7 +116,9 @@ def literal(arg: dict[str, Any]) -> str:
 
 
 def parameter(arg: dict[str, Any]) -> str:
-    kind = TYPES[arg["type"]]
+    kind = TYPES["DTYPE" if "dtypes" in arg["flags"] else arg["type"]]
+    if arg["list"] and "dtypes" in arg["flags"]:
+        kind = f"_Sequence[{kind}] | {kind}"
     if "per_sample" in arg["flags"]:
         kind += PER_SAMPLE
     if "required" in arg["flags"]:

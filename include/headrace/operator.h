@@ -97,7 +97,9 @@ enum {
      * matter. */
     HR_ARG_EXACT = 1 << 8,
     /* Of a reader: a checkpoint goes on with another value. */
-    HR_ARG_CHANGES = 1 << 9
+    HR_ARG_CHANGES = 1 << 9,
+    /* INTS: the numbers are element types. */
+    HR_ARG_DTYPES = 1 << 10
 };
 
 typedef struct hr_arg_def {

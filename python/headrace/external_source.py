@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import _graph
-from headrace._base import messages
+from headrace._base import messages, types
 from headrace._external.callback import Items
 from headrace._external.feeding import Source
 from headrace.data_node import DataNode
@@ -84,7 +84,17 @@ def _check_names(kwargs: dict[str, Any]) -> None:
                 f'The argument "{key}" of external_source is unknown. It is ignored only in debug mode.'
             )
         else:
-            raise ValueError(f'Got an unexpected argument "{key}" for operator "ExternalSource".')
+            hint = messages.suggestion(key, [*_OWN, "preserve"])
+            raise ValueError(
+                f'Got an unexpected argument "{key}" for operator "ExternalSource".{hint}'
+            )
+
+
+def _data_types(dtype: Any) -> Any:
+    try:
+        return types.data_types(dtype)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f'Argument "dtype" of operator "ExternalSource": {error}') from None
 
 
 def _check_outputs(count: Any) -> None:
@@ -168,6 +178,7 @@ def _make_node(
         raise TypeError(f"The name of an operator must be a string, not {type(name).__name__}.")
     if name is not None and num_outputs is not None:
         raise RuntimeError("``num_outputs`` is not compatible with named `external_source`.")
+    args = {**args, "dtype": _data_types(args.get("dtype"))}
     facts = {
         "cycle": cycle,
         "several": num_outputs is not None,

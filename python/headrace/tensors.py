@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from headrace import _core
 from headrace._base.tensor_text import format_batch, format_tensor
-from headrace._base.types import DALIDataType, check_numeric
+from headrace._base.types import DALIDataType, DTypeLike, check_numeric, data_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -130,17 +130,18 @@ class _Tensor(_Data):
         self._assign(self._view(self._dtype, tuple(shape[i] for i in keep), kept))
         return True
 
-    def reinterpret(self: Any, dtype: DALIDataType) -> None:
+    def reinterpret(self: Any, dtype: DTypeLike) -> None:
         """Takes the elements as another type of the same size, in place.
 
         Raises:
             RuntimeError: the sizes differ.
         """
+        wanted = data_type(dtype)
         try:
-            view = self._view(int(dtype), tuple(self.shape()), self.layout())
+            view = self._view(int(wanted), tuple(self.shape()), self.layout())
         except ValueError:
             raise RuntimeError(
-                f"Cannot reinterpret {self.dtype} as {DALIDataType(dtype)}: they have different sizes."
+                f"Cannot reinterpret {self.dtype} as {DALIDataType(wanted)}: they have different sizes."
             ) from None
         self._assign(view)
 
@@ -224,7 +225,7 @@ class _Batch(_Data, Generic[Sample]):
                 f"for {dense.shape()}."
             ) from None
 
-    def reinterpret(self: Any, dtype: DALIDataType) -> None:
+    def reinterpret(self: Any, dtype: DTypeLike) -> None:
         """Takes the elements as another type of the same size, in place.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace._base import types as _types
 from headrace._base.types import *  # noqa: F403
-from headrace._base.types import DALIDataType, ScalarConstant, enum_type, is_enum
+from headrace._base.types import DTypeLike, ScalarConstant, enum_type, is_enum
 from headrace._graph.constants import constant as _constant
 from headrace.data_node import DataNode as _DataNode
 from headrace.data_node import arithmetic as _data_node_arithmetic
@@ -47,7 +47,7 @@ _add_operators()
 
 def Constant(
     value: Any,
-    dtype: DALIDataType | None = None,
+    dtype: DTypeLike | None = None,
     shape: Any = None,
     layout: str | None = None,
     device: str | None = None,

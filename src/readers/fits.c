@@ -27,7 +27,7 @@ static const hr_arg_def fits_arg_defs[] = {
     HR_ARG(fits_args, hdu_indices, INTS, HR_ARG_SCALAR_OK, "[2]",
            "The header-data units to read, counted from 1. There is one output for each of them.",
            .min = 1, .max = INT32_MAX, .count_min = 1, .count_max = HR_OP_MAX_OUTPUTS),
-    HR_ARG(fits_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+    HR_ARG(fits_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
            "Element types of the outputs, which must be those of the arrays; without them all are "
            "UINT8."),
     HR_SAMPLER_ARG_DEFS(fits_args),

@@ -56,7 +56,7 @@ static const hr_arg_def wds_arg_defs[] = {
     HR_ARG(wds_args, index_paths, STRINGS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
            "Paths of index files made by wds2idx, one per archive. Without them the archives are "
            "scanned when the pipeline is built."),
-    HR_ARG(wds_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+    HR_ARG(wds_args, dtypes, INTS, HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK | HR_ARG_DTYPES, NULL,
            "Element types of the outputs; without them all are UINT8."),
     HR_ARG(wds_args, missing_component_behavior, STRING, 0, "\"\"",
            "What happens if a sample lacks a component: \"\" or \"empty\" (the output is empty), "

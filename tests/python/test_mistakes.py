@@ -119,8 +119,8 @@ def test_pipelines_of_the_command_line_have_no_line() -> None:
 
 @pytest.mark.parametrize("value", [np.float32, {"type": 3}, [1, None], object()])
 def test_constants_of_other_types(value: Any) -> None:
-    with pytest.raises(TypeError, match='"dtype" of operator "cast": must be a number, .* or a list'):
-        made(lambda: fn.cast(np.zeros(3), dtype=value))
+    with pytest.raises(TypeError, match='"size" of operator "resize": must be a number, .* or a list'):
+        made(lambda: fn.resize(np.zeros((3, 3, 1)), size=value))
 
 
 def test_iterator_arguments() -> None:

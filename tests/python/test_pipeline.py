@@ -112,7 +112,7 @@ def test_functions_describe_themselves():
         ({"output_ndim": [2, -1]}, ValueError),
         ({"output_ndim": "2"}, TypeError),
         ({"output_dtype": types.NO_TYPE}, ValueError),
-        ({"output_dtype": "uint8"}, TypeError),
+        ({"output_dtype": "unit8"}, ValueError),
         ({"output_layout": 3}, TypeError),
         ({"py_callback_pickler": object()}, ValueError),
         ({"py_start_method": "thread"}, ValueError),

@@ -366,7 +366,7 @@ def test_declared_outputs(d):
         declared(**twice, output_dtype=[None, t.FLOAT]),
         declared(**twice, output_dtype=[None]),
         declared(output_dtype=t.NO_TYPE),
-        declared(output_dtype="int"),
+        declared(output_dtype=2),
         declared(output_ndim=-1),
         declared(output_ndim=3),
         declared(output_ndim=np.int32(1)),

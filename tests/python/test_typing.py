@@ -96,8 +96,10 @@ def site_packages(paths: list[str]) -> list[str]:
 
 CHECKERS = [mypy, pyright]
 USER = """
+import numpy
 import torch
-from headrace import Pipeline, fn, pipeline_def
+from headrace import Pipeline, fn, pipeline_def, types
+from headrace.experimental.torchvision import Compose, Resize
 from headrace.data_node import DataNode
 from headrace.plugin.pytorch import DALIGenericIterator
 from headrace.torch import Loader
@@ -111,6 +113,12 @@ def train(root: str, size: int = 224, shard_id: int = 0) -> tuple[DataNode, Data
 def plain() -> DataNode:
     return fn.random.uniform(range=[0.0, 1.0])
 
+@pipeline_def(output_dtype=["float32", None])
+def typed() -> tuple[DataNode, DataNode, DataNode]:
+    data = fn.external_source(dtype="uint8")
+    given = fn.cast(data, dtype=numpy.dtype("int8")), fn.cast(data, dtype=types.INT8)
+    return (fn.cast(fn.cast(data, dtype=numpy.float32), dtype=torch.float32), *given)
+
 plain(batch_size=8, num_threads=1)
 other: Pipeline = train("x", 3, batch_size=8, quarantine="bad.txt")
 both = train("x", size=3, shard_id=1, batch_size=8, enable_conditionals=True)
@@ -120,6 +128,7 @@ array = images.as_cpu().as_array()
 print(array.shape, images.shape(), images.dtype, len(labels), images[0].layout())
 for batch in DALIGenericIterator(pipe, ["a", "b"], reader_name="Reader"):
     mean: torch.Tensor = batch[0]["a"].mean()
+size: torch.Tensor = Compose([Resize(8)], batch_size=2)(torch.zeros(3, 9, 9))
 for pictures, numbers in Loader(train("x")):
     print(pictures.shape, numbers.dtype)
 """
@@ -139,6 +148,8 @@ MISTAKES = [
     "fn.readers.file(file_rot='x')",
     "fn.resize(fn.random.coin_flip(), size='big')",
     "fn.decoders.no_such_operator(1)",
+    "fn.cast(fn.random.coin_flip(), dtype=2.5)",
+    "Resize('big')",
 ]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -35,6 +36,18 @@ def user_line() -> str:
         return ""
     path = frame.f_code.co_filename
     return f"{_relative(path)}:{frame.f_lineno}"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message on an unknown name: ` Did you mean "resize"?`, or "" if none is similar.
+
+    If `known` is a dictionary, its value is what the message names.
+    """
+    import difflib
+
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    shown = [known[found] if isinstance(known, dict) else found for found in close]
+    return f' Did you mean "{shown[0]}"?' if shown else ""
 
 
 @functools.lru_cache(maxsize=64)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import enum
 import warnings
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from headrace._base import messages
 
@@ -21,6 +21,7 @@ __all__ = [
     "DALIImageType",
     "DALIInterpType",
     "DATA_TYPE",
+    "DTypeLike",
     "FEATURE",
     "FLOAT",
     "FLOAT16",
@@ -63,6 +64,8 @@ __all__ = [
     "_float_types",
     "_int_types",
     "check_numeric",
+    "data_type",
+    "data_types",
     "element_type",
     "enum_type",
     "is_enum",
@@ -251,6 +254,48 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
         raise TypeError(f"There is no element type for {framework_type!r}.") from None
 
 
+class _FrameworkType(Protocol):
+    """numpy.dtype, torch.dtype and the like."""
+
+    @property
+    def itemsize(self) -> int: ...
+
+
+#: What arguments such as `dtype` take: types.FLOAT, "float32", numpy.float32, torch.float32.
+DTypeLike: TypeAlias = DALIDataType | str | type[Any] | _FrameworkType
+
+
+def data_type(value: Any) -> Any:
+    """Returns the element type that an argument stands for. Numbers are returned as they are.
+
+    Raises:
+        ValueError: there is no element type of this name.
+        TypeError: it is neither a type nor a name.
+    """
+    if hasattr(type(value), "__index__"):
+        return value
+    if isinstance(value, str) and value in DALIDataType.__members__:
+        return DALIDataType[value]
+    try:
+        return to_dali_type(value)
+    except TypeError:
+        if isinstance(value, str):
+            close = messages.suggestion(value, [*_FROM_NAME, *DALIDataType.__members__])
+            known = close or f" There are {', '.join(_NUMPY_NAMES.values())}."
+            raise ValueError(f'"{value}" is not an element type.{known}') from None
+        raise TypeError(
+            f"{value!r} is not an element type: pass a member of `types` such as types.FLOAT, a "
+            'name such as "float32", or a type of NumPy or PyTorch.'
+        ) from None
+
+
+def data_types(value: Any) -> Any:
+    """`data_type` of a value, or of each element of a list. None is returned as it is."""
+    if isinstance(value, (list, tuple)):
+        return [data_types(item) for item in value]
+    return None if value is None else data_type(value)
+
+
 _ENUM_TYPES = {DALIImageType: IMAGE_TYPE, DALIDataType: DATA_TYPE, DALIInterpType: INTERP_TYPE}
 _ENUMS = {dtype: enumeration.__name__ for enumeration, dtype in _ENUM_TYPES.items()}
 
@@ -260,9 +305,9 @@ def enum_type(value: Any) -> DALIDataType | None:
     return _ENUM_TYPES.get(type(value))
 
 
-def is_enum(dtype: int) -> bool:
+def is_enum(dtype: Any) -> bool:
     """Returns whether elements of this type are members of an enumeration."""
-    return dtype in _ENUMS
+    return isinstance(dtype, int) and dtype in _ENUMS
 
 
 def check_numeric(dtype: int) -> None:
@@ -295,8 +340,8 @@ def element_type(dtype: Any, enums: bool = False) -> DALIDataType:
         TypeError: it is not an element type.
     """
     try:
-        known = DALIDataType(dtype)
-    except ValueError:
+        known = DALIDataType(data_type(dtype))
+    except (TypeError, ValueError):
         known = NO_TYPE
     if known not in _NUMPY_NAMES and not (enums and known in _ENUMS):
         raise TypeError(f"A constant cannot be of type {dtype!r}.")
@@ -337,7 +382,7 @@ class ScalarConstant:
         TypeError: the value is not a number, or `dtype` is not an element type.
     """
 
-    def __init__(self, value: bool | int | float, dtype: DALIDataType | None = None) -> None:
+    def __init__(self, value: bool | int | float, dtype: DTypeLike | None = None) -> None:
         if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
             if dtype is None and hasattr(value, "dtype"):
                 dtype = to_dali_type(value.dtype)

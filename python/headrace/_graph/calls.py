@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._base import types
-from headrace._base.messages import depth
+from headrace._base.messages import depth, suggestion
 from headrace._graph.constants import constant
 from headrace._graph.graph import Instance, check_device, choose_device, current_graph
 from headrace._graph.node import Node
@@ -57,7 +57,8 @@ def split_arguments(
     for name, value in kwargs.items():
         known = op.args.get(name)
         if known is None and name not in COMMON:
-            raise KeyError(f'Argument "{name}" is not defined for operator "{label}".')
+            hint = suggestion(name, [*op.args, *COMMON])
+            raise KeyError(f'Argument "{name}" is not defined for operator "{label}".{hint}')
         if value is None:
             continue
         if known is not None and "deprecated" in known.flags:
@@ -81,6 +82,8 @@ def split_arguments(
         if known is not None and known.type == "JSON":
             constants[name] = _json(name, label, value)
             continue
+        if known is not None and (known.type == "DTYPE" or "dtypes" in known.flags):
+            value = _data_types(name, label, value)
         if isinstance(value, (list, tuple)) and any(isinstance(v, Node) for v in value):
             raise TypeError(
                 f'Argument "{name}" of operator "{label}": a list of nodes cannot be an argument. Pass one '
@@ -113,6 +116,14 @@ def _json(name: str, label: str, value: Any) -> str:
         return json.dumps(plain(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f'Argument "{name}" of operator "{label}": {error}.') from None
+
+
+def _data_types(name: str, label: str, value: Any) -> Any:
+    """Element types, which may be given by name, or as types of NumPy and PyTorch."""
+    try:
+        return types.data_types(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f'Argument "{name}" of operator "{label}": {error}') from None
 
 
 def _check_array(label: str, argument: Any, value: Any) -> None:
@@ -187,6 +198,21 @@ def input_sets(
     return [list(row) for row in zip(*columns, strict=True)], True
 
 
+def _input_count(op: Operator) -> str:
+    """How many inputs the operator takes, with their names: "2 inputs (images, boxes)"."""
+    low, high = op.in_min, op.in_max
+    if high == 0:
+        return "no inputs"
+    named = high <= len(op.inputs)
+    names = ", ".join(spec["name"] for spec in op.inputs[:high]) if named else ""
+    if high > len(op.inputs):
+        count = f"at least {low}"
+    else:
+        count = str(low) if low == high else f"{low} to {high}"
+    plural = "" if count.endswith("1") else "s"
+    return f"{count} input{plural}" + (f" ({names})" if names else "")
+
+
 def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Calls an operator.
 
@@ -205,10 +231,7 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     inputs = [graph.accept(value, True) for value in inputs]
     kwargs = {key: graph.accept(value, False) for key, value in kwargs.items()}
     if not op.in_min <= len(inputs) <= op.in_max:
-        raise ValueError(
-            f"Operator {label} expects from {op.in_min} to {op.in_max} inputs, but received "
-            f"{len(inputs)}."
-        )
+        raise ValueError(f"{op.name} takes {_input_count(op)}, got {len(inputs)}.")
     device = kwargs.pop("device", None) or choose_device(inputs)
     sets, several = input_sets(inputs, label, device)
     name = kwargs.pop("name", None)

@@ -9,6 +9,7 @@ import types as python_types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from headrace._base import messages
 from headrace._graph import schema
 
 Maker = Callable[[str], Any]  # name with its module -> function or class, or None
@@ -49,9 +50,19 @@ def attribute(
         made = _submodule(package, prefix + name, make, names)
     if made is None:
         where = f"{package}.{prefix}".rstrip(".")
-        raise AttributeError(f"module '{where}' has no attribute '{name}'")
+        raise AttributeError(
+            f"module '{where}' has no attribute '{name}'.{_similar(prefix, name, names)}"
+        )
     cache[name] = made
     return made
+
+
+def _similar(prefix: str, name: str, names: Lister) -> str:
+    """Suggests what has a similar name in this module, or the same or a similar name in another."""
+    if name.startswith("_"):
+        return ""
+    known = {full.rpartition(".")[2]: full for full in names()}
+    return messages.suggestion(name, known | {own: own for own in listing(prefix, names)})
 
 
 def _without_hidden(prefix: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, Self, TypeVar, overload
 
 from headrace._base import messages
-from headrace.types import DALIDataType
+from headrace.types import DALIDataType, data_types
 
 
 Value = TypeVar("Value")
@@ -154,6 +154,14 @@ def _declared(
             raise ValueError(f"`{name}` must be {rule}. Got {item}.")
 
 
+def _element_types(value: Any) -> Any:
+    """`output_dtype` as members of `DALIDataType`, except for numbers."""
+    try:
+        return data_types(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"`output_dtype`: {error}") from None
+
+
 def check_declared(dtype: Any, ndim: Any, layout: Any) -> None:
     """Checks `output_dtype`, `output_ndim` and `output_layout`.
 
@@ -232,6 +240,7 @@ class PipelineConfig:
         values = {**given, **check_types(given)}
         _warn_deprecated(values)
         _check_choices(values)
+        values["output_dtype"] = _element_types(values["output_dtype"])
         check_declared(values["output_dtype"], values["output_ndim"], values["output_layout"])
         depth, exec_async = values["prefetch_queue_depth"], values["exec_async"]
         separated, cpu_size, gpu_size = queue_depths(depth, exec_async)

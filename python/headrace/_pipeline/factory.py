@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from headrace._base import messages
 from headrace._pipeline.pipeline import Pipeline
 from headrace._pipeline.typed import Factory, P, PipelineOptions
 
@@ -50,7 +51,10 @@ def _split_kwargs(
         elif name in known:
             constructor[name] = value
         else:
-            raise TypeError(f"{function.__name__} got an unexpected keyword argument `{name}`")
+            hint = messages.suggestion(name, [*parameters, *known])
+            raise TypeError(
+                f"{function.__name__} got an unexpected keyword argument `{name}`.{hint}"
+            )
     return constructor, own
 
 

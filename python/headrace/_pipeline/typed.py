@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypedDict, overload
 
 from headrace._pipeline.config import OperatorConcurrency, StreamPolicy
-from headrace.types import DALIDataType
+from headrace.types import DTypeLike
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -39,7 +39,7 @@ class PipelineOptions(TypedDict, total=False):
     py_num_workers: int | None
     py_start_method: str
     py_callback_pickler: Any
-    output_dtype: DALIDataType | None | list[DALIDataType | None] | tuple[DALIDataType | None, ...]
+    output_dtype: DTypeLike | None | list[DTypeLike | None] | tuple[DTypeLike | None, ...]
     output_ndim: int | None | list[int | None] | tuple[int | None, ...]
     output_layout: str | None | list[str | None] | tuple[str | None, ...]
     exec_dynamic: bool | None
