@@ -115,7 +115,7 @@ def test_reinterpret() -> None:
         (object(), TypeError, "is not an element type"),
         (2.5, TypeError, "2.5 is not an element type"),
     ],
-    ids=str,
+    ids=["near", "far", "complex", "object", "instance", "number"],
 )
 def test_others_are_refused(given: Any, kind: type[Exception], text: str) -> None:
     calls: dict[str, Callable[[], Any]] = {
