@@ -203,8 +203,8 @@ static hr_status init_sum(hr_rows *r, hr_error *error)
     r->sum.y_taps = fy.taps;
     r->sum.y_coef = fy.coef + (size_t)view.y * (size_t)fy.taps;
     r->sum.x = float_filter(r, &fx, x_start);
-    r->sum.out = scratch(r, r->elements, sizeof(float), error);
-    return r->sum.out != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    r->sum.row = scratch(r, (size_t)r->need.w * (size_t)p->channels, sizeof(float), error);
+    return r->sum.row != NULL ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
 }
 
 static hr_status init_resample(hr_rows *r, hr_error *error)
@@ -478,23 +478,33 @@ static const float *float_row(hr_rows *r, int64_t at)
     return cached;
 }
 
-/* Row y after the vertical filter: in r->row_float. */
+/* Row y after the vertical filter. */
 static void filter_rows(hr_rows *r, int64_t y, const int32_t *start, int32_t taps,
-                        const float *coef)
+                        const float *coef, float *to)
 {
     for (int32_t t = 0; t < taps; t++)
         r->list[t] = float_row(r, (int64_t)start[y] + t);
-    r->call->kernels->vfilter_f32(r->row_float, (const float *const *)r->list,
+    r->call->kernels->vfilter_f32(to, (const float *const *)r->list,
                                   coef + (size_t)y * (size_t)taps, taps, r->need_elements);
 }
 
-static void add_sum(hr_rows *r, int64_t y, float *to)
+/* Row y after both vertical filters: r->row_float and r->sum.row. With as many taps, they read the
+ * same rows. */
+static void filter_rows_twice(hr_rows *r, int64_t y)
 {
     const hr_rows_sum *sum = &r->sum;
-    filter_rows(r, y, sum->y_start, sum->y_taps, sum->y_coef);
-    r->call->kernels->hfilter_f32(sum->out, r->row_float, &sum->x, r->p->channels);
-    const float *const both[2] = {to, sum->out}, ones[2] = {1.0f, 1.0f};
-    r->call->kernels->vfilter_f32(to, both, ones, 2, r->elements);
+    const size_t at = (size_t)y * (size_t)r->y_taps;
+    if (sum->y_taps != r->y_taps) {
+        filter_rows(r, y, r->y_start, r->y_taps, r->y_coef, r->row_float);
+        filter_rows(r, y, sum->y_start, sum->y_taps, sum->y_coef, sum->row);
+        return;
+    }
+    float *const to[2] = {r->row_float, sum->row};
+    const float *const coef[2] = {r->y_coef + at, sum->y_coef + at};
+    for (int32_t t = 0; t < r->y_taps; t++)
+        r->list[t] = float_row(r, (int64_t)r->y_start[y] + t);
+    r->call->kernels->vfilter_two_f32(to, (const float *const *)r->list, coef, r->y_taps,
+                                      r->need_elements);
 }
 
 static const void *read_float(hr_rows *r, int64_t y, void *out)
@@ -504,12 +514,14 @@ static const void *read_float(hr_rows *r, int64_t y, void *out)
     const float *row = r->row_float;
     if (r->summing)
         row = hr__sums_take(&r->sums);
+    else if (r->p->sum)
+        filter_rows_twice(r, y);
     else
-        filter_rows(r, y, r->y_start, r->y_taps, r->y_coef);
+        filter_rows(r, y, r->y_start, r->y_taps, r->y_coef, r->row_float);
     float *to = keep ? out : r->row_out;
-    k->hfilter_f32(to, row, &r->x_float, r->p->channels);
+    k->hfilter_f32(to, NULL, row, &r->x_float, r->p->channels);
     if (r->p->sum)
-        add_sum(r, y, to);
+        k->hfilter_f32(to, to, r->sum.row, &r->sum.x, r->p->channels);
     if (!keep)
         hr_kernels_convert(k, out, r->p->resampled, to, HR_DTYPE_FLOAT, r->elements);
     return out;

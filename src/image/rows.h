@@ -25,7 +25,7 @@ typedef struct hr_rows_sum {
     int32_t y_taps;
     const float *y_coef;
     hr_filter_float x;
-    float *out;
+    float *row; /* one row after the vertical filter */
 } hr_rows_sum;
 
 /* Positions of some rows. */

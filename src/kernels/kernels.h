@@ -122,7 +122,12 @@ typedef struct hr_kernels {
     /* ---- float resampling: one order of operations, no FMA ---- */
     void (*vfilter_f32)(float *dst, const float *const *rows, const float *coef, int32_t taps,
                         size_t n);
-    void (*hfilter_f32)(float *dst, const float *src, const hr_filter_float *f, int32_t channels);
+    /* Two filters of the same rows. */
+    void (*vfilter_two_f32)(float *const *dst, const float *const *rows, const float *const *coef,
+                            int32_t taps, size_t n);
+    /* Unless `add` is NULL, dst[i] is the sum of add[i] and output i; dst may be add. */
+    void (*hfilter_f32)(float *dst, const float *add, const float *src, const hr_filter_float *f,
+                        int32_t channels);
     void (*u8_to_f32)(float *dst, const uint8_t *src, size_t n);
     void (*i16_to_f32)(float *dst, const int16_t *src, size_t n);
     void (*u16_to_f32)(float *dst, const uint16_t *src, size_t n);

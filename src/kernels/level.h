@@ -27,8 +27,10 @@ void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filte
 /* resample_f32.c */
 void HR_LEVELED(hr__vfilter_f32)(float *dst, const float *const *rows, const float *coef,
                                  int32_t taps, size_t n);
-void HR_LEVELED(hr__hfilter_f32)(float *dst, const float *src, const hr_filter_float *f,
-                                 int32_t channels);
+void HR_LEVELED(hr__vfilter_two_f32)(float *const *dst, const float *const *rows,
+                                     const float *const *coef, int32_t taps, size_t n);
+void HR_LEVELED(hr__hfilter_f32)(float *dst, const float *add, const float *src,
+                                 const hr_filter_float *f, int32_t channels);
 
 /* convert.c */
 void HR_LEVELED(hr__u8_to_f32)(float *dst, const uint8_t *src, size_t n);

@@ -22,6 +22,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .hfilter_table = HR_LEVELED(hr__hfilter_table),
     .hfilter_u8 = HR_LEVELED(hr__hfilter_u8),
     .vfilter_f32 = HR_LEVELED(hr__vfilter_f32),
+    .vfilter_two_f32 = HR_LEVELED(hr__vfilter_two_f32),
     .hfilter_f32 = HR_LEVELED(hr__hfilter_f32),
     .u8_to_f32 = HR_LEVELED(hr__u8_to_f32),
     .i16_to_f32 = HR_LEVELED(hr__i16_to_f32),

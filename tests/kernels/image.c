@@ -235,6 +235,22 @@ static void make_even_float(hr_filter_float *f, int32_t *start, float *coef)
     }
 }
 
+/* Two filters at once give the bytes of each: `expected` is that of `coef`. */
+static void filter_two(const hr_kernels *k, const guarded *expected, guarded *other,
+                       const float *const *rows, const float *coef, const float *other_coef,
+                       int32_t taps)
+{
+    guarded one = guarded_make(other->size, 0), alone = guarded_make(other->size, 0);
+    float *const to[2] = {(float *)one.data, (float *)other->data};
+    const float *const coefs[2] = {coef, other_coef};
+    k->vfilter_two_f32(to, rows, coefs, taps, one.size / sizeof(float));
+    k->vfilter_f32((float *)alone.data, rows, other_coef, taps, one.size / sizeof(float));
+    CHECK(memcmp(one.data, expected->data, one.size) == 0 && guarded_intact(&one));
+    CHECK(memcmp(other->data, alone.data, one.size) == 0 && guarded_intact(other));
+    free(one.memory);
+    free(alone.memory);
+}
+
 TEST(filters_f32)
 {
     find_levels();
@@ -257,14 +273,23 @@ TEST(filters_f32)
         hr_filter_float f = {count, taps, taps, start, weights, 0, 0};
         if (round % 2)
             make_even_float(&f, start, weights);
-        guarded v[3] = {0}, h[3] = {0};
+        guarded v[3] = {0}, h[3] = {0}, two[3] = {0}, added[3] = {0};
         for (int l = 0; l < level_count; l++) {
             v[l] = guarded_make(n * 4, 0);
             h[l] = guarded_make((size_t)(count * channels) * 4, 0);
             levels[l]->vfilter_f32((float *)v[l].data, (const float *const *)rows, coef, taps, n);
-            levels[l]->hfilter_f32((float *)h[l].data, rows[0], &f, channels);
+            levels[l]->hfilter_f32((float *)h[l].data, NULL, rows[0], &f, channels);
             CHECK(memcmp(v[l].data, v[0].data, v[l].size) == 0 && guarded_intact(&v[l]));
             CHECK(memcmp(h[l].data, h[0].data, h[l].size) == 0 && guarded_intact(&h[l]));
+            two[l] = guarded_make(n * 4, 0);
+            added[l] = guarded_make(h[l].size, 0);
+            filter_two(levels[l], &v[l], &two[l], (const float *const *)rows, coef, weights, taps);
+            memcpy(added[l].data, h[l].data, h[l].size);
+            levels[l]->hfilter_f32((float *)added[l].data, (float *)added[l].data, rows[0], &f,
+                                   channels);
+            for (int32_t i = 0; i < count * channels; i++)
+                CHECK(((float *)added[l].data)[i] == 2 * ((float *)h[l].data)[i]);
+            CHECK(guarded_intact(&added[l]));
         }
         double sum = 0, wide = 0;
         for (int32_t k = 0; k < taps; k++) {
@@ -276,6 +301,8 @@ TEST(filters_f32)
         for (int l = 0; l < level_count; l++) {
             free(v[l].memory);
             free(h[l].memory);
+            free(two[l].memory);
+            free(added[l].memory);
         }
         for (int32_t k = 0; k < taps; k++)
             free(rows[k]);

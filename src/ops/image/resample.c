@@ -24,7 +24,7 @@ static hr_status pass(const hr_op_call *c, float *dst, const float *src, size_t 
         return HR_STATUS_NO_MEMORY;
     for (size_t o = 0; o < outer; o++, src += n * inner) {
         if (inner <= INNER_FEW) {
-            c->kernels->hfilter_f32(dst, src, &along, (int32_t)inner);
+            c->kernels->hfilter_f32(dst, NULL, src, &along, (int32_t)inner);
             dst += (size_t)f->out * inner;
             continue;
         }
