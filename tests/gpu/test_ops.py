@@ -436,6 +436,20 @@ def test_bad_pastes(ids_of: list[list[int]], args: dict[str, Any], message: str)
         assert made.message.startswith("multi_paste") and message in made.message
 
 
+ELSEWHERE = {"external_source", "decoders.inflate"}  # in all pipelines, and in test_inflate.py
+
+
+def test_every_operator_has_cases() -> None:
+    """Those that run on a GPU; ELSEWHERE of the cases files is not enough, they also need OURS."""
+    on_gpu = {
+        name
+        for name, op in _schema.operators().items()
+        if {"gpu", "mixed"} & set(op.devices) & set(op.runs_on) and "hidden" not in op.flags
+    }
+    missing = on_gpu - set(chosen()) - ELSEWHERE
+    assert not missing, f"no case runs on a GPU: add CASES or OURS to tests/ops/cases_*.py for {sorted(missing)}"
+
+
 @pytest.mark.parametrize("name", chosen())
 def test_same_bytes(name: str) -> None:
     cases = [seeded(case) for case in chosen()[name]]

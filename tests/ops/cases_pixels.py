@@ -224,8 +224,11 @@ def displacement_errors() -> list[Case]:
 
 CASES = [*erase_cases(), *grid_mask_cases(), *paste_cases(), *displacement_cases()]
 ERRORS = [*erase_errors(), *grid_mask_errors(), *paste_errors(), *displacement_errors()]
+OURS = [
+    *(Case("jitter", [data], {"nDegree": 5}) for data in (HWC, FLOATS)),
+    Case("jitter", [HWC], {"mask": scalars(0, 1, dtype=np.int32), "fill_value": 9.0}),
+]
 ELSEWHERE = {"jitter": "test_random.py"}
-SHARED = {"jitter(mask)"}
 DIFFERENT = {
     r"^erase: axes=\[(-1|3)": "axes that the input does not have are refused",
     r"^grid_mask: input 0 (scalar|[0124] dim|HW uint8|FHWC|DHWC)": "DALI reads three extents whatever the number of dimensions",
