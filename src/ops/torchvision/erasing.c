@@ -61,7 +61,7 @@ const hr_op_def hr_op_torchvision_erasing = {
     .name = "_torchvision.erasing",
     .doc = "Draws the window that torchvision's RandomErasing erases, possibly an empty one.",
     .devices = "cpu",
-    .flags = HR_OP_HIDDEN | HR_OP_RANDOM,
+    .flags = HR_OP_HIDDEN | HR_OP_RANDOM | HR_OP_ANYWHERE,
     .args = erasing_arg_defs,
     .args_size = sizeof(erasing_args),
     .in = HR_INPUTS({.name = "data", .layouts = "HWC|CHW"}),

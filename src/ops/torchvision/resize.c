@@ -70,7 +70,12 @@ static hr_status tv_resize_lower(hr_op_call *c, hr_image_program *p, hr_error *e
     x = y;
     x.hi = (double)w;
     x.out = (int32_t)out[1];
-    return hr_program_resample(p, &y, &x, hr_program_dtype(p), error);
+    if (y.interp != HR_INTERP_CUBIC)
+        return hr_program_resample(p, &y, &x, hr_program_dtype(p), error);
+    /* Coefficients with more bits than those of the integer path. */
+    hr_dtype dtype = hr_program_dtype(p);
+    HR_TRY(hr_program_resample(p, &y, &x, HR_DTYPE_FLOAT, error));
+    return hr_program_cast(p, dtype, error);
 }
 
 const hr_op_def hr_op_torchvision_resize = {

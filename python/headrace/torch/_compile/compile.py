@@ -11,12 +11,13 @@ from typing import Any
 from headrace import fn
 from headrace.data_node import DataNode
 from headrace.pipeline import Pipeline
-from headrace.torch._compile import convert, datasets, geometry, table
+from headrace.torch._compile import augment, choices, convert, datasets, geometry, regions, table
 from headrace.torch._compile.report import Report, Step
 from headrace.torch._compile.state import State
 from headrace.torch.loader import Loader
 
-FAMILIES = (convert, geometry)  # their rules are in the table now that they are imported
+# Their rules are in the table now that they are imported.
+FAMILIES = (augment, choices, convert, geometry, regions)
 READER = "Reader"
 
 

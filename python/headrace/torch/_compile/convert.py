@@ -21,6 +21,12 @@ def identity(transform: Any, state: State) -> None:
     """Nothing to do."""
 
 
+@rule("RGB")
+def rgb(transform: Any, state: State) -> None:
+    if state.channels != 3:
+        raise Unsupported("the picture is grey here")
+
+
 @rule("ToImage", "PILToTensor")
 def to_image(transform: Any, state: State) -> None:
     state.tensor = True
@@ -75,6 +81,8 @@ def normalize(transform: Any, state: State) -> None:
     if state.mean is not None or state.flushed:
         raise Unsupported("it comes after other work on floating-point numbers")
     mean, std = (tuple(map(float, values)) for values in (transform.mean, transform.std))
-    if any(s == 0 for s in std) or any(len(v) not in (1, 3) for v in (mean, std)):
-        raise Unsupported("`mean` and `std` must have one or three numbers, and none of `std` is 0")
+    if any(s == 0 for s in std) or any(len(v) not in (1, state.channels) for v in (mean, std)):
+        raise Unsupported(
+            "`mean` and `std` have neither one number nor one per channel, or `std` is 0"
+        )
     state.mean, state.std = mean, std

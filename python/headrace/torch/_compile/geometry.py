@@ -75,6 +75,8 @@ def resized(state: State, size: list[int] | None, limit: int | None, transform: 
     if name == "bicubic":
         if size is None or limits:
             raise Unsupported("bicubic interpolation with `max_size`")
+        if not antialias:
+            raise Unsupported("bicubic interpolation without `antialias`")
         if len(size) == 1:
             shape = call_shape(image)
             whole = {"size": fn.cast(shape * size[0] // shortest(shape), dtype=types.INT32)}

@@ -29,7 +29,7 @@ def apply(transform: Any, state: State) -> None:
     if state.tensor and (state.dtype != types.UINT8 or state.flushed):
         state.flush()
     tensor, flushed = state.tensor, state.flushed
-    after = probe(transform, tensor, flushed, state.dtype)
+    after = probe(transform, state)
     state.needs_cpu = True
     layout = "CHW" if after.dim == 3 and after.tensor and after.dtype != torch.uint8 else "HWC"
     state.image = fn.python_function(
@@ -37,7 +37,7 @@ def apply(transform: Any, state: State) -> None:
         function=Function(transform, tensor, flushed),
         output_layouts=layout if after.dim == 3 else "",
     )
-    state.tensor = after.tensor
+    state.tensor, state.channels = after.tensor, after.channels
     if after.tensor:
         state.dtype = DTYPES[after.dtype]
         state.flushed = after.dtype != torch.uint8 or after.dim != 3
@@ -51,18 +51,20 @@ class After:
         self.tensor = isinstance(result, torch.Tensor)
         self.dtype = result.dtype if self.tensor else torch.uint8
         self.dim = result.dim() if self.tensor else 3
+        self.channels = int(result.shape[0]) if self.tensor and self.dim == 3 else 3
         if self.dtype not in DTYPES:
             raise TypeError(f"{transform!r} returns elements of type {self.dtype}")
 
 
-def probe(transform: Any, tensor: bool, flushed: bool, dtype: Any) -> After:
+def probe(transform: Any, state: State) -> After:
     """Calls the transform with a grey picture, to learn what kind of result it has."""
     with torch.random.fork_rng(devices=[]):
-        if flushed:
+        if state.flushed:
             kinds = {to: of for of, to in DTYPES.items()}
-            return After(transform(torch.zeros(3, 256, 256, dtype=kinds[dtype])), transform)
-        grey = np.full((256, 256, 3), 128, np.uint8)
-        return After(transform(given(grey, tensor, False)), transform)
+            picture = torch.zeros(state.channels, 256, 256, dtype=kinds[state.dtype])
+            return After(transform(picture), transform)
+        grey = np.full((256, 256, state.channels), 128, np.uint8)
+        return After(transform(given(grey, state.tensor, False)), transform)
 
 
 def given(array: np.ndarray, tensor: bool, flushed: bool) -> Any:
@@ -73,7 +75,7 @@ def given(array: np.ndarray, tensor: bool, flushed: bool) -> Any:
         return torch.from_numpy(np.ascontiguousarray(np.moveaxis(array, 2, 0)))
     from PIL import Image
 
-    return Image.fromarray(array)
+    return Image.fromarray(array[:, :, 0] if array.shape[2] == 1 else array)
 
 
 class Function:

@@ -33,6 +33,7 @@ class State:
         scale: what its elements are, times the bytes of the node.
         mean, std: of a Normalize that is still to be done.
         flushed: the node is what torchvision has: CHW, of type `dtype`.
+        channels: 3, or 1 after Grayscale.
         needs_cpu: a rule used an operator that runs on the CPU only.
     """
 
@@ -43,6 +44,7 @@ class State:
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     flushed: bool = False
+    channels: int = 3
     needs_cpu: bool = False
 
     def bytes(self) -> DataNode:
@@ -79,7 +81,12 @@ class State:
         self.flushed, self.scale, self.mean, self.std = True, 1.0, None, None
         return self.image
 
+    def assign(self, other: State, **changes: Any) -> None:
+        """Makes this state like another one, but for some attributes."""
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, changes.get(field.name, getattr(other, field.name)))
+
     def same_kind(self, other: State) -> bool:
         """Whether another branch ends with the same kind of picture."""
-        names = ("tensor", "dtype", "scale", "mean", "std", "flushed")
+        names = ("tensor", "dtype", "scale", "mean", "std", "flushed", "channels")
         return all(getattr(self, name) == getattr(other, name) for name in names)

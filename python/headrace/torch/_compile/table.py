@@ -8,9 +8,8 @@ the reason if the transform, or this use of it, has no equivalent; Python then c
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from headrace.torch._compile.report import Step
@@ -63,15 +62,15 @@ def apply(transform: Any, state: State, steps: list[Step]) -> None:
         for part in parts:
             apply(part, state, steps)
         return
-    with restored(state) as before:
-        state.needs_cpu = False
-        try:
-            find(transform)(transform, state)
-            steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
-            return
-        except Unsupported as error:
-            reason = str(error)
-            before()
+    before = dataclasses.replace(state)
+    state.needs_cpu = False
+    try:
+        find(transform)(transform, state)
+        steps.append(Step(text(transform), needs_cpu=state.needs_cpu))
+        return
+    except Unsupported as error:
+        reason = str(error)
+        state.assign(before)
     python.apply(transform, state)
     steps.append(Step(text(transform), compiled=False, reason=reason, needs_cpu=True))
 
@@ -101,15 +100,3 @@ def sequence(transform: Any) -> list[Any] | None:
     if kind.__name__ == "Sequential" and kind.__module__.startswith("torch.nn"):
         return list(transform)
     return list(transform) if kind in (list, tuple) else None
-
-
-@contextlib.contextmanager
-def restored(state: State) -> Iterator[Callable[[], None]]:
-    """Yields a function that puts the state back."""
-    saved = dataclasses.replace(state)
-
-    def back() -> None:
-        for field in dataclasses.fields(State):
-            setattr(state, field.name, getattr(saved, field.name))
-
-    yield back

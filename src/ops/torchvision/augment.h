@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The pictures that _torchvision.augment changes, and the operations on them. They compute what
+ * Pillow computes, with its rounding. */
+#ifndef HR_OPS_TORCHVISION_AUGMENT_H
+#define HR_OPS_TORCHVISION_AUGMENT_H
+
+#include "core/core.h"
+#include "headrace/operator.h"
+
+enum { HR_AUGMENT_PARAMS = 16 };
+
+/* A picture in the arena, HWC, of 1 or 3 channels. `spare` is as large as `data`: operations that
+ * read neighbours write there, then swap the two. */
+typedef struct hr_picture {
+    uint8_t *data, *spare;
+    int64_t h, w;
+    int32_t c;
+    hr_op_call *call;
+} hr_picture;
+
+/* What becomes of a picture. Without data, only of its size. */
+typedef hr_status (*hr_augment_fn)(hr_picture *p, const double *param, hr_error *error);
+
+typedef struct hr_augment_op {
+    const char *name;
+    int32_t params;
+    bool resizes; /* it may change the size: it is also called without data */
+    hr_augment_fn run;
+} hr_augment_op;
+
+/* Of each file; the last one has no name. */
+extern const hr_augment_op hr__augment_colours[], hr__augment_warps[];
+
+/* Makes room for a picture of another size; the pixels are lost. */
+hr_status hr__picture_resize(hr_picture *p, int64_t h, int64_t w, int32_t c, hr_error *error);
+
+/* NaN gives the lower limit. */
+static inline double hr__between(double v, double low, double high)
+{
+    return v > low ? HR_MIN(v, high) : low;
+}
+
+static inline void hr__picture_swap(hr_picture *p)
+{
+    uint8_t *data = p->data;
+    p->data = p->spare;
+    p->spare = data;
+}
+
+#endif
