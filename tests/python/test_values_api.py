@@ -255,7 +255,7 @@ def test_constants(d):
         *[(v, {}) for v in ([1, 2.5], [True, False], [True, 1], (1, 2), np.zeros((0, 2)))],
         *[(np.arange(3, dtype=name), {}) for name in TYPES if name != "bool"],
         (3, {"dtype": t.STRING}),
-        (3, {"dtype": "int"}),
+        (3, {"dtype": "integer"}),
         (3, {"shape": [2]}),
         ([5], {"shape": 3}),
         ([1, 2], {"shape": [3]}),
