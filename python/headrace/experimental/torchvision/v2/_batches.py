@@ -52,9 +52,10 @@ def take(data: Any) -> tuple[torch.Tensor, str]:
     return data.reshape(count, *data.shape[-3:]).contiguous(), "CHW"
 
 
-def pictures(batch: torch.Tensor, layout: str) -> Picture:
-    """The source of a pipeline that is being defined, for batches like this one."""
-    device = "gpu" if batch.is_cuda else "cpu"
+def pictures(batch: torch.Tensor, layout: str, device: str) -> Picture:
+    """The source of a pipeline that is being defined, for batches like this one. It copies them to
+    "gpu"; what is on a GPU stays there."""
+    device = "gpu" if batch.is_cuda else device
     node = fn.external_source(name=SOURCE, layout=layout, device=device)
     channels = batch.shape[1 + layout.index("C")]
     return Picture(node, layout, channels, TYPES[batch.dtype])
@@ -111,5 +112,5 @@ def apply(kernel: Kernel, data: Any, device: Any) -> Any:
     where = str(getattr(device, "type", device)).replace("cuda", "gpu").partition(":")[0]
     with once(batch) as pipe:
         with pipe:
-            pipe.set_outputs(kernel(pictures(batch, layout).on(where)).node)
+            pipe.set_outputs(kernel(pictures(batch, layout, where).on(where)).node)
         return like(run(pipe, batch), data)

@@ -89,7 +89,8 @@ class Compose:
         if key not in self._pipelines:
 
             def chain() -> Any:
-                picture = _batches.pictures(batch, layout)
+                first = self.op_list[0].device if self.op_list else "cpu"
+                picture = _batches.pictures(batch, layout, first)
                 for op in self.op_list:
                     picture = op._invoke(picture)
                 return picture.node
