@@ -7,6 +7,7 @@ With the fake module PyTorch has no CUDA, so batches are copied to the CPU befor
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("PIL")
 
 from headrace.experimental import torchvision as tv  # noqa: E402
-from headrace.experimental.torchvision.v2 import _batches, functional  # noqa: E402
+from headrace.experimental.torchvision.v2 import _batches, _calls, functional  # noqa: E402
 from PIL import Image  # noqa: E402
 
 PIXELS = np.random.default_rng(1).integers(0, 256, (37, 53, 3), np.uint8)
@@ -24,7 +25,7 @@ CHW = torch.from_numpy(PIXELS.transpose(2, 0, 1).copy())
 
 
 @pytest.fixture
-def devices(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def devices(module: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The devices of the batches that pipelines returned; -1: the CPU."""
     found: list[int] = []
     dense = _batches.dense
@@ -34,7 +35,9 @@ def devices(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return torch.from_numpy(batch.as_cpu().as_array().copy()) if module.fake else dense(batch)
 
     monkeypatch.setattr(_batches, "dense", noting)
-    return found
+    yield found
+    while _calls._pipelines.kept:
+        _calls._pipelines.kept.popitem()[1].close()
 
 
 def transforms(device: str) -> list[Any]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import importlib
 import inspect
 from collections.abc import Callable
@@ -167,6 +168,45 @@ def test_functions_of_values() -> None:
         )
     x = PICTURES["float"]
     assert difference(F.normalize(x, MEAN, STD), v2.functional.normalize(x, MEAN, STD)) < 1e-3
+
+
+def test_functions_keep_pipelines() -> None:
+    """The same arguments use the same pipeline, unless the thread or the process is another one."""
+    from headrace.experimental.torchvision.v2 import _calls
+
+    kept = _calls._pipelines.kept
+    kept.clear()
+    first = F.pad(CHW, 3)
+    assert len(kept) == 1
+    (pipe,) = kept.values()
+    assert F.pad(255 - CHW, 3)[:, 3:-3, 3:-3].equal(255 - CHW) and [*kept.values()] == [pipe]
+    assert first[:, 3:-3, 3:-3].equal(CHW)
+    F.pad(CHW.float(), 3), F.pad(CHW, 4), F.pad(PICTURES["nchw"], 3)
+    assert len(kept) == 4
+    with pytest.raises(RuntimeError, match="fill"):
+        F.pad(CHW, 3, (1, 2, 3, 4))
+    for size in range(4, 20):
+        assert F.resize(CHW, size).shape[1] == size
+    assert len(kept) == _calls.KEPT
+    F.horizontal_flip(CHW)
+    with concurrent.futures.ThreadPoolExecutor(4) as threads:
+        turned = list(threads.map(lambda i: F.horizontal_flip(CHW + i), range(100)))
+    assert all(x.equal((CHW + i).flip(-1)) for i, x in enumerate(turned))
+
+
+def test_functions_in_a_forked_child(child: Callable[..., str]) -> None:
+    output = child(
+        """
+        import os, sys, torch
+        from headrace.experimental.torchvision.v2 import functional as F
+        x = torch.arange(12).reshape(1, 3, 4)
+        assert F.horizontal_flip(x).equal(x.flip(-1))
+        if os.fork() == 0:
+            os._exit(0 if F.horizontal_flip(x + 1).equal((x + 1).flip(-1)) else 1)
+        print(os.wait()[1], F.horizontal_flip(x + 2).equal((x + 2).flip(-1)))
+        """
+    )
+    assert output.split() == ["0", "True"]
 
 
 def test_conversions() -> None:

@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import multiprocessing
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ import torch
 from PIL import Image
 
 from headrace import fn
-from headrace.experimental.torchvision.v2._picture import Kernel, Picture
+from headrace.experimental.torchvision.v2._picture import Picture
 from headrace.pipeline import Pipeline
 from headrace.plugin.pytorch._tensors import dense, to_torch_type
 
@@ -94,23 +92,3 @@ def image(pixels: torch.Tensor, mode: str | None = None) -> Image.Image:
     if array.dtype.kind == "f" and mode != "F":
         array = (array * 255).clip(0, 255).astype(np.uint8)
     return Image.fromarray(array[..., 0] if array.shape[-1] == 1 else array, mode=mode)
-
-
-@contextlib.contextmanager
-def once(batch: torch.Tensor) -> Iterator[Pipeline]:
-    """A pipeline for one batch, which is being defined."""
-    pipe = Pipeline(len(batch), min(len(batch), THREADS), **options(batch, {}))
-    try:
-        yield pipe
-    finally:
-        pipe.close()
-
-
-def apply(kernel: Kernel, data: Any, device: Any) -> Any:
-    """Calls a transform for one picture, or for each of a tensor. See `take` for what it raises."""
-    batch, layout = take(data)
-    where = str(getattr(device, "type", device)).replace("cuda", "gpu").partition(":")[0]
-    with once(batch) as pipe:
-        with pipe:
-            pipe.set_outputs(kernel(pictures(batch, layout, where).on(where)).node)
-        return like(run(pipe, batch), data)

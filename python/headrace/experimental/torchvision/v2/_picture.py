@@ -12,8 +12,6 @@ from headrace import fn
 from headrace.data_node import DataNode
 from headrace.types import DALIDataType
 
-Kernel = Callable[["Picture"], "Picture"]
-
 
 @dataclasses.dataclass(frozen=True)
 class Picture:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""The transforms as functions. Each call makes a pipeline and runs it once.
+"""The transforms as functions. Each runs a pipeline, which later calls with these arguments use again.
 
 They take a PIL image, or a tensor with the dimensions CHW, perhaps after others, and return the
 same kind.

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from headrace.experimental.torchvision.v2 import _batches
+from headrace.experimental.torchvision.v2 import _calls
 from headrace.experimental.torchvision.v2.color import Grayscale
 from headrace.experimental.torchvision.v2.gaussian_blur import GaussianBlur
 from headrace.experimental.torchvision.v2.normalize import Normalize
@@ -17,7 +17,7 @@ from headrace.experimental.torchvision.v2.normalize import Normalize
 
 def to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
     """`Grayscale` as a function."""
-    return _batches.apply(Grayscale(num_output_channels)._kernel, inpt, device)
+    return _calls.apply(Grayscale, (num_output_channels,), inpt, device)
 
 
 def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1, device: Any = "cpu") -> Any:
@@ -32,7 +32,7 @@ def gaussian_blur(
     device: Any = "cpu",
 ) -> Any:
     """`GaussianBlur` as a function."""
-    return _batches.apply(GaussianBlur(kernel_size, sigma)._kernel, inpt, device)
+    return _calls.apply(GaussianBlur, (kernel_size, sigma), inpt, device)
 
 
 def normalize(
@@ -47,9 +47,6 @@ def normalize(
     Raises:
         TypeError: the input is not a tensor.
     """
-    transform = Normalize(mean, std)
     if not isinstance(input_data, torch.Tensor):
         raise TypeError(f"`input_data` must be a tensor, not {type(input_data).__name__}")
-    if inplace:
-        raise NotImplementedError("`inplace` is not supported")
-    return _batches.apply(transform._kernel, input_data, device)
+    return _calls.apply(Normalize, (mean, std, inplace), input_data, device)

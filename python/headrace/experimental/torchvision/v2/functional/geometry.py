@@ -11,11 +11,12 @@ from typing import Any
 from PIL import Image
 
 from headrace import fn
-from headrace.experimental.torchvision.v2 import _batches, _checks
+from headrace.experimental.torchvision.v2 import _calls, _checks
 from headrace.experimental.torchvision.v2._enums import InterpolationMode
 from headrace.experimental.torchvision.v2._picture import Picture
 from headrace.experimental.torchvision.v2.centercrop import CenterCrop
 from headrace.experimental.torchvision.v2.flips import RandomHorizontalFlip, RandomVerticalFlip
+from headrace.experimental.torchvision.v2.operator import Operator
 from headrace.experimental.torchvision.v2.pad import Pad
 from headrace.experimental.torchvision.v2.resize import Resize
 
@@ -29,12 +30,12 @@ def resize(
     device: Any = "cpu",
 ) -> Any:
     """`Resize` as a function."""
-    return _batches.apply(Resize(size, interpolation, max_size, antialias)._kernel, inpt, device)
+    return _calls.apply(Resize, (size, interpolation, max_size, antialias), inpt, device)
 
 
 def center_crop(inpt: Any, output_size: int | Sequence[int], device: Any = "cpu") -> Any:
     """`CenterCrop` as a function."""
-    return _batches.apply(CenterCrop(output_size)._kernel, inpt, device)
+    return _calls.apply(CenterCrop, (output_size,), inpt, device)
 
 
 def pad(
@@ -45,17 +46,17 @@ def pad(
     device: Any = "cpu",
 ) -> Any:
     """`Pad` as a function."""
-    return _batches.apply(Pad(padding, fill, padding_mode)._kernel, inpt, device)
+    return _calls.apply(Pad, (padding, fill, padding_mode), inpt, device)
 
 
 def horizontal_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Swaps left and right."""
-    return _batches.apply(RandomHorizontalFlip(1.0)._kernel, inpt, device)
+    return _calls.apply(RandomHorizontalFlip, (1.0,), inpt, device)
 
 
 def vertical_flip(inpt: Any, device: Any = "cpu") -> Any:
     """Swaps top and bottom."""
-    return _batches.apply(RandomVerticalFlip(1.0)._kernel, inpt, device)
+    return _calls.apply(RandomVerticalFlip, (1.0,), inpt, device)
 
 
 def crop(
@@ -67,8 +68,7 @@ def crop(
         TypeError: an argument is not a number, or for a tensor not an integer.
         ValueError: the window is empty.
     """
-    window = _window(inpt, top, left, height, width)
-    return _batches.apply(lambda picture: _cut(picture, window), inpt, device)
+    return _calls.apply(_Crop, (_window(inpt, top, left, height, width),), inpt, device)
 
 
 def resized_crop(
@@ -84,8 +84,34 @@ def resized_crop(
 ) -> Any:
     """`crop`, then `resize`."""
     window = _window(inpt, top, left, height, width)
-    transform = Resize(size, interpolation, None, antialias)
-    return _batches.apply(lambda picture: transform._kernel(_cut(picture, window)), inpt, device)
+    return _calls.apply(_ResizedCrop, (window, size, interpolation, antialias), inpt, device)
+
+
+class _Crop(Operator):
+    def __init__(self, window: list[int]) -> None:
+        super().__init__()
+        self.window = window
+
+    def _kernel(self, picture: Picture) -> Picture:
+        made = fn.slice(
+            picture.node,
+            start=self.window[:2],
+            shape=self.window[2:],
+            axis_names="HW",
+            out_of_bounds_policy="pad",
+        )
+        return picture.made(made)
+
+
+class _ResizedCrop(_Crop):
+    def __init__(
+        self, window: list[int], size: Any, interpolation: Any, antialias: bool | None
+    ) -> None:
+        super().__init__(window)
+        self.resize = Resize(size, interpolation, None, antialias)
+
+    def _kernel(self, picture: Picture) -> Picture:
+        return self.resize._kernel(super()._kernel(picture))
 
 
 def _window(inpt: Any, top: Any, left: Any, height: Any, width: Any) -> list[int]:
@@ -103,14 +129,3 @@ def _window(inpt: Any, top: Any, left: Any, height: Any, width: Any) -> list[int
         ) from None
     _checks.window_size(window[2:])
     return window
-
-
-def _cut(picture: Picture, window: list[int]) -> Picture:
-    made = fn.slice(
-        picture.node,
-        start=window[:2],
-        shape=window[2:],
-        axis_names="HW",
-        out_of_bounds_policy="pad",
-    )
-    return picture.made(made)
