@@ -3,6 +3,7 @@
 /* Rows of the resampled picture: the vertical filter first, over the columns that are needed, then
  * the horizontal one. */
 #include "image/rows.h"
+#include "core/prefetch.h"
 #include "image/filter.h"
 #include "kernels/elements.h"
 
@@ -474,6 +475,7 @@ static const float *float_row(hr_rows *r, int64_t at)
         hr_kernels_convert(r->call->kernels, cached, HR_DTYPE_FLOAT, row, r->p->src_dtype,
                            r->need_elements);
         r->cache_row[slot] = at;
+        hr_prefetch(row, r->stride, (size_t)r->need.w * r->pixel);
     }
     return cached;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 #include "ops/image/remapped.h"
+#include "core/prefetch.h"
 #include "kernels/kernels.h"
 #include "ops/image/pixels.h"
 
@@ -68,15 +69,21 @@ hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Positions of a row from the maps, whose element `at` is the first. */
+/* Positions of a row from the maps, whose element `at` is the first. Maps are large and not in the
+ * cache: those of the next row arrive while the pixels of this one are made. */
 static void map_row(const hr_op_call *c, int64_t at, float *x, float *y)
 {
     const hr_remapped *m = c->memo;
     const size_t n = (size_t)m->out[0];
     const bool nearest = m->picture.taps == 1;
 
-    c->kernels->given_row(x, (const float *)c->in[1].data + at, n, m->shift, nearest);
-    c->kernels->given_row(y, (const float *)c->in[2].data + at, n, m->shift, nearest);
+    const float *map_x = (const float *)c->in[1].data + at;
+    const float *map_y = (const float *)c->in[2].data + at;
+
+    c->kernels->given_row(x, map_x, n, m->shift, nearest);
+    c->kernels->given_row(y, map_y, n, m->shift, nearest);
+    hr_prefetch(map_x, n * sizeof(*x), n * sizeof(*x));
+    hr_prefetch(map_y, n * sizeof(*y), n * sizeof(*y));
 }
 
 static hr_status remapped_one(const hr_op_call *c, hr_error *error)
