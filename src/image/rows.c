@@ -351,6 +351,13 @@ static const char *source_row(const hr_rows *r, int64_t at)
     return r->src + (size_t)at * r->stride;
 }
 
+/* A row of the source arrives while those before it are filtered. */
+static void fetch_next(const hr_rows *r, const void *row)
+{
+    if (r->ring == 0)
+        hr_prefetch(row, r->stride, (size_t)r->need.w * r->pixel);
+}
+
 /* Reads the source into the ring up to row `end`. */
 static hr_status fill_ring(hr_rows *r, int64_t end, hr_error *error)
 {
@@ -431,6 +438,7 @@ static const void *read_fixed(hr_rows *r, int64_t y, uint8_t *out)
         r->list[t] = source_row(r, (int64_t)r->y_start[y] + t);
     k->vfilter_u8(r->row_fixed, (const uint8_t *const *)r->list,
                   r->y_fixed + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
+    fetch_next(r, r->list[r->y_taps - 1]);
     k->hfilter_u8(out, r->row_fixed, &r->x_fixed, r->p->channels);
     return out;
 }
@@ -475,7 +483,7 @@ static const float *float_row(hr_rows *r, int64_t at)
         hr_kernels_convert(r->call->kernels, cached, HR_DTYPE_FLOAT, row, r->p->src_dtype,
                            r->need_elements);
         r->cache_row[slot] = at;
-        hr_prefetch(row, r->stride, (size_t)r->need.w * r->pixel);
+        fetch_next(r, row);
     }
     return cached;
 }
