@@ -50,6 +50,8 @@ def test_arguments_of_pipelines() -> None:
 
     with pytest.raises(TypeError, match='argument `batchsize`. Did you mean "batch_size"?'):
         define("x", batchsize=3)
+    with pytest.raises(TypeError, match='pipeline_def got .*`sed`. Did you mean "seed"?'):
+        pipeline_def(data, sed=3)()
     with pytest.raises(TypeError, match='argument `rot`. Did you mean "root"?'):
         define(rot="x")
 

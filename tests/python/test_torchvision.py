@@ -428,6 +428,14 @@ def test_mistakes_that_only_headrace_finds_early() -> None:
         compose(tv.Grayscale())(PICTURES["rgba"])
 
 
+def test_limits_of_repeated_pixels() -> None:
+    with pytest.raises(RuntimeError, match="repeats the input more than 65536 times"):
+        F.pad(torch.zeros(1, 2, 3), 1000, padding_mode="reflect")
+    with pytest.raises(RuntimeError, match="has no elements that could be repeated"):
+        F.pad(torch.zeros(1, 0, 3), 1, padding_mode="edge")
+    assert F.pad(torch.ones(1, 1, 1), 1000, padding_mode="symmetric").sum() == 2001**2
+
+
 # ---- against DALI ----
 
 

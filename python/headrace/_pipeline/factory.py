@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace._base import messages
@@ -24,6 +24,11 @@ def _constructor_arguments() -> frozenset[str]:
     import inspect
 
     return frozenset(list(inspect.signature(Pipeline.__init__).parameters)[1:])
+
+
+def _unexpected(function: str, name: str, known: Iterable[str]) -> TypeError:
+    hint = messages.suggestion(name, known)
+    return TypeError(f"{function} got an unexpected keyword argument `{name}`.{hint}")
 
 
 def _split_kwargs(
@@ -51,10 +56,7 @@ def _split_kwargs(
         elif name in known:
             constructor[name] = value
         else:
-            hint = messages.suggestion(name, [*parameters, *known])
-            raise TypeError(
-                f"{function.__name__} got an unexpected keyword argument `{name}`.{hint}"
-            )
+            raise _unexpected(function.__name__, name, [*parameters, *known])
     return constructor, own
 
 
@@ -107,6 +109,9 @@ def pipeline_def(
         def create_pipeline(*args: Any, **kwargs: Any) -> Pipeline:
             conditionals = kwargs.pop("enable_conditionals", enable_conditionals)
             constructor, own = _split_kwargs(function, kwargs)
+            known = _constructor_arguments()
+            for name in pipeline_kwargs.keys() - known:
+                raise _unexpected("pipeline_def", name, known)
             pipeline = Pipeline(**{**pipeline_kwargs, **constructor})
             pipeline._conditionals_enabled = bool(conditionals)
             definition = _converted(function) if conditionals else function
