@@ -5,7 +5,7 @@
 
 #include "exec/source.h"
 
-#define NAME_SIZE 1024 /* of an item's name */
+#define NAME_SIZE 1024 /* for the name of an item */
 
 /* How many samples beyond the iterations in flight have read requests: enough for storage that
  * serves many of them at once, even if batches are small. The read-ahead bounds the bytes. */

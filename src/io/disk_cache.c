@@ -24,7 +24,7 @@
 #define TOUCH_AFTER 60            /* seconds since a file was last used */
 #define ABANDONED 3600            /* seconds after which a file that is being written is garbage */
 
-/* What a file begins with. The key and the bytes of the range follow it. */
+/* A file consists of this header, the key and the bytes of the range. */
 typedef struct header {
     uint64_t magic, sum; /* of the bytes */
     uint64_t key_size, data_size;
@@ -193,8 +193,7 @@ static void keep_limit(int folder, int64_t size)
 void hr_disk_cache_store(const char *uri, int64_t offset, size_t size, const void *data, size_t got,
                          const hr_disk_about *about)
 {
-    static atomic_uint number;
-    char key[KEY_SIZE], name[NAME_SIZE], part[NAME_SIZE + 64];
+    char key[KEY_SIZE], name[NAME_SIZE];
     int folder = open_folder();
     if (folder < 0)
         return;
@@ -203,14 +202,8 @@ void hr_disk_cache_store(const char *uri, int64_t offset, size_t size, const voi
         return;
     }
     header h = {MAGIC, hr_sum(data, got), strlen(key), got, *about};
-    snprintf(part, sizeof(part), "%s.%ld.%u", name, (long)getpid(), atomic_fetch_add(&number, 1));
-    int fd = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd >= 0) {
-        bool good = hr_write_all(fd, &h, sizeof(h)) && hr_write_all(fd, key, strlen(key)) &&
-                    hr_write_all(fd, data, got);
-        if (close(fd) != 0 || !good || renameat(folder, part, folder, name) != 0)
-            unlinkat(folder, part, 0);
-        keep_limit(folder, (int64_t)(sizeof(h) + strlen(key) + got));
-    }
+    const hr_file_part parts[] = {{&h, sizeof(h)}, {key, strlen(key)}, {data, got}};
+    (void)hr_private_file_store(folder, name, parts, HR_COUNT_OF(parts));
+    keep_limit(folder, (int64_t)(sizeof(h) + strlen(key) + got));
     close(folder);
 }

@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +50,7 @@ bool hr_read_all(int fd, void *dst, size_t size, int64_t offset)
     return true;
 }
 
-bool hr_write_all(int fd, const void *src, size_t size)
+static bool write_all(int fd, const void *src, size_t size)
 {
     for (size_t done = 0; done < size;) {
         ssize_t n = write(fd, (const char *)src + done, size - done);
@@ -58,6 +61,27 @@ bool hr_write_all(int fd, const void *src, size_t size)
         done += (size_t)n;
     }
     return true;
+}
+
+/* Writes the file under another name and renames it. */
+bool hr_private_file_store(int folder, const char *name, const hr_file_part *parts, int count)
+{
+    static atomic_uint number;
+    char other[NAME_MAX + 1];
+    int n = snprintf(other, sizeof(other), "%s.%ld.%u", name, (long)getpid(),
+                     atomic_fetch_add(&number, 1));
+    if (n < 0 || (size_t)n >= sizeof(other))
+        return false;
+    int fd = openat(folder, other, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    bool good = true;
+    for (int i = 0; i < count && good; i++)
+        good = write_all(fd, parts[i].data, parts[i].size);
+    if (close(fd) == 0 && good && renameat(folder, other, folder, name) == 0)
+        return true;
+    unlinkat(folder, other, 0);
+    return false;
 }
 
 uint64_t hr_sum(const void *data, size_t size)

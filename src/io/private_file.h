@@ -15,7 +15,15 @@ int hr_private_folder_open(const char *path);
 int hr_private_file_open(int folder, const char *name);
 /* All `size` bytes at `offset`. */
 bool hr_read_all(int fd, void *dst, size_t size, int64_t offset);
-bool hr_write_all(int fd, const void *src, size_t size);
+
+typedef struct hr_file_part {
+    const void *data;
+    size_t size;
+} hr_file_part;
+
+/* Replaces a file of the folder by one that consists of the parts. Others see all of it or the file
+ * as it was. */
+bool hr_private_file_store(int folder, const char *name, const hr_file_part *parts, int count);
 /* Guards against damage only: whoever can write the file can compute it. */
 uint64_t hr_sum(const void *data, size_t size);
 

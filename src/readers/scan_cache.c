@@ -3,8 +3,6 @@
 #include "readers/scan_cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +16,7 @@
 #define MOST_BYTES ((uint64_t)1 << 32) /* of a result */
 #define MAGIC UINT64_C(0x31304e4143535248) /* "HRSCAN01" */
 
-/* The start of a cache file; the key and the result follow. */
+/* A cache file consists of this header, the key and the result. */
 typedef struct header {
     uint64_t magic, version;
     int64_t size; /* of the scanned file */
@@ -119,27 +117,14 @@ bool hr_scan_cache_load(int folder, const hr_scan_source *source, hr_scan *out)
     return good;
 }
 
-static bool store_to(int fd, const hr_scan_source *source, const char *key, const hr_scan *scan)
-{
-    header h = {MAGIC,       source->version, source->size,
-                strlen(key), scan->size,      hr_sum(scan->data, scan->size)};
-    return hr_write_all(fd, &h, sizeof(h)) && hr_write_all(fd, key, strlen(key)) &&
-           hr_write_all(fd, scan->data, scan->size);
-}
-
-/* Writes a file beside the final one and renames it, so that others see all of it or nothing. */
 void hr_scan_cache_store(int folder, const hr_scan_source *source, const hr_scan *scan)
 {
-    static atomic_uint number;
-    char key[2 * MAX_PATH_SIZE], name[32], part[96];
+    char key[2 * MAX_PATH_SIZE], name[32];
     if (folder < 0 || source->version == 0 || source->size < LEAST_SIZE ||
         scan->size > MOST_BYTES || !key_of(source, key, sizeof(key), name))
         return;
-    snprintf(part, sizeof(part), "%s.%ld.%u", name, (long)getpid(), atomic_fetch_add(&number, 1));
-    int fd = openat(folder, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return;
-    bool good = store_to(fd, source, key, scan);
-    if (close(fd) != 0 || !good || renameat(folder, part, folder, name) != 0)
-        unlinkat(folder, part, 0);
+    header h = {MAGIC,       source->version, source->size,
+                strlen(key), scan->size,      hr_sum(scan->data, scan->size)};
+    const hr_file_part parts[] = {{&h, sizeof(h)}, {key, strlen(key)}, {scan->data, scan->size}};
+    (void)hr_private_file_store(folder, name, parts, HR_COUNT_OF(parts));
 }

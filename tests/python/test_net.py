@@ -285,7 +285,8 @@ def test_a_folder_keeps_what_was_read(
     expected = [BIG, b"", *SMALL.values()]
     assert read(files) == expected
     assert read(files) == expected
-    asked = len(server.seen)  # now also what the first pipeline had still requested at its end
+    # what closed pipelines had still requested may arrive at any time, but nobody waits for it
+    server.fault = lambda path, count: 404
     program = f"""
 from test_net import read
 assert [len(x) for x in read({files})] == {[len(x) for x in expected]}
@@ -294,7 +295,8 @@ assert [len(x) for x in read({files})] == {[len(x) for x in expected]}
     subprocess.run(
         [sys.executable, "-c", program], check=True, env=os.environ | {"PYTHONPATH": path}
     )
-    assert len(server.seen) == asked
+    server.fault = lambda path, count: None
+    asked = len(server.seen)
     for file in cached_files(folder):
         data = bytearray(file.read_bytes())
         data[-1] ^= 1
