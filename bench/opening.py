@@ -8,7 +8,7 @@
 *webdataset*: tar shards with a picture and a label per sample. The pictures are tiny: neither contender reads them.
 Headrace scans the shards once (*first*) and then finds their members in its cache folder (*again*); it can also take
 the index files that DALI needs (*index*). *coco*: a JSON file in the shape of instances_train2017.json, with polygons
-(about 450 MB). Each case has its own process. Time is that of building the pipeline; memory is what the process has
+(436 MB). Each case has its own process. Time is that of building the pipeline; memory is what the process has
 more afterwards, and at the most (`peak`). The files are written to --scratch (a temporary folder by default).
 """
 

@@ -78,14 +78,15 @@ def run_for(seconds: float, pipe: Any, use: Callable[[Any], None] | None) -> flo
     count, cpu, start = 0, time.process_time(), time.perf_counter()
     while time.perf_counter() - start < seconds:
         batch = pipe.run()[0]
-        for i in range(len(batch) if use else 0):
-            use(batch.at(i))
+        if use:
+            for i in range(len(batch)):
+                use(batch.at(i))
         count += 64
     return count / (time.process_time() - cpu)
 
 
 def measure(kind: str, folder: str, args: argparse.Namespace) -> None:
-    use = {"read": None, "touch": touch}
+    use: dict[str, Callable[[Any], None] | None] = {"read": None, "touch": touch}
     pipes = {name: build(name, kind, folder, args.shuffle) for name in args.contenders}
     rates: dict[tuple[str, str], list[float]] = {}
     for _ in range(args.rounds):
