@@ -9,7 +9,6 @@
 #include "ops/generic/window_parts.h"
 #include "ops/image/crop_window.h"
 #include "ops/io/npy.h"
-#include "ops/io/zip.h"
 #include "readers/files.h"
 
 /* Bytes between rows of a window are read with them up to this size of a request. */
@@ -136,20 +135,21 @@ static hr_status numpy_create(const void *args, void **state, hr_error *error)
 
 /* ---- whole files ---- */
 
-/* Output `k` is the array in `size` bytes at `data`, which belong to `buffer` or to the arena. */
-static hr_status emit_whole(hr_op_call *c, int32_t k, const uint8_t *data, size_t size,
-                            hr_buffer *buffer, hr_error *error)
+static hr_status emit_array(hr_op_call *c, int32_t k, const hr_tensor *file, hr_error *error)
 {
     hr_npy npy;
+    const uint8_t *data, *start = file->data;
+    size_t size;
     hr_tensor *out = &c->out[k];
 
-    HR_TRY(hr__npy_parse(data, size, &npy, error));
-    HR_TRY(hr__npy_complete(&npy, size, error));
+    HR_TRY(hr__npy_open(file, &((const numpy_state *)c->state)->members, k, c->arena, &npy, &data,
+                        &size, error));
     hr_tensor_describe(out, npy.dtype, npy.shape, NULL);
     char *elements = (char *)(uintptr_t)data + npy.offset;
     if (hr__npy_usable(&npy, elements)) {
+        bool inside = data >= start && data <= start + file->shape.extent[0];
         out->data = elements;
-        out->buffer = buffer;
+        out->buffer = inside ? file->buffer : NULL;
         return HR_STATUS_OK;
     }
     HR_TRY(hr_task_memory(c->task, k, out, error));
@@ -158,31 +158,11 @@ static hr_status emit_whole(hr_op_call *c, int32_t k, const uint8_t *data, size_
     return HR_STATUS_OK;
 }
 
-static hr_status emit_member(hr_op_call *c, int32_t k, const hr_tensor *file, const char *name,
-                             hr_error *error)
+static hr_status emit_all(hr_op_call *c, const hr_tensor *file, hr_error *error)
 {
-    const uint8_t *start = file->data, *data;
-    size_t all = (size_t)file->shape.extent[0], size;
-    HR_TRY(hr__zip_member(start, all, name, c->arena, &data, &size, error));
-    bool inside = data >= start && data <= start + all;
-    if (emit_whole(c, k, data, size, inside ? file->buffer : NULL, error) != HR_STATUS_OK)
-        return hr_error_prefix(error, "member '%s'", name);
+    for (int32_t k = 0; k < c->n_out; k++)
+        HR_TRY(emit_array(c, k, file, error));
     return HR_STATUS_OK;
-}
-
-static hr_status emit_all(hr_op_call *c, const hr_tensor *bytes, hr_error *error)
-{
-    const hr_strings *members = &((const numpy_state *)c->state)->members;
-    size_t size = (size_t)bytes->shape.extent[0];
-    bool archive = hr__zip_match(bytes->data, size);
-    if (archive && !members->v)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "it is an archive (.npz): name the arrays to read in `members`");
-    if (!archive && members->v)
-        return hr_fail(error, HR_STATUS_CORRUPT, "it is not an archive (.npz)");
-    for (int32_t k = 0; k < members->n; k++)
-        HR_TRY(emit_member(c, k, bytes, members->v[k], error));
-    return members->v ? HR_STATUS_OK : emit_whole(c, 0, bytes->data, size, bytes->buffer, error);
 }
 
 /* ---- windows ---- */

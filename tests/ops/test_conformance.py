@@ -121,7 +121,7 @@ def dali_schema(name: str) -> Any:
 
 # Arguments of readers that DALI lacks.
 ADDED = {"check_crc", "fill_missing", "sampler", "cache_size"}
-ADDED_TO = {"readers.numpy": {"members"}} | {
+ADDED_TO = {"readers.numpy": {"members"}, "decoders.numpy": {"members"}} | {
     name: {"shuffle_after_epoch", "shuffle_after_epoch_seed"}
     for name in ("readers.caffe", "readers.caffe2")
 }

@@ -461,21 +461,38 @@ def read_members(path: Path, *members: str, **more: Any) -> list[Any]:
     return [batch.at(0).copy() for batch in define().run()]
 
 
+def decode_members(path: Path, *members: str, **more: Any) -> list[Any]:
+    @pipeline_def(batch_size=1, num_threads=1, device_id=None)
+    def define() -> Any:
+        data = fn.external_source(source=[[np.fromfile(path, np.uint8)]])
+        out = fn.decoders.numpy(data, members=list(members), **more)
+        return tuple(out) if len(members) > 1 else out
+
+    return [batch.at(0).copy() for batch in define().run()]
+
+
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_members_of_archives(save: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("members", [read_members, decode_members])
+def test_members_of_archives(members: Any, save: Any, tmp_path: Path) -> None:
     arrays = {
-        "image": array((40, 33, 3), "u1"),
+        "image": array((40, 60, 3), "u1"),
         "turned": np.asfortranarray(array((70, 50), ">f4")),
         "zero": array((), "<i8"),
         "empty": array((0, 3), "<f8"),
         "truth": array((9,), "b1"),
     }
     save(tmp_path / "a.npz", **arrays)
-    for got, expected in zip(
-        read_members(tmp_path / "a.npz", *arrays), arrays.values(), strict=True
-    ):
+    for got, expected in zip(members(tmp_path / "a.npz", *arrays), arrays.values(), strict=True):
         same(got, expected)
-    same(read_members(tmp_path / "a.npz", "turned.npy")[0], arrays["turned"])
+    same(members(tmp_path / "a.npz", "turned.npy")[0], arrays["turned"])
+
+
+def test_members_of_another_type(tmp_path: Path) -> None:
+    arrays = {"a": array((70, 80), "u1"), "b": np.asfortranarray(array((70, 50), "i4"))}
+    np.savez_compressed(tmp_path / "a.npz", **arrays)
+    got = decode_members(tmp_path / "a.npz", "b", "a", dtype=types.FLOAT)
+    same(got[0], arrays["b"].astype("f4"))
+    same(got[1], arrays["a"].astype("f4"))
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -518,9 +535,12 @@ def test_hostile_archives(tmp_path: Path) -> None:
     }
     for message, content in cases.items():
         path.write_bytes(content)
-        with pytest.raises(RuntimeError, match=message):
-            read_members(path, "a")
+        for members in (read_members, decode_members):
+            with pytest.raises(RuntimeError, match=message):
+                members(path, "a")
     path.write_bytes(good)
+    with pytest.raises(RuntimeError, match="name the arrays to read in `members`"):
+        decode([good])
     with pytest.raises(RuntimeError, match="no member 'b'"):
         read_members(path, "b")
     with pytest.raises(RuntimeError, match="windows"):

@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* The header is a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4)}. */
 #include "ops/io/npy.h"
+#include "ops/io/zip.h"
 
 #include <string.h>
 
@@ -245,6 +246,31 @@ hr_status hr__npy_complete(const hr_npy *npy, uint64_t size, hr_error *error)
                    "its header says %s of shape %s, which is %zu bytes, but only %llu follow it",
                    hr_dtype_name(npy->dtype), hr_shape_text(&npy->shape, shape, sizeof(shape)),
                    npy->bytes, (unsigned long long)(size > npy->offset ? size - npy->offset : 0));
+}
+
+static hr_status open_array(const uint8_t *data, size_t size, hr_npy *out, hr_error *error)
+{
+    HR_TRY(hr__npy_parse(data, size, out, error));
+    return hr__npy_complete(out, size, error);
+}
+
+hr_status hr__npy_open(const hr_tensor *file, const hr_strings *members, int32_t k, hr_arena *arena,
+                       hr_npy *out, const uint8_t **data, size_t *size, hr_error *error)
+{
+    *data = file->data;
+    hr_tensor_bytes(file, size);
+    bool archive = hr__zip_match(*data, *size);
+    if (archive && !members->v)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "it is an archive (.npz): name the arrays to read in `members`");
+    if (!archive && members->v)
+        return hr_fail(error, HR_STATUS_CORRUPT, "it is not an archive (.npz)");
+    if (!archive)
+        return open_array(*data, *size, out, error);
+    HR_TRY(hr__zip_member(*data, *size, members->v[k], arena, data, size, error));
+    if (open_array(*data, *size, out, error) != HR_STATUS_OK)
+        return hr_error_prefix(error, "member '%s'", members->v[k]);
+    return HR_STATUS_OK;
 }
 
 void hr__npy_strides(const hr_npy *npy, int64_t *stride)

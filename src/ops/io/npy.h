@@ -26,6 +26,12 @@ hr_status hr__npy_header_end(const void *data, size_t size, size_t *end, hr_erro
 hr_status hr__npy_parse(const void *data, size_t size, hr_npy *out, hr_error *error);
 /* Fails if a file of `size` bytes does not contain all elements. */
 hr_status hr__npy_complete(const hr_npy *npy, uint64_t size, hr_error *error);
+/* Finds array `k` of a file of `size` bytes, and checks that all of it is there. The file is an
+ * archive (.npz) if `members` is given, which has the names of the arrays; otherwise it is one
+ * array.
+ * `*data`, which begins with the header, is in the file, or in the arena if it was compressed. */
+hr_status hr__npy_open(const hr_tensor *file, const hr_strings *members, int32_t k, hr_arena *arena,
+                       hr_npy *out, const uint8_t **data, size_t *size, hr_error *error);
 /* Bytes between neighbouring elements of each dimension. */
 void hr__npy_strides(const hr_npy *npy, int64_t *stride);
 /* Whether `elements` of the file can be used where they are. */
