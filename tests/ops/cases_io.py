@@ -43,7 +43,6 @@ SHARED |= {  # see tests/python/test_numpy.py
     f"readers.numpy({argument})"
     for argument in "roi_start rel_roi_start roi_end rel_roi_end roi_shape rel_roi_shape".split()
 }
-SHARED.add("decoders.numpy(members)")
 ERRORS = [
     Case("io.file.read", [names(HERE.parent / "nothing")], {}),
     Case("io.file.read", [names(HERE.parent)], {}),

@@ -146,4 +146,30 @@ TEST(planes_are_transposed)
     }
 }
 
+/* Photographs in Fortran order, in memory of their exact sizes on both sides. */
+TEST(arrays_in_fortran_order)
+{
+    static const hr_shape shapes[] = {{3, {50, 37, 3}}, {3, {3, 50, 37}},   {3, {37, 2, 50}},
+                                      {3, {1, 60, 4}},  {4, {2, 19, 3, 5}}, {2, {130, 70}}};
+    for (size_t k = 0; k < HR_COUNT_OF(shapes); k++)
+        for (size_t item = 1; item <= 8; item *= 2) {
+            hr_region r;
+            size_t size = item;
+            hr__region_init(&r, &shapes[k], item);
+            for (int32_t d = 0; d < r.ndim; d++) {
+                r.from[d] = (int64_t)size;
+                size *= (size_t)r.extent[d];
+            }
+            uint8_t *from = malloc(size), *to = malloc(size);
+            CHECK(from && to && size < ROOM);
+            for (size_t i = 0; i < size; i++)
+                from[i] = (uint8_t)below(256);
+            copy_plainly(theirs, from, &r, 0);
+            hr__region_copy(to, from, &r);
+            CHECK(memcmp(to, theirs, size) == 0);
+            free(from);
+            free(to);
+        }
+}
+
 TEST_MAIN
