@@ -5,16 +5,14 @@
 #define HR_CORE_PREFETCH_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-/* Fetches the `size` bytes behind the first `offset` at `from` into the cache. Nobody needs to own
- * them. */
-static inline void hr_prefetch(const void *from, size_t offset, size_t size)
+/* Fetches `size` bytes into the cache. */
+static inline void hr_prefetch(const void *from, size_t size)
 {
-    const uintptr_t at = (uintptr_t)from + offset, line = 64;
+    const size_t line = 64;
 
-    for (uintptr_t i = 0; i < size; i += line)
-        __builtin_prefetch((const void *)(at + i));
+    for (size_t i = 0; i < size; i += line)
+        __builtin_prefetch((const char *)from + i);
 }
 
 #endif

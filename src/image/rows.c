@@ -351,11 +351,11 @@ static const char *source_row(const hr_rows *r, int64_t at)
     return r->src + (size_t)at * r->stride;
 }
 
-/* A row of the source arrives while those before it are filtered. */
-static void fetch_next(const hr_rows *r, const void *row)
+/* Row `at` of `need` arrives while those before it are filtered. */
+static void fetch_row(const hr_rows *r, int64_t at)
 {
-    if (r->ring == 0)
-        hr_prefetch(row, r->stride, (size_t)r->need.w * r->pixel);
+    if (r->ring == 0 && at < r->need.h)
+        hr_prefetch(source_row(r, at), (size_t)r->need.w * r->pixel);
 }
 
 /* Reads the source into the ring up to row `end`. */
@@ -438,7 +438,7 @@ static const void *read_fixed(hr_rows *r, int64_t y, uint8_t *out)
         r->list[t] = source_row(r, (int64_t)r->y_start[y] + t);
     k->vfilter_u8(r->row_fixed, (const uint8_t *const *)r->list,
                   r->y_fixed + (size_t)y * (size_t)r->y_taps, r->y_taps, r->need_elements);
-    fetch_next(r, r->list[r->y_taps - 1]);
+    fetch_row(r, (int64_t)r->y_start[y] + r->y_taps);
     k->hfilter_u8(out, r->row_fixed, &r->x_fixed, r->p->channels);
     return out;
 }
@@ -483,7 +483,6 @@ static const float *float_row(hr_rows *r, int64_t at)
         hr_kernels_convert(r->call->kernels, cached, HR_DTYPE_FLOAT, row, r->p->src_dtype,
                            r->need_elements);
         r->cache_row[slot] = at;
-        fetch_next(r, row);
     }
     return cached;
 }
@@ -494,6 +493,7 @@ static void filter_rows(hr_rows *r, int64_t y, const int32_t *start, int32_t tap
 {
     for (int32_t t = 0; t < taps; t++)
         r->list[t] = float_row(r, (int64_t)start[y] + t);
+    fetch_row(r, (int64_t)start[y] + taps);
     r->call->kernels->vfilter_f32(to, (const float *const *)r->list,
                                   coef + (size_t)y * (size_t)taps, taps, r->need_elements);
 }
@@ -513,6 +513,7 @@ static void filter_rows_twice(hr_rows *r, int64_t y)
     const float *const coef[2] = {r->y_coef + at, sum->y_coef + at};
     for (int32_t t = 0; t < r->y_taps; t++)
         r->list[t] = float_row(r, (int64_t)r->y_start[y] + t);
+    fetch_row(r, (int64_t)r->y_start[y] + r->y_taps);
     r->call->kernels->vfilter_two_f32(to, (const float *const *)r->list, coef, r->y_taps,
                                       r->need_elements);
 }

@@ -70,20 +70,20 @@ hr_status hr__remapped_end(hr_op_call *c, const hr_remapped *m, hr_error *error)
 }
 
 /* Positions of a row from the maps, whose element `at` is the first. Maps are large and not in the
- * cache: those of the next row arrive while the pixels of this one are made. */
-static void map_row(const hr_op_call *c, int64_t at, float *x, float *y)
+ * cache: those of the next row, if there is `more`, arrive while the pixels of this one are made.
+ */
+static void map_row(const hr_op_call *c, int64_t at, bool more, float *x, float *y)
 {
     const hr_remapped *m = c->memo;
     const size_t n = (size_t)m->out[0];
     const bool nearest = m->picture.taps == 1;
-
     const float *map_x = (const float *)c->in[1].data + at;
     const float *map_y = (const float *)c->in[2].data + at;
 
     c->kernels->given_row(x, map_x, n, m->shift, nearest);
     c->kernels->given_row(y, map_y, n, m->shift, nearest);
-    hr_prefetch(map_x, n * sizeof(*x), n * sizeof(*x));
-    hr_prefetch(map_y, n * sizeof(*y), n * sizeof(*y));
+    hr_prefetch(map_x + n, more ? n * sizeof(*x) : 0);
+    hr_prefetch(map_y + n, more ? n * sizeof(*y) : 0);
 }
 
 static hr_status remapped_one(const hr_op_call *c, hr_error *error)
@@ -111,7 +111,7 @@ static hr_status remapped_one(const hr_op_call *c, hr_error *error)
                     c->kernels->perspective_row(x, y, m->matrix + 9 * given, (int32_t)i,
                                                 (size_t)width);
                 else
-                    map_row(c, (given * height + i) * width, x, y);
+                    map_row(c, (given * height + i) * width, i + 1 < height, x, y);
                 c->kernels->remap_row(dst, &picture, x, y, (size_t)width);
             }
             picture.src = (const char *)picture.src + in_size;
