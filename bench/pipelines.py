@@ -4,7 +4,7 @@
 
 `open_loop(contender, ...)` returns a function that takes the next batch and drops it. Headrace and DALI share one
 definition; torchvision uses its transforms (v2) in a DataLoader, on Pillow images (`torchvision`) or on tensors
-(`torchvision-tensor`).
+(`torchvision-tensor`). `compiled` has the same transforms, run by `headrace.torch.compile`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ CONTENDERS = {
     "headrace-indexing": "headrace",
     "headrace-v3": "headrace",
     "headrace-index-v3": "headrace",
+    "compiled": "headrace",
     "dali": "nvidia.dali",
     "torchvision": "torchvision",
     "torchvision-tensor": "torchvision",
@@ -31,6 +32,7 @@ CONTENDERS = {
 # second epoch on.
 OPTIONS: dict[str, dict[str, Any]] = {
     "headrace": {"index_memory_limit": 0},
+    "compiled": {"index_memory_limit": 0},
     "headrace-indexing": {"index_memory_limit": 1},
 }
 EPOCHS_BEFORE = {"headrace-index": 3}  # epochs to run before it is measured
@@ -42,7 +44,8 @@ STD = (58.395, 57.12, 57.375)
 
 def has(contender: str, kind: str) -> bool:
     """Whether the contender has this pipeline."""
-    return kind not in containers.WRITERS or CONTENDERS[contender] != "torchvision"
+    files = CONTENDERS[contender] == "torchvision" or contender == "compiled"
+    return not (files and (kind in containers.WRITERS or kind == "ssd"))
 
 
 def dali_pipeline(contender: str, kind: str, root: str, batch: int, threads: int) -> Any:
@@ -103,16 +106,12 @@ def endless(length: int, shuffle: bool) -> Iterator[int]:
         yield from order.tolist()
 
 
-def torchvision_loader(
-    contender: str, kind: str, root: str, batch: int, threads: int
-) -> Iterator[Any]:
-    """The same work with torchvision's transforms, in `threads` worker processes."""
+def torchvision_data(kind: str, root: str, tensors: bool = False) -> Any:
+    """A data set with the transforms of the pipeline."""
     import torch
-    from torch.utils import data
     from torchvision import datasets, io
     from torchvision.transforms import v2 as t
 
-    tensors = contender == "torchvision-tensor"
     steps: list[Any] = [t.RandomResizedCrop(224), t.RandomHorizontalFlip()]
     if kind == "eval":
         steps = [t.Resize(256), t.CenterCrop(224)]
@@ -124,7 +123,16 @@ def torchvision_loader(
     steps += [] if tensors else [t.ToImage()]
     steps += [t.ToDtype(torch.float32, scale=True), t.Normalize(mean=mean, std=std)]
     loading = {"loader": lambda path: io.decode_image(path, io.ImageReadMode.RGB)} if tensors else {}
-    dataset = datasets.ImageFolder(root, t.Compose(steps), **loading)
+    return datasets.ImageFolder(root, t.Compose(steps), **loading)
+
+
+def torchvision_loader(
+    contender: str, kind: str, root: str, batch: int, threads: int
+) -> Iterator[Any]:
+    """The same work with torchvision's transforms, in `threads` worker processes."""
+    from torch.utils import data
+
+    dataset = torchvision_data(kind, root, contender == "torchvision-tensor")
     loader = data.DataLoader(
         dataset, batch_size=batch, num_workers=threads, prefetch_factor=PREFETCH,
         sampler=endless(len(dataset), kind != "eval"),  # type: ignore[arg-type]
@@ -132,11 +140,27 @@ def torchvision_loader(
     return iter(loader)
 
 
+def compiled_loader(kind: str, root: str, batch: int, threads: int) -> Iterator[Any]:
+    """torchvision's transforms, run by Headrace, epoch after epoch."""
+    import headrace.torch
+
+    dataset = torchvision_data(kind, root)
+    loader = headrace.torch.compile(
+        dataset.transform, dataset, batch_size=batch, num_threads=threads, shuffle=kind != "eval",
+        **OPTIONS["compiled"],
+    )  # fmt: skip
+    while True:
+        yield from loader
+
+
 def open_loop(contender: str, kind: str, root: str, batch: int, threads: int) -> Callable[[], Any]:
     """A function that takes the next batch of `batch` images."""
     if CONTENDERS[contender] == "torchvision":
         loader = torchvision_loader(contender, kind, root, batch, threads)
         return lambda: next(loader)
+    if contender == "compiled":
+        batches = compiled_loader(kind, root, batch, threads)
+        return lambda: next(batches)
     return dali_pipeline(contender, kind, root, batch, threads).run
 
 
@@ -145,6 +169,8 @@ def open_iterator(contender: str, kind: str, root: str, batch: int, threads: int
     if CONTENDERS[contender] == "torchvision":
         yield from torchvision_loader(contender, kind, root, batch, threads)
         return
+    if contender == "compiled":
+        yield from compiled_loader(kind, root, batch, threads)
     plugin = getattr(Api(CONTENDERS[contender]), "plugin.pytorch")
     loader = plugin.DALIClassificationIterator(
         dali_pipeline(contender, kind, root, batch, threads), reader_name="Reader",
