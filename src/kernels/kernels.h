@@ -213,6 +213,10 @@ typedef struct hr_kernels {
                        uint8_t *b, size_t n);
     void (*lab_to_rgb)(const struct hr_lab_tables *t, uint8_t *const rgb[3],
                        const uint8_t *const lab[3], size_t n);
+    /* In place, of n interleaved RGB pixels, with Pillow's rounding: adds `turn` 255ths to the hue;
+     * blends with grey (0: grey, 1: unchanged). */
+    void (*turn_hue)(uint8_t *pixels, size_t n, int32_t turn);
+    void (*saturate)(uint8_t *pixels, size_t n, float factor);
     /* What four tables make of src[i], from the lowest byte of quads[src[i]]: at the top left, top
      * right, bottom left and bottom right. Blends them with the weights right[i] and `down`, and
      * rounds to the nearest integer, ties to even. */

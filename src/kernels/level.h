@@ -116,6 +116,10 @@ uint32_t HR_LEVELED(hr__crc32c)(const void *data, size_t size);
 bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
 bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
 
+/* hue.c */
+void HR_LEVELED(hr__turn_hue)(uint8_t *pixels, size_t n, int32_t turn);
+void HR_LEVELED(hr__saturate)(uint8_t *pixels, size_t n, float factor);
+
 /* jpeg_progressive.c */
 bool HR_LEVELED(hr__jpeg_pass)(struct hr_jpeg_scan *scan, struct hr_jpeg_pass *pass, int32_t mcus);
 

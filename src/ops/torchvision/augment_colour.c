@@ -3,6 +3,7 @@
 /* Colours as Pillow's ImageEnhance and ImageOps change them. Most operations are a table per
  * channel. */
 #include "ops/torchvision/augment.h"
+#include "kernels/kernels.h"
 
 #include <string.h>
 
@@ -202,15 +203,20 @@ static hr_status gray(hr_picture *p, const double *param, hr_error *error)
 
 static hr_status saturation(hr_picture *p, const double *param, hr_error *error)
 {
-    float factor = (float)param[0];
+    (void)error;
+    if (p->c == 3)
+        p->call->kernels->saturate(p->data, (size_t)(p->h * p->w), (float)param[0]);
+    return HR_STATUS_OK;
+}
+
+/* Turns by a part of the circle, through Pillow's 8-bit HSV. */
+static hr_status hue(hr_picture *p, const double *param, hr_error *error)
+{
+    int32_t turn = (int32_t)(hr__between(param[0], -1.0, 1.0) * 255.0);
 
     (void)error;
-    for (int64_t i = 0, n = p->h * p->w; i < n && p->c == 3; i++) {
-        uint8_t *pixel = p->data + 3 * i;
-        int32_t grey = luma(pixel);
-        for (int32_t c = 0; c < 3; c++)
-            pixel[c] = blend(grey, pixel[c], factor);
-    }
+    if (p->c == 3)
+        p->call->kernels->turn_hue(p->data, (size_t)(p->h * p->w), turn);
     return HR_STATUS_OK;
 }
 
@@ -235,62 +241,6 @@ static hr_status sharpness(hr_picture *p, const double *param, hr_error *error)
         }
     }
     hr__picture_swap(p);
-    return HR_STATUS_OK;
-}
-
-/* Hue and saturation in 255ths. */
-static void hsv_of(const uint8_t *pixel, int32_t *hue, int32_t *saturation)
-{
-    int32_t r = pixel[0], g = pixel[1], b = pixel[2];
-    int32_t most = HR_MAX(r, HR_MAX(g, b)), least = HR_MIN(r, HR_MIN(g, b));
-
-    *hue = *saturation = 0;
-    if (most == least)
-        return;
-    float range = (float)(most - least);
-    float red = (float)(most - r) / range, green = (float)(most - g) / range;
-    float blue = (float)(most - b) / range;
-    double h = r == most   ? (double)(blue - green)
-               : g == most ? 2.0 + (double)red - (double)blue
-                           : 4.0 + (double)green - (double)red;
-    double turn = (double)(float)h / 6.0 + 1.0;
-    turn = turn >= 1.0 ? turn - 1.0 : turn;
-    *hue = (int32_t)((double)(float)turn * 255.0);
-    *saturation = (int32_t)(range / (float)most * 255.0f);
-}
-
-static void hsv_to(uint8_t *pixel, int32_t hue, int32_t saturation)
-{
-    static const uint8_t place[6][3] = {{0, 3, 1}, {2, 0, 1}, {1, 0, 3},
-                                        {1, 2, 0}, {3, 1, 0}, {0, 1, 2}};
-    int32_t value = HR_MAX(pixel[0], HR_MAX(pixel[1], pixel[2]));
-    double turn = (double)hue * 6.0 / 255.0;
-    int32_t sixth = (int32_t)turn;
-    double part = (double)(float)(turn - (double)sixth), s = (double)((float)saturation / 255.0f);
-    double v = (double)value;
-    uint8_t level[4] = {
-        (uint8_t)value,
-        (uint8_t)hr_round(v * (1.0 - s)),
-        (uint8_t)hr_round(v * (1.0 - s * part)),
-        (uint8_t)hr_round(v * (1.0 - s * (1.0 - part))),
-    };
-
-    for (int32_t c = 0; c < 3; c++)
-        pixel[c] = level[place[sixth % 6][c]];
-}
-
-/* Turns by a part of the circle, through Pillow's 8-bit HSV. */
-static hr_status hue(hr_picture *p, const double *param, hr_error *error)
-{
-    int32_t turn = (int32_t)(hr__between(param[0], -1.0, 1.0) * 255.0);
-
-    (void)error;
-    for (int64_t i = 0, n = p->h * p->w; i < n && p->c == 3; i++) {
-        uint8_t *pixel = p->data + 3 * i;
-        int32_t h, s;
-        hsv_of(pixel, &h, &s);
-        hsv_to(pixel, (h + turn) & 255, s);
-    }
     return HR_STATUS_OK;
 }
 
