@@ -174,6 +174,7 @@ def test_extreme_parameters(v: float) -> None:
     for shape in ((4, 5, 3), (1, 1, 1), (0, 3, 3)):
         for op in ops:
             assert augmented(np.full(shape, 9, np.uint8), op).ndim == 3
+    assert augmented(np.zeros((0, 5, 3), np.uint8), ["rotate", 1, 0, 45, 1, *[0] * 6]).size == 0
 
 
 def test_perspective() -> None:
@@ -349,15 +350,17 @@ def features(images: Any) -> np.ndarray:
 
 
 def apart(a: np.ndarray, b: np.ndarray) -> float:
-    """The largest difference of two distribution functions. Values within 0.6 count as equal."""
-    at = np.concatenate([a, b])
-    below = [np.searchsorted(np.sort(v), at[:, None] + (-0.6, 0.6)) / len(v) for v in (a, b)]
-    return max((below[0][:, 0] - below[1][:, 1]).max(), (below[1][:, 0] - below[0][:, 1]).max())
+    """The largest difference of two distribution functions. Values within 1 count as equal."""
+
+    def below(values: np.ndarray, limits: np.ndarray) -> np.ndarray:
+        return np.searchsorted(np.sort(values), limits, side="right") / len(values)
+
+    return max((below(v, v) - below(w, v + 1)).max() for v, w in ((a, b), (b, a)))
 
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_distributions_are_torchvisions(copies: Path, name: str) -> None:
-    """Of features of the results, by the test of Kolmogorov and Smirnov: 0.14 has p < 1e-5."""
+    """Of features of the results, by the test of Kolmogorov and Smirnov: 0.11 has p < 0.002."""
     transform = v2.Compose([RANDOM[name], IMAGE])
     batches = loader(transform, copies, batch_size=50, seed=3)
     ours = torch.cat([images for _ in range(DRAWS // 100) for images, _ in batches])
@@ -366,7 +369,7 @@ def test_distributions_are_torchvisions(copies: Path, name: str) -> None:
     random.seed(2)
     theirs = torch.stack([transform(picture) for _ in range(DRAWS)])
     for a, b in zip(features(ours), features(theirs), strict=True):
-        assert apart(a, b) < 0.14
+        assert apart(a, b) < 0.11
     assert len(ours.flatten(1).unique(dim=0)) > 1
 
 

@@ -157,10 +157,10 @@ static hr_status run_scale(const hr_picture *p, const double *m, uint8_t *out, i
                            hr_error *error)
 {
     int32_t *columns = hr_arena_alloc(p->call->arena, sizeof(int32_t) * (size_t)(w + h), error);
-    int32_t *rows = columns + w;
 
     if (!columns)
         return HR_STATUS_NO_MEMORY;
+    int32_t *rows = columns + w;
     axis_positions(columns, w, m[2] + m[0] * 0.5, m[0], p->w);
     axis_positions(rows, h, m[5] + m[4] * 0.5, m[4], p->h);
     for (int64_t y = 0; y < h; y++)
@@ -283,7 +283,7 @@ static hr_status rotate(hr_picture *p, const double *a, hr_error *error)
     double cx = given ? a[4] : w / 2.0, cy = given ? a[5] : h / 2.0;
     bool quarter = angle == 90.0 || angle == 270.0;
 
-    if (!given && angle == 0.0)
+    if ((!given && angle == 0.0) || p->h == 0 || p->w == 0)
         return HR_STATUS_OK;
     if (!given && (angle == 180.0 || (quarter && (grows || p->w == p->h)))) {
         quarter_turns(p, (int32_t)(angle / 90.0));
