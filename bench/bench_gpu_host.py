@@ -15,19 +15,28 @@ import resource
 import time
 from typing import Any
 
-PIPELINES = ["train", "color_twist", "TrivialAugmentWide", "RandAugment"]
+import containers
+
+# The part after the hyphen is a container: the same files in one archive.
+PIPELINES = ["train", "train-webdataset", "train-tfrecord", "color_twist", "TrivialAugmentWide", "RandAugment"]
 
 
 def define(kind: str, folder: str, batch: int, threads: int) -> Any:
     from augmentations import AUGMENTATIONS, Api
     from headrace import fn, pipeline_def, types
 
+    augmentation, _, container = kind.partition("-")
+
     @pipeline_def(batch_size=batch, num_threads=threads, device_id=0, seed=1, enable_conditionals=True)
     def define() -> Any:
-        files, labels = fn.readers.file(file_root=folder, random_shuffle=True)
+        if container:
+            read = containers.READERS[container]
+            files, labels = read(Api("headrace"), containers.made(container, folder), random_shuffle=True)
+        else:
+            files, labels = fn.readers.file(file_root=folder, random_shuffle=True)
         images = fn.resize(fn.decoders.image_random_crop(files, device="mixed"), size=[224, 224])
-        if kind != "train":
-            images = AUGMENTATIONS[kind].dali(Api("headrace"), images)
+        if augmentation != "train":
+            images = AUGMENTATIONS[augmentation].dali(Api("headrace"), images)
         images = fn.crop_mirror_normalize(
             images, dtype=types.FLOAT16, mean=[124, 116, 104], std=[58, 57, 57], mirror=fn.random.coin_flip()
         )

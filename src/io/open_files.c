@@ -4,13 +4,16 @@
 #include "io/open_files.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
-typedef struct entry {
-    struct entry *prev, *next;
+typedef struct hr_open_file entry;
+
+struct hr_open_file {
+    entry *prev, *next;
     const char *root, *path; /* borrowed from the span's source */
     hr_object *object;       /* NULL while a thread opens it */
-    int32_t users;
-} entry;
+    atomic_int users;        /* grows with the lock held only */
+};
 
 struct hr_open_files {
     pthread_mutex_t lock;
@@ -100,9 +103,36 @@ static size_t want_of(const hr_span *span)
     return span->offset == 0 ? (size_t)HR_MIN(span->size, (int64_t)HR_OBJECT_WHOLE) : 1;
 }
 
-hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
-                            hr_object **out, hr_error *error)
+/* Makes room for one more: closes those that were not used for the longest time. Lock held. */
+static void close_surplus(hr_open_files *files)
 {
+    for (entry *e = files->last, *prev; e && files->count >= files->limit; e = prev) {
+        prev = e->prev;
+        if (atomic_load_explicit(&e->users, memory_order_acquire) > 0)
+            continue;
+        unlink_entry(files, e);
+        entry_free(e);
+    }
+}
+
+static hr_status add_entry(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
+                           entry **out, hr_error *error)
+{
+    entry *e = hr_calloc(1, sizeof(*e), error);
+    if (!e)
+        return HR_STATUS_NO_MEMORY;
+    close_surplus(files);
+    e->root = span->root;
+    e->path = span->path;
+    atomic_init(&e->users, 1);
+    *out = e;
+    return open_entry(files, e, cancel, error);
+}
+
+hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
+                            hr_object **out, hr_open_file **file, hr_error *error)
+{
+    *file = NULL;
     if (!span->keep_open)
         return hr_object_open_for(out, span->root, span->path, want_of(span), cancel, error);
     hr_status status = HR_STATUS_OK;
@@ -110,47 +140,27 @@ hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel
     entry *e;
     while ((e = find(files, span)) && !e->object)
         pthread_cond_wait(&files->opened, &files->lock);
-    if (e) {
-        e->users++;
-        unlink_entry(files, e);
-        link_first(files, e);
+    if (!e) {
+        status = add_entry(files, span, cancel, &e, error);
     } else {
-        e = hr_calloc(1, sizeof(*e), error);
-        if (e)
-            *e = (entry){.root = span->root, .path = span->path, .users = 1};
-        status = e ? open_entry(files, e, cancel, error) : HR_STATUS_NO_MEMORY;
+        atomic_fetch_add_explicit(&e->users, 1, memory_order_relaxed);
+        if (e->prev) {
+            unlink_entry(files, e);
+            link_first(files, e);
+        }
     }
-    if (status == HR_STATUS_OK)
+    if (status == HR_STATUS_OK) {
+        *file = e;
         *out = e->object;
+    }
     pthread_mutex_unlock(&files->lock);
     return status;
 }
 
-/* The entry to close: the one that was not used for the longest time, if there are too many. Lock
- * held. */
-static entry *take_surplus(hr_open_files *files)
+void hr_open_files_put(hr_object *object, hr_open_file *file)
 {
-    entry *e = files->count > files->limit ? files->last : NULL;
-    while (e && e->users > 0)
-        e = e->prev;
-    if (e)
-        unlink_entry(files, e);
-    return e;
-}
-
-void hr_open_files_put(hr_open_files *files, const hr_span *span, hr_object *object)
-{
-    if (!span->keep_open) {
+    if (file)
+        atomic_fetch_sub_explicit(&file->users, 1, memory_order_release);
+    else
         hr_object_close(object);
-        return;
-    }
-    pthread_mutex_lock(&files->lock);
-    entry *e = files->first;
-    while (e->object != object)
-        e = e->next;
-    e->users--;
-    entry *surplus = take_surplus(files);
-    pthread_mutex_unlock(&files->lock);
-    if (surplus)
-        entry_free(surplus);
 }

@@ -7,14 +7,16 @@
 #include "io/storage.h"
 
 typedef struct hr_open_files hr_open_files;
+typedef struct hr_open_file hr_open_file; /* an object that stays open */
 
 /* `limit`: how many objects stay open while nobody reads them. */
 hr_status hr_open_files_create(hr_open_files **out, int32_t limit, hr_error *error);
 void hr_open_files_destroy(hr_open_files *files); /* nothing is borrowed any more; NULL is fine */
 /* The object of a span. With `keep_open` it is open already, or remains open for later spans; the
- * span's strings must then live as long as `files`. Give it back with hr_open_files_put. */
+ * span's strings must then live as long as `files`. `*file` is NULL without `keep_open`. Give both
+ * back with hr_open_files_put. */
 hr_status hr_open_files_get(hr_open_files *files, const hr_span *span, hr_cancel *cancel,
-                            hr_object **out, hr_error *error);
-void hr_open_files_put(hr_open_files *files, const hr_span *span, hr_object *object);
+                            hr_object **out, hr_open_file **file, hr_error *error);
+void hr_open_files_put(hr_object *object, hr_open_file *file); /* takes no lock */
 
 #endif

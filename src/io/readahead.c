@@ -24,6 +24,7 @@ typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 typedef struct piece {
     hr_span span;
     hr_object *object; /* while it is read */
+    hr_open_file *file;
     hr_read_piece out;
     bool joined; /* follows the previous piece in object and buffer */
 } piece;
@@ -109,7 +110,7 @@ static void note_warmth(hr_readahead *ra, bool cached)
  * `last`, which may be NULL. */
 static hr_status open_piece(hr_readahead *ra, piece *p, const piece *last, hr_error *error)
 {
-    HR_TRY(hr_open_files_get(ra->files, &p->span, &ra->cancel, &p->object, error));
+    HR_TRY(hr_open_files_get(ra->files, &p->span, &ra->cancel, &p->object, &p->file, error));
     int64_t left = p->object->size - p->span.offset;
     if (p->span.offset < 0 || left < HR_MAX(p->span.size, 0))
         return hr_fail(error, HR_STATUS_IO, "has %lld bytes, too few for %lld at offset %lld",
@@ -135,11 +136,11 @@ static hr_status open_pieces(hr_readahead *ra, hr_read *r, hr_error *error)
     return HR_STATUS_OK;
 }
 
-static void close_pieces(hr_readahead *ra, hr_read *r)
+static void close_pieces(hr_read *r)
 {
     for (int32_t i = 0; i < r->count; i++) {
         if (r->pieces[i].object)
-            hr_open_files_put(ra->files, &r->pieces[i].span, r->pieces[i].object);
+            hr_open_files_put(r->pieces[i].object, r->pieces[i].file);
         r->pieces[i].object = NULL;
     }
 }
@@ -166,7 +167,7 @@ static hr_status read_pieces(hr_readahead *ra, hr_read *r, bool *cached, hr_erro
     return HR_STATUS_OK;
 }
 
-/* Reads the spans of a request and closes their objects; no lock held. */
+/* Reads the spans of a request and closes their objects. Lock not held on entry, held on exit. */
 static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, hr_error *error)
 {
     int64_t start = hr_clock_ns();
@@ -175,7 +176,7 @@ static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, hr_error *e
     r->status = opened;
     if (opened == HR_STATUS_OK)
         r->status = read_pieces(ra, r, &cached, error);
-    close_pieces(ra, r);
+    close_pieces(r);
     if (r->status != HR_STATUS_OK) {
         hr_buffer_unref(r->buffer);
         r->buffer = NULL;
@@ -184,12 +185,12 @@ static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, hr_error *e
     }
     int64_t took = hr_clock_ns() - start;
     pthread_mutex_lock(&ra->lock);
+    r->state = READ_DONE;
     ra->stats.files++;
     ra->stats.bytes += r->buffer ? (int64_t)hr_buffer_size(r->buffer) : 0;
     ra->stats.read_ns += took;
     ra->stats.cached += cached;
     note_warmth(ra, cached && ra->stall_us == 0);
-    pthread_mutex_unlock(&ra->lock);
 }
 
 /* Waits until `size` more bytes may be held; lock held. false: stop, or the request was dropped. */
@@ -242,17 +243,16 @@ static void serve(hr_readahead *ra, hr_read *r)
     hr_status opened = open_pieces(ra, r, &error);
     pthread_mutex_lock(&ra->lock);
     if (!wait_for_room(ra, r, r->size)) {
-        close_pieces(ra, r);
+        close_pieces(r);
         r->status = hr_fail(NULL, HR_STATUS_STATE, " ");
+        r->state = READ_DONE;
     } else {
         r->counted = true;
         ra->held += r->size;
         ra->stats.peak_bytes = HR_MAX(ra->stats.peak_bytes, (int64_t)ra->held);
         pthread_mutex_unlock(&ra->lock);
         read_now(ra, r, opened, &error);
-        pthread_mutex_lock(&ra->lock);
     }
-    r->state = READ_DONE;
     if (r->dropped) {
         release(ra, r->counted ? r->size : 0);
         free_read(r);
@@ -383,8 +383,6 @@ static void read_here(hr_readahead *ra, hr_read *r)
     ra->stats.own_reads++;
     pthread_mutex_unlock(&ra->lock);
     read_now(ra, r, open_pieces(ra, r, &error), &error);
-    pthread_mutex_lock(&ra->lock);
-    r->state = READ_DONE;
 }
 
 hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, hr_read_piece *pieces,
