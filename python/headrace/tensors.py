@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from headrace import _core
+from headrace._base import pictures
 from headrace._base.tensor_text import format_batch, format_tensor
 from headrace._base.types import DALIDataType, DTypeLike, check_numeric, data_type
 
@@ -255,6 +256,10 @@ class _Batch(_Data, Generic[Sample]):
     def reset(self: Any) -> None:
         """Releases the samples; the batch is empty afterwards."""
         self._assign(_core.make_batch(TensorListCPU, [], None, True))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: pictures of the first samples, element type, layout, shapes."""
+        return pictures.batch_html(self)
 
     def __repr__(self) -> str:
         return format_batch(self, show_data=False)

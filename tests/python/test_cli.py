@@ -33,9 +33,25 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
         assert "usage: headrace" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (["bnech"], "there is no command 'bnech'. Did you mean \"bench\"?"),
+        (["zzz"], "there is no command 'zzz'. Choose from bench, show"),
+        (["doctor", "--dta", "x"], 'unknown argument --dta. Did you mean "--data"?'),
+        (["doctor", "x"], "unknown argument x. See --help."),
+    ],
+)
+def test_nearest_names(args: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(args)
+    assert ended.value.code == 2
+    assert text in capsys.readouterr().err
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
-    assert re.fullmatch(r"\d+\.\d+\.\d+\n", capsys.readouterr().out)
+    assert re.fullmatch(r"headrace \d+\.\d+\.\d+\n", capsys.readouterr().out)
 
 
 def test_ops_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +243,7 @@ def test_doctor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["storage"]["files_read"] == 21 and facts["storage"]["bytes_per_second"] > 0
     assert facts["memory"]["total"] > 0 and facts["build"] and facts["advice"]
     assert cli.main(["doctor"]) == 0
-    assert "advice" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith("advice\n  * ")
 
 
 def test_doctor_advice() -> None:

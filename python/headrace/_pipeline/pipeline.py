@@ -36,6 +36,7 @@ from headrace._pipeline.epoch import Epoch
 from headrace._pipeline.feeder import Feeder
 from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
 from headrace._pipeline.readers import Readers
+from headrace._pipeline.shown import Shown
 from headrace.data_node import DataNode
 from headrace.tensors import TensorListCPU, TensorListGPU
 from headrace.types import PipelineAPIType
@@ -43,7 +44,7 @@ from headrace.types import PipelineAPIType
 Batch: TypeAlias = TensorListCPU | TensorListGPU
 
 
-class Pipeline:
+class Pipeline(Shown):
     """A graph of operators that prepares batches ahead of the code that takes them.
 
     Args:
@@ -777,10 +778,7 @@ class Pipeline:
         return self._core.explain()
 
     def errors(self) -> list[dict[str, Any]]:
-        """Returns one dictionary per bad sample.
-
-        Keys: iteration, index, epoch, source, operator, message, action.
-        """
+        """Returns a dictionary per bad sample: iteration, index, epoch, source, operator, message, action."""
         self.build()
         return json.loads(self._core.errors())
 

@@ -10,14 +10,28 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
-from typing import Any
+from typing import Any, NoReturn
 
 import headrace
+from headrace._base import messages
 from headrace.cli import bench, demo, doctor, index, ops, pack, show
 from headrace.cli._common import UserError
 
 _COMMANDS: tuple[Any, ...] = (bench, show, index, pack, ops, doctor, demo)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Suggests the nearest name for an unknown command."""
+
+    def error(self, message: str) -> NoReturn:
+        """Prints the message and ends the process."""
+        if match := re.match(r"argument COMMAND: invalid choice: '(.*?)'", message):
+            names = [module.__name__.rpartition(".")[2] for module in _COMMANDS]
+            hint = messages.suggestion(match[1], names) or f" Choose from {', '.join(names)}."
+            message = f"there is no command '{match[1]}'.{hint}"
+        super().error(message)
 
 
 class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescriptionHelpFormatter):
@@ -26,7 +40,7 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter, argparse.RawDescription
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the whole command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="headrace", description="Data loading and preprocessing for deep learning."
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
@@ -39,7 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
             formatter_class=_Formatter,
         )
         module.add_arguments(command)
-        command.set_defaults(run=module.run)
+        command.set_defaults(run=module.run, parser=command)
     return parser
 
 
@@ -55,9 +69,13 @@ def main(argv: list[str] | None = None) -> int:
         The exit status: 0, 2 for an error in the user's input, 130 after Ctrl-C.
     """
     parser = make_parser()
-    args = parser.parse_args(argv)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        used = getattr(args, "parser", parser)
+        hint = messages.suggestion(unknown[0].partition("=")[0], list(used._option_string_actions))
+        used.error(f"unknown argument {unknown[0]}.{hint or ' See --help.'}")
     if args.version:
-        print(headrace.__version__)
+        print(f"headrace {headrace.__version__}")
         return 0
     if args.command is None:
         parser.print_help()

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import headrace
+from headrace._base import messages
 from headrace.cli._common import (
     UserError,
     add_batch_size,
@@ -222,6 +223,15 @@ def _as_json(results: list[Contender], args: argparse.Namespace) -> str:
     return json.dumps({"setting": setting, "results": rows}, indent=1)
 
 
+_COLUMNS = (
+    "images per second",
+    "lowest to highest round",
+    "images per CPU-second",
+    "speed-up of Headrace",
+    "speed-up per CPU-second",
+)
+
+
 def _print_table(results: list[Contender]) -> None:
     from rich import box
     from rich.console import Console
@@ -231,7 +241,7 @@ def _print_table(results: list[Contender]) -> None:
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("pipeline", "library"):
         table.add_column(column)
-    for column in ("images/s", "images/CPU-s", "Headrace is", "per CPU-s"):
+    for column in _COLUMNS:
         table.add_column(column, justify="right")
     for c in results:
         own = ours[c.pipeline]
@@ -242,7 +252,12 @@ def _print_table(results: list[Contender]) -> None:
                 f"{own.per_cpu_second / c.per_cpu_second:.2f} x",
             )
         table.add_row(
-            c.pipeline, c.library, f"{c.per_second:,.0f}", f"{c.per_cpu_second:,.0f}", *ratios
+            c.pipeline,
+            c.library,
+            f"{c.per_second:,.0f}",
+            f"{min(c.rounds):,.0f} to {max(c.rounds):,.0f}",
+            f"{c.per_cpu_second:,.0f}",
+            *ratios,
         )
     Console().print(table)
 
@@ -251,7 +266,10 @@ def _names(text: str, known: Any, what: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
         if name not in known:
-            raise UserError(f"unknown {what} {name!r}; choose from {', '.join(known)}")
+            raise UserError(
+                f"unknown {what} {name!r}; choose from {', '.join(known)}."
+                + messages.suggestion(name, known)
+            )
     return names
 
 

@@ -415,6 +415,9 @@ def _print(facts: dict[str, Any]) -> None:
     from rich.table import Table
 
     console = Console()
+    console.print("[bold]advice[/bold]")
+    for text in facts["advice"]:
+        console.print(f"  * {escape(text)}")
     for section, value in facts.items():
         if section == "advice":
             continue
@@ -424,9 +427,6 @@ def _print(facts: dict[str, Any]) -> None:
         for key, item in _rows(section, value):
             table.add_row(str(key).replace("_", " "), escape(_text(key, item)))
         console.print(table)
-    console.print("[bold]advice[/bold]")
-    for text in facts["advice"]:
-        console.print(f"  * {escape(text)}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
