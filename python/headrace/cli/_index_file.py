@@ -13,7 +13,7 @@ from headrace.cli._common import one_line
 
 
 def write(path: str, index: str, lines: Iterable[str]) -> str:
-    """Writes the lines of the index of the file at `path`, all or nothing, and returns the path of the index.
+    """Writes the index of the file at `path`, all of it or nothing, and returns the index file's path.
 
     Raises:
         ValueError: the index would replace the file that it describes.
@@ -45,8 +45,8 @@ class Command:
         name: of the command.
         kind: what the file is, for the help.
         description: what the command does.
-        lines: takes the path of a file and returns the lines of its index.
-        default: takes the path of a file and returns that of its index, for calls that do not give one.
+        lines: makes the lines of an index, given the path of the file to index.
+        default: makes the path of the index, given that of the file, if the caller names none.
         errors: what `lines` raises if the file is wrong.
     """
 
@@ -63,7 +63,7 @@ class Command:
         self._default, self._errors = default, errors
 
     def write_index(self, path: str, index: str | None = None) -> str:
-        """Writes the index of a file and returns its path.
+        """Indexes a file and returns the path of the index.
 
         Args:
             path: path of the file, which must not be compressed.
