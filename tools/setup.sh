@@ -5,6 +5,7 @@
 #   system   install compiler, CMake, Ninja, image libraries and Python with apt-get
 #   lint     install clang-format and clang with its sanitizers
 #   nginx    unpack nginx in .cache/nginx; without it the tests that need it are skipped
+#   chromium install Chromium with apt-get; without it the test of reports in a browser is skipped
 #   venv     create .venv with the packages for building and testing
 #   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
 #   peers    install DALI into .venv, for comparisons
@@ -116,6 +117,9 @@ pip_install() { # pip_install REQUIREMENTS-FILE: installs its packages if the fi
     "$venv_python" -m pip install -q --disable-pip-version-check -r "$1" </dev/null || return 1
     cp "$1" "$stamp"
 }
+step_chromium() {
+    have chromium || have chromium-browser || have google-chrome || apt_install chromium
+}
 step_venv() {
     if ! "$venv_python" -c 'import pip' 2>/dev/null; then
         python=$(find_python)
@@ -170,7 +174,7 @@ step_wheel() {
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    nginx | venv | torch | peers | install | wheel) "step_$step" ;;
+    nginx | chromium | venv | torch | peers | install | wheel) "step_$step" ;;
     *) die "unknown step: $step" ;;
     esac
 done

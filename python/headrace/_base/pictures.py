@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import base64
+import math
 import struct
 import zlib
 from html import escape
@@ -15,6 +16,7 @@ from headrace._base import types
 SIDE = 160  # the largest width and height of a picture, in pixels
 _MOST = 8  # samples that a batch shows
 _CHANNELS = (1, 3, 4)
+_MOST_VALUES = 4  # samples of so few elements are shown as numbers
 _MOST_BYTES = 1 << 28  # larger samples are not drawn
 
 
@@ -80,12 +82,22 @@ def _stretched(image: Any) -> Any:
     return (values * 255 + 0.5).astype(numpy.uint8)
 
 
+def _values(sample: Any) -> str:
+    """The elements of a small sample, or the shape of a larger one."""
+    shape = sample.shape()
+    if math.prod(shape) in range(1, _MOST_VALUES + 1) and not types.is_enum(sample._dtype):
+        import numpy
+
+        return str(numpy.asarray(sample.as_cpu()).tolist())
+    return " × ".join(map(str, shape)) or "scalar"
+
+
 def picture(sample: Any) -> str:
-    """An `<img>` of a sample with its picture inside, or its shape and type if it is no image."""
+    """An `<img>` of a sample with its picture inside, or its values or shape if it is no image."""
     shown = pixels(sample)
     shape = escape(" × ".join(map(str, sample.shape())) or "scalar")
     if shown is None:
-        return f'<span class="hr-shape">{shape}</span>'
+        return f'<span class="hr-shape">{escape(_values(sample))}</span>'
     data = base64.b64encode(png(shown)).decode()
     return (
         f'<img alt="{shape}" title="{shape}" src="data:image/png;base64,{data}" '

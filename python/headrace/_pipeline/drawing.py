@@ -27,7 +27,7 @@ def fused_nodes(description: str) -> set[int]:
     return found
 
 
-def _inputs(instance: Any) -> list[Any]:
+def inputs(instance: Any) -> list[Any]:
     nodes = [*instance.inputs, *instance.arg_nodes.values()]
     if instance.guard:
         nodes.append(instance.guard[0])
@@ -38,7 +38,7 @@ def _rows(numbers: dict[Any, int]) -> list[list[Any]]:
     """The instances by the length of the longest path to them. Inputs precede their users."""
     depth: dict[Any, int] = {}
     for instance in sorted(numbers, key=lambda made: numbers[made]):
-        depth[instance] = 1 + max((depth.get(made, -1) for made in _inputs(instance)), default=-1)
+        depth[instance] = 1 + max((depth.get(made, -1) for made in inputs(instance)), default=-1)
     rows: list[list[Any]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
     for instance, row in depth.items():
         rows[row].append(instance)
@@ -47,7 +47,7 @@ def _rows(numbers: dict[Any, int]) -> list[list[Any]]:
 
 def _clean(text: str) -> str:
     """Text for SVG: escaped, without control characters and lone surrogates, of limited length."""
-    text = text if len(text) <= 34 else f"{text[:15]}…{text[-18:]}"
+    text = text if len(text) <= 28 else f"{text[:14]}…{text[-13:]}"
     return escape("".join(c if c.isprintable() else "�" for c in text))
 
 
@@ -83,7 +83,7 @@ def graph_svg(numbers: dict[Any, int], outputs: set[Any], fused: set[int]) -> st
     }
     parts = []
     for made, (x, y) in place.items():
-        for source in _inputs(made):
+        for source in inputs(made):
             x0, y0 = place.get(source, (x, y))
             parts.append(
                 f'<line x1="{x0 + _WIDTH // 2}" y1="{y0 + _HEIGHT}" x2="{x + _WIDTH // 2}" '

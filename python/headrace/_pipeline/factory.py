@@ -74,7 +74,9 @@ def _check_convertible(function: Any) -> None:
 
 
 @overload
-def pipeline_def(fn: Callable[P, Any], **pipeline_kwargs: Unpack[PipelineOptions]) -> Factory[P]: ...
+def pipeline_def(
+    fn: Callable[P, Any], **pipeline_kwargs: Unpack[PipelineOptions]
+) -> Factory[P]: ...
 @overload
 def pipeline_def(
     fn: None = None, **pipeline_kwargs: Unpack[PipelineOptions]
@@ -123,6 +125,7 @@ def pipeline_def(
             return pipeline
 
         create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
+        create_pipeline._pipeline_kwargs = pipeline_kwargs  # type: ignore[attr-defined]
         return create_pipeline
 
     return decorate(fn) if fn is not None else decorate
@@ -198,6 +201,7 @@ def experimental_pipeline_def(
             return pipeline
 
         create_pipeline._is_pipeline_def = True  # type: ignore[attr-defined]
+        create_pipeline._pipeline_kwargs = pipeline_kwargs  # type: ignore[attr-defined]
         return create_pipeline
 
     return decorate(fn) if fn is not None else decorate

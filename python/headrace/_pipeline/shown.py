@@ -4,9 +4,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from headrace._pipeline import drawing
+
+if TYPE_CHECKING:
+    from headrace._pipeline.steps import Steps
 
 
 class Shown:
@@ -22,3 +26,36 @@ class Shown:
         except NotImplementedError:  # no outputs yet
             return None
         return drawing.pipeline_svg(definition, self._core)
+
+    def show(self, samples: int = 4) -> Steps:
+        """Returns what each step makes of some samples: a table in a notebook, or `save` it as HTML.
+
+        A copy of the pipeline runs, without fusion, so this one does not advance. Operators in
+        branches of conditionals are left out.
+
+        Raises:
+            ValueError: `samples` is below 1.
+            RuntimeError: the pipeline has external sources or Python functions, or a sample cannot
+                be processed.
+        """
+        from headrace._pipeline import steps
+
+        return steps.take(self, self._complete_graph(), samples)
+
+    def report(self, path: str | os.PathLike[str], batches: int = 20, samples: int = 4) -> None:
+        """Writes an HTML file: verdict, graph, time per operator, timeline, samples, bad files.
+
+        The counters are those of this pipeline if it has run, else of a copy. The timeline and the
+        samples are always of a copy; for a pipeline that `show` refuses they are missing.
+
+        Args:
+            path: file to write.
+            batches: iterations that the copy runs.
+            samples: samples to show after each step.
+
+        Raises:
+            ValueError: `batches` or `samples` is below 1.
+        """
+        from headrace._pipeline import report
+
+        report.write(self, path, batches, samples)

@@ -11,9 +11,13 @@ from typing import Any
 import headrace
 from headrace.cli._common import UserError, add_folder, add_threads, positive
 from headrace.cli._pipelines import find_images, samples
+from headrace.cli._target import failures, is_target, load
 
-HELP = "write a contact sheet of augmented samples"
-DESCRIPTION = "Writes one image that shows samples augmented as in the training pipeline."
+HELP = "show augmented samples of a folder, or the steps of a pipeline"
+DESCRIPTION = (
+    "For a folder, writes one image that shows samples augmented as in the training pipeline.\n"
+    "For module:function, writes an HTML file with what each step makes of some samples."
+)
 
 _GAP = 4  # pixels around a sample
 _CAPTION = 14  # height in pixels of the caption under a sample
@@ -93,9 +97,13 @@ def _paste(images: Any, labels: list[int], classes: list[str], columns: int, siz
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments of the command."""
-    add_folder(parser)
-    parser.add_argument("-o", "--output", default="sheet.png", help="image file to write")
-    parser.add_argument("--count", type=positive, default=32, help="number of samples")
+    add_folder(parser, "DIR|MODULE:FUNCTION")
+    parser.add_argument(
+        "-o", "--output", help="file to write; by default sheet.png, or steps.html for a pipeline"
+    )
+    parser.add_argument(
+        "--count", type=positive, help="number of samples; by default 32, or 4 for a pipeline"
+    )
     parser.add_argument("--columns", type=positive, default=8, help="samples per row")
     parser.add_argument(
         "--size", type=positive, default=160, help="width and height of a sample in pixels"
@@ -106,8 +114,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    if is_target(args.dir):
+        with failures():
+            shown = load(args.dir, args.count or 4, args.threads, args.seed).show(args.count or 4)
+            shown.save(args.output or "steps.html")
+        print(f"{args.output or 'steps.html'}: {len(shown.steps)} steps of {args.dir}")
+        return 0
+    output = args.output or "sheet.png"
     count = contact_sheet(
-        args.dir, args.output, args.count, args.columns, args.size, args.seed, args.threads
+        args.dir, output, args.count or 32, args.columns, args.size, args.seed, args.threads
     )
-    print(f"{args.output}: {count} samples from {os.path.abspath(args.dir)}")
+    print(f"{output}: {count} samples from {os.path.abspath(args.dir)}")
     return 0
