@@ -21,7 +21,7 @@ import os
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 DALI_VERSION = "2.4.0"
@@ -153,6 +153,25 @@ def _run_file(path: str) -> None:
     exec(code, vars(module))
 
 
+def _hide_own_frames() -> None:
+    """Lets tracebacks begin at the program, without the frames that lead from here to it."""
+    shown = sys.excepthook
+
+    def show(kind: Any, error: BaseException, trace: TracebackType | None) -> None:
+        rest = trace
+        while rest is not None and _leads_here(rest.tb_frame.f_code.co_filename):
+            rest = rest.tb_next
+        if rest is None and not isinstance(error, SyntaxError):
+            rest = trace  # the error is one of this file
+        shown(kind, error.with_traceback(rest), rest)
+
+    sys.excepthook = show
+
+
+def _leads_here(filename: str) -> bool:
+    return filename == __file__ or os.path.basename(filename) in ("runpy.py", "<frozen runpy>")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Command line; the script's own exit status goes through as SystemExit."""
     import runpy
@@ -166,6 +185,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 0 if args and args[0] in ("-h", "--help") else 2
     install()
+    _hide_own_frames()
     if args[0] == "-m":
         sys.argv = args[1:]
         sys.path[0] = os.getcwd()

@@ -271,3 +271,13 @@ def test_examples_written_for_dali(tmp_path: Path, example: str) -> None:
     (tmp_path / "script.py").write_text(text.replace("from headrace", "from nvidia.dali"))
     done = run("script.py", str(folder), cwd=tmp_path)
     assert done.returncode == 0 and done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("module", [False, True])
+def test_tracebacks_begin_at_the_script(tmp_path: Path, module: bool) -> None:
+    (tmp_path / "broken.py").write_text("def f():\n    raise ValueError('mine')\n\nf()\n")
+    name = ["-m", "broken"] if module else ["broken.py"]
+    done = run(*name, cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr.rstrip().endswith("ValueError: mine")
+    assert "runpy" not in done.stderr and "as_dali" not in done.stderr.replace(str(tmp_path), "")
+    assert done.stderr.count("File ") == 2

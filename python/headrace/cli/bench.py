@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from headrace.cli._common import (
     UserError,
     add_batch_size,
     add_folder,
+    add_no_progress,
     add_threads,
     positive,
     seconds,
@@ -172,6 +174,7 @@ def measure(
     rounds: int,
     libraries: list[str],
     pipelines: list[str],
+    advance: Callable[[], object] = lambda: None,
 ) -> list[Contender]:
     """Measures every library with every pipeline. The libraries take turns.
 
@@ -181,6 +184,7 @@ def measure(
     Args:
         seconds: measured seconds per library and pipeline.
         rounds: number of turns into which they are split.
+        advance: called after each turn.
 
     Raises:
         UserError: no images to read, or a pipeline failed.
@@ -193,6 +197,7 @@ def measure(
             for _ in range(rounds):
                 for contender in contenders:
                     _turn(contender, seconds / rounds)
+                    advance()
         except (RuntimeError, OSError) as error:
             raise UserError(f"{name} pipeline: {str(error).splitlines()[0]}") from None
         for contender in contenders:
@@ -223,13 +228,13 @@ def _as_json(results: list[Contender], args: argparse.Namespace) -> str:
     return json.dumps({"setting": setting, "results": rows}, indent=1)
 
 
-_COLUMNS = (
-    "images per second",
-    "lowest to highest round",
-    "images per CPU-second",
-    "speed-up of Headrace",
-    "speed-up per CPU-second",
-)
+_COLUMNS = ("images per\nsecond", "spread of\nrounds", "images per\nCPU-second")
+_SPEED_UPS = ("speed-up", "speed-up per\nCPU-second")  # of Headrace over another library
+
+
+def _spread(rounds: list[float]) -> str:
+    """Half the distance between the fastest and the slowest round, as a part of their mean."""
+    return f"± {50 * (max(rounds) - min(rounds)) * len(rounds) / sum(rounds):.0f} %"
 
 
 def _print_table(results: list[Contender]) -> None:
@@ -238,10 +243,11 @@ def _print_table(results: list[Contender]) -> None:
     from rich.table import Table
 
     ours = {c.pipeline: c for c in results if c.library == "headrace"}
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in ("pipeline", "library"):
         table.add_column(column)
-    for column in _COLUMNS:
+    compared = len(ours) < len(results)
+    for column in (*_COLUMNS, *(_SPEED_UPS if compared else ())):
         table.add_column(column, justify="right")
     for c in results:
         own = ours[c.pipeline]
@@ -255,11 +261,26 @@ def _print_table(results: list[Contender]) -> None:
             c.pipeline,
             c.library,
             f"{c.per_second:,.0f}",
-            f"{min(c.rounds):,.0f} to {max(c.rounds):,.0f}",
+            _spread(c.rounds),
             f"{c.per_cpu_second:,.0f}",
-            *ratios,
+            *(ratios if compared else ()),
         )
     Console().print(table)
+
+
+@contextlib.contextmanager
+def _progress(turns: int, shown: bool) -> Iterator[Callable[[], object]]:
+    """A progress bar on a terminal, drawn between turns only: a thread would use measured time."""
+    if not (shown and sys.stderr.isatty()):
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), auto_refresh=False, transient=True) as progress:
+        task = progress.add_task("measuring", total=turns)
+        progress.refresh()
+        yield lambda: progress.update(task, advance=1, refresh=True)
 
 
 def _names(text: str, known: Any, what: str) -> list[str]:
@@ -293,6 +314,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pipeline", default="train,eval", metavar="LIST", help="pipelines to run: train,eval"
     )
+    add_no_progress(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
@@ -307,9 +329,18 @@ def run(args: argparse.Namespace) -> int:
             libraries.append(library)
         else:
             print(f"headrace: {library} is not installed; skipped", file=sys.stderr)
-    results = measure(
-        args.dir, args.threads, args.batch_size, args.seconds, args.rounds, libraries, pipelines
-    )
+    turns = args.rounds * len(libraries) * len(pipelines)
+    with _progress(turns, not args.no_progress) as advance:
+        results = measure(
+            args.dir,
+            args.threads,
+            args.batch_size,
+            args.seconds,
+            args.rounds,
+            libraries,
+            pipelines,
+            advance,
+        )
     if args.json:
         print(_as_json(results, args))
     else:
