@@ -207,7 +207,7 @@ def test_bench(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["images_per_second"] == pytest.approx(row["images"] / row["seconds"], rel=0.01)
     assert cli.main([*args, "--pipeline", "eval"]) == 0
     out = capsys.readouterr().out
-    assert "headrace" in out and "spread of" in out and "…" not in out and "speed-up" not in out
+    assert "headrace" in out and "(rounds)" in out and "…" not in out and "speed-up" not in out
     assert bench._spread([90.0, 100.0, 110.0]) == "± 10 %"
 
 

@@ -228,7 +228,7 @@ def _as_json(results: list[Contender], args: argparse.Namespace) -> str:
     return json.dumps({"setting": setting, "results": rows}, indent=1)
 
 
-_COLUMNS = ("images per\nsecond", "spread of\nrounds", "images per\nCPU-second")
+_COLUMNS = ("images per\nsecond", "spread\n(rounds)", "images per\nCPU-second")
 _SPEED_UPS = ("speed-up", "speed-up per\nCPU-second")  # of Headrace over another library
 
 
@@ -243,7 +243,7 @@ def _print_table(results: list[Contender]) -> None:
     from rich.table import Table
 
     ours = {c.pipeline: c for c in results if c.library == "headrace"}
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for column in ("pipeline", "library"):
         table.add_column(column)
     compared = len(ours) < len(results)
