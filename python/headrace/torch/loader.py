@@ -234,7 +234,8 @@ class _Epochs(DALIGenericIterator):
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
     """One integer per sample as a one-dimensional int64 tensor; everything else as it is."""
     if tensor.dtype in _INTEGERS and tensor.dim() <= 2 and tensor.numel() == len(tensor):
-        return tensor.reshape(-1).long()
+        flat = tensor.reshape(-1).long()
+        return flat.pin_memory() if tensor.is_pinned() and not flat.is_pinned() else flat
     return tensor
 
 
