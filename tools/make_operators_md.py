@@ -12,10 +12,11 @@ Run it with an interpreter that has `headrace` installed.
 from __future__ import annotations
 
 import argparse
+import ast
 import dataclasses
-import importlib
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from headrace import fn
@@ -62,14 +63,22 @@ def theirs() -> list[Theirs]:
     return [Theirs(x[0], x[1].split("|"), x[2] if len(x) > 2 else "") for x in lines]
 
 
+def function_of_plugin(name: str) -> Any:
+    """The function of a framework's plug-in, with its docstring, or None. Read from the source: the framework may
+    not be installed.
+    """
+    plugin, _, leaf = name.removeprefix("plugin.").rpartition(".fn")
+    for path in sorted((ROOT / "python" / "headrace" / "plugin" / plugin).glob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef) and node.name == leaf.removeprefix("."):
+                return SimpleNamespace(__doc__=ast.get_docstring(node))
+    return None
+
+
 def python_function(name: str) -> Any:
     """The Python function of that name without a schema of its own, or None."""
     if name.startswith("plugin."):
-        module, _, leaf = name.rpartition(".")
-        try:
-            return getattr(importlib.import_module("headrace." + module), leaf, None)
-        except ImportError:
-            return None
+        return function_of_plugin(name)
     target: Any = fn
     try:
         for part in name.split("."):
@@ -136,7 +145,11 @@ def tables(rows: list[Row]) -> list[str]:
 
 def syntax(rows: list[Row]) -> list[str]:
     """The table of DALI's internal operators."""
-    out = ["\n## Internal operators for Python syntax\n", "| DALI's name | implemented |", "| --- | --- |"]
+    out = [
+        "\n## Internal operators for Python syntax\n",
+        "| DALI's name | implemented |",
+        "| --- | --- |",
+    ]
     for row in rows:
         if row.theirs.kind == "internal":
             out.append(f"| `{row.theirs.name}` | {'yes' if row.there else 'not yet'} |")
@@ -176,7 +189,10 @@ def main() -> int:
     if not args.check:
         DOCUMENT.write_text(text, encoding="utf-8")
     elif not DOCUMENT.is_file() or DOCUMENT.read_text(encoding="utf-8") != text:
-        print(f"{DOCUMENT.relative_to(ROOT)} is out of date: run tools/make_operators_md.py", file=sys.stderr)
+        print(
+            f"{DOCUMENT.relative_to(ROOT)} is out of date: run tools/make_operators_md.py",
+            file=sys.stderr,
+        )
         return 1
     return 0
 

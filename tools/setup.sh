@@ -9,6 +9,7 @@
 #   venv     create .venv with the packages for building and testing
 #   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
 #   peers    install DALI into .venv, for comparisons
+#   jax      create .cache/venv-jax with JAX and the wheel from dist/
 #   install  build the package and install it into .venv
 #   wheel    build the self-contained wheel in dist/
 # A step does nothing if its result already exists. Concurrent runs wait for each other.
@@ -137,6 +138,13 @@ step_torch() {
 step_peers() {
     pip_install tools/requirements-peers.txt || die "could not install tools/requirements-peers.txt"
 }
+# A framework has an environment of its own, with the wheel as a user would install it.
+step_jax() {
+    [ -x .cache/venv-jax/bin/python ] || "$venv_python" -m venv .cache/venv-jax
+    say "setup: installing tools/requirements-jax.txt"
+    .cache/venv-jax/bin/python -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/*.whl </dev/null
+    .cache/venv-jax/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements-jax.txt </dev/null
+}
 
 # ---- the package ----------------------------------------------------------------------------------
 
@@ -174,7 +182,7 @@ step_wheel() {
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    nginx | chromium | venv | torch | peers | install | wheel) "step_$step" ;;
+    nginx | chromium | venv | torch | peers | jax | install | wheel) "step_$step" ;;
     *) die "unknown step: $step" ;;
     esac
 done

@@ -97,7 +97,6 @@ def test_module_tree(tmp_path: Path) -> None:
     ("statement", "use"),
     [
         ("import nvidia.dali.plugin.tf as m", "m.DALIDataset()"),
-        ("from nvidia.dali.plugin import jax", "jax.DALIGenericIterator"),
         ("from nvidia.dali.plugin import paddle", "paddle.DALIGenericIterator"),
         ("import nvidia.dali.experimental.dynamic as ndd", "ndd.readers.File()"),
     ],

@@ -47,6 +47,7 @@ class Function:
         function: the user's function.
         convert: converts a tensor to what the user's function takes.
         batch: the function takes and returns lists with one item per sample.
+        whole: the function takes and returns one array per batch; its samples have one shape.
         outputs: number of outputs that the function returns.
         pipeline: the pipeline of the node; no strong reference is kept.
     """
@@ -56,12 +57,14 @@ class Function:
         function: Callable[..., Any],
         convert: Callable[[Any], Any],
         batch: bool,
+        whole: bool,
         outputs: int,
         pipeline: Any,
     ) -> None:
         self._function = function
         self._convert = convert
-        self._batch = batch
+        self._batch = batch or whole
+        self._whole = whole
         self._outputs = outputs
         self._pipeline = weakref.ref(pipeline)
         self.failures: deque[tuple[str, BaseException]] = deque(maxlen=16)
@@ -91,7 +94,12 @@ class Function:
 
     def _run_batch(self, call: Any) -> None:
         count = call.samples
-        lists = [[self._convert(sample) for sample in batch] for batch in call.inputs()]
+        inputs = call.inputs()
+        lists: list[Any]
+        if self._whole:
+            lists = [self._convert(_uniform(batch)) for batch in inputs]
+        else:
+            lists = [[self._convert(sample) for sample in batch] for batch in inputs]
         for k, values in enumerate(self._results(self._function(*lists))):
             if len(values) != count:
                 raise RuntimeError(
@@ -123,6 +131,27 @@ class Function:
                 f"expected {count}"
             )
         return results[:count]
+
+
+def _uniform(batch: Any) -> Any:
+    """A batch as one array that shares its memory.
+
+    Raises:
+        RuntimeError: the samples differ in shape.
+    """
+    try:
+        return batch.as_tensor()
+    except RuntimeError:
+        arrays = [_array(sample) for sample in batch]
+        shapes = sorted({array.shape for array in arrays})
+        if len(shapes) > 1:
+            shown = ", ".join(map(str, shapes[:3])) + (", ..." if len(shapes) > 3 else "")
+            raise RuntimeError(
+                f"The function takes whole batches, but the samples differ in shape ({shown})."
+            ) from None
+        import numpy
+
+        return numpy.stack(arrays)
 
 
 def _describe(error: BaseException) -> str:
@@ -159,6 +188,7 @@ def make_function(
     convert: Callable[[Any], Any],
     inputs: Sequence[Any],
     kwargs: dict[str, Any],
+    whole: bool = False,
 ) -> Any:
     """Adds a node of the operator `name` that calls `function`.
 
@@ -167,6 +197,7 @@ def make_function(
         convert: converts a tensor to what `function` takes.
         inputs: nodes, numbers or arrays.
         kwargs: arguments of the operator.
+        whole: `function` takes and returns whole batches as arrays.
 
     Returns:
         A node, or a list of nodes unless there is one output.
@@ -210,7 +241,9 @@ def make_function(
         True,
         label,
         device,
-        Function(function, convert, bool(constants.get("batch_processing")), outputs, pipeline),
+        Function(
+            function, convert, bool(constants.get("batch_processing")), whole, outputs, pipeline
+        ),
     )
     nodes = instance.nodes()
     return nodes[0] if len(nodes) == 1 else nodes

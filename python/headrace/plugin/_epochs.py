@@ -11,6 +11,7 @@ positions of a batch belong to it. Both have the same members:
 ``plain()``        how many batches can be taken in a row with no decision between them, and how
                    many positions to keep of the last one (one pipeline only)
 ``advance()``      counts one batch; returns the number of positions to keep per pipeline
+``real()``         how many samples of a batch are of this epoch and not copies, per pipeline
 ``roll()``         starts the next epoch
 """
 
@@ -165,6 +166,14 @@ class ReaderEpochs:
             return [self.batch] * len(self.mine)
         return [min(max(self._size_of(lane) - before, 0), self.batch) for lane in self.mine]
 
+    def real(self, ahead: int) -> list[int]:
+        """For each pipeline, how many samples of a batch are of this epoch and not copies.
+
+        `ahead`: how many batches that batch is behind the last one.
+        """
+        before = self.taken - (1 + ahead) * self.batch
+        return [self._size_of(lane) - before for lane in self.mine]
+
     def roll(self) -> None:
         if self._carries:
             self._roll_carry()
@@ -257,6 +266,12 @@ class SizedEpochs:
             return [self.batch] * self._pipelines
         left = self.positions - before
         return [min(max(left - i * self.batch, 0), self.batch) for i in range(self._pipelines)]
+
+    def real(self, ahead: int) -> list[int]:
+        if self.positions < 0:
+            return [self.batch] * self._pipelines
+        left = self.positions - self.taken + (1 + ahead) * self.batch * self._pipelines
+        return [left - i * self.batch for i in range(self._pipelines)]
 
     def roll(self) -> None:
         carries = self.policy is LastBatchPolicy.FILL and not self._pad

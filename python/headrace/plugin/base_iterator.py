@@ -72,7 +72,9 @@ class _DaliBaseIterator(Generic[Item]):
             raise AssertionError("No pipelines given: pass one pipeline or a list of them.")
         for pipe in self._pipes:
             if not hasattr(pipe, "max_batch_size"):
-                raise TypeError(f"A pipeline or a list of them is expected, not {type(pipe).__name__}.")
+                raise TypeError(
+                    f"A pipeline or a list of them is expected, not {type(pipe).__name__}."
+                )
         if not isinstance(auto_reset, (str, bool, type(None))) or auto_reset not in _AUTO_RESET:
             raise ValueError(
                 f"Unsupported value for `auto_reset`: {auto_reset!r}; use True, False, 'yes', 'no'."
