@@ -11,7 +11,7 @@ PY = .venv/bin/python
 BUILD = build/dev
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help all build demo test test-dali wheel bench check clean distclean
+.PHONY: help all build demo test test-dali wheel bench docs check clean distclean
 
 help:
 	@echo "make demo        run the training pipeline on sample photographs (or on DATA=folder)"
@@ -20,6 +20,7 @@ help:
 	@echo "make build       build and install into .venv"
 	@echo "make wheel       build a self-contained wheel in dist/"
 	@echo "make bench       measure Headrace, DALI and torchvision (on DATA=folder)"
+	@echo "make docs        build the documentation in build/docs/html"
 	@echo "make check       check formatting, include directions and licence headers"
 	@echo "make clean       remove builds (distclean: also .venv and caches)"
 
@@ -53,6 +54,10 @@ wheel:
 bench:
 	@$(SETUP) system venv torch peers install
 	@$(PY) bench/compare.py $${DATA:+--data "$$DATA"} $(ARGS)
+
+docs:
+	@$(SETUP) system venv docs install
+	@$(PY) tools/docs/build.py build/docs
 
 check:
 	@$(SETUP) system lint venv

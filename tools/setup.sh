@@ -8,6 +8,7 @@
 #   chromium install Chromium with apt-get; without it the test of reports in a browser is skipped
 #   venv     create .venv with the packages for building and testing
 #   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
+#   docs     install the packages that build the documentation into .venv
 #   peers    install DALI into .venv, for comparisons
 #   jax      create .cache/venv-jax with JAX and the wheel from dist/
 #   install  build the package and install it into .venv
@@ -135,6 +136,9 @@ step_torch() {
     pip_install tools/requirements-torch.txt ||
         say "setup: PyTorch could not be installed; the tests that need it will be skipped"
 }
+step_docs() {
+    pip_install tools/requirements-docs.txt || die "could not install tools/requirements-docs.txt"
+}
 step_peers() {
     pip_install tools/requirements-peers.txt || die "could not install tools/requirements-peers.txt"
 }
@@ -182,7 +186,7 @@ step_wheel() {
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    nginx | chromium | venv | torch | peers | jax | install | wheel) "step_$step" ;;
+    nginx | chromium | venv | torch | docs | peers | jax | install | wheel) "step_$step" ;;
     *) die "unknown step: $step" ;;
     esac
 done

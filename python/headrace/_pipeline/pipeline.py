@@ -55,8 +55,8 @@ class Pipeline(Shown):
         seed: seed of all random numbers; None: a random one (or that of the checkpoint).
         exec_pipelined, exec_async: False keeps only one iteration in flight.
         prefetch_queue_depth: iterations in flight; or ``{"cpu_size": a, "gpu_size": b}``.
-        bytes_per_sample, max_streams, default_cuda_stream_priority, stream_policy, concurrency,
-            exec_dynamic: accepted and checked, without effect on the execution.
+        bytes_per_sample, max_streams, exec_dynamic: accepted and checked; no effect.
+        default_cuda_stream_priority, stream_policy, concurrency: the same.
         py_num_workers: number of processes that run external sources with ``parallel=True``.
         py_start_method: how these processes start: "fork" (before anything uses CUDA) or "spawn".
         py_callback_pickler: with "spawn": pickles the callbacks. A module with ``dumps`` and

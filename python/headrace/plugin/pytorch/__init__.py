@@ -102,7 +102,7 @@ class _TorchIterator(_DaliBaseIterator[Item]):
 class DALIGenericIterator(_TorchIterator["list[dict[str, torch.Tensor]]"]):
     """Yields a list with one dictionary (name -> `torch.Tensor`) per pipeline.
 
-    Each tensor has the shape (batch, *sample shape).
+    Each tensor has the shape (batch, ...).
 
     Args:
         pipelines: one pipeline, or a list of pipelines with the same batch size.
@@ -182,7 +182,7 @@ class DALIRaggedIterator(_TorchIterator["list[dict[str, Any]]"]):
     Args:
         output_types: one tag per output: `DENSE_TAG` (one tensor; all samples have one shape),
             `SPARSE_LIST_TAG` (a list with one tensor per sample) or `SPARSE_COO_TAG` (one sparse
-            tensor of shape (batch, *largest extents)). None: all outputs are dense.
+            tensor of shape (batch, largest extents)). None: all outputs are dense.
 
     Raises:
         AssertionError: a tag is unknown, or `output_types` and `output_map` differ in length.
@@ -244,7 +244,7 @@ class DALIRaggedIterator(_TorchIterator["list[dict[str, Any]]"]):
 
 
 def _sparse(samples: list[torch.Tensor]) -> torch.Tensor:
-    """One sparse tensor of shape (samples, *largest extents) with all elements of all samples."""
+    """One sparse tensor of shape (samples, largest extents) with all elements of all samples."""
     indices = [
         torch.cat(
             [

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""What examples take as given: imports, variables and data sets."""
+
+from __future__ import annotations
+
+import functools
+import io
+import json
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import paths  # noqa: F401
+import chart
+import tfrecords
+
+PRELUDE = """
+import numpy as np
+import headrace
+from headrace import Pipeline, fn, pipeline_def, types
+"""
+
+# Variables by page.
+PAGES = {
+    "docs/conditionals.md": "folder = 'photos'",
+    "docs/debug.md": "folder = 'photos'",
+    "docs/notebooks.md": """
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def pipeline():
+    files, labels = fn.readers.file(file_root="photos", name="Reader")
+    return fn.resize(fn.decoders.image(files), size=[32, 32]), labels
+pipe = pipeline()
+""",
+    "docs/pytorch.md": """
+import torch
+epochs = 2
+model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 224 * 224, 2))
+@pipeline_def(batch_size=4, num_threads=2, device_id=None)
+def train_one():
+    files, labels = fn.readers.file(file_root="photos", name="Reader")
+    return fn.resize(fn.decoders.image(files), size=[32, 32]), labels
+pipe = train_one()
+def step(images, labels):
+    assert tuple(images.shape[1:]) == (32, 32, 3) and len(images) == len(labels)
+""",
+    "docs/readers.md": """
+root = 'photos'
+shards = 'imagenet/train-000.tar'
+weights = [1.0] * 16
+indices = [3, 1, 2]
+""",
+    "docs/torchvision.md": """
+from PIL import Image
+from torchvision.datasets import ImageFolder
+from torchvision.transforms import v2
+picture = Image.open("photos/house/0000.jpg")
+dataset = ImageFolder("photos")
+transform = v2.Compose([
+    v2.Resize(256), v2.Lambda(lambda picture: picture), v2.CenterCrop(224), v2.ToImage()])
+def step(images, labels):
+    assert images.shape == (80, 3, 224, 224) and sorted(set(labels.tolist())) == [0, 1]
+""",
+}
+
+
+def _member(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    member = tarfile.TarInfo(name)
+    member.size = len(content)
+    archive.addfile(member, io.BytesIO(content))
+
+
+def _archive(path: Path, extensions: tuple[str, str], label: str) -> None:
+    """A WebDataset archive of pictures with labels, as text or as four bytes."""
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for i in range(16):
+            text = str(i % 2).encode() if label == "text" else np.int32(i % 2).tobytes()
+            _member(archive, f"{i:06}.{extensions[0]}", chart.jpeg(chart.variation(i)))
+            _member(archive, f"{i:06}.{extensions[1]}", text)
+
+
+def _archives(root: Path) -> None:
+    """Two sets of archives: 147 names each, of one file."""
+    for folder, first, extensions, label in (
+        ("imagenet", "train-{:03}.tar", ("jpg", "cls"), "text"),
+        ("OUT", "shard-{:06}.tar", ("jpeg", "i32"), "bytes"),
+    ):
+        (root / folder).mkdir(exist_ok=True)
+        _archive(root / folder / first.format(0), extensions, label)
+        for i in range(1, 147):
+            (root / folder / first.format(i)).symlink_to(first.format(0))
+
+
+def _records(root: Path) -> None:
+    records = []
+    for i in range(8):
+        features = {
+            "image/encoded": chart.jpeg(chart.variation(i)),
+            "image/class/label": [i % 2],
+            "image/object/bbox": [float(x) for x in chart.boxes().ravel()],
+        }
+        records.append(tfrecords.example(features))
+    for i, path in enumerate(tfrecords.write(root, records, files=2)["path"]):
+        Path(path).rename(root / f"train-{i:03}.tfrecord")
+
+
+def _coco(root: Path) -> None:
+    (root / "train2017").mkdir()
+    images, annotations = [], []
+    for i in range(8):
+        (root / "train2017" / f"{i}.jpg").write_bytes(chart.jpeg(chart.chart()))
+        images.append({"id": i, "file_name": f"{i}.jpg", "height": 160, "width": 240})
+        polygon = [40, 40, 110, 40, 110, 118, 40, 118]
+        entry = {"bbox": [40, 40, 70, 78], "segmentation": [polygon], "iscrowd": 0, "area": 5460}
+        annotations.append({"id": i, "image_id": i, "category_id": 1, **entry})
+    document = {
+        "images": images,
+        "annotations": annotations,
+        "categories": [{"id": 1, "name": "house"}],
+    }
+    (root / "instances_train2017.json").write_text(json.dumps(document))
+
+
+def _arrays(root: Path) -> None:
+    from astropy.io import fits
+
+    for name in ("volumes", "frames/scene"):
+        (root / name).mkdir(parents=True)
+    for i in range(4):
+        np.save(root / "volumes" / f"{i}.npy", np.full((128, 128, 128), i, np.uint8))
+        np.savez(root / "photos" / f"{i}.npz", image=chart.variation(i), label=np.int32(i))
+    for i in range(40):
+        moved = np.roll(chart.chart(), 5 * i, axis=1)
+        (root / "frames" / "scene" / f"{i:03}.jpg").write_bytes(chart.jpeg(moved))
+    gray = chart.chart()[..., 1]
+    units = [fits.PrimaryHDU(gray.astype(np.float32)), fits.ImageHDU((gray > 128).astype(np.uint8))]
+    for i in range(2):
+        fits.HDUList(units).writeto(root / "frames" / f"{i}.fits")
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+@functools.cache
+def prepared() -> Path:
+    """The data of all pages, made once per process."""
+    _KEPT.append(tempfile.TemporaryDirectory())
+    root = Path(_KEPT[0].name)
+    chart.make_folders(root / "photos")
+    _archives(root)
+    (root / "imagenet" / "train").symlink_to("../photos")
+    _records(root)
+    _coco(root)
+    _arrays(root)
+    return root
+
+
+def make_data(folder: Path) -> None:
+    """Copies the data into a folder."""
+    shutil.copytree(prepared(), folder, symlinks=True, dirs_exist_ok=True)

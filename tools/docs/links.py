@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Checks that every link and every file that the built site refers to exists: links.py FOLDER."""
+
+from __future__ import annotations
+
+import functools
+import html.parser
+import sys
+import urllib.parse
+from pathlib import Path
+
+
+class Page(html.parser.HTMLParser):
+    """The links of a page, and the places that links may point to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for key, value in attrs:
+            if key in ("id", "name") and value:
+                self.places.add(value)
+            elif key in ("href", "src") and value:
+                self.links.append(value)
+
+
+@functools.cache
+def page(path: Path) -> Page:
+    return Page(path.read_text("utf-8"))
+
+
+def broken(site: Path) -> list[str]:
+    """Complaints about links without a target. Links to other sites are not followed."""
+    out = []
+    for file in sorted(site.rglob("*.html")):
+        for link in page(file).links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc or link in ("#", ""):
+                continue
+            path = urllib.parse.unquote(parts.path)
+            target = (file.parent / path).resolve() if path else file
+            if target.is_dir():
+                target = target / "index.html"
+            if not target.is_file():
+                out.append(f"{file.relative_to(site)}: {link}: there is no such file")
+            elif parts.fragment and target.suffix == ".html":
+                if urllib.parse.unquote(parts.fragment) not in page(target).places:
+                    out.append(f"{file.relative_to(site)}: {link}: there is no such place")
+    return sorted(set(out))
+
+
+def main() -> int:
+    site = Path(sys.argv[1]).resolve()
+    found = broken(site)
+    count = len(list(site.rglob("*.html")))
+    print(f"links: {count} pages, {len(found)} broken links")
+    print("\n".join(found), end="\n" if found else "", file=sys.stderr)
+    return bool(found) or not count
+
+
+if __name__ == "__main__":
+    sys.exit(main())
