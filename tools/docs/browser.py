@@ -147,6 +147,13 @@ def complaint(event: dict[str, Any]) -> str:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path == "/favicon.ico":  # a browser may ask for it; no page names it
+            self.send_response(204)
+            self.end_headers()
+        else:
+            super().do_GET()
+
     def log_message(self, *args: Any) -> None:
         pass
 
