@@ -51,7 +51,7 @@ def _order(shape: tuple[int, ...], layout: str) -> str | None:
 def pixels(sample: Any) -> Any:
     """A small picture of a sample as an array (height, width, channels) of uint8.
 
-    None if it is no image. A sequence gives its first frame. Values other than uint8 are stretched
+    None if it is not an image. A sequence gives its first frame. Values other than uint8 are stretched
     to the range from black to white.
     """
     order = _order(tuple(sample.shape()), sample.layout())
@@ -93,7 +93,7 @@ def _values(sample: Any) -> str:
 
 
 def picture(sample: Any) -> str:
-    """An `<img>` of a sample with its picture inside, or its values or shape if it is no image."""
+    """An `<img>` of a sample with its picture inside, or its values or shape if it is not one."""
     shown = pixels(sample)
     shape = escape(" × ".join(map(str, sample.shape())) or "scalar")
     if shown is None:
