@@ -17,6 +17,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 
 os.environ["HEADRACE_SCAN_CACHE"] = ""  # tests leave nothing in the user's cache
+os.environ["HEADRACE_INDEX_CACHE"] = ""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -66,6 +66,19 @@ static hr_status check_options(hr_pipeline_options *o, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The environment's folder is only offered: if it cannot be used, indices are in memory. */
+static hr_status make_cache(hr_pipeline *p, hr_error *error)
+{
+    size_t limit = (size_t)p->options.index_memory_limit;
+    const char *folder = p->options.index_cache, *offered = getenv("HEADRACE_INDEX_CACHE");
+    if (limit == 0)
+        return HR_STATUS_OK;
+    if (!folder && offered && offered[0] &&
+        hr_cache_create(&p->cache, limit, offered, NULL) == HR_STATUS_OK)
+        return HR_STATUS_OK;
+    return hr_cache_create(&p->cache, limit, folder, error);
+}
+
 static hr_status make_states(hr_pipeline *p, hr_error *error)
 {
     size_t n = (size_t)p->graph->count + 1;
@@ -128,9 +141,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     p->kernels = hr_kernels_get((hr_cpu_level)p->options.cpu_level);
     HR_TRY(hr_pool_create(&p->pool, p->options.host_memory_limit, error));
     HR_TRY(hr_pool_create(&p->feed_pool, 0, error));
-    if (p->options.index_memory_limit > 0)
-        HR_TRY(hr_cache_create(&p->cache, (size_t)p->options.index_memory_limit,
-                               p->options.index_cache, error));
+    HR_TRY(make_cache(p, error));
     HR_TRY(hr__device_open(p, error));
     hr_pool *const pools[] = {p->pool, p->feed_pool};
     for (int32_t k = 0; k < 2; k++) {

@@ -97,6 +97,42 @@ def test_same_bytes_through_a_folder(
     assert third.stats()["index_misses"] <= PROGRESSIVE
 
 
+def test_the_folder_of_the_environment(
+    large_root: Path,
+    without: list[tuple[bytes, ...]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    offered, named = tmp_path / "offered", tmp_path / "named"
+    monkeypatch.setenv("HEADRACE_INDEX_CACHE", str(offered))
+    assert take(make(large_root), EPOCHS * COUNT) == without
+    again = make(large_root)
+    assert take(again, EPOCHS * COUNT) == without
+    assert again.stats()["index_misses"] <= PROGRESSIVE
+    before = sorted(file.name for file in offered.iterdir())
+    take(make(large_root, index_cache=named), COUNT)  # an argument has precedence
+    take(make(large_root, index_memory_limit=0), COUNT)
+    assert any(named.iterdir()) and sorted(file.name for file in offered.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "no/such/folder", "world", "link", ""])
+def test_a_folder_of_the_environment_that_cannot_be_used(
+    name: str,
+    large_root: Path,
+    without: list[tuple[bytes, ...]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "world").mkdir()
+    (tmp_path / "world").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "nothing")
+    monkeypatch.setenv("HEADRACE_INDEX_CACHE", str(tmp_path / name) if name else "")
+    pipe = make(large_root)
+    assert take(pipe, EPOCHS * COUNT) == without
+    assert pipe.stats()["index_files"] == COUNT - 1
+
+
 def test_no_index_when_there_is_no_room(large_root: Path, tmp_path: Path) -> None:
     pipe = make(large_root, index_memory_limit=0, index_cache=tmp_path / "cache")
     take(pipe, 2 * COUNT)
