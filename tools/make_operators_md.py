@@ -70,7 +70,7 @@ def function_of_plugin(name: str) -> Any:
     plugin, _, leaf = name.removeprefix("plugin.").rpartition(".fn")
     for path in sorted((ROOT / "python" / "headrace" / "plugin" / plugin).glob("*.py")):
         for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.FunctionDef) and node.name == leaf.removeprefix("."):
+            if isinstance(node, ast.FunctionDef) and node.name == leaf.rpartition(".")[2]:
                 return SimpleNamespace(__doc__=ast.get_docstring(node))
     return None
 

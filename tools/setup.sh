@@ -10,7 +10,7 @@
 #   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
 #   docs     install the packages that build the documentation into .venv
 #   peers    install DALI into .venv, for comparisons
-#   jax      create .cache/venv-jax with JAX and the wheel from dist/
+#   jax, tf, paddle, numba   create .cache/venv-NAME with that framework and the wheel from dist/
 #   install  build the package and install it into .venv
 #   wheel    build the self-contained wheel in dist/
 # A step does nothing if its result already exists. Concurrent runs wait for each other.
@@ -143,11 +143,12 @@ step_peers() {
     pip_install tools/requirements-peers.txt || die "could not install tools/requirements-peers.txt"
 }
 # A framework has an environment of its own, with the wheel as a user would install it.
-step_jax() {
-    [ -x .cache/venv-jax/bin/python ] || "$venv_python" -m venv .cache/venv-jax
-    say "setup: installing tools/requirements-jax.txt"
-    .cache/venv-jax/bin/python -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/*.whl </dev/null
-    .cache/venv-jax/bin/python -m pip install -q --disable-pip-version-check -r tools/requirements-jax.txt </dev/null
+step_framework() { # step_framework NAME
+    folder=.cache/venv-$1
+    [ -x "$folder/bin/python" ] || "$venv_python" -m venv "$folder"
+    say "setup: installing tools/requirements-$1.txt"
+    "$folder/bin/python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/*.whl </dev/null
+    "$folder/bin/python" -m pip install -q --disable-pip-version-check -r "tools/requirements-$1.txt" </dev/null
 }
 
 # ---- the package ----------------------------------------------------------------------------------
@@ -186,7 +187,8 @@ step_wheel() {
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    nginx | chromium | venv | torch | docs | peers | jax | install | wheel) "step_$step" ;;
+    nginx | chromium | venv | torch | docs | peers | install | wheel) "step_$step" ;;
+    jax | tf | paddle | numba) step_framework "$step" ;;
     *) die "unknown step: $step" ;;
     esac
 done

@@ -34,7 +34,7 @@ SECTIONS = {
     "Start": ["install", "tutorial", "faq"],
     "Coming from": ["from-dali", "torchvision", "from-ffcv", "from-webdataset"],
     "Guides": [
-        "pytorch", "readers", "object-storage", "gpu", "multi-gpu", "reproducibility", "bad-files",
+        "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "reproducibility", "bad-files",
         "speed", "notebooks", "conditionals", "debug", "jpeg-index",
     ],
     "Reference": [

@@ -61,6 +61,15 @@ class Iterated:
         """The names of the readers."""
         return sorted(self._pipeline.reader_meta())
 
+    def placeholders(self) -> dict[str, bool]:
+        """The external sources by name, and whether each has to be fed because it has no `source`."""
+        sources = self._pipeline._complete_graph().sources
+        return {name: source.callback is None for name, source in sources.items()}
+
+    def takes_batches(self, name: str) -> bool:
+        """Whether an external source was defined for batches, not for samples."""
+        return self._pipeline._complete_graph().sources[name].batch
+
     @property
     def skips(self) -> bool:
         """Whether bad samples are left out, so that a batch can have fewer samples than positions."""
