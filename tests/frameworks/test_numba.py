@@ -106,3 +106,13 @@ def test_wrong_arguments() -> None:
         samples(lambda: numba_function(ragged(), run_fn=invert, **kinds))
     with pytest.raises(RuntimeError, match="1 input"):
         samples(lambda: numba_function(run_fn=invert, **IMAGES))
+
+
+def test_scripts_may_ask_whether_the_operator_runs_on_a_gpu() -> None:
+    for check in (
+        NumbaFunction._check_minimal_numba_version,
+        NumbaFunction._check_cuda_compatibility,
+    ):
+        assert check(throw=False) is False and check(False) is False
+        with pytest.raises(NotImplementedError, match="CPU only"):
+            check()

@@ -96,8 +96,7 @@ def test_module_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "use"),
     [
-        ("import nvidia.dali.plugin.tf as m", "m.DALIDataset()"),
-        ("from nvidia.dali.plugin import paddle", "paddle.DALIGenericIterator"),
+        ("import nvidia.dali.plugin.triton as m", "m.autoserialize()"),
         ("import nvidia.dali.experimental.dynamic as ndd", "ndd.readers.File()"),
     ],
 )
@@ -280,3 +279,15 @@ def test_tracebacks_begin_at_the_script(tmp_path: Path, module: bool) -> None:
     assert done.returncode == 1 and done.stderr.rstrip().endswith("ValueError: mine")
     assert "runpy" not in done.stderr and "as_dali" not in done.stderr.replace(str(tmp_path), "")
     assert done.stderr.count("File ") == 2
+
+
+@pytest.mark.parametrize(
+    "framework, plugin",
+    [("jax", "jax"), ("tensorflow", "tf"), ("paddle", "paddle"), ("numba", "numba")],
+)
+def test_plugins_name_the_framework_that_is_not_installed(
+    tmp_path: Path, framework: str, plugin: str
+) -> None:
+    code = f"import sys; sys.modules[{framework!r}] = None; import nvidia.dali.plugin.{plugin}"
+    done = run("-c", code, cwd=tmp_path)
+    assert f"ModuleNotFoundError: import of {framework}" in done.stderr, done.stderr

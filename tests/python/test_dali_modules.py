@@ -48,15 +48,6 @@ def test_missing_modules_import_and_refuse_use(path):
         exec(f"from headrace.{path} import no_such_name")
 
 
-def test_scripts_may_ask_whether_a_missing_class_works():
-    from headrace.plugin.numba import NumbaFunction
-
-    for check in (NumbaFunction._check_minimal_numba_version, NumbaFunction._check_cuda_compatibility):
-        assert check(throw=False) is False and check(False) is False
-        with pytest.raises(NotImplementedError, match="NumbaFunction"):
-            check()
-
-
 def test_a_module_that_dali_does_not_have():
     with pytest.raises(ModuleNotFoundError, match="No module named 'headrace.auto_aug.nothing'"):
         importlib.import_module("headrace.auto_aug.nothing")

@@ -115,25 +115,14 @@ MODULES = {
         "floor fpow log log10 log2 max min pow rsqrt sin sinh sqrt tan tanh",
         "experimental.dynamic.pytorch": "",
         "experimental.dynamic.random": "RNG get_default_rng set_seed",
-        "plugin.numba": "NumbaFunction",
-        "plugin.numba.experimental": "NumbaFunction",
-        "plugin.numba.fn": "numba_function",
-        "plugin.numba.fn.experimental": "numba_function",
-        "plugin.paddle": "DALIClassificationIterator DALIGenericIterator LastBatchPolicy feed_ndarray",
         "plugin.pytorch.experimental": "",
         "plugin.pytorch.experimental.proxy": "DALIOutputBatchRef DALIOutputSampleRef DALIPipelineRunRef DALIServer "
         "DataLoader",
         "plugin.pytorch.loader_evaluator": "LoaderEvaluator",
         "plugin.pytorch.loader_evaluator.loader": "LoaderEvaluator",
-        "plugin.tf": "DALIDataset DALIIterator DALIIteratorWrapper DALIRawIterator dataset_compatible_tensorflow "
-        "dataset_distributed_compatible_tensorflow dataset_inputs_compatible_tensorflow serialize_pipeline",
-        "plugin.tf.experimental": "DALIDatasetWithInputs Input",
         "plugin.triton": "autoserialize",
     }.items()
 }
-
-# Functions by which scripts ask whether a class works here: `check(throw=True)` raises an error or returns a bool.
-CHECKS = ("_check_cuda_compatibility", "_check_minimal_numba_version")
 
 _DYNAMIC = "experimental.dynamic"
 _NOT_DYNAMIC = frozenset(

@@ -41,14 +41,7 @@ class Missing:
 
     __call__ = __mro_entries__ = __getitem__ = __iter__ = _refuse
 
-    def _check(self, throw: bool = True) -> bool:
-        if throw:
-            self._refuse()
-        return False
-
     def __getattr__(self, name: str) -> Any:
-        if name in dali_names.CHECKS:
-            return self._check
         if name.startswith("_"):  # Python and its tools read these from every object
             raise AttributeError(name)
         self._refuse()

@@ -119,6 +119,15 @@ class NumbaFunction:
             batch_processing,
         )
 
+    @staticmethod
+    def _check_minimal_numba_version(throw: bool = True) -> bool:
+        """Whether the operator runs on a GPU, as scripts ask. With `throw`, an error says why not."""
+        if throw:
+            raise NotImplementedError(f"{_LABEL} runs on the CPU only.")
+        return False
+
+    _check_cuda_compatibility = _check_minimal_numba_version
+
     @property
     def device(self) -> str:
         return "cpu"
