@@ -352,6 +352,9 @@ typedef struct hr_pipeline_options {
     /* Another thread may set it to true (atomically) while hr_pipeline_create runs, which then
      * fails soon, even if it waits for a server; or NULL. */
     const bool *interrupt;
+    /* No worker threads: hr_pipeline_run does the work, on the thread that calls it. num_threads is
+     * 1 then. Cheapest for a small graph that is fed and run once in a while. */
+    bool run_here;
 } hr_pipeline_options;
 
 HR_API void hr_pipeline_options_init(hr_pipeline_options *options);
@@ -391,6 +394,10 @@ HR_API hr_status hr_pipeline_run(hr_pipeline *pipeline, int32_t timeout_ms, hr_o
  * which want the next batch as soon as they have taken this one: schedules prefetch_queue_depth + 1
  * iterations. */
 HR_API hr_status hr_pipeline_wait(hr_pipeline *pipeline, int32_t timeout_ms);
+/* Begins again with this seed (>= 0) and the first sample, as if the pipeline had been created with
+ * it. Random numbers then depend on neither the number nor the seeds of the graph's nodes, except
+ * where several nodes draw. HR_STATUS_STATE: iterations are in flight. */
+HR_API hr_status hr_pipeline_reseed(hr_pipeline *pipeline, int64_t seed, hr_error *error);
 /* The caller spent `ns` nanoseconds on making data to feed, since the last run: they are counted as
  * the source's time, not as the consumer's. */
 HR_API void hr_pipeline_note_feeding(hr_pipeline *pipeline, int64_t ns);

@@ -58,7 +58,7 @@ typedef struct create_args {
     const char *on_error;
     Py_ssize_t host_memory_limit, read_ahead_limit, device_memory_limit;
     long long seed, max_image_pixels, index_memory_limit;
-    int fuse, strict, set_affinity;
+    int fuse, strict, set_affinity, run_here;
     PyObject *checkpoint, *quarantine, *trace, *index_cache;
 } create_args;
 
@@ -84,6 +84,7 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
                             "cpu_level",
                             "device_id",
                             "device_memory_limit",
+                            "run_here",
                             NULL};
     hr_pipeline_options *o = &a->options;
     hr_pipeline_options_init(o);
@@ -91,14 +92,15 @@ static int parse_create(PyObject *args, PyObject *kwargs, create_args *a)
     a->on_error = "raise";
     a->fuse = 1;
     if (!PyArg_ParseTupleAndKeywords(
-            args, kwargs, "Oii|$iLspppnnLLOOOOiin:Pipeline", names, &a->graph, &o->batch_size,
+            args, kwargs, "Oii|$iLspppnnLLOOOOiinp:Pipeline", names, &a->graph, &o->batch_size,
             &o->num_threads, &o->prefetch_queue_depth, &a->seed, &a->on_error, &a->fuse, &a->strict,
             &a->set_affinity, &a->host_memory_limit, &a->read_ahead_limit, &a->max_image_pixels,
             &a->index_memory_limit, &a->index_cache, &a->quarantine, &a->trace, &a->checkpoint,
-            &o->cpu_level, &o->device_id, &a->device_memory_limit))
+            &o->cpu_level, &o->device_id, &a->device_memory_limit, &a->run_here))
         return -1;
     o->seed = a->seed;
     o->fuse = a->fuse;
+    o->run_here = a->run_here;
     o->strict = a->strict;
     o->set_affinity = a->set_affinity;
     o->max_image_pixels = a->max_image_pixels;
@@ -471,6 +473,20 @@ static PyObject *pipeline_note_feeding(PyObject *object, PyObject *arg)
     Py_RETURN_NONE;
 }
 
+static PyObject *pipeline_reseed(PyObject *object, PyObject *arg)
+{
+    pipeline_object *self = (pipeline_object *)object;
+    long long seed = PyLong_AsLongLong(arg);
+    if ((seed == -1 && PyErr_Occurred()) || pipeline_enter(self) < 0)
+        return NULL;
+    hr_error error = {0};
+    hr_status status = hr_pipeline_reseed(self->pipeline, seed, &error);
+    pipeline_leave(self);
+    if (status != HR_STATUS_OK)
+        return core_raise(&error);
+    Py_RETURN_NONE;
+}
+
 static PyObject *pipeline_schedule(PyObject *object, PyObject *arg)
 {
     pipeline_object *self = (pipeline_object *)object;
@@ -608,6 +624,7 @@ static PyMethodDef pipeline_methods[] = {
      "feed_room(node) -> int: batches that the source accepts now."},
     {"note_feeding", pipeline_note_feeding, METH_O,
      "note_feeding(ns): time spent on producing data to feed."},
+    {"reseed", pipeline_reseed, METH_O, "reseed(seed): begins again with this seed."},
     {"schedule", pipeline_schedule, METH_O,
      "schedule(count): functions may run for the next iterations."},
     {"pending", pipeline_pending, METH_NOARGS,

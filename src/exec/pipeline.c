@@ -131,6 +131,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
 {
     HR_TRY(check_level(error));
     HR_TRY(check_options(&p->options, error));
+    p->options.num_threads = p->options.run_here ? 1 : p->options.num_threads;
     HR_TRY(hr__quarantine_open(p, p->options.quarantine, error));
     HR_TRY(hr_graph_copy(&p->graph, graph, error));
     HR_TRY(hr__graph_own_outputs(p->graph, error));
@@ -313,6 +314,8 @@ static hr_status wait_first(hr_pipeline *p, int64_t start_ns, int32_t timeout_ms
             return HR_STATUS_STATE;
         if (p->first && p->first->done && !hr__iteration_retry(p, p->first))
             return HR_STATUS_OK;
+        if (hr__work_here(p))
+            continue;
         if (code == ETIMEDOUT || timeout_ms == 0)
             return HR_STATUS_TIMEOUT;
         if (p->lookout) /* do not wait until it looks the next time */
@@ -467,6 +470,27 @@ hr_status hr_pipeline_wait(hr_pipeline *p, int32_t timeout_ms)
         status = HR_STATUS_STATE;
     if (timeout_ms != 0)
         note_run(p, start, hr_clock_ns(), -1);
+    pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+hr_status hr_pipeline_reseed(hr_pipeline *p, int64_t seed, hr_error *error)
+{
+    HR_TRY(hr__check_owner(p, error));
+    pthread_mutex_lock(&p->lock);
+    hr_status status = p->in_flight == 0
+                           ? HR_STATUS_OK
+                           : hr_fail(error, HR_STATUS_STATE, "iterations are in flight");
+    int32_t drawing = 0;
+    for (int32_t k = 0; status == HR_STATUS_OK && k < p->plan->order_count; k++) {
+        const hr_node *node = hr__plan_node(p, k);
+        if (node->def->flags & HR_OP_RANDOM)
+            p->node_seeds[node->index] = hr_rng_node_seed(seed, drawing++, -1);
+    }
+    if (status == HR_STATUS_OK) {
+        p->seed = seed;
+        p->next_sample = 0;
+    }
     pthread_mutex_unlock(&p->lock);
     return status;
 }

@@ -163,6 +163,14 @@ static void *worker_main(void *context)
     return NULL;
 }
 
+bool hr__work_here(hr_pipeline *p)
+{
+    hr_iteration *it = p->options.run_here ? pick(p) : NULL;
+    if (it)
+        take_turn(&p->workers[0], it);
+    return it != NULL;
+}
+
 static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *error)
 {
     size_t n = (size_t)p->plan->order_count + 1;
@@ -205,7 +213,7 @@ hr_status hr__workers_start(hr_pipeline *p, hr_error *error)
     }
     if (p->options.set_affinity)
         HR_TRY(pin_workers(p, error));
-    for (; p->started < p->worker_count; p->started++)
+    for (; !p->options.run_here && p->started < p->worker_count; p->started++)
         if (pthread_create(&p->workers[p->started].thread, NULL, worker_main,
                            &p->workers[p->started]))
             return hr_fail(error, HR_STATUS_ERROR,
