@@ -1,0 +1,625 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""`Tensor` and `Batch`: data on which operators work where they are called."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Self
+
+from headrace import _core
+from headrace._base.types import to_numpy_type
+from headrace._graph.subscript import NewAxis
+from headrace.experimental.dynamic import _types
+from headrace.experimental.dynamic._context import Device
+from headrace.experimental.dynamic._context import device as to_device
+from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
+
+# The functions that run operators; `_operators` sets them: call(name, inputs, arguments).
+_run: Callable[..., Any]
+_arithmetic: Callable[..., Any]
+
+
+def set_functions(run: Callable[..., Any], arithmetic: Callable[..., Any]) -> None:
+    global _run, _arithmetic
+    _run, _arithmetic = run, arithmetic
+
+
+def _text(array: Any, indent: str = "    ") -> str:
+    import numpy
+
+    lines = numpy.array2string(array, separator=" ").split("\n")
+    return "\n".join([lines[0], *(line and indent + line for line in lines[1:])])
+
+
+class _Data:
+    """What tensors and batches have in common. `_stored` is None until the call that makes them has run."""
+
+    __slots__ = ("_stored", "_call", "_index", "__weakref__")
+    _stored: Any
+    _call: Any
+    _index: int
+    __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # NumPy leaves arithmetic to us
+
+    @classmethod
+    def _of(cls, stored: Any) -> Self:
+        made = cls.__new__(cls)
+        made._stored = stored
+        made._call = None
+        return made
+
+    @classmethod
+    def _later(cls, call: Any, index: int) -> Self:
+        made = cls.__new__(cls)
+        made._stored = None
+        made._call = call
+        made._index = index
+        return made
+
+    @property
+    def _storage(self) -> Any:
+        if self._stored is None:
+            self._stored = self._call()[self._index]
+            self._call = None
+        return self._stored
+
+    def evaluate(self) -> Self:
+        """Runs the operators that this depends on, if they have not run yet. Returns the object."""
+        self._storage  # noqa: B018
+        return self
+
+    @property
+    def device(self) -> Device:
+        """Where the data are."""
+        number = _device_id(self._storage)
+        return Device.CPU if number < 0 else Device("gpu", number)
+
+    @property
+    def dtype(self) -> _types.DType:
+        """The type of the elements."""
+        return _types.DType.from_type_id(self._storage.dtype)
+
+    @property
+    def layout(self) -> str | None:
+        """One letter per dimension, or None."""
+        return self._storage.layout() or None
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions, of each sample for a batch."""
+        return self._storage.ndim()
+
+    def cpu(self) -> Self:
+        """The data in host memory; the object itself if they are there."""
+        return self.to_device("cpu")
+
+    def gpu(self, index: int | None = None) -> Self:
+        """The data on a GPU; the object itself if they are there."""
+        return self.to_device(Device("gpu", index))
+
+    def to_device(self, device: Any, force_copy: bool = False) -> Self:
+        """The data on `device`. The object itself if they are there, unless `force_copy`."""
+        wanted = to_device(device)
+        if wanted == self.device and not force_copy:
+            return self
+        stored = self._storage
+        if wanted.device_type == "cpu":
+            return self._of(stored._to_host() if _device_id(stored) >= 0 else self._copied())
+        if _device_id(stored) >= 0:
+            stored = stored._to_host()
+        return self._of(stored._as_gpu(wanted.device_id))
+
+    def _copied(self) -> Any:
+        raise NotImplementedError
+
+    def __bool__(self) -> bool:
+        return all(bool(sample.any()) for sample in self._arrays())
+
+    def _arrays(self) -> list[Any]:
+        raise NotImplementedError
+
+    def __pos__(self) -> Self:
+        return self
+
+
+def _device_id(stored: Any) -> int:
+    if isinstance(stored, _core.Batch):
+        return stored._device
+    return stored.device_id() if isinstance(stored, _core.DeviceTensor) else -1
+
+
+def _forward(op: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return _arithmetic(op, self, other)
+
+    return method
+
+
+def _backward(op: str) -> Any:
+    def method(self: Any, other: Any) -> Any:
+        return _arithmetic(op, other, self)
+
+    return method
+
+
+def _unary(op: str) -> Any:
+    def method(self: Any) -> Any:
+        return _arithmetic(op, self)
+
+    return method
+
+
+_BINARY = "add sub mul truediv floordiv mod pow and or xor lshift rshift"
+for _name in _BINARY.split():
+    _op = {"truediv": "div"}.get(_name, _name)
+    setattr(_Data, f"__{_name}__", _forward(_op))
+    setattr(_Data, f"__r{_name}__", _backward(_op))
+for _name in "eq ne lt le gt ge".split():
+    setattr(_Data, f"__{_name}__", _forward(_name))
+for _name, _function in (("neg", "neg"), ("invert", "invert"), ("abs", "abs")):
+    setattr(_Data, f"__{_name}__", _unary(_function))
+
+
+# ---- reading what the user gives ----
+
+
+def _array(data: Any) -> Any:
+    """Numbers, lists and arrays as a contiguous NumPy array; Python's numbers have 32 bits."""
+    import numpy
+
+    array = numpy.asarray(data)
+    if type(data) in (bool, int, float, list, tuple) and array.dtype in (
+        numpy.int64,
+        numpy.float64,
+    ):
+        wide = isinstance(data, (list, tuple)) and _has_arrays(data)
+        if not wide:
+            narrow = numpy.int32 if array.dtype == numpy.int64 and array.size else numpy.float32
+            if narrow is numpy.int32 and array.size and not (
+                -(2**31) <= int(array.min()) and int(array.max()) < 2**31
+            ):
+                raise OverflowError(f"{data} does not fit into 32 bits. Pass a NumPy array of int64.")
+            array = array.astype(narrow)
+    return numpy.ascontiguousarray(array) if array.ndim else array
+
+
+def _has_arrays(data: Any) -> bool:
+    return any(
+        _has_arrays(item) if isinstance(item, (list, tuple)) else hasattr(item, "dtype")
+        for item in data
+    )
+
+
+def _storage_of(data: Any, layout: str | None, copy: bool) -> Any:
+    """The data as TensorCPU or TensorGPU."""
+    if isinstance(data, Tensor):
+        data = data._storage
+    elif isinstance(data, Batch):
+        data = data._dense()
+    if isinstance(data, _core.Tensor):
+        layout = layout or data.layout() or None
+        kind = TensorGPU if isinstance(data, _core.DeviceTensor) else TensorCPU
+        return _core.make_tensor(kind, data, layout, copy)
+    if isinstance(data, (bool, int, float, list, tuple)):
+        if isinstance(data, (list, tuple)) and any(isinstance(v, Tensor) for v in data):
+            import numpy
+
+            data = numpy.stack([numpy.asarray(v._storage) for v in data])
+        return _core.make_tensor(TensorCPU, _array(data), layout, False)
+    if hasattr(data, "__cuda_array_interface__") and not hasattr(data, "__array_interface__"):
+        return _core.make_tensor(TensorGPU, data, layout, copy)
+    try:
+        return _core.make_tensor(TensorCPU, data, layout, copy)
+    except (TypeError, ValueError, BufferError):
+        if hasattr(data, "__array_interface__") or not hasattr(data, "__dlpack__"):
+            return _core.make_tensor(TensorCPU, _array(data), layout, False)
+        if data.__dlpack_device__()[0] in (1, 3):
+            return _core.make_tensor(TensorCPU, _array(data), layout, False)
+        return _core.make_tensor(TensorGPU, data, layout, copy)
+
+
+class Tensor(_Data):
+    """An array with a type, a device and a layout.
+
+    NumPy, PyTorch and others read it without a copy.
+
+    Args:
+        data: a tensor, an array of any library, a number, or a list of numbers.
+        dtype: element type; by default that of the data. Python's numbers become int32 and float32.
+        device: where the tensor is made; by default where the data are.
+        layout: one letter per dimension.
+        copy: the tensor gets memory of its own.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        data: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        layout: str | None = None,
+        batch: Any = None,
+        index_in_batch: int | None = None,
+        invocation_result: Any = None,
+        copy: bool = False,
+    ) -> None:
+        self._call = None
+        if batch is not None:
+            self._stored = batch._storage[operator.index(index_in_batch or 0)]
+            return
+        stored = _storage_of(data, layout, copy)
+        wanted = None if dtype is None else _types.type_id(dtype)
+        if wanted is not None and stored.dtype != wanted:
+            stored = _run("cast", [Tensor._of(stored)], {"dtype": wanted})._storage
+        self._stored = stored
+        if device is not None:
+            self._stored = self.to_device(device)._storage
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return tuple(self._storage.shape())
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.nbytes // self.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._storage.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.bytes
+
+    def item(self) -> Any:
+        """The only element, as a Python number.
+
+        Raises:
+            ValueError: the tensor has several elements, or none.
+        """
+        if self.size != 1:
+            raise ValueError(f"Tensor has {self.size} elements, expected 1")
+        return self._numpy().item()
+
+    def _numpy(self) -> Any:
+        import numpy
+
+        stored = self._storage
+        return numpy.asarray(stored if _device_id(stored) < 0 else stored._to_host())
+
+    def _arrays(self) -> list[Any]:
+        return [self._numpy()]
+
+    def _copied(self) -> Any:
+        return _core.make_tensor(TensorCPU, self._storage, self.layout, True)
+
+    def torch(self, copy: bool | None = False) -> Any:
+        """The tensor as one of PyTorch, which shares the memory unless `copy`."""
+        import torch
+
+        made = torch.from_dlpack(self._storage)
+        return made.clone() if copy else made
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._storage.__array__(dtype, copy)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        return self._storage.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._storage.__dlpack_device__()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__array_interface__", "__cuda_array_interface__"):
+            return getattr(self._storage, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __getitem__(self, ranges: Any) -> Tensor:
+        return _subscript(self, ranges)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(self.shape[0]))
+
+    def __str__(self) -> str:
+        return f"Tensor(\n    {_text(self._numpy())},{_facts(self)},\n    shape={self.shape})"
+
+    __repr__ = __str__
+
+
+def _facts(data: _Data) -> str:
+    layout = f'\n    layout="{data.layout}",' if data.layout else ""
+    return f'\n    dtype={data.dtype},{layout}\n    device="{data.device}"'
+
+
+class _Tensors(Sequence[Tensor]):
+    """The samples of a batch."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __len__(self) -> int:
+        return self._batch.batch_size
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._batch.select(i)
+
+    def select(self, indices: Any) -> Any:
+        """A tensor for a number, a batch for a list or slice."""
+        return self._batch.select(indices)
+
+
+class _Slices:
+    """`batch.slice`: subscripts of each sample."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+
+    def __getitem__(self, ranges: Any) -> Batch:
+        return _subscript(self._batch, ranges)
+
+
+class Batch(_Data):
+    """A list of tensors of one type and number of dimensions, on one device. Their shapes may differ.
+
+    Args:
+        tensors: the samples; or an array whose first dimension is the batch; or a batch.
+        dtype: element type; required without samples.
+        device: where the batch is made.
+        layout: layout of the samples.
+        copy: the batch gets memory of its own.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        tensors: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        layout: str | None = None,
+        invocation_result: Any = None,
+        copy: bool = False,
+    ) -> None:
+        self._call = None
+        stored = _batch_storage(tensors, dtype, layout, copy)
+        wanted = None if dtype is None else _types.type_id(dtype)
+        if wanted is not None and len(stored) and stored.dtype != wanted:
+            stored = _run("cast", [Batch._of(stored)], {"dtype": wanted})._storage
+        self._stored = stored
+        if device is not None:
+            self._stored = self.to_device(device)._storage
+
+    @staticmethod
+    def broadcast(sample: Any, batch_size: int, device: Any = None, dtype: Any = None) -> Batch:
+        """A batch whose samples are all `sample`.
+
+        Raises:
+            ValueError: `sample` is a batch.
+        """
+        if isinstance(sample, (Batch, _core.Batch)):
+            raise ValueError("Cannot broadcast a Batch.")
+        tensor = Tensor(sample, dtype, device)._storage
+        kind = TensorListGPU if _device_id(tensor) >= 0 else TensorListCPU
+        return Batch._of(kind([tensor] * batch_size, tensor.layout()))
+
+    @property
+    def batch_size(self) -> int:
+        """Number of samples."""
+        return len(self._storage)
+
+    @property
+    def shape(self) -> list[tuple[int, ...]]:
+        """The shapes of the samples."""
+        return self._storage.shape()
+
+    @property
+    def tensors(self) -> _Tensors:
+        """The samples, as a sequence."""
+        return _Tensors(self)
+
+    @property
+    def slice(self) -> _Slices:
+        """Subscripts of each sample: `batch.slice[0]`."""
+        return _Slices(self)
+
+    def select(self, sample_range: Any) -> Any:
+        """A sample for a number; a batch for a slice or list of numbers."""
+        if sample_range is Ellipsis:
+            return self
+        stored = self._storage
+        count = len(stored)
+        if isinstance(sample_range, slice):
+            chosen = [stored[i] for i in range(*sample_range.indices(count))]
+        elif isinstance(sample_range, (list, tuple, range)):
+            chosen = [stored[_within(i, count)] for i in sample_range]
+        else:
+            return Tensor._of(stored[_within(sample_range, count)])
+        kind = TensorListGPU if _device_id(stored) >= 0 else TensorListCPU
+        return Batch._of(kind(chosen, stored.layout()))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([Tensor._of(sample) for sample in self._storage])
+
+    def _arrays(self) -> list[Any]:
+        return [sample._numpy() for sample in self]
+
+    def _copied(self) -> Any:
+        stored = self._storage
+        return _core.make_batch(TensorListCPU, list(stored), stored.layout() or None, True)
+
+    def _dense(self) -> Any:
+        """The samples as one tensor with the batch in front."""
+        import numpy
+
+        stored = self._storage
+        dense = stored._dense()
+        if dense is None:
+            if len(set(stored.shape())) > 1:
+                raise ValueError(
+                    "The samples have different shapes, so they do not make a tensor. Pass pad=True to pad them to "
+                    f"one shape. The shapes are: {stored.shape()}"
+                )
+            host = stored if _device_id(stored) < 0 else stored._to_host()
+            dense = TensorCPU(numpy.stack([numpy.asarray(sample) for sample in host]))
+            if _device_id(stored) >= 0:
+                dense = dense._as_gpu(_device_id(stored))
+        layout = stored.layout()
+        return dense._view(dense._dtype, tuple(dense.shape()), "N" + layout if layout else "")
+
+    def torch(self, copy: bool | None = None, pad: bool = False) -> Any:
+        """The batch as one tensor of PyTorch; `pad` pads the samples with zeros to one shape.
+
+        Raises:
+            ValueError: the samples have different shapes; `copy` is False but a copy is needed.
+        """
+        import torch
+
+        whole = _padded(self) if pad else self
+        if copy is False and whole._storage._dense() is None:
+            raise ValueError("The samples are not contiguous: a copy is needed.")
+        made = torch.from_dlpack(whole._dense())
+        return made.clone() if copy else made
+
+    def __str__(self) -> str:
+        texts = [_text(sample._numpy()) for sample in self]
+        between = ", " if self.ndim == 0 else ",\n" + "\n" * (self.ndim - 1) + "    "
+        shown = between.join(texts)
+        return (
+            f"Batch(\n    [{shown}],{_facts(self)},\n    num_samples={self.batch_size},\n"
+            f"    shape={self.shape})"
+        )
+
+    __repr__ = __str__
+
+
+def _within(i: Any, count: int) -> int:
+    number = operator.index(i.item() if isinstance(i, Tensor) else i)
+    if not -count <= number < count:
+        raise IndexError(f"Sample {number} is out of range: the batch has {count} samples.")
+    return number % count
+
+
+def _batch_storage(tensors: Any, dtype: Any, layout: str | None, copy: bool) -> Any:
+    if isinstance(tensors, Batch):
+        tensors = tensors._storage
+    if isinstance(tensors, _core.Batch):
+        kind = TensorListGPU if _device_id(tensors) >= 0 else TensorListCPU
+        return _core.make_batch(kind, list(tensors), layout or tensors.layout() or None, copy)
+    if not isinstance(tensors, (list, tuple)) and _is_array(tensors):
+        dense = _storage_of(tensors, None, copy)
+        own = dense.layout()
+        if own and not layout:
+            layout = own[1:] or None
+        kind = TensorListGPU if _device_id(dense) >= 0 else TensorListCPU
+        return _core.make_batch_dense(
+            kind, dense._view(dense._dtype, tuple(dense.shape()), ""), layout, False
+        )
+    samples = [_storage_of(item, None, copy) for item in tensors or ()]
+    if not samples:
+        if dtype is None:
+            raise ValueError("Element type must be specified if the list is empty")
+        import numpy
+
+        empty = numpy.empty((0,), to_numpy_type(_types.type_id(dtype)))
+        return TensorListCPU(empty, layout)
+    kinds = {sample.dtype for sample in samples}
+    if len(kinds) > 1 and dtype is not None:
+        samples = [Tensor(sample, dtype)._storage for sample in samples]
+    kind = TensorListGPU if _device_id(samples[0]) >= 0 else TensorListCPU
+    return _core.make_batch(kind, samples, layout or samples[0].layout() or None, False)
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, (Tensor, _core.Tensor)) or any(
+        hasattr(value, name)
+        for name in ("__array_interface__", "__dlpack__", "__cuda_array_interface__", "__array__")
+    )
+
+
+def _padded(batch: Batch) -> Batch:
+    return _run("pad", [batch], {}) if len(set(batch.shape)) > 1 else batch
+
+
+# ---- subscripts ----
+
+
+def _subscript(data: Any, ranges: Any) -> Any:
+    """Indexes each sample like NumPy's basic indexing."""
+    given = ranges if isinstance(ranges, tuple) else (ranges,)
+    taken = sum(item is not Ellipsis and not isinstance(item, NewAxis) for item in given)
+    if sum(item is Ellipsis for item in given) > 1:
+        raise ValueError("Only one Ellipsis is allowed in a subscript.")
+    if taken > data.ndim:
+        raise ValueError(
+            f"Number of ranges ({taken}) is greater than the number of dimensions of the tensor ({data.ndim})"
+        )
+    arguments: dict[str, Any] = {}
+    at = 0
+    for item in given:
+        if item is Ellipsis:
+            at += data.ndim - taken
+        elif item is None:
+            at += 1
+        elif isinstance(item, slice):
+            for key, value in (("lo", item.start), ("hi", item.stop), ("step", item.step)):
+                if value is not None:
+                    arguments[f"{key}_{at}"] = _index(value)
+            at += 1
+        else:
+            arguments[f"at_{at}"] = _index(item)
+            at += 1
+    if not arguments:
+        return data
+    return _run("_subscript", [data], {**arguments, "num_subscripts": at})
+
+
+def _index(value: Any) -> Any:
+    if isinstance(value, (Tensor, Batch)):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        if getattr(value, "ndim", None) is not None:
+            return Tensor(value)
+        raise
+
+
+# ---- making tensors and batches ----
+
+
+def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
+    """Copies `data` to a new tensor; a batch becomes one with the batch in front, padded with `pad`."""
+    if isinstance(data, (Batch, _core.Batch)):
+        batch = data if isinstance(data, Batch) else Batch._of(data)
+        data = _padded(batch) if pad else batch
+    return Tensor(data, dtype, device, layout, copy=True)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
+    """Like `tensor`, but shares the memory of `data` where possible."""
+    if isinstance(data, (Batch, _core.Batch)):
+        batch = data if isinstance(data, Batch) else Batch._of(data)
+        data = _padded(batch) if pad else batch
+    return Tensor(data, dtype, device, layout)
+
+
+def batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None) -> Batch:
+    """Copies `tensors` to a new batch."""
+    return Batch(tensors, dtype, device, layout, copy=True)
+
+
+def as_batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None) -> Batch:
+    """Like `batch`, but shares the memory of `tensors` where possible; a batch that fits is returned."""
+    if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
+        return tensors
+    return Batch(tensors, dtype, device, layout)
+
+
+_types.DType._make = staticmethod(as_tensor)

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Dynamic mode: the results of pipelines and of NumPy, without a pipeline."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import headrace.experimental.dynamic as ndd
+import numpy as np
+import pytest
+from headrace import fn, pipeline_def
+from headrace._graph import schema
+
+RNG = np.random.default_rng(3)
+IMAGES = [RNG.integers(0, 256, (h, w, 3)).astype(np.uint8) for h, w in ((7, 9), (12, 5), (8, 8))]
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("resize", {"size": [5, 6]}),
+    ("flip", {"horizontal": 1}),
+    ("rotate", {"angle": 30.0}),
+    ("crop_mirror_normalize", {"crop": [4, 4], "mean": [10.0, 20.0, 30.0], "std": [2.0]}),
+    ("color_twist", {"brightness": 1.5, "hue": 20.0}),
+    ("gaussian_blur", {"sigma": 1.5}),
+    ("reductions.mean", {"axes": [0, 1]}),
+]
+
+
+def by_pipeline(name: str, samples: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    @pipeline_def(batch_size=len(samples), num_threads=1, device_id=None)
+    def pipe() -> Any:
+        function: Any = fn
+        for part in name.split("."):
+            function = getattr(function, part)
+        return function(fn.external_source(lambda: samples, layout="HWC"), **kwargs)
+
+    (out,) = pipe().run()
+    return [np.asarray(sample) for sample in out]
+
+
+def function(name: str) -> Any:
+    found: Any = ndd
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@pytest.mark.parametrize(("name", "kwargs"), CALLS, ids=[name for name, _ in CALLS])
+def test_the_same_bytes_as_a_pipeline(name: str, kwargs: dict[str, Any]) -> None:
+    wanted = by_pipeline(name, IMAGES, kwargs)
+    batch = function(name)(ndd.batch(IMAGES, layout="HWC"), **kwargs)
+    assert isinstance(batch, ndd.Batch) and batch.batch_size == len(IMAGES)
+    for image, sample, expected in zip(IMAGES, batch, wanted, strict=True):
+        alone = function(name)(ndd.as_tensor(image, layout="HWC"), **kwargs)
+        assert isinstance(alone, ndd.Tensor)
+        np.testing.assert_array_equal(np.asarray(sample), expected)
+        np.testing.assert_array_equal(np.asarray(alone), expected)
+        assert alone.shape == expected.shape and alone.dtype == ndd.dtype(expected.dtype)
+
+
+def test_every_operator_has_a_function_or_a_reader() -> None:
+    for name in schema.function_names():
+        op = schema.operators()[name]
+        if op.is_reader:
+            module = name.rpartition(".")[0]
+            assert function(f"{module}.{op.class_name}")._op is op
+        elif not op.source and "python_function" not in name and name != "constant":
+            assert function(name)._schema_name == name
+    assert {"resize", "readers", "Tensor", "random"} <= set(dir(ndd))
+    with pytest.raises(AttributeError, match="resize"):
+        ndd.resise  # noqa: B018
+
+
+def test_tensors_are_made_from_anything() -> None:
+    array = np.arange(6, dtype=np.int16).reshape(2, 3)
+    shared, copied = ndd.as_tensor(array), ndd.tensor(array)
+    array[0, 0] = 9
+    assert np.asarray(shared)[0, 0] == 9 and np.asarray(copied)[0, 0] == 0
+    assert (shared.shape, shared.ndim, shared.size, shared.nbytes) == ((2, 3), 2, 6, 12)
+    assert ndd.tensor(5).dtype == ndd.int32 and ndd.tensor([1.0]).dtype == ndd.float32
+    assert ndd.tensor([1.6], dtype=ndd.uint8).item() == 2
+    assert ndd.as_tensor(array[:, ::2]).shape == (2, 2)
+    assert ndd.tensor(np.float64(2.5)).dtype == ndd.float64 and ndd.uint8(3).dtype == ndd.uint8
+    with pytest.raises(ValueError, match="2 elements"):
+        ndd.tensor([1, 2]).item()
+    with pytest.raises(OverflowError):
+        ndd.tensor(2**40)
+    assert str(ndd.tensor([[1, 2]], layout="HW")) == (
+        'Tensor(\n    [[1 2]],\n    dtype=i32,\n    layout="HW",\n    device="cpu",\n    shape=(1, 2))'
+    )
+
+
+def test_arithmetic_and_subscripts_agree_with_numpy() -> None:
+    array = RNG.integers(1, 100, (4, 5, 3)).astype(np.int32)
+    tensor = ndd.tensor(array, layout="HWC")
+    pairs = [
+        (tensor + 3, array + 3),
+        (7 - tensor, 7 - array),
+        (tensor * tensor, array * array),
+        (tensor / 2, (array / 2).astype(np.float32)),
+        (tensor // 4, array // 4),
+        (array + tensor, array * 2),
+        (tensor > 50, array > 50),
+        (-tensor, -array),
+        (tensor[1], array[1]),
+        (tensor[-1, 1:4:2], array[-1, 1:4:2]),
+        (tensor[..., 0], array[..., 0]),
+        (tensor[ndd.tensor(2)], array[2]),
+        (ndd.math.max(tensor, 50), np.maximum(array, 50)),
+        (ndd.math.clamp(tensor, 20, 50), np.clip(array, 20, 50)),
+    ]
+    for made, expected in pairs:
+        np.testing.assert_array_equal(np.asarray(made), expected)
+    assert tensor[-1].layout == "WC" and [t.item() for t in tensor[0, :, 0]] == list(array[0, :, 0])
+    assert bool(tensor == array) and not bool(tensor == 1)
+    with pytest.raises(ValueError, match="ranges"):
+        tensor[0, 0, 0, 0]  # noqa: B018
+    with pytest.raises(RuntimeError, match="out of range"):
+        tensor[9]  # noqa: B018
+
+
+def test_batches() -> None:
+    batch = ndd.batch([np.full((2, i + 1), i, np.float32) for i in range(3)], layout="XY")
+    assert batch.batch_size == 3 and batch.shape == [(2, 1), (2, 2), (2, 3)]
+    assert batch.select(-1).shape == (2, 3) and batch.tensors[1].shape == (2, 2)
+    assert batch.select([2, 0]).shape == [(2, 3), (2, 1)] and batch.slice[0].layout == "Y"
+    padded = ndd.as_tensor(batch, pad=True)
+    assert padded.shape == (3, 2, 3) and padded.layout == "NXY"
+    np.testing.assert_array_equal(np.asarray(padded)[:, 0, 0], [0, 1, 2])
+    with pytest.raises(ValueError, match="shape"):
+        ndd.as_tensor(batch)
+    with pytest.raises(TypeError):
+        batch[0]  # type: ignore[index]
+    assert ndd.as_batch(batch) is batch
+    sums = ndd.batch([1, 2, 3]) + ndd.batch([10, 20, 30])
+    assert [t.item() for t in sums] == [11, 22, 33]
+    assert ndd.Batch.broadcast([1, 2], 2).shape == [(2,), (2,)]
+    with pytest.raises(ValueError, match="different numbers"):
+        ndd.batch([1, 2]) + ndd.batch([1, 2, 3])
+
+
+def test_many_values_of_an_argument_need_few_plans() -> None:
+    from headrace.experimental.dynamic import _operators
+
+    image = IMAGES[0]
+    before = len(_operators._plans._plans)
+    for i in range(40):
+        angle = i * 4.5
+        made = np.asarray(ndd.rotate(image, angle=angle, keep_size=True))
+        if i in (0, 20, 39):
+            (expected,) = by_pipeline("rotate", [image], {"angle": angle, "keep_size": True})
+            np.testing.assert_array_equal(made, expected)
+    assert len(_operators._plans._plans) <= min(before + 10, 128)
+
+
+def test_random_numbers() -> None:
+    def draw(rng: Any, **kwargs: Any) -> list[float]:
+        return [t.item() for t in ndd.random.uniform(range=[0, 1], batch_size=100, rng=rng, **kwargs)]
+
+    rng = ndd.random.RNG(5)
+    first, state = draw(rng), rng.get_state()
+    second = draw(rng)
+    assert first == draw(ndd.random.RNG(5)) and second == draw(ndd.random.RNG(state=state))
+    assert first != second and len(set(first)) > 90 and 0.35 < np.mean(first) < 0.65
+    assert isinstance(ndd.random.coin_flip(), ndd.Tensor)
+    ndd.random.set_seed(3)
+    again = ndd.random.normal().item()
+    ndd.random.set_seed(3)
+    assert again == ndd.random.normal().item() != ndd.random.normal().item()
+    # Philox 4x32-10 with key 5: what DALI's generator gives
+    generator = ndd.random.RNG(5)
+    assert generator() == 3289868317
+    assert str(generator.get_state()).endswith("0000000000000000:0000000000000000_1")
+    with pytest.raises(TypeError, match="seed"):
+        ndd.random.uniform(seed=4)
+
+
+def test_deferred_calls_run_when_needed() -> None:
+    with ndd.EvalMode.deferred:
+        image = ndd.flip(IMAGES[0], horizontal=1)
+        wrong = ndd.flip(np.zeros((2, 2), np.uint8))
+        assert image._stored is None
+    np.testing.assert_array_equal(np.asarray(image), IMAGES[0][:, ::-1])
+    with pytest.raises(ValueError, match=r"flip.*test_dynamic.py:\d+"):
+        wrong.evaluate()
+    with ndd.EvalContext(num_threads=2) as context:
+        assert ndd.EvalContext.current() is context
+        with ndd.EvalMode.deferred:
+            later = ndd.flip(IMAGES[0])
+    assert later._call is not None and later._call._results is not None
+
+
+def test_mistakes_name_the_operator_and_the_line() -> None:
+    with pytest.raises(RuntimeError, match=r"decoders.image.*test_dynamic.py:\d+"):
+        ndd.decoders.image(np.zeros(10, np.uint8))
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sise'.*size"):
+        ndd.resize(IMAGES[0], sise=3)
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        ndd.resize()
+    with pytest.raises(TypeError, match="takes 1 positional argument but 2"):
+        ndd.flip(IMAGES[0], IMAGES[0])
+    assert ndd.flip(IMAGES[0]).shape == IMAGES[0].shape  # the plan goes on after an error
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for i in range(5):
+        (tmp_path / f"{i}.bin").write_bytes(bytes([i] * (i + 1)))
+    return tmp_path
+
+
+def reader(files: Path, **kwargs: Any) -> Any:
+    names = [f"{i}.bin" for i in range(5)]
+    return ndd.readers.File(file_root=str(files), files=names, labels=[*range(5)], **kwargs)
+
+
+def test_readers(files: Path) -> None:
+    single = reader(files)
+    for _ in range(2):
+        read = [(data.shape, label.item()) for data, label in single.next_epoch()]
+        assert read == [((i + 1,), i) for i in range(5)]
+    assert single.get_metadata()["epoch_size"] == 5
+    with pytest.raises(RuntimeError, match="batches"):
+        single.next_epoch(batch_size=2)
+    batches = [[t.item() for t in labels] for _, labels in reader(files).next_epoch(batch_size=2)]
+    assert batches == [[0, 1], [2, 3], [4, 0]]
+    shard = reader(files, num_shards=2, shard_id=0)
+    assert [label.item() for _, label in shard.next_epoch()] == [0, 1]
+    assert [label.item() for _, label in shard.next_epoch()] == [2, 3, 4]
+    with pytest.raises(TypeError, match="file_rot"):
+        ndd.readers.File(file_rot="x")
+
+
+def test_a_reader_continues_from_its_state(files: Path) -> None:
+    first = reader(files, enable_checkpointing=True, random_shuffle=True, seed=4)
+    epoch = first.next_epoch()
+    seen = [next(epoch)[1].item() for _ in range(2)]
+    state = first.get_state()
+    rest = [label.item() for _, label in epoch]
+    second = reader(files, enable_checkpointing=True, random_shuffle=True, seed=4)
+    second.set_state(state)
+    assert [label.item() for _, label in second.next_epoch()][: len(rest)] == rest
+    assert sorted(seen + rest) == [0, 1, 2, 3, 4]
+
+
+def test_threads_share_plans() -> None:
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        for k in range(50):
+            value = i * 100 + k
+            if (ndd.tensor([value]) + 1).item() != value + 1:
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_devices_and_types() -> None:
+    assert ndd.device("cuda:1") == ndd.Device("gpu", 1) and ndd.tensor(1).device == ndd.Device("cpu")
+    with pytest.raises(ValueError, match="foo"):
+        ndd.Device("foo")
+    with ndd.Device("gpu", 1):
+        assert str(ndd.Device.current()) == "gpu:1"
+    assert ndd.Device.current() == ndd.Device.CPU
+    assert ndd.dtype("u8") == ndd.dtype(np.uint8) == ndd.uint8 != ndd.int8
+    assert repr(ndd.float16) == "DType(kind=Kind.float, bits=16, exponent_bits=5, significand_bits=10)"
+    with pytest.raises(ValueError, match="bfloat16"):
+        ndd.tensor(1, dtype=ndd.bfloat16)
