@@ -28,6 +28,7 @@ from headrace import Pipeline, fn, pipeline_def, types
 PAGES = {
     "docs/conditionals.md": "folder = 'photos'",
     "docs/debug.md": "folder = 'photos'",
+    "docs/dynamic.md": "folder = 'photos'",
     "docs/notebooks.md": """
 @pipeline_def(batch_size=4, num_threads=2, device_id=None)
 def pipeline():
