@@ -97,7 +97,6 @@ def test_module_tree(tmp_path: Path) -> None:
     ("statement", "use"),
     [
         ("import nvidia.dali.plugin.triton as m", "m.autoserialize()"),
-        ("import nvidia.dali.experimental.dynamic as ndd", "ndd.readers.File()"),
     ],
 )
 def test_missing_modules_say_so_on_use(tmp_path: Path, statement: str, use: str) -> None:

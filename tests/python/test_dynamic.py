@@ -244,6 +244,41 @@ def test_a_reader_continues_from_its_state(files: Path) -> None:
     assert sorted(seen + rest) == [0, 1, 2, 3, 4]
 
 
+def test_checkpoints(files: Path, tmp_path: Path) -> None:
+    def make() -> tuple[Any, Any, Any]:
+        ours = reader(files, enable_checkpointing=True)
+        rng, checkpoint = ndd.random.RNG(8), ndd.checkpoint.Checkpoint()
+        return ours, rng, checkpoint
+
+    ours, rng, checkpoint = make()
+    assert [checkpoint.register(rng), checkpoint.register(ours, "data")] == ["RNG_0", "data"]
+    epoch = ours.next_epoch()
+    next(epoch)
+    numbers = [rng() for _ in range(3)]
+    checkpoint.collect()
+    assert checkpoint.is_complete and not checkpoint.is_loaded
+    checkpoint.save(str(tmp_path / "state"))
+    then = [label.item() for _, label in epoch], rng()
+    ours, rng, checkpoint = make()
+    checkpoint.load(str(tmp_path / "state"))
+    checkpoint.register(rng)
+    checkpoint.register(ours, "data")
+    assert ([label.item() for _, label in ours.next_epoch()][:4], rng()) == then
+    assert rng() not in numbers
+    with pytest.raises(ValueError, match="not a checkpoint"):
+        checkpoint.deserialize("{}")
+
+
+def test_external_sources() -> None:
+    source = ndd.ExternalSource([np.zeros(3), np.ones(2)], cycle="raise", dtype=ndd.int8)
+    assert [source().shape, source().shape] == [(3,), (2,)]
+    with pytest.raises(StopIteration):
+        source()
+    assert source().dtype == ndd.int8
+    images, labels = ndd.ExternalSource(lambda: (IMAGES, [1, 2, 3]), 2)(batch_size=3)
+    assert images.shape == [image.shape for image in IMAGES] and labels.select(2).item() == 3
+
+
 def test_threads_share_plans() -> None:
     wrong: list[int] = []
 

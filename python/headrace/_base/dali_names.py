@@ -105,16 +105,6 @@ RENAMED = {
 MODULES = {
     module: tuple(names.split())
     for module, names in {
-        "experimental.dynamic": "Batch DType Device DeviceLike EvalContext EvalMode ExternalSource ImageType "
-        "InterpType Stream Tensor ThreadPool as_batch as_tensor batch bfloat16 bool device dtype float16 float32 "
-        "float64 get_current_stream get_default_stream get_num_threads imread int16 int32 int64 int8 "
-        "set_current_stream set_default_stream set_num_threads stream tensor uint16 uint32 uint64 uint8",
-        "experimental.dynamic.capture": "invariant",
-        "experimental.dynamic.checkpoint": "Checkpoint current",
-        "experimental.dynamic.math": "abs acos acosh asin asinh atan atan2 atanh cbrt ceil clamp cos cosh exp fabs "
-        "floor fpow log log10 log2 max min pow rsqrt sin sinh sqrt tan tanh",
-        "experimental.dynamic.pytorch": "",
-        "experimental.dynamic.random": "RNG get_default_rng set_seed",
         "plugin.pytorch.experimental": "",
         "plugin.pytorch.experimental.proxy": "DALIOutputBatchRef DALIOutputSampleRef DALIPipelineRunRef DALIServer "
         "DataLoader",
@@ -124,24 +114,6 @@ MODULES = {
     }.items()
 }
 
-_DYNAMIC = "experimental.dynamic"
-_NOT_DYNAMIC = frozenset(
-    "constant dl_tensor_python_function experimental.inputs.video external_source python_function "
-    "readers.sequence shapes".split()
-)
-
-
-def _dynamic_operators() -> None:
-    """Adds the operators of the dynamic mode to MODULES, under their names in `fn`. Readers are classes there."""
-    for name in sorted(NAMES - RENAMED.keys() - _NOT_DYNAMIC):
-        group, _, leaf = name.rpartition(".")
-        if group.split(".")[-1] == "readers":
-            leaf = CLASSES.get(name) or "".join(part.title() for part in leaf.split("_"))
-        module = f"{_DYNAMIC}.{group}".rstrip(".")
-        MODULES[module] = (*MODULES.get(module, ()), leaf)
-
-
-_dynamic_operators()
 for _module in [*MODULES]:  # add the parent packages
     while _module := _module.rpartition(".")[0]:
         if _module not in ("experimental", "plugin", "plugin.pytorch"):

@@ -16,7 +16,7 @@ import sys
 from typing import Any
 
 from headrace._graph import modules
-from headrace.experimental.dynamic import _operators, _readers, math
+from headrace.experimental.dynamic import _operators, _readers, capture, checkpoint, math, pytorch
 from headrace.experimental.dynamic._context import (
     Device,
     EvalContext,
@@ -29,6 +29,15 @@ from headrace.experimental.dynamic._context import (
 from headrace.experimental.dynamic._data import Batch, Tensor, as_batch, as_tensor, batch, tensor
 from headrace.experimental.dynamic._operators import get_default_rng, set_seed
 from headrace.experimental.dynamic._rng import RNG
+from headrace.experimental.dynamic._sources import ExternalSource
+from headrace.experimental.dynamic._streams import (
+    Stream,
+    get_current_stream,
+    get_default_stream,
+    set_current_stream,
+    set_default_stream,
+    stream,
+)
 from headrace.experimental.dynamic._types import (
     DataType,
     DType,
@@ -51,11 +60,16 @@ from headrace.experimental.dynamic._types import (
     uint64,
 )
 
+DeviceLike = Device | str  # also devices of PyTorch
+
 __all__ = [
-    "Batch", "DType", "DataType", "Device", "EvalContext", "EvalMode", "ImageType", "InterpType",
-    "Tensor", "ThreadPool", "as_batch", "as_tensor", "batch", "bfloat16", "bool", "device", "dtype",
-    "float16", "float32", "float64", "get_num_threads", "imread", "int16", "int32", "int64", "int8",
-    "math", "set_num_threads", "tensor", "type_id", "uint16", "uint32", "uint64", "uint8",
+    "Batch", "DType", "DataType", "Device", "DeviceLike", "EvalContext", "EvalMode",
+    "ExternalSource", "ImageType", "InterpType", "Stream", "Tensor", "ThreadPool", "as_batch",
+    "as_tensor", "batch", "bfloat16", "bool", "capture", "checkpoint", "device", "dtype", "float16",
+    "float32", "float64", "get_current_stream", "get_default_stream", "get_num_threads", "imread",
+    "int16", "int32", "int64", "int8", "math", "pytorch", "set_current_stream",
+    "set_default_stream", "set_num_threads", "stream", "tensor", "type_id", "uint16", "uint32",
+    "uint64", "uint8",
 ]  # fmt: skip
 
 

@@ -28,7 +28,8 @@ class Plan:
         size: the largest batch.
         threads: 0: the thread of the call does the work.
         device_id: the GPU, or -1.
-        seed: None if each run gets one.
+        seed: of the random numbers, until a run gets one of its own.
+        checkpoint: where a reader continues.
     """
 
     def __init__(
@@ -57,10 +58,8 @@ class Plan:
         )
         self._count = graph.node_outputs(self.node)
         results = [(self.node, i) for i in range(self._count)]
-        if op.is_reader or op.source is not None:
-            self._lone = False
-        else:
-            self._lone = not self._sources  # a source that only states the number of samples
+        # a source that only states the number of samples
+        self._lone = not self._sources and op.source is None
         if self._lone:
             self._sources.append(source("cpu"))
             results.append((self._sources[-1], 0))
@@ -70,6 +69,7 @@ class Plan:
         options: dict[str, Any] = {"device_id": device_id} if device_id >= 0 else {}
         if checkpoint is not None:
             options["checkpoint"] = checkpoint
+            seed = -1  # that of the checkpoint
         self.engine = _core.Pipeline(
             graph,
             size,
