@@ -4,22 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 
-from headrace._pipeline import checkpoints
-from headrace._pipeline.iterated import Iterated
 from headrace._pipeline.pipeline import Pipeline
-from headrace.plugin._epochs import ReaderEpochs, ceil_div
+from headrace.plugin._loader import LoaderBase, LoopIterator
 from headrace.plugin.base_iterator import LastBatchPolicy
 from headrace.plugin.pytorch import DALIGenericIterator
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
-class Loader:
+class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
     """Yields the batches of a pipeline as tuples of tensors, for example ``(images, labels)``.
 
     Each ``for`` loop is an epoch. An output with one integer per sample, such as the labels of
@@ -60,146 +57,20 @@ class Loader:
         device: str | int | torch.device | None = None,
         pin_memory: bool = False,
     ) -> None:
-        if not isinstance(pipeline, Pipeline):
-            raise TypeError(f"Loader takes a pipeline, not {type(pipeline).__name__}.")
-        self.pipeline = pipeline
-        self._inner = Iterated(pipeline)
-        self._reader = reader_name
-        self._drop_last = drop_last
+        super().__init__(pipeline, reader_name, drop_last)
         self._even = even
         self._pin_memory = pin_memory
-        self._made: _Epochs | None = None
-        self._wanted: int | None = None  # the epoch that `set_epoch` asked for
-        self._loop: object = None  # the newest loop: older ones may not go on
-        self._inner.enable_checkpointing()
         if device is not None:
             self._inner.move_outputs(_gpu(device))
 
-    @property
-    def batch_size(self) -> int:
-        """Maximum number of samples in a batch."""
-        return int(self.pipeline.max_batch_size or 0)
+    def _make(self, outputs: list[str], reader: str) -> LoopIterator:
+        return _Epochs(self.pipeline, outputs, reader, self._even, self._pin_memory)
 
-    def __len__(self) -> int:
-        """Number of batches in an epoch."""
-        positions = self._epochs().positions
-        return positions // self.batch_size if self._drop_last else ceil_div(positions, self.batch_size)
-
-    @property
-    def epoch(self) -> int:
-        """Number of the current epoch; between two epochs, that of the next one."""
-        return self._upcoming() if self._wanted is None else self._wanted
-
-    def set_epoch(self, epoch: int) -> None:
-        """Lets the next loop be this epoch, whose order and augmentation depend on its number.
-
-        Epochs are counted from 0, and each loop is one more than the one before: without
-        `set_epoch` the order changes from epoch to epoch, too. Any other epoch than the next one
-        takes as long as building the pipeline again.
-
-        Raises:
-            ValueError: `epoch` is negative.
-        """
-        if epoch < 0:
-            raise ValueError(f"The number of an epoch must not be negative, got {epoch}.")
-        self._wanted = epoch
-
-    def state_dict(self) -> dict[str, Any]:
-        """Returns the position of this loader: what follows the last batch that was taken.
-
-        The size does not depend on the data set. Every process saves its own state.
-        """
-        if self._wanted is not None:
-            self._go_to(self._wanted)
-        return {"pipeline": self._iterator().checkpoints()[0]}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continues at the position that `state_dict` returned, with exactly the same batches.
-
-        The pipeline must be the same; the number of shards may be another one (docs/pytorch.md).
-
-        Raises:
-            ValueError: `state` does not come from `state_dict`.
-            RuntimeError: the state is damaged, or belongs to another pipeline.
-        """
-        if not isinstance(state, dict) or not isinstance(state.get("pipeline"), bytes):
-            raise ValueError("This is not a state of a Loader: it has no bytes as 'pipeline'.")
-        self._restart(state["pipeline"])
-        self._wanted = None
-
-    def __iter__(self) -> Iterator[tuple[torch.Tensor, ...]]:
-        self._go_to(self._upcoming() if self._wanted is None else self._wanted)
-        self._wanted = None
-        self._loop = loop = object()
-        return self._batches(loop)
-
-    def _batches(self, loop: object) -> Iterator[tuple[torch.Tensor, ...]]:
-        batches, epochs = self._iterator(), self._epochs()
-        left = epochs.positions - epochs.taken
-        while loop is self._loop:
-            try:
-                (batch,) = next(batches)
-            except StopIteration:
-                return
-            if not self._drop_last or left >= self.batch_size:
-                yield tuple(map(_flat, batch.values()))
-            left -= self.batch_size
-        raise RuntimeError("This loop cannot continue: a newer one has begun.")
-
-    # ---- epochs ----------------------------------------------------------------------------------
-
-    def _iterator(self) -> _Epochs:
-        if self._made is None:
-            self.pipeline.build()
-            outputs = [str(i) for i in range(self.pipeline.num_outputs)]
-            self._made = _Epochs(self.pipeline, outputs, self._name(), self._even, self._pin_memory)
-        return self._made
-
-    def _epochs(self) -> ReaderEpochs:
-        return self._iterator().settled()
-
-    def _name(self) -> str:
-        """The name of the reader that determines the epochs."""
-        names = self._inner.reader_names()
-        if self._reader is None and len(names) != 1:
-            known = ", ".join(map(repr, names)) or "none"
-            raise RuntimeError(
-                "A Loader needs one reader that determines its epochs. Readers of this pipeline: "
-                f"{known}. Say which one with `reader_name`, or use DALIGenericIterator with `size`."
-            )
-        name = names[0] if self._reader is None else self._reader
-        if not self._inner.reader_meta(name)["pad_last_batch"]:
-            raise RuntimeError(
-                f"The reader {name!r} needs `pad_last_batch=True`: without it, epochs do not begin at "
-                "the beginning of a batch."
-            )
-        return name
-
-    def _upcoming(self) -> int:
-        """The epoch of the next loop if nobody asks for another one."""
-        iterator, epochs = self._iterator(), self._epochs()
-        return epochs.number + (iterator.over() or not iterator.untouched())
-
-    def _go_to(self, epoch: int) -> None:
-        iterator, epochs = self._iterator(), self._epochs()
-        if iterator.over() and epoch == epochs.number + 1:
-            iterator.reset()
-        elif iterator.over() or not iterator.untouched() or epoch != epochs.number:
-            meta = self._inner.reader_meta(iterator.reader)
-            padded = meta["epoch_size_padded"] // meta["number_of_shards"]
-            batches = epoch * ceil_div(padded, self.batch_size)
-            positions = batches * self.batch_size
-            state = self.pipeline.checkpoint()
-            self._restart(checkpoints.moved(state, epoch, batches, positions))
-            self._epochs().epoch = epoch
-
-    def _restart(self, checkpoint: bytes) -> None:
-        self._inner.restart(checkpoint)
-        self._made = None
-        self._loop = None
+    def _shown(self, batch: Any) -> tuple[torch.Tensor, ...]:
+        return tuple(map(_flat, batch.values()))
 
 
-class _Epochs(DALIGenericIterator):
+class _Epochs(LoopIterator, DALIGenericIterator):
     """The iterator below a loader."""
 
     def __init__(
@@ -215,20 +86,6 @@ class _Epochs(DALIGenericIterator):
             prepare_first_batch=False,
             pin_memory=pin_memory,
         )
-
-    def settled(self) -> ReaderEpochs:
-        """The epochs, with all batches counted that were taken so far."""
-        self._settle()
-        assert isinstance(self._epochs, ReaderEpochs)
-        return self._epochs
-
-    def over(self) -> bool:
-        """Whether the epoch has ended."""
-        return self._over()
-
-    def untouched(self) -> bool:
-        """Whether no batch was taken since the start of the epoch, or since it was restored."""
-        return self._epochs.taken == self._begun
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
