@@ -10,7 +10,7 @@
 #   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
 #   docs     install the packages that build the documentation into .venv
 #   peers    install DALI into .venv, for comparisons
-#   jax, tf, paddle, numba   create .cache/venv-NAME with that framework and the wheel from dist/
+#   jax, tf, paddle, numba, ray   create .cache/venv-NAME with that framework and the wheel from dist/
 #   install  build the package and install it into .venv
 #   wheel    build the self-contained wheel in dist/
 # A step does nothing if its result already exists. Concurrent runs wait for each other.
@@ -188,7 +188,7 @@ for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
     nginx | chromium | venv | torch | docs | peers | install | wheel) "step_$step" ;;
-    jax | tf | paddle | numba) step_framework "$step" ;;
+    jax | tf | paddle | numba | ray) step_framework "$step" ;;
     *) die "unknown step: $step" ;;
     esac
 done

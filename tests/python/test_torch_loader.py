@@ -219,3 +219,15 @@ def test_external_sources_need_a_reader() -> None:
 
     with pytest.raises(RuntimeError, match="one reader.*none"):
         len(Loader(fed()))
+
+
+def test_copies_of_arrays_have_memory_of_their_own() -> None:
+    """As `headrace.ray.Loader` needs them: its arrays are shared and cannot be written to."""
+    from headrace.torch.loader import copied
+
+    for array in (np.arange(6, dtype=np.float16).reshape(2, 3), np.zeros((0, 3)), np.array(3)):
+        array.flags.writeable = False
+        tensor = copied(array)
+        np.testing.assert_array_equal(tensor.numpy(), array)
+        tensor += 1
+    assert array == 3

@@ -30,6 +30,7 @@ fn ops
 auto_aug
 plugin plugin_manager sysconfig
 torch
+ray
 experimental
 .
 as_dali _as_dali_site

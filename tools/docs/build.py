@@ -34,8 +34,9 @@ SECTIONS = {
     "Start": ["install", "tutorial", "faq"],
     "Coming from": ["from-dali", "torchvision", "from-ffcv", "from-webdataset"],
     "Guides": [
-        "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "reproducibility",
-        "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic", "jpeg-index",
+        "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "ray",
+        "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
+        "jpeg-index",
     ],
     "Reference": [
         "operators/index", "operators", "differences", "api", "c-api", "command-line", "statistics",

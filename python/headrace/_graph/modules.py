@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types as python_types
 from collections.abc import Callable, Iterable
@@ -33,6 +34,17 @@ class OperatorModule(python_types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return listing(self._prefix, self._names)
+
+    def __reduce__(self) -> Any:
+        """Pickled by name, as other modules are: Ray sends functions that use them."""
+        return _by_name, (self._root, self._prefix)
+
+
+def _by_name(package: str, prefix: str) -> Any:
+    found: Any = importlib.import_module(package)
+    for name in prefix.rstrip(".").split("."):
+        found = getattr(found, name)
+    return found
 
 
 def attribute(

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from headrace._pipeline.pipeline import Pipeline
 from headrace.plugin._loader import LoaderBase, LoopIterator
@@ -94,6 +96,13 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor:
         flat = tensor.reshape(-1).long()
         return flat.pin_memory() if tensor.is_pinned() and not flat.is_pinned() else flat
     return tensor
+
+
+def copied(array: NDArray[Any]) -> torch.Tensor:
+    """A tensor with memory of its own."""
+    empty = torch.from_numpy(np.empty(array.shape, array.dtype))
+    empty.numpy()[...] = array
+    return empty
 
 
 def _gpu(device: str | int | torch.device) -> int:
