@@ -11,7 +11,7 @@ from typing import Any
 import headrace.experimental.dynamic as ndd
 import numpy as np
 import pytest
-from headrace import fn, pipeline_def
+from headrace import fn, pipeline_def, types
 from headrace._graph import schema
 
 RNG = np.random.default_rng(3)
@@ -89,6 +89,19 @@ def test_tensors_are_made_from_anything() -> None:
     assert str(ndd.tensor([[1, 2]], layout="HW")) == (
         'Tensor(\n    [[1 2]],\n    dtype=i32,\n    layout="HW",\n    device="cpu",\n    shape=(1, 2))'
     )
+
+
+def test_members_of_enumerations() -> None:
+    for member, dtype in ((types.INTERP_CUBIC, ndd.InterpType), (types.INT32, ndd.DataType)):
+        for tensor in (ndd.Tensor(member), ndd.Tensor(int(member), dtype=dtype)):
+            assert tensor.dtype == dtype
+            assert ndd.tensor(tensor, dtype=ndd.int32).item() == int(member)
+        batch = ndd.Batch([member, member])
+        assert batch.dtype == dtype
+        as_numbers = ndd.batch(batch, dtype=ndd.int64)
+        assert [t.item() for t in as_numbers] == [int(member)] * 2
+    for empty in (ndd.batch([], dtype=ndd.int32), ndd.batch([1, 2]).select([])):
+        assert (empty.dtype, empty.ndim, empty.shape, empty.batch_size) == (ndd.int32, 0, [], 0)
 
 
 def test_arithmetic_and_subscripts_agree_with_numpy() -> None:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from headrace import _core
-from headrace._base.types import to_numpy_type
+from headrace._base import types
+from headrace._base.types import INT32, enum_type, is_enum, to_numpy_type
 from headrace._graph.subscript import NewAxis
 from headrace.experimental.dynamic import _types
 from headrace.experimental.dynamic._context import Device
@@ -202,6 +203,10 @@ def _storage_of(data: Any, layout: str | None, copy: bool) -> Any:
         layout = layout or data.layout() or None
         kind = TensorGPU if isinstance(data, _core.DeviceTensor) else TensorCPU
         return _core.make_tensor(kind, data, layout, copy)
+    enumeration = enum_type(data)
+    if enumeration is not None:
+        number = _core.make_tensor(TensorCPU, _array(int(data)), None, False)
+        return number._view(int(enumeration), (), "")
     if isinstance(data, (bool, int, float, list, tuple)):
         if isinstance(data, (list, tuple)) and any(isinstance(v, Tensor) for v in data):
             import numpy
@@ -218,6 +223,20 @@ def _storage_of(data: Any, layout: str | None, copy: bool) -> Any:
         if data.__dlpack_device__()[0] in (1, 3):
             return _core.make_tensor(TensorCPU, _array(data), layout, False)
         return _core.make_tensor(TensorGPU, data, layout, copy)
+
+
+def _cast(stored: Any, wanted: Any) -> Any:
+    """A tensor with elements of another type. The members of enumerations are int32."""
+    if stored.dtype == wanted:
+        return stored
+    shape, layout = tuple(stored.shape()), stored.layout()
+    if is_enum(stored.dtype):
+        stored = stored._view(int(INT32), shape, layout)
+    if is_enum(wanted):
+        return _cast(stored, INT32)._view(int(wanted), shape, layout)
+    if stored.dtype == wanted:
+        return stored
+    return _run("cast", [Tensor._of(stored)], {"dtype": wanted})._storage
 
 
 class Tensor(_Data):
@@ -252,9 +271,7 @@ class Tensor(_Data):
             return
         stored = _storage_of(data, layout, copy)
         wanted = None if dtype is None else _types.type_id(dtype)
-        if wanted is not None and stored.dtype != wanted:
-            stored = _run("cast", [Tensor._of(stored)], {"dtype": wanted})._storage
-        self._stored = stored
+        self._stored = stored if wanted is None else _cast(stored, wanted)
         if device is not None:
             self._stored = self.to_device(device)._storage
 
@@ -376,7 +393,7 @@ class Batch(_Data):
         copy: the batch gets memory of its own.
     """
 
-    __slots__ = ()
+    __slots__ = ("_empty",)  # the type of the elements of a batch without samples
 
     def __init__(
         self,
@@ -390,8 +407,10 @@ class Batch(_Data):
         self._call = None
         stored = _batch_storage(tensors, dtype, layout, copy)
         wanted = None if dtype is None else _types.type_id(dtype)
+        self._empty = wanted
         if wanted is not None and len(stored) and stored.dtype != wanted:
-            stored = _run("cast", [Batch._of(stored)], {"dtype": wanted})._storage
+            samples = [_cast(sample, wanted) for sample in stored]
+            stored = _core.make_batch(type(stored), samples, stored.layout() or None, False)
         self._stored = stored
         if device is not None:
             self._stored = self.to_device(device)._storage
@@ -408,6 +427,13 @@ class Batch(_Data):
         tensor = Tensor(sample, dtype, device)._storage
         kind = TensorListGPU if _device_id(tensor) >= 0 else TensorListCPU
         return Batch._of(kind([tensor] * batch_size, tensor.layout()))
+
+    @property
+    def dtype(self) -> _types.DType:
+        """The type of the elements."""
+        stored = self._storage
+        found = stored.dtype if len(stored) else getattr(self, "_empty", None)
+        return _types.DType.from_type_id(types.UINT8 if found is None else found)
 
     @property
     def batch_size(self) -> int:
@@ -442,7 +468,9 @@ class Batch(_Data):
         else:
             return Tensor._of(stored[_within(sample_range, count)])
         kind = TensorListGPU if _device_id(stored) >= 0 else TensorListCPU
-        return Batch._of(kind(chosen, stored.layout()))
+        made = Batch._of(kind(chosen, stored.layout()))
+        made._empty = self.dtype.type_id
+        return made
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter([Tensor._of(sample) for sample in self._storage])
