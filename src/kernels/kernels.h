@@ -49,6 +49,8 @@ typedef struct hr_filter_float {
 
 #define HR_WINDOW_SLACK 64
 
+#define HR_DOT_LANES 16
+
 #define HR_MATRIX_MAX 4
 
 /* A pixel's channels as a matrix of its channels before: see hr_matrix_row. */
@@ -67,6 +69,7 @@ HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
 }
 
 struct hr_debayer_row;
+struct hr_fft_pass;
 struct hr_gather_row;
 struct hr_map;
 struct hr_jpeg_coefs;
@@ -225,6 +228,23 @@ typedef struct hr_kernels {
 
     /* ---- reductions: one order of additions on all levels ---- */
     const hr_reduce_table *reduce;
+
+    /* ---- Fourier transforms of HR_FFT_LANES signals; kernels/fft.h ---- */
+    void (*fft_pass)(float *dst, const float *src, const struct hr_fft_pass *p);
+    /* dst[i * row + lane] = signals[lane][i] * window[i] */
+    void (*fft_load)(float *dst, size_t row, const float *const *signals, const float *window,
+                     size_t n);
+    /* Multiplies n points by complex factors; the results are conjugated if asked for. */
+    void (*fft_multiply)(float *dst, const float *src, const float *factors, size_t n,
+                         bool conjugate);
+    /* Rows of norms (hr_fft_result) of n points. */
+    void (*fft_norms)(float *dst, const float *src, size_t n, int32_t result);
+    /* half + 1 rows of norms: of the spectrum of 2 * half real samples, of which `src` is the
+     * transform as `half` complex ones. turns: exp(-2 pi i k / (2 half)). */
+    void (*fft_real_norms)(float *dst, const float *src, const float *turns, size_t half,
+                           int32_t result);
+    /* The sum of a[i] * b[i] in HR_DOT_LANES partial sums; n is a multiple of HR_DOT_LANES. */
+    float (*dot_f32)(const float *a, const float *b, size_t n);
 
     /* ---- hashing ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);

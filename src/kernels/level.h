@@ -116,6 +116,19 @@ uint32_t HR_LEVELED(hr__crc32c)(const void *data, size_t size);
 bool HR_LEVELED(hr__jpeg_mcus)(struct hr_jpeg_scan *scan, int32_t mcus);
 bool HR_LEVELED(hr__jpeg_skip)(struct hr_jpeg_scan *scan, int32_t mcus);
 
+/* fft.c */
+void HR_LEVELED(hr__fft_pass)(float *dst, const float *src, const struct hr_fft_pass *p);
+void HR_LEVELED(hr__fft_load)(float *dst, size_t row, const float *const *signals,
+                              const float *window, size_t n);
+void HR_LEVELED(hr__fft_multiply)(float *dst, const float *src, const float *factors, size_t n,
+                                  bool conjugate);
+void HR_LEVELED(hr__fft_norms)(float *dst, const float *src, size_t n, int32_t result);
+void HR_LEVELED(hr__fft_real_norms)(float *dst, const float *src, const float *turns, size_t half,
+                                    int32_t result);
+
+/* dot.c */
+float HR_LEVELED(hr__dot_f32)(const float *a, const float *b, size_t n);
+
 /* hue.c */
 void HR_LEVELED(hr__turn_hue)(uint8_t *pixels, size_t n, int32_t turn);
 void HR_LEVELED(hr__saturate)(uint8_t *pixels, size_t n, float factor);

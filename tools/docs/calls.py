@@ -48,6 +48,10 @@ GIVEN = {
         "FLOAT, two triangles: shape (6, 2)",
     ),
     "array": (_file_of([1.5, 2.5]), "", "the bytes of a file of numpy.save: FLOAT, [1.5, 2.5]"),
+    "sound": (
+        np.sin(np.arange(256) * 0.4).astype(np.float32), "",
+        "256 samples of a sine: FLOAT, shape (256,)",
+    ),
 }  # fmt: skip
 
 CALLS = {
@@ -109,6 +113,8 @@ CALLS = {
     "jpeg_compression_distortion": "result = fn.jpeg_compression_distortion(picture, quality=5)",
     "laplacian": "result = fn.laplacian(gray, window_size=3)",
     "lookup_table": "result = fn.lookup_table(labels, keys=[1, 2, 3], values=[10.0, 20.0, 30.0])",
+    "mel_filter_bank": "result = fn.mel_filter_bank(\n"
+    "    fn.spectrogram(sound, window_length=64, window_step=32), nfilter=4, sample_rate=8000.0)",
     "experimental.median_blur": "result = fn.experimental.median_blur(picture, window_size=[7, 7])",
     "multi_paste": "result = fn.multi_paste(\n"
     "    picture, in_ids=np.int32([0, 0]), output_size=[160, 240],\n"
@@ -180,6 +186,7 @@ CALLS = {
     "shapes": "result = fn.shapes(picture)",
     "slice": "result = fn.slice(picture, start=[20, 30], shape=[100, 120], axis_names='HW')",
     "sphere": "result = fn.sphere(picture)",
+    "spectrogram": "result = fn.spectrogram(sound, window_length=8, window_step=64)",
     "squeeze": "result = fn.squeeze(fn.expand_dims(numbers, axes=0), axes=0)",
     "ssd_random_crop": "result, kept, kept_labels = fn.ssd_random_crop(picture, boxes, labels, seed=2)",
     "stack": "result = fn.stack(numbers, numbers, axis=0)",
@@ -191,6 +198,7 @@ CALLS = {
     "transforms.scale": "result = fn.transforms.scale(scale=[2, 3])",
     "transforms.shear": "result = fn.transforms.shear(angles=[10, 0])",
     "transforms.translation": "result = fn.transforms.translation(offset=[10, 20])",
+    "to_decibels": "result = fn.to_decibels(numbers)",
     "transpose": "result = fn.transpose(picture, perm=[2, 0, 1])",
     "warp_affine": "result = fn.warp_affine(picture, matrix=[1, 0.3, -24, 0, 1, 0], fill_value=200)",
     "experimental.warp_perspective": "result = fn.experimental.warp_perspective(\n"

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Signals of an even length n are transformed as n / 2 complex points, others as n points. Passes
+ * of radix 4, 2, 3, 5 and other small primes (Stockham's algorithm) transform the points. A length
+ * with a large prime factor becomes a convolution of a power of two (Bluestein's algorithm). */
+#include "ops/audio/fft.h"
+
+#include <string.h>
+
+#define MAX_PASSES 32
+
+/* Complex transforms of one length. */
+typedef struct transform {
+    int32_t points, count;
+    hr_fft_pass passes[MAX_PASSES];
+    float *tables[2 * MAX_PASSES]; /* of the passes */
+} transform;
+
+struct hr_fft {
+    int32_t n, points;     /* samples, and points of the transform */
+    transform direct;      /* of `points` points, or of the convolution */
+    float *turns;          /* of an even n */
+    float *chirp, *kernel; /* Bluestein: NULL if it is not needed */
+};
+
+/* (re, im) of exp(-2 pi i k / n); k < n. Exact in the axes. */
+static void unit_root(float *to, int64_t k, int64_t n)
+{
+    int64_t quarter = 4 * k / n, rest = 4 * k % n; /* k / n = (quarter + rest / n) / 4 */
+    bool swap = 2 * rest > n;                      /* nearer to the next axis */
+    double angle = HR_PI / 2 * (double)(swap ? n - rest : rest) / (double)n;
+    double c = swap ? hr_sin(angle) : hr_cos(angle), s = swap ? hr_cos(angle) : hr_sin(angle);
+    double re = quarter == 0 ? c : quarter == 1 ? -s : quarter == 2 ? -c : s;
+    double im = quarter == 0 ? s : quarter == 1 ? c : quarter == 2 ? -s : -c;
+    to[0] = (float)re;
+    to[1] = (float)-im;
+}
+
+static float *roots_of(int64_t count, int64_t n, hr_error *error)
+{
+    float *roots = hr_calloc((size_t)count, 2 * sizeof(*roots), error);
+    for (int64_t k = 0; roots && k < count; k++)
+        unit_root(roots + 2 * k, k % n, n);
+    return roots;
+}
+
+static int32_t next_radix(int32_t n)
+{
+    if (n % 4 == 0)
+        return 4;
+    if (n % 2 == 0)
+        return 2;
+    for (int32_t p = 3; p <= HR_FFT_MAX_RADIX; p += 2)
+        if (n % p == 0)
+            return p;
+    return 0;
+}
+
+static bool is_smooth(int32_t n)
+{
+    while (n > 1 && next_radix(n) > 0)
+        n /= next_radix(n);
+    return n == 1;
+}
+
+static float *twiddles_of(int32_t radix, int32_t span, hr_error *error)
+{
+    float *w = hr_calloc((size_t)span * (size_t)(radix - 1), 2 * sizeof(*w), error), *to = w;
+    for (int64_t q = 0; w && q < span; q++)
+        for (int64_t k = 1; k < radix; k++, to += 2)
+            unit_root(to, q * k, (int64_t)radix * span);
+    return w;
+}
+
+static hr_status transform_init(transform *t, int32_t points, hr_error *error)
+{
+    t->points = points;
+    for (int32_t n = points, stride = 1; n > 1; t->count++) {
+        int32_t radix = next_radix(n), i = t->count;
+        n /= radix;
+        float *w = t->tables[2 * i] = twiddles_of(radix, n, error);
+        float *roots = t->tables[2 * i + 1] = roots_of(radix, radix, error);
+        if (!w || !roots)
+            return HR_STATUS_NO_MEMORY;
+        t->passes[i] = (hr_fft_pass){radix, n, stride, w, roots};
+        stride *= radix;
+    }
+    return HR_STATUS_OK;
+}
+
+/* Transforms the points at `data`; returns where the result is: `data` or `other`. */
+static float *transform_run(const transform *t, const hr_kernels *k, float *data, float *other)
+{
+    for (int32_t i = 0; i < t->count; i++) {
+        k->fft_pass(other, data, &t->passes[i]);
+        float *swap = data;
+        data = other;
+        other = swap;
+    }
+    return data;
+}
+
+/* The kernel of the convolution is the transform of the conjugate chirp, which is computed by the
+ * transform itself, in the first of its lanes. */
+static hr_status bluestein_init(hr_fft *f, int32_t size, hr_error *error)
+{
+    const int64_t n = f->points;
+    size_t floats = (size_t)size * HR_FFT_POINT;
+    f->chirp = hr_calloc((size_t)n, 2 * sizeof(*f->chirp), error);
+    f->kernel = hr_calloc((size_t)size, 2 * sizeof(*f->kernel), error);
+    float *work = hr_calloc(2 * floats, sizeof(*work), error);
+    for (int64_t i = 0; f->chirp && work && i < n; i++) {
+        unit_root(f->chirp + 2 * i, i * i % (2 * n), 2 * n);
+        for (int64_t at = i; at<size; at += i> 0 && at == i ? size - 2 * i : size) {
+            work[at * HR_FFT_POINT] = f->chirp[2 * i];
+            work[at * HR_FFT_POINT + HR_FFT_LANES] = -f->chirp[2 * i + 1];
+        }
+    }
+    bool enough = f->chirp && f->kernel && work;
+    if (enough) {
+        const hr_kernels *k = hr_kernels_get(HR_CPU_LEVEL_BASE);
+        const float *at = transform_run(&f->direct, k, work, work + floats);
+        for (int64_t i = 0; i < size; i++) {
+            f->kernel[2 * i] = at[i * HR_FFT_POINT] / (float)size;
+            f->kernel[2 * i + 1] = at[i * HR_FFT_POINT + HR_FFT_LANES] / (float)size;
+        }
+    }
+    hr_free(work);
+    return enough ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static hr_status fft_init(hr_fft *f, int32_t n, hr_error *error)
+{
+    f->n = n;
+    f->points = n % 2 == 0 ? n / 2 : n;
+    if (n % 2 == 0) {
+        f->turns = roots_of(n / 2 + 1, n, error);
+        if (!f->turns)
+            return HR_STATUS_NO_MEMORY;
+    }
+    if (is_smooth(f->points))
+        return transform_init(&f->direct, f->points, error);
+    int32_t size = 1;
+    while (size < 2 * f->points - 1)
+        size *= 2;
+    HR_TRY(transform_init(&f->direct, size, error));
+    return bluestein_init(f, size, error);
+}
+
+void hr__fft_destroy(hr_fft *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < HR_COUNT_OF(f->direct.tables); i++)
+        hr_free(f->direct.tables[i]);
+    hr_free(f->turns);
+    hr_free(f->chirp);
+    hr_free(f->kernel);
+    hr_free(f);
+}
+
+hr_status hr__fft_create(hr_fft **out, int32_t n, hr_error *error)
+{
+    *out = NULL;
+    if (n < 1 || n > HR_FFT_MAX_SIZE)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "a Fourier transform has 1 .. %d samples, but %d are asked for",
+                       HR_FFT_MAX_SIZE, n);
+    hr_fft *f = hr_calloc(1, sizeof(*f), error);
+    if (!f)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = fft_init(f, n, error);
+    if (status != HR_STATUS_OK)
+        hr__fft_destroy(f);
+    else
+        *out = f;
+    return status;
+}
+
+int32_t hr__fft_size(const hr_fft *f)
+{
+    return f->n;
+}
+
+size_t hr__fft_scratch(const hr_fft *f)
+{
+    return 2 * (size_t)f->direct.points * HR_FFT_POINT;
+}
+
+/* As points whose samples are the real parts, and the imaginary parts too if n is even. */
+static void load(const hr_fft *f, const hr_kernels *k, const float *const *signals,
+                 const float *window, int32_t first, int32_t count, float *data)
+{
+    const size_t row = f->n % 2 == 0 ? HR_FFT_LANES : HR_FFT_POINT;
+    if (row == HR_FFT_POINT) {
+        memset(data, 0, (size_t)f->points * HR_FFT_POINT * sizeof(*data));
+    } else {
+        size_t end = (size_t)(first + count) * row;
+        memset(data, 0, (size_t)first * row * sizeof(*data));
+        memset(data + end, 0, ((size_t)f->n * row - end) * sizeof(*data));
+    }
+    k->fft_load(data + (size_t)first * row, row, signals, window, (size_t)count);
+}
+
+static float *bluestein_run(const hr_fft *f, const hr_kernels *k, float *data, float *other)
+{
+    const size_t n = (size_t)f->points, size = (size_t)f->direct.points;
+    k->fft_multiply(other, data, f->chirp, n, false);
+    memset(other + n * HR_FFT_POINT, 0, (size - n) * HR_FFT_POINT * sizeof(*other));
+    float *spectrum = transform_run(&f->direct, k, other, data);
+    float *free_one = spectrum == data ? other : data;
+    /* the inverse transform is the conjugate of the transform of the conjugate */
+    k->fft_multiply(free_one, spectrum, f->kernel, size, true);
+    float *sum = transform_run(&f->direct, k, free_one, spectrum);
+    float *result = sum == data ? other : data;
+    for (size_t i = 0; i < n; i++)
+        for (int32_t l = 0; l < HR_FFT_LANES; l++)
+            sum[i * HR_FFT_POINT + HR_FFT_LANES + (size_t)l] *= -1.0f;
+    k->fft_multiply(result, sum, f->chirp, n, false);
+    return result;
+}
+
+void hr__fft_norms(const hr_fft *f, const hr_kernels *k, const float *const *signals,
+                   const float *window, int32_t first, int32_t count, hr_fft_result result,
+                   float *scratch, float *norms)
+{
+    float *other = scratch + (size_t)f->direct.points * HR_FFT_POINT;
+    load(f, k, signals, window, first, count, scratch);
+    float *at = f->chirp ? bluestein_run(f, k, scratch, other)
+                         : transform_run(&f->direct, k, scratch, other);
+    if (f->n % 2 == 0)
+        k->fft_real_norms(norms, at, f->turns, (size_t)f->points, result);
+    else
+        k->fft_norms(norms, at, (size_t)f->n / 2 + 1, result);
+}

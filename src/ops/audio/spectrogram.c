@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* spectrogram: the spectra of windows of a signal. */
+#include "ops/audio/fft.h"
+
+#include <string.h>
+
+typedef struct spectrogram_args {
+    int32_t nfft, window_length, window_step, power, center_windows, reflect_padding;
+    hr_floats window_fn;
+    const char *layout;
+} spectrogram_args;
+
+typedef struct spectrogram_state {
+    hr_fft *fft;
+    float *window; /* window_length elements */
+} spectrogram_state;
+
+static const hr_arg_def spectrogram_arg_defs[] = {
+    HR_ARG(spectrogram_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
+           "Samples of a transform, `window_length` by default. A shorter window is centred in it, "
+           "between zeros."),
+    HR_ARG(spectrogram_args, window_length, INT, 0, "512", "Samples of a window."),
+    HR_ARG(spectrogram_args, window_step, INT, 0, "256",
+           "Samples from the start of one window to that of the next."),
+    HR_ARG(
+        spectrogram_args, window_fn, FLOATS, HR_ARG_OPTIONAL, NULL,
+        "Factors of the samples of a window, `window_length` of them; a Hann window by default."),
+    HR_ARG(spectrogram_args, power, INT, 0, "2", "1: magnitudes; 2: their squares."),
+    HR_ARG(spectrogram_args, center_windows, BOOL, 0, "True",
+           "Centre window i at sample i * `window_step`, and extend the signal at both ends. "
+           "Otherwise it begins there, and all windows are within the signal."),
+    HR_ARG(spectrogram_args, reflect_padding, BOOL, 0, "True",
+           "Extend the signal by mirroring it at its first and last sample. Otherwise by zeros."),
+    HR_ARG(spectrogram_args, layout, LAYOUT, 0, "\"ft\"",
+           "\"ft\": frequency, time; \"tf\": time, frequency."),
+    HR_ARG_END};
+
+static int32_t transform_size(const spectrogram_args *a)
+{
+    return a->nfft == -1 ? a->window_length : a->nfft;
+}
+
+static hr_status spectrogram_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const spectrogram_args *a = args;
+    (void)given;
+    if (a->window_length < 1 || a->window_step < 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`window_length` and `window_step` must be positive");
+    if (transform_size(a) < a->window_length)
+        return hr_fail(error, HR_STATUS_ERROR, "`nfft` is %d, less than the `window_length` %d",
+                       transform_size(a), a->window_length);
+    if (a->power != 1 && a->power != 2)
+        return hr_fail(error, HR_STATUS_ERROR, "`power` is %d; it must be 1 or 2", a->power);
+    if (a->window_fn.v && a->window_fn.n > 0 && a->window_fn.n != a->window_length)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "`window_fn` has %d elements, not `window_length` (%d)", a->window_fn.n,
+                       a->window_length);
+    if (strcmp(a->layout, "ft") != 0 && strcmp(a->layout, "tf") != 0)
+        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\"; it must be \"ft\" or \"tf\"",
+                       a->layout);
+    return HR_STATUS_OK;
+}
+
+static void spectrogram_destroy(void *state)
+{
+    spectrogram_state *s = state;
+    hr__fft_destroy(s->fft);
+    hr_free(s->window);
+    hr_free(s);
+}
+
+static hr_status spectrogram_create(const void *args, void **state, hr_error *error)
+{
+    const spectrogram_args *a = args;
+    spectrogram_state *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr__fft_create(&s->fft, transform_size(a), error);
+    if (status == HR_STATUS_OK)
+        s->window = hr_calloc((size_t)a->window_length, sizeof(*s->window), error);
+    if (!s->window) {
+        spectrogram_destroy(s);
+        return status != HR_STATUS_OK ? status : HR_STATUS_NO_MEMORY;
+    }
+    for (int32_t i = 0; i < a->window_length; i++) {
+        double turn = 2 * HR_PI * (i + 0.5) / a->window_length;
+        s->window[i] = a->window_fn.v && a->window_fn.n > 0 ? a->window_fn.v[i]
+                                                            : (float)(0.5 * (1 - hr_cos(turn)));
+    }
+    *state = s;
+    return HR_STATUS_OK;
+}
+
+/* Samples of a signal: the input may have other dimensions of extent 1. */
+static hr_status signal_length(const hr_tensor *in, int64_t *length, hr_error *error)
+{
+    size_t volume = 0;
+    int64_t longest = in->shape.ndim > 0 ? 0 : 1;
+    for (int32_t d = 0; d < in->shape.ndim; d++)
+        longest = HR_MAX(longest, in->shape.extent[d]);
+    if (!hr_shape_volume(&in->shape, &volume) || (volume > 0 && volume != (size_t)longest))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input must be a signal: all of its dimensions but one must be 1");
+    *length = (int64_t)volume;
+    return HR_STATUS_OK;
+}
+
+static hr_status spectrogram_infer(hr_op_call *c, hr_error *error)
+{
+    const spectrogram_args *a = c->args;
+    const bool tf = a->layout[0] == 't';
+    int64_t length = 0;
+    if (c->in[0].dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
+                       hr_dtype_name(c->in[0].dtype));
+    HR_TRY(signal_length(&c->in[0], &length, error));
+    /* A signal that is shorter than a window by less than a step is extended, as in DALI. */
+    int64_t used = a->center_windows ? length : length - a->window_length;
+    if (length < 1 || used <= -a->window_step)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the signal has %lld samples, too few for a window of %d", (long long)length,
+                       a->window_length);
+    int64_t frames = used / a->window_step + 1, bins = transform_size(a) / 2 + 1;
+    int64_t extent[2] = {tf ? frames : bins, tf ? bins : frames};
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, hr_shape_make(2, extent), a->layout);
+    return HR_STATUS_OK;
+}
+
+/* Position `i` of a signal that is mirrored at its ends. */
+static int64_t mirrored(int64_t i, int64_t length)
+{
+    const int64_t period = 2 * length - 2;
+    if (length == 1)
+        return 0;
+    i = i < 0 ? -i % period : i % period;
+    return i < length ? i : period - i;
+}
+
+typedef struct work {
+    const spectrogram_args *a;
+    const float *signal;
+    int64_t length, frames, bins;
+    float *edges, *scratch, *norms;
+} work;
+
+/* The samples of a window: in the signal itself, or copied to `room` if they exceed it. */
+static const float *window_at(const work *w, int64_t frame, float *room)
+{
+    const spectrogram_args *a = w->a;
+    const int64_t n = a->window_length;
+    int64_t start = frame * a->window_step - (a->center_windows ? n / 2 : 0);
+    if (start >= 0 && start + n <= w->length)
+        return w->signal + start;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = start + i;
+        bool inside = at >= 0 && at < w->length;
+        room[i] = inside || a->reflect_padding ? w->signal[mirrored(at, w->length)] : 0.0f;
+    }
+    return room;
+}
+
+static void store(const work *w, int64_t first, int64_t count, float *out)
+{
+    if (w->a->layout[0] == 't') {
+        for (int64_t bin = 0; bin < w->bins; bin++)
+            for (int64_t i = 0; i < count; i++)
+                out[(first + i) * w->bins + bin] = w->norms[bin * HR_FFT_LANES + i];
+        return;
+    }
+    for (int64_t bin = 0; bin < w->bins; bin++)
+        memcpy(out + bin * w->frames + first, w->norms + bin * HR_FFT_LANES,
+               (size_t)count * sizeof(*out));
+}
+
+static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
+{
+    const spectrogram_args *a = c->args;
+    const spectrogram_state *s = c->state;
+    const bool tf = a->layout[0] == 't';
+    size_t volume = 0;
+    hr_shape_volume(&c->in[0].shape, &volume);
+    work w = {a,
+              c->in[0].data,
+              (int64_t)volume,
+              c->out[0].shape.extent[!tf],
+              c->out[0].shape.extent[tf],
+              NULL,
+              NULL,
+              NULL};
+    size_t edge = (size_t)a->window_length * HR_FFT_LANES, scratch = hr__fft_scratch(s->fft);
+    size_t norms = (size_t)w.bins * HR_FFT_LANES;
+    w.edges = hr_arena_alloc(c->arena, (edge + scratch + norms) * sizeof(float), error);
+    if (!w.edges)
+        return HR_STATUS_NO_MEMORY;
+    w.scratch = w.edges + edge;
+    w.norms = w.scratch + scratch;
+    const int32_t first = (hr__fft_size(s->fft) - a->window_length) / 2;
+    for (int64_t frame = 0; frame < w.frames; frame += HR_FFT_LANES) {
+        const float *signals[HR_FFT_LANES];
+        for (int64_t i = 0; i < HR_FFT_LANES; i++)
+            signals[i] =
+                window_at(&w, HR_MIN(frame + i, w.frames - 1), w.edges + i * a->window_length);
+        hr__fft_norms(s->fft, c->kernels, signals, s->window, first, a->window_length,
+                      (hr_fft_result)a->power, w.scratch, w.norms);
+        store(&w, frame, HR_MIN(HR_FFT_LANES, w.frames - frame), c->out[0].data);
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status spectrogram_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++)
+        HR_TRY(spectrogram_one(&calls[i], error));
+    return HR_STATUS_OK;
+}
+
+const hr_op_def hr_op_spectrogram = {
+    HR_OP_ABI,
+    .name = "spectrogram",
+    .doc = "The spectra of windows of a signal: the magnitudes of their Fourier transforms, or the "
+           "squares of these.",
+    .devices = "cpu|gpu",
+    .args = spectrogram_arg_defs,
+    .args_size = sizeof(spectrogram_args),
+    .in = HR_INPUTS({.name = "data"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"output"}),
+    .out_count = 1,
+    .check = spectrogram_check,
+    .create = spectrogram_create,
+    .destroy = spectrogram_destroy,
+    .infer = spectrogram_infer,
+    .run_cpu = spectrogram_run,
+};

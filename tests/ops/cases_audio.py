@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Cases of the operators on audio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness import Case, Data
+
+
+def signal(length: int, seed: int = 3) -> np.ndarray:
+    """A chirp with a little noise, in [-1, 1]."""
+    t = np.arange(length) / 16000
+    noise = np.random.default_rng(seed).standard_normal(length)
+    return (0.7 * np.sin(2 * np.pi * (200 + 900 * t) * t * 3) + 0.02 * noise).astype(np.float32)
+
+
+def spectral(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Within 5e-6 of the largest value: single precision of the transform."""
+    scale = float(np.abs(theirs).max(initial=0))
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=5e-6 * scale)
+
+
+def decibels(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Within 1e-4 dB."""
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+
+
+SIGNALS = Data([signal(3000), signal(700, 4)])
+SPECTRA = Data([np.abs(signal(40 * 9, i)).reshape(40, 9) for i in (1, 2)])
+
+
+def spectrograms() -> list[Case]:
+    options: list[dict[str, Any]] = [
+        {},
+        {"nfft": 512, "window_length": 320, "window_step": 160},
+        {"nfft": 400, "window_length": 400, "window_step": 160},
+        {"power": 1},
+        {"layout": "tf"},
+        {"reflect_padding": False},
+        {"center_windows": False},
+        {"center_windows": False, "reflect_padding": False, "layout": "tf", "power": 1},
+        {"center_windows": False, "window_length": 900},
+        {"window_length": 4, "window_fn": [0.5, 1.0, 1.0, 0.25], "window_step": 3},
+        {"nfft": 301, "window_length": 300},
+    ]
+    # Powers of two, small factors, odd sizes and large primes.
+    sizes = (3, 4, 5, 6, 7, 8, 9, 15, 30, 31, 37, 62, 74, 121, 360, 511, 514, 1000)
+    options += [{"nfft": n, "window_length": n, "window_step": 100} for n in sizes]
+    cases = [Case("spectrogram", [SIGNALS], args, spectral) for args in options]
+    short = [Data([signal(n).reshape(shape)]) for n, shape in ((1, (1,)), (5, (5, 1)), (9, (1, 9)))]
+    return cases + [Case("spectrogram", [x], {"window_length": 16}, spectral) for x in short]
+
+
+def filter_banks() -> list[Case]:
+    options: list[dict[str, Any]] = [
+        {},
+        {"nfilter": 80, "sample_rate": 16000.0},
+        {"nfilter": 10, "sample_rate": 16000.0, "freq_low": 100.0, "freq_high": 6000.0},
+        {"nfilter": 10, "sample_rate": 16000.0, "mel_formula": "htk"},
+        {"nfilter": 10, "sample_rate": 16000.0, "normalize": False},
+        {"nfilter": 3, "sample_rate": 8000.0, "freq_high": 3900.0},
+    ]
+    layouts = [SPECTRA, *(Data(SPECTRA.samples, layout) for layout in ("ft", "tf"))]
+    cases = [Case("mel_filter_bank", [x], args, spectral) for x in layouts for args in options]
+    whole = Data([signal(2 * 17 * 5).reshape(2, 17, 5)])
+    return [*cases, Case("mel_filter_bank", [whole], {"nfilter": 4}, spectral)]
+
+
+POWERS = Data(
+    [np.array([[1e-3, 2, 0, -1], [70, 1e-30, 5, 0.3]], np.float32), np.zeros((1, 3), np.float32)]
+)
+DECIBELS: list[dict[str, Any]] = [
+    {},
+    {"multiplier": 20.0},
+    {"reference": 2.5},
+    {"cutoff_db": -30.0},
+    {"multiplier": 20.0, "reference": 1.0, "cutoff_db": -80.0},
+]
+
+CASES = spectrograms() + filter_banks()
+CASES += [Case("to_decibels", [x], args, decibels) for x in (POWERS, SPECTRA) for args in DECIBELS]
+
+INTEGERS = Data([np.arange(600, dtype=np.int16)])
+ERRORS = [
+    Case("spectrogram", [INTEGERS], {}),
+    Case("spectrogram", [SPECTRA], {}),
+    Case("spectrogram", [SIGNALS], {"nfft": 256}),
+    Case("spectrogram", [SIGNALS], {"power": 3}),
+    Case("spectrogram", [SIGNALS], {"window_fn": [1.0, 2.0]}),
+    Case("spectrogram", [SIGNALS], {"center_windows": False, "window_length": 1000}),
+    Case("mel_filter_bank", [INTEGERS], {}),
+    Case("to_decibels", [INTEGERS], {}),
+]
