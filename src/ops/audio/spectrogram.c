@@ -116,9 +116,8 @@ static hr_status spectrogram_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
                        hr_dtype_name(c->in[0].dtype));
     HR_TRY(signal_length(&c->in[0], &length, error));
-    /* A signal that is shorter than a window by less than a step is extended, as in DALI. */
     int64_t used = a->center_windows ? length : length - a->window_length;
-    if (length < 1 || used <= -a->window_step)
+    if (length < 1 || used < 0)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the signal has %lld samples, too few for a window of %d", (long long)length,
                        a->window_length);
