@@ -31,7 +31,7 @@ static const hr_arg_def mel_arg_defs[] = {
 static hr_status mel_check(const void *args, const hr_given *given, hr_error *error)
 {
     const mel_args *a = args;
-    float high = a->freq_high != 0 ? a->freq_high : 0.5f * a->sample_rate;
+    float high = a->freq_high > 0 ? a->freq_high : 0.5f * a->sample_rate;
     (void)given;
     if (a->nfilter < 1)
         return hr_fail(error, HR_STATUS_ERROR, "`nfilter` is %d; it must be positive", a->nfilter);
@@ -90,7 +90,7 @@ static hr_status make_bands(const mel_args *a, int64_t bins, band *bands, hr_are
     const bool htk = a->mel_formula[0] == 'h';
     const double rate = (double)a->sample_rate, step = rate / (double)(2 * HR_MAX(bins - 1, 1));
     double low = mel_of((double)a->freq_low, htk);
-    double high = mel_of(a->freq_high != 0 ? (double)a->freq_high : rate / 2, htk);
+    double high = mel_of(a->freq_high > 0 ? (double)a->freq_high : rate / 2, htk);
     double width = (high - low) / (a->nfilter + 1);
     for (int32_t i = 0; i < a->nfilter; i++) {
         double hz[3];

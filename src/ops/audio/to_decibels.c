@@ -45,7 +45,8 @@ static hr_status decibels_run(hr_op_call *calls, int32_t n, hr_error *error)
         float reference = a->reference != 0 ? a->reference : largest(in, count);
         reference = reference == 0 ? 1.0f : reference;
         const float inverse = 1.0f / reference;
-        const float least = (float)hr_pow(10.0, (double)a->cutoff_db / (double)a->multiplier);
+        const float cutoff = (float)hr_pow(10.0, (double)a->cutoff_db / (double)a->multiplier);
+        const float least = cutoff > 0x1p-149f ? cutoff : 0x1p-149f; /* the smallest float */
         for (size_t i = 0; i < count; i++) {
             float ratio = in[i] * inverse;
             out[i] = ratio > least ? ratio : least;
