@@ -34,7 +34,7 @@ SECTIONS = {
     "Start": ["install", "tutorial", "faq"],
     "Coming from": ["from-dali", "torchvision", "from-ffcv", "from-webdataset"],
     "Guides": [
-        "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "ray",
+        "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "ray", "scale",
         "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
         "jpeg-index",
     ],

@@ -300,7 +300,7 @@ class Loader:
         assert self._loaded is not None
         old = self._loaded["shards"] // self._loaded["world_size"]
         slot = self._slots[(old - self._loaded["taken"] - self._left) % self._actors]
-        item = slot.take(ahead)
+        item: Item = slot.take(ahead)
         slot.fill(ahead)
         self._left -= 1
         return item
