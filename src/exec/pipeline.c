@@ -127,6 +127,15 @@ static hr_status check_level(hr_error *error)
                    "HEADRACE_CPU_LEVEL is '%.200s'; allowed are base, v3, v4", level);
 }
 
+/* Whether any source reads: one that is fed does not. */
+static bool has_readers(const hr_pipeline *p)
+{
+    for (int32_t k = 0; k < p->plan->source_count; k++)
+        if (p->graph->nodes[p->plan->sources[k]]->def->source->kind != HR_SOURCE_KIND_FED)
+            return true;
+    return false;
+}
+
 static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
 {
     HR_TRY(check_level(error));
@@ -154,8 +163,8 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(make_states(p, error));
     int32_t spare = HR_MIN(HR_MAX(hr__cpu_count() - p->options.num_threads, 0), READ_AHEAD_THREADS);
     HR_TRY(hr_readahead_create(&p->readahead, p->pool, p->options.read_ahead_limit,
-                               p->plan->source_count > 0 ? READ_AHEAD_THREADS : 0, spare,
-                               p->stall.read_us, error));
+                               has_readers(p) ? READ_AHEAD_THREADS : 0, spare, p->stall.read_us,
+                               error));
     HR_TRY(make_sources(p, error));
     HR_TRY(hr__checkpoint_restore(p, error));
     const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");

@@ -309,6 +309,26 @@ def test_threads_share_plans() -> None:
     assert not wrong
 
 
+def test_a_forked_child_makes_plans_of_its_own(child: Any) -> None:
+    output = child(
+        """
+        import os
+        import numpy
+        import headrace.experimental.dynamic as ndd
+        image = numpy.arange(12, dtype=numpy.uint8).reshape(2, 2, 3)
+        before = len(os.listdir("/proc/self/task"))
+        ndd.flip(image)
+        assert len(os.listdir("/proc/self/task")) == before  # a call on one tensor starts no thread
+        process = os.fork()
+        if process == 0:
+            print(ndd.flip(image)[0, 0].shape, flush=True)
+            os._exit(0)
+        assert os.waitpid(process, 0)[1] == 0
+        """
+    )
+    assert output.strip() == "(3,)"
+
+
 def test_devices_and_types() -> None:
     assert ndd.device("cuda:1") == ndd.Device("gpu", 1) and ndd.tensor(1).device == ndd.Device("cpu")
     with pytest.raises(ValueError, match="foo"):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from typing import Any
@@ -113,6 +114,10 @@ class Plans:
     """The plans used last."""
 
     def __init__(self) -> None:
+        self._forget()
+        os.register_at_fork(after_in_child=self._forget)  # pipelines belong to their process
+
+    def _forget(self) -> None:
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
         self._lock = threading.Lock()
 
