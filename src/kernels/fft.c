@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* The passes of Fourier transforms: loops over lanes, of constant length, that become vectors. */
+/* The passes of Fourier transforms, with the lanes in vectors: gcc leaves plain loops scalar. */
 #include "kernels/fft.h"
 #include "kernels/level.h"
 
@@ -9,11 +9,22 @@
 #define LANES HR_FFT_LANES
 #define POINT HR_FFT_POINT
 
+#if defined(HR_LEVEL_v4)
+enum { WIDTH = 16 };
+#elif defined(HR_LEVEL_v3)
+enum { WIDTH = 8 };
+#else
+enum { WIDTH = 4 };
+#endif
+
+typedef float lanes __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+#define V(p) (*(lanes *)(uintptr_t)(p))
+
 /* dst = a * (wr + i wi) */
 #define STORE_TURNED(to, ar, ai, w)                                                                \
     do {                                                                                           \
-        (to)[l] = (ar) * (w)[0] - (ai) * (w)[1];                                                   \
-        (to)[LANES + l] = (ar) * (w)[1] + (ai) * (w)[0];                                           \
+        V((to) + l) = (ar) * (w)[0] - (ai) * (w)[1];                                               \
+        V((to) + LANES + l) = (ar) * (w)[1] + (ai) * (w)[0];                                       \
     } while (0)
 
 /* src: the first input of each butterfly; the others are `gap` floats apart. dst: the first output;
@@ -22,10 +33,11 @@ static inline void butterflies_2(float *restrict dst, const float *restrict src,
                                  size_t step, int32_t count, const float *restrict w)
 {
     for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l++) {
-            float ar = src[l], ai = src[LANES + l], br = src[gap + l], bi = src[gap + LANES + l];
-            dst[l] = ar + br;
-            dst[LANES + l] = ai + bi;
+        for (int l = 0; l < LANES; l += WIDTH) {
+            lanes ar = V(src + l), ai = V(src + LANES + l), br = V(src + gap + l),
+                  bi = V(src + gap + LANES + l);
+            V(dst + l) = ar + br;
+            V(dst + LANES + l) = ai + bi;
             STORE_TURNED(dst + step, ar - br, ai - bi, w);
         }
 }
@@ -35,14 +47,15 @@ static inline void butterflies_3(float *restrict dst, const float *restrict src,
 {
     const float half_root = 0x1.bb67aep-1f; /* sqrt(3) / 2 */
     for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l++) {
+        for (int l = 0; l < LANES; l += WIDTH) {
             const float *b = src + gap, *c = b + gap;
-            float ar = src[l], ai = src[LANES + l];
-            float sr = b[l] + c[l], si = b[LANES + l] + c[LANES + l];
-            float dr = half_root * (b[l] - c[l]), di = half_root * (b[LANES + l] - c[LANES + l]);
-            float mr = ar - 0.5f * sr, mi = ai - 0.5f * si;
-            dst[l] = ar + sr;
-            dst[LANES + l] = ai + si;
+            lanes ar = V(src + l), ai = V(src + LANES + l);
+            lanes sr = V(b + l) + V(c + l), si = V(b + LANES + l) + V(c + LANES + l);
+            lanes dr = half_root * (V(b + l) - V(c + l)),
+                  di = half_root * (V(b + LANES + l) - V(c + LANES + l));
+            lanes mr = ar - 0.5f * sr, mi = ai - 0.5f * si;
+            V(dst + l) = ar + sr;
+            V(dst + LANES + l) = ai + si;
             STORE_TURNED(dst + step, mr + di, mi - dr, w);
             STORE_TURNED(dst + 2 * step, mr - di, mi + dr, w + 2);
         }
@@ -52,14 +65,14 @@ static inline void butterflies_4(float *restrict dst, const float *restrict src,
                                  size_t step, int32_t count, const float *restrict w)
 {
     for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l++) {
+        for (int l = 0; l < LANES; l += WIDTH) {
             const float *b = src + gap, *c = b + gap, *d = c + gap;
-            float acr = src[l] + c[l], aci = src[LANES + l] + c[LANES + l];
-            float amr = src[l] - c[l], ami = src[LANES + l] - c[LANES + l];
-            float bdr = b[l] + d[l], bdi = b[LANES + l] + d[LANES + l];
-            float bmr = b[l] - d[l], bmi = b[LANES + l] - d[LANES + l];
-            dst[l] = acr + bdr;
-            dst[LANES + l] = aci + bdi;
+            lanes acr = V(src + l) + V(c + l), aci = V(src + LANES + l) + V(c + LANES + l);
+            lanes amr = V(src + l) - V(c + l), ami = V(src + LANES + l) - V(c + LANES + l);
+            lanes bdr = V(b + l) + V(d + l), bdi = V(b + LANES + l) + V(d + LANES + l);
+            lanes bmr = V(b + l) - V(d + l), bmi = V(b + LANES + l) - V(d + LANES + l);
+            V(dst + l) = acr + bdr;
+            V(dst + LANES + l) = aci + bdi;
             STORE_TURNED(dst + step, amr + bmi, ami - bmr, w);
             STORE_TURNED(dst + 2 * step, acr - bdr, aci - bdi, w + 2);
             STORE_TURNED(dst + 3 * step, amr - bmi, ami + bmr, w + 4);
@@ -72,19 +85,19 @@ static inline void butterflies_5(float *restrict dst, const float *restrict src,
     const float c1 = 0x1.3c6ef4p-2f, c2 = -0x1.9e377ap-1f; /* cos(2 pi / 5), cos(4 pi / 5) */
     const float s1 = 0x1.e6f0e2p-1f, s2 = 0x1.2cf23p-1f;   /* sin of the same */
     for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l++) {
+        for (int l = 0; l < LANES; l += WIDTH) {
             const float *b = src + gap, *c = b + gap, *d = c + gap, *e = d + gap;
-            float ar = src[l], ai = src[LANES + l];
-            float ber = b[l] + e[l], bei = b[LANES + l] + e[LANES + l];
-            float bmr = b[l] - e[l], bmi = b[LANES + l] - e[LANES + l];
-            float cdr = c[l] + d[l], cdi = c[LANES + l] + d[LANES + l];
-            float cmr = c[l] - d[l], cmi = c[LANES + l] - d[LANES + l];
-            float pr = ar + c1 * ber + c2 * cdr, pi = ai + c1 * bei + c2 * cdi;
-            float qr = ar + c2 * ber + c1 * cdr, qi = ai + c2 * bei + c1 * cdi;
-            float ur = s1 * bmr + s2 * cmr, ui = s1 * bmi + s2 * cmi;
-            float vr = s2 * bmr - s1 * cmr, vi = s2 * bmi - s1 * cmi;
-            dst[l] = ar + ber + cdr;
-            dst[LANES + l] = ai + bei + cdi;
+            lanes ar = V(src + l), ai = V(src + LANES + l);
+            lanes ber = V(b + l) + V(e + l), bei = V(b + LANES + l) + V(e + LANES + l);
+            lanes bmr = V(b + l) - V(e + l), bmi = V(b + LANES + l) - V(e + LANES + l);
+            lanes cdr = V(c + l) + V(d + l), cdi = V(c + LANES + l) + V(d + LANES + l);
+            lanes cmr = V(c + l) - V(d + l), cmi = V(c + LANES + l) - V(d + LANES + l);
+            lanes pr = ar + c1 * ber + c2 * cdr, pi = ai + c1 * bei + c2 * cdi;
+            lanes qr = ar + c2 * ber + c1 * cdr, qi = ai + c2 * bei + c1 * cdi;
+            lanes ur = s1 * bmr + s2 * cmr, ui = s1 * bmi + s2 * cmi;
+            lanes vr = s2 * bmr - s1 * cmr, vi = s2 * bmi - s1 * cmi;
+            V(dst + l) = ar + ber + cdr;
+            V(dst + LANES + l) = ai + bei + cdi;
             STORE_TURNED(dst + step, pr + ui, pi - ur, w);
             STORE_TURNED(dst + 2 * step, qr + vi, qi - vr, w + 2);
             STORE_TURNED(dst + 3 * step, qr - vi, qi + vr, w + 4);
@@ -96,16 +109,16 @@ static inline void butterflies_5(float *restrict dst, const float *restrict src,
 static inline void sum_point(float *restrict re, float *restrict im, const float *restrict src,
                              size_t gap, const hr_fft_pass *p, int32_t k)
 {
-    for (int l = 0; l < LANES; l++) {
-        re[l] = src[l];
-        im[l] = src[LANES + l];
+    for (int l = 0; l < LANES; l += WIDTH) {
+        V(re + l) = V(src + l);
+        V(im + l) = V(src + LANES + l);
     }
     for (int32_t j = 1, turn = k; j < p->radix; j++) {
         const float *a = src + (size_t)j * gap;
         float wr = p->roots[2 * turn], wi = p->roots[2 * turn + 1];
-        for (int l = 0; l < LANES; l++) {
-            re[l] += a[l] * wr - a[LANES + l] * wi;
-            im[l] += a[l] * wi + a[LANES + l] * wr;
+        for (int l = 0; l < LANES; l += WIDTH) {
+            V(re + l) += V(a + l) * wr - V(a + LANES + l) * wi;
+            V(im + l) += V(a + l) * wi + V(a + LANES + l) * wr;
         }
         turn = turn + k < p->radix ? turn + k : turn + k - p->radix;
     }
@@ -120,8 +133,8 @@ static void butterflies_any(float *restrict dst, const float *restrict src, size
             const float one[2] = {1.0f, 0.0f}, *turn = k > 0 ? w + 2 * (k - 1) : one;
             float *to = dst + (size_t)k * step;
             sum_point(re, im, src, gap, p, k);
-            for (int l = 0; l < LANES; l++)
-                STORE_TURNED(to, re[l], im[l], turn);
+            for (int l = 0; l < LANES; l += WIDTH)
+                STORE_TURNED(to, V(re + l), V(im + l), turn);
         }
 }
 
@@ -196,11 +209,11 @@ void HR_LEVELED(hr__fft_multiply)(float *restrict dst, const float *restrict src
     const float sign = conjugate ? -1.0f : 1.0f;
     for (size_t i = 0; i < n; i++, dst += POINT, src += POINT) {
         const float wr = factors[2 * i], wi = factors[2 * i + 1];
-        for (int l = 0; l < LANES; l++) {
-            float re = src[l] * wr - src[LANES + l] * wi;
-            float im = src[l] * wi + src[LANES + l] * wr;
-            dst[l] = re;
-            dst[LANES + l] = im * sign;
+        for (int l = 0; l < LANES; l += WIDTH) {
+            lanes re = V(src + l) * wr - V(src + LANES + l) * wi;
+            lanes im = V(src + l) * wi + V(src + LANES + l) * wr;
+            V(dst + l) = re;
+            V(dst + LANES + l) = im * sign;
         }
     }
 }
@@ -211,8 +224,8 @@ static inline void norm_row(float *restrict dst, const float *re, const float *i
         for (int l = 0; l < LANES; l++)
             dst[l] = sqrtf(re[l] * re[l] + im[l] * im[l]);
     else
-        for (int l = 0; l < LANES; l++)
-            dst[l] = re[l] * re[l] + im[l] * im[l];
+        for (int l = 0; l < LANES; l += WIDTH)
+            V(dst + l) = V(re + l) * V(re + l) + V(im + l) * V(im + l);
 }
 
 void HR_LEVELED(hr__fft_norms)(float *restrict dst, const float *restrict src, size_t n,
@@ -230,11 +243,13 @@ void HR_LEVELED(hr__fft_real_norms)(float *restrict dst, const float *restrict s
         const float *a = src + (k < half ? k : 0) * POINT, *b = src + (k ? half - k : 0) * POINT;
         const float wr = turns[2 * k], wi = turns[2 * k + 1];
         float re[LANES], im[LANES];
-        for (int l = 0; l < LANES; l++) {
-            float er = 0.5f * (a[l] + b[l]), ei = 0.5f * (a[LANES + l] - b[LANES + l]);
-            float or = 0.5f * (a[LANES + l] + b[LANES + l]), oi = 0.5f * (b[l] - a[l]);
-            re[l] = er + (or *wr - oi * wi);
-            im[l] = ei + (or *wi + oi * wr);
+        for (int l = 0; l < LANES; l += WIDTH) {
+            lanes er = 0.5f * (V(a + l) + V(b + l)),
+                  ei = 0.5f * (V(a + LANES + l) - V(b + LANES + l));
+            lanes or = 0.5f * (V(a + LANES + l) + V(b + LANES + l)),
+                  oi = 0.5f * (V(b + l) - V(a + l));
+            V(re + l) = er + (or *wr - oi * wi);
+            V(im + l) = ei + (or *wi + oi * wr);
         }
         norm_row(dst + k * LANES, re, im, result == HR_FFT_RESULT_MAGNITUDE);
     }
