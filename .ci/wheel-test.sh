@@ -31,6 +31,16 @@ echo "wheel: ${wheel##*/}: $size bytes, exports $exported"
 fits() {
     "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
 }
+# check_slim BIN: without the extra `cli` only NumPy is installed beside headrace, and commands say what they lack.
+check_slim() {
+    local packages message
+    packages=$("$1/python" -m pip list --format=freeze | sed 's/==.*//' | grep -vE '^(pip|setuptools)$' | sort | tr '\n' ' ')
+    [ "$packages" = "headrace numpy " ] || fail "pip install brings $packages"
+    "$1/headrace" ops flip --json >/dev/null || fail "headrace ops --json needs the extra cli"
+    message=$("$1/headrace" ops flip 2>&1) && fail "headrace ops works without rich?"
+    case $message in *"pip install headrace[cli]"*) ;; *) fail "without rich: $message" ;; esac
+}
+.venv/bin/python .ci/wheel_use.py make "$folder/images"
 tried=
 for python in .venv/bin/python python3.12 python3.13 \
     "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3; do
@@ -39,8 +49,12 @@ for python in .venv/bin/python python3.12 python3.13 \
     case " $tried " in *" $version "*) continue ;; esac
     tried="$tried $version"
     "$python" -m venv "$folder/venv$version"
+    started=$SECONDS
     "$folder/venv$version/bin/python" -m pip install -q --disable-pip-version-check "$wheel"
-    (cd "$folder" && "venv$version/bin/python" ../../.ci/wheel_use.py)
+    echo "wheel: pip install: $((SECONDS - started)) s"
+    check_slim "$folder/venv$version/bin"
+    (cd "$folder" && "venv$version/bin/python" ../../.ci/wheel_use.py use images)
+    "$folder/venv$version/bin/python" -m pip install -q --disable-pip-version-check "$wheel[cli]"
     "$folder/venv$version/bin/headrace" ops flip >/dev/null || fail "headrace ops fails under $version"
     cmake_dir=$("$folder/venv$version/bin/python" -c 'from headrace import sysconfig; print(sysconfig.get_cmake_dir())')
     cmake -S examples/plugin -B "$folder/plugin$version" -DCMAKE_PREFIX_PATH="$cmake_dir" >/dev/null

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Uses an installed headrace as the README does, without PyTorch. Run by wheel-test.sh."""
+"""Uses an installed headrace as the README does, without PyTorch. Run by wheel-test.sh.
+
+wheel_use.py make FOLDER   makes images, with Pillow
+wheel_use.py use FOLDER    loads them, with nothing but headrace and what it requires
+"""
 
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 CHECK_IMPORT = """
@@ -30,19 +33,16 @@ def check_import() -> None:
     print(f"import headrace: {min(times) * 1e3:.0f} ms")
 
 
-def make_images(root: Path) -> int:
-    """Makes three class folders of gradients in every bundled format. Returns the number of files."""
+def make_images(root: Path) -> None:
+    """Makes three class folders of gradients in every bundled format."""
     from PIL import Image
 
-    count = 0
     for label, name in enumerate(("ash", "birch", "cedar")):
         folder = root / name
-        folder.mkdir()
+        folder.mkdir(parents=True)
         for i, suffix in enumerate(("jpg", "png", "webp", "bmp", "ppm", "tif", "jp2")):
             image = Image.linear_gradient("L").resize((320 + 16 * i, 240 + 8 * label))
             Image.merge("RGB", (image, image.rotate(180), image)).save(folder / f"{i}.{suffix}")
-            count += 1
-    return count
 
 
 def check_pipeline(root: Path, count: int) -> None:
@@ -81,11 +81,13 @@ def check_pipeline(root: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Run the checks."""
+    """Runs what the command line says."""
+    root = Path(sys.argv[2])
+    if sys.argv[1] == "make":
+        make_images(root)
+        return
     check_import()
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        check_pipeline(root, make_images(root))
+    check_pipeline(root, sum(1 for path in root.glob("*/*")))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,32 @@ def test_nearest_names(args: list[str], text: str, capsys: pytest.CaptureFixture
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
     assert re.fullmatch(r"headrace \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "command, missing",
+    [("bench .", "rich"), ("show .", "pillow"), ("index . --cache .", "rich"), ("pack . out", "rich")]
+    + [("ops", "rich"), ("doctor", "rich"), ("demo .", "rich")],
+)
+def test_without_the_extra(
+    command: str, missing: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich", None)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert cli.main(command.split()) == 2
+    assert capsys.readouterr().err == (
+        f"headrace: this command needs {missing}, which is not installed: pip install headrace[cli]\n"
+    )
+
+
+def test_json_without_the_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rich", None)
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    for command in (["ops", "--json"], ["ops", "resize", "--json"], ["doctor", "--json"]):
+        assert cli.main(command) == 0
+        assert json.loads(capsys.readouterr().out)
 
 
 def test_ops_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

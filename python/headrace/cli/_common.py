@@ -5,11 +5,28 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 
 
 class UserError(Exception):
     """An error caused by the user's input, reported in one line without a traceback."""
+
+
+def need(*modules: str) -> None:
+    """Called by a command before its work: the modules are those of packages in the extra `cli`.
+
+    Raises:
+        UserError: one is not installed.
+    """
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            package = {"PIL": "pillow"}.get(module, module)
+            raise UserError(
+                f"this command needs {package}, which is not installed: pip install headrace[cli]"
+            ) from None
 
 
 def one_line(text: str) -> str:

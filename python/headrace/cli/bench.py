@@ -23,6 +23,7 @@ from headrace.cli._common import (
     add_folder,
     add_no_progress,
     add_threads,
+    need,
     positive,
     seconds,
 )
@@ -320,6 +321,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    if not args.json:
+        need("rich")
     pipelines = _names(args.pipeline, PIPELINES, "pipeline")
     libraries = ["headrace"]
     for library in _names(args.compare, CONTENDERS, "library"):

@@ -18,6 +18,7 @@ from headrace.cli._common import (
     add_folder,
     add_no_progress,
     add_threads,
+    need,
     positive,
 )
 from headrace.cli._pipelines import find_images, training
@@ -150,6 +151,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    need("rich", "PIL")
     from rich.console import Console
 
     source, _ = find_images(args.dir)

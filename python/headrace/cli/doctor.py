@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core
-from headrace.cli._common import UserError
+from headrace.cli._common import UserError, need
 
 HELP = "show what this machine and build support, and what would make loading faster"
 DESCRIPTION = (
@@ -439,6 +439,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    if not args.json:
+        need("rich")
     facts = collect(args.data)
     if args.json:
         print(json.dumps(facts, indent=1))

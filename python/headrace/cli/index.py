@@ -14,7 +14,7 @@ from typing import Any
 import headrace
 from headrace import fn
 from headrace.cli import rec2idx, tfrecord2idx, wds2idx
-from headrace.cli._common import UserError, add_no_progress, add_threads, one_line
+from headrace.cli._common import UserError, add_no_progress, add_threads, need, one_line
 
 HELP = "make the indices of JPEG files, for `Pipeline(index_cache=...)`, or of a container"
 DESCRIPTION = (
@@ -164,6 +164,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"{args.path} is not a file. To index a folder, give --cache FOLDER and leave out INDEX."
         )
+    need("rich")
     files = find_files(args.path)
     try:
         pipe = _pipeline(files, args)

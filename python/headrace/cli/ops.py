@@ -12,7 +12,7 @@ from typing import Any
 from headrace import _core
 from headrace._base import docs
 from headrace._graph import schema
-from headrace.cli._common import UserError
+from headrace.cli._common import UserError, need
 
 HELP = "list the operators, or describe one"
 DESCRIPTION = (
@@ -100,6 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
+    if not args.json:
+        need("rich")
     operators = load_operators()
     if args.name is None:
         if args.json:

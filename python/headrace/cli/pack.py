@@ -22,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from headrace._graph import schema
-from headrace.cli._common import UserError, add_no_progress, add_threads, one_line
+from headrace.cli._common import UserError, add_no_progress, add_threads, need, one_line
 from headrace.cli.wds2idx import write_index
 
 HELP = "write class folders of pictures as tar shards, for `fn.readers.webdataset`"
@@ -274,6 +274,7 @@ def _pack(packer: _Packer, shards: list[list[_Picture]], show_progress: bool) ->
 
 
 def run(args: argparse.Namespace) -> int:
+    need("rich")
     pictures = find_pictures(args.folder)
     if not args.sorted:
         random.Random(args.seed).shuffle(pictures)

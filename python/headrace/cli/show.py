@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 import headrace
-from headrace.cli._common import UserError, add_folder, add_threads, positive
+from headrace.cli._common import UserError, add_folder, add_threads, need, positive
 from headrace.cli._pipelines import find_images, samples
 from headrace.cli._target import failures, is_target, load
 
@@ -120,6 +120,7 @@ def run(args: argparse.Namespace) -> int:
             shown.save(args.output or "steps.html")
         print(f"{args.output or 'steps.html'}: {len(shown.steps)} steps of {args.dir}")
         return 0
+    need("PIL")
     output = args.output or "sheet.png"
     count = contact_sheet(
         args.dir, output, args.count or 32, args.columns, args.size, args.seed, args.threads
