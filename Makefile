@@ -11,14 +11,14 @@ PY = .venv/bin/python
 BUILD = build/dev
 PARALLEL = -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help all build demo test test-dali wheel bench docs check clean distclean
+.PHONY: help all build demo test test-dali wheel wheel-aarch64 bench docs check clean distclean
 
 help:
 	@echo "make demo        run the training pipeline on sample photographs (or on DATA=folder)"
 	@echo "make test        run all C and Python tests; they compare with recorded results of DALI"
 	@echo "make test-dali   install DALI and run the tests that compare with it directly"
 	@echo "make build       build and install into .venv"
-	@echo "make wheel       build a self-contained wheel in dist/"
+	@echo "make wheel       build a self-contained wheel in dist/ (make wheel-aarch64: for 64-bit Arm)"
 	@echo "make bench       measure Headrace, DALI and torchvision (on DATA=folder)"
 	@echo "make docs        build the documentation in build/docs/html"
 	@echo "make check       check formatting, include directions and licence headers"
@@ -48,8 +48,8 @@ test-dali:
 	@$(PY) tests/ops/record.py --check
 	@$(PY) -m pytest tests --dali $(PARALLEL) $(ARGS)
 
-wheel:
-	@$(SETUP) system venv wheel
+wheel wheel-aarch64:
+	@$(SETUP) system venv $@
 
 bench:
 	@$(SETUP) system venv torch peers install

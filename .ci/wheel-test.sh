@@ -16,8 +16,8 @@ fail() {
 }
 
 case $wheel in
-*-cp311-abi3-manylinux_*) ;;
-*) fail "tag is not cp311-abi3-manylinux: $wheel" ;;
+*-cp311-abi3-manylinux_2_28_x86_64.whl | *-cp311-abi3-manylinux_2_28_aarch64.whl) ;;
+*) fail "tag is not cp311-abi3-manylinux_2_28: $wheel" ;;
 esac
 size=$(stat -c %s "$wheel")
 [ "$size" -le $((15 * 1000 * 1000)) ] || fail "$size bytes are more than 15 MB"
@@ -27,6 +27,29 @@ core=$(echo "$folder"/files/headrace/_core*.so)
 exported=$(nm -D --defined-only "$core" | awk '$2 ~ /[A-TV-Z]/ { print $3 }' | sort | tr '\n' ' ')
 [ "$exported" = "PyInit__core " ] || fail "exports more than PyInit__core: $exported"
 echo "wheel: ${wheel##*/}: $size bytes, exports $exported"
+
+# Nothing newer than glibc 2.28, no other libraries, no paths of the machine that built it.
+for file in "$folder"/files/headrace/*.so; do
+    newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+    [ "$(printf 'GLIBC_2.28\n%s\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.28 ] || fail "$file needs $newest"
+    others=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
+        grep -vE '^(lib(c|m|dl|pthread|rt)|ld-linux-[a-z0-9_-]+)\.so\.[0-9]$' || true)
+    [ -z "$others" ] || fail "$file needs $others"
+    ! grep -q "$PWD" "$file" || fail "$file contains the path of this tree"
+    echo "wheel: ${file##*/}: $newest"
+done
+platform=$(.venv/bin/python -m auditwheel show "$wheel" | grep -o 'manylinux_2_[0-9]*' | head -n 1)
+[ -n "$platform" ] && [ "${platform##*_}" -le 28 ] || fail "auditwheel says $platform"
+
+# The bill of materials names every library inside.
+.venv/bin/python - "$folder"/files/headrace-*.dist-info/sboms/headrace.cdx.json <<'END' || fail "bill of materials"
+import json, sys
+bom = json.load(open(sys.argv[1]))
+found = {c["name"]: c["version"] for c in bom["components"]}
+assert {"zlib", "libpng1.6", "libjpeg-turbo", "libwebp", "openjpeg2"} <= set(found), found
+assert all(found.values()) and bom["metadata"]["component"]["name"] == "headrace", bom
+print("wheel: bill of materials:", ", ".join(f"{name} {version}" for name, version in found.items()))
+END
 
 fits() {
     "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null

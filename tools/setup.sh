@@ -12,7 +12,8 @@
 #   peers    install DALI into .venv, for comparisons
 #   jax, tf, paddle, numba, ray   create .cache/venv-NAME with that framework and the wheel from dist/
 #   install  build the package and install it into .venv
-#   wheel    build the self-contained wheel in dist/
+#   wheel    build the wheel of this machine's architecture in dist/
+#   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
 # A step does nothing if its result already exists. Concurrent runs wait for each other.
 set -eu
 cd "$(dirname "$0")/.."
@@ -71,6 +72,12 @@ missing_lint() {
     have clang && echo 'int main(void) { return 0; }' |
         clang -x c - -o /dev/null -fsanitize=thread 2>/dev/null || echo libclang-rt-dev
     have llvm-symbolizer || echo llvm
+}
+missing_wheel() { # what tools/wheel/build.sh needs for $wheel_arch
+    have nasm || echo nasm
+    have dpkg-source || echo dpkg-dev
+    have "$wheel_arch-linux-gnu-gcc" || echo "gcc-$wheel_arch-linux-gnu" | tr _ -
+    [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || echo debian-archive-keyring
 }
 
 apt_install() { # apt_install PACKAGE...
@@ -170,25 +177,22 @@ step_install() {
         --config-settings=cmake.define.HR_CUDA=OFF . </dev/null
     printf '%s\n' "$state" >.venv/.installed
 }
-step_wheel() {
-    say "setup: building the wheel"
-    rm -rf build/raw-wheel dist
-    "$venv_python" -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
-        --config-settings=build-dir=build/wheel -w build/raw-wheel . </dev/null
-    PATH="$PWD/.venv/bin:$PATH" "$venv_python" -m auditwheel -v repair --strip -w dist \
-        build/raw-wheel/*.whl >.cache/auditwheel.log 2>&1 || {
-        tail -n 20 .cache/auditwheel.log >&2
-        die "auditwheel failed"
-    }
-    ls -l dist/*.whl
+step_wheel() { # step_wheel ARCHITECTURE
+    wheel_arch=$1
+    ensure_packages missing_wheel
+    pip_install tools/requirements-wheel.txt || die "could not install tools/requirements-wheel.txt"
+    say "setup: building the wheel for $1"
+    tools/wheel/build.sh "$1"
 }
 
 [ $# -gt 0 ] || die "no step given; the comment at the top of tools/setup.sh lists the steps"
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    nginx | chromium | venv | torch | docs | peers | install | wheel) "step_$step" ;;
+    nginx | chromium | venv | torch | docs | peers | install) "step_$step" ;;
     jax | tf | paddle | numba | ray) step_framework "$step" ;;
+    wheel) step_wheel "$(uname -m)" ;;
+    wheel-aarch64) step_wheel aarch64 ;;
     *) die "unknown step: $step" ;;
     esac
 done

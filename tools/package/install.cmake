@@ -22,6 +22,13 @@ endfunction()
 if(HR_PYTHON)
   hr_install_config(python headrace/include headrace/cmake)
 endif()
+# The bill of materials of a wheel (PEP 770). HR_BUNDLED: the folder with the sources of the libraries inside.
+if(HR_BUNDLED)
+  set(sbom ${CMAKE_CURRENT_BINARY_DIR}/package/headrace.cdx.json)
+  execute_process(COMMAND ${Python_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/wheel/sbom.py ${PROJECT_VERSION}
+                          ${HR_BUNDLED} "${CMAKE_CUDA_COMPILER_VERSION}" ${sbom} COMMAND_ERROR_IS_FATAL ANY)
+  install(FILES ${sbom} DESTINATION ${SKBUILD_METADATA_DIR}/sboms COMPONENT python)
+endif()
 hr_install_config(library ${CMAKE_INSTALL_INCLUDEDIR} ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
 install(TARGETS headrace EXPORT headrace LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 install(EXPORT headrace FILE headrace-targets.cmake NAMESPACE headrace::

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+# Builds the image libraries of the wheel as static libraries in .cache/wheel/ARCH/libraries, from Debian's sources with
+# Debian's patches. Usage: tools/wheel/libraries.sh ARCH, after toolchain.sh ARCH
+set -eu
+cd "$(dirname "$0")/../.."
+suite=bookworm
+arch=$1
+top=$PWD/.cache/wheel
+sources=$top/sources
+build=$top/$arch/build
+out=$top/$arch/libraries
+toolchain=$top/$arch/toolchain
+libraries="zlib libpng1.6 libjpeg-turbo libwebp openjpeg2"
+jobs=$(nproc)
+
+# ---- sources: with apt-get, but with lists and caches of its own, so that root is not needed -------------------------
+
+if [ ! -f "$sources/complete" ]; then
+    rm -rf "$sources"
+    mkdir -p "$sources/apt/lists/partial" "$sources/apt/archives/partial"
+    key=/usr/share/keyrings/debian-archive-keyring.gpg
+    for place in "debian $suite" "debian-security $suite-security"; do
+        echo "deb-src [signed-by=$key] http://deb.debian.org/$place main"
+    done >"$sources/apt/sources.list"
+    cat >"$sources/apt/apt.conf" <<END
+Dir::State "$sources/apt";
+Dir::Cache "$sources/apt";
+Dir::Etc::sourcelist "$sources/apt/sources.list";
+Dir::Etc::sourceparts "-";
+APT::Sandbox::User "$(id -un)";
+Acquire::Retries "3";
+END
+    export APT_CONFIG="$sources/apt/apt.conf"
+    apt-get update -qq
+    for library in $libraries; do
+        # The newest version comes first. A mirror that is being updated can lack the files of one that it lists.
+        for version in $(apt-cache showsrc --only-source "$library" | sed -n 's/^Version: //p' | sort -rVu); do
+            mkdir -p "$sources/$library"
+            (cd "$sources/$library" && apt-get source -qq --only-source "$library=$version" >apt.log 2>&1) && break
+            echo "libraries: $library $version cannot be downloaded" >&2
+            rm -rf "${sources:?}/$library"
+        done
+        [ -d "$sources/$library" ] || exit 1
+        mv "$sources/$library"/*/ "$sources/$library/tree"
+        printf '%s\n' "$version" >"$sources/$library/version"
+    done
+    touch "$sources/complete"
+fi
+
+# ---- builds ----------------------------------------------------------------------------------------------------------
+
+state="$(sha256sum <tools/wheel/libraries.sh) $(cat "$toolchain/state" "$sources"/*/version)"
+[ "$state" = "$(cat "$out/state" 2>/dev/null)" ] && exit 0
+rm -rf "$build" "$out"
+mkdir -p "$build" "$out"
+
+# with_cmake LIBRARY OPTION...
+with_cmake() {
+    library=$1
+    shift
+    cmake -G Ninja -S "$sources/$library/tree" -B "$build/$library" -DCMAKE_TOOLCHAIN_FILE="$toolchain/toolchain.cmake" \
+        -DCMAKE_INSTALL_PREFIX="$out" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DBUILD_SHARED_LIBS=OFF "$@"
+    cmake --build "$build/$library" --parallel "$jobs"
+    cmake --install "$build/$library"
+}
+{
+    cp -r "$sources/zlib/tree" "$build/zlib"
+    (cd "$build/zlib" && CHOST=$arch-linux-gnu CC="$toolchain/cc" CFLAGS="-O3 -fPIC" ./configure --static \
+        --prefix="$out" && make -j"$jobs" install)
+    with_cmake libpng1.6 -DPNG_SHARED=OFF -DPNG_TESTS=OFF
+    with_cmake libjpeg-turbo -DCMAKE_INSTALL_LIBDIR="$out/lib" -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF -DREQUIRE_SIMD=ON
+    with_cmake libwebp -DWEBP_BUILD_ANIM_UTILS=OFF -DWEBP_BUILD_CWEBP=OFF -DWEBP_BUILD_DWEBP=OFF \
+        -DWEBP_BUILD_GIF2WEBP=OFF -DWEBP_BUILD_IMG2WEBP=OFF -DWEBP_BUILD_VWEBP=OFF -DWEBP_BUILD_WEBPINFO=OFF \
+        -DWEBP_BUILD_WEBPMUX=OFF -DWEBP_BUILD_EXTRAS=OFF
+    with_cmake openjpeg2 -DBUILD_CODEC=OFF
+} >"$build/log" 2>&1 || {
+    tail -n 30 "$build/log" >&2
+    exit 1
+}
+printf '%s\n' "$state" >"$out/state"
+rm -rf "$build"
