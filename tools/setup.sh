@@ -77,7 +77,6 @@ missing_wheel() { # what tools/wheel/build.sh needs for $wheel_arch
     have nasm || echo nasm
     have dpkg-source || echo dpkg-dev
     have "$wheel_arch-linux-gnu-gcc" || echo "gcc-$wheel_arch-linux-gnu" | tr _ -
-    [ -f /usr/share/keyrings/debian-archive-keyring.gpg ] || echo debian-archive-keyring
 }
 
 apt_install() { # apt_install PACKAGE...
@@ -154,7 +153,8 @@ step_framework() { # step_framework NAME
     folder=.cache/venv-$1
     [ -x "$folder/bin/python" ] || "$venv_python" -m venv "$folder"
     say "setup: installing tools/requirements-$1.txt"
-    "$folder/bin/python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps dist/*.whl </dev/null
+    "$folder/bin/python" -m pip install -q --disable-pip-version-check --force-reinstall --no-deps \
+        dist/headrace-*_"$(uname -m)".whl </dev/null
     "$folder/bin/python" -m pip install -q --disable-pip-version-check -r "tools/requirements-$1.txt" </dev/null
 }
 

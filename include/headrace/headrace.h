@@ -26,10 +26,13 @@ extern "C" {
 #define HR_PRINTF(fmt, args)
 #endif
 
+/* CMakeLists.txt and pyproject.toml read the version here. */
 #define HR_VERSION_MAJOR 0
-#define HR_VERSION_MINOR 1
+#define HR_VERSION_MINOR 2
 #define HR_VERSION_PATCH 0
-#define HR_VERSION "0.1.0"
+#define HR_VERSION_TEXT_(major, minor, patch) #major "." #minor "." #patch
+#define HR_VERSION_TEXT(major, minor, patch) HR_VERSION_TEXT_(major, minor, patch)
+#define HR_VERSION HR_VERSION_TEXT(HR_VERSION_MAJOR, HR_VERSION_MINOR, HR_VERSION_PATCH)
 
 HR_API const char *hr_version(void);
 

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Builds the image libraries of the wheel as static libraries in .cache/wheel/ARCH/libraries, from Debian's sources with
-# Debian's patches. Usage: tools/wheel/libraries.sh ARCH, after toolchain.sh ARCH
+# Builds the image libraries of the wheel as static libraries in .cache/wheel/ARCH/libraries, from the source packages
+# of the Debian (or Ubuntu) that this machine runs. Usage: tools/wheel/libraries.sh ARCH, after toolchain.sh ARCH
 set -eu
 cd "$(dirname "$0")/../.."
-suite=bookworm
 arch=$1
 top=$PWD/.cache/wheel
 sources=$top/sources
@@ -15,34 +14,44 @@ toolchain=$top/$arch/toolchain
 libraries="zlib libpng1.6 libjpeg-turbo libwebp openjpeg2"
 jobs=$(nproc)
 
-# ---- sources: with apt-get, but with lists and caches of its own, so that root is not needed -------------------------
+# ---- sources: from where this machine gets its packages; with lists of its own, so that root is not needed -----------
+
+die() {
+    echo "libraries: $*" >&2
+    exit 1
+}
 
 if [ ! -f "$sources/complete" ]; then
     rm -rf "$sources"
-    mkdir -p "$sources/apt/lists/partial" "$sources/apt/archives/partial"
-    key=/usr/share/keyrings/debian-archive-keyring.gpg
-    for place in "debian $suite" "debian-security $suite-security"; do
-        echo "deb-src [signed-by=$key] http://deb.debian.org/$place main"
-    done >"$sources/apt/sources.list"
+    mkdir -p "$sources/apt/lists/partial" "$sources/apt/archives/partial" "$sources/apt/parts"
+    for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
+        [ ! -f "$list" ] || sed 's/^deb[[:space:]]/deb-src /; s/^Types:.*/Types: deb-src/' "$list" \
+            >"$sources/apt/parts/${list##*/}"
+    done
     cat >"$sources/apt/apt.conf" <<END
 Dir::State "$sources/apt";
+Dir::State::status "/var/lib/dpkg/status";
 Dir::Cache "$sources/apt";
-Dir::Etc::sourcelist "$sources/apt/sources.list";
-Dir::Etc::sourceparts "-";
+Dir::Etc::sourcelist "-";
+Dir::Etc::sourceparts "$sources/apt/parts";
 APT::Sandbox::User "$(id -un)";
 Acquire::Retries "3";
 END
     export APT_CONFIG="$sources/apt/apt.conf"
-    apt-get update -qq
+    # Not every entry has sources; what matters is whether those of the libraries are found.
+    apt-get update -qq >"$sources/apt/log" 2>&1 || true
     for library in $libraries; do
         # The newest version comes first. A mirror that is being updated can lack the files of one that it lists.
         for version in $(apt-cache showsrc --only-source "$library" | sed -n 's/^Version: //p' | sort -rVu); do
             mkdir -p "$sources/$library"
-            (cd "$sources/$library" && apt-get source -qq --only-source "$library=$version" >apt.log 2>&1) && break
+            (cd "$sources/$library" && apt-get source -qq --only-source "$library=$version" >>../apt/log 2>&1) && break
             echo "libraries: $library $version cannot be downloaded" >&2
             rm -rf "${sources:?}/$library"
         done
-        [ -d "$sources/$library" ] || exit 1
+        [ -d "$sources/$library" ] || {
+            tail -n 20 "$sources/apt/log" >&2
+            die "the source package $library could not be downloaded from the places in /etc/apt"
+        }
         mv "$sources/$library"/*/ "$sources/$library/tree"
         printf '%s\n' "$version" >"$sources/$library/version"
     done

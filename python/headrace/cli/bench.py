@@ -333,7 +333,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(f"headrace: {library} is not installed; skipped", file=sys.stderr)
     turns = args.rounds * len(libraries) * len(pipelines)
-    with _progress(turns, not args.no_progress) as advance:
+    with _progress(turns, not (args.no_progress or args.json)) as advance:
         results = measure(
             args.dir,
             args.threads,
