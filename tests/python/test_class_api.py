@@ -112,7 +112,7 @@ def test_arguments_of_class_and_call(folders):
     with pytest.raises(ValueError, match="tpu"):
         ops.decoders.Image(device="tpu")
     with pytest.raises(NotImplementedError):
-        ops.MelFilterBank()
+        ops.OpticalFlow()
     with pytest.raises(AttributeError):
         _ = ops.NoSuchOperator
 

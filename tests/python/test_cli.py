@@ -147,7 +147,7 @@ def test_first_sentence(text: str, first: str) -> None:
 def test_ops_old_and_missing_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["ops", "file_reader", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "readers.file"
-    assert cli.main(["ops", "mel_filter_bank"]) == 2
+    assert cli.main(["ops", "optical_flow"]) == 2
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "not part of this version" in err
 
