@@ -17,6 +17,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools" / "docs"
 sys.path.insert(0, str(TOOLS))
 examples: Any = importlib.import_module("examples")
 links: Any = importlib.import_module("links")
+notebooks: Any = importlib.import_module("notebooks")
 
 
 @pytest.mark.parametrize("page", examples.pages())
@@ -69,3 +70,12 @@ def test_broken_links(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<a href="b.html#gone">x</a> <img src="c.png">')
     links.page.cache_clear()
     assert len(links.broken(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("path", notebooks.found(), ids=lambda path: path.stem)
+def test_notebooks(path: Path, tmp_path: Path) -> None:
+    """All cells of a notebook run in order; it was saved without outputs."""
+    if any("torch" in cell.text for cell in notebooks.read(path)):
+        pytest.importorskip("torchvision")
+    cells = notebooks.run(path, tmp_path)
+    assert any(cell.shown or cell.printed for cell in cells)
