@@ -131,6 +131,17 @@ def _device_id(stored: Any) -> int:
     return stored.device_id() if isinstance(stored, _core.DeviceTensor) else -1
 
 
+def _device_tensor(data: Any, layout: str | None, copy: bool) -> Any:
+    return _core.make_tensor(TensorGPU, data, layout, copy, None, max(_device_id(data), 0))
+
+
+def batch_like(stored: Any, samples: Sequence[Any], layout: str | None, copy: bool = False) -> Any:
+    """The samples as a batch in the memory of `stored`, a tensor or a batch."""
+    device = _device_id(stored)
+    kind = TensorListGPU if device >= 0 else TensorListCPU
+    return _core.make_batch(kind, samples, layout or None, copy, None, device)
+
+
 def _forward(op: str) -> Any:
     def method(self: Any, other: Any) -> Any:
         return _arithmetic(op, self, other)
@@ -201,8 +212,9 @@ def _storage_of(data: Any, layout: str | None, copy: bool) -> Any:
         data = data._dense()
     if isinstance(data, _core.Tensor):
         layout = layout or data.layout() or None
-        kind = TensorGPU if isinstance(data, _core.DeviceTensor) else TensorCPU
-        return _core.make_tensor(kind, data, layout, copy)
+        if isinstance(data, _core.DeviceTensor):
+            return _device_tensor(data, layout, copy)
+        return _core.make_tensor(TensorCPU, data, layout, copy)
     enumeration = enum_type(data)
     if enumeration is not None:
         number = _core.make_tensor(TensorCPU, _array(int(data)), None, False)
@@ -214,7 +226,7 @@ def _storage_of(data: Any, layout: str | None, copy: bool) -> Any:
             data = numpy.stack([numpy.asarray(v._storage) for v in data])
         return _core.make_tensor(TensorCPU, _array(data), layout, False)
     if hasattr(data, "__cuda_array_interface__") and not hasattr(data, "__array_interface__"):
-        return _core.make_tensor(TensorGPU, data, layout, copy)
+        return _device_tensor(data, layout, copy)
     try:
         return _core.make_tensor(TensorCPU, data, layout, copy)
     except (TypeError, ValueError, BufferError):
@@ -222,7 +234,7 @@ def _storage_of(data: Any, layout: str | None, copy: bool) -> Any:
             return _core.make_tensor(TensorCPU, _array(data), layout, False)
         if data.__dlpack_device__()[0] in (1, 3):
             return _core.make_tensor(TensorCPU, _array(data), layout, False)
-        return _core.make_tensor(TensorGPU, data, layout, copy)
+        return _device_tensor(data, layout, copy)
 
 
 def _cast(stored: Any, wanted: Any) -> Any:
@@ -410,7 +422,7 @@ class Batch(_Data):
         self._empty = wanted
         if wanted is not None and len(stored) and stored.dtype != wanted:
             samples = [_cast(sample, wanted) for sample in stored]
-            stored = _core.make_batch(type(stored), samples, stored.layout() or None, False)
+            stored = batch_like(stored, samples, stored.layout())
         self._stored = stored
         if device is not None:
             self._stored = self.to_device(device)._storage
@@ -538,17 +550,16 @@ def _batch_storage(tensors: Any, dtype: Any, layout: str | None, copy: bool) -> 
     if isinstance(tensors, Batch):
         tensors = tensors._storage
     if isinstance(tensors, _core.Batch):
-        kind = TensorListGPU if _device_id(tensors) >= 0 else TensorListCPU
-        return _core.make_batch(kind, list(tensors), layout or tensors.layout() or None, copy)
+        return batch_like(tensors, list(tensors), layout or tensors.layout(), copy)
     if not isinstance(tensors, (list, tuple)) and _is_array(tensors):
         dense = _storage_of(tensors, None, copy)
         own = dense.layout()
         if own and not layout:
             layout = own[1:] or None
-        kind = TensorListGPU if _device_id(dense) >= 0 else TensorListCPU
-        return _core.make_batch_dense(
-            kind, dense._view(dense._dtype, tuple(dense.shape()), ""), layout, False
-        )
+        device = _device_id(dense)
+        kind = TensorListGPU if device >= 0 else TensorListCPU
+        rows = dense._view(dense._dtype, tuple(dense.shape()), "")
+        return _core.make_batch_dense(kind, rows, layout, False, None, device)
     samples = [_storage_of(item, None, copy) for item in tensors or ()]
     if not samples:
         if dtype is None:
@@ -560,8 +571,7 @@ def _batch_storage(tensors: Any, dtype: Any, layout: str | None, copy: bool) -> 
     kinds = {sample.dtype for sample in samples}
     if len(kinds) > 1 and dtype is not None:
         samples = [Tensor(sample, dtype)._storage for sample in samples]
-    kind = TensorListGPU if _device_id(samples[0]) >= 0 else TensorListCPU
-    return _core.make_batch(kind, samples, layout or samples[0].layout() or None, False)
+    return batch_like(samples[0], samples, layout or samples[0].layout())
 
 
 def _is_array(value: Any) -> bool:

@@ -16,7 +16,6 @@ from headrace.experimental.dynamic._context import Device, EvalContext, EvalMode
 from headrace.experimental.dynamic._data import Batch, Tensor
 from headrace.experimental.dynamic._plans import Plan, Plans
 from headrace.experimental.dynamic._rng import RNG, draw
-from headrace.tensors import TensorListCPU, TensorListGPU
 
 _plans = Plans()
 _FEW = 8  # different values of a number before it is fed instead of compiled into plans
@@ -160,8 +159,7 @@ def _batch(value: Any, count: int) -> Any:
     stored = value._storage
     if isinstance(stored, _core.Batch):
         return stored
-    kind = TensorListGPU if isinstance(stored, _core.DeviceTensor) else TensorListCPU
-    return _core.make_batch(kind, [stored] * count, stored.layout() or None, False)
+    return _data.batch_like(stored, [stored] * count, stored.layout())
 
 
 def _sizes(values: Sequence[Any], label: str) -> int | None:
