@@ -24,7 +24,7 @@ rm -rf "build/wheel-$arch"
 mkdir -p dist
 rm -f dist/headrace-*_"$arch".whl
 .venv/bin/python -m pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps \
-    --config-settings=build-dir="build/wheel-$arch" \
+    --config-settings=wheel.reproducible=true --config-settings=build-dir="build/wheel-$arch" \
     --config-settings=cmake.define.CMAKE_TOOLCHAIN_FILE="$top/toolchain/toolchain.cmake" \
     --config-settings=cmake.define.HR_BUNDLED="$PWD/.cache/wheel/sources" "$@" -w dist . </dev/null
 ls -l dist/*_"$arch".whl

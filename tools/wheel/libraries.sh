@@ -21,7 +21,7 @@ die() {
     exit 1
 }
 
-if [ ! -f "$sources/complete" ]; then
+if [ ! -f "$sources/distribution" ]; then # written last
     rm -rf "$sources"
     mkdir -p "$sources/apt/lists/partial" "$sources/apt/archives/partial" "$sources/apt/parts"
     for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
@@ -55,7 +55,7 @@ END
         mv "$sources/$library"/*/ "$sources/$library/tree"
         printf '%s\n' "$version" >"$sources/$library/version"
     done
-    touch "$sources/complete"
+    (. /etc/os-release && echo "$ID${VERSION_ID:+-$VERSION_ID}") >"$sources/distribution" # such as debian-12
 fi
 
 # ---- builds ----------------------------------------------------------------------------------------------------------

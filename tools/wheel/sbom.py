@@ -21,10 +21,11 @@ LICENSES = {
 }
 
 
-def debian(folder: Path) -> dict[str, object]:
-    """The entry of a library built from Debian's source package."""
+def packaged(folder: Path, distribution: str) -> dict[str, object]:
+    """The entry of a library built from the source package of a distribution, such as debian-12."""
     version = (folder / "version").read_text().strip()
-    purl = f"pkg:deb/debian/{folder.name}@{quote(version, safe='')}?arch=source"
+    vendor = distribution.split("-")[0]
+    purl = f"pkg:deb/{vendor}/{folder.name}@{quote(version, safe='')}?arch=source&distro={distribution}"
     return {
         "type": "library",
         "bom-ref": purl,
@@ -45,7 +46,8 @@ def cuda(version: str) -> list[dict[str, object]]:
 def main(version: str, sources: str, cuda_version: str, out: str) -> None:
     """Writes the file `out`."""
     folders = sorted(path.parent for path in Path(sources).glob("*/version"))
-    components = [debian(folder) for folder in folders]
+    distribution = (Path(sources) / "distribution").read_text().strip()
+    components = [packaged(folder, distribution) for folder in folders]
     if cuda_version:
         components += cuda(cuda_version)
     own = f"pkg:pypi/headrace@{version}"
