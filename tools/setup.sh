@@ -10,7 +10,8 @@
 #   torch    install PyTorch and torchvision into .venv; without them their tests are skipped
 #   docs     install the packages that build the documentation into .venv
 #   peers    install DALI into .venv, for comparisons
-#   jax, tf, paddle, numba, ray   create .cache/venv-NAME with that framework and the wheel from dist/
+#   jax, tf, paddle, numba, ray, s3   create .cache/venv-NAME with what tools/requirements-NAME.txt lists and the
+#            wheel from dist/
 #   install  build the package and install it into .venv
 #   wheel    build the wheel of this machine's architecture in dist/
 #   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
@@ -190,7 +191,7 @@ for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
     nginx | chromium | venv | torch | docs | peers | install) "step_$step" ;;
-    jax | tf | paddle | numba | ray) step_framework "$step" ;;
+    jax | tf | paddle | numba | ray | s3) step_framework "$step" ;;
     wheel) step_wheel "$(uname -m)" ;;
     wheel-aarch64) step_wheel aarch64 ;;
     *) die "unknown step: $step" ;;
