@@ -21,6 +21,11 @@ from headrace.plugin.tf.experimental import DALIDatasetWithInputs, Input  # noqa
 KEYS = {"num_threads": 2, "device_id": None, "seed": 7}
 DTYPES = (tf.uint8, tf.int32)
 
+# two devices for tf.distribute: this is only possible before TensorFlow uses the first one
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
+
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
@@ -34,6 +39,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pipeline_def(batch_size=3, **KEYS)
 def numbers(files: list[str]) -> Any:
     return tuple(fn.readers.file(files=files))
+
+
+@pipeline_def(batch_size=3, **KEYS)
+def shard_of_numbers(files: list[str], shard: int, shards: int) -> Any:
+    return tuple(
+        fn.readers.file(files=files, shard_id=shard, num_shards=shards, stick_to_shard=True)
+    )
 
 
 def labels(batch: Any) -> list[int]:
@@ -63,6 +75,30 @@ def test_eager_loops_and_graphs_see_the_same_batches(files: list[str]) -> None:
     iterator = iter(dataset)
     mixed = [next(iterator), step(iterator), step(iterator), iterator.get_next()]
     assert [labels(batch) for batch in mixed] == expected
+
+
+def test_replicas_have_shards_of_their_own(files: list[str]) -> None:
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+    def dataset(context: Any) -> Any:
+        shard, shards = context.input_pipeline_id, context.num_input_pipelines
+        pipe = shard_of_numbers(files, shard, shards)
+        return DALIDataset(pipe, DTYPES, ((3, 2), (3, None)), batch_size=3)
+
+    per_replica = tf.distribute.InputOptions(
+        experimental_place_dataset_on_device=True,
+        experimental_fetch_to_device=False,
+        experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
+    )
+    batches = iter(strategy.distribute_datasets_from_function(dataset, per_replica))
+
+    @tf.function
+    def step(batch: Any) -> Any:
+        return strategy.run(lambda data, label: (data, label), args=batch)
+
+    for _ in range(2):
+        data, label = map(strategy.experimental_local_results, step(next(batches)))
+        assert [labels(pair) for pair in zip(data, label)] == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_tensors_share_the_memory_of_the_batch() -> None:
