@@ -94,7 +94,13 @@ def _where(stats: dict[str, Any]) -> Any:
     if not rows:
         return ""
     total = sum(seconds for _, seconds, _ in rows) or 1.0
-    table = Table(box=box.SIMPLE_HEAD, title="where the time went", title_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title="where the time went",
+        title_justify="left",
+        caption="Fused operators (here: resize) are counted with the last one of them.",
+        caption_justify="left",
+    )
     table.add_column("operators")
     for column in ("worker-s", "share", "µs per sample"):
         table.add_column(column, justify="right")
