@@ -97,7 +97,7 @@ def test_sorted(root: Path, tmp_path: Path) -> None:
 def test_the_printed_call_works(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert pack(root, tmp_path, "--shard-size", "8K") == 0
     text = capsys.readouterr().out
-    assert f"{COUNT} samples written" in text
+    assert f"samples written: {COUNT}," in text
     found = samples(lambda: eval(text.splitlines()[-1], {"fn": fn, "types": types}), COUNT)
     assert sorted(found) == sorted(listed(root))
 
@@ -140,7 +140,7 @@ def test_files_that_cannot_be_read(root: Path, tmp_path: Path, capsys: pytest.Ca
     (copy / "ant" / "lost.jpg").symlink_to("nowhere")
     assert pack(copy, out) == 1
     text = capsys.readouterr().out
-    assert "ant/lost.jpg: is not a regular file" in text and "1 files cannot be read" in text
+    assert "ant/lost.jpg: is not a regular file" in text and "unreadable: 1;" in text
     assert sorted(packed(out)) == sorted(listed(root))
 
 

@@ -46,7 +46,7 @@ def first_sentence(text: str) -> str:
 
 
 def argument_type(arg: dict[str, Any]) -> str:
-    """"float or DataNode", with range and choices."""
+    """ "float or DataNode", with range and choices."""
     text = arg.get("form") or PYTHON_TYPES.get(arg["type"], arg["type"])
     if "per_sample" in arg["flags"]:
         text += " or DataNode"
@@ -68,7 +68,10 @@ def argument_doc(arg: dict[str, Any]) -> str:
     """What an argument means, and whether it is still of use."""
     text = " ".join((arg.get("doc") or "").split())
     if "ignored" in arg["flags"]:
-        text += " Accepted for compatibility; no effect."
+        said = text.startswith("No effect")
+        text += (
+            " Accepted for compatibility." if said else " Accepted for compatibility; no effect."
+        )
     if "deprecated" in arg["flags"]:
         text += f" Deprecated: use `{arg['use']}`." if arg.get("use") else " Deprecated."
     return text.strip()
@@ -100,7 +103,9 @@ def docstring(op: dict[str, Any]) -> str:
     lines.append("Keyword arguments:")
     choices = " or ".join(f'"{device}"' for device in op["runs_on"])
     rows = arguments(op)
-    rows.append(("device", "str", "", f"Where it runs: {choices}. The default is where the inputs are."))
+    rows.append(
+        ("device", "str", "", f"Where it runs: {choices}. The default is where the inputs are.")
+    )
     for name, kind, default, meaning in rows:
         stated = default if default in ("", "required") else f"default {default}"
         lines.append(f"    {name} ({', '.join(filter(None, [kind, stated]))}): {meaning}")

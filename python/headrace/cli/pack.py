@@ -305,8 +305,8 @@ def run(args: argparse.Namespace) -> int:
     )
     extensions = ";".join(sorted({picture.extension for picture in pictures}))
     print(
-        f"{packer.samples:,} samples written, {packer.written / 1e9:,.2f} GB, {len(packer.bad):,} files "
-        f"cannot be read; {len(shards):,} shards of {len(pictures):,} files. To read them:\n"
+        f"files: {len(pictures):,}; unreadable: {len(packer.bad):,}; samples written: "
+        f"{packer.samples:,}, {packer.written / 1e9:,.2f} GB; shards: {len(shards):,}. To read them:\n"
         f'fn.readers.webdataset(paths="{paths}", ext=["{extensions}", "i32"], dtypes=[types.UINT8, types.INT32])'
     )
     return 1 if packer.bad else 0
