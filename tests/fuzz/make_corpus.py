@@ -21,6 +21,7 @@ from PIL import Image
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
 import jpeg2000s  # noqa: E402
+import sounds  # noqa: E402
 import tiffs  # noqa: E402
 
 WHOLE = bytes([0, 0, 1, 0, 0, 255, 0, 255])
@@ -223,6 +224,22 @@ def jpeg2000() -> dict[str, bytes]:
     return files
 
 
+def audio() -> dict[str, bytes]:
+    """Every container. They have no options: the input is the file."""
+    numbers, floats = sounds.noise(9, 2), sounds.signal(9, 2)
+    return {
+        "wav": sounds.wav(numbers >> 16, before=sounds.chunk(b"LIST", b"abc")),
+        "wav_reversed": sounds.wav(floats, "f8", reverse=True),
+        "rifx": sounds.wav(floats, "f4", big=True),
+        "rf64": sounds.rf64(numbers, "i3"),
+        "w64": sounds.w64(numbers, "i4"),
+        "aiff": sounds.aiff(numbers, "i3"),
+        "aifc": sounds.aiff(numbers >> 16, code=b"sowt"),
+        "caf": sounds.caf(floats, "f4"),
+        "au": sounds.au(numbers & 255, "ulaw"),
+    }
+
+
 def main() -> None:
     windows = [
         WHOLE,
@@ -237,6 +254,9 @@ def main() -> None:
         for i, (name, data) in enumerate(make().items()):
             if not (folder / name).exists():
                 (folder / name).write_bytes(windows[i % len(windows)] + data)
+    (HERE / "corpus/audio").mkdir(parents=True, exist_ok=True)
+    for name, data in audio().items():
+        (HERE / "corpus/audio" / name).write_bytes(data)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness import Case, Data
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
+import sounds as writers  # noqa: E402
 
 
 def signal(length: int, seed: int = 3) -> np.ndarray:
@@ -80,10 +85,38 @@ DECIBELS: list[dict[str, Any]] = [
     {"multiplier": 20.0, "reference": 1.0, "cutoff_db": -80.0},
 ]
 
-CASES = spectrograms() + filter_banks()
+
+def sounds() -> list[Case]:
+    """Files of every container; mono and stereo ones, so that the mean of channels is exact."""
+    numbers, floats = (make(700, 2) for make in (writers.noise, writers.signal))
+    mono = numbers[:300, :1]
+    laws = np.arange(512).reshape(256, 2) // 2
+    batches = [
+        [writers.wav(numbers >> 16), writers.wav(mono >> 16, rate=44100)],
+        [writers.wav(numbers >> 24 & 255, "u1"), writers.w64(numbers, "i3")],
+        [writers.rf64(numbers, "i4"), writers.wav(numbers >> 16, big=True)],
+        [writers.wav(floats, "f4"), writers.wav(floats[:5] * 1e5, "f8")],
+        [writers.wav(laws, "ulaw"), writers.au(laws, "alaw"), writers.aiff(laws, "i1", 8000)],
+        [writers.aiff(numbers, "i3"), writers.aiff(numbers >> 16, code=b"sowt")],
+        [writers.caf(numbers, "i4"), writers.caf(floats, "f4", big=False)],
+        [writers.wav(mono[:0]), writers.wav(mono >> 16)[:200]],
+    ]
+    cases = []
+    for batch in batches:
+        data = Data([np.frombuffer(file, np.uint8) for file in batch])
+        for dtype in ("types.FLOAT", "types.INT16", "types.INT32"):
+            for downmix in (False, True):
+                cases.append(Case("decoders.audio", [data], {"dtype": dtype, "downmix": downmix}))
+    first = Data([np.frombuffer(file, np.uint8) for file in batches[0]])
+    same = Data([np.float32(16000), np.float32(44100)])
+    return [*cases, Case("decoders.audio", [first], {"sample_rate": same, "quality": 80.0})]
+
+
+CASES = spectrograms() + filter_banks() + sounds()
 CASES += [Case("to_decibels", [x], args, decibels) for x in (POWERS, SPECTRA) for args in DECIBELS]
 
 INTEGERS = Data([np.arange(600, dtype=np.int16)])
+WAVE = Data([np.frombuffer(writers.wav(np.zeros((9, 1))), np.uint8)])
 ERRORS = [
     Case("spectrogram", [INTEGERS], {}),
     Case("spectrogram", [SPECTRA], {}),
@@ -93,4 +126,16 @@ ERRORS = [
     Case("spectrogram", [SIGNALS], {"center_windows": False, "window_length": 1000}),
     Case("mel_filter_bank", [INTEGERS], {}),
     Case("to_decibels", [INTEGERS], {}),
+    Case("decoders.audio", [INTEGERS], {}),
+    Case("decoders.audio", [WAVE], {"dtype": "types.UINT8"}),
+    *[
+        Case("decoders.audio", [Data([np.frombuffer(file, np.uint8)])], {})
+        for file in (
+            b"no sound at all",
+            b"RIFF\0\0\0\0WAVE",
+            writers.wav(np.zeros((9, 1)))[:40],
+            writers.wav(np.zeros((9, 1)), rate=0),
+            writers.wav(np.zeros((9, 0))),
+        )
+    ],
 ]

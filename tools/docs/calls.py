@@ -79,6 +79,11 @@ CALLS = {
     "    picture, crop=[128, 128], mirror=1, dtype=types.FLOAT, output_layout='HWC',\n"
     "    mean=[123.7, 116.3, 103.5], std=[58.4, 57.1, 57.4])",
     "debayer": "result = fn.debayer(sensor, blue_position=[1, 1])",
+    "decoders.audio": "file = io.BytesIO()\n"
+    "with wave.open(file, 'wb') as sound:\n"
+    "    sound.setparams((1, 2, 16000, 0, 'NONE', ''))\n"
+    "    sound.writeframes(np.arange(0, 30000, 100, dtype=np.int16).tobytes())\n"
+    "result, rate = fn.decoders.audio(np.frombuffer(file.getvalue(), np.uint8))",
     "decoders.image": "result = fn.decoders.image(files)",
     "decoders.image_crop": "result = fn.decoders.image_crop(files, crop=[96, 96])",
     "decoders.image_random_crop": "result = fn.decoders.image_random_crop(files, random_area=[0.2, 0.5], seed=3)",

@@ -115,7 +115,7 @@ def nodes() -> dict[str, Any]:
 def run_example(name: str, text: str) -> list[tuple[str, Any]]:
     """Runs an example. Returns the outputs with their names."""
     namespace: dict[str, Any] = {"NODES": nodes()}
-    exec(given.PRELUDE + "import zlib", namespace)
+    exec(given.PRELUDE + "import io, wave, zlib", namespace)
     outputs = examples.run_nodes(ast.parse(text), f"example of {name}", namespace, 1)
     return [(key, batch) for key, batch in outputs if not isinstance(namespace[key], dict)]
 

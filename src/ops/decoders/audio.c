@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* decoders.audio: samples of sound files. */
+#include "ops/decoders/sound.h"
+
+typedef struct audio_args {
+    int32_t downmix, dtype;
+    float sample_rate, quality;
+} audio_args;
+
+static const hr_arg_def audio_arg_defs[] = {
+    HR_ARG(audio_args, downmix, BOOL, 0, "False",
+           "Mix the channels to one, their mean; the output is then 1-D."),
+    HR_ARG(audio_args, dtype, DTYPE, 0, "FLOAT",
+           "Type of the output: INT16, INT32 or FLOAT. Samples fill the range of integers, and -1 "
+           "to 1 as FLOAT."),
+    HR_ARG(audio_args, quality, FLOAT, 0, "50.0",
+           "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
+           .min = 0, .max = 100),
+    HR_ARG(audio_args, sample_rate, FLOAT, HR_ARG_PER_SAMPLE, "0.0",
+           "Sampling rate of the output in Hz; 0: that of the file.", .min = 0, .max = 1e9),
+    HR_ARG_END};
+
+static hr_sound_options options_of(const hr_op_call *c)
+{
+    const audio_args *a = c->args;
+    return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
+                              .downmix = a->downmix != 0,
+                              .rate = a->sample_rate,
+                              .quality = a->quality};
+}
+
+static hr_status audio_check(const void *args, const hr_given *given, hr_error *error)
+{
+    hr_sound_options options = {.dtype = (hr_dtype)((const audio_args *)args)->dtype};
+    (void)given;
+    return hr__sound_check(&options, error);
+}
+
+static hr_status audio_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    hr_sound_options options = options_of(c);
+    hr_sound *sound = hr_arena_alloc(c->arena, sizeof(*sound), error);
+    if (!sound)
+        return HR_STATUS_NO_MEMORY;
+    if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
+            (int)in->shape.ndim, hr_dtype_name(in->dtype));
+    size_t size = (size_t)in->shape.extent[0];
+    HR_TRY(hr_audio_open(in->data, size, size, &sound->audio, error));
+    sound->samples = (const uint8_t *)in->data + sound->audio.offset;
+    sound->frames = sound->audio.frames;
+    HR_TRY(hr__sound_describe(sound, &options, &c->out[0], error));
+    hr_tensor_describe(&c->out[1], HR_DTYPE_FLOAT, (hr_shape){0}, NULL);
+    c->memo = sound;
+    return HR_STATUS_OK;
+}
+
+static hr_status audio_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        const hr_sound *sound = calls[i].memo;
+        hr_sound_options options = options_of(&calls[i]);
+        float *rate = calls[i].out[1].data;
+        HR_TRY(hr__sound_run(sound, &options, &calls[i].out[0], calls[i].arena, error));
+        *rate = options.rate > 0 ? options.rate : (float)sound->audio.rate;
+    }
+    return HR_STATUS_OK;
+}
+
+static const char *const audio_aliases[] = {"audio_decoder", NULL};
+
+const hr_op_def hr_op_decoders_audio = {
+    HR_OP_ABI,
+    .name = "decoders.audio",
+    .doc = "Decodes sound files: WAV, RF64, W64, AIFF, AU and CAF with integers of up to 32 bits, "
+           "floats, mu-law or A-law. The outputs are the samples, of shape (frames, channels), and "
+           "the sampling rate in Hz. A file that is cut gives the samples that it has.",
+    .aliases = audio_aliases,
+    .devices = "cpu",
+    .args = audio_arg_defs,
+    .args_size = sizeof(audio_args),
+    .in = HR_INPUTS({.name = "data"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"audio"}, {"sample_rate"}),
+    .out_count = 2,
+    .check = audio_check,
+    .infer = audio_infer,
+    .run_cpu = audio_run,
+};

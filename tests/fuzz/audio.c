@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Fuzz target: sound files. The headers are read from all bytes and from the first half, and all
+ * samples are converted to every type and mixed. */
+#include "codecs/audio/audio.h"
+#include "replay.h"
+
+#include <stdlib.h>
+
+static void convert(const hr_audio *a, const uint8_t *samples)
+{
+    size_t frames = (size_t)a->frames, count = frames * (size_t)a->channels;
+    float *values = malloc(count * sizeof(*values)), *mixed = malloc(count * sizeof(*mixed));
+    if (values && mixed) {
+        hr_audio_read(a, samples, count, HR_DTYPE_INT16, values);
+        hr_audio_read(a, samples, count, HR_DTYPE_INT32, values);
+        hr_audio_read(a, samples, count, HR_DTYPE_FLOAT, values);
+        hr_audio_downmix(values, frames, a->channels, mixed);
+        hr_audio_scale(mixed, frames, HR_DTYPE_INT16, values);
+        hr_audio_scale(mixed, frames, HR_DTYPE_INT32, values);
+    }
+    free(values);
+    free(mixed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    hr_audio a;
+    hr_error error;
+    if (hr_audio_open(data, size / 2, size, &a, &error) == HR_STATUS_OK &&
+        (a.frames < 0 || a.offset > size))
+        abort();
+    if (hr_audio_open(data, size, size, &a, &error) != HR_STATUS_OK)
+        return 0;
+    if (a.frames < 0 || a.offset > size || (uint64_t)a.frames * a.frame_bytes > size - a.offset ||
+        a.channels < 1 || a.rate < 1)
+        abort();
+    convert(&a, data + a.offset);
+    return 0;
+}

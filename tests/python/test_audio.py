@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""decoders.audio: files written here, compared with the numbers that were written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+import sounds  # noqa: E402
+from headrace import Pipeline, fn, types  # noqa: E402
+
+
+def decode(files: list[bytes], **arguments: Any) -> tuple[list[Any], list[float]]:
+    """The sounds and their rates. Files that cannot be decoded are left out."""
+    on_error = arguments.pop("on_error", "raise")
+    data = [np.frombuffer(file, np.uint8) for file in files]
+    pipe = Pipeline(len(files), 2, None, on_error=on_error)
+    with pipe:
+        source = fn.external_source(lambda: data)
+        pipe.set_outputs(*fn.decoders.audio(source, **arguments))
+    audio, rate = pipe.run()
+    return [np.array(x) for x in audio], [float(np.array(r)) for r in rate]
+
+
+NUMBERS = sounds.noise(1500, 3)
+FLOATS = sounds.signal(1500, 3)
+INTEGERS = {  # file, stored bits
+    "wav8": (sounds.wav((NUMBERS >> 24) + 128, "u1"), 8),
+    "wav16": (sounds.wav(NUMBERS >> 16), 16),
+    "wav24": (sounds.wav(NUMBERS, "i3"), 24),
+    "wav32": (sounds.wav(NUMBERS, "i4"), 32),
+    "rifx": (sounds.wav(NUMBERS, "i3", big=True), 24),
+    "rf64": (sounds.rf64(NUMBERS >> 16), 16),
+    "w64": (sounds.w64(NUMBERS, "i3"), 24),
+    "aiff8": (sounds.aiff(NUMBERS >> 24, "i1"), 8),
+    "aiff24": (sounds.aiff(NUMBERS, "i3"), 24),
+    "sowt": (sounds.aiff(NUMBERS >> 16, code=b"sowt"), 16),
+    "au": (sounds.au(NUMBERS, "i4"), 32),
+    "au_little": (sounds.au(NUMBERS >> 16, big=False), 16),
+    "caf": (sounds.caf(NUMBERS, "i3"), 24),
+    "caf_little": (sounds.caf(NUMBERS, "i4", big=False), 32),
+}
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers(name: str) -> None:
+    file, stored = INTEGERS[name]
+    kept = NUMBERS >> (32 - stored) << (32 - stored)
+    for dtype, want in (
+        (types.INT32, kept),
+        (types.INT16, (kept >> 16).astype(np.int16)),
+        (types.FLOAT, (kept / 2**31).astype(np.float32)),
+    ):
+        (found,), rate = decode([file], dtype=dtype)
+        assert rate == [16000]
+        np.testing.assert_array_equal(found, want)
+        assert found.dtype == want.dtype
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_floats(kind: str) -> None:
+    files = [sounds.wav(FLOATS, kind), sounds.caf(FLOATS, kind), sounds.au(FLOATS, kind)]
+    code = {"f4": b"fl32", "f8": b"FL64"}[kind]
+    files += [sounds.wav(FLOATS, kind, big=True), sounds.aiff(FLOATS, kind, code=code)]
+    for found in decode(files)[0]:
+        np.testing.assert_array_equal(found, FLOATS.astype(np.float32))
+
+
+def test_laws() -> None:
+    """G.711, by its definition in segments."""
+    codes = np.arange(256)
+    inverted = 255 - codes
+    segment, step = inverted >> 4 & 7, inverted & 15
+    ulaw = ((2 * step + 33) << segment) - 33
+    ulaw = np.where(inverted & 128, -ulaw, ulaw) * 4
+    toggled = codes ^ 0x55
+    segment, step = toggled >> 4 & 7, toggled & 15
+    alaw = np.where(segment == 0, 2 * step + 1, (2 * step + 33) << np.maximum(segment - 1, 0))
+    alaw = np.where(toggled & 128, alaw, -alaw) * 8
+    for kind, want in (("ulaw", ulaw), ("alaw", alaw)):
+        (found,), _ = decode([sounds.wav(codes.reshape(-1, 1), kind)], dtype=types.INT16)
+        np.testing.assert_array_equal(found[:, 0], want)
+
+
+def test_chunks_in_any_order() -> None:
+    other = sounds.chunk(b"LIST", b"seven b")
+    plain = sounds.wav(NUMBERS, "i3")
+    files = [
+        sounds.wav(NUMBERS, "i3", reverse=True, before=other, between=other, after=other),
+        sounds.wav(NUMBERS, "i3", before=other * 50, after=b"rest"),
+        plain[:4] + b"\xff" * 4 + plain[8:40] + b"\xff" * 4 + plain[44:],  # written to a pipe
+        plain[:4] + b"\x08\0\0\0" + plain[8:40] + b"\0" * 4 + plain[44:],
+    ]
+    for found in decode(files, dtype=types.INT32)[0]:
+        np.testing.assert_array_equal(found, NUMBERS >> 8 << 8)
+
+
+def test_downmix() -> None:
+    file = sounds.wav(FLOATS, "f4")
+    (found,), _ = decode([file], downmix=True)
+    want = FLOATS.astype(np.float32).astype(float).mean(1)
+    assert found.shape == (1500,)
+    np.testing.assert_allclose(found, want, atol=1e-7)
+    (integers,), _ = decode([file], downmix=True, dtype=types.INT16)
+    np.testing.assert_allclose(integers, want * 32767, atol=0.51)
+    (mono,), _ = decode([sounds.wav(NUMBERS[:, :1] >> 16)], downmix=True, dtype=types.INT16)
+    np.testing.assert_array_equal(mono, NUMBERS[:, 0] >> 16)
+
+
+def test_cut_files() -> None:
+    """What is there is decoded, down to nothing; a cut header is an error."""
+    file = sounds.wav(NUMBERS >> 16)
+    for size in (44, 45, 49, 50, 99, len(file) - 1):
+        (found,), _ = decode([file[:size]], dtype=types.INT16)
+        np.testing.assert_array_equal(found, (NUMBERS >> 16)[: (size - 44) // 6])
+    for size in (0, 1, 11, 12, 30, 43):
+        with pytest.raises(RuntimeError, match="sound file|no chunk with|too short"):
+            decode([file[:size]])
+
+
+MESSAGES = {
+    "not a sound file": b"abcdefghijkl" * 9,
+    "1 to 1024 are possible": sounds.wav(np.zeros((9, 0))),
+    "not a sampling rate": sounds.wav(np.zeros((9, 1)), rate=0),
+    "encoding of the samples is not supported": sounds.wav(np.zeros((9, 1))).replace(
+        b"\x10\0\0\0\1\0", b"\x10\0\0\0\x55\0"
+    ),
+    "two chunks": sounds.wav(np.zeros((9, 1)), reverse=True, before=sounds.chunk(b"data", b"ab")),
+}
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages(message: str) -> None:
+    with pytest.raises(RuntimeError, match=message):
+        decode([MESSAGES[message]])
+
+
+def test_damaged_files_are_skipped() -> None:
+    """200 damaged files: each is decoded in part or skipped, and the good ones stay."""
+    rng = np.random.default_rng(5)
+    good = [file for file, _ in INTEGERS.values()]
+    damaged = []
+    for i in range(200):
+        file = bytearray(good[i % len(good)])
+        for _ in range(rng.integers(1, 6)):
+            file[rng.integers(0, 64)] = rng.integers(0, 256)
+        damaged.append(bytes(file[: rng.integers(1, len(file))] if i % 2 else file))
+    whole = sounds.wav(NUMBERS >> 16)
+    sound, rates = decode([whole, *damaged, whole], on_error="skip", dtype=types.INT16)
+    assert 20 < len(sound) < 190
+    for kept in (sound[0], sound[-1]):
+        np.testing.assert_array_equal(kept, NUMBERS >> 16)
+    assert all(rate > 0 for rate in rates)
