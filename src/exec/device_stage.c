@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Opens the device, launches iterations, and runs the thread that waits for them. */
+/* Opens the device, launches iterations, and waits for them, in a thread of its own or on that of
+ * the consumer. */
 #include "exec/device_stage.h"
 
 #include "exec/device_batch.h"
@@ -112,41 +113,48 @@ static bool complete(hr_pipeline *p, hr_iteration *it, hr_device_batch **noted)
     return false;
 }
 
+bool hr__device_complete(hr_pipeline *p)
+{
+    hr_completion *c = p->completion;
+    hr_iteration *it = c ? c->first : NULL;
+    if (!it)
+        return false;
+    c->first = it->launched;
+    c->last = c->first ? c->last : NULL;
+    pthread_mutex_unlock(&p->lock);
+    int64_t start = hr_clock_ns();
+    hr_device_batch *noted = NULL;
+    bool again = complete(p, it, &noted);
+    int64_t end = hr_clock_ns();
+    pthread_mutex_lock(&p->lock);
+    c->busy_ns += end - start;
+    if (again) {
+        hr__iteration_enter(p, it, it->stage);
+        hr__wake(p, it->tasks);
+    } else {
+        hr__stage_end(p, it); /* publishes it if this was its last stage */
+    }
+    if (noted) {
+        noted->next = p->device_published;
+        p->device_published = noted;
+        pthread_cond_signal(&p->work);
+    }
+    return true;
+}
+
 static void *completion_main(void *context)
 {
     hr_pipeline *p = context;
     hr_completion *c = p->completion;
     pthread_mutex_lock(&p->lock);
     for (;;) {
-        hr_iteration *it = c->first;
-        if (!it && c->stop)
-            break;
-        if (!it) {
-            int64_t start = hr_clock_ns();
-            pthread_cond_wait(&c->work, &p->lock);
-            c->idle_ns += hr_clock_ns() - start;
+        if (hr__device_complete(p))
             continue;
-        }
-        c->first = it->launched;
-        c->last = c->first ? c->last : NULL;
-        pthread_mutex_unlock(&p->lock);
+        if (c->stop)
+            break;
         int64_t start = hr_clock_ns();
-        hr_device_batch *noted = NULL;
-        bool again = complete(p, it, &noted);
-        int64_t end = hr_clock_ns();
-        pthread_mutex_lock(&p->lock);
-        c->busy_ns += end - start;
-        if (again) {
-            hr__iteration_enter(p, it, it->stage);
-            hr__wake(p, it->tasks);
-        } else {
-            hr__stage_end(p, it); /* publishes it if this was its last stage */
-        }
-        if (noted) {
-            noted->next = p->device_published;
-            p->device_published = noted;
-            pthread_cond_signal(&p->work);
-        }
+        pthread_cond_wait(&c->work, &p->lock);
+        c->idle_ns += hr_clock_ns() - start;
     }
     pthread_mutex_unlock(&p->lock);
     return NULL;
@@ -175,6 +183,8 @@ static hr_status start_completion(hr_pipeline *p, hr_error *error)
     if (!p->completion)
         return HR_STATUS_NO_MEMORY;
     pthread_cond_init(&p->completion->work, NULL);
+    if (p->options.run_here)
+        return HR_STATUS_OK;
     int code = pthread_create(&p->completion->thread, NULL, completion_main, p);
     if (code)
         return hr_fail_errno(error, code, "cannot start the completion thread");
@@ -211,6 +221,8 @@ void hr__device_stop(hr_pipeline *p)
     pthread_mutex_lock(&p->lock);
     c->stop = true;
     pthread_cond_signal(&c->work);
+    while (!c->started && hr__device_complete(p)) {
+    }
     pthread_mutex_unlock(&p->lock);
     if (c->started)
         pthread_join(c->thread, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Device stages once they are prepared: launching, and the completion thread, which waits for the
- * end of a launch. It returns samples that the device could not decode to the workers, which decode
- * them on the CPU, and lets the iteration enter its next stage. */
+/* Device stages once they are prepared: launching, and completion, which waits for the end of a
+ * launch. It returns samples that the device could not decode to the workers, which decode them on
+ * the CPU, and lets the iteration enter its next stage. A thread does this or, with
+ * options.run_here, the consumer. */
 #ifndef HR_EXEC_DEVICE_STAGE_H
 #define HR_EXEC_DEVICE_STAGE_H
 
@@ -21,7 +22,11 @@ hr_status hr__device_open(hr_pipeline *p, hr_error *error);
 void hr__device_stop(hr_pipeline *p);  /* waits for launches; call it after joining the workers */
 void hr__device_close(hr_pipeline *p); /* call it after freeing the iterations */
 
-/* Queues the stage's work and hands the iteration to the completion thread. No lock held. */
+/* Waits for the launch made first and completes its stage; false if there is none. Lock held;
+ * released in between. The completion thread calls it or, with options.run_here, the consumer. */
+bool hr__device_complete(hr_pipeline *p);
+
+/* Queues the stage's work and hands the iteration to hr__device_complete. No lock held. */
 void hr__device_launch(hr_pipeline *p, hr_iteration *it);
 
 #endif

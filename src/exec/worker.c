@@ -165,10 +165,15 @@ static void *worker_main(void *context)
 
 bool hr__work_here(hr_pipeline *p)
 {
-    hr_iteration *it = p->options.run_here ? pick(p) : NULL;
-    if (it)
-        take_turn(&p->workers[0], it);
-    return it != NULL;
+    if (!p->options.run_here)
+        return false;
+    if (keep_entries(&p->workers[0]))
+        return true;
+    hr_iteration *it = pick(p);
+    if (!it)
+        return hr__device_complete(p);
+    take_turn(&p->workers[0], it);
+    return true;
 }
 
 static hr_status make_stats(const hr_pipeline *p, hr_worker_stats *s, hr_error *error)
