@@ -33,6 +33,7 @@ ELSEWHERE = {
     "readers.caffe2": "tests/python/test_caffe.py",
     "readers.coco": "tests/python/test_coco.py",
     "readers.mxnet": "tests/python/test_mxnet.py",
+    "readers.nemo_asr": "tests/python/test_nemo_asr.py",
     "readers.numpy": "tests/python/test_numpy.py",
     "readers.sequence": "tests/python/test_sequence.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",

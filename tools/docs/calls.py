@@ -154,6 +154,7 @@ CALLS = {
     "    file_root='train2017', annotations_file='instances_train2017.json', ltrb=True)",
     "readers.file": "files, labels = fn.readers.file(file_root='photos', random_shuffle=True, name='Reader')",
     "readers.mxnet": "",
+    "readers.nemo_asr": "audio, rate, text = fn.readers.nemo_asr(manifest_filepaths=['train.json'])",
     "readers.numpy": "result = fn.readers.numpy(file_root='volumes', file_filter='*.npy')",
     "readers.sequence": "result = fn.readers.sequence(file_root='frames', sequence_length=3)",
     "readers.tfrecord": "from headrace import tfrecord\n\n"

@@ -10,6 +10,7 @@ import json
 import shutil
 import tarfile
 import tempfile
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +126,20 @@ def _coco(root: Path) -> None:
     (root / "instances_train2017.json").write_text(json.dumps(document))
 
 
+def _speech(root: Path) -> None:
+    """Eight tones with their names, and their manifest."""
+    (root / "speech").mkdir()
+    lines = []
+    for i in range(8):
+        path = f"speech/{i}.wav"
+        with wave.open(str(root / path), "wb") as file:
+            file.setparams((1, 2, 16000, 0, "NONE", ""))
+            tone = 8000 * np.sin(np.arange(8000) * (0.02 + 0.01 * i))
+            file.writeframes(tone.astype(np.int16).tobytes())
+        lines.append(json.dumps({"audio_filepath": path, "duration": 0.5, "text": f"tone {i}"}))
+    (root / "train.json").write_text("\n".join(lines))
+
+
 def _arrays(root: Path) -> None:
     from astropy.io import fits
 
@@ -156,6 +171,7 @@ def prepared() -> Path:
     _records(root)
     _coco(root)
     _arrays(root)
+    _speech(root)
     return root
 
 

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* readers.nemo_asr: utterances that manifests of NeMo list, a JSON object per line. Whole files are
+ * read ahead; of a part of a file, only the header and the part are read. */
+#include <string.h>
+
+#include "core/json.h"
+#include "ops/decoders/sound.h"
+
+#define HEADER ((size_t)64 << 10) /* what is read of a file to find the samples */
+
+typedef struct nemo_args {
+    hr_sampler_args sampler;
+    hr_strings manifest_filepaths;
+    int32_t downmix, dtype, read_idxs, read_sample_rate, read_text;
+    float max_duration, min_duration, quality, sample_rate;
+} nemo_args;
+
+typedef struct entry {
+    char *path, *text;       /* one block of memory */
+    double offset, duration; /* in seconds; < 0: not given */
+} entry;
+
+typedef struct nemo_state {
+    const nemo_args *args;
+    entry *entries;
+    int64_t count, capacity;
+    int64_t skipped; /* lines that are no entries */
+} nemo_state;
+
+static const hr_arg_def nemo_arg_defs[] = {
+    HR_ARG(nemo_args, manifest_filepaths, STRINGS, HR_ARG_REQUIRED | HR_ARG_SCALAR_OK, NULL,
+           "Manifests: text files with a JSON object per line. `audio_filepath` is the path of a "
+           "sound file, absolute or relative to the working folder; `offset` and `duration` "
+           "select a part of it, in seconds; `text` is its transcript. Lines that are not JSON or "
+           "have no path are skipped.",
+           .count_min = 1, .count_max = INT32_MAX),
+    HR_ARG(nemo_args, downmix, BOOL, 0, "True",
+           "Mix the channels to one, their mean; the audio is then 1-D."),
+    HR_ARG(nemo_args, dtype, DTYPE, 0, "FLOAT",
+           "Type of the audio: INT16, INT32 or FLOAT. Samples fill the range of integers, and -1 "
+           "to 1 as FLOAT."),
+    HR_ARG(nemo_args, max_duration, FLOAT, 0, "0.0",
+           "Leave out entries whose `duration` is longer, in seconds; 0: no limit."),
+    HR_ARG(nemo_args, min_duration, FLOAT, 0, "0.0",
+           "Leave out entries whose `duration` is shorter, in seconds; 0: no limit."),
+    HR_ARG_GONE(normalize_text, BOOL, NULL, "0.28"),
+    HR_ARG(nemo_args, quality, FLOAT, 0, "50.0",
+           "Quality of the resampling: 0 is as good as 3 lobes of a sinc, 50 as 16, 100 as 64.",
+           .min = 0, .max = 100),
+    HR_ARG(nemo_args, read_idxs, BOOL, 0, "False",
+           "Whether there is an output with the number of the entry, INT64."),
+    HR_ARG(nemo_args, read_sample_rate, BOOL, 0, "True",
+           "Whether there is an output with the sampling rate of the file, FLOAT."),
+    HR_ARG(nemo_args, read_text, BOOL, 0, "True",
+           "Whether there is an output with the bytes of the transcript, UINT8."),
+    HR_ARG(nemo_args, sample_rate, FLOAT, 0, "-1.0",
+           "Sampling rate of the audio in Hz; 0 or less: that of the file.", .min = -1e9,
+           .max = 1e9),
+    HR_SAMPLER_ARG_DEFS(nemo_args),
+    HR_ARG_END};
+
+/* ---- manifests ---- */
+
+static void nemo_destroy(void *state)
+{
+    nemo_state *s = state;
+    for (int64_t i = 0; i < s->count; i++)
+        hr_free(s->entries[i].path);
+    hr_free(s->entries);
+    hr_free(s);
+}
+
+static double number(const hr_json *object, const char *key)
+{
+    const hr_json *v = hr_json_get(object, key);
+    return v && v->kind == HR_JSON_KIND_NUMBER ? v->f : -1;
+}
+
+static const char *string(const hr_json *object, const char *key)
+{
+    const hr_json *v = hr_json_get(object, key);
+    return v && v->kind == HR_JSON_KIND_STRING ? v->s : NULL;
+}
+
+static bool is_wanted(const nemo_args *a, double duration)
+{
+    if (duration < 0)
+        duration = 0;
+    return (a->max_duration <= 0 || duration <= (double)a->max_duration) &&
+           (a->min_duration <= 0 || duration >= (double)a->min_duration);
+}
+
+static hr_status add_entry(nemo_state *s, const hr_json *line, const char *path, hr_error *error)
+{
+    const char *text = string(line, "text");
+    size_t path_size = strlen(path) + 1, text_size = text ? strlen(text) + 1 : 1;
+    if (s->count == s->capacity) {
+        int64_t capacity = HR_MAX(2 * s->capacity, 256);
+        entry *more = hr_realloc(s->entries, (size_t)capacity, sizeof(*more), error);
+        if (!more)
+            return HR_STATUS_NO_MEMORY;
+        s->entries = more;
+        s->capacity = capacity;
+    }
+    entry *e = &s->entries[s->count];
+    if (!(e->path = hr_calloc(path_size + text_size, 1, error)))
+        return HR_STATUS_NO_MEMORY;
+    e->text = e->path + path_size;
+    memcpy(e->path, path, path_size);
+    if (text)
+        memcpy(e->text, text, text_size);
+    e->offset = number(line, "offset");
+    e->duration = number(line, "duration");
+    s->count++;
+    return HR_STATUS_OK;
+}
+
+static hr_status take_line(nemo_state *s, const char *line, size_t size, hr_error *error)
+{
+    hr_json *json = NULL;
+    hr_error why;
+    hr_status status = hr_json_parse(&json, line, size, &why);
+    if (status == HR_STATUS_NO_MEMORY)
+        return hr_fail(error, status, "%s", why.message);
+    const char *path = status == HR_STATUS_OK ? string(json, "audio_filepath") : NULL;
+    s->skipped += !path;
+    status = HR_STATUS_OK;
+    if (path && is_wanted(s->args, number(json, "duration")))
+        status = add_entry(s, json, path, error);
+    hr_json_destroy(json);
+    return status;
+}
+
+static hr_status read_manifest(nemo_state *s, const char *path, hr_error *error)
+{
+    char *text = NULL;
+    size_t size = 0;
+    hr_status status = hr_object_text(path, &text, &size, error);
+    for (size_t at = 0, n; at < size && status == HR_STATUS_OK; at += n + 1) {
+        const char *end = memchr(text + at, '\n', size - at);
+        n = end ? (size_t)(end - (text + at)) : size - at;
+        status = take_line(s, text + at, n, error);
+    }
+    hr_free(text);
+    return status == HR_STATUS_OK ? status : hr_error_prefix(error, "manifest '%s'", path);
+}
+
+static hr_status nemo_create(const void *args, void **state, hr_error *error)
+{
+    const nemo_args *a = args;
+    hr_status status = HR_STATUS_OK;
+    nemo_state *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    s->args = a;
+    for (int32_t i = 0; i < a->manifest_filepaths.n && status == HR_STATUS_OK; i++)
+        status = read_manifest(s, a->manifest_filepaths.v[i], error);
+    if (status == HR_STATUS_OK && s->count == 0)
+        status = hr_fail(error, HR_STATUS_ERROR,
+                         "no entries found in the manifests, the first of which is '%s'; %lld "
+                         "lines are not JSON objects with an `audio_filepath`",
+                         a->manifest_filepaths.v[0], (long long)s->skipped);
+    if (status != HR_STATUS_OK)
+        nemo_destroy(s);
+    else
+        *state = s;
+    return status;
+}
+
+static hr_sound_options options_of(const nemo_args *a)
+{
+    return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
+                              .downmix = a->downmix != 0,
+                              .rate = HR_MAX(a->sample_rate, 0),
+                              .quality = a->quality};
+}
+
+static hr_status nemo_check(const void *args, const hr_given *given, hr_error *error)
+{
+    hr_sound_options options = options_of(args);
+    (void)given;
+    return hr__sound_check(&options, error);
+}
+
+static int32_t nemo_outputs(const void *args, int32_t n_in)
+{
+    const nemo_args *a = args;
+    (void)n_in;
+    return 1 + (a->read_sample_rate != 0) + (a->read_text != 0) + (a->read_idxs != 0);
+}
+
+static int64_t nemo_count(const void *state)
+{
+    return ((const nemo_state *)state)->count;
+}
+
+static const char *nemo_name(const void *state, int64_t index, char *room, size_t size)
+{
+    (void)room;
+    (void)size;
+    return ((const nemo_state *)state)->entries[index].path;
+}
+
+/* ---- samples ---- */
+
+/* Whether an entry is a part of a longer file: it does not begin at the start, or the next entry is
+ * of the same file. */
+static bool is_part(const nemo_state *s, int64_t index)
+{
+    const entry *e = &s->entries[index];
+    return e->offset > 0 ||
+           (e->duration >= 0 && index + 1 < s->count && strcmp(e[1].path, e->path) == 0);
+}
+
+/* Of parts nothing is read ahead. */
+static hr_status nemo_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                             hr_error *error)
+{
+    const nemo_state *s = state;
+    (void)error;
+    spans[0] = (hr_span){.path = s->entries[index].path, .size = is_part(s, index) ? 0 : -1};
+    *count = 1;
+    return HR_STATUS_OK;
+}
+
+/* Seconds as frames, cut to what the file has. */
+static int64_t frames_of(double seconds, const hr_audio *a)
+{
+    double frames = seconds * a->rate;
+    return frames >= (double)a->frames ? a->frames : (int64_t)frames;
+}
+
+static hr_status select_frames(const entry *e, hr_sound *sound, uint64_t *at, hr_error *error)
+{
+    const hr_audio *a = &sound->audio;
+    int64_t first = e->offset > 0 ? frames_of(e->offset, a) : 0;
+    if (first > 0 && e->offset * a->rate >= (double)a->frames + 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the offset of %g s is beyond the end of the sound, which has %lld frames "
+                       "of %d Hz",
+                       e->offset, (long long)a->frames, a->rate);
+    sound->frames = a->frames - first;
+    if (e->duration >= 0)
+        sound->frames = HR_MIN(sound->frames, frames_of(e->duration, a));
+    *at = (uint64_t)first * a->frame_bytes;
+    return HR_STATUS_OK;
+}
+
+static hr_status open_bytes(const entry *e, const uint8_t *bytes, size_t size, hr_sound *sound,
+                            hr_error *error)
+{
+    uint64_t at;
+    HR_TRY(hr_audio_open(bytes, size, size, &sound->audio, error));
+    HR_TRY(select_frames(e, sound, &at, error));
+    sound->samples = bytes + sound->audio.offset + at;
+    return HR_STATUS_OK;
+}
+
+static uint8_t *read_range(hr_op_call *c, hr_object *object, uint64_t at, size_t size,
+                           hr_error *error)
+{
+    uint8_t *bytes = hr_arena_alloc(c->arena, size, error);
+    if (!bytes || (size > 0 && hr_object_read(object, (int64_t)at, size, bytes, NULL, NULL,
+                                              error) != HR_STATUS_OK))
+        return NULL;
+    return bytes;
+}
+
+/* Reads the header and the selected frames. If there is much in front of the samples, or behind
+ * them what is needed, the whole file is read. */
+static hr_status open_part(hr_op_call *c, const entry *e, hr_object *object, hr_sound *sound,
+                           hr_error *error)
+{
+    hr_error ignored;
+    size_t size = (size_t)hr_object_size(object), head = HR_MIN(size, HEADER);
+    uint64_t at;
+    uint8_t *bytes = read_range(c, object, 0, head, error);
+    if (!bytes)
+        return error->status;
+    if (head == size)
+        return open_bytes(e, bytes, size, sound, error);
+    if (hr_audio_open(bytes, head, size, &sound->audio, &ignored) == HR_STATUS_OK) {
+        HR_TRY(select_frames(e, sound, &at, error));
+        sound->samples = read_range(c, object, sound->audio.offset + at,
+                                    (size_t)sound->frames * sound->audio.frame_bytes, error);
+        return sound->samples ? HR_STATUS_OK : error->status;
+    }
+    bytes = read_range(c, object, 0, size, error);
+    return bytes ? open_bytes(e, bytes, size, sound, error) : error->status;
+}
+
+static hr_status emit_other(hr_op_call *c, const entry *e, int64_t index, float rate,
+                            hr_error *error)
+{
+    const nemo_args *a = ((const nemo_state *)c->state)->args;
+    int32_t k = 1;
+    if (a->read_sample_rate) {
+        hr_tensor_describe(&c->out[k], HR_DTYPE_FLOAT, (hr_shape){0}, NULL);
+        HR_TRY(hr_task_memory(c->task, k, &c->out[k], error));
+        *(float *)c->out[k++].data = rate;
+    }
+    if (a->read_text) {
+        size_t size = strlen(e->text);
+        hr_tensor_describe(&c->out[k], HR_DTYPE_UINT8, (hr_shape){1, {(int64_t)size}}, NULL);
+        HR_TRY(hr_task_memory(c->task, k, &c->out[k], error));
+        if (size > 0)
+            memcpy(c->out[k].data, e->text, size);
+        k++;
+    }
+    if (a->read_idxs) {
+        hr_tensor_describe(&c->out[k], HR_DTYPE_INT64, (hr_shape){1, {1}}, NULL);
+        HR_TRY(hr_task_memory(c->task, k, &c->out[k], error));
+        *(int64_t *)c->out[k].data = index;
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
+{
+    const nemo_state *s = c->state;
+    const entry *e = &s->entries[index];
+    const hr_sound_options options = options_of(s->args);
+    hr_sound sound;
+    if (is_part(s, index)) {
+        hr_object *object;
+        HR_TRY(hr_object_open(&object, NULL, e->path, NULL, error));
+        hr_status status = open_part(c, e, object, &sound, error);
+        hr_object_close(object);
+        HR_TRY(status);
+    } else {
+        size_t size = (size_t)bytes->shape.extent[0];
+        HR_TRY(open_bytes(e, bytes->data, size, &sound, error));
+    }
+    HR_TRY(hr__sound_describe(&sound, &options, &c->out[0], error));
+    HR_TRY(hr_task_memory(c->task, 0, &c->out[0], error));
+    HR_TRY(hr__sound_run(&sound, &options, &c->out[0], c->arena, error));
+    return emit_other(c, e, index, (float)sound.audio.rate, error);
+}
+
+static const hr_source_def nemo_source = {
+    .kind = HR_SOURCE_KIND_INDEXED,
+    .count = nemo_count,
+    .name = nemo_name,
+    .locate = nemo_locate,
+    .emit = nemo_emit,
+};
+static const char *const nemo_aliases[] = {"nemo_asr_reader", NULL};
+
+const hr_op_def hr_op_readers_nemo_asr = {
+    HR_OP_ABI,
+    .name = "readers.nemo_asr",
+    .doc = "Reads the utterances of manifests of NeMo for speech recognition, and decodes them as "
+           "decoders.audio does. The outputs are the audio, of shape (frames), or (frames, "
+           "channels) without `downmix`, and what `read_sample_rate`, `read_text` and `read_idxs` "
+           "ask for.",
+    .aliases = nemo_aliases,
+    .devices = "cpu",
+    .args = nemo_arg_defs,
+    .args_size = sizeof(nemo_args),
+    .out = HR_OUTPUTS({"audio"}, {"sample_rate"}, {"text"}, {"index"}),
+    .out_count = -1,
+    .outputs = nemo_outputs,
+    .check = nemo_check,
+    .create = nemo_create,
+    .destroy = nemo_destroy,
+    .source = &nemo_source,
+};
