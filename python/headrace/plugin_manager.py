@@ -32,9 +32,7 @@ def load_library(library_path: str | os.PathLike[str], global_symbols: bool = Fa
     modules.forget(schema.reload())
 
 
-def load_directory(
-    plugin_dir_path: str | os.PathLike[str], global_symbols: bool = False
-) -> None:
+def load_directory(plugin_dir_path: str | os.PathLike[str], global_symbols: bool = False) -> None:
     """Loads all libraries `plugin_dir_path/*/libdali_*.so` and `plugin_dir_path/*/libheadrace_*.so`.
 
     Raises:

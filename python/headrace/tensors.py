@@ -123,7 +123,9 @@ class _Tensor(_Data):
         else:
             axis = dim + len(shape) if dim < 0 else dim
             if not 0 <= axis < len(shape):
-                raise RuntimeError(f"Axis {dim} is out of range: the tensor has {len(shape)} dimensions.")
+                raise RuntimeError(
+                    f"Axis {dim} is out of range: the tensor has {len(shape)} dimensions."
+                )
             keep = [i for i, extent in enumerate(shape) if i != axis or extent != 1]
         if len(keep) == len(shape):
             return False
@@ -472,7 +474,9 @@ class TensorListGPU(_Batch[TensorGPU], _OnGpu, _core.Batch):
     ) -> TensorListGPU:
         device, layout = max(device_id or 0, 0), layout or None
         if isinstance(data, _core.Batch):
-            return _core.make_batch(cls, list(data), layout or data.layout() or None, False, stream, device)
+            return _core.make_batch(
+                cls, list(data), layout or data.layout() or None, False, stream, device
+            )
         if not isinstance(data, (list, tuple)):
             return _core.make_batch_dense(cls, data, layout, False, stream, device)
         samples = [TensorGPU(sample, None, device, stream) for sample in data]

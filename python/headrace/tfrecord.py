@@ -30,7 +30,9 @@ class Feature(tuple[str, list[int], str, Any]):
 
 def _feature(kind: str, shape: Iterable[SupportsIndex], dtype: int, default: Any) -> Feature:
     if not isinstance(dtype, int):
-        raise TypeError(f"The type of a feature must be tfrecord.int64, string or float32, not {dtype!r}.")
+        raise TypeError(
+            f"The type of a feature must be tfrecord.int64, string or float32, not {dtype!r}."
+        )
     if dtype not in range(len(_TYPES)):
         raise RuntimeError("The type of a feature must be tfrecord.int64, string or float32.")
     extents = [operator.index(extent) for extent in shape]

@@ -6,6 +6,7 @@
 
 #include "exec/device_batch.h"
 #include "exec/iteration.h"
+#include "exec/trace.h"
 
 #define POLL_NS 50000
 
@@ -16,6 +17,7 @@ void hr__device_launch(hr_pipeline *p, hr_iteration *it)
     hr_error error = {0};
     hr_completion *c = p->completion;
     hr_status status = HR_STATUS_OK;
+    it->launched_ns = hr_clock_ns();
     if (it->device) /* NULL if every sample was skipped before it was prepared */
         status = hr__device_queue(p, it, &error);
     pthread_mutex_lock(&p->lock);
@@ -82,15 +84,33 @@ static hr_status wait_for_device(const hr_pipeline *p, void *event, hr_error *er
     return done ? HR_STATUS_OK : cuda->event_wait(id, event, error);
 }
 
+static void stage_nodes(const hr_pipeline *p, const hr_iteration *it, const hr_node **first,
+                        const hr_node **last)
+{
+    const hr_plan_stage *stage = &p->plan->stages[it->stage];
+    const hr_plan_step *steps = &p->plan->steps[stage->first], *end = &steps[stage->count - 1];
+    *first = hr__plan_node(p, steps->first);
+    *last = hr__plan_node(p, end->first + end->count - 1);
+}
+
+/* Launches may overlap; the trace shows each from the end of the one before. */
+static void trace_launch(hr_pipeline *p, const hr_iteration *it)
+{
+    hr_completion *c = p->completion;
+    hr_trace_span span = {.iteration = it->number, .sample = -1};
+    stage_nodes(p, it, &span.first, &span.last);
+    span.start_ns = HR_MAX(it->launched_ns, c->traced_ns);
+    span.end_ns = c->traced_ns = hr_clock_ns();
+    hr__trace_span(p->trace, hr__trace_device_lane(p->trace), span);
+}
+
 /* Waits for the launch. CUDA reports errors of kernels only here, so that any node of the stage may
  * be the cause; the message names the first and the last. */
 static hr_status await_end(const hr_pipeline *p, const hr_iteration *it, hr_error *error)
 {
     char first[512], last[512];
-    const hr_plan_stage *stage = &p->plan->stages[it->stage];
-    const hr_plan_step *steps = &p->plan->steps[stage->first], *end = &steps[stage->count - 1];
-    const hr_node *from = hr__plan_node(p, steps->first);
-    const hr_node *to = hr__plan_node(p, end->first + end->count - 1);
+    const hr_node *from, *to;
+    stage_nodes(p, it, &from, &to);
     hr_status status = wait_for_device(p, it->device->launch->done, error);
     if (status == HR_STATUS_OK)
         return status;
@@ -108,6 +128,8 @@ static bool complete(hr_pipeline *p, hr_iteration *it, hr_device_batch **noted)
     hr_device_batch *b = it->device;
     if (b && it->status == HR_STATUS_OK)
         it->status = await_end(p, it, &it->error);
+    if (b && p->trace)
+        trace_launch(p, it);
     if (b && it->status != HR_STATUS_OK)
         hr_launch_abandon(b->launch);
     if (b && it->status == HR_STATUS_OK && mark_damaged(b)) {

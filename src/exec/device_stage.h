@@ -14,6 +14,7 @@ typedef struct hr_completion {
     bool started, stop;
     pthread_cond_t work;        /* guarded by the pipeline's lock, as the rest */
     int64_t busy_ns, idle_ns;   /* with and without launched iterations */
+    int64_t traced_ns;          /* end of the last span in the trace */
     hr_iteration *first, *last; /* launched, oldest first; linked by `launched` */
 } hr_completion;
 

@@ -169,7 +169,7 @@ static hr_status build(hr_pipeline *p, const hr_graph *graph, hr_error *error)
     HR_TRY(hr__checkpoint_restore(p, error));
     const char *trace = p->options.trace ? p->options.trace : getenv("HEADRACE_TRACE");
     if (trace && trace[0])
-        HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads + p->source_count, error));
+        HR_TRY(hr__trace_create(&p->trace, trace, p->options.num_threads, p->source_count, error));
     p->start_ns = hr_clock_ns();
     HR_TRY(hr__schedule(p) == HR_STATUS_OK
                ? HR_STATUS_OK

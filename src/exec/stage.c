@@ -154,8 +154,8 @@ static void note_time(hr_group *g, int32_t order, int64_t ns, int32_t samples)
 static void note_span(hr_group *g, const hr_node *node, int32_t i, int64_t start, int64_t end)
 {
     if (g->pipeline->trace)
-        hr__trace_span(g->pipeline->trace, g->worker->number, node, start, end,
-                       g->iteration->number, g->first + i);
+        hr__trace_span(g->pipeline->trace, g->worker->number,
+                       (hr_trace_span){node, node, start, end, g->iteration->number, g->first + i});
 }
 
 /* Whether the sample goes through a node inside a chain. It skips merges, which only pass on their

@@ -99,8 +99,9 @@ static hr_stream_event take_sample(filling *f, hr_streamed *x)
     int64_t end = hr_clock_ns();
     f->next_ns += end - start;
     if (p->trace)
-        hr__trace_span(p->trace, p->options.num_threads + (int32_t)(s - p->sources), s->node, start,
-                       end, f->iteration.number, sample.index);
+        hr__trace_span(
+            p->trace, hr__trace_source_lane(p->trace, (int32_t)(s - p->sources)),
+            (hr_trace_span){s->node, s->node, start, end, f->iteration.number, sample.index});
     if (x->status == HR_STATUS_OK && event != HR_STREAM_EVENT_SAMPLE)
         return event;
     x->name = c.source_info ? arena_text(arena, c.source_info) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* A Chrome trace (chrome://tracing, Perfetto). Every worker keeps a bounded list of spans, which
- * are written when the pipeline is destroyed. */
+/* A Chrome trace (chrome://tracing, Perfetto). Every lane keeps a bounded list of spans, which are
+ * written when the pipeline is destroyed. */
 #include "exec/trace.h"
 
 #include <errno.h>
@@ -11,38 +11,34 @@
 #include "graph/value.h"
 #include "io/readahead.h"
 
-#define SPANS_MAX ((size_t)1 << 20) /* per worker; later ones are dropped */
+#define SPANS_MAX ((size_t)1 << 20) /* per lane; later ones are dropped */
 
-typedef struct span {
-    const hr_node *node;
-    int64_t start_ns, end_ns, iteration;
-    int32_t sample;
-} span;
-
-typedef struct lane { /* one per worker, used without a lock */
-    span *spans;
+typedef struct lane { /* used by one thread at a time, without a lock */
+    hr_trace_span *spans;
     size_t count, capacity, lost;
 } lane;
 
 struct hr_trace {
     char *path;
     int64_t start_ns;
-    int32_t lane_count;
+    int32_t workers, lane_count;
     lane lanes[];
 };
 
-hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr_error *error)
+hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, int32_t sources,
+                           hr_error *error)
 {
+    size_t lanes = (size_t)workers + (size_t)sources + 1;
     FILE *f = fopen(path, "we"); /* to report a bad path now; it is written at the end */
     if (!f)
         return hr_fail_errno(error, errno, "trace: '%s' cannot be written", path);
     fclose(f);
-    hr_trace *trace =
-        hr_calloc(1, sizeof(*trace) + (size_t)workers * sizeof(trace->lanes[0]), error);
+    hr_trace *trace = hr_calloc(1, sizeof(*trace) + lanes * sizeof(trace->lanes[0]), error);
     if (!trace)
         return HR_STATUS_NO_MEMORY;
     trace->path = hr_strdup(path, error);
-    trace->lane_count = workers;
+    trace->workers = workers;
+    trace->lane_count = (int32_t)lanes;
     trace->start_ns = hr_clock_ns();
     if (!trace->path) {
         hr_free(trace);
@@ -52,13 +48,22 @@ hr_status hr__trace_create(hr_trace **out, const char *path, int32_t workers, hr
     return HR_STATUS_OK;
 }
 
-void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_t start_ns,
-                    int64_t end_ns, int64_t iteration, int32_t sample)
+int32_t hr__trace_source_lane(const hr_trace *trace, int32_t source)
 {
-    lane *l = &trace->lanes[worker];
+    return trace->workers + source;
+}
+
+int32_t hr__trace_device_lane(const hr_trace *trace)
+{
+    return trace->lane_count - 1;
+}
+
+void hr__trace_span(hr_trace *trace, int32_t at, hr_trace_span span)
+{
+    lane *l = &trace->lanes[at];
     if (l->count == l->capacity) {
         size_t capacity = l->capacity ? 2 * l->capacity : 4096;
-        span *spans =
+        hr_trace_span *spans =
             capacity <= SPANS_MAX ? hr_realloc(l->spans, capacity, sizeof(*spans), NULL) : NULL;
         if (!spans) {
             l->lost++;
@@ -67,32 +72,59 @@ void hr__trace_span(hr_trace *trace, int32_t worker, const hr_node *node, int64_
         l->spans = spans;
         l->capacity = capacity;
     }
-    l->spans[l->count++] = (span){node, start_ns, end_ns, iteration, sample};
+    l->spans[l->count++] = span;
 }
 
 /* Returns 0 or an errno. */
-static int write_lane(FILE *f, const hr_trace *trace, int32_t worker, bool *first)
+static int write_line(FILE *f, hr_text *line, bool *first)
 {
-    int code = 0;
+    int code = line->failed ? ENOMEM : 0;
+    if (code == 0 && !*first && fputs(",\n", f) < 0)
+        code = errno;
+    if (code == 0 && fwrite(line->data, 1, line->size, f) != line->size)
+        code = errno;
+    *first = false;
+    hr_text_fini(line);
+    return code;
+}
+
+/* Returns 0 or an errno. */
+static int write_name(FILE *f, const hr_trace *trace, int32_t at, bool *first)
+{
+    hr_text line = {0};
+    hr_text_append(&line, "{\"name\": \"thread_name\", \"ph\": \"M\", \"pid\": 1, \"tid\": %d, ",
+                   at);
+    if (at < trace->workers)
+        hr_text_append(&line, "\"args\": {\"name\": \"worker %d\"}}", at);
+    else if (at == hr__trace_device_lane(trace))
+        hr_text_append(&line, "\"args\": {\"name\": \"GPU\"}}");
+    else
+        hr_text_append(&line, "\"args\": {\"name\": \"source %d\"}}", at - trace->workers);
+    return write_line(f, &line, first);
+}
+
+/* Returns 0 or an errno. */
+static int write_lane(FILE *f, const hr_trace *trace, int32_t at, bool *first)
+{
     char name[HR_NODE_TEXT_SIZE];
-    const lane *l = &trace->lanes[worker];
+    const lane *l = &trace->lanes[at];
+    int code = l->count ? write_name(f, trace, at, first) : 0;
     for (size_t i = 0; i < l->count && code == 0; i++) {
-        const span *s = &l->spans[i];
-        hr_text line = {0}; /* not fprintf, whose numbers depend on the locale */
-        hr_text_append(&line, "%s{\"name\": ", *first ? "" : ",\n");
-        hr_text_append_quoted(&line, hr_node_text(s->node, name, sizeof(name)));
+        const hr_trace_span *s = &l->spans[i];
+        hr_text line = {0}, label = {0}; /* not fprintf, whose numbers depend on the locale */
+        hr_text_append(&label, "%s", hr_node_text(s->first, name, sizeof(name)));
+        if (s->last != s->first)
+            hr_text_append(&label, " .. %s", hr_node_text(s->last, name, sizeof(name)));
+        hr_text_append(&line, "{\"name\": ");
+        hr_text_append_quoted(&line, label.failed ? "" : label.data);
         hr_text_append(&line,
                        ", \"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"ts\": %.3f, \"dur\": %.3f, "
                        "\"args\": {\"iteration\": %lld, \"sample\": %d}}",
-                       worker, (double)(s->start_ns - trace->start_ns) * 1e-3,
+                       at, (double)(s->start_ns - trace->start_ns) * 1e-3,
                        (double)(s->end_ns - s->start_ns) * 1e-3, (long long)s->iteration,
                        s->sample);
-        if (line.failed)
-            code = ENOMEM;
-        else if (fwrite(line.data, 1, line.size, f) != line.size)
-            code = errno;
-        *first = false;
-        hr_text_fini(&line);
+        hr_text_fini(&label);
+        code = write_line(f, &line, first);
     }
     return code;
 }

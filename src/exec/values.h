@@ -53,6 +53,7 @@ struct hr_iteration {
     hr_gather *gathers;       /* one per pipeline output */
     _Atomic uint64_t *merged; /* one per graph node: kind of a merge's output (merged.c), or 0 */
     struct hr_device_batch *device; /* while it is in a device stage */
+    int64_t launched_ns;            /* when the device stage was launched */
     hr_iteration *launched;         /* next in the completion thread's list */
     hr_status status;
     hr_error error;

@@ -118,8 +118,9 @@ TEST(the_trace_is_json_with_spans)
     hr_json *json = parse(text);
     const hr_json *events = json ? hr_json_get(json, "traceEvents") : NULL;
     CHECK(events && events->count >= 40); /* a coin flip and a chain for each of 20 samples */
-    CHECK(hr_json_get(&events->items[0], "dur")->f >= 0 &&
-          hr_json_get(&events->items[0], "name")->s[0]);
+    CHECK(!strcmp(hr_json_get(&events->items[0], "name")->s, "thread_name") &&
+          hr_json_get(&events->items[1], "dur")->f >= 0 &&
+          hr_json_get(&events->items[1], "name")->s[0]);
     hr_json_destroy(json);
     options.trace = "/nonexistent/folder/trace.json";
     CHECK(fixture_pipeline(&f, &o, &options, &p, &error) == HR_STATUS_IO);

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import json
 import os
 import re
 import shutil
@@ -657,6 +658,23 @@ def test_pipelines_leak_nothing(photos: Path, module: Any) -> None:
             heap.append(_heap())
     assert used[1] <= used[0], used
     assert heap[1] <= heap[0] + (many << 11), heap  # mostly Python's
+
+
+def test_trace_shows_the_gpu(photos: Path, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    pipe = training(photos, True, device_id=0, trace=str(file))
+    for _ in range(3):
+        pipe.run()
+    pipe.close()
+    events = json.loads(file.read_text())["traceEvents"]
+    lanes = {e["args"]["name"]: e["tid"] for e in events if e["ph"] == "M"}
+    assert {"worker 0", "GPU"} <= set(lanes) <= {"worker 0", "worker 1", "GPU"}
+    spans = [e for e in events if e["ph"] == "X" and e["tid"] == lanes["GPU"]]
+    assert len(spans) >= 3 and all(span["args"]["sample"] == -1 for span in spans)
+    for span, following in zip(spans, spans[1:]):
+        assert 0 < span["dur"] and span["ts"] + span["dur"] <= following["ts"] + 0.002
+    first, _, last = spans[0]["name"].partition(" .. ")
+    assert first.startswith("decoders.image_random_crop") and last.startswith("_to_gpu")
 
 
 class _Mallinfo(ctypes.Structure):

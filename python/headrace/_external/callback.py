@@ -98,7 +98,9 @@ def callback_of(source: Any, cycle: Any) -> tuple[Callable[..., Any], bool, bool
     call = getattr(type(source), "__call__", None)  # noqa: B004 - may be a generator function
     if inspect.isgeneratorfunction(source) or inspect.isgeneratorfunction(call):
         if _required(source):
-            raise TypeError("A generator function passed as `source` must not have required arguments.")
+            raise TypeError(
+                "A generator function passed as `source` must not have required arguments."
+            )
         return Items(source, mode), False, False
     if inspect.isgenerator(source):
         if mode != "no":

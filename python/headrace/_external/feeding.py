@@ -107,7 +107,9 @@ class Source:
     ) -> None:
         self.callback: Callable[..., Any] | None = None
         self.takes_argument = False
-        self.resumable = True  # a checkpoint needs only a number: a callable with an argument, or feed_input
+        self.resumable = (
+            True  # a checkpoint needs only a number: a callable with an argument, or feed_input
+        )
         if source is not None:
             self.callback, self.takes_argument, plain = callback_of(source, cycle)
             self.resumable = plain and self.takes_argument
@@ -133,7 +135,9 @@ class Source:
         self.parallel = False
         self.depth = 1  # batches requested ahead from workers
         self.hint = 0  # expected bytes per sample; 0: unknown
-        self.given: tuple[Any, dict[str, Any]] | None = None  # arguments with which workers make a copy
+        self.given: tuple[Any, dict[str, Any]] | None = (
+            None  # arguments with which workers make a copy
+        )
         self.workers: Any = None  # a ParallelSource, once the workers are started
         self.answer: tuple[Any] | None = None  # the callback's last result, not yet made a batch
         self.before: dict[int, tuple[int, int, str]] = {}  # per output: type, dimensions, layout

@@ -61,7 +61,9 @@ class _Runner:
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
         self._source: Any = None
-        self._ended_round: int | None = None  # an iterator that has ended is not called again in that round
+        self._ended_round: int | None = (
+            None  # an iterator that has ended is not called again in that round
+        )
 
     def columns(
         self, first: int, base: int, count: int, iteration: int, epoch: int, round_: int
@@ -109,8 +111,10 @@ def _pack_error(error: BaseException) -> bytes:
             return packed
     except Exception:  # user-defined classes can raise anything here
         pass
-    plain = StopIteration() if isinstance(error, StopIteration) else RuntimeError(
-        f"{type(error).__name__}: {error}"[:_MOST]
+    plain = (
+        StopIteration()
+        if isinstance(error, StopIteration)
+        else RuntimeError(f"{type(error).__name__}: {error}"[:_MOST])
     )
     return pickle.dumps((plain, text))
 

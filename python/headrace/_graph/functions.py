@@ -210,7 +210,9 @@ def make_function(
     device = kwargs.pop("device", None) or "cpu"
     check_device(device, label)
     node_name = kwargs.pop("name", None)
-    kwargs.pop("preserve", None)  # always preserved: the function may be called only for its side effects
+    kwargs.pop(
+        "preserve", None
+    )  # always preserved: the function may be called only for its side effects
     constants, arguments = split_arguments(schema.operators()[name], label, kwargs)
     pipeline = current_pipeline()
     if pipeline is None:
@@ -302,9 +304,7 @@ class DLTensorPythonFunction(_FunctionOperator):
     _convert = staticmethod(_capsule)
 
 
-def python_function(
-    *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
-) -> Any:
+def python_function(*inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
     return PythonFunction(function, **kwargs)(*inputs)
 
 

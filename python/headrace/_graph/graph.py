@@ -169,7 +169,9 @@ class Graph:
     """The graph of a pipeline. Instances become nodes in the order in which they are added."""
 
     immediate = False  # operators run as soon as their nodes are added
-    node_type: ClassVar[type[Any]] = Node  # `headrace.data_node`, which needs graphs, sets it to `DataNode`
+    node_type: ClassVar[type[Any]] = (
+        Node  # `headrace.data_node`, which needs graphs, sets it to `DataNode`
+    )
 
     def __init__(self, graph: Any = None) -> None:
         self.core = _core.Graph() if graph is None else graph
@@ -217,7 +219,9 @@ class Graph:
     def nodes_of(self, instance: Instance) -> list[Any]:
         """One DataNode per output of the instance, which must have been added."""
         device = "cpu" if instance.device == "cpu" else "gpu"
-        return [self.node_type(name, device, instance, i) for i, name in enumerate(instance.names())]
+        return [
+            self.node_type(name, device, instance, i) for i, name in enumerate(instance.names())
+        ]
 
     def accept(self, value: Any, as_input: bool) -> Any:
         """Hook for debug mode: converts an input or argument value of a call to what this graph takes."""

@@ -15,6 +15,7 @@ from headrace._base import dali_names, types
 # Arguments that every operator has.
 COMMON = ("device", "name", "preserve", "bytes_per_sample_hint", "seed")
 
+
 class Argument:
     """One argument of an operator."""
 

@@ -31,6 +31,7 @@ class NewAxis:
     def __call__(self, name: str | None = None) -> NewAxis:
         return NewAxis(name)
 
+
 def _number(value: Any) -> Any:
     """Converts an index to a node or an int.
 

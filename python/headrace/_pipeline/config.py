@@ -245,8 +245,15 @@ class PipelineConfig:
         depth, exec_async = values["prefetch_queue_depth"], values["exec_async"]
         separated, cpu_size, gpu_size = queue_depths(depth, exec_async)
         if values["exec_dynamic"] and separated:
-            raise RuntimeError("The dynamic executor (`exec_dynamic`) does not support separated queues.")
-        if values["exec_dynamic"] is None and values["exec_pipelined"] and exec_async and not separated:
+            raise RuntimeError(
+                "The dynamic executor (`exec_dynamic`) does not support separated queues."
+            )
+        if (
+            values["exec_dynamic"] is None
+            and values["exec_pipelined"]
+            and exec_async
+            and not separated
+        ):
             values["exec_dynamic"] = True
         values |= {
             "max_batch_size": values["batch_size"],

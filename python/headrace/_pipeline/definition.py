@@ -137,7 +137,9 @@ def _check_names(graph: _graph.Graph, used: Iterable[Any]) -> None:
     same = {name: made for name, made in by_name.items() if len(made) > 1}
     if not same:
         return
-    text = "; ".join(f"'{name}': {', '.join(i.text() for i in same[name])}" for name in sorted(same))
+    text = "; ".join(
+        f"'{name}': {', '.join(i.text() for i in same[name])}" for name in sorted(same)
+    )
     foreign = any(i.home() is not graph for made in same.values() for i in made)
     advice = (
         "Some of them were called while another pipeline was the current one. Call them in the definition of "

@@ -657,7 +657,9 @@ class Pipeline(Shown):
     exec_pipelined = Argument[bool]("Whether iterations overlap.")
     exec_async = Argument[bool]("Whether iterations run while Python does other work.")
     exec_dynamic = Argument[bool | None]("As given to the constructor; True by default.")
-    exec_separated = Argument[bool]("Whether `prefetch_queue_depth` was given separately for CPU and GPU.")
+    exec_separated = Argument[bool](
+        "Whether `prefetch_queue_depth` was given separately for CPU and GPU."
+    )
     stream_policy = Argument[StreamPolicy | None]("As given to the constructor.")
     concurrency = Argument[OperatorConcurrency | None]("As given to the constructor.")
     set_affinity = Argument[bool]("Whether workers are pinned to CPUs.")
@@ -677,7 +679,9 @@ class Pipeline(Shown):
     @property
     def device_id(self) -> int | None:
         """The GPU as given to the constructor; None: CPU only."""
-        return None if self._config.device_id == types.CPU_ONLY_DEVICE_ID else self._config.device_id
+        return (
+            None if self._config.device_id == types.CPU_ONLY_DEVICE_ID else self._config.device_id
+        )
 
     @property
     def max_streams(self) -> int:

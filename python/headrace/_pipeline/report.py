@@ -108,11 +108,16 @@ def _operators(stats: dict[str, Any]) -> str:
         for one in made
     ]
     heads = ["operator", "samples", "seconds", "µs per sample", "share"]
-    note = "<p>A fused chain is counted at its decoder and at its last operator.</p>"
+    note = (
+        "<p>The time of the workers. A fused chain is counted at its decoder and at its last operator; "
+        "for work on the GPU see the timeline.</p>"
+    )
     return _table(heads, rows) + note
 
 
 def _timeline(events: list[dict[str, Any]]) -> str:
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M"}
+    events = [event for event in events if event["ph"] == "X"]
     names: dict[str, int] = {}
     boxes = []
     for event in events[:_MOST_EVENTS]:
@@ -122,11 +127,11 @@ def _timeline(events: list[dict[str, Any]]) -> str:
         boxes.append([event["tid"], number, *place])
     rest = len(events) - len(boxes)
     left = f" The first {len(boxes):,} of {len(events):,} events are shown." if rest else ""
-    data = json.dumps({"names": list(names), "boxes": boxes})
+    data = json.dumps({"names": list(names), "threads": threads, "boxes": boxes})
     for char in "<>&":  # so that no name can end the script element
         data = data.replace(char, f"\\u{ord(char):04x}")
     return (
-        "<p>One row per worker. Turn the wheel to zoom, drag to move, double-click to see all."
+        "<p>One row per worker, and one for the GPU. Turn the wheel to zoom, drag to move, double-click to see all."
         f'{left}</p><canvas id="lanes"></canvas><p id="hint">&nbsp;</p>'
         f'<script type="application/json" id="trace">{data}</script>'
     )

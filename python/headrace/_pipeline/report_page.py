@@ -16,9 +16,9 @@ SCRIPT = """
 (() => {
   const text = document.getElementById("trace");
   if (!text) return;
-  const {names, boxes} = JSON.parse(text.textContent);
+  const {names, threads, boxes} = JSON.parse(text.textContent);
   const canvas = document.getElementById("lanes"), hint = document.getElementById("hint");
-  const pen = canvas.getContext("2d"), lane = 24, axis = 20;
+  const pen = canvas.getContext("2d"), lane = 24, axis = 20, side = 76;
   const lanes = [...new Set(boxes.map(b => b[0]))].sort((a, b) => a - b);
   const row = new Map(lanes.map((id, i) => [id, i]));
   const first = boxes.reduce((t, b) => Math.min(t, b[2]), Infinity);
@@ -36,24 +36,32 @@ SCRIPT = """
     pen.fillStyle = "#fff";
     pen.fillRect(0, 0, width, height);
     pen.font = "11px sans-serif";
+    const wide = width - side;
     for (const b of boxes) {
-      const x = (b[2] - from) / span * width, w = Math.max(b[3] / span * width, 0.5);
-      if (x > width || x + w < 0) continue;
+      const left = side + (b[2] - from) / span * wide;
+      const right = left + Math.max(b[3] / span * wide, 0.5);
+      if (left > width || right < side) continue;
+      const x = Math.max(left, side), w = right - x;
       pen.fillStyle = colour(b[1]);
       pen.fillRect(x, axis + row.get(b[0]) * lane, w, lane - 3);
-      if (w > 60) {
+      const name = w > 20 && [names[b[1]], names[b[1]].replace(/ \\([^)]*\\)/g, "")]
+        .find(text => pen.measureText(text).width < w - 6);
+      if (name) {
         pen.fillStyle = "#000";
-        pen.fillText(names[b[1]], x + 3, axis + row.get(b[0]) * lane + 14, w - 6);
+        pen.fillText(name, x + 3, axis + row.get(b[0]) * lane + 14);
       }
     }
     pen.fillStyle = "#334155";
+    for (const [i, id] of lanes.entries())
+      pen.fillText(threads[id] || id, 4, axis + i * lane + 14, side - 8);
     for (let i = 0; i < 8; i++)
-      pen.fillText(`${((from - first + span * i / 8) / 1000).toFixed(3)} ms`, width * i / 8, 12);
+      pen.fillText(`${((from - first + span * i / 8) / 1000).toFixed(3)} ms`, side + wide * i / 8, 12);
     canvas.dataset.span = span;
   }
+  const part = x => (x - side) / (canvas.clientWidth - side);
   canvas.addEventListener("wheel", e => {
     e.preventDefault();
-    const at = e.offsetX / canvas.clientWidth;
+    const at = Math.max(part(e.offsetX), 0);
     const next = Math.min(Math.max(span * Math.exp(e.deltaY / 300), 1), whole);
     from += (span - next) * at;
     span = next;
@@ -62,15 +70,16 @@ SCRIPT = """
   canvas.addEventListener("dblclick", () => { from = first; span = whole; draw(); });
   canvas.addEventListener("pointermove", e => {
     if (e.buttons) {
-      from -= e.movementX / canvas.clientWidth * span;
+      from -= e.movementX / (canvas.clientWidth - side) * span;
       draw();
       return;
     }
-    const t = from + e.offsetX / canvas.clientWidth * span;
+    const t = from + part(e.offsetX) * span;
     const i = Math.floor((e.offsetY - axis) / lane);
     const b = boxes.find(b => row.get(b[0]) === i && b[2] <= t && t <= b[2] + b[3]);
-    hint.textContent = b ? `worker ${b[0]}: ${names[b[1]]}, ${b[3].toFixed(1)} \\u00b5s, ` +
-      `iteration ${b[4]}, sample ${b[5]}` : "\\u00a0";
+    hint.textContent = b ? `${threads[b[0]] || b[0]}: ${names[b[1]]}, ` +
+      `${b[3].toFixed(1)} \\u00b5s, iteration ${b[4]}, ` +
+      (b[5] < 0 ? "all samples" : `sample ${b[5]}`) : "\\u00a0";
   });
   window.addEventListener("resize", draw);
   draw();

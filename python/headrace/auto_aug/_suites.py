@@ -40,7 +40,11 @@ def get_translations(
     if limit is None:
         limit = default_translate_rel if use_shape else default_translate_abs
     height, width = limit if isinstance(limit, tuple | list) else (limit, limit)
-    along = (a.translate_x, a.translate_y) if use_shape else (a.translate_x_no_shape, a.translate_y_no_shape)
+    along = (
+        (a.translate_x, a.translate_y)
+        if use_shape
+        else (a.translate_x_no_shape, a.translate_y_no_shape)
+    )
     return [along[0].augmentation((0, width), True), along[1].augmentation((0, height), True)]
 
 
@@ -78,7 +82,9 @@ WIDE: dict[str, Sequence[Any]] = {
 }
 
 
-def suite(settings: dict[str, Sequence[Any]], translations: list[_Augmentation]) -> list[_Augmentation]:
+def suite(
+    settings: dict[str, Sequence[Any]], translations: list[_Augmentation]
+) -> list[_Augmentation]:
     """The 14 augmentations of a suite."""
     with_settings = [getattr(a, name).augmentation(*row) for name, row in settings.items()]
     return [*translations, *with_settings, *_LAST]
@@ -95,7 +101,9 @@ def without(
                 f"The `{name}` was specified in `excluded`, but the {of} suite does not contain augmentation with "
                 f"this name. It has {', '.join(names)}."
             )
-    return [augmentation for augmentation in augmentations if augmentation.name not in (excluded or ())]
+    return [
+        augmentation for augmentation in augmentations if augmentation.name not in (excluded or ())
+    ]
 
 
 def check_bins(num_magnitude_bins: Any) -> None:

@@ -67,7 +67,11 @@ class LoaderBase(Generic[Item]):
     def __len__(self) -> int:
         """Number of batches in an epoch."""
         positions = self._epochs().positions
-        return positions // self.batch_size if self._drop_last else ceil_div(positions, self.batch_size)
+        return (
+            positions // self.batch_size
+            if self._drop_last
+            else ceil_div(positions, self.batch_size)
+        )
 
     @property
     def epoch(self) -> int:

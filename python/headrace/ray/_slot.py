@@ -80,9 +80,7 @@ class Slot:
         self._asked.clear()
         self._ready = False
         epoch = self.epoch if self._begin is None else None
-        self._opened = _future(
-            self._actor.open.remote(self.split, self.state, epoch, self._begin)
-        )
+        self._opened = _future(self._actor.open.remote(self.split, self.state, epoch, self._begin))
 
     def go_to(self, epoch: int) -> None:
         """Begins an epoch; what was asked before is forgotten."""

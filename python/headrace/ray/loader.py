@@ -112,7 +112,9 @@ class Loader:
         self._length = 0
         self._left = 0  # batches left of another split
         self._turn = 0  # the actor whose batch is next
-        self._before = self._after = b""  # positions of the actors from `_turn` on, and of the others
+        self._before = self._after = (
+            b""  # positions of the actors from `_turn` on, and of the others
+        )
         self._touched = False  # a batch of this epoch was taken
         self._largest = 0  # bytes of a batch
 

@@ -40,7 +40,9 @@ class DebugGraph(_graph.Graph):
         self._at = 0  # index of the next step
         self._size: int | None = None  # samples per batch of this iteration
         self._data: dict[int, list[Any]] = {}  # batches of this iteration by node number
-        self._where: dict[int, list[int] | None] = {}  # indices of a node's samples in the whole batch; None: all
+        self._where: dict[
+            int, list[int] | None
+        ] = {}  # indices of a node's samples in the whole batch; None: all
 
     def begin(self, epoch: int) -> None:
         """Starts an iteration."""

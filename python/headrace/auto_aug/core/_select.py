@@ -11,7 +11,10 @@ from headrace.data_node import DataNode
 
 
 def select(
-    ops: Sequence[Callable[..., DataNode]], selected_op_idx: DataNode, *op_args: Any, **op_kwargs: Any
+    ops: Sequence[Callable[..., DataNode]],
+    selected_op_idx: DataNode,
+    *op_args: Any,
+    **op_kwargs: Any,
 ) -> DataNode:
     """Applies `ops[selected_op_idx]` to each sample.
 

@@ -92,7 +92,9 @@ class Policy:
         return dict(sorted(found.items()))
 
     def __repr__(self) -> str:
-        steps = [[(a.name, p, bin_) for a, p, bin_ in sub_policy] for sub_policy in self.sub_policies]
+        steps = [
+            [(a.name, p, bin_) for a, p, bin_ in sub_policy] for sub_policy in self.sub_policies
+        ]
         rows = ",".join(f"\n\t{row}" for row in steps)
         used = ",".join(f"\n\t{name!r}: {a!r}" for name, a in self.augmentations.items())
         return (

@@ -94,7 +94,10 @@ def imread(filepaths: Any, /, *, device: Any = "cpu", **kwargs: Any) -> Any:
     import numpy
 
     many = isinstance(filepaths, (list, tuple))
-    files = [numpy.fromfile(os.fspath(path), numpy.uint8) for path in (filepaths if many else [filepaths])]
+    files = [
+        numpy.fromfile(os.fspath(path), numpy.uint8)
+        for path in (filepaths if many else [filepaths])
+    ]
     encoded = Batch(files) if many else Tensor(files[0])
     return __getattr__("decoders").image(encoded, device=device, **kwargs)
 

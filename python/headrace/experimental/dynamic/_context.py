@@ -41,9 +41,7 @@ class Device:
                 raise ValueError(f"The device {name} has two numbers: {number} and {device_id}.")
             device_id = int(number)
         if kind == "cpu" and device_id is not None:
-            raise ValueError(
-                f"Invalid device id: {device_id} for device type: cpu. Must be `None`"
-            )
+            raise ValueError(f"Invalid device id: {device_id} for device type: cpu. Must be `None`")
         self.device_type = kind
         self.device_id = (device_id or 0) if kind == "gpu" else None
 

@@ -189,10 +189,14 @@ def _array(data: Any) -> Any:
         wide = isinstance(data, (list, tuple)) and _has_arrays(data)
         if not wide:
             narrow = numpy.int32 if array.dtype == numpy.int64 and array.size else numpy.float32
-            if narrow is numpy.int32 and array.size and not (
-                -(2**31) <= int(array.min()) and int(array.max()) < 2**31
+            if (
+                narrow is numpy.int32
+                and array.size
+                and not (-(2**31) <= int(array.min()) and int(array.max()) < 2**31)
             ):
-                raise OverflowError(f"{data} does not fit into 32 bits. Pass a NumPy array of int64.")
+                raise OverflowError(
+                    f"{data} does not fit into 32 bits. Pass a NumPy array of int64."
+                )
             array = array.astype(narrow)
     return numpy.ascontiguousarray(array) if array.ndim else array
 
@@ -632,7 +636,9 @@ def _index(value: Any) -> Any:
 # ---- making tensors and batches ----
 
 
-def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False
+) -> Tensor:
     """Copies `data` to a new tensor; a batch becomes one with the batch in front, padded with `pad`."""
     if isinstance(data, (Batch, _core.Batch)):
         batch = data if isinstance(data, Batch) else Batch._of(data)
@@ -640,7 +646,9 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None 
     return Tensor(data, dtype, device, layout, copy=True)
 
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False) -> Tensor:
+def as_tensor(
+    data: Any, dtype: Any = None, device: Any = None, layout: str | None = None, pad: bool = False
+) -> Tensor:
     """Like `tensor`, but shares the memory of `data` where possible."""
     if isinstance(data, (Batch, _core.Batch)):
         batch = data if isinstance(data, Batch) else Batch._of(data)
@@ -653,7 +661,9 @@ def batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | Non
     return Batch(tensors, dtype, device, layout, copy=True)
 
 
-def as_batch(tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None) -> Batch:
+def as_batch(
+    tensors: Any, dtype: Any = None, device: Any = None, layout: str | None = None
+) -> Batch:
     """Like `batch`, but shares the memory of `tensors` where possible; a batch that fits is returned."""
     if isinstance(tensors, Batch) and dtype is None and device is None and layout is None:
         return tensors

@@ -103,7 +103,9 @@ class _Call:
             name = "mixed"
         copied = name == "gpu" and ("anywhere" in op.flags)
         try:
-            plan = self._plan("cpu" if copied else name, kinds, count, -1 if number is None else number)
+            plan = self._plan(
+                "cpu" if copied else name, kinds, count, -1 if number is None else number
+            )
             results = plan.run(batches + given, count, self._seed)
         except Exception as error:
             raise _located(error, op, self._line) from None
@@ -130,9 +132,12 @@ def _outputs(op: schema.Operator, constants: dict[str, Any]) -> int:
         return op.out_count
     graph = _core.Graph()
     edges = [
-        (graph.add_node("external_source", None, "cpu", None, [], {}, {}), 0) for _ in range(op.in_min)
+        (graph.add_node("external_source", None, "cpu", None, [], {}, {}), 0)
+        for _ in range(op.in_min)
     ]
-    return graph.node_outputs(graph.add_node(op.name, None, op.devices[0], None, edges, constants, {}))
+    return graph.node_outputs(
+        graph.add_node(op.name, None, op.devices[0], None, edges, constants, {})
+    )
 
 
 def _frozen(value: Any) -> Any:
@@ -169,7 +174,9 @@ def _sizes(values: Sequence[Any], label: str) -> int | None:
         if isinstance(value, Batch):
             own = value.batch_size
             if size is not None and own != size:
-                raise ValueError(f"{label}: the batches have different numbers of samples: {size} and {own}.")
+                raise ValueError(
+                    f"{label}: the batches have different numbers of samples: {size} and {own}."
+                )
             size = own
     return size
 
@@ -222,7 +229,9 @@ def _arguments(
                 fed[name] = value
                 continue
             if isinstance(value, Batch):
-                raise TypeError(f"{label}(): the argument '{name}' has one value for all samples, not a batch of them.")
+                raise TypeError(
+                    f"{label}(): the argument '{name}' has one value for all samples, not a batch of them."
+                )
             value = value._numpy().tolist()
         elif isinstance(value, _types.DType):
             value = _types.type_id(value)
@@ -292,7 +301,10 @@ def call(op: schema.Operator, label: str, inputs: Sequence[Any], kwargs: dict[st
     if runs_on.device_type == "gpu" and "gpu" in op.devices and "anywhere" not in op.flags:
         ready = [value.to_device(runs_on) for value in ready]
     elif runs_on.device_type == "cpu":
-        ready = [value if _data._device_id(value._storage) < 0 else _on_cpu(value, label) for value in ready]
+        ready = [
+            value if _data._device_id(value._storage) < 0 else _on_cpu(value, label)
+            for value in ready
+        ]
     fed = {name: value.cpu() for name, value in fed.items()} if fed else fed
     if "random" in op.flags and rng is None:
         rng = _default_rng()
@@ -309,7 +321,9 @@ def call(op: schema.Operator, label: str, inputs: Sequence[Any], kwargs: dict[st
 
 
 def _on_cpu(value: Any, label: str) -> Any:
-    raise ValueError(f"{label}: an input is on the GPU, but the operator was called with device=\"cpu\". Use .cpu().")
+    raise ValueError(
+        f'{label}: an input is on the GPU, but the operator was called with device="cpu". Use .cpu().'
+    )
 
 
 def _place(op: schema.Operator, given: Any, inputs: list[Any]) -> Device:
@@ -319,7 +333,9 @@ def _place(op: schema.Operator, given: Any, inputs: list[Any]) -> Device:
         if place.device_type not in op.devices and not (
             place.device_type == "gpu" and "mixed" in op.devices
         ):
-            raise ValueError(f"{op.name} does not run on {place}: allowed are {', '.join(op.devices)}.")
+            raise ValueError(
+                f"{op.name} does not run on {place}: allowed are {', '.join(op.devices)}."
+            )
         return place
     for value in inputs:
         number = _data._device_id(value._storage)
@@ -351,6 +367,7 @@ def set_seed(seed: int) -> None:
 
 # ---- arithmetic and functions for other modules ----
 
+
 def arithmetic(op: str, *operands: Any) -> Any:
     """Computes `op` of one or two operands, element by element. Numbers have the types int32 and float32."""
     args: dict[str, Any] = {"op": op}
@@ -381,13 +398,17 @@ _data.set_functions(_run, arithmetic)
 # ---- functions ----
 
 # What only makes sense in a pipeline, or has another form here.
-_NOT_HERE = frozenset({"external_source", "python_function", "dl_tensor_python_function", "constant"})
+_NOT_HERE = frozenset(
+    {"external_source", "python_function", "dl_tensor_python_function", "constant"}
+)
 
 
 def names() -> list[str]:
     """The names of the functions, with their modules."""
     return [
-        name for name in schema.function_names() if name not in _NOT_HERE and not schema.operators()[name].source
+        name
+        for name in schema.function_names()
+        if name not in _NOT_HERE and not schema.operators()[name].source
     ]
 
 

@@ -42,9 +42,15 @@ class Reader:
         **kwargs: Any,
     ) -> None:
         label = type(self).__name__
-        plain = {k: _types.type_id(v) if isinstance(v, _types.DType) else v for k, v in kwargs.items()}
+        plain = {
+            k: _types.type_id(v) if isinstance(v, _types.DType) else v for k, v in kwargs.items()
+        }
         for key in plain:
-            if key not in self._op.args and key not in ("seed", "preserve", "bytes_per_sample_hint"):
+            if key not in self._op.args and key not in (
+                "seed",
+                "preserve",
+                "bytes_per_sample_hint",
+            ):
                 raise TypeError(f"{label}() got an unexpected keyword argument '{key}'")
         seed = plain.pop("seed", None)
         self._constants, _ = calls.split_arguments(self._op, label, plain)
@@ -70,7 +76,9 @@ class Reader:
         if size is not None and size < 1:
             raise ValueError(f"batch_size is {size}; it must be at least 1.")
         if size is not None and self._max is not None and size > self._max:
-            raise ValueError(f"batch_size is {size}, which is more than max_batch_size, {self._max}.")
+            raise ValueError(
+                f"batch_size is {size}, which is more than max_batch_size, {self._max}."
+            )
         place = device(self._device)
         context = ctx or EvalContext.current()
         name = place.device_type
@@ -79,8 +87,16 @@ class Reader:
         number = -1 if place.device_id is None else place.device_id
         try:
             self._plan = Plan(
-                self._op, name, (), self._constants, (), size or 1, context.num_threads, number,
-                self._seed, self._state,
+                self._op,
+                name,
+                (),
+                self._constants,
+                (),
+                size or 1,
+                context.num_threads,
+                number,
+                self._seed,
+                self._state,
             )
         except Exception as error:
             raise _located(error, self._op) from None

@@ -49,7 +49,9 @@ class ExternalSource:
     def _each(self, value: Any) -> list[Any]:
         values = list(value) if isinstance(value, (list, tuple)) else [value] * self._count
         if len(values) != self._count:
-            raise ValueError(f"Expected {self._count} values, one for each output, got {len(values)}.")
+            raise ValueError(
+                f"Expected {self._count} values, one for each output, got {len(values)}."
+            )
         return values
 
     def _next(self) -> Any:
@@ -79,6 +81,8 @@ class ExternalSource:
                 continue
             batch = Batch(item, dtype, self._device, layout)
             if batch.batch_size != batch_size:
-                raise ValueError(f"The source gave {batch.batch_size} samples, expected {batch_size}.")
+                raise ValueError(
+                    f"The source gave {batch.batch_size} samples, expected {batch_size}."
+                )
             made.append(batch)
         return tuple(made) if self._count > 1 else made[0]

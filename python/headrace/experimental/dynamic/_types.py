@@ -80,7 +80,9 @@ class DType:
     def __repr__(self) -> str:
         text = f"DType(kind=Kind.{self.kind.name}, bits={self.bits}"
         if self.kind is DType.Kind.float:
-            text += f", exponent_bits={self.exponent_bits}, significand_bits={self.significand_bits}"
+            text += (
+                f", exponent_bits={self.exponent_bits}, significand_bits={self.significand_bits}"
+            )
         return text + ")"
 
 
