@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from headrace import _graph
 from headrace._base import messages, types
@@ -23,7 +23,8 @@ _DECLARED = ("layout", "dtype", "ndim", "cuda_stream", "use_copy_kernel")
 
 class ExternalSource:
     """`external_source` as a class. See `headrace.fn.external_source` for the arguments; each may be given to the
-    constructor or to the call, but not to both.
+    constructor or to the call, but not to both. Without a source, ``num_outputs`` makes as many nodes, each fed
+    separately.
 
     Raises:
         ValueError: arguments that exclude each other, an unknown argument, or one given twice.
@@ -65,13 +66,14 @@ class ExternalSource:
                 error = RuntimeError if key in _DECLARED else ValueError  # as DALI has it
                 raise error(f"The argument ``{key}`` already specified in constructor.")
         given = {**self._args, **{k: v for k, v in kwargs.items() if v is not None}}
-        return _make_node(
-            self._source if source is None else source,
-            self._num_outputs,
-            self._cycle if cycle is None else cycle,
-            name or self._name,
-            given,
-        )
+        source = self._source if source is None else source
+        cycle = self._cycle if cycle is None else cycle
+        name = name or self._name
+        if source is None and name is None and isinstance(self._num_outputs, int):
+            _check_outputs(self._num_outputs)
+            nodes = [_make_node(None, None, cycle, None, given) for _ in range(self._num_outputs)]
+            return cast("list[DataNode]", nodes)
+        return _make_node(source, self._num_outputs, cycle, name, given)
 
 
 def _check_names(kwargs: dict[str, Any]) -> None:

@@ -65,8 +65,10 @@ def test_constants_and_declared_types(given: Any, expected: Any) -> None:
     assert several.dtype == expected
     with pytest.raises(RuntimeError, match="expected data of type float and got: uint8"):
         run(lambda: fn.external_source(lambda: [np.zeros(1, np.uint8)] * 2, dtype="float32"))
-    if isinstance(given, int) and not isinstance(given, types.DALIDataType):
-        return  # as in DALI, numbers are not accepted here
+    if type(given) is int or any(given is kind for kind in (bool, int, float)):
+        with pytest.raises(TypeError, match="`output_dtype` must be either"):  # as in DALI
+            Pipeline(output_dtype=[None, given])
+        return
     assert run(lambda: fn.cast(data(), dtype=expected), output_dtype=given).dtype == expected
     with pytest.raises(RuntimeError, match="Data type in the output_idx=0"):
         run(lambda: fn.cast(data(), dtype=types.INT8), output_dtype=[given])

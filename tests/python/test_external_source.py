@@ -353,11 +353,27 @@ def test_copies_are_in_memory_that_is_used_again(dense):
     assert not held.as_array().any()
 
 
+def test_several_nodes_without_source():
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        nodes = ops.ExternalSource(num_outputs=3, dtype="float32")()
+        pipe.set_outputs(nodes[2], nodes[0])  # the one in between needs no data
+    assert len({node.name for node in nodes}) == 3
+    pipe.feed_input(nodes[0], [a.astype("float32") for a in batch(1)])
+    pipe.feed_input(nodes[2], [a.astype("float32") for a in batch(2)])
+    assert [out.at(0).flat[0] for out in pipe.run()] == [2, 1]
+    with pytest.raises(RuntimeError, match="between 1 and 64"):
+        ops.ExternalSource(num_outputs=65)()
+
+
 def test_unused_outputs_warn():
-    with pytest.warns(Warning, match="index 1 is not used"):
+    def computing_two():
+        return batch(1), batch(2)
+
+    with pytest.warns(Warning, match="'.*computing_two.*' produces 2 .* index 1 is not used"):
         pipe = Pipeline(2, 1, None)
         with pipe:
-            a, _ = fn.external_source(source=lambda: (batch(1), batch(2)), num_outputs=2)
+            a, _ = fn.external_source(source=computing_two, num_outputs=2)
             pipe.set_outputs(a)
         assert pipe.run()[0].at(0)[0] == 1
 

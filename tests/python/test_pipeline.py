@@ -197,6 +197,13 @@ def test_declared_outputs_are_checked():
     for bad in ({"output_dtype": types.UINT8}, {"output_ndim": [2]}, {"output_layout": "X"}):
         with pytest.raises(RuntimeError, match="output_idx=0"):
             simple(**bad).run()
+    for count in (1, 3):  # found before anything is set up, so also where there is no GPU
+        pipe = Pipeline(2, 1, 0, output_dtype=[types.FLOAT] * count)
+        with pipe:
+            data = fn.zeros(shape=[2])
+            pipe.set_outputs(data.gpu(), data)
+        with pytest.raises(RuntimeError, match="Lengths of provided outputs descriptions do not match"):
+            pipe.build()
 
 
 # ---- pipeline_def --------------------------------------------------------------------------------

@@ -107,6 +107,7 @@ class Source:
     ) -> None:
         self.callback: Callable[..., Any] | None = None
         self.takes_argument = False
+        self.source = source
         self.resumable = (
             True  # a checkpoint needs only a number: a callable with an argument, or feed_input
         )

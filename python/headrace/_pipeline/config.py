@@ -155,7 +155,13 @@ def _declared(
 
 
 def _element_types(value: Any) -> Any:
-    """`output_dtype` as members of `DALIDataType`, except for numbers."""
+    """`output_dtype` as members of `DALIDataType`, except for numbers and Python's own number types.
+
+    `int` and `float` say nothing about a size, so they declare nothing that could be checked.
+    """
+    given = value if isinstance(value, (list, tuple)) else (value,)
+    if any(item in (bool, int, float) for item in given if isinstance(item, type)):
+        return value
     try:
         return data_types(value)
     except (TypeError, ValueError) as error:
@@ -175,7 +181,7 @@ def check_declared(dtype: Any, ndim: Any, layout: Any) -> None:
         DALIDataType,
         "a value from headrace.types.DALIDataType",
         lambda v: v == DALIDataType.NO_TYPE,
-        "an element type",
+        "an element type other than types.NO_TYPE",
     )
     _declared("output_ndim", ndim, int, "an int", lambda v: v < 0, "non-negative")
     _declared("output_layout", layout, str, "a string", lambda v: False, "a layout")

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,10 @@ def _needs(instance: Any) -> Iterator[DataNode]:
         yield instance.guard[0]
 
 
+_SHORT = reprlib.Repr()
+_SHORT.maxother = 160
+
+
 def _check_names(graph: _graph.Graph, used: Iterable[Any]) -> None:
     """Checks that no two instances in use have the same name, which a node of another pipeline may cause.
 
@@ -162,7 +167,8 @@ def _warn_unused(instance: Any, outputs: set[int]) -> None:
             else f"output at the index {text} is"
         )
         messages.warn(
-            f"The external source node '{instance.name}' ({instance.origin}) produces {instance.outputs} "
-            f"outputs, but the {many} not used. For best performance, adjust your callback so that it "
-            "computes only the needed outputs."
+            f"The external source node '{instance.name}' ({instance.origin}) with the source "
+            f"'{_SHORT.repr(instance.source.source)}' produces {instance.outputs} outputs, but the {many} "
+            "not used. For best performance, adjust your callback so that it computes only the needed "
+            "outputs."
         )

@@ -205,6 +205,7 @@ class Pipeline(Shown):
             outputs: Any = self._graph_out or (define_graph or self.define_graph)()
             if not isinstance(outputs, (tuple, list)):
                 outputs = (outputs,)
+            self._declare_outputs(len(outputs))
             definition = define(self._graph, outputs, self._sinks)
         self._take_definition(definition)
         return definition
