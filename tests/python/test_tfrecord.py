@@ -59,10 +59,18 @@ def samples(count: int, seed: int = 3) -> list[dict[str, Any]]:
     ]
 
 
-def make(package: ModuleType, described: dict[str, Any], batch: int = 1, threads: int = 2, **arguments: Any) -> Any:
+def make(
+    package: ModuleType,
+    described: dict[str, Any],
+    batch: int = 1,
+    threads: int = 2,
+    **arguments: Any,
+) -> Any:
     pipe = package.Pipeline(batch, threads, None, seed=5)
     with pipe:
-        out = package.fn.readers.tfrecord(features=features(package, described), name="Reader", **arguments)
+        out = package.fn.readers.tfrecord(
+            features=features(package, described), name="Reader", **arguments
+        )
         assert list(out) == list(described)
         pipe.set_outputs(*out.values())
     pipe.build()
@@ -82,7 +90,8 @@ def read(pipe: Any, count: int) -> list[Output]:
 
 def expected(items: Sequence[dict[str, Any]]) -> list[list[Any]]:
     return [
-        [list(s["image"]), s["label"], np.array(s["box"]).reshape(-1, 4).tolist(), s["ids"]] for s in items
+        [list(s["image"]), s["label"], np.array(s["box"]).reshape(-1, 4).tolist(), s["ids"]]
+        for s in items
     ]
 
 
@@ -101,10 +110,19 @@ def test_records(files: int, indexed: bool, tmp_path: Path) -> None:
     assert pipe.reader_meta("Reader")["epoch_size"] == 12
     got = read(pipe, 24)
     assert values(got) == expected(items) * 2
-    assert [x[1:3] for x in got[5]] == [("uint8", (186,)), ("int64", (1,)), ("float32", (2, 4)), ("int64", (0,))]
+    assert [x[1:3] for x in got[5]] == [
+        ("uint8", (186,)),
+        ("int64", (1,)),
+        ("float32", (2, 4)),
+        ("int64", (0,)),
+    ]
     offsets = [int(sample[0][0].rpartition(" at index ")[2]) for sample in got[:12]]
-    lines = [line for path in sorted(tmp_path.glob("*.idx")) for line in path.read_text().splitlines()]
-    assert [f"{offset} " == line[: len(str(offset)) + 1] for offset, line in zip(offsets, lines)] == [True] * 12
+    lines = [
+        line for path in sorted(tmp_path.glob("*.idx")) for line in path.read_text().splitlines()
+    ]
+    assert [
+        f"{offset} " == line[: len(str(offset)) + 1] for offset, line in zip(offsets, lines)
+    ] == [True] * 12
     assert all(sample[0][0].startswith(str(tmp_path)) for sample in got)
 
 
@@ -164,7 +182,9 @@ def test_payloads(name: str, tmp_path: Path) -> None:
 def test_payloads_as_dali(name: str, tmp_path: Path, live_dali: ModuleType) -> None:
     payload, described, _, _ = CASES[name]
     arguments = write(tmp_path, [payload])
-    assert read(make(live_dali, described, **arguments), 1) == read(make(headrace, described, **arguments), 1)
+    assert read(make(live_dali, described, **arguments), 1) == read(
+        make(headrace, described, **arguments), 1
+    )
 
 
 def test_fill_missing(tmp_path: Path) -> None:
@@ -202,14 +222,18 @@ WRONG: list[tuple[bytes, dict[str, tuple[Any, ...]], str]] = [
 
 
 @pytest.mark.parametrize("payload, described, text", WRONG, ids=range(len(WRONG)))
-def test_wrong_payloads(payload: bytes, described: dict[str, Any], text: str, tmp_path: Path) -> None:
+def test_wrong_payloads(
+    payload: bytes, described: dict[str, Any], text: str, tmp_path: Path
+) -> None:
     arguments = write(tmp_path, [payload])
     with pytest.raises(RuntimeError, match="0.tfrecord at index 0: .*" + text):
         read(make(headrace, described, **arguments), 1)
 
 
 @pytest.mark.live_dali
-@pytest.mark.parametrize("payload, described, text", [w for w in WRONG if "not strings" not in w[2]])
+@pytest.mark.parametrize(
+    "payload, described, text", [w for w in WRONG if "not strings" not in w[2]]
+)
 def test_wrong_payloads_as_dali(
     payload: bytes, described: dict[str, Any], text: str, tmp_path: Path, live_dali: ModuleType
 ) -> None:
@@ -241,6 +265,14 @@ def test_wrong_arguments(tmp_path: Path) -> None:
     for dtype, default in ((INT, 1.5), (INT, None), (FLOAT, 1), (TEXT, b"x"), (7, 0)):
         with pytest.raises(RuntimeError):
             tf.FixedLenFeature([], dtype, default)
+    for dtype, wanted in (("int64", INT), (np.int64, INT), (np.dtype("float32"), FLOAT),
+                          (types.FLOAT, FLOAT), (str, TEXT), ("string", TEXT)):  # fmt: skip
+        default = {INT: 0, FLOAT: 0.0, TEXT: ""}[wanted]
+        made = tf.FixedLenFeature([], dtype, default), tf.VarLenFeature(dtype, default)
+        assert made == (tf.FixedLenFeature([], wanted, default), tf.VarLenFeature(wanted, default))
+    for dtype in ("int32", np.uint8, types.FLOAT16, None):
+        with pytest.raises(TypeError, match="must be tfrecord.int64"):
+            tf.FixedLenFeature([], dtype, 0)
     for wrong in ((INT,), ((), INT), (INT, 0, ())):
         with pytest.raises(TypeError):
             tf.VarLenFeature(*wrong)
@@ -292,7 +324,11 @@ def test_checksums(level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     path = Path(arguments["path"][0])
     data = bytearray(path.read_bytes())
     assert len(read(make(headrace, N, check_crc=True, **arguments), 2)) == 2
-    for at, text in ((9, "record's length is wrong"), (20, "of the payload, 60 bytes, is wrong"), (65, "of the payload")):
+    for at, text in (
+        (9, "record's length is wrong"),
+        (20, "of the payload, 60 bytes, is wrong"),
+        (65, "of the payload"),
+    ):
         data[at] ^= 4
         path.write_bytes(data)
         with pytest.raises(RuntimeError, match="at index 0: the checksum .*" + text):
@@ -307,8 +343,13 @@ def test_bad_records_are_skipped(tmp_path: Path) -> None:
         pipe.set_outputs(fn.readers.tfrecord(features=features(headrace, N), **arguments)["n"])
     (out,) = pipe.run()
     assert [out.at(i).tolist() for i in range(len(out))] == [[1], [2], [3], [5], [6], [7]]
-    offsets = [int(line.split()[0]) for line in Path(arguments["index_path"][0]).read_text().splitlines()]
-    assert [int(e["source"].rpartition(" ")[2]) for e in pipe.errors()[:2]] == [offsets[0], offsets[4]]
+    offsets = [
+        int(line.split()[0]) for line in Path(arguments["index_path"][0]).read_text().splitlines()
+    ]
+    assert [int(e["source"].rpartition(" ")[2]) for e in pipe.errors()[:2]] == [
+        offsets[0],
+        offsets[4],
+    ]
 
 
 @pytest.mark.parametrize("fill", [1, 5, 1024])
@@ -318,7 +359,12 @@ def test_shuffled_and_resumed(fill: int, tmp_path: Path) -> None:
     @pipeline_def(batch_size=4, num_threads=2, device_id=None, seed=11, enable_checkpointing=True)
     def define() -> Any:
         out = fn.readers.tfrecord(
-            **arguments, features=features(headrace, N), random_shuffle=True, initial_fill=fill, name="r", num_shards=2
+            **arguments,
+            features=features(headrace, N),
+            random_shuffle=True,
+            initial_fill=fill,
+            name="r",
+            num_shards=2,
         )
         return fn.cast(out["n"], dtype=types.INT32)
 
@@ -359,12 +405,24 @@ for _ in range(20):
     pipe.run()
 """
     log = tmp_path / "log"
-    command = ["strace", "-f", "-o", str(log), "-e", "trace=openat,read,pread64,preadv2", sys.executable, "-c", source]
+    command = [
+        "strace",
+        "-f",
+        "-o",
+        str(log),
+        "-e",
+        "trace=openat,read,pread64,preadv2",
+        sys.executable,
+        "-c",
+        source,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(headrace.__file__).parents[1])}
     subprocess.run(command, check=True, env=environment)
     lines = log.read_text().splitlines()
     assert sum("0.tfrecord" in line for line in lines) == 2  # once to measure it
-    assert 1000 <= sum("preadv2(" in line for line in lines) <= 1300  # those of the next epoch are read ahead
+    assert (
+        1000 <= sum("preadv2(" in line for line in lines) <= 1300
+    )  # those of the next epoch are read ahead
     assert sum("pread64(" in line for line in lines) <= 5
 
 
@@ -379,17 +437,27 @@ ORDERS: list[dict[str, Any]] = [
 @pytest.mark.live_dali
 @pytest.mark.parametrize("order", ORDERS, ids=lambda o: " ".join(o) or "plain")
 @pytest.mark.parametrize("files", [1, 3])
-def test_records_as_dali(files: int, order: dict[str, Any], tmp_path: Path, live_dali: ModuleType) -> None:
+def test_records_as_dali(
+    files: int, order: dict[str, Any], tmp_path: Path, live_dali: ModuleType
+) -> None:
     arguments = {**write(tmp_path, [example(s) for s in samples(12)], files), **order}
-    assert read(make(live_dali, FEATURES, 4, **arguments), 24) == read(make(headrace, FEATURES, 4, **arguments), 24)
+    assert read(make(live_dali, FEATURES, 4, **arguments), 24) == read(
+        make(headrace, FEATURES, 4, **arguments), 24
+    )
 
 
 @pytest.mark.live_dali
 @pytest.mark.parametrize("shards", [1, 3])
 def test_shuffled_set_as_dali(shards: int, tmp_path: Path, live_dali: ModuleType) -> None:
     arguments = write(tmp_path, [example({"n": [i]}) for i in range(30)], 2)
-    order = {"random_shuffle": True, "num_shards": shards, "shard_id": shards - 1, "stick_to_shard": True}
+    order = {
+        "random_shuffle": True,
+        "num_shards": shards,
+        "shard_id": shards - 1,
+        "stick_to_shard": True,
+    }
     ours, theirs = (
-        sorted(values(read(make(package, N, 5, **order, **arguments), 30 // shards))) for package in (headrace, live_dali)
+        sorted(values(read(make(package, N, 5, **order, **arguments), 30 // shards)))
+        for package in (headrace, live_dali)
     )
     assert ours == theirs
