@@ -65,6 +65,10 @@ missing_system() {
     links_with webp || echo libwebp-dev
     links_with openjp2 || echo libopenjp2-7-dev
     links_with z || echo zlib1g-dev
+    links_with FLAC || echo libflac-dev
+    links_with vorbisfile || echo libvorbis-dev
+    links_with opus || echo libopus-dev
+    ls /usr/lib/*/libmpg123.so.0 >/dev/null 2>&1 || echo libmpg123-0
     [ -x "$venv_python" ] || [ -n "$(find_python)" ] || echo python3 python3-dev python3-venv
 }
 missing_lint() {

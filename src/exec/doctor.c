@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "codecs/audio/coded.h"
 #include "codecs/codec.h"
 #include "device/device.h"
 #include "graph/graph.h"
@@ -59,15 +60,23 @@ static void append_memory(hr_text *t)
         hr_text_append(t, ", \"open_files_limit\": %llu", (unsigned long long)files.rlim_cur);
 }
 
+static void append_codec(hr_text *t, const char *name, const char *library, const char *version)
+{
+    hr_text_append(t, "{\"name\": \"%s\"", name);
+    append_quoted(t, "library", library ? library : "");
+    append_quoted(t, "version", version ? version : "");
+    hr_text_append(t, "}");
+}
+
 static void append_codecs(hr_text *t)
 {
     hr_text_append(t, ", \"codecs\": [");
     for (int i = 0; hr_codecs[i]; i++) {
-        hr_text_append(t, "%s{\"name\": \"%s\"", i ? ", " : "", hr_codecs[i]->name);
-        append_quoted(t, "library", hr_codecs[i]->library ? hr_codecs[i]->library : "");
-        append_quoted(t, "version", hr_codecs[i]->version ? hr_codecs[i]->version() : "");
-        hr_text_append(t, "}");
+        append_codec(t, hr_codecs[i]->name, hr_codecs[i]->library,
+                     hr_codecs[i]->version ? hr_codecs[i]->version() : "");
+        hr_text_append(t, ", ");
     }
+    append_codec(t, "audio", "", hr_audio_coded_version());
     hr_text_append(t, "]");
 }
 

@@ -224,39 +224,6 @@ static hr_status nemo_locate(const void *state, int64_t index, hr_span *spans, i
     return HR_STATUS_OK;
 }
 
-/* Seconds as frames, cut to what the file has. */
-static int64_t frames_of(double seconds, const hr_audio *a)
-{
-    double frames = seconds * a->rate;
-    return frames >= (double)a->frames ? a->frames : (int64_t)frames;
-}
-
-static hr_status select_frames(const entry *e, hr_sound *sound, uint64_t *at, hr_error *error)
-{
-    const hr_audio *a = &sound->audio;
-    int64_t first = e->offset > 0 ? frames_of(e->offset, a) : 0;
-    if (first > 0 && e->offset * a->rate >= (double)a->frames + 1)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the offset of %g s is beyond the end of the sound, which has %lld frames "
-                       "of %d Hz",
-                       e->offset, (long long)a->frames, a->rate);
-    sound->frames = a->frames - first;
-    if (e->duration >= 0)
-        sound->frames = HR_MIN(sound->frames, frames_of(e->duration, a));
-    *at = (uint64_t)first * a->frame_bytes;
-    return HR_STATUS_OK;
-}
-
-static hr_status open_bytes(const entry *e, const uint8_t *bytes, size_t size, hr_sound *sound,
-                            hr_error *error)
-{
-    uint64_t at;
-    HR_TRY(hr_audio_open(bytes, size, size, &sound->audio, error));
-    HR_TRY(select_frames(e, sound, &at, error));
-    sound->samples = bytes + sound->audio.offset + at;
-    return HR_STATUS_OK;
-}
-
 static uint8_t *read_range(hr_op_call *c, hr_object *object, uint64_t at, size_t size,
                            hr_error *error)
 {
@@ -274,20 +241,22 @@ static hr_status open_part(hr_op_call *c, const entry *e, hr_object *object, hr_
 {
     hr_error ignored;
     size_t size = (size_t)hr_object_size(object), head = HR_MIN(size, HEADER);
-    uint64_t at;
+    uint64_t at = 0;
     uint8_t *bytes = read_range(c, object, 0, head, error);
     if (!bytes)
         return error->status;
     if (head == size)
-        return open_bytes(e, bytes, size, sound, error);
+        return hr__sound_open(sound, bytes, size, e->offset, e->duration, error);
+    *sound = (hr_sound){0};
     if (hr_audio_open(bytes, head, size, &sound->audio, &ignored) == HR_STATUS_OK) {
-        HR_TRY(select_frames(e, sound, &at, error));
+        HR_TRY(hr__sound_select(sound, e->offset, e->duration, &at, error));
         sound->samples = read_range(c, object, sound->audio.offset + at,
                                     (size_t)sound->frames * sound->audio.frame_bytes, error);
         return sound->samples ? HR_STATUS_OK : error->status;
     }
     bytes = read_range(c, object, 0, size, error);
-    return bytes ? open_bytes(e, bytes, size, sound, error) : error->status;
+    return bytes ? hr__sound_open(sound, bytes, size, e->offset, e->duration, error)
+                 : error->status;
 }
 
 static hr_status emit_other(hr_op_call *c, const entry *e, int64_t index, float rate,
@@ -316,6 +285,14 @@ static hr_status emit_other(hr_op_call *c, const entry *e, int64_t index, float 
     return HR_STATUS_OK;
 }
 
+static hr_status emit_audio(hr_op_call *c, const hr_sound *sound, const hr_sound_options *options,
+                            hr_error *error)
+{
+    HR_TRY(hr__sound_describe(sound, options, &c->out[0], error));
+    HR_TRY(hr_task_memory(c->task, 0, &c->out[0], error));
+    return hr__sound_run(sound, options, &c->out[0], c->arena, error);
+}
+
 static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
 {
     const nemo_state *s = c->state;
@@ -325,16 +302,16 @@ static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
     if (is_part(s, index)) {
         hr_object *object;
         HR_TRY(hr_object_open(&object, NULL, e->path, NULL, error));
-        hr_status status = open_part(c, e, object, &sound, error);
+        hr_status opened = open_part(c, e, object, &sound, error);
         hr_object_close(object);
-        HR_TRY(status);
+        HR_TRY(opened);
     } else {
         size_t size = (size_t)bytes->shape.extent[0];
-        HR_TRY(open_bytes(e, bytes->data, size, &sound, error));
+        HR_TRY(hr__sound_open(&sound, bytes->data, size, e->offset, e->duration, error));
     }
-    HR_TRY(hr__sound_describe(&sound, &options, &c->out[0], error));
-    HR_TRY(hr_task_memory(c->task, 0, &c->out[0], error));
-    HR_TRY(hr__sound_run(&sound, &options, &c->out[0], c->arena, error));
+    hr_status status = emit_audio(c, &sound, &options, error);
+    hr__sound_close(&sound);
+    HR_TRY(status);
     return emit_other(c, e, index, (float)sound.audio.rate, error);
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness import Case, Data
+from harness import Case, Data, exact
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "python"))
 import sounds as writers  # noqa: E402
@@ -32,6 +32,12 @@ def spectral(ours: np.ndarray, theirs: np.ndarray) -> None:
 def decibels(ours: np.ndarray, theirs: np.ndarray) -> None:
     """Within 1e-4 dB."""
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4)
+
+
+def close(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Of decoders in single precision: within 1e-6 of full scale, or 1 as INT16."""
+    limit = {"float32": 1e-6, "int16": 1, "int32": 3000}[theirs.dtype.name]
+    np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=0, atol=limit)
 
 
 SIGNALS = Data([signal(3000), signal(700, 4)])
@@ -109,6 +115,12 @@ def sounds() -> list[Case]:
                 cases.append(Case("decoders.audio", [data], {"dtype": dtype, "downmix": downmix}))
     first = Data([np.frombuffer(file, np.uint8) for file in batches[0]])
     same = Data([np.float32(16000), np.float32(44100)])
+    folder = Path(__file__).resolve().parents[1] / "fuzz/corpus/audio_coded"
+    for name, compare in (("flac", exact), ("flac24", exact), ("vorbis", close), ("opus", close)):
+        data = Data([np.fromfile(folder / name, np.uint8)])
+        for dtype in ("types.FLOAT", "types.INT16", "types.INT32"):
+            cases.append(Case("decoders.audio", [data], {"dtype": dtype}, compare))
+        cases.append(Case("decoders.audio", [data], {"downmix": True}, compare))
     return [*cases, Case("decoders.audio", [first], {"sample_rate": same, "quality": 80.0})]
 
 

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""decoders.audio: files written here, compared with the numbers that were written."""
+"""decoders.audio: files written here or by libsndfile, compared with the numbers in them."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,15 +143,78 @@ def test_messages(message: str) -> None:
         decode([MESSAGES[message]])
 
 
+CODED = Path(__file__).parents[1] / "fuzz/corpus/audio_coded"
+
+
+def coded(name: str) -> bytes:
+    """A file that libsndfile wrote: the signal below, or a tone."""
+    return (CODED / name).read_bytes()
+
+
+def triangle(frames: int) -> Any:
+    i = np.arange(frames)[:, None]
+    return np.abs(i * [7, 3] % 2000 - 1000) * 30 - 15000
+
+
+TONE = 0.5 * np.sin(2 * np.pi * 440 * np.arange(8000) / 16000)[:, None] * [1, 0.5]
+
+
+def test_flac() -> None:
+    deep = triangle(1500) * 250 + np.arange(1500)[:, None]
+    (first, second), rates = decode([coded("flac"), coded("flac24")], dtype=types.INT32)
+    assert rates == [16000, 44100]
+    np.testing.assert_array_equal(first, triangle(5000) << 16)
+    np.testing.assert_array_equal(second, deep << 8)
+    (first, second), _ = decode([coded("flac"), coded("flac24")])
+    np.testing.assert_array_equal(first, (triangle(5000) / 2**15).astype(np.float32))
+    np.testing.assert_array_equal(second, (deep / 2**23).astype(np.float32))
+    (mixed,), _ = decode([coded("flac")], downmix=True)
+    np.testing.assert_array_equal(mixed, (triangle(5000) / 2**15).astype(np.float32).mean(1))
+
+
+@pytest.mark.parametrize(("name", "limit"), [("vorbis", 0.02), ("opus", 0.03), ("mp3", 0.05)])
+def test_lossy(name: str, limit: float) -> None:
+    """Close to the sound that was coded, from 8 ms after its abrupt start on."""
+    (floats,), rate = decode([coded(name)])
+    (integers,), _ = decode([coded(name)], dtype=types.INT16)
+    assert rate == [16000]
+    assert floats.shape == (8000, 2)
+    error = (floats - TONE)[128:7500]
+    assert float(np.abs(error).max()) < limit
+    np.testing.assert_allclose(integers, np.clip(floats * 32767, -32768, 32767), atol=0.51)
+
+
+def test_without_the_module() -> None:
+    """The core decodes WAV, and says what is missing for the rest."""
+    program = """
+import numpy as np, sounds
+from test_audio import coded, decode
+(found,), _ = decode([sounds.wav(np.zeros((7, 1)))])
+assert found.shape == (7, 1)
+try:
+    decode([coded("flac")])
+except RuntimeError as error:
+    print(error)
+"""
+    environment = {**os.environ, "HEADRACE_AUDIO_MODULE": "/nothing.so"}
+    paths = [str(Path(__file__).parent), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    command = [sys.executable, "-c", program]
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert "FLAC: the audio module cannot be opened" in out.stdout
+    assert "libflac-dev" in out.stdout
+
+
 def test_damaged_files_are_skipped() -> None:
     """200 damaged files: each is decoded in part or skipped, and the good ones stay."""
     rng = np.random.default_rng(5)
     good = [file for file, _ in INTEGERS.values()]
+    good += [coded(name) for name in ("flac", "vorbis", "opus", "mp3")]
     damaged = []
     for i in range(200):
         file = bytearray(good[i % len(good)])
         for _ in range(rng.integers(1, 6)):
-            file[rng.integers(0, 64)] = rng.integers(0, 256)
+            file[rng.integers(0, rng.choice([64, len(file)]))] = rng.integers(0, 256)
         damaged.append(bytes(file[: rng.integers(1, len(file))] if i % 2 else file))
     whole = sounds.wav(NUMBERS >> 16)
     sound, rates = decode([whole, *damaged, whole], on_error="skip", dtype=types.INT16)

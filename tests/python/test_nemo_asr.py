@@ -83,6 +83,19 @@ def test_parts(folder: Path, name: str) -> None:
         read(folder, [entry(folder, name, offset=60)])
 
 
+@pytest.mark.parametrize("name", ["flac", "vorbis", "opus", "mp3"])
+def test_parts_of_coded_files(folder: Path, name: str) -> None:
+    """A part has the same samples as the whole."""
+    path = Path(__file__).parents[1] / "fuzz/corpus/audio_coded" / name
+    parts = [{}, {"offset": 0.1, "duration": 0.05}, {"offset": 0.2}, {"duration": 0.11}]
+    lines = [entry(folder, str(path), **part) for part in parts]
+    whole, *rows = read(folder, lines, read_text=False, read_sample_rate=False, dtype=types.FLOAT)
+    for (audio,), (start, end) in zip(rows, [(1600, 2400), (3200, None), (0, 1760)], strict=True):
+        np.testing.assert_allclose(audio, whole[0][start:end], atol=1e-6)
+    with pytest.raises(RuntimeError, match="offset of 60 s is beyond the end"):
+        read(folder, [entry(folder, str(path), offset=60)])
+
+
 def test_only_the_part_is_read(folder: Path) -> None:
     """What lies behind the part may be missing."""
     whole = (folder / "long.wav").read_bytes()

@@ -290,17 +290,6 @@ static const container *find_container(const uint8_t *bytes, size_t size)
     return NULL;
 }
 
-const char *hr_audio_foreign(const uint8_t *bytes, size_t size)
-{
-    static const char *const marks[][2] = {{"fLaC", "FLAC"}, {"OggS", "Ogg"}, {"ID3", "MP3"}};
-    for (size_t i = 0; i < HR_COUNT_OF(marks); i++)
-        if (size >= strlen(marks[i][0]) && memcmp(bytes, marks[i][0], strlen(marks[i][0])) == 0)
-            return marks[i][1];
-    if (size >= 2 && bytes[0] == 0xFF && (bytes[1] & 0xE6) == 0xE2) /* layer III */
-        return "MP3";
-    return NULL;
-}
-
 hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, hr_audio *audio,
                         hr_error *error)
 {
@@ -309,7 +298,7 @@ hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, h
     if (!k)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "the bytes are not a sound file that can be decoded: WAV, RF64, W64, AIFF, "
-                       "AU or CAF");
+                       "AU or CAF, FLAC, Vorbis, Opus or MP3");
     *audio = (hr_audio){.format = k->name, .big_endian = k->big_values};
     HR_TRY(k->id == 0 ? read_au(&p, error) : walk(&p, error));
     if (!p.has_format || !p.has_data)

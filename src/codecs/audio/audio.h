@@ -35,8 +35,6 @@ enum { HR_AUDIO_MOST_CHANNELS = 1024 };
 /* Reads the headers from the first `size` bytes of a file of `file_size` bytes. */
 hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, hr_audio *audio,
                         hr_error *error);
-/* The name of a format that is not stored as numbers ("FLAC"), or NULL. */
-const char *hr_audio_foreign(const uint8_t *bytes, size_t size);
 
 /* Converts `count` samples of any channels to INT16, INT32 or FLOAT. Integers fill the range of the
  * type, and floats that of -1 to 1. Floats that become integers are rounded and not scaled, as by

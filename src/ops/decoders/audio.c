@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* decoders.audio: samples of sound files. */
+#include <string.h>
+
 #include "ops/decoders/sound.h"
 
 typedef struct audio_args {
@@ -37,36 +39,61 @@ static hr_status audio_check(const void *args, const hr_given *given, hr_error *
     return hr__sound_check(&options, error);
 }
 
+/* What `run` needs of `infer`. */
+typedef struct decoded {
+    hr_sound sound;
+    const void *samples; /* of the output, if the sound had to be decoded to know its length */
+} decoded;
+
+static hr_status finish(hr_op_call *c, const hr_sound_options *options, decoded *d, hr_error *error)
+{
+    hr_tensor out;
+    size_t size = 0;
+    HR_TRY(hr__sound_describe(&d->sound, options, &c->out[0], error));
+    hr_tensor_describe(&c->out[1], HR_DTYPE_FLOAT, (hr_shape){0}, NULL);
+    if (!d->sound.coded)
+        return HR_STATUS_OK;
+    out = c->out[0];
+    if (!hr_tensor_bytes(&out, &size))
+        return hr_fail(error, HR_STATUS_LIMIT, "the size of the output overflows");
+    if (!(out.data = hr_arena_alloc(c->arena, size, error)))
+        return HR_STATUS_NO_MEMORY;
+    d->samples = out.data;
+    return hr__sound_run(&d->sound, options, &out, c->arena, error);
+}
+
 static hr_status audio_infer(hr_op_call *c, hr_error *error)
 {
     const hr_tensor *in = &c->in[0];
     hr_sound_options options = options_of(c);
-    hr_sound *sound = hr_arena_alloc(c->arena, sizeof(*sound), error);
-    if (!sound)
+    decoded *d = hr_arena_alloc(c->arena, sizeof(*d), error);
+    if (!d)
         return HR_STATUS_NO_MEMORY;
     if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
         return hr_fail(
             error, HR_STATUS_ERROR,
             "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
             (int)in->shape.ndim, hr_dtype_name(in->dtype));
-    size_t size = (size_t)in->shape.extent[0];
-    HR_TRY(hr_audio_open(in->data, size, size, &sound->audio, error));
-    sound->samples = (const uint8_t *)in->data + sound->audio.offset;
-    sound->frames = sound->audio.frames;
-    HR_TRY(hr__sound_describe(sound, &options, &c->out[0], error));
-    hr_tensor_describe(&c->out[1], HR_DTYPE_FLOAT, (hr_shape){0}, NULL);
-    c->memo = sound;
-    return HR_STATUS_OK;
+    d->samples = NULL;
+    HR_TRY(hr__sound_open(&d->sound, in->data, (size_t)in->shape.extent[0], 0, -1, error));
+    hr_status status = finish(c, &options, d, error);
+    hr__sound_close(&d->sound);
+    c->memo = d;
+    return status;
 }
 
 static hr_status audio_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t i = 0; i < n; i++) {
-        const hr_sound *sound = calls[i].memo;
+        const decoded *d = calls[i].memo;
         hr_sound_options options = options_of(&calls[i]);
-        float *rate = calls[i].out[1].data;
-        HR_TRY(hr__sound_run(sound, &options, &calls[i].out[0], calls[i].arena, error));
-        *rate = options.rate > 0 ? options.rate : (float)sound->audio.rate;
+        hr_tensor *out = calls[i].out;
+        size_t size = 0;
+        if (!d->samples)
+            HR_TRY(hr__sound_run(&d->sound, &options, out, calls[i].arena, error));
+        else if (hr_tensor_bytes(out, &size) && size > 0)
+            memcpy(out->data, d->samples, size);
+        *(float *)out[1].data = options.rate > 0 ? options.rate : (float)d->sound.audio.rate;
     }
     return HR_STATUS_OK;
 }
@@ -77,8 +104,9 @@ const hr_op_def hr_op_decoders_audio = {
     HR_OP_ABI,
     .name = "decoders.audio",
     .doc = "Decodes sound files: WAV, RF64, W64, AIFF, AU and CAF with integers of up to 32 bits, "
-           "floats, mu-law or A-law. The outputs are the samples, of shape (frames, channels), and "
-           "the sampling rate in Hz. A file that is cut gives the samples that it has.",
+           "floats, mu-law or A-law; FLAC, Vorbis, Opus and MP3. The outputs are the samples, of "
+           "shape (frames, channels), and "
+           "the sampling rate in Hz. A WAV file that is cut gives the samples that it has.",
     .aliases = audio_aliases,
     .devices = "cpu",
     .args = audio_arg_defs,

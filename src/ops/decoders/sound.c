@@ -13,6 +13,73 @@ hr_status hr__sound_check(const hr_sound_options *options, hr_error *error)
                    hr_dtype_name(d));
 }
 
+/* Seconds as frames, cut to what the file has. */
+static int64_t frames_of(double seconds, const hr_audio *a)
+{
+    double frames = seconds * a->rate;
+    return frames >= (double)a->frames ? a->frames : (int64_t)frames;
+}
+
+hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint64_t *at,
+                           hr_error *error)
+{
+    const hr_audio *a = &sound->audio;
+    int64_t first = offset > 0 ? frames_of(offset, a) : 0;
+    if (first > 0 && offset * a->rate >= (double)a->frames + 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the offset of %g s is beyond the end of the sound, which has %lld frames "
+                       "of %d Hz",
+                       offset, (long long)a->frames, a->rate);
+    sound->frames = a->frames - first;
+    if (duration >= 0)
+        sound->frames = HR_MIN(sound->frames, frames_of(duration, a));
+    *at = (uint64_t)first * a->frame_bytes;
+    return HR_STATUS_OK;
+}
+
+static hr_status open_coded(hr_sound *sound, hr_error *error)
+{
+    const uint16_t one = 1;
+    const hr_audio_job *job = &sound->job;
+    HR_TRY(hr_audio_coded_decode(&sound->job, error));
+    sound->audio = (hr_audio){.code = job->is_float ? HR_AUDIO_CODE_F32 : HR_AUDIO_CODE_S32,
+                              .big_endian = *(const uint8_t *)&one == 0,
+                              .channels = job->channels,
+                              .rate = job->rate,
+                              .frames = job->frames,
+                              .frame_bytes = sizeof(float) * (size_t)job->channels};
+    sound->samples = job->samples;
+    sound->frames = job->frames;
+    sound->coded = true;
+    sound->scaled = job->is_float;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__sound_open(hr_sound *sound, const uint8_t *bytes, size_t size, double offset,
+                         double duration, hr_error *error)
+{
+    hr_audio_coding coding = hr_audio_coding_of(bytes, size);
+    uint64_t at = 0;
+    *sound = (hr_sound){.job = {.bytes = bytes,
+                                .size = size,
+                                .coding = coding,
+                                .offset = offset,
+                                .duration = duration}};
+    if (coding != HR_AUDIO_CODING_NONE)
+        return open_coded(sound, error);
+    HR_TRY(hr_audio_open(bytes, size, size, &sound->audio, error));
+    HR_TRY(hr__sound_select(sound, offset, duration, &at, error));
+    sound->samples = bytes + sound->audio.offset + at;
+    return HR_STATUS_OK;
+}
+
+void hr__sound_close(hr_sound *sound)
+{
+    if (sound->coded)
+        hr_audio_coded_release(&sound->job);
+    sound->coded = false;
+}
+
 hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,
                              hr_error *error)
 {
@@ -25,9 +92,10 @@ hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *opti
     return HR_STATUS_OK;
 }
 
-/* Channels are mixed as floats, which are scaled to the range of integers in the end. */
-static hr_status mix(const hr_sound *sound, hr_dtype dtype, char *dst, hr_arena *arena,
-                     hr_error *error)
+/* By way of floats from -1 to 1. Channels are mixed if `downmix` is set. Floats are scaled to the
+ * range of integers in the end. */
+static hr_status by_floats(const hr_sound *sound, bool downmix, hr_dtype dtype, char *dst,
+                           hr_arena *arena, hr_error *error)
 {
     const hr_audio *a = &sound->audio;
     size_t channels = (size_t)a->channels, most = HR_MAX(PART / channels, 1);
@@ -39,8 +107,12 @@ static hr_status mix(const hr_sound *sound, hr_dtype dtype, char *dst, hr_arena 
     for (size_t at = 0, n; at < (size_t)sound->frames; at += n) {
         n = HR_MIN((size_t)sound->frames - at, most);
         hr_audio_read(a, sound->samples + at * a->frame_bytes, n * channels, HR_DTYPE_FLOAT, all);
-        hr_audio_downmix(all, n, a->channels, mixed);
-        hr_audio_scale(mixed, n, dtype, dst + at * size);
+        if (downmix) {
+            hr_audio_downmix(all, n, a->channels, mixed);
+            hr_audio_scale(mixed, n, dtype, dst + at * size);
+        } else {
+            hr_audio_scale(all, n * channels, dtype, dst + at * channels * size);
+        }
     }
     return HR_STATUS_OK;
 }
@@ -49,10 +121,11 @@ hr_status hr__sound_run(const hr_sound *sound, const hr_sound_options *options, 
                         hr_arena *arena, hr_error *error)
 {
     size_t count = (size_t)sound->frames * (size_t)sound->audio.channels;
+    bool downmix = options->downmix && sound->audio.channels > 1;
     if (count == 0)
         return HR_STATUS_OK;
-    if (options->downmix && sound->audio.channels > 1)
-        return mix(sound, options->dtype, out->data, arena, error);
+    if (downmix || (sound->scaled && options->dtype != HR_DTYPE_FLOAT))
+        return by_floats(sound, downmix, options->dtype, out->data, arena, error);
     hr_audio_read(&sound->audio, sound->samples, count, options->dtype, out->data);
     return HR_STATUS_OK;
 }

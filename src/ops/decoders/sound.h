@@ -4,7 +4,7 @@
 #ifndef HR_OPS_DECODERS_SOUND_H
 #define HR_OPS_DECODERS_SOUND_H
 
-#include "codecs/audio/audio.h"
+#include "codecs/audio/coded.h"
 #include "headrace/operator.h"
 
 typedef struct hr_sound_options {
@@ -18,10 +18,21 @@ typedef struct hr_sound {
     hr_audio audio;
     const uint8_t *samples; /* as stored, `frames` of them */
     int64_t frames;
+    bool coded;  /* they are of the job, and hr__sound_close is needed */
+    bool scaled; /* floats that become integers are scaled */
+    hr_audio_job job;
 } hr_sound;
 
 /* HR_STATUS_ERROR: the type is none that sounds can have. */
 hr_status hr__sound_check(const hr_sound_options *options, hr_error *error);
+/* Opens a file, for the part from `offset` on, in seconds; `duration` < 0: to the end. */
+hr_status hr__sound_open(hr_sound *sound, const uint8_t *bytes, size_t size, double offset,
+                         double duration, hr_error *error);
+void hr__sound_close(hr_sound *sound);
+/* For a file whose header was read to sound->audio: sets the number of frames of the part. `*at`:
+ * bytes between the first frame of the file and that of the part. */
+hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint64_t *at,
+                           hr_error *error);
 /* Describes the output: (frames, channels), or (frames) after the downmix. */
 hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,
                              hr_error *error);

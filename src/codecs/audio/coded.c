@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "codecs/audio/coded.h"
+
+#include "core/library.h"
+
+#include <string.h>
+
+/* Memory for samples: silence is coded in almost nothing, so a small file may be long. */
+#define MEMORY ((size_t)1 << 30)
+#define MEMORY_PER_BYTE 256
+
+static hr_status open_module(const hr_audio_module_def **out, hr_error *error)
+{
+    static const hr_library library = {
+        .name = "audio module",
+        .file = "libheadrace_audio.so",
+        .variable = "HEADRACE_AUDIO_MODULE",
+        .entry = "hr_audio_module",
+        .advice = "it needs libFLAC, libvorbis and libopus: install libflac12, libvorbisfile3 and "
+                  "libopus0, or build Headrace where libflac-dev, libvorbis-dev and libopus-dev "
+                  "are installed. WAV and AIFF files need no module",
+        .abi = HR_AUDIO_ABI_VERSION,
+        .size = sizeof(hr_audio_module_def)};
+    void *symbol = NULL;
+    hr_audio_module_fn entry = NULL;
+    HR_TRY(hr_library_open(&library, &symbol, error));
+    memcpy(&entry, &symbol, sizeof(entry));
+    *out = entry();
+    return hr_library_check(&library, *out, error);
+}
+
+/* The codec of an Ogg file, whose first packet is in the first page. */
+static hr_audio_coding ogg_coding(const uint8_t *bytes, size_t size)
+{
+    size_t at = size > 26 ? 27 + (size_t)bytes[26] : size;
+    size_t left = size > at ? size - at : 0;
+    if (left >= 5 && memcmp(bytes + at,
+                            "\x7F"
+                            "FLAC",
+                            5) == 0)
+        return HR_AUDIO_CODING_OGG_FLAC;
+    if (left >= 8 && memcmp(bytes + at, "OpusHead", 8) == 0)
+        return HR_AUDIO_CODING_OPUS;
+    if (left >= 7 && memcmp(bytes + at, "\1vorbis", 7) == 0)
+        return HR_AUDIO_CODING_VORBIS;
+    return HR_AUDIO_CODING_NONE;
+}
+
+hr_audio_coding hr_audio_coding_of(const uint8_t *bytes, size_t size)
+{
+    if (size < 4)
+        return HR_AUDIO_CODING_NONE;
+    if (memcmp(bytes, "fLaC", 4) == 0)
+        return HR_AUDIO_CODING_FLAC;
+    if (memcmp(bytes, "OggS", 4) == 0)
+        return ogg_coding(bytes, size);
+    if (memcmp(bytes, "ID3", 3) == 0 || (bytes[0] == 0xFF && (bytes[1] & 0xE6) == 0xE2))
+        return HR_AUDIO_CODING_MP3; /* a tag, or a frame of layer III */
+    return HR_AUDIO_CODING_NONE;
+}
+
+hr_status hr_audio_coded_decode(hr_audio_job *job, hr_error *error)
+{
+    static const char *const names[HR_AUDIO_CODING_COUNT] = {"",       "FLAC", "Ogg FLAC",
+                                                             "Vorbis", "Opus", "MP3"};
+    const hr_audio_module_def *module;
+    hr_status status = open_module(&module, error);
+    if (status != HR_STATUS_OK)
+        return hr_error_prefix(error, "%s", names[job->coding]);
+    job->limit = job->size > (SIZE_MAX - MEMORY) / MEMORY_PER_BYTE
+                     ? SIZE_MAX
+                     : MEMORY + job->size * MEMORY_PER_BYTE;
+    if (module->decode(job))
+        return HR_STATUS_OK;
+    status = job->over_limit ? HR_STATUS_LIMIT : HR_STATUS_CORRUPT;
+    hr_fail(error, status, "%s: %s", names[job->coding], job->message);
+    module->release(job);
+    return status;
+}
+
+void hr_audio_coded_release(hr_audio_job *job)
+{
+    const hr_audio_module_def *module;
+    hr_error error;
+    if (open_module(&module, &error) == HR_STATUS_OK)
+        module->release(job);
+}
+
+const char *hr_audio_coded_version(void)
+{
+    const hr_audio_module_def *module;
+    hr_error error;
+    return open_module(&module, &error) == HR_STATUS_OK ? module->version() : "is not installed";
+}

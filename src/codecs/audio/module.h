@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The interface of libheadrace_audio.so, which contains or needs libFLAC, libvorbis and libopus and
+ * opens libmpg123: one exported function, hr_audio_module. The module links none of our libraries.
+ * Its functions may be called from any thread. */
+#ifndef HR_CODECS_AUDIO_MODULE_H
+#define HR_CODECS_AUDIO_MODULE_H
+
+#include "headrace/headrace.h"
+
+enum { HR_AUDIO_ABI_VERSION = 1 };
+
+typedef enum hr_audio_coding {
+    HR_AUDIO_CODING_NONE,
+    HR_AUDIO_CODING_FLAC,
+    HR_AUDIO_CODING_OGG_FLAC,
+    HR_AUDIO_CODING_VORBIS,
+    HR_AUDIO_CODING_OPUS,
+    HR_AUDIO_CODING_MP3,
+    HR_AUDIO_CODING_COUNT
+} hr_audio_coding;
+
+typedef struct hr_audio_job {
+    const uint8_t *bytes;
+    size_t size;
+    hr_audio_coding coding;
+    double offset, duration; /* the part to decode, in seconds; a duration < 0: to the end */
+    size_t limit;            /* bytes that the samples may need */
+    /* what was decoded: */
+    int32_t channels, rate;
+    bool is_float;  /* float from -1 to 1; otherwise int32_t whose highest bits are used */
+    int64_t frames; /* so many times `channels` samples */
+    void *samples;  /* for `release` */
+    /* of the module: */
+    int64_t skip, most; /* frames that are left to drop, and to decode */
+    size_t capacity;
+    bool over_limit;
+    char message[160]; /* why decoding failed */
+} hr_audio_job;
+
+typedef struct hr_audio_module_def {
+    uint32_t abi;         /* HR_AUDIO_ABI_VERSION */
+    uint32_t struct_size; /* sizeof(hr_audio_module_def) when the module was compiled */
+    const char *(*version)(void);
+    bool (*decode)(hr_audio_job *job);
+    void (*release)(hr_audio_job *job);
+} hr_audio_module_def;
+
+typedef const hr_audio_module_def *(*hr_audio_module_fn)(void);
+HR_API const hr_audio_module_def *hr_audio_module(void);
+
+#endif
