@@ -23,6 +23,7 @@ typedef struct entry {
 
 typedef struct nemo_state {
     const nemo_args *args;
+    hr_resampler resampler;
     entry *entries;
     int64_t count, capacity;
     int64_t skipped; /* lines that are no entries */
@@ -68,6 +69,7 @@ static void nemo_destroy(void *state)
     for (int64_t i = 0; i < s->count; i++)
         hr_free(s->entries[i].path);
     hr_free(s->entries);
+    hr_free(s->resampler.phases);
     hr_free(s);
 }
 
@@ -149,11 +151,11 @@ static hr_status read_manifest(nemo_state *s, const char *path, hr_error *error)
 static hr_status nemo_create(const void *args, void **state, hr_error *error)
 {
     const nemo_args *a = args;
-    hr_status status = HR_STATUS_OK;
     nemo_state *s = hr_calloc(1, sizeof(*s), error);
     if (!s)
         return HR_STATUS_NO_MEMORY;
     s->args = a;
+    hr_status status = hr__resampler_init(&s->resampler, (double)a->quality, error);
     for (int32_t i = 0; i < a->manifest_filepaths.n && status == HR_STATUS_OK; i++)
         status = read_manifest(s, a->manifest_filepaths.v[i], error);
     if (status == HR_STATUS_OK && s->count == 0)
@@ -170,10 +172,8 @@ static hr_status nemo_create(const void *args, void **state, hr_error *error)
 
 static hr_sound_options options_of(const nemo_args *a)
 {
-    return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
-                              .downmix = a->downmix != 0,
-                              .rate = HR_MAX(a->sample_rate, 0),
-                              .quality = a->quality};
+    return (hr_sound_options){
+        .dtype = (hr_dtype)a->dtype, .downmix = a->downmix != 0, .rate = HR_MAX(a->sample_rate, 0)};
 }
 
 static hr_status nemo_check(const void *args, const hr_given *given, hr_error *error)
@@ -297,8 +297,9 @@ static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
 {
     const nemo_state *s = c->state;
     const entry *e = &s->entries[index];
-    const hr_sound_options options = options_of(s->args);
+    hr_sound_options options = options_of(s->args);
     hr_sound sound;
+    options.resampler = &s->resampler;
     if (is_part(s, index)) {
         hr_object *object;
         HR_TRY(hr_object_open(&object, NULL, e->path, NULL, error));

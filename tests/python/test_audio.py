@@ -184,6 +184,24 @@ def test_lossy(name: str, limit: float) -> None:
     np.testing.assert_allclose(integers, np.clip(floats * 32767, -32768, 32767), atol=0.51)
 
 
+@pytest.mark.parametrize(("rate", "quality"), [(8000, 50), (44100, 0), (16001, 30), (48000, 100)])
+def test_resampling(rate: int, quality: float) -> None:
+    """The sum of a windowed sinc, in double precision."""
+    (found,), rates = decode(
+        [sounds.wav(FLOATS[:, :2], "f4")], sample_rate=float(rate), quality=float(quality)
+    )
+    lobes = int(np.floor(0.007 * quality**2 - 0.09 * quality + 3 + 0.5))
+    at = np.arange(-(-1500 * rate // 16000)) * 16000 / rate
+    taps = np.ceil(at).astype(int)[:, None] + np.arange(-lobes, lobes)
+    x = taps - at[:, None]
+    weights = np.sinc(x) * (0.5 + 0.5 * np.cos(np.pi * x / lobes))
+    inside = (taps >= 0) & (taps < 1500)
+    samples = FLOATS[np.clip(taps, 0, 1499), :2] * inside[..., None]
+    want = (weights[..., None] * samples).sum(1)
+    assert rates == [rate] and found.shape == want.shape
+    np.testing.assert_allclose(found, want, atol=4e-3)  # the table has 32 points per sample
+
+
 def test_without_the_module() -> None:
     """The core decodes WAV, and says what is missing for the rest."""
     program = """

@@ -144,6 +144,9 @@ def test_types_and_errors(folder: Path) -> None:
     lines = [entry(folder, "mono.wav")]
     ((audio, *_),) = read(folder, lines, dtype=types.FLOAT, sample_rate=float(RATE), quality=20.0)
     np.testing.assert_array_equal(audio, (MONO / 2**15).astype(np.float32))
+    ((audio, rate, _),) = read(folder, lines, dtype=types.FLOAT, sample_rate=500.0)
+    assert audio.shape == (400, 1) and float(rate) == RATE
+    np.testing.assert_allclose(audio, MONO[::2] / 2**15, atol=1e-5)
     with pytest.raises(RuntimeError, match="must be INT16, INT32 or FLOAT"):
         read(folder, lines, dtype=types.UINT8)
     broken = [*lines, entry(folder, "bad.wav"), entry(folder, "nothing.wav", offset=1), *lines]

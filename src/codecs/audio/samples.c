@@ -51,12 +51,19 @@ static void load_16(bool big, const uint8_t *restrict src, size_t n, int32_t *re
             dst[i] = (int32_t)(hr_get_le16(src + 2 * i) << 16);
 }
 
+/* Four bytes are read for three, except for the last sample, behind which nothing may follow. */
 static void load_24(bool big, const uint8_t *restrict src, size_t n, int32_t *restrict dst)
 {
-    size_t high = big ? 0 : 2, low = 2 - high;
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (int32_t)((uint32_t)src[3 * i + high] << 24 | (uint32_t)src[3 * i + 1] << 16 |
-                           (uint32_t)src[3 * i + low] << 8);
+    const uint8_t *last = src + 3 * (n - 1);
+    if (big)
+        for (size_t i = 0; i + 1 < n; i++)
+            dst[i] = (int32_t)(hr_get_be32(src + 3 * i) & 0xFFFFFF00);
+    else
+        for (size_t i = 0; i + 1 < n; i++)
+            dst[i] = (int32_t)(hr_get_le32(src + 3 * i) << 8);
+    dst[n - 1] = (int32_t)((big ? hr_get_be16(last) << 8 | last[2]
+                                : hr_get_le16(last) | (uint32_t)last[2] << 16)
+                           << 8);
 }
 
 static void load_32(bool big, const uint8_t *restrict src, size_t n, uint32_t *restrict dst)
@@ -65,7 +72,8 @@ static void load_32(bool big, const uint8_t *restrict src, size_t n, uint32_t *r
         for (size_t i = 0; i < n; i++)
             dst[i] = hr_get_be32(src + 4 * i);
     else
-        memcpy(dst, src, 4 * n);
+        for (size_t i = 0; i < n; i++)
+            dst[i] = hr_get_le32(src + 4 * i);
 }
 
 static void store_integers(const int32_t *restrict src, size_t n, hr_dtype dtype, void *dst)
@@ -83,11 +91,14 @@ static void store_integers(const int32_t *restrict src, size_t n, hr_dtype dtype
     }
 }
 
-/* The most frequent conversion, without the detour. */
+/* The most frequent conversion, without the detour, for samples in the order of this machine. */
 static void floats_from_16(const uint8_t *restrict src, size_t n, float *restrict dst)
 {
-    for (size_t i = 0; i < n; i++)
-        dst[i] = (float)(int16_t)hr_get_le16(src + 2 * i) * 0x1p-15f;
+    for (size_t i = 0; i < n; i++) {
+        int16_t v;
+        memcpy(&v, src + 2 * i, sizeof(v));
+        dst[i] = (float)v * 0x1p-15f;
+    }
 }
 
 static void read_integers(const hr_audio *a, const uint8_t *src, size_t n, hr_dtype dtype,
@@ -155,7 +166,8 @@ void hr_audio_read(const hr_audio *audio, const uint8_t *src, size_t count, hr_d
 {
     bool is_float = audio->code == HR_AUDIO_CODE_F32 || audio->code == HR_AUDIO_CODE_F64;
     size_t item = audio->frame_bytes / (size_t)audio->channels, size = hr_dtype_size(dtype);
-    bool plain = !audio->big_endian && size == item;
+    bool plain_order = audio->big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    bool plain = plain_order && size == item;
     if (count == 0)
         return;
     if (plain && ((audio->code == HR_AUDIO_CODE_F32 && dtype == HR_DTYPE_FLOAT) ||
@@ -163,7 +175,7 @@ void hr_audio_read(const hr_audio *audio, const uint8_t *src, size_t count, hr_d
         memcpy(dst, src, count * size);
         return;
     }
-    if (audio->code == HR_AUDIO_CODE_S16 && !audio->big_endian && dtype == HR_DTYPE_FLOAT) {
+    if (audio->code == HR_AUDIO_CODE_S16 && plain_order && dtype == HR_DTYPE_FLOAT) {
         floats_from_16(src, count, dst);
         return;
     }

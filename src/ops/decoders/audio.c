@@ -29,7 +29,7 @@ static hr_sound_options options_of(const hr_op_call *c)
     return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
                               .downmix = a->downmix != 0,
                               .rate = a->sample_rate,
-                              .quality = a->quality};
+                              .resampler = c->state};
 }
 
 static hr_status audio_check(const void *args, const hr_given *given, hr_error *error)
@@ -37,6 +37,24 @@ static hr_status audio_check(const void *args, const hr_given *given, hr_error *
     hr_sound_options options = {.dtype = (hr_dtype)((const audio_args *)args)->dtype};
     (void)given;
     return hr__sound_check(&options, error);
+}
+
+static void audio_destroy(void *state)
+{
+    hr_free(((hr_resampler *)state)->phases);
+    hr_free(state);
+}
+
+static hr_status audio_create(const void *args, void **state, hr_error *error)
+{
+    hr_resampler *r = hr_calloc(1, sizeof(*r), error);
+    if (!r)
+        return HR_STATUS_NO_MEMORY;
+    *state = r;
+    hr_status status = hr__resampler_init(r, (double)((const audio_args *)args)->quality, error);
+    if (status != HR_STATUS_OK)
+        hr_free(r);
+    return status;
 }
 
 /* What `run` needs of `infer`. */
@@ -117,6 +135,8 @@ const hr_op_def hr_op_decoders_audio = {
     .out = HR_OUTPUTS({"audio"}, {"sample_rate"}),
     .out_count = 2,
     .check = audio_check,
+    .create = audio_create,
+    .destroy = audio_destroy,
     .infer = audio_infer,
     .run_cpu = audio_run,
 };

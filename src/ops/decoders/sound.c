@@ -39,11 +39,10 @@ hr_status hr__sound_select(hr_sound *sound, double offset, double duration, uint
 
 static hr_status open_coded(hr_sound *sound, hr_error *error)
 {
-    const uint16_t one = 1;
     const hr_audio_job *job = &sound->job;
     HR_TRY(hr_audio_coded_decode(&sound->job, error));
     sound->audio = (hr_audio){.code = job->is_float ? HR_AUDIO_CODE_F32 : HR_AUDIO_CODE_S32,
-                              .big_endian = *(const uint8_t *)&one == 0,
+                              .big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
                               .channels = job->channels,
                               .rate = job->rate,
                               .frames = job->frames,
@@ -80,15 +79,23 @@ void hr__sound_close(hr_sound *sound)
     sound->coded = false;
 }
 
+static bool resamples(const hr_sound *sound, const hr_sound_options *options)
+{
+    return options->rate > 0 && options->rate != (float)sound->audio.rate;
+}
+
 hr_status hr__sound_describe(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,
                              hr_error *error)
 {
     hr_shape shape = {options->downmix ? 1 : 2, {sound->frames, sound->audio.channels}};
-    if (options->rate > 0 && options->rate != (float)sound->audio.rate)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the sound has a rate of %d Hz; resampling to %g Hz is not supported",
-                       sound->audio.rate, (double)options->rate);
+    size_t bytes;
+    if (resamples(sound, options))
+        shape.extent[0] = hr__resampled(sound->frames, sound->audio.rate, (double)options->rate);
     hr_tensor_describe(out, options->dtype, shape, NULL);
+    if (!hr_tensor_bytes(out, &bytes) || bytes > SIZE_MAX / 4)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "the size of the sound overflows with a rate of %g Hz",
+                       (double)options->rate);
     return HR_STATUS_OK;
 }
 
@@ -117,6 +124,28 @@ static hr_status by_floats(const hr_sound *sound, bool downmix, hr_dtype dtype, 
     return HR_STATUS_OK;
 }
 
+static hr_status resample(const hr_sound *sound, const hr_sound_options *options, bool downmix,
+                          hr_tensor *out, hr_arena *arena, hr_error *error)
+{
+    const hr_audio *a = &sound->audio;
+    const int64_t count = out->shape.extent[0];
+    const int32_t channels = downmix ? 1 : a->channels;
+    const double step = (double)a->rate / (double)options->rate;
+    size_t in = (size_t)(sound->frames * channels), values = (size_t)(count * channels);
+    float *src = hr_arena_alloc(arena, in * sizeof(*src), error);
+    float *dst = out->dtype == HR_DTYPE_FLOAT ? out->data
+                                              : hr_arena_alloc(arena, values * sizeof(*dst), error);
+    if (!src || !dst)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(by_floats(sound, downmix, HR_DTYPE_FLOAT, (char *)src, arena, error));
+    for (int32_t k = 0; k < channels; k++)
+        HR_TRY(hr__resample(options->resampler, src, sound->frames, channels, k, step, dst, count,
+                            arena, error));
+    if (out->dtype != HR_DTYPE_FLOAT)
+        hr_audio_scale(dst, values, out->dtype, out->data);
+    return HR_STATUS_OK;
+}
+
 hr_status hr__sound_run(const hr_sound *sound, const hr_sound_options *options, hr_tensor *out,
                         hr_arena *arena, hr_error *error)
 {
@@ -124,6 +153,8 @@ hr_status hr__sound_run(const hr_sound *sound, const hr_sound_options *options, 
     bool downmix = options->downmix && sound->audio.channels > 1;
     if (count == 0)
         return HR_STATUS_OK;
+    if (resamples(sound, options))
+        return resample(sound, options, downmix, out, arena, error);
     if (downmix || (sound->scaled && options->dtype != HR_DTYPE_FLOAT))
         return by_floats(sound, downmix, options->dtype, out->data, arena, error);
     hr_audio_read(&sound->audio, sound->samples, count, options->dtype, out->data);

@@ -6,12 +6,13 @@
 
 #include "codecs/audio/coded.h"
 #include "headrace/operator.h"
+#include "ops/audio/resample.h"
 
 typedef struct hr_sound_options {
     hr_dtype dtype;
     bool downmix;
     float rate; /* of the output; 0: that of the file */
-    float quality;
+    const hr_resampler *resampler;
 } hr_sound_options;
 
 typedef struct hr_sound {
