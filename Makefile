@@ -57,6 +57,7 @@ bench:
 
 docs:
 	@$(SETUP) system venv docs install
+	@$(PY) tools/docs/notebooks.py --pages build/docs/notebooks
 	@$(PY) tools/docs/build.py build/docs
 
 check:

@@ -3,7 +3,7 @@
 # Copyright The Headrace authors
 """Builds the documentation site: gathers the pages, makes those that are generated, runs Sphinx, checks the links.
 
-    build.py FOLDER    FOLDER/source has the pages, FOLDER/html the site
+    build.py FOLDER    FOLDER/notebooks has pages made by notebooks.py; FOLDER/source gets all pages, FOLDER/html the site
 
 The pages are the Markdown files of docs/ and of the top folder, as they are: they also read well without the site.
 Their links to other files of the repository become links to pages that show these files.
@@ -18,6 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import notebooks
 import operators
 import reference
 
@@ -31,7 +32,7 @@ TOP = {
 }
 # The order of the pages. Those of docs/ that are not listed come last.
 SECTIONS = {
-    "Start": ["install", "tutorial", "faq"],
+    "Start": ["install", "tutorial", "examples/index", "faq"],
     "Coming from": ["from-dali", "torchvision", "from-ffcv", "from-webdataset"],
     "Guides": [
         "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "ray", "scale",
@@ -45,6 +46,7 @@ SECTIONS = {
     "Extending": ["contributing", "plugins", "architecture"],
     "Project": ["changelog", "security"],
 }  # fmt: skip
+NOTEBOOKS = "examples/notebooks"
 LANGUAGES = {
     ".c": "c", ".h": "c", ".inc": "c", ".cu": "cuda", ".py": "python", ".sh": "sh", ".txt": "text",
 }  # fmt: skip
@@ -65,6 +67,9 @@ class Site:
             return TOP[path]
         if path.startswith("docs/") and path.endswith(".md"):
             return path.removeprefix("docs/")
+        if path.startswith(NOTEBOOKS):
+            rest = path.removeprefix(NOTEBOOKS)
+            return f"examples{Path(rest).with_suffix('.md')}" if rest else "examples/index.md"
         self.files.add(path)
         return f"files/{path}.md" if (ROOT / path).is_file() else f"files/{path}/index.md"
 
@@ -144,7 +149,7 @@ class Site:
         """The first page, with the tree of all pages."""
         index = self.folder / "index.md"
         there = {str(p.relative_to(self.folder).with_suffix("")) for p in self.folder.glob("*.md")}
-        there |= {"operators/index"}
+        there |= {"operators/index", "examples/index"}
         text = index.read_text("utf-8")
         known = {"index"}
         for title, pages in SECTIONS.items():
@@ -165,6 +170,7 @@ def gather(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     site = Site(folder)
     operators.make(folder / "operators")
+    notebooks.add(folder / "examples", folder.parent / "notebooks")
     site.add_pages()
     site.write("api.md", reference.python_api())
     site.add_files()

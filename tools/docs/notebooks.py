@@ -3,7 +3,8 @@
 # Copyright The Headrace authors
 """Runs the notebooks of examples/notebooks and makes pages of them. Needs no Jupyter.
 
-    notebooks.py [NOTEBOOK...]    run all notebooks, or only these
+    notebooks.py [NOTEBOOK...]       run all notebooks, or only these
+    notebooks.py --pages FOLDER      run all notebooks and write their pages for the site
 
 The cells of a notebook are plain Python and run in order, in one namespace and a folder of their own. The value of a
 last line is shown as Jupyter shows it: by its `_repr_html_`, or by its `repr`.
@@ -15,10 +16,13 @@ import ast
 import contextlib
 import dataclasses
 import html
+import importlib.util
 import io
 import json
 import linecache
 import os
+import re
+import shutil
 import sys
 import tempfile
 import traceback
@@ -56,6 +60,10 @@ def read(path: Path) -> list[Cell]:
 
 def title(cells: list[Cell]) -> str:
     return cells[0].text.partition("\n")[0].removeprefix("# ")
+
+
+def needs_torch(cells: list[Cell]) -> bool:
+    return any("torch" in cell.text for cell in cells if cell.kind == "code")
 
 
 def run_cell(cell: Cell, name: str, namespace: dict[str, Any]) -> None:
@@ -97,50 +105,65 @@ def run(path: Path, folder: Path) -> list[Cell]:
     return cells
 
 
-def page(path: Path) -> str:
-    """A page that shows a notebook after it has run."""
-    with tempfile.TemporaryDirectory() as folder:
-        cells = run(path, Path(folder))
-        out = []
-        for number, cell in enumerate(cells):
-            if cell.kind == "markdown":
-                out.append(cell.text)
-                if number == 0:
-                    out.append(
-                        f"The notebook is `{path.relative_to(ROOT)}`. It ran when this site was built."
-                    )
-                continue
-            out.append(f"```python\n{cell.text}\n```")
-            if cell.printed:
-                text = html.escape(cell.printed.rstrip().replace(folder, "/tmp"))
-                out.append(
-                    f'<div class="output"><pre>\n{text}\n</pre></div>'.replace(
-                        "\n\n", "\n&#8203;\n"
-                    )
-                )
-            if cell.shown:
-                flat = cell.shown.replace("\n\n", "\n").replace(folder, "/tmp")
-                out.append(f'<div class="output">{flat}</div>')
-    return "\n\n".join(out) + "\n"
+def block(cell: Cell, folder: str) -> list[str]:
+    """The Markdown of a cell that ran in a folder."""
+    if cell.kind == "markdown":
+        return [cell.text]
+    out = [f"```python\n{cell.text}\n```"]
+    if cell.printed:  # an empty line would end the HTML block
+        text = html.escape(cell.printed.rstrip()).replace("\n\n", "\n&#8203;\n")
+        out.append(f'<div class="output"><pre>\n{text}\n</pre></div>')
+    if cell.shown:
+        shown = re.sub(r"\n{2,}", "\n", cell.shown)
+        out.append(f'<div class="output">{shown}</div>')
+    return [part.replace(folder, "/tmp") for part in out] if folder else out
 
 
-def make(folder: Path) -> None:
-    """Writes index.md and a page for each notebook."""
-    folder.mkdir(parents=True)
-    names = []
+def page(path: Path, cells: list[Cell], note: str, folder: str = "") -> str:
+    """A page that shows cells that ran in a folder, or that did not run."""
+    first, *others = cells
+    head = [first.text, f"{note} The notebook: {{download}}`{path.name}`."]
+    return "\n\n".join([*head, *(b for cell in others for b in block(cell, folder))]) + "\n"
+
+
+def pages(folder: Path) -> None:
+    """Runs all notebooks and writes their pages."""
+    folder.mkdir(parents=True, exist_ok=True)
     for path in found():
-        names.append(path.stem)
-        (folder / f"{path.stem}.md").write_text(page(path), "utf-8")
-    lines = ["# Notebooks", ""]
-    lines += [
-        "These are the notebooks of `examples/notebooks`, with what they showed when this site was built."
-    ]
+        place, note = folder / f"{path.stem}.md", "It ran when this site was built."
+        place.unlink(missing_ok=True)
+        if needs_torch(read(path)) and not importlib.util.find_spec("torchvision"):
+            print(f"{path.name}: shown without outputs, since it needs torchvision")
+            continue
+        with tempfile.TemporaryDirectory() as there:
+            place.write_text(page(path, run(path, Path(there)), note, there), "utf-8")
+
+
+def add(folder: Path, made: Path) -> None:
+    """Adds the pages to the site. A notebook whose page was not made is shown without outputs. Runs nothing."""
+    folder.mkdir(parents=True)
+    for path in found():
+        ready = made / f"{path.stem}.md"
+        if ready.is_file():
+            shutil.copy(ready, folder)
+        else:
+            note = "It is shown without outputs: they need PyTorch and torchvision."
+            (folder / ready.name).write_text(page(path, read(path), note), "utf-8")
+        shutil.copy(path, folder)
+    shutil.copy(FOLDER / "pictures.py", folder)
+    lines = ["# Examples in notebooks", ""]
+    lines += ["These are the notebooks of `examples/notebooks` and what they show when they run."]
+    lines += ["They draw their data with {download}`pictures.py`, which belongs next to them."]
     lines += ["", *(f"* [{title(read(path))}]({path.stem}.md)" for path in found())]
+    names = [path.stem for path in found()]
     lines += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
     (folder / "index.md").write_text("\n".join(lines), "utf-8")
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--pages"]:
+        pages(Path(sys.argv[2]))
+        return 0
     failed = 0
     for path in [Path(name) for name in sys.argv[1:]] or found():
         with tempfile.TemporaryDirectory() as folder:
