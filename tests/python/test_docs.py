@@ -72,6 +72,14 @@ def test_broken_links(tmp_path: Path) -> None:
     assert len(links.broken(tmp_path)) == 2
 
 
+def test_orphans(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text('<a href="a.html#x">x</a>')
+    (tmp_path / "a.html").write_text('<a href="index.html">x</a>')
+    (tmp_path / "b.html").write_text('<a href="index.html">x</a>')
+    links.page.cache_clear()
+    assert links.orphans(tmp_path) == ["b.html: no links lead here from index.html"]
+
+
 @pytest.mark.parametrize("path", notebooks.found(), ids=lambda path: path.stem)
 def test_notebooks(path: Path, tmp_path: Path) -> None:
     """All cells of a notebook run in order; it was saved without outputs."""

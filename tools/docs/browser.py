@@ -29,7 +29,10 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NARROW, WIDE = (390, 844), (1300, 1000)
-SHOTS = ("index.html", "tutorial.html", "operators/index.html", "operators/rotate.html", "api.html")
+SHOTS = (
+    "index.html", "tutorial.html", "from-dali.html", "operators.html", "operators/index.html", "operators/rotate.html",
+    "api.html", "examples/getting_started.html", "examples/augmentations.html",
+)  # fmt: skip
 TIMEOUT = 30.0
 
 

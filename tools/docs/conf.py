@@ -22,5 +22,6 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False
+html_domain_indices = False
 copybutton_exclude = ".linenos, .gp, .go"
 napoleon_use_ivar = True

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Checks that every link and every file that the built site refers to exists: links.py FOLDER."""
+"""Checks the built site: every link has a target, and links lead from the first page to every page: links.py FOLDER."""
 
 from __future__ import annotations
 
@@ -54,13 +54,29 @@ def broken(site: Path) -> list[str]:
     return sorted(set(out))
 
 
+def orphans(site: Path) -> list[str]:
+    """Complaints about pages to which no links lead from index.html."""
+    todo, seen = [site / "index.html"], {site / "index.html"}
+    while todo:
+        file = todo.pop()
+        for link in page(file).links:
+            parts = urllib.parse.urlsplit(link)
+            target = (file.parent / urllib.parse.unquote(parts.path)).resolve()
+            here = not parts.netloc and target.suffix == ".html" and target.is_file()
+            if here and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    left = set(site.rglob("*.html")) - seen
+    return sorted(f"{file.relative_to(site)}: no links lead here from index.html" for file in left)
+
+
 def main() -> int:
     site = Path(sys.argv[1]).resolve()
-    found = broken(site)
     count = len(list(site.rglob("*.html")))
-    print(f"links: {count} pages, {len(found)} broken links")
-    print("\n".join(found), end="\n" if found else "", file=sys.stderr)
-    return bool(found) or not count
+    found, alone = broken(site), orphans(site) if count else []
+    print(f"links: {count} pages, {len(found)} broken links, {len(alone)} orphans")
+    print("\n".join([*found, *alone]), end="\n" if found or alone else "", file=sys.stderr)
+    return bool(found or alone) or not count
 
 
 if __name__ == "__main__":
