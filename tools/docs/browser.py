@@ -110,8 +110,9 @@ class Browser:
     def value(self, expression: str) -> Any:
         """The value of a JavaScript expression in the page."""
         got = self.call(
-            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
-        )
+            "Runtime.evaluate",
+            expression=expression, awaitPromise=True, returnByValue=True, userGesture=True,
+        )  # fmt: skip
         return got["result"].get("value")
 
     def until(self, expression: str) -> Any:
@@ -184,6 +185,11 @@ def check_behaviour(browser: Browser, url: str) -> list[str]:
     out += browser.load(url + "operators/resize.html")
     if not browser.until("document.querySelectorAll('button.copybtn').length"):
         out.append("operators/resize.html: no copy button")
+    copy = """
+        document.addEventListener('copy', () => window.copied = document.activeElement.value);
+        document.querySelector('button.copybtn').click(); window.copied"""
+    if "fn.resize(" not in str(browser.value(copy)):
+        out.append("operators/resize.html: the copy button does not copy the example")
     background = "getComputedStyle(document.body).backgroundColor"
     seen = set()
     for _ in range(3):

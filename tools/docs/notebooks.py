@@ -46,7 +46,8 @@ class Cell:
 
 
 def found() -> list[Path]:
-    return sorted(FOLDER.glob("*.ipynb"))
+    """The notebooks. The one to begin with comes first."""
+    return sorted(FOLDER.glob("*.ipynb"), key=lambda path: (path.stem != "getting_started", path))
 
 
 def read(path: Path) -> list[Cell]:
@@ -116,13 +117,14 @@ def block(cell: Cell, folder: str) -> list[str]:
     if cell.shown:
         shown = re.sub(r"\n{2,}", "\n", cell.shown)
         out.append(f'<div class="output">{shown}</div>')
-    return [part.replace(folder, "/tmp") for part in out] if folder else out
+    there = re.escape(folder) + r"(/headrace-\w+)?"
+    return [re.sub(there, "/tmp/headrace", part) for part in out] if folder else out
 
 
 def page(path: Path, cells: list[Cell], note: str, folder: str = "") -> str:
     """A page that shows cells that ran in a folder, or that did not run."""
     first, *others = cells
-    head = [first.text, f"{note} The notebook: {{download}}`{path.name}`."]
+    head = [first.text, f"This notebook {note}. Download: {{download}}`{path.name}`."]
     return "\n\n".join([*head, *(b for cell in others for b in block(cell, folder))]) + "\n"
 
 
@@ -130,7 +132,7 @@ def pages(folder: Path) -> None:
     """Runs all notebooks and writes their pages."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in found():
-        place, note = folder / f"{path.stem}.md", "It ran when this site was built."
+        place, note = folder / f"{path.stem}.md", "ran when the site was built"
         place.unlink(missing_ok=True)
         if needs_torch(read(path)) and not importlib.util.find_spec("torchvision"):
             print(f"{path.name}: shown without outputs, since it needs torchvision")
@@ -147,7 +149,7 @@ def add(folder: Path, made: Path) -> None:
         if ready.is_file():
             shutil.copy(ready, folder)
         else:
-            note = "It is shown without outputs: they need PyTorch and torchvision."
+            note = "is shown without outputs, which need PyTorch and torchvision"
             (folder / ready.name).write_text(page(path, read(path), note), "utf-8")
         shutil.copy(path, folder)
     shutil.copy(FOLDER / "pictures.py", folder)

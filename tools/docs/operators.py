@@ -196,7 +196,7 @@ def refused() -> dict[str, list[str]]:
 def inputs_and_outputs(op: schema.Operator) -> list[str]:
     out = ["## Inputs and outputs", ""]
     if op.inputs:
-        out += ["| input | layouts | |", "| --- | --- | --- |"]
+        out += ["| input | layouts | notes |", "| --- | --- | --- |"]
         for number, item in enumerate(op.inputs):
             notes = ["optional"] if number >= op.in_min else []
             notes += ["on the CPU"] if item.get("host") else []
