@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Writes docs/operators.md from the operators' schemas and the list of DALI's operators.
+"""Writes docs/operators.md from the operators' schemas, the list of DALI's operators, and known differences.
 
     make_operators_md.py           write the file
     make_operators_md.py --check   fail if the file is out of date
 
-Run it with an interpreter that has `headrace` installed.
+Run it with an interpreter that has `headrace` installed. The differences are those that the tests excuse: `DIFFERENT`
+in tests/ops/cases_*.py.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
+import inspect
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,7 +28,9 @@ from headrace._graph import schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "operators.md"
+sys.path.append(str(ROOT / "tests" / "ops"))
 NAMES = Path(__file__).with_name("dali_operators.txt")
+COMMON = {"bytes_per_sample_hint", "device", "name", "preserve", "seed"}
 # DALI's internal operators for Python syntax on nodes, and those that stand for them here.
 INTERNAL = {
     "_arithmetic_generic_op": "_arithmetic",
@@ -41,8 +46,9 @@ HEAD = """\
 This page lists the operators of DALI 2.4. Headrace implements
 {whole}.
 The numbers include old names. The column *devices* lists the devices on which Headrace runs an
-operator. An implemented operator has all arguments that it has in DALI. Its old names work too and
-issue a warning.
+operator. An implemented operator has all arguments that it has in DALI, unless the column
+*differences* says otherwise. Its old names work too and issue a warning. [Differences from
+DALI](differences.md) lists what concerns more than one operator, such as random numbers.
 
 `python tests/ops/report.py` compares every operator with an installed DALI.
 """
@@ -54,13 +60,21 @@ class Theirs:
 
     name: str
     devices: list[str]
-    kind: str  # "", "internal", "python"
+    kind: str  # "-", "internal", "python"
+    arguments: list[str]  # "!" at the end: required; "*": can be per sample
+
+    @property
+    def names(self) -> set[str]:
+        return {name.rstrip("!*") for name in self.arguments}
 
 
 def theirs() -> list[Theirs]:
     """DALI's operators, in alphabetical order."""
     lines = [x.split() for x in NAMES.read_text().splitlines() if x and x[0] != "#"]
-    return [Theirs(x[0], x[1].split("|"), x[2] if len(x) > 2 else "") for x in lines]
+    return [
+        Theirs(name, devices.split("|"), kind, [] if arguments == "-" else arguments.split(","))
+        for name, devices, kind, arguments in lines
+    ]
 
 
 def function_of_plugin(name: str) -> Any:
@@ -97,6 +111,47 @@ class Row:
     alias_of: str = ""
     devices: list[str] = dataclasses.field(default_factory=list)
     doc: str = ""
+    differences: list[str] = dataclasses.field(default_factory=list)
+
+
+def excused(op: schema.Operator) -> list[str]:
+    """The differences that the tests know, by argument or input."""
+    from collection import MODULES
+
+    out = []
+    for module in MODULES:
+        for pattern, reason in getattr(module, "DIFFERENT", {}).items():
+            names, _, what = pattern.removeprefix("^").partition(": ")
+            if not re.fullmatch(names, op.name):
+                continue
+            which = what.partition("=")[0]
+            named = [f"`{name}`" for name in op.args if re.fullmatch(which, name)]
+            if "=" in what and not named:
+                continue
+            where = "arguments" if which == r"\w+" else ", ".join(named) or "inputs"
+            out.append(f"{where}: {reason}")
+    return out
+
+
+def differences(entry: Theirs, op: schema.Operator) -> list[str]:
+    """What differs from DALI's operator but for the devices."""
+    ours = set(op.args) - COMMON
+    if entry.name == "external_source":  # its arguments are those of a Python function
+        ours |= set(inspect.signature(fn.external_source).parameters)
+        return [f"lacks `{name}`" for name in sorted(entry.names - ours)]
+    required = {name.rstrip("!*") for name in entry.arguments if "!" in name}
+    varied = {name.rstrip("!*") for name in entry.arguments if "*" in name}
+    both = ours & entry.names
+    out = [f"lacks `{name}`" for name in sorted(entry.names - ours)]
+    if ours - entry.names:
+        out.append("has also " + ", ".join(f"`{name}`" for name in sorted(ours - entry.names)))
+    for name in sorted(both):
+        arg = op.args[name]
+        if arg.required != (name in required):
+            out.append(f"`{name}` is {'required' if arg.required else 'optional'}")
+        if arg.per_sample != (name in varied):
+            out.append(f"`{name}` can{'' if arg.per_sample else 'not'} be per sample")
+    return out + excused(op)
 
 
 def row_of(entry: Theirs) -> Row:
@@ -104,7 +159,8 @@ def row_of(entry: Theirs) -> Row:
     if found:
         op, _ = found
         alias = "" if entry.kind == "internal" or op.name == entry.name else op.name
-        return Row(entry, True, alias, op.runs_on, op.doc)
+        listed = [] if entry.kind == "internal" or alias else differences(entry, op)
+        return Row(entry, True, alias, op.runs_on, op.doc, listed)
     function = python_function(entry.name)
     if function is None:
         return Row(entry, False, dali_names.RENAMED.get(entry.name, ""))
@@ -130,15 +186,16 @@ def tables(rows: list[Row]) -> list[str]:
     kept = [row for row in rows if not row.alias_of and not row.theirs.kind == "internal"]
     for module in sorted({family(row.theirs.name) for row in kept}):
         out.append(f"\n## {'fn.' + module if module else 'fn'}\n")
-        out.append("| operator | devices | DALI's devices | what it does | old names |")
-        out.append("| --- | --- | --- | --- | --- |")
+        out.append("| operator | devices | DALI's devices | what it does | differences | old names |")
+        out.append("| --- | --- | --- | --- | --- | --- |")
         for row in kept:
             if family(row.theirs.name) != module:
                 continue
             here = ", ".join(row.devices) if row.there else "not yet"
             names = ", ".join(f"`{name}`" for name in old.get(row.theirs.name, []))
             cells = [f"`{row.theirs.name}`", here, ", ".join(row.theirs.devices)]
-            line = "| " + " | ".join([*cells, sentence(row.doc), names]) + " |"
+            differ = "; ".join(row.differences).replace("|", "\\|")
+            line = "| " + " | ".join([*cells, sentence(row.doc), differ, names]) + " |"
             out.append(line.replace("  ", " "))
     return out
 

@@ -29,12 +29,13 @@ DIFFERENT = {
     # In DALI, an axis that keeps its extent is left alone only if it keeps it in all samples. Next to a sample with
     # one output channel, another sample's three channels are filtered (2.5 of them requested); alone in its batch,
     # they are not.
-    r"^tensor_resize: sizes=per sample .*2.5": "DALI's result depends on the batch's other samples",
-    r"^random_crop_generator: (random_area|random_aspect_ratio|num_attempts)=": "as in random_resized_crop",
-    r"^reductions.(mean|rms): dtype='types.UINT8'": "DALI sums up in the output's type",
-    r"^reductions.(std_dev|variance): (axes|axis_names)=": "DALI reads beyond a mean that has fewer elements than the result",
-    r"^reinterpret: src_dims=per sample": "DALI reads beyond an input that is smaller than that",
-    r"^slice: rel_(start|shape)=.*\[\]": "an empty list of bounds",
-    r"^squeeze: (axes=\[1, 2, 3, -1\]|input 0 empty)": "DALI compares only the volumes",
-    r"^transpose: perm=\[\]": "an empty list of axes",
+    r"^tensor_resize: sizes=per sample .*2.5": "does not depend on other samples of the batch, as it may in DALI",
+    r"^random_crop_generator: (random_area|random_aspect_ratio|num_attempts)=": "ranges and attempts must be positive, as for `random_resized_crop`",
+    r"^reductions.(mean|rms): dtype='types.UINT8'": "sums do not overflow; DALI sums up in the output's type",
+    r"^reductions.(std_dev|variance): (axes|axis_names)=": "a mean with fewer elements than the result is refused; DALI reads beyond it",
+    r"^reinterpret: src_dims=per sample": "an input that is too small is refused; DALI reads beyond it",
+    r"^slice: rel_(start|shape)=.*\[\]": "an empty list is accepted",
+    r"^squeeze: axes=\[1, 2, 3, -1\]": "extents that do not fit are refused; DALI compares only the volumes",
+    r"^squeeze: input 0 empty": "extents that do not fit are refused; DALI compares only the volumes",
+    r"^transpose: perm=\[\]": "an empty list is refused if the input has axes",
 }

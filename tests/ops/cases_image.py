@@ -510,10 +510,10 @@ SHARED = {
 DIFFERENT = {
     r"^(crop|crop_mirror_normalize|decoders.image_crop): crop_pos_[xyz]=": "a position outside 0..1 is refused, even if it is not used",
     r"^crop_mirror_normalize: (mean|std)=\[": "two values for three channels are refused",
-    r"^crop_mirror_normalize: scale=0.0$": "DALI computes 0 / 0",
+    r"^crop_mirror_normalize: scale=0.0$": "0 scales by zero; DALI computes 0 / 0",
     r"^(random_resized_crop|decoders.image_random_crop): random_(area|aspect_ratio)=": "both ends of a range must be positive",
     r"^(random_resized_crop|decoders.image_random_crop): num_attempts=-?\d": "at least one attempt is required",
-    r"^random_resized_crop: size=.*-1": "no negative sizes",
+    r"^random_resized_crop: size=.*-1": "negative sizes are refused",
     r"^(resize|random_resized_crop): input 0 empty": "empty pictures cannot be resampled",
     r"^rotate: angle=\[": "a list of angles is one per frame, also as a constant",
     r"^rotate: axis=": "DALI ignores the axis for pictures",

@@ -75,5 +75,5 @@ ERRORS = [
     )
 ]
 DIFFERENT = {
-    r"^multi_paste: (in_anchors|out_anchors|shapes)(_rel)?=": "in DALI, constants are single numbers, which never fit",
+    r"^multi_paste: (in_anchors|out_anchors|shapes)(_rel)?=": "constants can be lists; in DALI, they are single numbers, which never fit",
 }  # fmt: skip

@@ -154,5 +154,5 @@ OURS = [
 OURS += [Case("experimental.remap", [of("FHWC"), *PLACES], {})]
 ELSEWHERE = {"experimental.remap": "test_remap.py"}
 DIFFERENT = {
-    r"^experimental.warp_perspective: matrix=": "DALI takes one number for all nine",
+    r"^experimental.warp_perspective: matrix=": "nine numbers are required; DALI takes one for all nine",
 }

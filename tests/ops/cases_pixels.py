@@ -231,7 +231,7 @@ OURS = [
 ELSEWHERE = {"jitter": "test_random.py"}
 DIFFERENT = {
     r"^erase: axes=\[(-1|3)": "axes that the input does not have are refused",
-    r"^grid_mask: input 0 (scalar|[0124] dim|HW uint8|FHWC|DHWC)": "DALI reads three extents whatever the number of dimensions",
+    r"^grid_mask: input 0 (scalar|[0124] dim|HW uint8|FHWC|DHWC)": "other than three dimensions are refused; DALI reads three extents of any input",
     r"^paste: input 0 (3 dimensions|empty)": "`n_channels` must fit the input; DALI reads beyond it",
     r"^(sphere|water): mask=per sample .*\[": "one mask per sample; DALI reads the first element of a tensor",
 }  # fmt: skip
