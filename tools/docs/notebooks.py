@@ -152,10 +152,10 @@ def add(folder: Path, made: Path) -> None:
             note = "is shown without outputs, which need PyTorch and torchvision"
             (folder / ready.name).write_text(page(path, read(path), note), "utf-8")
         shutil.copy(path, folder)
-    shutil.copy(FOLDER / "pictures.py", folder)
+    shutil.copy(FOLDER / "sample_photographs.py", folder)
     lines = ["# Examples in notebooks", ""]
     lines += ["These are the notebooks of `examples/notebooks` and what they show when they run."]
-    lines += ["They draw their data with {download}`pictures.py`, which belongs next to them."]
+    lines += ["They draw their data with {download}`sample_photographs.py`, which belongs next to them."]
     lines += ["", *(f"* [{title(read(path))}]({path.stem}.md)" for path in found())]
     names = [path.stem for path in found()]
     lines += ["", "```{toctree}", ":hidden:", "", *names, "```", ""]
