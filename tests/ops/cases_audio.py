@@ -134,6 +134,15 @@ def sounds() -> list[Case]:
 CASES = spectrograms() + filter_banks() + sounds()
 CASES += [Case("to_decibels", [x], args, decibels) for x in (POWERS, SPECTRA) for args in DECIBELS]
 
+# Resampling, in single precision, is among the cases that the sweep makes of this one.
+BASES = {"decoders.audio": Case("decoders.audio", sounds()[0].inputs, {}, close)}
+DIFFERENT = {
+    r"^decoders\.audio: (sample_rate|quality)=.*-1\.0": "a negative rate or quality is refused",
+    r"^decoders\.audio: sample_rate=.*\b0\.0": (
+        "with a rate of 0 the file's own rate is returned, not 0"
+    ),
+}
+
 INTEGERS = Data([np.arange(600, dtype=np.int16)])
 WAVE = Data([np.frombuffer(writers.wav(np.zeros((9, 1))), np.uint8)])
 ERRORS = [
