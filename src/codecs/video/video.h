@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Video files: where the packets of the video track are, and which of them have to be decoded for
+ * given frames. Nothing here decodes. */
+#ifndef HR_CODECS_VIDEO_VIDEO_H
+#define HR_CODECS_VIDEO_VIDEO_H
+
+#include "core/core.h"
+
+typedef enum hr_video_codec {
+    HR_VIDEO_CODEC_NONE,
+    HR_VIDEO_CODEC_H264,
+    HR_VIDEO_CODEC_HEVC,
+    HR_VIDEO_CODEC_VP8,
+    HR_VIDEO_CODEC_VP9,
+    HR_VIDEO_CODEC_AV1,
+    HR_VIDEO_CODEC_MPEG4,
+    HR_VIDEO_CODEC_MJPEG,
+    HR_VIDEO_CODEC_COUNT
+} hr_video_codec;
+
+typedef struct hr_video_packet {
+    int64_t offset; /* in the file */
+    int32_t size;   /* bytes in the file, with what `hr_video_unpack` removes */
+    int32_t flags;  /* HR_VIDEO_PACKET_... */
+    int64_t pts;    /* in units of the time base; HR_VIDEO_NO_PTS: unknown */
+} hr_video_packet;
+
+enum {
+    HR_VIDEO_PACKET_KEY = 1 << 0,    /* decoding can begin here */
+    HR_VIDEO_PACKET_HIDDEN = 1 << 1, /* decoded, but not a frame of the presentation (edit lists) */
+    /* Follows a key packet of an open group in decoding order, precedes it in presentation, and
+     * cannot be decoded from there. */
+    HR_VIDEO_PACKET_LEADING = 1 << 2
+};
+#define HR_VIDEO_NO_PTS INT64_MIN
+
+/* The video track of a file. */
+typedef struct hr_video {
+    const char *format; /* "MP4", for messages */
+    hr_video_codec codec;
+    int32_t width, height;       /* as the container says; 0: unknown */
+    int64_t time_num, time_den;  /* a pts of 1 is num / den seconds */
+    int32_t rate_num, rate_den;  /* frames per second, as the container says or on average */
+    bool full_range;             /* the container says so; streams may say otherwise */
+    int32_t rotation;            /* clockwise: 0, 90, 180, 270 */
+    uint8_t *extra;              /* what decoders need first: avcC, hvcC, av1C, ... */
+    size_t extra_size;
+    int32_t packing;             /* how packets are stored in the file: of the demuxer */
+    int32_t count;               /* packets, in decoding order */
+    hr_video_packet *packets;
+    int32_t frames;              /* packets that are frames of the presentation */
+    int32_t *order;              /* frame in presentation order -> packet */
+} hr_video;
+
+/* Reads `size` bytes of the file at `offset`; the range lies within it. */
+typedef struct hr_video_file {
+    hr_status (*read)(void *user, int64_t offset, size_t size, void *dst, hr_error *error);
+    void *user;
+    int64_t size;
+} hr_video_file;
+
+/* Reads the headers and tables of a file, and no packets where the container has tables. `video`
+ * is freed with hr_video_fini. */
+hr_status hr_video_scan(const hr_video_file *file, hr_video *video, hr_error *error);
+void hr_video_fini(hr_video *video);
+
+/* From the bytes of a packet in the file to what decoders take: out[*size] has room for the bytes
+ * of the packet, twice, and 64 zero bytes follow them. */
+hr_status hr_video_unpack(const hr_video *video, const hr_video_packet *packet,
+                          const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error);
+
+/* ---- which packets make given frames ---- */
+
+/* Decode the packets first <= i < end, in their order, and keep the frames with the pts of
+ * wanted[from] ... wanted[to - 1] (packets). */
+typedef struct hr_video_run {
+    int32_t first, end;
+    int32_t from, to;
+} hr_video_run;
+
+typedef struct hr_video_plan {
+    int32_t run_count;
+    hr_video_run *runs;
+    int32_t wanted_count;
+    int32_t *wanted; /* packets, each once, in the order in which they are presented */
+} hr_video_plan;
+
+/* The runs that decode `frames` (numbers in presentation order, in any order, repeated, negative
+ * ones skipped). Memory is from `arena`. */
+hr_status hr_video_plan_make(const hr_video *video, const int32_t *frames, int32_t count,
+                             hr_arena *arena, hr_video_plan *plan, hr_error *error);
+
+#endif
