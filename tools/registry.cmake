@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-# Writes the registries of operators and codecs, sorted by name. They contain every table that is defined at the start
-# of a line as `const hr_op_def hr_op_NAME` or `const hr_codec hr_codec_NAME` in the given sources. Also writes the
-# names of the CUDA module's operators, from the HR_CUDA_OP lines of its sources.
+# Writes the registries of operators, codecs and demuxers, sorted by name. They contain every table that is defined at
+# the start of a line as `const hr_op_def hr_op_NAME`, `const hr_codec hr_codec_NAME` or `const hr_demuxer
+# hr_demuxer_NAME` in the given sources. Also writes the names of the CUDA module's operators, from the HR_CUDA_OP
+# lines of its sources.
 function(collect result pattern)
   set(names)
   foreach(file IN LISTS ARGN)
@@ -18,11 +19,16 @@ endfunction()
 
 collect(names_of_ops "hr_op_def hr_op_" ${OPS})
 collect(names_of_codecs "hr_codec hr_codec_" ${CODECS})
-set(text "/* Made by tools/registry.cmake. */\n#include \"codecs/codec.h\"\n#include \"graph/graph.h\"\n\n")
-foreach(kind IN ITEMS ops codecs)
+collect(names_of_demuxers "hr_demuxer hr_demuxer_" ${CODECS})
+string(CONCAT text "/* Made by tools/registry.cmake. */\n#include \"codecs/codec.h\"\n"
+       "#include \"codecs/video/demuxer.h\"\n#include \"graph/graph.h\"\n\n")
+foreach(kind IN ITEMS ops codecs demuxers)
   if(kind MATCHES "^ops$")
     set(type hr_op_def)
     set(array hr_builtin_ops)
+  elseif(kind MATCHES "^demuxers$")
+    set(type hr_demuxer)
+    set(array hr_demuxers)
   else()
     set(type hr_codec)
     set(array hr_codecs)

@@ -31,26 +31,33 @@ enum {
     HR_VIDEO_PACKET_HIDDEN = 1 << 1, /* decoded, but not a frame of the presentation (edit lists) */
     /* Follows a key packet of an open group in decoding order, precedes it in presentation, and
      * cannot be decoded from there. */
-    HR_VIDEO_PACKET_LEADING = 1 << 2
+    HR_VIDEO_PACKET_LEADING = 1 << 2,
+    /* Would be LEADING, but can be decoded from that key packet. Set by demuxers that know. */
+    HR_VIDEO_PACKET_DECODABLE = 1 << 3
 };
 #define HR_VIDEO_NO_PTS INT64_MIN
+#define HR_VIDEO_PAD 64 /* zero bytes behind what decoders read */
 
 /* The video track of a file. */
 typedef struct hr_video {
     const char *format; /* "MP4", for messages */
     hr_video_codec codec;
-    int32_t width, height;       /* as the container says; 0: unknown */
-    int64_t time_num, time_den;  /* a pts of 1 is num / den seconds */
-    int32_t rate_num, rate_den;  /* frames per second, as the container says or on average */
-    bool full_range;             /* the container says so; streams may say otherwise */
-    int32_t rotation;            /* clockwise: 0, 90, 180, 270 */
-    uint8_t *extra;              /* what decoders need first: avcC, hvcC, av1C, ... */
+    int32_t width, height;      /* as the container says; 0: unknown */
+    int64_t time_num, time_den; /* a pts of 1 is num / den seconds */
+    int32_t rate_num, rate_den; /* frames per second, as the container says or on average */
+    bool full_range;            /* the container says so; streams may say otherwise */
+    int32_t rotation;           /* clockwise: 0, 90, 180, 270 */
+    uint8_t *extra; /* what decoders need first: avcC, hvcC, av1C, ..., and HR_VIDEO_PAD zeros */
     size_t extra_size;
-    int32_t packing;             /* how packets are stored in the file: of the demuxer */
-    int32_t count;               /* packets, in decoding order */
+    int32_t packing;     /* how packets are stored in the file: of the demuxer */
+    int32_t prefix_size; /* bytes in front of all packets that are not in the file: */
+    uint8_t prefix[32];
+    int32_t count; /* packets, in decoding order */
     hr_video_packet *packets;
-    int32_t frames;              /* packets that are frames of the presentation */
-    int32_t *order;              /* frame in presentation order -> packet */
+    int32_t key_count;
+    int32_t *keys;  /* packets where decoding can begin, ascending */
+    int32_t frames; /* packets that are frames of the presentation */
+    int32_t *order; /* frame in presentation order -> packet */
 } hr_video;
 
 /* Reads `size` bytes of the file at `offset`; the range lies within it. */
@@ -65,15 +72,19 @@ typedef struct hr_video_file {
 hr_status hr_video_scan(const hr_video_file *file, hr_video *video, hr_error *error);
 void hr_video_fini(hr_video *video);
 
-/* From the bytes of a packet in the file to what decoders take: out[*size] has room for the bytes
- * of the packet, twice, and 64 zero bytes follow them. */
+/* The bytes of memory that hr_video_unpack needs for a packet. */
+size_t hr_video_room(const hr_video *video, const hr_video_packet *packet);
+/* From the bytes of a packet in the file to what decoders take; HR_VIDEO_PAD zero bytes follow
+ * them. H.264 and HEVC keep the form of the file: NAL units have lengths if `extra` is an avcC or
+ * hvcC (its first byte is 1), otherwise start codes. */
 hr_status hr_video_unpack(const hr_video *video, const hr_video_packet *packet,
                           const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error);
 
 /* ---- which packets make given frames ---- */
 
-/* Decode the packets first <= i < end, in their order, and keep the frames with the pts of
- * wanted[from] ... wanted[to - 1] (packets). */
+/* Decode the packets first <= i < end, in their order, and keep the frames of the packets
+ * wanted[from] ... wanted[to - 1]. Frames are recognised by the number of their packet: times are
+ * not unique, because an edit list can use packets twice. */
 typedef struct hr_video_run {
     int32_t first, end;
     int32_t from, to;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "codecs/video/demuxer.h"
+
+#include <string.h>
+
+#define NEAR ((int64_t)16 << 10) /* reading this much is cheaper than another request */
+/* Bytes of a request when the last step was this small, and otherwise. */
+#define AHEAD ((int64_t)256 << 10)
+#define LEAST ((int64_t)4 << 10)
+
+static hr_status make_room(hr_demux *d, size_t size, hr_error *error)
+{
+    if (size <= d->room)
+        return HR_STATUS_OK;
+    uint8_t *grown = hr_realloc(d->bytes, size, 1, error);
+    if (!grown)
+        return HR_STATUS_NO_MEMORY;
+    d->bytes = grown;
+    d->room = size;
+    return HR_STATUS_OK;
+}
+
+const uint8_t *hr__demux_bytes(hr_demux *d, int64_t offset, size_t size, hr_error *error)
+{
+    int64_t step = offset - d->last, left = d->file->size - offset;
+    if (offset < 0 || left < 0 || (uint64_t)left < size || size > HR_DEMUX_MOST_BYTES) {
+        hr_fail(error, HR_STATUS_CORRUPT, "the file ends at byte %lld, too early",
+                (long long)d->file->size);
+        return NULL;
+    }
+    d->last = offset;
+    if (offset >= d->start && d->size >= size && (uint64_t)(offset - d->start) <= d->size - size &&
+        d->bytes)
+        return d->bytes + (offset - d->start);
+    bool near = step >= 0 && step <= NEAR;
+    size_t wanted = HR_MAX(size, (size_t)HR_MIN(left, near ? AHEAD : LEAST));
+    d->size = 0;
+    if (make_room(d, wanted, error) != HR_STATUS_OK ||
+        d->file->read(d->file->user, offset, wanted, d->bytes, error) != HR_STATUS_OK)
+        return NULL;
+    d->start = offset;
+    d->size = wanted;
+    return d->bytes;
+}
+
+const uint8_t *hr__demux_some(hr_demux *d, int64_t offset, size_t size, size_t *have,
+                              hr_error *error)
+{
+    int64_t left = d->file->size - offset;
+    static const uint8_t none[1] = {0};
+    *have = offset < 0 || left <= 0 ? 0 : (size_t)HR_MIN(left, (int64_t)size);
+    return *have == 0 ? none : hr__demux_bytes(d, offset, *have, error);
+}
+
+hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **out, hr_error *error)
+{
+    *out = NULL;
+    if (offset < 0 || size < 0 || offset > d->file->size || size > d->file->size - offset)
+        return hr_fail(error, HR_STATUS_CORRUPT, "the file ends at byte %lld, too early",
+                       (long long)d->file->size);
+    if (!(*out = hr_calloc((size_t)size + 1, 1, error)))
+        return HR_STATUS_NO_MEMORY;
+    hr_status status =
+        size > 0 ? d->file->read(d->file->user, offset, (size_t)size, *out, error) : HR_STATUS_OK;
+    if (status != HR_STATUS_OK) {
+        hr_free(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+hr_status hr__demux_add(hr_demux *d, hr_video_packet packet, hr_error *error)
+{
+    hr_video *v = d->video;
+    int64_t end;
+    if (d->full || packet.size <= 0)
+        return HR_STATUS_OK;
+    if (packet.offset < 0 || __builtin_add_overflow(packet.offset, packet.size, &end) ||
+        end > d->file->size) {
+        d->full = true;
+        return HR_STATUS_OK;
+    }
+    /* as many packets as the file has bytes: more of them overlap */
+    if (v->count >= HR_VIDEO_MOST_PACKETS || v->count >= d->file->size)
+        return hr_fail(error, HR_STATUS_LIMIT, "the file has more than %d packets", v->count);
+    if (packet.pts != HR_VIDEO_NO_PTS &&
+        (packet.pts > HR_VIDEO_MOST_PTS || packet.pts < -HR_VIDEO_MOST_PTS))
+        return hr_fail(error, HR_STATUS_CORRUPT, "packet %d has the time %lld, which is too large",
+                       v->count, (long long)packet.pts);
+    if (v->count == d->capacity) {
+        int32_t capacity = HR_MAX(2 * d->capacity, 256);
+        hr_video_packet *more =
+            hr_realloc(v->packets, (size_t)capacity, sizeof(*v->packets), error);
+        if (!more)
+            return HR_STATUS_NO_MEMORY;
+        v->packets = more;
+        d->capacity = capacity;
+    }
+    v->packets[v->count++] = packet;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__demux_extra(hr_demux *d, const uint8_t *bytes, size_t size, hr_error *error)
+{
+    hr_video *v = d->video;
+    hr_free(v->extra);
+    v->extra = NULL;
+    v->extra_size = 0;
+    if (size == 0)
+        return HR_STATUS_OK;
+    if (size > HR_VIDEO_MOST_EXTRA)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "the configuration of the decoder has %zu bytes, more than %d", size,
+                       HR_VIDEO_MOST_EXTRA);
+    if (!(v->extra = hr_calloc(size + HR_VIDEO_PAD, 1, error)))
+        return HR_STATUS_NO_MEMORY;
+    memcpy(v->extra, bytes, size);
+    v->extra_size = size;
+    return HR_STATUS_OK;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Parts of the demuxer for MP4 and QuickTime files (ISO/IEC 14496-12). */
+#ifndef HR_CODECS_VIDEO_MP4_H
+#define HR_CODECS_VIDEO_MP4_H
+
+#include "codecs/bytes.h"
+#include "codecs/video/demuxer.h"
+
+#define HR_MP4_TYPE(a, b, c, d)                                                                    \
+    ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
+
+/* Bytes in memory, with a position. */
+typedef struct hr_mp4_span {
+    const uint8_t *p;
+    size_t size;
+} hr_mp4_span;
+
+typedef struct hr_mp4_edit {
+    int64_t start;    /* in presentation, in units of the track */
+    int64_t media;    /* the time of the track that is shown then */
+    int64_t duration; /* in units of the track; INT64_MAX: to the end */
+} hr_mp4_edit;
+
+typedef struct hr_mp4_track {
+    uint32_t id;
+    int64_t time_scale;                                         /* of the track: units per second */
+    hr_mp4_span stts, ctts, stss, stsc, stsz, stz2, stco, co64; /* contents of the boxes */
+    uint32_t default_duration, default_size, default_flags;     /* of fragments (trex) */
+    hr_mp4_span elst;
+    uint32_t movie_scale; /* the unit of durations in `elst` */
+    bool fragmented;
+} hr_mp4_track;
+
+static inline uint64_t hr_mp4_be64(const uint8_t *p)
+{
+    return (uint64_t)hr_get_be32(p) << 32 | hr_get_be32(p + 4);
+}
+
+/* The next box of `in`, whose contents become `*box`; false at the end. A box that is cut ends with
+ * `in`. */
+bool hr_mp4_next(hr_mp4_span *in, uint32_t *type, hr_mp4_span *box);
+/* The contents of the first box of this type in `in`; empty if there is none. */
+hr_mp4_span hr_mp4_find(hr_mp4_span in, uint32_t type);
+
+/* Reads the description of the track (stsd): codec, size, what decoders need. `*name`: the four
+ * letters of a coding that is not known. */
+hr_status hr_mp4_describe(hr_demux *d, hr_mp4_span stsd, uint32_t *name, hr_error *error);
+/* Adds the packets of the tables; `*time`: where they end. */
+hr_status hr_mp4_add_samples(hr_demux *d, const hr_mp4_track *t, int64_t *time, hr_error *error);
+/* Adds the packets of all fragments, from the box at `offset` on. */
+hr_status hr_mp4_add_fragments(hr_demux *d, const hr_mp4_track *t, int64_t offset, int64_t time,
+                               hr_error *error);
+/* Applies the edit list to the times of all packets. */
+hr_status hr_mp4_edit_times(hr_demux *d, const hr_mp4_track *t, hr_error *error);
+
+#endif

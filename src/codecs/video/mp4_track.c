@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* How a track of an MP4 file is coded: the sample description. */
+#include <string.h>
+
+#include "codecs/video/mp4.h"
+
+enum { ENTRY = 78 }; /* bytes of a visual sample entry in front of its boxes */
+
+typedef struct coding {
+    char type[5], config[5]; /* of the sample entry, and of the box that decoders need */
+    hr_video_codec codec;
+} coding;
+
+static const coding codings[] = {
+    {"avc1", "avcC", HR_VIDEO_CODEC_H264}, {"avc3", "avcC", HR_VIDEO_CODEC_H264},
+    {"hvc1", "hvcC", HR_VIDEO_CODEC_HEVC}, {"hev1", "hvcC", HR_VIDEO_CODEC_HEVC},
+    {"vp08", "vpcC", HR_VIDEO_CODEC_VP8},  {"vp09", "vpcC", HR_VIDEO_CODEC_VP9},
+    {"av01", "av1C", HR_VIDEO_CODEC_AV1},  {"mp4v", "esds", HR_VIDEO_CODEC_MPEG4},
+    {"jpeg", "", HR_VIDEO_CODEC_MJPEG},    {"mjpa", "", HR_VIDEO_CODEC_MJPEG},
+};
+
+static uint32_t type_of(const char *letters)
+{
+    return HR_MP4_TYPE(letters[0], letters[1], letters[2], letters[3]);
+}
+
+/* ---- descriptors of MPEG-4 (ISO/IEC 14496-1) ---- */
+
+/* The contents of the descriptor that `in` begins with. */
+static bool next_descriptor(hr_mp4_span *in, uint8_t *tag, hr_mp4_span *contents)
+{
+    size_t at = 1, size = 0;
+    if (in->size < 2)
+        return false;
+    *tag = in->p[0];
+    for (int i = 0; i < 4 && at < in->size; i++) {
+        size = size << 7 | (in->p[at] & 127);
+        if (!(in->p[at++] & 128))
+            break;
+    }
+    size = HR_MIN(size, in->size - at);
+    *contents = (hr_mp4_span){in->p + at, size};
+    in->p += at + size;
+    in->size -= at + size;
+    return true;
+}
+
+static hr_mp4_span skip(hr_mp4_span s, size_t bytes)
+{
+    bytes = HR_MIN(bytes, s.size);
+    return (hr_mp4_span){s.p + bytes, s.size - bytes};
+}
+
+static bool find_descriptor(hr_mp4_span in, uint8_t wanted, hr_mp4_span *contents)
+{
+    uint8_t tag;
+    while (next_descriptor(&in, &tag, contents))
+        if (tag == wanted)
+            return true;
+    return false;
+}
+
+/* MPEG-4 or JPEG, and the headers that MPEG-4 needs. */
+static hr_video_codec read_esds(hr_mp4_span esds, hr_mp4_span *config)
+{
+    hr_mp4_span in = skip(esds, 4), es, decoder;
+    *config = (hr_mp4_span){0};
+    if (!find_descriptor(in, 3, &es) || es.size < 3)
+        return HR_VIDEO_CODEC_NONE;
+    uint8_t flags = es.p[2];
+    es = skip(es, 3 + (flags & 0x80 ? 2 : 0));
+    if (flags & 0x40 && es.size > 0)
+        es = skip(es, 1 + (size_t)es.p[0]);
+    es = skip(es, flags & 0x20 ? 2 : 0);
+    if (!find_descriptor(es, 4, &decoder) || decoder.size < 13)
+        return HR_VIDEO_CODEC_NONE;
+    if (!find_descriptor(skip(decoder, 13), 5, config))
+        *config = (hr_mp4_span){0};
+    return decoder.p[0] == 0x20   ? HR_VIDEO_CODEC_MPEG4
+           : decoder.p[0] == 0x6c ? HR_VIDEO_CODEC_MJPEG
+                                  : HR_VIDEO_CODEC_NONE;
+}
+
+/* ---- the sample description ---- */
+
+static hr_status read_entry(hr_demux *d, const coding *c, hr_mp4_span entry, hr_error *error)
+{
+    hr_video *v = d->video;
+    hr_mp4_span boxes = skip(entry, ENTRY);
+    hr_mp4_span config = hr_mp4_find(boxes, type_of(c->config[0] ? c->config : "    "));
+    hr_mp4_span colour = hr_mp4_find(boxes, HR_MP4_TYPE('c', 'o', 'l', 'r'));
+    v->codec = c->codec;
+    if (c->codec == HR_VIDEO_CODEC_MPEG4) {
+        hr_mp4_span headers;
+        v->codec = read_esds(config, &headers);
+        config = headers;
+    }
+    v->width = (int32_t)hr_get_be16(entry.p + 24);
+    v->height = (int32_t)hr_get_be16(entry.p + 26);
+    v->full_range = colour.size >= 11 && memcmp(colour.p, "nclx", 4) == 0 && colour.p[10] & 0x80;
+    return hr__demux_extra(d, config.p, config.size, error);
+}
+
+hr_status hr_mp4_describe(hr_demux *d, hr_mp4_span stsd, uint32_t *name, hr_error *error)
+{
+    hr_mp4_span in = skip(stsd, 8), entry;
+    uint32_t type;
+    while (hr_mp4_next(&in, &type, &entry)) {
+        for (size_t i = 0; i < HR_COUNT_OF(codings); i++)
+            if (type == type_of(codings[i].type) && entry.size >= ENTRY) {
+                HR_TRY(read_entry(d, &codings[i], entry, error));
+                if (d->video->codec != HR_VIDEO_CODEC_NONE)
+                    return HR_STATUS_OK;
+            }
+        *name = type;
+    }
+    return HR_STATUS_OK;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/video/demuxer.h"
+
+/* ---- what can be decoded ---- */
+
+/* Decoding begins at key packets only; what follows an open group's key packet in the file and
+ * precedes it in presentation needs the group before. */
+static void mark_packets(hr_video *v)
+{
+    int32_t key = -1, previous = -1;
+    for (int32_t i = 0; i < v->count && key < 0; i++)
+        if (v->packets[i].flags & HR_VIDEO_PACKET_KEY)
+            key = i;
+    if (key < 0)
+        v->packets[0].flags |= HR_VIDEO_PACKET_KEY; /* as with intra refresh: no better place */
+    key = -1;
+    for (int32_t i = 0; i < v->count; i++) {
+        hr_video_packet *p = &v->packets[i];
+        if (p->flags & HR_VIDEO_PACKET_KEY) {
+            previous = key;
+            key = i;
+        } else if (key >= 0 && p->pts < v->packets[key].pts &&
+                   !(p->flags & HR_VIDEO_PACKET_DECODABLE)) {
+            p->flags |= HR_VIDEO_PACKET_LEADING;
+        }
+        bool lost = key < 0 || (previous < 0 && (p->flags & HR_VIDEO_PACKET_LEADING));
+        if (lost || p->pts < 0)
+            p->flags |= HR_VIDEO_PACKET_HIDDEN;
+    }
+}
+
+static hr_status list_keys(hr_video *v, hr_error *error)
+{
+    if (!(v->keys = hr_calloc((size_t)v->count, sizeof(*v->keys), error)))
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < v->count; i++)
+        if (v->packets[i].flags & HR_VIDEO_PACKET_KEY)
+            v->keys[v->key_count++] = i;
+    return HR_STATUS_OK;
+}
+
+/* ---- order of presentation ---- */
+
+typedef struct frame {
+    int64_t pts;
+    int32_t packet;
+} frame;
+
+static int compare_frames(const void *a, const void *b)
+{
+    const frame *x = a, *y = b;
+    return x->pts != y->pts ? (x->pts < y->pts ? -1 : 1)
+                            : (x->packet > y->packet) - (x->packet < y->packet);
+}
+
+static bool is_sorted(const frame *f, int32_t count)
+{
+    for (int32_t i = 1; i < count; i++)
+        if (compare_frames(&f[i - 1], &f[i]) > 0)
+            return false;
+    return true;
+}
+
+/* Of packets with the same time, such as the fields of a picture, the last is the frame. */
+static hr_status sort_frames(hr_video *v, hr_error *error)
+{
+    frame *frames = hr_calloc((size_t)v->count, sizeof(*frames), error);
+    v->order = hr_calloc((size_t)v->count, sizeof(*v->order), error);
+    int32_t count = 0;
+    if (!frames || !v->order) {
+        hr_free(frames);
+        return HR_STATUS_NO_MEMORY;
+    }
+    for (int32_t i = 0; i < v->count; i++)
+        if (!(v->packets[i].flags & HR_VIDEO_PACKET_HIDDEN))
+            frames[count++] = (frame){v->packets[i].pts, i};
+    if (!is_sorted(frames, count))
+        qsort(frames, (size_t)count, sizeof(*frames), compare_frames);
+    v->frames = 0;
+    for (int32_t i = 0; i < count; i++)
+        if (i + 1 < count && frames[i].pts == frames[i + 1].pts)
+            v->packets[frames[i].packet].flags |= HR_VIDEO_PACKET_HIDDEN;
+        else
+            v->order[v->frames++] = frames[i].packet;
+    hr_free(frames);
+    return HR_STATUS_OK;
+}
+
+/* num / den in terms that fit int32_t; rounded if they do not. */
+static void set_rate(hr_video *v, int64_t num, int64_t den)
+{
+    int64_t a = num, b = den;
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    num /= a;
+    den /= a;
+    while (num > INT32_MAX || den > INT32_MAX) {
+        num = (num + 1) / 2;
+        den = (den + 1) / 2;
+    }
+    v->rate_num = (int32_t)num;
+    v->rate_den = (int32_t)den;
+}
+
+static void measure_rate(hr_video *v)
+{
+    if (v->rate_num > 0 && v->rate_den > 0)
+        return;
+    int64_t span = v->packets[v->order[v->frames - 1]].pts - v->packets[v->order[0]].pts;
+    int64_t num, den;
+    if (span > 0 && !__builtin_mul_overflow((int64_t)(v->frames - 1), v->time_den, &num) &&
+        !__builtin_mul_overflow(span, v->time_num, &den))
+        set_rate(v, num, den);
+    else
+        set_rate(v, 25, 1); /* a single frame: nothing depends on it */
+}
+
+static hr_status finish(hr_video *v, hr_error *error)
+{
+    if (v->time_num < 1 || v->time_den < 1 || v->time_num > INT32_MAX || v->time_den > INT32_MAX)
+        return hr_fail(error, HR_STATUS_CORRUPT, "its unit of time is %lld / %lld seconds",
+                       (long long)v->time_num, (long long)v->time_den);
+    if (v->width < 0 || v->height < 0 || v->codec <= HR_VIDEO_CODEC_NONE ||
+        v->codec >= HR_VIDEO_CODEC_COUNT)
+        return hr_fail(error, HR_STATUS_CORRUPT, "its header makes no sense");
+    if (v->count == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames");
+    mark_packets(v);
+    HR_TRY(list_keys(v, error));
+    HR_TRY(sort_frames(v, error));
+    if (v->frames == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames that can be decoded");
+    measure_rate(v);
+    return HR_STATUS_OK;
+}
+
+/* ---- files ---- */
+
+static const hr_demuxer *find_demuxer(const uint8_t *bytes, size_t size)
+{
+    for (int32_t i = 0; hr_demuxers[i]; i++)
+        if (hr_demuxers[i]->match(bytes, size))
+            return hr_demuxers[i];
+    return NULL;
+}
+
+static hr_status scan_with(hr_demux *d, hr_error *error)
+{
+    size_t have;
+    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
+    if (!head)
+        return error ? error->status : HR_STATUS_CORRUPT;
+    const hr_demuxer *demuxer = find_demuxer(head, have);
+    if (!demuxer)
+        return hr_fail(error, HR_STATUS_CORRUPT, "it is not a video file of a known format");
+    d->video->format = demuxer->name;
+    hr_status status = demuxer->scan(d, error);
+    if (status == HR_STATUS_OK)
+        status = finish(d->video, error);
+    return status == HR_STATUS_OK ? status : hr_error_prefix(error, "%s", demuxer->name);
+}
+
+hr_status hr_video_scan(const hr_video_file *file, hr_video *video, hr_error *error)
+{
+    hr_error own = {0};
+    hr_demux d = {.file = file, .video = video};
+    *video = (hr_video){.time_num = 1, .time_den = 1};
+    hr_status status = scan_with(&d, &own);
+    hr_free(d.bytes);
+    if (status == HR_STATUS_OK)
+        return status;
+    hr_video_fini(video);
+    return hr_fail(error, status, "%s", own.message);
+}
+
+void hr_video_fini(hr_video *video)
+{
+    hr_free(video->extra);
+    hr_free(video->packets);
+    hr_free(video->keys);
+    hr_free(video->order);
+    *video = (hr_video){0};
+}
+
+size_t hr_video_room(const hr_video *video, const hr_video_packet *packet)
+{
+    return (size_t)packet->size + (size_t)video->prefix_size + HR_VIDEO_PAD;
+}
+
+hr_status hr_video_unpack(const hr_video *video, const hr_video_packet *packet,
+                          const uint8_t *stored, uint8_t *out, size_t *size, hr_error *error)
+{
+    for (int32_t i = 0; hr_demuxers[i]; i++)
+        if (strcmp(hr_demuxers[i]->name, video->format) == 0 && hr_demuxers[i]->unpack)
+            return hr_demuxers[i]->unpack(video, packet, stored, out, size, error);
+    *size = (size_t)video->prefix_size + (size_t)packet->size;
+    memcpy(out, video->prefix, (size_t)video->prefix_size);
+    memcpy(out + video->prefix_size, stored, (size_t)packet->size);
+    memset(out + *size, 0, HR_VIDEO_PAD);
+    return HR_STATUS_OK;
+}

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""The table of packets of a video, and plans of frames, against PyAV. No decoder of ours runs."""
+
+import struct
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import videos
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from videos import B_PYRAMID, OPEN_GOP, av
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = sorted(
+    p
+    for p in ROOT.glob("build/*/tests/video_table")
+    if p.parts[-3] not in ("asan", "tsan", "fuzz") and p.is_file()
+)
+pytestmark = pytest.mark.skipif(not PROGRAMS, reason="video_table is not built")
+KEY, HIDDEN, LEADING = 1, 2, 4
+
+
+@dataclass
+class Table:
+    """What video_table prints."""
+
+    facts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    packets: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    order: list[int] = field(default_factory=list[int])
+    runs: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
+    wanted: list[int] = field(default_factory=list[int])
+    error: str = ""
+
+    def times(self) -> list[Fraction]:
+        unit = Fraction(*map(int, self.facts["time"]))
+        times = [self.packets[i][3] * unit for i in self.order]
+        return [t - times[0] for t in times]
+
+
+def table(path: Path, *arguments: object) -> Table:
+    newest = max(PROGRAMS, key=lambda p: p.stat().st_mtime)
+    command = [str(newest), str(path), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 1), done
+    t = Table()
+    for line in done.stdout.splitlines():
+        key, *values = line.split(" ")
+        if key == "packet":
+            t.packets.append(tuple(map(int, values)))
+        elif key == "frame":
+            t.order.append(int(values[0]))
+        elif key == "run":
+            t.runs.append(tuple(map(int, values)))
+        elif key == "wanted":
+            t.wanted.append(int(values[0]))
+        elif key == "error":
+            t.error = " ".join(values)
+        else:
+            t.facts[key] = values
+    assert (done.returncode == 1) == bool(t.error)
+    return t
+
+
+def unpacked(path: Path, folder: Path) -> list[bytes]:
+    out = folder / "packets.bin"
+    assert not table(path, "unpack", out).error
+    data, at, found = out.read_bytes(), 0, list[bytes]()
+    while at < len(data):
+        (size,) = struct.unpack_from("<I", data, at)
+        found.append(data[at + 4 : at + 4 + size])
+        at += 4 + size
+    return found
+
+
+def check(path: Path) -> Table:
+    """Frames, times, packets and keys are those of PyAV."""
+    expected, t = videos.decode(path), table(path)
+    assert not t.error
+    assert t.times() == expected.times
+    assert unpacked(path, path.parent) == expected.packets
+    assert [bool(p[2] & KEY) for p in t.packets] == expected.keys
+    data = path.read_bytes()
+    assert all(0 <= p[0] <= p[0] + p[1] <= len(data) for p in t.packets)
+    return t
+
+
+VFR = [0, 20, 53, 99, 100, 163, 170, 250, 260, 333, 334, 400, 480, 481, 600, 601, 660, 720, 790, 850]
+VARIANTS: dict[str, dict[str, Any]] = {
+    "plain.mp4": {},
+    "pyramid.mp4": {"options": B_PYRAMID},
+    "open.mp4": {"options": OPEN_GOP},
+    "hevc.mp4": {"codec": "hevc"},
+    "hevc-open.mp4": {"codec": "hevc", "options": OPEN_GOP},
+    "vfr.mp4": {"times": VFR, "frames": 20, "options": B_PYRAMID},
+    "late.mp4": {"times": [t + 5000 for t in VFR], "frames": 20},
+    "early.mp4": {"times": [t - 300 for t in VFR], "frames": 20, "options": B_PYRAMID},
+    "signed.mp4": {"options": B_PYRAMID, "container": {"movflags": "negative_cts_offsets"}},
+    "unedited.mp4": {"options": B_PYRAMID, "container": {"use_editlist": "0"}},
+    "faststart.mp4": {"options": B_PYRAMID, "container": {"movflags": "faststart"}},
+    "fragments.mp4": {
+        "options": B_PYRAMID,
+        "container": {"movflags": "frag_keyframe+empty_moov+default_base_moof"},
+    },
+    "fragments-old.mp4": {
+        "times": VFR,
+        "frames": 20,
+        "options": B_PYRAMID,
+        "container": {"movflags": "frag_keyframe+empty_moov"},
+    },
+    "fragments-delayed.mp4": {
+        "options": B_PYRAMID,
+        "container": {"movflags": "frag_keyframe+delay_moov", "frag_size": "2000"},
+    },
+    "cmaf.mp4": {"options": B_PYRAMID, "container": {"movflags": "cmaf+frag_every_frame"}},
+    "vp9.mp4": {"codec": "vp9"},
+    "av1.mp4": {"codec": "av1"},
+    "mpeg4.mp4": {"codec": "mpeg4", "options": {"bf": "2"}},
+    "mjpeg.mp4": {"codec": "mjpeg", "frames": 8},
+    "h264.mov": {"options": B_PYRAMID},
+    "mjpeg.mov": {"codec": "mjpeg", "frames": 8},
+}
+CODECS = {"h264": 1, "hevc": 2, "vp8": 3, "vp9": 4, "av1": 5, "mpeg4": 6, "mjpeg": 7}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_packets_and_times_are_those_of_pyav(name: str, tmp_path: Path) -> None:
+    options = VARIANTS[name]
+    videos.make(tmp_path / name, **options)
+    t = check(tmp_path / name)
+    assert t.facts["codec"] == [str(CODECS[options.get("codec", "h264")])]
+    assert t.facts["size"] == ["64", "48"]
+    if "times" not in options:
+        assert t.facts["rate"] == ["25", "1"]
+
+
+# ---- edit lists and headers, written into files of PyAV ----
+
+
+def _box(kind: bytes, contents: bytes) -> bytes:
+    return struct.pack(">I4s", 8 + len(contents), kind) + contents
+
+
+def change_boxes(data: bytes, path: list[bytes], change: Callable[[bytes], bytes]) -> bytes:
+    """Replaces the contents of the first box at `path`; the boxes around it get other sizes."""
+    at, out, done = 0, b"", False
+    while at < len(data):
+        size, kind = struct.unpack_from(">I4s", data, at)
+        contents = data[at + 8 : at + size]
+        if kind == path[0] and not done:
+            done = True
+            inner = change(contents) if len(path) == 1 else change_boxes(contents, path[1:], change)
+            out += _box(kind, inner)
+        else:
+            out += data[at : at + size]
+        at += size
+    assert done, path
+    return out
+
+
+def _edits(entries: list[tuple[int, int]]) -> Callable[[bytes], bytes]:
+    def change(_: bytes) -> bytes:
+        body = b"".join(struct.pack(">IiI", d, m, 1 << 16) for d, m in entries)
+        return _box(b"elst", struct.pack(">II", 0, len(entries)) + body)
+
+    return change
+
+
+# (duration in ms, start in units of 1 / 12800 s); a frame has 512 units, and the first one is at 1024
+EDITS: dict[str, list[tuple[int, int]]] = {
+    "to the end": [(1200, 1024)],
+    "without the beginning": [(1000, 1024 + 5 * 512)],
+    "from the middle of a frame": [(1000, 1024 + 5 * 512 + 200)],
+    "without the end": [(600, 1024)],
+    "both": [(400, 1024 + 9 * 512)],
+    "from a key frame": [(500, 1024 + 12 * 512)],
+    "delayed": [(700, -1), (1200, 1024)],
+    "two parts": [(200, 1024), (400, 1024 + 15 * 512)],
+    "twice": [(400, 1024 + 512), (400, 1024 + 512)],
+    "backwards": [(280, 1024 + 20 * 512), (320, 1024 + 2 * 512)],
+}
+# libavformat shows the same frames, but leaves gaps between the edits or lets them overlap.
+OTHER_TIMES = ("two parts", "backwards")
+
+
+@pytest.mark.parametrize("options", [B_PYRAMID, OPEN_GOP], ids=["pyramid", "open"])
+@pytest.mark.parametrize("name", EDITS)
+def test_edit_lists(name: str, options: dict[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "edited.mp4"
+    videos.make(path, options=options)
+    boxes = [b"moov", b"trak", b"edts"]
+    path.write_bytes(change_boxes(path.read_bytes(), boxes, _edits(EDITS[name])))
+    expected, t = videos.decode(path), table(path)
+    if name in OTHER_TIMES:
+        assert t.times() == [Fraction(i, 25) for i in range(len(expected.times))]
+    else:
+        assert t.times() == expected.times
+    assert_frames(path, t, list(range(len(t.order))), expected)
+
+
+@pytest.mark.parametrize(
+    "matrix, angle", [((0, 1, -1, 0), 90), ((-1, 0, 0, -1), 180), ((0, -1, 1, 0), 270)]
+)
+def test_rotation(matrix: tuple[int, ...], angle: int, tmp_path: Path) -> None:
+    def change(tkhd: bytes) -> bytes:
+        a, b, c, d = (v << 16 for v in matrix)
+        return tkhd[:40] + struct.pack(">9i", a, b, 0, c, d, 0, 0, 0, 1 << 30) + tkhd[76:]
+
+    path = tmp_path / "turned.mp4"
+    videos.make(path, frames=5)
+    path.write_bytes(change_boxes(path.read_bytes(), [b"moov", b"trak", b"tkhd"], change))
+    assert check(path).facts["rotation"] == [str(angle)]
+    with av.open(str(path)) as file:
+        assert next(file.decode(video=0)).rotation % 360 == (360 - angle) % 360
+
+
+# ---- plans: what they name is decoded with libavcodec alone ----
+
+
+def decode_runs(path: Path, packets: list[bytes], t: Table) -> dict[int, Any]:
+    """The wanted frames, each of its packet, from the packets of the runs and nothing else."""
+    with av.open(str(path)) as file:
+        source = file.streams.video[0].codec_context
+        name, extra = source.name, source.extradata
+    found = dict[int, Any]()
+    for first, end, start, stop in t.runs:
+        context = av.CodecContext.create(name, "r")
+        context.extradata = extra
+        context.thread_count = 1
+        wanted = set(t.wanted[start:stop])
+        frames = list[Any]()
+        for i in range(first, end):
+            packet = av.Packet(packets[i])
+            packet.pts = i
+            frames += context.decode(packet)
+        frames += context.decode(None)
+        found |= {f.pts: f.to_ndarray(format="rgb24") for f in frames if f.pts in wanted}
+    return found
+
+
+def assert_frames(path: Path, t: Table, numbers: list[int], expected: videos.Decoded) -> int:
+    """The plan of these frames gives them; returns the number of packets that it decodes."""
+    p = table(path, "plan", *numbers)
+    assert not p.error
+    assert p.wanted == [t.order[i] for i in sorted(set(numbers))]
+    assert [r[2] for r in p.runs] + [len(p.wanted)] == [0] + [r[3] for r in p.runs]
+    found = decode_runs(path, unpacked(path, path.parent), p)
+    for i in numbers:
+        np.testing.assert_array_equal(found[t.order[i]], expected.frames[i])
+    return sum(r[1] - r[0] for r in p.runs)
+
+
+PLANNED = {
+    "pyramid.mp4": {"options": B_PYRAMID, "frames": 60},
+    "open.mp4": {"options": OPEN_GOP, "frames": 60},
+    "hevc-open.mp4": {"codec": "hevc", "options": OPEN_GOP, "frames": 60},
+    "vp9.mp4": {"codec": "vp9", "frames": 60},
+    "mpeg4.mp4": {"codec": "mpeg4", "options": {"bf": "2"}, "frames": 60},
+}
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_plans_give_the_frames(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    videos.make(path, **PLANNED[name])
+    expected, t = videos.decode(path), check(path)
+    assert_frames(path, t, list(range(60)), expected)
+    assert len(table(path, "plan", *range(60)).runs) == 1
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(st.integers(0, 59), min_size=1, max_size=6))
+    def some(numbers: list[int]) -> None:
+        decoded = assert_frames(path, t, numbers, expected)
+        assert decoded <= 26 * len(set(numbers))  # two groups of 12 packets, and what is between
+
+    some()
+
+
+def test_a_plan_begins_at_the_nearest_key_frame(tmp_path: Path) -> None:
+    path = tmp_path / "plain.mp4"
+    videos.make(path, codec="vp9", frames=60)
+    assert table(path, "plan", 30).runs == [(24, 31, 0, 1)]
+    assert table(path, "plan", 30, 33, 3).runs == [(0, 4, 0, 1), (24, 34, 1, 3)]
+    assert table(path, "plan", 11, 12).runs == [(0, 13, 0, 2)]
+    assert table(path, "plan", -1, 5, 5, -7).wanted == [5]
+    assert table(path, "plan").runs == []
+    assert table(path, "plan", 60).error == "frame 60 does not exist: the video has 60"
+
+
+def test_leading_pictures_begin_a_group_earlier(tmp_path: Path) -> None:
+    path = tmp_path / "open.mp4"
+    videos.make(path, options=OPEN_GOP)
+    t = table(path)
+    leading = next(n for n, i in enumerate(t.order) if t.packets[i][2] & LEADING)
+    keys = [i for i, p in enumerate(t.packets) if p[2] & KEY]
+    assert table(path, "plan", leading).runs[0][0] == keys[0]
+    following = next(n for n, i in enumerate(t.order) if i == keys[1])
+    assert table(path, "plan", following).runs[0][0] == keys[1]
+
+
+# ---- damage ----
+
+
+def test_a_cut_file_has_the_packets_that_are_left(tmp_path: Path) -> None:
+    path = tmp_path / "cut.mp4"
+    videos.make(path, options=B_PYRAMID, container={"movflags": "faststart"})
+    whole, data = table(path), path.read_bytes()
+    for i in (1, 7, 20):
+        offset, size, _, _ = whole.packets[i]
+        path.write_bytes(data[: offset + size - 1])
+        cut = table(path)
+        assert cut.packets == whole.packets[:i]
+        path.write_bytes(data[: offset + size])
+        assert len(table(path).packets) == i + 1
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"", "it is not a video file of a known format"),
+        (b"\0\0\0\x08ftyp", "MP4: there is no movie header (moov); the file may be cut"),
+        (b"\0\0\0\x08ftyp\0\0\0\x08moov", "MP4: there is no video track"),
+    ],
+)
+def test_messages(data: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "bad.mp4").write_bytes(data)
+    assert table(tmp_path / "bad.mp4").error == message

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Small videos, made with PyAV, and what PyAV (libavformat and libavcodec) reads from videos."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+av = pytest.importorskip("av")
+
+LIBRARY = {
+    "h264": "libx264",
+    "hevc": "libx265",
+    "vp8": "libvpx",
+    "vp9": "libvpx-vp9",
+    "av1": "libsvtav1",
+    "mpeg4": "mpeg4",
+    "mjpeg": "mjpeg",
+}
+B_PYRAMID = {
+    "x264-params": "bframes=3:b-pyramid=normal:b-adapt=0:scenecut=0:keyint=12:min-keyint=12"
+}
+OPEN_GOP = {
+    "x264-params": "bframes=3:b-adapt=0:scenecut=0:keyint=8:min-keyint=8:open-gop=1",
+    "x265-params": "log-level=none:bframes=3:b-adapt=0:scenecut=0:keyint=8:min-keyint=8:open-gop=1",
+}
+QUICK = {
+    "h264": {"preset": "ultrafast"},
+    "hevc": {"preset": "ultrafast", "x265-params": "log-level=none"},
+    "vp8": {"deadline": "realtime", "cpu-used": "8"},
+    "vp9": {"deadline": "realtime", "cpu-used": "8"},
+    "av1": {"preset": "12"},
+}
+
+
+def picture(number: int, width: int, height: int) -> npt.NDArray[np.uint8]:
+    """A picture that differs for each number, and moves."""
+    y, x = np.mgrid[0:height, 0:width]
+    red = (x * 4 + number * 9) % 256
+    green = (y * 5 + number * 5) % 256
+    blue = ((x + y) * 2 + number * 13) % 256
+    return np.stack([red, green, blue], axis=-1).astype(np.uint8)
+
+
+def make(
+    path: Path | str,
+    codec: str = "h264",
+    frames: int = 30,
+    *,
+    size: tuple[int, int] = (64, 48),
+    rate: int = 25,
+    times: Sequence[int] | None = None,
+    options: dict[str, str] | None = None,
+    container: dict[str, str] | None = None,
+    format: str | None = None,
+    gop: int = 12,
+) -> None:
+    """Writes a video. `times` are those of the frames in units of 1 / (40 * rate) seconds."""
+    merged = {**QUICK.get(codec, {}), **(options or {})}
+    with av.open(str(path), "w", format=format, options=container or {}) as file:
+        stream = file.add_stream(LIBRARY[codec], rate=rate, options=merged)
+        stream.width, stream.height = size
+        stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+        stream.codec_context.gop_size = gop
+        stream.codec_context.thread_count = 1
+        base = Fraction(1, rate) if times is None else Fraction(1, 40 * rate)
+        stream.codec_context.time_base = base
+        for i in range(frames):
+            frame = av.VideoFrame.from_ndarray(picture(i, *size), format="rgb24")
+            frame.pts = i if times is None else times[i]
+            frame.time_base = base
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
+
+
+@dataclass
+class Decoded:
+    """What PyAV reads: times in seconds, from that of the first frame."""
+
+    times: list[Fraction]
+    frames: list[npt.NDArray[np.uint8]]
+    packets: list[bytes]
+    keys: list[bool]
+
+
+def packets(path: Path | str) -> tuple[list[bytes], list[bool]]:
+    with av.open(str(path)) as file:
+        all_packets = [p for p in file.demux(video=0) if p.size > 0]
+        return [bytes(p) for p in all_packets], [p.is_keyframe for p in all_packets]
+
+
+def decode(path: Path | str) -> Decoded:
+    with av.open(str(path)) as file:
+        file.streams.video[0].codec_context.thread_count = 1
+        frames = list(file.decode(video=0))
+    times = [Fraction(f.pts) * f.time_base for f in frames]
+    data, keys = packets(path)
+    return Decoded(
+        [t - times[0] for t in times],
+        [f.to_ndarray(format="rgb24") for f in frames],
+        data,
+        keys,
+    )
