@@ -125,6 +125,18 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "mjpeg.mp4": {"codec": "mjpeg", "frames": 8},
     "h264.mov": {"options": B_PYRAMID},
     "mjpeg.mov": {"codec": "mjpeg", "frames": 8},
+    "pyramid.mkv": {"options": B_PYRAMID},
+    "vfr.mkv": {"times": VFR, "frames": 20, "options": B_PYRAMID},
+    "hevc-open.mkv": {"codec": "hevc", "options": OPEN_GOP},
+    "mpeg4.mkv": {"codec": "mpeg4", "options": {"bf": "2"}},
+    "mjpeg.mkv": {"codec": "mjpeg", "frames": 8},
+    "live.mkv": {"options": B_PYRAMID, "container": {"live": "1", "cluster_time_limit": "200"}},
+    "vp8.webm": {"codec": "vp8"},
+    "vp9.webm": {"codec": "vp9"},
+    "av1.webm": {"codec": "av1"},
+    "vp8.ivf": {"codec": "vp8"},
+    "vp9.ivf": {"codec": "vp9"},
+    "av1.ivf": {"codec": "av1"},
 }
 CODECS = {"h264": 1, "hevc": 2, "vp8": 3, "vp9": 4, "av1": 5, "mpeg4": 6, "mjpeg": 7}
 
@@ -136,7 +148,7 @@ def test_packets_and_times_are_those_of_pyav(name: str, tmp_path: Path) -> None:
     t = check(tmp_path / name)
     assert t.facts["codec"] == [str(CODECS[options.get("codec", "h264")])]
     assert t.facts["size"] == ["64", "48"]
-    if "times" not in options:
+    if "times" not in options or name.endswith("mkv"):
         assert t.facts["rate"] == ["25", "1"]
 
 
@@ -220,6 +232,79 @@ def test_rotation(matrix: tuple[int, ...], angle: int, tmp_path: Path) -> None:
         assert next(file.decode(video=0)).rotation % 360 == (360 - angle) % 360
 
 
+# ---- Matroska files that PyAV reads, but does not write ----
+
+
+def _element(kind: int, contents: bytes, size: int | None = None) -> bytes:
+    """`size` -1: unknown."""
+    name = kind.to_bytes((kind.bit_length() + 7) // 8, "big")
+    length = len(contents) if size is None else size
+    return name + ((1 << 56 | length) if length >= 0 else (1 << 57) - 1).to_bytes(8, "big") + contents
+
+
+def _number(kind: int, value: int) -> bytes:
+    return _element(kind, value.to_bytes(8, "big"))
+
+
+def _laced(frames: list[bytes], lacing: int) -> bytes:
+    """The lengths of frames in front of them: 1 as Xiph does, 2 equal, 3 EBML, 0 one frame."""
+    if lacing == 0:
+        return frames[0]
+    head = bytes([len(frames) - 1])
+    if lacing == 1:
+        for f in frames[:-1]:
+            head += b"\xff" * (len(f) // 255) + bytes([len(f) % 255])
+    elif lacing == 3:
+        head += (1 << 21 | len(frames[0])).to_bytes(3, "big")
+        for a, b in zip(frames[:-2], frames[1:-1]):
+            head += (1 << 21 | (len(b) - len(a) + (1 << 20) - 1)).to_bytes(3, "big")
+    return head + b"".join(frames)
+
+
+def write_matroska(
+    path: Path, frames: list[bytes], lacing: int, groups: bool, unknown: bool, strip: int
+) -> None:
+    """MJPEG at 25 frames per second, 4 frames per block if they are laced."""
+    prefix = frames[0][:strip]
+    entry = _number(0xD7, 1) + _number(0x73C5, 1) + _number(0x83, 1) + _number(0x23E383, 40_000_000)
+    entry += _element(0x86, b"V_MJPEG") + _element(0xE0, _number(0xB0, 64) + _number(0xBA, 48))
+    if strip:
+        compression = _number(0x4254, 3) + _element(0x4255, prefix)
+        entry += _element(0x6D80, _element(0x6240, _element(0x5034, compression)))
+    body = _element(0x1549A966, _number(0x2AD7B1, 1_000_000))
+    body += _element(0x1654AE6B, _element(0xAE, entry))
+    each = 4 if lacing else 1
+    for i in range(0, len(frames), each):
+        block = b"\x81\0\0" + bytes([0 if groups else 0x80 | lacing << 1])
+        if groups:
+            block = block[:3] + bytes([lacing << 1])
+        block += _laced([f[strip:] for f in frames[i : i + each]], lacing)
+        inner = _element(0xA0, _element(0xA1, block)) if groups else _element(0xA3, block)
+        cluster = _number(0xE7, 40 * i) + inner
+        body += _element(0x1F43B675, cluster, -1 if unknown else None)
+    head = _element(0x1A45DFA3, _element(0x4282, b"matroska"))
+    path.write_bytes(head + _element(0x18538067, body, -1 if unknown else None))
+
+
+@pytest.mark.parametrize("strip", [0, 2, 20])
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("groups", [False, True])
+@pytest.mark.parametrize("lacing", [0, 1, 2, 3])
+def test_matroska(lacing: int, groups: bool, unknown: bool, strip: int, tmp_path: Path) -> None:
+    videos.make(tmp_path / "source.mkv", "mjpeg", 12)
+    frames, _ = videos.packets(tmp_path / "source.mkv")
+    if lacing == 2:
+        frames = [f.ljust(max(map(len, frames)), b"\0") for f in frames]
+    path = tmp_path / "own.mkv"
+    write_matroska(path, frames, lacing, groups, unknown, strip)
+    t = table(path)
+    assert not t.error
+    assert unpacked(path, tmp_path) == frames == videos.packets(path)[0]
+    assert t.times() == [Fraction(i, 25) for i in range(12)]
+    assert t.facts["rate"] == ["25", "1"]
+    assert videos.decode(path).times == t.times()
+
+
 # ---- plans: what they name is decoded with libavcodec alone ----
 
 
@@ -256,12 +341,13 @@ def assert_frames(path: Path, t: Table, numbers: list[int], expected: videos.Dec
     return sum(r[1] - r[0] for r in p.runs)
 
 
+# without MPEG-4, of which libavcodec 62 decodes some pictures differently from run to run
 PLANNED = {
     "pyramid.mp4": {"options": B_PYRAMID, "frames": 60},
     "open.mp4": {"options": OPEN_GOP, "frames": 60},
     "hevc-open.mp4": {"codec": "hevc", "options": OPEN_GOP, "frames": 60},
     "vp9.mp4": {"codec": "vp9", "frames": 60},
-    "mpeg4.mp4": {"codec": "mpeg4", "options": {"bf": "2"}, "frames": 60},
+    "pyramid.mkv": {"options": B_PYRAMID, "frames": 60},
 }
 
 

@@ -119,3 +119,19 @@ hr_status hr__demux_extra(hr_demux *d, const uint8_t *bytes, size_t size, hr_err
     v->extra_size = size;
     return HR_STATUS_OK;
 }
+
+void hr__demux_rate(hr_video *v, uint64_t duration)
+{
+    static const uint64_t seconds[] = {1, 1001}; /* the 1001 of NTSC */
+    if (duration == 0 || duration > UINT32_MAX)
+        return;
+    for (size_t i = 0; i < HR_COUNT_OF(seconds); i++) {
+        uint64_t time = seconds[i] * 1000000000, n = (time + duration / 2) / duration;
+        uint64_t off = n * duration > time ? n * duration - time : time - n * duration;
+        if (n > 0 && off <= n) {
+            v->rate_num = (int32_t)HR_MIN(n, INT32_MAX);
+            v->rate_den = (int32_t)seconds[i];
+            return;
+        }
+    }
+}

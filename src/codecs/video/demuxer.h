@@ -54,5 +54,7 @@ hr_status hr__demux_load(hr_demux *d, int64_t offset, int64_t size, uint8_t **ou
 hr_status hr__demux_add(hr_demux *d, hr_video_packet packet, hr_error *error);
 /* Sets what decoders need first. */
 hr_status hr__demux_extra(hr_demux *d, const uint8_t *bytes, size_t size, hr_error *error);
+/* Sets the frames per second from the length of a frame in nanoseconds, rounded; 0: unknown. */
+void hr__demux_rate(hr_video *v, uint64_t duration);
 
 #endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The four letters that name codings in AVI and IVF files. */
+#ifndef HR_CODECS_VIDEO_FOURCC_H
+#define HR_CODECS_VIDEO_FOURCC_H
+
+#include "codecs/video/video.h"
+
+/* HR_VIDEO_CODEC_NONE: not known. Capitals and small letters are the same. */
+hr_video_codec hr__fourcc_codec(const uint8_t letters[4]);
+
+#endif

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Writes the seeds of the fuzz targets `video_...`: corpus/<target>/<name>. Needs PyAV.
+
+Seeds that exist stay as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "python"))
+import test_video_table  # noqa: E402
+import videos  # noqa: E402
+
+PYRAMID = {"options": videos.B_PYRAMID}
+VFR = {"times": test_video_table.VFR, "frames": 9, **PYRAMID}
+MAKE: dict[str, dict[str, dict[str, Any]]] = {
+    "video_mp4": {
+        "vfr.mp4": VFR,
+        "vp9.mp4": {"codec": "vp9"},
+        "mpeg4.mp4": {"codec": "mpeg4"},
+        "hevc.mov": {"codec": "hevc"},
+        "av1.mp4": {"codec": "av1"},
+        "cmaf.mp4": {**PYRAMID, "container": {"movflags": "cmaf+frag_every_frame"}},
+        "fragments.mp4": {**VFR, "container": {"movflags": "frag_keyframe+empty_moov"}},
+    },
+    "video_matroska": {
+        "vfr.mkv": VFR,
+        "vp8.webm": {"codec": "vp8"},
+        "live.mkv": {"codec": "mpeg4", "container": {"live": "1", "cluster_time_limit": "100"}},
+    },
+    "video_ivf": {c + ".ivf": {"codec": c} for c in ("vp8", "vp9", "av1")},
+}
+
+
+def laced(folder: Path) -> dict[str, bytes]:
+    """Matroska files that PyAV does not write."""
+    videos.make(folder / "source.mkv", "mjpeg", 5, size=(16, 16))
+    frames, _ = videos.packets(folder / "source.mkv")
+    found = dict[str, bytes]()
+    for lacing in (1, 2, 3):
+        path = folder / "laced.mkv"
+        test_video_table.write_matroska(path, frames, lacing, lacing == 3, lacing == 1, 2)
+        found[f"laced{lacing}.mkv"] = path.read_bytes()
+    return found
+
+
+def main() -> None:
+    for target, files in MAKE.items():
+        (HERE / "corpus" / target).mkdir(exist_ok=True)
+        for name, options in files.items():
+            path = HERE / "corpus" / target / name
+            if not path.exists():
+                videos.make(path, **{"size": (16, 16), "frames": 5, "gop": 3, **options})
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in laced(Path(folder)).items():
+            path = HERE / "corpus" / "video_matroska" / name
+            if not path.exists():
+                path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
