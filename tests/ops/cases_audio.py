@@ -40,6 +40,7 @@ def close(ours: np.ndarray, theirs: np.ndarray) -> None:
     np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=0, atol=limit)
 
 
+INTEGER_TYPES = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8")
 SIGNALS = Data([signal(3000), signal(700, 4)])
 SPECTRA = Data([np.abs(signal(40 * 9, i)).reshape(40, 9) for i in (1, 2)])
 
@@ -131,12 +132,102 @@ def sounds() -> list[Case]:
     return cases
 
 
+def filtered(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Equal; the sum of the two products may be rounded once in DALI."""
+    if theirs.dtype.kind == "f":
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
+    else:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def preemphasis() -> list[Case]:
+    rng = np.random.default_rng(11)
+    wave = Data([signal(50), signal(1), signal(3001)])
+    numbers = [Data([rng.integers(0, 100, n).astype(d) for n in (7, 2000)]) for d in INTEGER_TYPES]
+    halves = Data([np.array([1.5, 2.5, -3.5, 300, -300, 7, 3e9, -3e9], np.float32)])
+    options: list[dict[str, Any]] = [
+        {},
+        {"border": "zero"},
+        {"preemph_coeff": 0.0},
+        {"preemph_coeff": Data([np.float32(x) for x in (0.5, 0, -1)])},
+    ]
+    cases = [Case("preemphasis_filter", [wave], args, filtered) for args in options]
+    several = [Data([signal(50), signal(9)]), Data([signal(12).reshape(3, 4)], "tc")]
+    cases += [Case("preemphasis_filter", [x], {"border": "reflect"}, filtered) for x in several]
+    cases += [Case("preemphasis_filter", [x], {}, filtered) for x in numbers]
+    cases += [
+        Case("preemphasis_filter", [halves], {"dtype": f"types.{t}", "preemph_coeff": 0.5}, exact)
+        for t in "UINT8 INT8 UINT16 INT16 UINT32 INT32 UINT64 INT64 FLOAT FLOAT64".split()
+    ]
+    doubles = Data([np.array([1 / 3, 2 / 3, 1e10 / 7])])
+    return [*cases, Case("preemphasis_filter", [doubles], {"dtype": "types.FLOAT64"}, filtered)]
+
+
+def regions() -> list[Case]:
+    """Noise between silence and faint noise, where what is left of sums decides."""
+    rng = np.random.default_rng(7)
+
+    def sound(lead: int, loud: int, trail: int, faint: int) -> np.ndarray:
+        parts = [np.zeros(lead), rng.standard_normal(loud) * 0.3, np.zeros(trail)]
+        return np.concatenate([*parts, rng.standard_normal(faint) * 1e-5]).astype(np.float32)
+
+    lengths = ((3000, 5000, 9000, 0), (0, 700, 20000, 3000), (40, 30, 50, 0), (0, 1, 0, 0))
+    sounds = Data([sound(*n) for n in (*lengths, (8000, 9000, 15000, 500))])
+    silent = Data([np.zeros(100, np.float32), np.full(300, 1e-3, np.float32)])
+    options: list[dict[str, Any]] = [
+        {},
+        {"window_length": 256},
+        {"window_length": 256, "reset_interval": 1024},
+        {"window_length": 64, "reset_interval": 64},
+        {"window_length": 100, "reset_interval": -1},
+        {"window_length": 1, "cutoff_db": -20.0},
+        {"cutoff_db": -30.0, "reference_power": 0.5},
+        {"cutoff_db": 0.0},
+        {"cutoff_db": 3.0},
+    ]
+    cases = [Case("nonsilent_region", [x], args) for x in (sounds, silent) for args in options]
+    numbers = [Data([(x * 100).astype(d) for x in sounds.samples]) for d in INTEGER_TYPES[1::2]]
+    numbers += [
+        Data([np.abs(x * 100).astype(d) for x in sounds.samples]) for d in INTEGER_TYPES[::2]
+    ]
+    odd = {"window_length": 300, "reset_interval": 100}
+    return cases + [Case("nonsilent_region", [x], args) for x in numbers for args in ({}, odd)]
+
+
+def cepstra() -> list[Case]:
+    mel = Data([signal(80 * 30, i).reshape(80, 30) * 40 for i in (1, 2)], "ft")
+    narrow = Data([signal(7 * 9, i).reshape(7, 9) for i in (3, 4)])
+    options: list[dict[str, Any]] = [{}, {"n_mfcc": 13, "lifter": 22.0}, {"n_mfcc": 100}]
+    options += [{"dct_type": t, "lifter": 5.0 * (t - 2)} for t in (1, 2, 3, 4)]
+    options += [{"dct_type": t, "normalize": True, "n_mfcc": 3} for t in (2, 3, 4)]
+    options += [{"axis": 1}, {"axis": 1, "n_mfcc": 4, "lifter": 3.0, "dct_type": 3}]
+    cases = [Case("mfcc", [x], args, spectral) for x in (mel, narrow) for args in options]
+    whole = Data([signal(2 * 7 * 3 * 5).reshape(2, 7, 3, 5)])
+    return cases + [Case("mfcc", [whole], {"axis": a, "n_mfcc": 5}, spectral) for a in range(4)]
+
+
+def whole_spectra() -> list[Case]:
+    options: list[dict[str, Any]] = [{}, {"power": 1}, {"nfft": 0}, {"nfft": 64}, {"nfft": 5}]
+    flat = Data([signal(40), signal(40, 5)])
+    cases = [Case("power_spectrum", [flat], args, spectral) for args in options]
+    grid = Data([signal(19 * 24).reshape(19, 24)], "ab")
+    options += [{"axis": a} for a in (0, 1, -2)] + [
+        {"axis": 0, "nfft": 16},
+        {"axis": 0, "nfft": 30},
+    ]
+    cases += [Case("power_spectrum", [grid], args, spectral) for args in options]
+    block = Data([signal(3 * 8 * 5).reshape(3, 8, 5)])
+    return cases + [Case("power_spectrum", [block], {"axis": a}, spectral) for a in (1, 2)]
+
+
 CASES = spectrograms() + filter_banks() + sounds()
+CASES += preemphasis() + regions() + cepstra() + whole_spectra()
 CASES += [Case("to_decibels", [x], args, decibels) for x in (POWERS, SPECTRA) for args in DECIBELS]
 
 # Resampling, in single precision, is among the cases that the sweep makes of this one.
 BASES = {"decoders.audio": Case("decoders.audio", sounds()[0].inputs, {}, close)}
 DIFFERENT = {
+    r"^nonsilent_region: window_length=(-1|0)$": "a window without elements is refused",
     r"^decoders\.audio: (sample_rate|quality)=.*-1\.0": "a negative rate or quality is refused",
     r"^decoders\.audio: sample_rate=.*\b0\.0": (
         "with a rate of 0 the file's own rate is returned, not 0"
@@ -154,6 +245,34 @@ ERRORS = [
     Case("spectrogram", [SIGNALS], {"center_windows": False, "window_length": 1000}),
     Case("mel_filter_bank", [INTEGERS], {}),
     Case("to_decibels", [INTEGERS], {}),
+    Case("preemphasis_filter", [Data([signal(9) > 0])], {}),
+    Case("preemphasis_filter", [SIGNALS], {"dtype": "types.FLOAT16"}),
+    Case("preemphasis_filter", [SIGNALS], {"border": "wrap"}),
+    Case("nonsilent_region", [SPECTRA], {}),
+    Case("nonsilent_region", [Data([np.ones(9)])], {}),
+    Case("nonsilent_region", [SIGNALS], {"reference_power": 0.0}),
+    Case("nonsilent_region", [SIGNALS], {"reference_power": -1.0}),
+    Case("nonsilent_region", [SIGNALS], {"reset_interval": 100}),
+    Case("nonsilent_region", [SIGNALS], {"reset_interval": -2}),
+    Case("nonsilent_region", [SIGNALS], {"window_length": 200}),
+    Case("mfcc", [SIGNALS], {}),
+    Case("mfcc", [Data([np.ones((4, 4), np.int16)])], {}),
+    *[
+        Case("mfcc", [SPECTRA], args)
+        for args in (
+            {"n_mfcc": 0},
+            {"axis": 2},
+            {"axis": -1},
+            {"dct_type": 0},
+            {"dct_type": 5},
+            {"dct_type": 1, "normalize": True},
+        )
+    ],
+    Case("mfcc", [Data([np.ones((1, 4), np.float32)])], {"dct_type": 1}),
+    Case("power_spectrum", [INTEGERS], {}),
+    Case("power_spectrum", [SPECTRA], {"axis": 2}),
+    Case("power_spectrum", [SPECTRA], {"power": 3}),
+    Case("power_spectrum", [Data([np.ones((2, 2, 2, 2), np.float32)])], {}),
     Case("decoders.audio", [INTEGERS], {}),
     Case("decoders.audio", [WAVE], {"dtype": "types.UINT8"}),
     *[

@@ -121,6 +121,8 @@ CALLS = {
     "mel_filter_bank": "result = fn.mel_filter_bank(\n"
     "    fn.spectrogram(sound, window_length=64, window_step=32), nfilter=4, sample_rate=8000.0)",
     "experimental.median_blur": "result = fn.experimental.median_blur(picture, window_size=[7, 7])",
+    "mfcc": "result = fn.mfcc(fn.to_decibels(fn.mel_filter_bank(\n"
+    "    fn.spectrogram(sound, window_length=64, window_step=32), nfilter=8, sample_rate=8000.0)), n_mfcc=4)",
     "multi_paste": "result = fn.multi_paste(\n"
     "    picture, in_ids=np.int32([0, 0]), output_size=[160, 240],\n"
     "    in_anchors=np.int32([[30, 30], [70, 130]]), shapes=np.int32([[100, 90], [60, 60]]),\n"
@@ -128,6 +130,7 @@ CALLS = {
     "noise.gaussian": "result = fn.noise.gaussian(picture, stddev=30, seed=1)",
     "noise.salt_and_pepper": "result = fn.noise.salt_and_pepper(picture, prob=0.1, seed=1)",
     "noise.shot": "result = fn.noise.shot(picture, factor=20, seed=1)",
+    "nonsilent_region": "begin, length = fn.nonsilent_region(sound, window_length=16, reset_interval=64)",
     "normalize": "result = fn.normalize(numbers)",
     "one_hot": "result = fn.one_hot(labels, num_classes=5)",
     "ones": "result = fn.ones(shape=[2, 3])",
@@ -138,6 +141,8 @@ CALLS = {
     "per_frame": "scale = fn.per_frame(fn.constant(fdata=[0.5, 1.0, 1.5]))\n"
     "result = fn.brightness(frames, brightness=scale)",
     "permute_batch": "result = fn.permute_batch(numbers, indices=fn.batch_permutation(seed=1))",
+    "power_spectrum": "result = fn.power_spectrum(sound, nfft=8)",
+    "preemphasis_filter": "result = fn.preemphasis_filter(sound, preemph_coeff=0.9)",
     "python_function": "result = fn.python_function(numbers, function=lambda x: x * 2)",
     "random_bbox_crop": "anchor, shape, kept, kept_labels = fn.random_bbox_crop(\n"
     "    boxes, labels, bbox_layout='xyXY', thresholds=[0.5], scaling=[0.5, 1.0], seed=1)",
