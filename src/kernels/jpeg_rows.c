@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Rows of JPEG samples: triangle upsampling with libjpeg's rounding, and colours. Rows in between
  * are padded, so that vectors may run over their ends; pixels are written exactly. */
+#include "kernels/interleave.h"
 #include "kernels/jpeg.h"
 #include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
@@ -74,38 +75,6 @@ void HR_LEVELED(hr__jpeg_h2v2)(uint8_t *dst, const uint8_t *near, const uint8_t 
     }
 }
 
-/* Where the bytes of pixel i of each plane go in 48 bytes: by part, plane. */
-static const int8_t spread[3][3][16] = {
-    {{0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5},
-     {-1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1},
-     {-1, -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1}},
-    {{-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1},
-     {5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10},
-     {-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1}},
-    {{-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1},
-     {-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1},
-     {10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15}}};
-
-/* One of the three parts of 16 pixels in each half. */
-static inline __m256i part_of(const int8_t at[3][16], __m256i a, __m256i b, __m256i c)
-{
-    const __m128i *p = (const __m128i *)(const void *)at;
-    __m256i x = _mm256_shuffle_epi8(a, _mm256_broadcastsi128_si256(_mm_loadu_si128(p)));
-    __m256i y = _mm256_shuffle_epi8(b, _mm256_broadcastsi128_si256(_mm_loadu_si128(p + 1)));
-    __m256i z = _mm256_shuffle_epi8(c, _mm256_broadcastsi128_si256(_mm_loadu_si128(p + 2)));
-    return _mm256_or_si256(_mm256_or_si256(x, y), z);
-}
-
-/* 32 pixels of three planes become 96 bytes. */
-static inline void store_pixels(uint8_t *dst, __m256i a, __m256i b, __m256i c)
-{
-    __m256i x = part_of(spread[0], a, b, c), y = part_of(spread[1], a, b, c);
-    __m256i z = part_of(spread[2], a, b, c), *out = (__m256i *)(void *)dst;
-    _mm256_storeu_si256(out, _mm256_permute2x128_si256(x, y, 0x20));
-    _mm256_storeu_si256(out + 1, _mm256_permute2x128_si256(z, x, 0x30));
-    _mm256_storeu_si256(out + 2, _mm256_permute2x128_si256(y, z, 0x31));
-}
-
 /* round(v * factor / 65536) of 16-bit v and factor: pmulhw of 2 v, then half of it. */
 static inline __m256i scale(__m256i v, int factor)
 {
@@ -150,7 +119,7 @@ static inline void ycc_32(uint8_t *dst, const uint8_t *y, const uint8_t *cb, con
     ycc_16(high, _mm256_unpackhi_epi8(l, zero),
            _mm256_sub_epi16(_mm256_unpackhi_epi8(b, zero), center),
            _mm256_sub_epi16(_mm256_unpackhi_epi8(r, zero), center));
-    store_pixels(dst, _mm256_packus_epi16(low[0], high[0]), _mm256_packus_epi16(low[1], high[1]),
+    hr_store_pixels(dst, _mm256_packus_epi16(low[0], high[0]), _mm256_packus_epi16(low[1], high[1]),
                  _mm256_packus_epi16(low[2], high[2]));
 }
 
@@ -173,9 +142,9 @@ void HR_LEVELED(hr__jpeg_interleave)(uint8_t *dst, const uint8_t *a, const uint8
     size_t i = 0;
     uint8_t rest[96];
     for (; i + 32 <= n; i += 32)
-        store_pixels(dst + 3 * i, load_32(a + i), load_32(b + i), load_32(c + i));
+        hr_store_pixels(dst + 3 * i, load_32(a + i), load_32(b + i), load_32(c + i));
     if (i < n) {
-        store_pixels(rest, load_32(a + i), load_32(b + i), load_32(c + i));
+        hr_store_pixels(rest, load_32(a + i), load_32(b + i), load_32(c + i));
         memcpy(dst + 3 * i, rest, 3 * (n - i));
     }
 }

@@ -81,6 +81,8 @@ struct hr_remap;
 struct hr_rng;
 struct hr_vng;
 struct hr_vng_line;
+struct hr_yuv_chroma;
+struct hr_yuv_colors;
 
 /* What is accumulated, and in which type. */
 typedef enum hr_reduce_kind {
@@ -279,6 +281,17 @@ typedef struct hr_kernels {
     void (*jpeg_rgb_ycc)(uint8_t *y, uint8_t *cb, uint8_t *cr, const uint8_t *src, size_t n);
     /* n means of four samples in two rows, rounded down and up in turn. */
     void (*jpeg_half)(uint8_t *dst, const uint8_t *upper, const uint8_t *lower, size_t n);
+
+    /* ---- planes of videos; kernels/yuv.h ---- */
+    /* A row of interpolated chroma. May write HR_YUV_PAD elements beyond it. */
+    void (*yuv_chroma)(int16_t *dst, const struct hr_yuv_chroma *c);
+    /* Exactly n pixels. y: uint8_t, or uint16_t if there are more than 8 bits. Rows of chroma are
+     * read up to HR_YUV_PAD elements beyond n. */
+    void (*yuv_rgb)(uint8_t *dst, const void *y, const int16_t *u, const int16_t *v, size_t n,
+                    const struct hr_yuv_colors *c);
+    /* The same, of chroma as hr_yuv_down makes it. */
+    void (*yuv_rgb_wide)(uint8_t *dst, const void *y, const int32_t *u, const int32_t *v, size_t n,
+                         const struct hr_yuv_colors *c);
 } hr_kernels;
 
 /* The table of a level: `wanted`, or the best below it that this CPU supports; AUTO means the best.

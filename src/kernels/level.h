@@ -158,6 +158,13 @@ void HR_LEVELED(hr__jpeg_half)(uint8_t *dst, const uint8_t *upper, const uint8_t
 void HR_LEVELED(hr__jpeg_fdct)(int16_t *coef, const uint8_t *src, size_t stride,
                                const struct hr_jpeg_quantiser *q);
 
+/* yuv.c */
+void HR_LEVELED(hr__yuv_chroma)(int16_t *dst, const struct hr_yuv_chroma *c);
+void HR_LEVELED(hr__yuv_rgb)(uint8_t *dst, const void *y, const int16_t *u, const int16_t *v,
+                             size_t n, const struct hr_yuv_colors *c);
+void HR_LEVELED(hr__yuv_rgb_wide)(uint8_t *dst, const void *y, const int32_t *u, const int32_t *v,
+                                  size_t n, const struct hr_yuv_colors *c);
+
 extern const hr_kernels hr__kernels_base, hr__kernels_v3, hr__kernels_v4;
 
 #endif

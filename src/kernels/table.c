@@ -84,4 +84,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .jpeg_fdct = HR_LEVELED(hr__jpeg_fdct),
     .jpeg_rgb_ycc = HR_LEVELED(hr__jpeg_rgb_ycc),
     .jpeg_half = HR_LEVELED(hr__jpeg_half),
+    .yuv_chroma = HR_LEVELED(hr__yuv_chroma),
+    .yuv_rgb = HR_LEVELED(hr__yuv_rgb),
+    .yuv_rgb_wide = HR_LEVELED(hr__yuv_rgb_wide),
 };

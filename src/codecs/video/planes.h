@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* The planes of a decoded picture become interleaved pixels. */
+#ifndef HR_CODECS_VIDEO_PLANES_H
+#define HR_CODECS_VIDEO_PLANES_H
+
+#include "codecs/video/module.h"
+#include "core/core.h"
+#include "kernels/kernels.h"
+
+/* Scratch memory that is kept between pictures; all zeros at first. */
+typedef struct hr_video_scratch {
+    void *memory;
+    size_t size;
+} hr_video_scratch;
+
+void hr_video_scratch_fini(hr_video_scratch *scratch);
+
+/* Writes height x width x 3 bytes: RGB, or with `ycbcr` luma and chroma as they are stored, with 8
+ * bits and chroma for every pixel. */
+hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *picture, bool ycbcr,
+                          uint8_t *dst, hr_video_scratch *scratch, hr_error *error);
+
+#endif
