@@ -10,6 +10,7 @@
 
 #include "codecs/audio/coded.h"
 #include "codecs/codec.h"
+#include "codecs/video/frames.h"
 #include "device/device.h"
 #include "graph/graph.h"
 #include "io/net.h"
@@ -77,6 +78,8 @@ static void append_codecs(hr_text *t)
         hr_text_append(t, ", ");
     }
     append_codec(t, "audio", "", hr_audio_coded_version());
+    hr_text_append(t, ", ");
+    append_codec(t, "video", "", hr_video_module_version());
     hr_text_append(t, "]");
 }
 

@@ -120,7 +120,7 @@ static inline void ycc_32(uint8_t *dst, const uint8_t *y, const uint8_t *cb, con
            _mm256_sub_epi16(_mm256_unpackhi_epi8(b, zero), center),
            _mm256_sub_epi16(_mm256_unpackhi_epi8(r, zero), center));
     hr_store_pixels(dst, _mm256_packus_epi16(low[0], high[0]), _mm256_packus_epi16(low[1], high[1]),
-                 _mm256_packus_epi16(low[2], high[2]));
+                    _mm256_packus_epi16(low[2], high[2]));
 }
 
 void HR_LEVELED(hr__jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t *cb,

@@ -20,10 +20,10 @@ enum { HR_YUV_PAD = 64 }; /* elements that rows of chroma have beyond their end 
 
 /* What the numbers of a picture mean. */
 typedef struct hr_yuv_colors {
-    int32_t bits;      /* 8 to 12 */
-    int32_t black;     /* luma of black */
-    int32_t shift;     /* bits of fraction in the sums below */
-    int16_t y;         /* for 8 (luma - black) */
+    int32_t bits;               /* 8 to 12 */
+    int32_t black;              /* luma of black */
+    int32_t shift;              /* bits of fraction in the sums below */
+    int16_t y;                  /* for 8 (luma - black) */
     int16_t r_v, g_u, g_v, b_u; /* for chroma */
 } hr_yuv_colors;
 

@@ -36,7 +36,7 @@ SECTIONS = {
     "Coming from": ["from-dali", "torchvision", "from-ffcv", "from-webdataset"],
     "Guides": [
         "pytorch", "frameworks", "readers", "object-storage", "gpu", "multi-gpu", "ray", "scale",
-        "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
+        "video", "reproducibility", "bad-files", "speed", "notebooks", "conditionals", "debug", "dynamic",
         "jpeg-index",
     ],
     "Reference": [

@@ -92,6 +92,8 @@ CALLS = {
     "    np.frombuffer(zlib.compress(b'abc'), np.uint8), shape=[3], algorithm='zlib')",
     "decoders.numpy": "result = fn.decoders.numpy(array)",
     "experimental.dilate": "result = fn.experimental.dilate(picture, mask_size=[7, 7])",
+    "decoders.video": "clip = np.fromfile('clip.mp4', np.uint8)\n"
+    "result = fn.decoders.video(clip, start_frame=2, stride=4, sequence_length=4)",
     "dl_tensor_python_function": "result = fn.dl_tensor_python_function(numbers, function=lambda capsules: capsules)",
     "dump_image": "result = fn.dump_image(picture, suffix='example')",
     "element_extract": "first, last = fn.element_extract(frames, element_map=[0, 2])",

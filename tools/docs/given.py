@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-import paths  # noqa: F401
+import paths
 import chart
 import tfrecords
 
@@ -140,6 +140,14 @@ def _speech(root: Path) -> None:
     (root / "train.json").write_text("\n".join(lines))
 
 
+def _clips(root: Path) -> None:
+    """A video of 20 frames, alone and in two class folders."""
+    clip = paths.ROOT / "tests" / "ops" / "videos" / "h264.mp4"
+    for place in ("clip.mp4", "clips/run/0.mp4", "clips/walk/0.mp4"):
+        (root / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(clip, root / place)
+
+
 def _arrays(root: Path) -> None:
     from astropy.io import fits
 
@@ -172,6 +180,7 @@ def prepared() -> Path:
     _coco(root)
     _arrays(root)
     _speech(root)
+    _clips(root)
     return root
 
 

@@ -115,8 +115,7 @@ static void store_ycbcr(const conversion *c, uint8_t *dst, const void *luma)
     for (int32_t x = 0; x < c->width; x++) {
         dst[3 * x] = hr_yuv_byte((sample_of(luma, x, bits) + (1 << more >> 1)) >> more);
         for (int32_t i = 0; i < 2; i++)
-            dst[3 * x + 1 + i] =
-                hr_yuv_byte((c->rows[i][x] + zero + (8 << more)) >> (4 + more));
+            dst[3 * x + 1 + i] = hr_yuv_byte((c->rows[i][x] + zero + (8 << more)) >> (4 + more));
     }
 }
 
@@ -197,8 +196,8 @@ static void from_gbr(const hr_video_picture *p, uint8_t *dst)
     for (int32_t y = 0; y < p->height; y++)
         for (int32_t x = 0; x < p->width; x++, dst += 3)
             for (int32_t i = 0; i < 3; i++)
-                dst[i] = (uint8_t)(sample_of(row_of(p, (i + 2) % 3, y), x, p->bits) >>
-                                   (p->bits - 8));
+                dst[i] =
+                    (uint8_t)(sample_of(row_of(p, (i + 2) % 3, y), x, p->bits) >> (p->bits - 8));
 }
 
 /* Whether the chroma of an axis is whole or exactly halved. */
@@ -220,8 +219,7 @@ hr_status hr_video_pixels(const hr_kernels *kernels, const hr_video_picture *p, 
                     .ycbcr = ycbcr};
     bool wide = !is_quarters(p->shift_x, p->width) || !is_quarters(p->shift_y, p->height);
     if (p->bits > 12 || (ycbcr && p->colors == HR_VIDEO_COLORS_GBR))
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "pictures of %d bits%s are not supported", p->bits,
+        return hr_fail(error, HR_STATUS_ERROR, "pictures of %d bits%s are not supported", p->bits,
                        p->colors == HR_VIDEO_COLORS_GBR ? ", stored as RGB," : "");
     if (p->colors == HR_VIDEO_COLORS_GBR) {
         from_gbr(p, dst);

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages of a context with this offset are beyond every level, so that none is printed. */
-#define SILENT 10000
+/* Messages of a context with this offset are beyond every level, so that none is printed. Levels
+ * and their sum with it have 8 bits. */
+#define SILENT 192
 
 typedef struct decoder {
     AVCodecContext *context;
@@ -121,24 +122,24 @@ static bool describe(const AVFrame *f, hr_video_picture *p, char message[HR_VIDE
 {
     const AVPixFmtDescriptor *d = av_pix_fmt_desc_get((enum AVPixelFormat)f->format);
     bool planar = d && ((d->flags & AV_PIX_FMT_FLAG_PLANAR) || d->nb_components == 1);
-    if (!planar || (d->flags & (AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM |
-                                AV_PIX_FMT_FLAG_HWACCEL | AV_PIX_FMT_FLAG_FLOAT)) ||
+    if (!planar ||
+        (d->flags & (AV_PIX_FMT_FLAG_PAL | AV_PIX_FMT_FLAG_BITSTREAM | AV_PIX_FMT_FLAG_HWACCEL |
+                     AV_PIX_FMT_FLAG_FLOAT)) ||
         d->comp[0].step != (d->comp[0].depth > 8 ? 2 : 1) || d->comp[0].shift != 0)
         return fail(message, "pictures of this pixel format are not supported", 0);
     bool gray = d->nb_components < 3;
-    *p = (hr_video_picture){.id = f->pts,
-                            .width = f->width,
-                            .height = f->height,
-                            .bits = d->comp[0].depth,
-                            .shift_x = gray ? 0 : d->log2_chroma_w,
-                            .shift_y = gray ? 0 : d->log2_chroma_h,
-                            .colors = gray                              ? HR_VIDEO_COLORS_GRAY
-                                      : d->flags & AV_PIX_FMT_FLAG_RGB ? HR_VIDEO_COLORS_GBR
-                                                                        : HR_VIDEO_COLORS_YUV,
-                            .full_range = f->color_range == AVCOL_RANGE_JPEG ||
-                                          strncmp(d->name, "yuvj", 4) == 0,
-                            .damaged = f->decode_error_flags != 0 ||
-                                       (f->flags & AV_FRAME_FLAG_CORRUPT) != 0};
+    *p = (hr_video_picture){
+        .id = f->pts,
+        .width = f->width,
+        .height = f->height,
+        .bits = d->comp[0].depth,
+        .shift_x = gray ? 0 : d->log2_chroma_w,
+        .shift_y = gray ? 0 : d->log2_chroma_h,
+        .colors = gray                             ? HR_VIDEO_COLORS_GRAY
+                  : d->flags & AV_PIX_FMT_FLAG_RGB ? HR_VIDEO_COLORS_GBR
+                                                   : HR_VIDEO_COLORS_YUV,
+        .full_range = f->color_range == AVCOL_RANGE_JPEG || strncmp(d->name, "yuvj", 4) == 0,
+        .damaged = f->decode_error_flags != 0 || (f->flags & AV_FRAME_FLAG_CORRUPT) != 0};
     for (int i = 0; i < (gray ? 1 : 3); i++) {
         p->plane[i] = f->data[i];
         p->stride[i] = f->linesize[i];

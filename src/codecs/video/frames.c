@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "codecs/video/frames.h"
+
+#include "codecs/video/module.h"
+#include "codecs/video/packets.h"
+#include "codecs/video/planes.h"
+#include "core/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Limits that follow from the size of the file, because a picture of one colour needs almost no
+ * bytes: pixels of a frame, pixels that are decoded for a request, bytes of its frames. */
+#define FRAME_PIXELS ((int64_t)1 << 22)
+#define FRAME_PIXELS_PER_BYTE ((int64_t)1 << 10)
+#define FRAME_PIXELS_MOST ((int64_t)1 << 26)
+#define DECODED_PIXELS ((int64_t)1 << 36)
+#define DECODED_PIXELS_PER_BYTE ((int64_t)1 << 14)
+#define OUTPUT_BYTES ((int64_t)1 << 32)
+#define OUTPUT_BYTES_PER_BYTE ((int64_t)1 << 12)
+
+struct hr_video_decoder {
+    const hr_video_module_def *module;
+    void *codec; /* of the module, for a stream of: */
+    int32_t kind;
+    uint8_t *extra;
+    size_t extra_size;
+    bool tainted; /* it has parameters that were in packets, so that another file needs another */
+    bool failed;
+    uint64_t turn; /* which request uses it, by number */
+    hr_video_scratch scratch;
+    uint8_t *stored, *packet; /* bytes of the packet in hand */
+    size_t stored_room, packet_room;
+};
+
+/* A frame of the request. */
+typedef struct wish {
+    int32_t packet, position;
+    bool done;
+} wish;
+
+/* Where a request is. */
+struct hr_video_work {
+    uint64_t turn;
+    hr_video_plan plan;
+    wish *wishes; /* sorted by packet */
+    int32_t wish_count;
+    int32_t run, next; /* the run in hand, and its next packet; next < 0: not begun */
+    int32_t left;      /* wished packets of the run that are missing */
+    bool drained;      /* all packets of the run were sent */
+    bool started;      /* the first picture is in hand */
+    int64_t decoded;   /* pixels */
+    hr_video_picture picture;
+};
+
+static const char *const codec_names[HR_VIDEO_CODEC_COUNT] = {
+    "an unknown codec", "H.264", "HEVC", "VP8", "VP9", "AV1", "MPEG-4", "MJPEG"};
+
+/* ---- the decoder ---- */
+
+static hr_status open_module(const hr_video_module_def **out, hr_error *error)
+{
+    static const hr_library library = {
+        .name = "video module",
+        .file = "libheadrace_video.so",
+        .variable = "HEADRACE_VIDEO_MODULE",
+        .entry = "hr_video_module",
+        .advice = "it is a package of its own: pip install headrace-video; or build Headrace where "
+                  "libavcodec-dev is installed",
+        .abi = HR_VIDEO_ABI_VERSION,
+        .size = sizeof(hr_video_module_def)};
+    void *symbol = NULL;
+    hr_video_module_fn entry = NULL;
+    HR_TRY(hr_library_open(&library, &symbol, error));
+    memcpy(&entry, &symbol, sizeof(entry));
+    *out = entry();
+    return hr_library_check(&library, *out, error);
+}
+
+const char *hr_video_module_version(void)
+{
+    const hr_video_module_def *module;
+    hr_error error;
+    return open_module(&module, &error) == HR_STATUS_OK ? module->version() : "is not installed";
+}
+
+hr_status hr_video_decoder_create(hr_video_decoder **out, hr_error *error)
+{
+    *out = hr_calloc(1, sizeof(**out), error);
+    return *out ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+}
+
+static void close_codec(hr_video_decoder *d)
+{
+    if (d->codec)
+        d->module->close(d->codec);
+    d->codec = NULL;
+}
+
+void hr_video_decoder_destroy(hr_video_decoder *d)
+{
+    if (!d)
+        return;
+    close_codec(d);
+    hr_video_scratch_fini(&d->scratch);
+    hr_free(d->extra);
+    hr_free(d->stored);
+    hr_free(d->packet);
+    hr_free(d);
+}
+
+static hr_status make_room(uint8_t **bytes, size_t *room, size_t size, hr_error *error)
+{
+    if (size <= *room)
+        return HR_STATUS_OK;
+    uint8_t *more = hr_realloc(*bytes, size + size / 2, 1, error);
+    if (!more)
+        return HR_STATUS_NO_MEMORY;
+    *bytes = more;
+    *room = size + size / 2;
+    return HR_STATUS_OK;
+}
+
+static int64_t limit_of(int64_t base, int64_t per_byte, int64_t size)
+{
+    return size > (INT64_MAX - base) / per_byte ? INT64_MAX : base + per_byte * size;
+}
+
+static int64_t max_pixels_of(const hr_video_request *r)
+{
+    int64_t by_size = limit_of(FRAME_PIXELS, FRAME_PIXELS_PER_BYTE, r->file->size);
+    return HR_MIN(HR_MIN(by_size, FRAME_PIXELS_MOST), r->max_pixels);
+}
+
+/* Whether the decoder decodes the next run as a new one would. */
+static bool fits(const hr_video_decoder *d, const hr_video_request *r)
+{
+    const hr_video *v = r->video;
+    if (!d->codec || d->failed)
+        return false;
+    if (r->work->run > 0)
+        return true;
+    return !d->tainted && d->kind == (int32_t)v->codec && d->extra_size == v->extra_size &&
+           (v->extra_size == 0 || memcmp(d->extra, v->extra, v->extra_size) == 0);
+}
+
+/* Makes a decoder, or makes the one that is there forget. */
+static hr_status ready_codec(hr_video_decoder *d, const hr_video_request *r, hr_error *error)
+{
+    const hr_video *v = r->video;
+    const int64_t max_pixels = max_pixels_of(r);
+    char message[HR_VIDEO_MESSAGE] = "";
+    if (fits(d, r)) {
+        d->module->flush(d->codec, max_pixels);
+        return HR_STATUS_OK;
+    }
+    close_codec(d);
+    HR_TRY(open_module(&d->module, error));
+    hr_free(d->extra);
+    if (!(d->extra = hr_calloc(v->extra_size + 1, 1, error)))
+        return HR_STATUS_NO_MEMORY;
+    if (v->extra_size > 0)
+        memcpy(d->extra, v->extra, v->extra_size);
+    d->extra_size = v->extra_size;
+    d->kind = (int32_t)v->codec;
+    d->tainted = d->failed = false;
+    hr_video_stream stream = {d->kind, d->extra, d->extra_size, v->width, v->height, max_pixels};
+    if (!(d->codec = d->module->open(&stream, message)))
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s: %s", codec_names[v->codec], message);
+    return HR_STATUS_OK;
+}
+
+/* ---- what is wished ---- */
+
+static int compare_wishes(const void *a, const void *b)
+{
+    const wish *x = a, *y = b;
+    return x->packet != y->packet ? (x->packet > y->packet) - (x->packet < y->packet)
+                                  : (x->position > y->position) - (x->position < y->position);
+}
+
+/* The first wish for a packet; wish_count if there is none. */
+static int32_t find_wish(const struct hr_video_work *w, int64_t packet)
+{
+    int32_t low = 0, high = w->wish_count;
+    while (low < high) {
+        int32_t middle = low + (high - low) / 2;
+        if (w->wishes[middle].packet < packet)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < w->wish_count && w->wishes[low].packet == packet ? low : w->wish_count;
+}
+
+static hr_status make_wishes(struct hr_video_work *w, const hr_video_request *r, hr_error *error)
+{
+    int32_t n = 0;
+    w->wishes = hr_arena_alloc(r->arena, (size_t)HR_MAX(r->count, 1) * sizeof(wish), error);
+    if (!w->wishes)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < r->count; i++)
+        if (r->frames[i] >= 0)
+            w->wishes[n++] = (wish){r->video->order[r->frames[i]], i, false};
+    w->wish_count = n;
+    qsort(w->wishes, (size_t)n, sizeof(wish), compare_wishes);
+    return HR_STATUS_OK;
+}
+
+/* The memory of the frames. */
+static hr_status check_memory(const hr_video_request *r, hr_error *error)
+{
+    const int64_t size = r->file->size, bytes = 3 * (int64_t)r->width * r->height;
+    if (r->count <= limit_of(OUTPUT_BYTES, OUTPUT_BYTES_PER_BYTE, size) / HR_MAX(bytes, 1))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "%d frames of %d x %d pixels need too much memory for a file of %lld bytes",
+                   r->count, r->width, r->height, (long long)size);
+}
+
+/* The time that it takes to decode, in pixels. */
+static hr_status count_pixels(const hr_video_decoder *d, const hr_video_request *r, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    int64_t pixels = d->module->pixels(d->codec);
+    w->decoded += pixels;
+    if (w->decoded <= limit_of(DECODED_PIXELS, DECODED_PIXELS_PER_BYTE, r->file->size))
+        return HR_STATUS_OK;
+    return hr_fail(error, HR_STATUS_LIMIT,
+                   "decoding the frames takes too long for a file of %lld bytes: %lld pixels were "
+                   "decoded, of frames of %lld",
+                   (long long)r->file->size, (long long)w->decoded, (long long)pixels);
+}
+
+/* ---- decoding ---- */
+
+static hr_status next_run(hr_video_decoder *d, const hr_video_request *r, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    const hr_video_run *run = &w->plan.runs[w->run];
+    HR_TRY(ready_codec(d, r, error));
+    w->next = run->first;
+    w->left = run->to - run->from;
+    w->drained = false;
+    return HR_STATUS_OK;
+}
+
+/* Whether a packet is decoded in vain: it belongs to pictures before the key packet of the run, or
+ * only its own picture needs it. */
+static bool in_vain(const hr_video_request *r, int32_t packet, int32_t content)
+{
+    const struct hr_video_work *w = r->work;
+    const hr_video_run *run = &w->plan.runs[w->run];
+    if (find_wish(w, packet) < w->wish_count)
+        return false;
+    if (content & HR_VIDEO_CONTENT_DISPOSABLE)
+        return true;
+    if (!(r->video->packets[packet].flags & HR_VIDEO_PACKET_LEADING))
+        return false;
+    for (int32_t i = run->first + 1; i < packet; i++)
+        if (r->video->packets[i].flags & HR_VIDEO_PACKET_KEY)
+            return false;
+    return true;
+}
+
+static hr_status send_packet(hr_video_decoder *d, const hr_video_request *r, int32_t index,
+                             hr_error *error)
+{
+    const hr_video_packet *p = &r->video->packets[index];
+    char message[HR_VIDEO_MESSAGE] = "";
+    size_t size = 0;
+    HR_TRY(make_room(&d->stored, &d->stored_room, (size_t)p->size + HR_VIDEO_PAD, error));
+    HR_TRY(make_room(&d->packet, &d->packet_room, hr_video_room(r->video, p), error));
+    HR_TRY(r->file->read(r->file->user, p->offset, (size_t)p->size, d->stored, error));
+    HR_TRY(hr_video_unpack(r->video, p, d->stored, d->packet, &size, error));
+    int32_t content = hr_video_content_of(r->video, d->packet, size);
+    if (content & HR_VIDEO_CONTENT_PARAMETERS)
+        d->tainted = true;
+    if (size == 0 || in_vain(r, index, content))
+        return HR_STATUS_OK;
+    if (d->module->send(d->codec, d->packet, size, index, message) == HR_VIDEO_RESULT_MORE)
+        return count_pixels(d, r, error);
+    d->failed = true;
+    return hr_fail(error, HR_STATUS_CORRUPT, "packet %d of %d (%s): %s", index, r->video->count,
+                   codec_names[r->video->codec], message);
+}
+
+static hr_status send_next(hr_video_decoder *d, const hr_video_request *r, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    char message[HR_VIDEO_MESSAGE] = "";
+    if (w->next < w->plan.runs[w->run].end)
+        return send_packet(d, r, w->next++, error);
+    w->drained = true;
+    if (d->module->send(d->codec, NULL, 0, 0, message) == HR_VIDEO_RESULT_MORE)
+        return HR_STATUS_OK;
+    d->failed = true;
+    return hr_fail(error, HR_STATUS_CORRUPT, "the last packet (%s): %s",
+                   codec_names[r->video->codec], message);
+}
+
+static hr_status missing(const hr_video_request *r, hr_error *error)
+{
+    const struct hr_video_work *w = r->work;
+    for (int32_t i = 0; i < w->wish_count; i++)
+        if (!w->wishes[i].done)
+            return hr_fail(error, HR_STATUS_CORRUPT,
+                           "frame %d of %d cannot be decoded: its packet (%d, %s) gave no picture",
+                           r->frames[w->wishes[i].position], r->video->frames, w->wishes[i].packet,
+                           codec_names[r->video->codec]);
+    return hr_fail(error, HR_STATUS_CORRUPT, "a frame cannot be decoded");
+}
+
+/* Decodes until a wished picture is in hand; *done: there is no other. */
+static hr_status next_picture(hr_video_decoder *d, hr_video_request *r, bool *done, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    char message[HR_VIDEO_MESSAGE] = "";
+    *done = false;
+    for (;;) {
+        if (w->next >= 0 && w->left == 0) {
+            w->run++;
+            w->next = -1;
+        }
+        if (w->run == w->plan.run_count) {
+            *done = true;
+            return HR_STATUS_OK;
+        }
+        if (w->next < 0)
+            HR_TRY(next_run(d, r, error));
+        switch (d->module->receive(d->codec, &w->picture, message)) {
+        case HR_VIDEO_RESULT_MORE:
+            HR_TRY(send_next(d, r, error));
+            break;
+        case HR_VIDEO_RESULT_END:
+            return missing(r, error);
+        case HR_VIDEO_RESULT_PICTURE: {
+            int32_t k = find_wish(w, w->picture.id);
+            if (k == w->wish_count || w->wishes[k].done)
+                break;
+            w->left--;
+            return HR_STATUS_OK;
+        }
+        default:
+            d->failed = true;
+            return hr_fail(error, HR_STATUS_CORRUPT, "%s: %s", codec_names[r->video->codec],
+                           message);
+        }
+    }
+}
+
+/* ---- a request ---- */
+
+static hr_status restart(hr_video_decoder *d, hr_video_request *r, bool *done, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    w->turn = ++d->turn;
+    w->run = 0;
+    w->next = -1;
+    w->decoded = 0;
+    r->damaged = 0;
+    for (int32_t i = 0; i < w->wish_count; i++)
+        w->wishes[i].done = false;
+    return next_picture(d, r, done, error);
+}
+
+/* The size of the frames where none is asked for. */
+static hr_status size_of_none(hr_video_decoder *d, hr_video_request *r, hr_error *error)
+{
+    const int32_t first = 0;
+    hr_video_request probe = *r;
+    r->width = r->video->width;
+    r->height = r->video->height;
+    if ((r->width > 0 && r->height > 0) || r->video->frames == 0)
+        return check_memory(r, error);
+    probe.frames = &first;
+    probe.count = 1;
+    HR_TRY(hr_video_frames_begin(d, &probe, error));
+    r->width = probe.width;
+    r->height = probe.height;
+    return check_memory(r, error);
+}
+
+hr_status hr_video_frames_begin(hr_video_decoder *d, hr_video_request *r, hr_error *error)
+{
+    struct hr_video_work *w = hr_arena_alloc(r->arena, sizeof(*w), error);
+    bool done = false;
+    if (!w)
+        return HR_STATUS_NO_MEMORY;
+    *w = (struct hr_video_work){.next = -1};
+    r->work = w;
+    if (r->video->codec <= HR_VIDEO_CODEC_NONE || r->video->codec >= HR_VIDEO_CODEC_COUNT)
+        return hr_fail(error, HR_STATUS_ERROR, "the codec of the video is not supported");
+    HR_TRY(hr_video_plan_make(r->video, r->frames, r->count, r->arena, &w->plan, error));
+    HR_TRY(make_wishes(w, r, error));
+    if (w->wish_count == 0)
+        return size_of_none(d, r, error);
+    HR_TRY(restart(d, r, &done, error));
+    w->started = true;
+    r->width = w->picture.width;
+    r->height = w->picture.height;
+    return check_memory(r, error);
+}
+
+/* Writes the picture in hand wherever it is wished. */
+static hr_status store(hr_video_decoder *d, hr_video_request *r, uint8_t *dst, hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    const size_t frame = (size_t)r->width * (size_t)r->height * 3;
+    const hr_video_picture *p = &w->picture;
+    int32_t first = find_wish(w, p->id);
+    uint8_t *pixels = dst + (size_t)w->wishes[first].position * frame;
+    if (p->width != r->width || p->height != r->height)
+        return hr_fail(
+            error, HR_STATUS_ERROR, "frame %d has %d x %d pixels, but the first one has %d x %d",
+            r->frames[w->wishes[first].position], p->width, p->height, r->width, r->height);
+    HR_TRY(hr_video_pixels(r->kernels, p, r->ycbcr, pixels, &d->scratch, error));
+    r->damaged += p->damaged;
+    for (int32_t i = first; i < w->wish_count && w->wishes[i].packet == p->id; i++) {
+        if (i > first)
+            memcpy(dst + (size_t)w->wishes[i].position * frame, pixels, frame);
+        w->wishes[i].done = true;
+    }
+    return HR_STATUS_OK;
+}
+
+static void fill_frame(const hr_video_request *r, uint8_t *dst)
+{
+    const size_t pixels = (size_t)r->width * (size_t)r->height;
+    for (size_t i = 0; i < pixels; i++)
+        memcpy(dst + 3 * i, r->fill, 3);
+}
+
+hr_status hr_video_frames_finish(hr_video_decoder *d, hr_video_request *r, uint8_t *dst,
+                                 hr_error *error)
+{
+    struct hr_video_work *w = r->work;
+    const size_t frame = (size_t)r->width * (size_t)r->height * 3;
+    bool done = w->wish_count == 0;
+    for (int32_t i = 0; i < r->count; i++)
+        if (r->frames[i] < 0)
+            fill_frame(r, dst + (size_t)i * frame);
+    if (w->started && w->turn != d->turn)
+        HR_TRY(restart(d, r, &done, error));
+    w->started = false;
+    while (!done) {
+        HR_TRY(store(d, r, dst, error));
+        HR_TRY(next_picture(d, r, &done, error));
+    }
+    return HR_STATUS_OK;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* decoders.video: frames of video files. */
+#include <string.h>
+
+#include "codecs/video/frames.h"
+#include "codecs/video/select.h"
+#include "headrace/operator.h"
+
+typedef struct video_args {
+    hr_ints frames, fill_value;
+    int32_t start_frame, stride, sequence_length, end_frame;
+    const char *pad_mode;
+} video_args;
+
+static const hr_arg_def video_arg_defs[] = {
+    HR_ARG(
+        video_args, frames, INTS, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL | HR_ARG_SCALAR_OK, NULL,
+        "Numbers of the frames, in any order, repeated as often as needed; what stands for those "
+        "that do not exist depends on `pad_mode`.",
+        .excludes = "start_frame|stride|sequence_length|end_frame"),
+    HR_ARG(video_args, start_frame, INT, HR_ARG_PER_SAMPLE, "0", "Number of the first frame.",
+           .min = INT32_MIN, .max = INT32_MAX),
+    HR_ARG(video_args, stride, INT, HR_ARG_PER_SAMPLE, "1",
+           "Distance between frames: 4 gives every fourth.", .min = 1, .max = INT32_MAX),
+    HR_ARG(video_args, sequence_length, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Number of frames of the output. By default they are those up to the end.", .min = 0,
+           .max = INT32_MAX, .excludes = "end_frame"),
+    HR_ARG(video_args, end_frame, INT, HR_ARG_PER_SAMPLE | HR_ARG_OPTIONAL, NULL,
+           "Number of the frame before which the sequence ends.", .min = 0, .max = INT32_MAX),
+    HR_ARG(
+        video_args, pad_mode, STRING, HR_ARG_PER_SAMPLE, "\"constant\"",
+        "What stands for frames that do not exist: `constant`, a frame of `fill_value`; `edge` or "
+        "`repeat`, the nearest frame; `reflect_1001` or `symmetric`, and `reflect_101` or "
+        "`reflect`, the frames in reverse order, with the last frame twice or once; `none`: the "
+        "sequence ends there.",
+        .choices = HR_VIDEO_PAD_MODES),
+    HR_ARG(video_args, fill_value, INTS, HR_ARG_SCALAR_OK, "[0]",
+           "Colour of frames that do not exist: one number, or one per channel.", .min = 0,
+           .max = 255, .count_min = 1, .count_max = 3),
+    HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
+    HR_ARG_ACCEPT(build_index, BOOL, "True", "No effect: where frames are is always known."),
+    HR_ARG_END};
+
+/* Of one worker. */
+typedef struct video_local {
+    hr_video_decoder *decoder;
+    hr_video video;
+    uint64_t turn; /* of the sample that `video` is of */
+} video_local;
+
+/* A sample between infer and run. */
+typedef struct sample {
+    hr_video_file file;
+    hr_video_request request;
+    uint64_t turn;
+} sample;
+
+static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const hr_ints *fill = &((const video_args *)args)->fill_value;
+    (void)given;
+    if (fill->n == 2)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "fill_value must have 1 or 3 elements, but it has 2");
+    return HR_STATUS_OK;
+}
+
+static hr_status video_local_create(const void *args, void *state, void **local, hr_error *error)
+{
+    video_local *l = hr_calloc(1, sizeof(*l), error);
+    (void)args;
+    (void)state;
+    if (!l)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr_video_decoder_create(&l->decoder, error);
+    if (status != HR_STATUS_OK)
+        hr_free(l);
+    else
+        *local = l;
+    return status;
+}
+
+static void video_local_destroy(void *local)
+{
+    video_local *l = local;
+    hr_video_decoder_destroy(l->decoder);
+    hr_video_fini(&l->video);
+    hr_free(l);
+}
+
+static hr_status read_memory(void *user, int64_t offset, size_t size, void *dst, hr_error *error)
+{
+    (void)error;
+    memcpy(dst, (const uint8_t *)user + offset, size);
+    return HR_STATUS_OK;
+}
+
+static hr_status given_frames(const hr_op_call *c, hr_video_pad_mode mode, int32_t frames,
+                              hr_video_request *r, hr_error *error)
+{
+    const hr_ints *given = &((const video_args *)c->args)->frames;
+    int32_t *numbers = hr_arena_alloc(c->arena, (size_t)(given->n + 1) * sizeof(*numbers), error);
+    if (!numbers)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < given->n; i++) {
+        if (mode == HR_VIDEO_PAD_NONE && (given->v[i] < 0 || given->v[i] >= frames))
+            return hr_fail(error, HR_STATUS_ERROR,
+                           "frame %d does not exist: the video has %d frames, and pad_mode is "
+                           "\"none\"",
+                           given->v[i], frames);
+        numbers[i] = hr_video_pad(mode, given->v[i], frames);
+    }
+    r->frames = numbers;
+    r->count = given->n;
+    return HR_STATUS_OK;
+}
+
+static hr_status select_frames(const hr_op_call *c, int32_t frames, hr_video_request *r,
+                               hr_error *error)
+{
+    const video_args *a = c->args;
+    const hr_video_pad_mode mode = hr_video_pad_mode_of(a->pad_mode);
+    int64_t start = a->start_frame, length = a->sequence_length;
+    int32_t *numbers = NULL;
+    if (a->frames.v)
+        return given_frames(c, mode, frames, r, error);
+    if (start >= frames)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "start_frame is %lld, but the video has only %d frames", (long long)start,
+                       frames);
+    if (a->end_frame >= 0 && a->end_frame <= start)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "end_frame must be greater than start_frame (%lld), but it is %d",
+                       (long long)start, a->end_frame);
+    if (length < 0)
+        length =
+            HR_DIVIDE_UP((a->end_frame >= 0 ? a->end_frame : frames) - start, (int64_t)a->stride);
+    HR_TRY(hr_video_select(mode, frames, start, a->stride, length, c->arena, &numbers, &r->count,
+                           error));
+    r->frames = numbers;
+    return HR_STATUS_OK;
+}
+
+/* Reads the tables of the file of a sample and decodes its first frame. */
+static hr_status begin(hr_op_call *c, sample *s, hr_error *error)
+{
+    const video_args *a = c->args;
+    video_local *l = c->local;
+    hr_video_fini(&l->video);
+    l->video = (hr_video){0};
+    s->turn = ++l->turn;
+    HR_TRY(hr_video_scan(&s->file, &l->video, error));
+    if (l->video.frames == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "the video has no frames");
+    s->request = (hr_video_request){.video = &l->video,
+                                    .file = &s->file,
+                                    .max_pixels = hr_task_max_pixels(c->task),
+                                    .kernels = c->kernels,
+                                    .arena = c->arena};
+    for (int32_t i = 0; i < 3; i++)
+        s->request.fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
+    HR_TRY(select_frames(c, l->video.frames, &s->request, error));
+    return hr_video_frames_begin(l->decoder, &s->request, error);
+}
+
+static hr_status video_infer(hr_op_call *c, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    sample *s = hr_arena_alloc(c->arena, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
+            (int)in->shape.ndim, hr_dtype_name(in->dtype));
+    s->file = (hr_video_file){.read = read_memory, .user = in->data, .size = in->shape.extent[0]};
+    HR_TRY(begin(c, s, error));
+    const hr_video_request *r = &s->request;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8,
+                       (hr_shape){4, {r->count, r->height, r->width, 3}}, "FHWC");
+    c->memo = s;
+    return HR_STATUS_OK;
+}
+
+static hr_status video_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        sample *s = calls[i].memo;
+        video_local *l = calls[i].local;
+        if (s->turn != l->turn) /* the worker had another sample in between */
+            HR_TRY(begin(&calls[i], s, error));
+        HR_TRY(hr_video_frames_finish(l->decoder, &s->request, calls[i].out[0].data, error));
+        if (s->request.damaged > 0)
+            HR_TRY(hr_task_warn(calls[i].task, error,
+                                "%d of %d frames are damaged: what is missing was made up",
+                                s->request.damaged, s->request.count));
+    }
+    return HR_STATUS_OK;
+}
+
+static const char *const video_aliases[] = {"experimental.decoders.video", NULL};
+
+const hr_op_def hr_op_decoders_video = {
+    HR_OP_ABI,
+    .name = "decoders.video",
+    .doc = "Decodes video files: frames of H.264, HEVC, VP8, VP9, AV1, MPEG-4 and MJPEG, as RGB. "
+           "The output has the layout FHWC. Frames are counted in the order of presentation. Only "
+           "what is needed for the selected frames is decoded, from the key frame before each. The "
+           "decoders are a package of their own, `headrace-video`.",
+    .aliases = video_aliases,
+    .devices = "cpu|mixed",
+    .args = video_arg_defs,
+    .args_size = sizeof(video_args),
+    .in = HR_INPUTS({.name = "encoded"}),
+    .in_min = 1,
+    .in_max = 1,
+    .out = HR_OUTPUTS({"video"}),
+    .out_count = 1,
+    .check = video_check,
+    .infer = video_infer,
+    .run_cpu = video_run,
+    .local_create = video_local_create,
+    .local_destroy = video_local_destroy,
+};
