@@ -20,121 +20,61 @@ enum { WIDTH = 4 };
 typedef float lanes __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
 #define V(p) (*(lanes *)(uintptr_t)(p))
 
-/* dst = a * (wr + i wi) */
-#define STORE_TURNED(to, ar, ai, w)                                                                \
-    do {                                                                                           \
-        V((to) + l) = (ar) * (w)[0] - (ai) * (w)[1];                                               \
-        V((to) + LANES + l) = (ar) * (w)[1] + (ai) * (w)[0];                                       \
-    } while (0)
+#define HR_FFT_VALUE lanes
+#include "kernels/fft_point.h"
+
+static inline fft_point load(const float *from)
+{
+    fft_point v = {V(from), V(from + LANES)};
+    return v;
+}
+
+static inline void store(float *to, fft_point v)
+{
+    V(to) = v.re;
+    V(to + LANES) = v.im;
+}
 
 /* src: the first input of each butterfly; the others are `gap` floats apart. dst: the first output;
  * the others are `step` floats apart. */
-static inline void butterflies_2(float *restrict dst, const float *restrict src, size_t gap,
-                                 size_t step, int32_t count, const float *restrict w)
-{
-    for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l += WIDTH) {
-            lanes ar = V(src + l), ai = V(src + LANES + l), br = V(src + gap + l),
-                  bi = V(src + gap + LANES + l);
-            V(dst + l) = ar + br;
-            V(dst + LANES + l) = ai + bi;
-            STORE_TURNED(dst + step, ar - br, ai - bi, w);
-        }
-}
-
-static inline void butterflies_3(float *restrict dst, const float *restrict src, size_t gap,
-                                 size_t step, int32_t count, const float *restrict w)
-{
-    const float half_root = 0x1.bb67aep-1f; /* sqrt(3) / 2 */
-    for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l += WIDTH) {
-            const float *b = src + gap, *c = b + gap;
-            lanes ar = V(src + l), ai = V(src + LANES + l);
-            lanes sr = V(b + l) + V(c + l), si = V(b + LANES + l) + V(c + LANES + l);
-            lanes dr = half_root * (V(b + l) - V(c + l)),
-                  di = half_root * (V(b + LANES + l) - V(c + LANES + l));
-            lanes mr = ar - 0.5f * sr, mi = ai - 0.5f * si;
-            V(dst + l) = ar + sr;
-            V(dst + LANES + l) = ai + si;
-            STORE_TURNED(dst + step, mr + di, mi - dr, w);
-            STORE_TURNED(dst + 2 * step, mr - di, mi + dr, w + 2);
-        }
-}
-
-static inline void butterflies_4(float *restrict dst, const float *restrict src, size_t gap,
-                                 size_t step, int32_t count, const float *restrict w)
-{
-    for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l += WIDTH) {
-            const float *b = src + gap, *c = b + gap, *d = c + gap;
-            lanes acr = V(src + l) + V(c + l), aci = V(src + LANES + l) + V(c + LANES + l);
-            lanes amr = V(src + l) - V(c + l), ami = V(src + LANES + l) - V(c + LANES + l);
-            lanes bdr = V(b + l) + V(d + l), bdi = V(b + LANES + l) + V(d + LANES + l);
-            lanes bmr = V(b + l) - V(d + l), bmi = V(b + LANES + l) - V(d + LANES + l);
-            V(dst + l) = acr + bdr;
-            V(dst + LANES + l) = aci + bdi;
-            STORE_TURNED(dst + step, amr + bmi, ami - bmr, w);
-            STORE_TURNED(dst + 2 * step, acr - bdr, aci - bdi, w + 2);
-            STORE_TURNED(dst + 3 * step, amr - bmi, ami + bmr, w + 4);
-        }
-}
-
-static inline void butterflies_5(float *restrict dst, const float *restrict src, size_t gap,
-                                 size_t step, int32_t count, const float *restrict w)
-{
-    const float c1 = 0x1.3c6ef4p-2f, c2 = -0x1.9e377ap-1f; /* cos(2 pi / 5), cos(4 pi / 5) */
-    const float s1 = 0x1.e6f0e2p-1f, s2 = 0x1.2cf23p-1f;   /* sin of the same */
-    for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
-        for (int l = 0; l < LANES; l += WIDTH) {
-            const float *b = src + gap, *c = b + gap, *d = c + gap, *e = d + gap;
-            lanes ar = V(src + l), ai = V(src + LANES + l);
-            lanes ber = V(b + l) + V(e + l), bei = V(b + LANES + l) + V(e + LANES + l);
-            lanes bmr = V(b + l) - V(e + l), bmi = V(b + LANES + l) - V(e + LANES + l);
-            lanes cdr = V(c + l) + V(d + l), cdi = V(c + LANES + l) + V(d + LANES + l);
-            lanes cmr = V(c + l) - V(d + l), cmi = V(c + LANES + l) - V(d + LANES + l);
-            lanes pr = ar + c1 * ber + c2 * cdr, pi = ai + c1 * bei + c2 * cdi;
-            lanes qr = ar + c2 * ber + c1 * cdr, qi = ai + c2 * bei + c1 * cdi;
-            lanes ur = s1 * bmr + s2 * cmr, ui = s1 * bmi + s2 * cmi;
-            lanes vr = s2 * bmr - s1 * cmr, vi = s2 * bmi - s1 * cmi;
-            V(dst + l) = ar + ber + cdr;
-            V(dst + LANES + l) = ai + bei + cdi;
-            STORE_TURNED(dst + step, pr + ui, pi - ur, w);
-            STORE_TURNED(dst + 2 * step, qr + vi, qi - vr, w + 2);
-            STORE_TURNED(dst + 3 * step, qr - vi, qi + vr, w + 4);
-            STORE_TURNED(dst + 4 * step, pr - ui, pi + ur, w + 6);
-        }
-}
-
-/* Output k of one butterfly of any radix, before the twiddle. */
-static inline void sum_point(float *restrict re, float *restrict im, const float *restrict src,
-                             size_t gap, const hr_fft_pass *p, int32_t k)
-{
-    for (int l = 0; l < LANES; l += WIDTH) {
-        V(re + l) = V(src + l);
-        V(im + l) = V(src + LANES + l);
+#define BUTTERFLIES(radix)                                                                         \
+    static inline void butterflies_##radix(float *restrict dst, const float *restrict src,         \
+                                           size_t gap, size_t step, int32_t count,                 \
+                                           const float *restrict w)                                \
+    {                                                                                              \
+        for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)                            \
+            for (int l = 0; l < LANES; l += WIDTH) {                                               \
+                fft_point v[radix];                                                                \
+                for (size_t j = 0; j < radix; j++)                                                 \
+                    v[j] = load(src + j * gap + l);                                                \
+                fft_butterfly_##radix(v);                                                          \
+                store(dst + l, v[0]);                                                              \
+                for (size_t k = 1; k < radix; k++)                                                 \
+                    store(dst + k * step + l, fft_turned(v[k], w[2 * k - 2], w[2 * k - 1]));       \
+            }                                                                                      \
     }
-    for (int32_t j = 1, turn = k; j < p->radix; j++) {
-        const float *a = src + (size_t)j * gap;
-        float wr = p->roots[2 * turn], wi = p->roots[2 * turn + 1];
-        for (int l = 0; l < LANES; l += WIDTH) {
-            V(re + l) += V(a + l) * wr - V(a + LANES + l) * wi;
-            V(im + l) += V(a + l) * wi + V(a + LANES + l) * wr;
-        }
-        turn = turn + k < p->radix ? turn + k : turn + k - p->radix;
-    }
-}
+BUTTERFLIES(2)
+BUTTERFLIES(3)
+BUTTERFLIES(4)
+BUTTERFLIES(5)
 
 static void butterflies_any(float *restrict dst, const float *restrict src, size_t gap, size_t step,
                             int32_t count, const float *restrict w, const hr_fft_pass *p)
 {
-    float re[LANES], im[LANES];
     for (int32_t t = 0; t < count; t++, dst += POINT, src += POINT)
         for (int32_t k = 0; k < p->radix; k++) {
-            const float one[2] = {1.0f, 0.0f}, *turn = k > 0 ? w + 2 * (k - 1) : one;
-            float *to = dst + (size_t)k * step;
-            sum_point(re, im, src, gap, p, k);
-            for (int l = 0; l < LANES; l += WIDTH)
-                STORE_TURNED(to, V(re + l), V(im + l), turn);
+            const float wr = k > 0 ? w[2 * k - 2] : 1.0f, wi = k > 0 ? w[2 * k - 1] : 0.0f;
+            for (int l = 0; l < LANES; l += WIDTH) {
+                fft_point sum = load(src + l);
+                for (int32_t j = 1, turn = k; j < p->radix; j++) {
+                    const float *root = p->roots + 2 * (size_t)turn;
+                    fft_point v = fft_turned(load(src + (size_t)j * gap + l), root[0], root[1]);
+                    sum.re += v.re;
+                    sum.im += v.im;
+                    turn = turn + k < p->radix ? turn + k : turn + k - p->radix;
+                }
+                store(dst + (size_t)k * step + l, fft_turned(sum, wr, wi));
+            }
         }
 }
 
@@ -208,49 +148,39 @@ void HR_LEVELED(hr__fft_multiply)(float *restrict dst, const float *restrict src
 {
     const float sign = conjugate ? -1.0f : 1.0f;
     for (size_t i = 0; i < n; i++, dst += POINT, src += POINT) {
-        const float wr = factors[2 * i], wi = factors[2 * i + 1];
         for (int l = 0; l < LANES; l += WIDTH) {
-            lanes re = V(src + l) * wr - V(src + LANES + l) * wi;
-            lanes im = V(src + l) * wi + V(src + LANES + l) * wr;
-            V(dst + l) = re;
-            V(dst + LANES + l) = im * sign;
+            fft_point v = fft_turned(load(src + l), factors[2 * i], factors[2 * i + 1]);
+            v.im *= sign;
+            store(dst + l, v);
         }
     }
 }
 
-static inline void norm_row(float *restrict dst, const float *re, const float *im, bool root)
+static inline void norm_row(float *row, bool root)
 {
     if (root)
         for (int l = 0; l < LANES; l++)
-            dst[l] = sqrtf(re[l] * re[l] + im[l] * im[l]);
-    else
-        for (int l = 0; l < LANES; l += WIDTH)
-            V(dst + l) = V(re + l) * V(re + l) + V(im + l) * V(im + l);
+            row[l] = sqrtf(row[l]);
 }
 
 void HR_LEVELED(hr__fft_norms)(float *restrict dst, const float *restrict src, size_t n,
                                int32_t result)
 {
-    for (size_t k = 0; k < n; k++)
-        norm_row(dst + k * LANES, src + k * POINT, src + k * POINT + LANES,
-                 result == HR_FFT_RESULT_MAGNITUDE);
+    for (size_t k = 0; k < n; k++, dst += LANES, src += POINT) {
+        for (int l = 0; l < LANES; l += WIDTH)
+            V(dst + l) = fft_power(load(src + l));
+        norm_row(dst, result == HR_FFT_RESULT_MAGNITUDE);
+    }
 }
 
 void HR_LEVELED(hr__fft_real_norms)(float *restrict dst, const float *restrict src,
                                     const float *restrict turns, size_t half, int32_t result)
 {
-    for (size_t k = 0; k <= half; k++) {
+    for (size_t k = 0; k <= half; k++, dst += LANES) {
         const float *a = src + (k < half ? k : 0) * POINT, *b = src + (k ? half - k : 0) * POINT;
-        const float wr = turns[2 * k], wi = turns[2 * k + 1];
-        float re[LANES], im[LANES];
-        for (int l = 0; l < LANES; l += WIDTH) {
-            lanes er = 0.5f * (V(a + l) + V(b + l)),
-                  ei = 0.5f * (V(a + LANES + l) - V(b + LANES + l));
-            lanes or = 0.5f * (V(a + LANES + l) + V(b + LANES + l)),
-                  oi = 0.5f * (V(b + l) - V(a + l));
-            V(re + l) = er + (or *wr - oi * wi);
-            V(im + l) = ei + (or *wi + oi * wr);
-        }
-        norm_row(dst + k * LANES, re, im, result == HR_FFT_RESULT_MAGNITUDE);
+        for (int l = 0; l < LANES; l += WIDTH)
+            V(dst + l) =
+                fft_power(fft_real_bin(load(a + l), load(b + l), turns[2 * k], turns[2 * k + 1]));
+        norm_row(dst, result == HR_FFT_RESULT_MAGNITUDE);
     }
 }

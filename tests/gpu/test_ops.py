@@ -189,7 +189,9 @@ def test_draws(dtype: str) -> None:
 @pytest.mark.parametrize("shape", [(64, 64, 4), (65, 43, 3), (1, 7, 1)])
 def test_groups_of_elements(shape: tuple[int, ...]) -> None:
     """Types of all sizes, and samples that begin at all alignments: 4, 8 or 16 elements at a time."""
-    data = [pictures([shape] * 5, dtype) for dtype in ("uint8", "int8", "uint16", "int16", "float32")]
+    data = [
+        pictures([shape] * 5, dtype) for dtype in ("uint8", "int8", "uint16", "int16", "float32")
+    ]
     cases: list[Any] = []
     for each in data:
         for dtype in ("UINT8", "INT8", "BOOL", "INT16", "UINT16", "FLOAT16", "FLOAT", "INT32"):
@@ -277,7 +279,10 @@ def test_extreme_shapes(dtype: str, antialias: bool) -> None:
     shapes = [(1, 200000, 1), (200000, 1, 3), (2, 8000, 3), (8000, 3, 4), (1, 1, 1)]
     data = pictures(shapes, dtype, "HWC")
     for size in ([24, 224], [224, 1], [1, 14]):
-        for op, args in (("resize", {"size": size}), ("tensor_resize", {"sizes": size, "axes": [0, 1]})):
+        for op, args in (
+            ("resize", {"size": size}),
+            ("tensor_resize", {"sizes": size, "axes": [0, 1]}),
+        ):
             check([Case(op, [data], {**args, "antialias": antialias})])
 
 
@@ -436,6 +441,59 @@ def test_bad_pastes(ids_of: list[list[int]], args: dict[str, Any], message: str)
         assert made.message.startswith("multi_paste") and message in made.message
 
 
+def signals(*lengths: int) -> Data:
+    rng = np.random.default_rng(5)
+    return Data([rng.standard_normal(length).astype(np.float32) for length in lengths])
+
+
+# In shared memory, the largest and the smallest; in scratch memory, with small factors and with large primes.
+@pytest.mark.parametrize("nfft", [1, 2, 4096, 4098, 2047, 8192, 4097, 6001])
+def test_spectra(nfft: int) -> None:
+    """Groups of windows that are not full, and samples with one window."""
+    data = signals(9000, 1, nfft // 3 + 1, 17000)
+    hop = {"window_step": max(nfft // 3, 50)}
+    window = max(nfft * 3 // 4, 1)
+    cases = []
+    for layout in ("ft", "tf"):
+        args = {"nfft": nfft, "window_length": window, "layout": layout, **hop}
+        cases.append(Case("spectrogram", [data], args))
+        cases.append(Case("spectrogram", [data], {**args, "power": 1, "reflect_padding": False}))
+    check(cases)
+
+
+def test_spectra_in_turns() -> None:
+    """So little scratch memory that windows take turns in it, and samples one after the other."""
+    args = {"nfft": 1 << 18, "window_length": 1 << 18, "window_step": 1 << 15}
+    check([Case("spectrogram", [signals(200000, 90000, 1)], args)], device_memory_limit=1 << 27)
+
+
+def test_largest_values() -> None:
+    """Of samples that several blocks look through: the last element, NaN, infinity, nothing positive."""
+    samples = [np.abs(x) for x in signals(70000, 8193, 8192, 300, 300, 0).samples]
+    samples[0][-1], samples[1][8192], samples[2][7] = 1e3, 2e3, np.nan
+    samples[3][5] = np.inf
+    samples[4] *= -1
+    for args in ({}, {"reference": 0.5}, {"multiplier": 20.0, "cutoff_db": -1000.0}):
+        check([Case("to_decibels", [Data(samples)], args)])
+
+
+def test_bands_of_batches() -> None:
+    """Samples with different numbers of bins, one of them empty; the axis is the first, in the middle, the last."""
+    rng = np.random.default_rng(6)
+    for layout, shapes in {
+        "ft": [(257, 31), (201, 7), (257, 0), (257, 31)],
+        "tf": [(31, 257), (7, 201), (0, 257), (1, 300)],
+        "ftc": [(257, 4, 3), (30, 2, 3), (257, 4, 3), (1, 4, 3)],
+    }.items():
+        data = Data([rng.random(shape, np.float32) for shape in shapes], layout)
+        check(
+            [
+                Case("mel_filter_bank", [data], {"nfilter": n, "sample_rate": 16000.0})
+                for n in (1, 80)
+            ]
+        )
+
+
 ELSEWHERE = {"external_source", "decoders.inflate"}  # in all pipelines, and in test_inflate.py
 
 
@@ -447,7 +505,9 @@ def test_every_operator_has_cases() -> None:
         if {"gpu", "mixed"} & set(op.devices) & set(op.runs_on) and "hidden" not in op.flags
     }
     missing = on_gpu - set(chosen()) - ELSEWHERE
-    assert not missing, f"no case runs on a GPU: add CASES or OURS to tests/ops/cases_*.py for {sorted(missing)}"
+    assert not missing, (
+        f"no case runs on a GPU: add CASES or OURS to tests/ops/cases_*.py for {sorted(missing)}"
+    )
 
 
 @pytest.mark.parametrize("name", chosen())

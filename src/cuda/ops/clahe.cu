@@ -42,7 +42,10 @@ HR_DEVICE uint32_t share(uint32_t excess, uint32_t v)
 }
 
 struct make_tables : picture {
-    enum { PHASES = 5 };
+    HR_DEVICE static constexpr int phases()
+    {
+        return 5;
+    }
     struct Shared {
         uint32_t lanes[LANES][LEVELS];
         uint32_t counts[LEVELS], over[LEVELS];

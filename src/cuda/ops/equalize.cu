@@ -48,7 +48,10 @@ struct clear : part {
 };
 
 struct count_values : part {
-    enum { PHASES = 3 };
+    HR_DEVICE static constexpr int phases()
+    {
+        return 3;
+    }
     struct Shared {
         uint32_t counts[GROUP][LEVELS];
     };
@@ -104,7 +107,10 @@ struct make_tables : part {
 };
 
 struct map_values : part {
-    enum { PHASES = 2 };
+    HR_DEVICE static constexpr int phases()
+    {
+        return 2;
+    }
     struct Shared {
         uint8_t tables[GROUP][LEVELS];
     };

@@ -93,7 +93,10 @@ struct single : record {
 };
 
 struct tiled : record {
-    enum { PHASES = 2 };
+    HR_DEVICE static constexpr int phases()
+    {
+        return 2;
+    }
     struct Shared {
         float window[LINES][PITCH], weights[WEIGHTS];
     };

@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(THREADS)
         return;
     const Record &record = records[r];
     HR_UNROLL
-    for (int k = 0; k < Record::PHASES; k++) {
+    for (int k = 0; k < record.phases(); k++) {
         if (k > 0)
             __syncthreads();
         record.phase(k, tile, &shared, (int)threadIdx.x);
@@ -117,15 +117,15 @@ template <typename Record> void run_block(const Record &record, int32_t tile)
 {
     std::unique_ptr<typename Record::Shared> shared(new typename Record::Shared);
     memset((void *)shared.get(), 0x5a, sizeof(*shared));
-    for (int k = 0; k < Record::PHASES; k++)
+    for (int k = 0; k < record.phases(); k++)
         for (int thread = 0; thread < THREADS; thread++)
             record.phase(k, tile, shared.get(), thread);
 }
 #endif
 
 // For threads that share memory: processes blocks 0 .. tiles - 1 of every record. A record has a
-// type `Shared`, a number PHASES and a member `phase(k, tile, shared, thread)`; all threads of a
-// block finish a phase before the next one begins.
+// type `Shared` and members `phases()` and `phase(k, tile, shared, thread)`; all threads of a block
+// finish a phase before the next one begins.
 template <typename Record>
 hr_status launch_blocks(hr_cuda_launch *l, hr_staged records, int32_t n, hr_error *error)
 {
@@ -153,6 +153,16 @@ HR_DEVICE static inline void add_to(uint32_t *counter, uint32_t v)
     atomicAdd(counter, v);
 #else
     *counter += v;
+#endif
+}
+
+// Raises a number that is not negative and that other threads raise, too.
+HR_DEVICE static inline void raise_to(float *most, float v)
+{
+#if defined(__CUDACC__)
+    atomicMax((int *)most, __float_as_int(v)); // in the order of the numbers
+#else
+    *most = v > *most ? v : *most;
 #endif
 }
 

@@ -7,22 +7,6 @@
 
 #include <string.h>
 
-#define MAX_PASSES 32
-
-/* Complex transforms of one length. */
-typedef struct transform {
-    int32_t points, count;
-    hr_fft_pass passes[MAX_PASSES];
-    float *tables[2 * MAX_PASSES]; /* of the passes */
-} transform;
-
-struct hr_fft {
-    int32_t n, points;     /* samples, and points of the transform */
-    transform direct;      /* of `points` points, or of the convolution */
-    float *turns;          /* of an even n */
-    float *chirp, *kernel; /* Bluestein: NULL if it is not needed */
-};
-
 /* (re, im) of exp(-2 pi i k / n); k < n. Exact in the axes. */
 static void unit_root(float *to, int64_t k, int64_t n)
 {
@@ -36,12 +20,10 @@ static void unit_root(float *to, int64_t k, int64_t n)
     to[1] = (float)-im;
 }
 
-static float *roots_of(int64_t count, int64_t n, hr_error *error)
+static void unit_roots(float *to, int64_t count, int64_t n)
 {
-    float *roots = hr_calloc((size_t)count, 2 * sizeof(*roots), error);
-    for (int64_t k = 0; roots && k < count; k++)
-        unit_root(roots + 2 * k, k % n, n);
-    return roots;
+    for (int64_t k = 0; k < count; k++)
+        unit_root(to + 2 * k, k % n, n);
 }
 
 static int32_t next_radix(int32_t n)
@@ -63,36 +45,43 @@ static bool is_smooth(int32_t n)
     return n == 1;
 }
 
-static float *twiddles_of(int32_t radix, int32_t span, hr_error *error)
+static void find_passes(hr_fft *f)
 {
-    float *w = hr_calloc((size_t)span * (size_t)(radix - 1), 2 * sizeof(*w), error), *to = w;
-    for (int64_t q = 0; w && q < span; q++)
-        for (int64_t k = 1; k < radix; k++, to += 2)
-            unit_root(to, q * k, (int64_t)radix * span);
-    return w;
-}
-
-static hr_status transform_init(transform *t, int32_t points, hr_error *error)
-{
-    t->points = points;
-    for (int32_t n = points, stride = 1; n > 1; t->count++) {
-        int32_t radix = next_radix(n), i = t->count;
+    for (int32_t n = f->size, stride = 1; n > 1; f->count++) {
+        int32_t radix = next_radix(n);
         n /= radix;
-        float *w = t->tables[2 * i] = twiddles_of(radix, n, error);
-        float *roots = t->tables[2 * i + 1] = roots_of(radix, radix, error);
-        if (!w || !roots)
-            return HR_STATUS_NO_MEMORY;
-        t->passes[i] = (hr_fft_pass){radix, n, stride, w, roots};
+        f->passes[f->count] = (hr_fft_pass){radix, n, stride, NULL, NULL};
         stride *= radix;
     }
-    return HR_STATUS_OK;
+}
+
+/* The next `numbers` complex numbers of the tables. Without tables, it only counts them. */
+static float *take(hr_fft *f, size_t numbers)
+{
+    float *at = f->tables ? f->tables + f->floats : NULL;
+    f->floats += 2 * numbers;
+    return at;
+}
+
+static void make_pass(hr_fft *f, hr_fft_pass *p)
+{
+    float *twiddles = take(f, (size_t)p->span * (size_t)(p->radix - 1));
+    float *roots = take(f, (size_t)p->radix), *to = twiddles;
+    p->twiddles = twiddles;
+    p->roots = roots;
+    if (!f->tables)
+        return;
+    for (int64_t q = 0; q < p->span; q++)
+        for (int64_t k = 1; k < p->radix; k++, to += 2)
+            unit_root(to, q * k, (int64_t)p->radix * p->span);
+    unit_roots(roots, p->radix, p->radix);
 }
 
 /* Transforms the points at `data`; returns where the result is: `data` or `other`. */
-static float *transform_run(const transform *t, const hr_kernels *k, float *data, float *other)
+static float *transform(const hr_fft *f, const hr_kernels *k, float *data, float *other)
 {
-    for (int32_t i = 0; i < t->count; i++) {
-        k->fft_pass(other, data, &t->passes[i]);
+    for (int32_t i = 0; i < f->count; i++) {
+        k->fft_pass(other, data, &f->passes[i]);
         float *swap = data;
         data = other;
         other = swap;
@@ -102,60 +91,68 @@ static float *transform_run(const transform *t, const hr_kernels *k, float *data
 
 /* The kernel of the convolution is the transform of the conjugate chirp, which is computed by the
  * transform itself, in the first of its lanes. */
-static hr_status bluestein_init(hr_fft *f, int32_t size, hr_error *error)
+static hr_status make_bluestein(hr_fft *f, hr_error *error)
 {
-    const int64_t n = f->points;
-    size_t floats = (size_t)size * HR_FFT_POINT;
-    f->chirp = hr_calloc((size_t)n, 2 * sizeof(*f->chirp), error);
-    f->kernel = hr_calloc((size_t)size, 2 * sizeof(*f->kernel), error);
+    const int64_t n = f->points, size = f->size;
+    float *chirp = take(f, (size_t)n), *kernel = take(f, (size_t)size);
+    f->chirp = chirp;
+    f->kernel = kernel;
+    if (!f->tables)
+        return HR_STATUS_OK;
+    const size_t floats = (size_t)size * HR_FFT_POINT;
     float *work = hr_calloc(2 * floats, sizeof(*work), error);
-    for (int64_t i = 0; f->chirp && work && i < n; i++) {
-        unit_root(f->chirp + 2 * i, i * i % (2 * n), 2 * n);
+    if (!work)
+        return HR_STATUS_NO_MEMORY;
+    for (int64_t i = 0; i < n; i++) {
+        unit_root(chirp + 2 * i, i * i % (2 * n), 2 * n);
         for (int64_t at = i; at<size; at += i> 0 && at == i ? size - 2 * i : size) {
-            work[at * HR_FFT_POINT] = f->chirp[2 * i];
-            work[at * HR_FFT_POINT + HR_FFT_LANES] = -f->chirp[2 * i + 1];
+            work[at * HR_FFT_POINT] = chirp[2 * i];
+            work[at * HR_FFT_POINT + HR_FFT_LANES] = -chirp[2 * i + 1];
         }
     }
-    bool enough = f->chirp && f->kernel && work;
-    if (enough) {
-        const hr_kernels *k = hr_kernels_get(HR_CPU_LEVEL_BASE);
-        const float *at = transform_run(&f->direct, k, work, work + floats);
-        for (int64_t i = 0; i < size; i++) {
-            f->kernel[2 * i] = at[i * HR_FFT_POINT] / (float)size;
-            f->kernel[2 * i + 1] = at[i * HR_FFT_POINT + HR_FFT_LANES] / (float)size;
-        }
+    const float *at = transform(f, hr_kernels_get(HR_CPU_LEVEL_BASE), work, work + floats);
+    for (int64_t i = 0; i < size; i++) {
+        kernel[2 * i] = at[i * HR_FFT_POINT] / (float)size;
+        kernel[2 * i + 1] = at[i * HR_FFT_POINT + HR_FFT_LANES] / (float)size;
     }
     hr_free(work);
-    return enough ? HR_STATUS_OK : HR_STATUS_NO_MEMORY;
+    return HR_STATUS_OK;
+}
+
+/* Fills the tables; the first time, when there are none, it finds out how large they are. */
+static hr_status make_tables(hr_fft *f, hr_error *error)
+{
+    f->floats = 0;
+    for (int32_t i = 0; i < f->count; i++)
+        make_pass(f, &f->passes[i]);
+    if (f->n % 2 == 0) {
+        float *turns = take(f, (size_t)f->n / 2 + 1);
+        if (f->tables)
+            unit_roots(turns, f->n / 2 + 1, f->n);
+        f->turns = turns;
+    }
+    return f->size != f->points ? make_bluestein(f, error) : HR_STATUS_OK;
 }
 
 static hr_status fft_init(hr_fft *f, int32_t n, hr_error *error)
 {
     f->n = n;
     f->points = n % 2 == 0 ? n / 2 : n;
-    if (n % 2 == 0) {
-        f->turns = roots_of(n / 2 + 1, n, error);
-        if (!f->turns)
-            return HR_STATUS_NO_MEMORY;
-    }
-    if (is_smooth(f->points))
-        return transform_init(&f->direct, f->points, error);
-    int32_t size = 1;
-    while (size < 2 * f->points - 1)
-        size *= 2;
-    HR_TRY(transform_init(&f->direct, size, error));
-    return bluestein_init(f, size, error);
+    f->size = f->points;
+    if (!is_smooth(f->points))
+        for (f->size = 1; f->size < 2 * f->points - 1;)
+            f->size *= 2;
+    find_passes(f);
+    HR_TRY(make_tables(f, error));
+    f->tables = hr_calloc(f->floats + 1, sizeof(*f->tables), error);
+    return f->tables ? make_tables(f, error) : HR_STATUS_NO_MEMORY;
 }
 
 void hr__fft_destroy(hr_fft *f)
 {
     if (!f)
         return;
-    for (size_t i = 0; i < HR_COUNT_OF(f->direct.tables); i++)
-        hr_free(f->direct.tables[i]);
-    hr_free(f->turns);
-    hr_free(f->chirp);
-    hr_free(f->kernel);
+    hr_free(f->tables);
     hr_free(f);
 }
 
@@ -177,14 +174,9 @@ hr_status hr__fft_create(hr_fft **out, int32_t n, hr_error *error)
     return status;
 }
 
-int32_t hr__fft_size(const hr_fft *f)
-{
-    return f->n;
-}
-
 size_t hr__fft_scratch(const hr_fft *f)
 {
-    return 2 * (size_t)f->direct.points * HR_FFT_POINT;
+    return 2 * (size_t)f->size * HR_FFT_POINT;
 }
 
 /* As points whose samples are the real parts, and the imaginary parts too if n is even. */
@@ -204,14 +196,14 @@ static void load(const hr_fft *f, const hr_kernels *k, const float *const *signa
 
 static float *bluestein_run(const hr_fft *f, const hr_kernels *k, float *data, float *other)
 {
-    const size_t n = (size_t)f->points, size = (size_t)f->direct.points;
+    const size_t n = (size_t)f->points, size = (size_t)f->size;
     k->fft_multiply(other, data, f->chirp, n, false);
     memset(other + n * HR_FFT_POINT, 0, (size - n) * HR_FFT_POINT * sizeof(*other));
-    float *spectrum = transform_run(&f->direct, k, other, data);
+    float *spectrum = transform(f, k, other, data);
     float *free_one = spectrum == data ? other : data;
     /* the inverse transform is the conjugate of the transform of the conjugate */
     k->fft_multiply(free_one, spectrum, f->kernel, size, true);
-    float *sum = transform_run(&f->direct, k, free_one, spectrum);
+    float *sum = transform(f, k, free_one, spectrum);
     float *result = sum == data ? other : data;
     for (size_t i = 0; i < n; i++)
         for (int32_t l = 0; l < HR_FFT_LANES; l++)
@@ -224,10 +216,9 @@ void hr__fft_norms(const hr_fft *f, const hr_kernels *k, const float *const *sig
                    const float *window, int32_t first, int32_t count, hr_fft_result result,
                    float *scratch, float *norms)
 {
-    float *other = scratch + (size_t)f->direct.points * HR_FFT_POINT;
+    float *other = scratch + (size_t)f->size * HR_FFT_POINT;
     load(f, k, signals, window, first, count, scratch);
-    float *at = f->chirp ? bluestein_run(f, k, scratch, other)
-                         : transform_run(&f->direct, k, scratch, other);
+    float *at = f->chirp ? bluestein_run(f, k, scratch, other) : transform(f, k, scratch, other);
     if (f->n % 2 == 0)
         k->fft_real_norms(norms, at, f->turns, (size_t)f->points, result);
     else

@@ -10,13 +10,24 @@
 
 #define HR_FFT_MAX_SIZE (1 << 22) /* samples of a signal */
 
-typedef struct hr_fft hr_fft;
+#define HR_FFT_MAX_PASSES 32
 
 /* Read-only once it is made: any number of threads may use it. */
+typedef struct hr_fft {
+    int32_t n;      /* samples */
+    int32_t points; /* of an even n: n / 2, whose real parts are the samples with even numbers */
+    int32_t size;   /* of the transform: `points`, or that of a convolution */
+    int32_t count;  /* of passes */
+    hr_fft_pass passes[HR_FFT_MAX_PASSES];
+    const float *turns;          /* of an even n: (re, im) of exp(-2 pi i k / n), k <= n / 2 */
+    const float *chirp, *kernel; /* Bluestein's: NULL if it is not needed */
+    float *tables;               /* what the pointers above point into */
+    size_t floats;               /* in `tables` */
+} hr_fft;
+
 hr_status hr__fft_create(hr_fft **out, int32_t n, hr_error *error);
 void hr__fft_destroy(hr_fft *fft); /* NULL is fine */
 
-int32_t hr__fft_size(const hr_fft *fft);
 /* Floats of the scratch memory that hr__fft_norms needs. */
 size_t hr__fft_scratch(const hr_fft *fft);
 

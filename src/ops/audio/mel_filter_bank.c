@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* mel_filter_bank: sums of the bins of spectra in bands that are equally wide on the mel scale. */
+#include "ops/audio/mel_filter_bank.h"
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
 
@@ -57,47 +58,92 @@ static double hz_of(double mel, bool htk)
     return mel < 15.0 ? mel * 200.0 / 3.0 : 1000.0 * hr_exp((mel - 15.0) * hr_log(6.4) / 27.0);
 }
 
-/* The bins of a band and their weights. */
-typedef struct band {
-    int64_t first;
-    int32_t count;
-    float *weights;
-} band;
-
-/* The bins within (low, high): a triangle whose peak is at `peak` Hz. */
-static hr_status make_band(band *b, const double hz[3], double step, int64_t bins, bool normalize,
-                           hr_arena *arena, hr_error *error)
+/* The bins within (hz[0], hz[2]), `step` Hz apart. */
+static void find_bins(hr_mel_band *b, const double hz[3], double step, int64_t bins)
 {
     double last = hr_round(floor(hz[2] / step)), start = floor(hz[0] / step) + 1;
-    b->first = start < (double)bins ? (int64_t)start : bins;
+    int64_t first = start < (double)bins ? (int64_t)start : bins;
     int64_t end = last < (double)(bins - 1) ? (int64_t)last : bins - 1;
-    b->count = (int32_t)HR_MAX(end - b->first + 1, 0);
-    b->weights = hr_arena_alloc(arena, ((size_t)b->count + 1) * sizeof(*b->weights), error);
-    if (!b->weights)
-        return HR_STATUS_NO_MEMORY;
+    b->first = (int32_t)first;
+    b->count = (int32_t)HR_MAX(end - first + 1, 0);
+}
+
+/* A triangle whose peak is at hz[1]. */
+static void find_weights(const hr_mel_band *b, const double hz[3], double step, bool normalize,
+                         float *weights)
+{
     const double scale = normalize ? 2.0 / (hz[2] - hz[0]) : 1.0;
     for (int32_t i = 0; i < b->count; i++) {
         double f = (double)(b->first + i) * step;
         double up = (f - hz[0]) / (hz[1] - hz[0]), down = (hz[2] - f) / (hz[2] - hz[1]);
-        b->weights[i] = (float)(scale * HR_MAX(HR_MIN(up, down), 0.0));
+        weights[i] = (float)(scale * HR_MAX(HR_MIN(up, down), 0.0));
     }
+}
+
+/* The bands of the last sample, which most samples share. */
+typedef struct mel_local {
+    double *edges; /* nfilter + 2, in Hz */
+    hr_mel_band *bands;
+    float *weights;
+    int64_t bins; /* -1: none yet */
+    int32_t weight_count;
+} mel_local;
+
+static void mel_local_destroy(void *local)
+{
+    mel_local *m = local;
+    hr_free(m->edges);
+    hr_free(m->bands);
+    hr_free(m->weights);
+    hr_free(m);
+}
+
+static hr_status mel_local_create(const void *args, void *state, void **local, hr_error *error)
+{
+    const mel_args *a = args;
+    const bool htk = a->mel_formula[0] == 'h';
+    const double rate = (double)a->sample_rate, low = mel_of((double)a->freq_low, htk);
+    const double high = mel_of(a->freq_high > 0 ? (double)a->freq_high : rate / 2, htk);
+    const double width = (high - low) / (a->nfilter + 1);
+    (void)state;
+    mel_local *m = hr_calloc(1, sizeof(*m), error);
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    m->edges = hr_calloc((size_t)a->nfilter + 2, sizeof(*m->edges), error);
+    m->bands = hr_calloc((size_t)a->nfilter, sizeof(*m->bands), error);
+    if (!m->edges || !m->bands) {
+        mel_local_destroy(m);
+        return HR_STATUS_NO_MEMORY;
+    }
+    for (int32_t i = 0; i < a->nfilter + 2; i++)
+        m->edges[i] = hz_of(low + i * width, htk);
+    m->bins = -1;
+    *local = m;
     return HR_STATUS_OK;
 }
 
-static hr_status make_bands(const mel_args *a, int64_t bins, band *bands, hr_arena *arena,
-                            hr_error *error)
+static hr_status make_bands(mel_local *m, const mel_args *a, int64_t bins, hr_error *error)
 {
-    const bool htk = a->mel_formula[0] == 'h';
-    const double rate = (double)a->sample_rate, step = rate / (double)(2 * HR_MAX(bins - 1, 1));
-    double low = mel_of((double)a->freq_low, htk);
-    double high = mel_of(a->freq_high > 0 ? (double)a->freq_high : rate / 2, htk);
-    double width = (high - low) / (a->nfilter + 1);
+    const double step = (double)a->sample_rate / (double)(2 * HR_MAX(bins - 1, 1));
+    int64_t count = 0;
+    m->bins = -1;
     for (int32_t i = 0; i < a->nfilter; i++) {
-        double hz[3];
-        for (int32_t k = 0; k < 3; k++)
-            hz[k] = hz_of(low + (i + k) * width, htk);
-        HR_TRY(make_band(&bands[i], hz, step, bins, a->normalize != 0, arena, error));
+        find_bins(&m->bands[i], m->edges + i, step, bins);
+        m->bands[i].at = (int32_t)count;
+        count += m->bands[i].count;
+        if (count > INT32_MAX)
+            return hr_fail(error, HR_STATUS_ERROR, "%d bands of %lld bins have too many weights",
+                           a->nfilter, (long long)bins);
     }
+    hr_free(m->weights);
+    m->weights = hr_calloc((size_t)count + 1, sizeof(*m->weights), error);
+    if (!m->weights)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < a->nfilter; i++)
+        find_weights(&m->bands[i], m->edges + i, step, a->normalize != 0,
+                     m->weights + m->bands[i].at);
+    m->weight_count = (int32_t)count;
+    m->bins = bins;
     return HR_STATUS_OK;
 }
 
@@ -105,6 +151,38 @@ static int32_t axis_of(const hr_tensor *in)
 {
     int32_t axis = hr_layout_find(&in->layout, 'f');
     return axis >= 0 ? axis : HR_MAX(in->shape.ndim - 2, 0);
+}
+
+/* Leaves a copy of the bands in the memo: the next sample may have other ones. */
+static hr_status leave_bank(hr_op_call *c, int32_t axis, hr_error *error)
+{
+    const mel_args *a = c->args;
+    const hr_shape *shape = &c->in[0].shape;
+    mel_local *m = c->local;
+    const int64_t bins = shape->extent[axis];
+    if (bins > INT32_MAX)
+        return hr_fail(error, HR_STATUS_ERROR, "spectra of %lld bins are too long",
+                       (long long)bins);
+    if (m->bins != bins)
+        HR_TRY(make_bands(m, a, bins, error));
+    size_t bands = (size_t)a->nfilter * sizeof(hr_mel_band);
+    size_t weights = (size_t)m->weight_count * sizeof(float);
+    hr_mel_bank *bank = hr_arena_alloc(c->arena, sizeof(*bank) + bands + weights, error);
+    if (!bank)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(bank + 1, m->bands, bands);
+    memcpy((char *)(bank + 1) + bands, m->weights, weights);
+    *bank = (hr_mel_bank){1,
+                          bins,
+                          1,
+                          a->nfilter,
+                          m->weight_count,
+                          (const hr_mel_band *)(bank + 1),
+                          (const float *)((const char *)(bank + 1) + bands)};
+    for (int32_t d = 0; d < shape->ndim; d++)
+        *(d < axis ? &bank->outer : &bank->columns) *= d == axis ? 1 : shape->extent[d];
+    c->memo = bank;
+    return HR_STATUS_OK;
 }
 
 static hr_status mel_infer(hr_op_call *c, hr_error *error)
@@ -116,36 +194,39 @@ static hr_status mel_infer(hr_op_call *c, hr_error *error)
                        hr_dtype_name(c->in[0].dtype));
     if (shape.ndim < 1)
         return hr_fail(error, HR_STATUS_ERROR, "the input must have at least one dimension");
-    shape.extent[axis_of(&c->in[0])] = a->nfilter;
+    const int32_t axis = axis_of(&c->in[0]);
+    shape.extent[axis] = a->nfilter;
     hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, shape, c->in[0].layout.name);
-    return HR_STATUS_OK;
+    return leave_bank(c, axis, error);
 }
 
 /* All bands of a matrix (bins, columns). */
-static void sum_bands(const hr_kernels *k, const band *bands, int32_t nfilter, const float **rows,
-                      const float *in, float *out, int64_t columns)
+static void sum_bands(const hr_kernels *k, const hr_mel_bank *m, const float **rows,
+                      const float *in, float *out)
 {
-    for (int64_t at = 0; at < columns; at += TILE) {
-        size_t n = (size_t)HR_MIN(TILE, columns - at);
-        for (int32_t i = 0; i < nfilter; i++) {
-            float *dst = out + i * columns + at;
-            for (int32_t j = 0; j < bands[i].count; j++)
-                rows[j] = in + (bands[i].first + j) * columns + at;
-            if (bands[i].count > 0)
-                k->vfilter_f32(dst, rows, bands[i].weights, bands[i].count, n);
+    for (int64_t at = 0; at < m->columns; at += TILE) {
+        size_t n = (size_t)HR_MIN(TILE, m->columns - at);
+        for (int32_t i = 0; i < m->nfilter; i++) {
+            const hr_mel_band *b = &m->bands[i];
+            float *dst = out + i * m->columns + at;
+            for (int32_t j = 0; j < b->count; j++)
+                rows[j] = in + (b->first + j) * m->columns + at;
+            if (b->count > 0)
+                k->vfilter_f32(dst, rows, m->weights + b->at, b->count, n);
             else
                 memset(dst, 0, n * sizeof(*dst));
         }
     }
 }
 
-/* All bands of one spectrum; the order of additions is that of vfilter_f32. */
-static void sum_spectrum(const band *bands, int32_t nfilter, const float *in, float *out)
+/* All bands of one spectrum. */
+static void sum_spectrum(const hr_mel_bank *m, const float *in, float *out)
 {
-    for (int32_t i = 0; i < nfilter; i++) {
-        const float *from = in + bands[i].first, *weights = bands[i].weights;
-        float sum = bands[i].count > 0 ? weights[0] * from[0] : 0.0f;
-        for (int32_t j = 1; j < bands[i].count; j++)
+    for (int32_t i = 0; i < m->nfilter; i++) {
+        const hr_mel_band *b = &m->bands[i];
+        const float *from = in + b->first, *weights = m->weights + b->at;
+        float sum = b->count > 0 ? weights[0] * from[0] : 0.0f;
+        for (int32_t j = 1; j < b->count; j++)
             sum += weights[j] * from[j];
         out[i] = sum;
     }
@@ -153,27 +234,19 @@ static void sum_spectrum(const band *bands, int32_t nfilter, const float *in, fl
 
 static hr_status mel_one(hr_op_call *c, hr_error *error)
 {
-    const mel_args *a = c->args;
-    const hr_tensor *in = &c->in[0];
-    const int32_t axis = axis_of(in);
-    const int64_t bins = in->shape.extent[axis];
-    int64_t outer = 1, columns = 1;
-    for (int32_t d = 0; d < in->shape.ndim; d++)
-        *(d < axis ? &outer : &columns) *= d == axis ? 1 : in->shape.extent[d];
-    if (outer == 0 || columns == 0)
+    const hr_mel_bank *m = c->memo;
+    if (m->outer == 0 || m->columns == 0)
         return HR_STATUS_OK;
-    band *bands = hr_arena_alloc(c->arena, (size_t)a->nfilter * sizeof(*bands), error);
-    const float **rows = hr_arena_alloc(c->arena, ((size_t)bins + 1) * sizeof(*rows), error);
-    if (!bands || !rows)
+    const float **rows = hr_arena_alloc(c->arena, ((size_t)m->bins + 1) * sizeof(*rows), error);
+    if (!rows)
         return HR_STATUS_NO_MEMORY;
-    HR_TRY(make_bands(a, bins, bands, c->arena, error));
-    for (int64_t i = 0; i < outer; i++) {
-        const float *from = (const float *)in->data + i * bins * columns;
-        float *to = (float *)c->out[0].data + i * a->nfilter * columns;
-        if (columns == 1)
-            sum_spectrum(bands, a->nfilter, from, to);
+    for (int64_t i = 0; i < m->outer; i++) {
+        const float *from = (const float *)c->in[0].data + i * m->bins * m->columns;
+        float *to = (float *)c->out[0].data + i * m->nfilter * m->columns;
+        if (m->columns == 1)
+            sum_spectrum(m, from, to);
         else
-            sum_bands(c->kernels, bands, a->nfilter, rows, from, to, columns);
+            sum_bands(c->kernels, m, rows, from, to);
     }
     return HR_STATUS_OK;
 }
@@ -199,6 +272,8 @@ const hr_op_def hr_op_mel_filter_bank = {
     .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
     .check = mel_check,
+    .local_create = mel_local_create,
+    .local_destroy = mel_local_destroy,
     .infer = mel_infer,
     .run_cpu = mel_run,
 };

@@ -1,49 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* spectrogram: the spectra of windows of a signal. */
-#include "ops/audio/fft.h"
+#include "ops/audio/spectrogram.h"
+#include "kernels/border.h"
 
 #include <string.h>
 
-typedef struct spectrogram_args {
-    int32_t nfft, window_length, window_step, power, center_windows, reflect_padding;
-    hr_floats window_fn;
-    const char *layout;
-} spectrogram_args;
-
-typedef struct spectrogram_state {
-    hr_fft *fft;
-    float *window; /* window_length elements */
-} spectrogram_state;
-
 static const hr_arg_def spectrogram_arg_defs[] = {
-    HR_ARG(spectrogram_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
+    HR_ARG(hr_spectrogram_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
            "Samples of a transform, `window_length` by default. A shorter window is centred in it, "
            "between zeros."),
-    HR_ARG(spectrogram_args, window_length, INT, 0, "512", "Samples of a window."),
-    HR_ARG(spectrogram_args, window_step, INT, 0, "256",
+    HR_ARG(hr_spectrogram_args, window_length, INT, 0, "512", "Samples of a window."),
+    HR_ARG(hr_spectrogram_args, window_step, INT, 0, "256",
            "Samples from the start of one window to that of the next."),
     HR_ARG(
-        spectrogram_args, window_fn, FLOATS, HR_ARG_OPTIONAL, NULL,
+        hr_spectrogram_args, window_fn, FLOATS, HR_ARG_OPTIONAL, NULL,
         "Factors of the samples of a window, `window_length` of them; a Hann window by default."),
-    HR_ARG(spectrogram_args, power, INT, 0, "2", "1: magnitudes; 2: their squares."),
-    HR_ARG(spectrogram_args, center_windows, BOOL, 0, "True",
+    HR_ARG(hr_spectrogram_args, power, INT, 0, "2", "1: magnitudes; 2: their squares."),
+    HR_ARG(hr_spectrogram_args, center_windows, BOOL, 0, "True",
            "Centre window i at sample i * `window_step`, and extend the signal at both ends. "
            "Otherwise it begins there, and all windows are within the signal."),
-    HR_ARG(spectrogram_args, reflect_padding, BOOL, 0, "True",
+    HR_ARG(hr_spectrogram_args, reflect_padding, BOOL, 0, "True",
            "Extend the signal by mirroring it at its first and last sample. Otherwise by zeros."),
-    HR_ARG(spectrogram_args, layout, LAYOUT, 0, "\"ft\"",
+    HR_ARG(hr_spectrogram_args, layout, LAYOUT, 0, "\"ft\"",
            "\"ft\": frequency, time; \"tf\": time, frequency."),
     HR_ARG_END};
 
-static int32_t transform_size(const spectrogram_args *a)
+static int32_t transform_size(const hr_spectrogram_args *a)
 {
     return a->nfft == -1 ? a->window_length : a->nfft;
 }
 
 static hr_status spectrogram_check(const void *args, const hr_given *given, hr_error *error)
 {
-    const spectrogram_args *a = args;
+    const hr_spectrogram_args *a = args;
     (void)given;
     if (a->window_length < 1 || a->window_step < 1)
         return hr_fail(error, HR_STATUS_ERROR,
@@ -65,7 +55,7 @@ static hr_status spectrogram_check(const void *args, const hr_given *given, hr_e
 
 static void spectrogram_destroy(void *state)
 {
-    spectrogram_state *s = state;
+    hr_spectrogram_state *s = state;
     hr__fft_destroy(s->fft);
     hr_free(s->window);
     hr_free(s);
@@ -73,8 +63,8 @@ static void spectrogram_destroy(void *state)
 
 static hr_status spectrogram_create(const void *args, void **state, hr_error *error)
 {
-    const spectrogram_args *a = args;
-    spectrogram_state *s = hr_calloc(1, sizeof(*s), error);
+    const hr_spectrogram_args *a = args;
+    hr_spectrogram_state *s = hr_calloc(1, sizeof(*s), error);
     if (!s)
         return HR_STATUS_NO_MEMORY;
     hr_status status = hr__fft_create(&s->fft, transform_size(a), error);
@@ -109,7 +99,7 @@ static hr_status signal_length(const hr_tensor *in, int64_t *length, hr_error *e
 
 static hr_status spectrogram_infer(hr_op_call *c, hr_error *error)
 {
-    const spectrogram_args *a = c->args;
+    const hr_spectrogram_args *a = c->args;
     const bool tf = a->layout[0] == 't';
     int64_t length = 0;
     if (c->in[0].dtype != HR_DTYPE_FLOAT)
@@ -127,18 +117,8 @@ static hr_status spectrogram_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
-/* Position `i` of a signal that is mirrored at its ends. */
-static int64_t mirrored(int64_t i, int64_t length)
-{
-    const int64_t period = 2 * length - 2;
-    if (length == 1)
-        return 0;
-    i = i < 0 ? -i % period : i % period;
-    return i < length ? i : period - i;
-}
-
 typedef struct work {
-    const spectrogram_args *a;
+    const hr_spectrogram_args *a;
     const float *signal;
     int64_t length, frames, bins;
     float *edges, *scratch, *norms;
@@ -147,15 +127,16 @@ typedef struct work {
 /* The samples of a window: in the signal itself, or copied to `room` if they exceed it. */
 static const float *window_at(const work *w, int64_t frame, float *room)
 {
-    const spectrogram_args *a = w->a;
+    const hr_spectrogram_args *a = w->a;
     const int64_t n = a->window_length;
-    int64_t start = frame * a->window_step - (a->center_windows ? n / 2 : 0);
+    int64_t start = frame * a->window_step - spectrogram_lead(a);
     if (start >= 0 && start + n <= w->length)
         return w->signal + start;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = start + i;
-        bool inside = at >= 0 && at < w->length;
-        room[i] = inside || a->reflect_padding ? w->signal[mirrored(at, w->length)] : 0.0f;
+        at = border_index(at, w->length,
+                          a->reflect_padding ? HR_BORDER_REFLECT_101 : HR_BORDER_CONSTANT);
+        room[i] = at >= 0 ? w->signal[at] : 0.0f;
     }
     return room;
 }
@@ -175,8 +156,8 @@ static void store(const work *w, int64_t first, int64_t count, float *out)
 
 static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
 {
-    const spectrogram_args *a = c->args;
-    const spectrogram_state *s = c->state;
+    const hr_spectrogram_args *a = c->args;
+    const hr_spectrogram_state *s = c->state;
     const bool tf = a->layout[0] == 't';
     size_t volume = 0;
     hr_shape_volume(&c->in[0].shape, &volume);
@@ -195,7 +176,7 @@ static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
         return HR_STATUS_NO_MEMORY;
     w.scratch = w.edges + edge;
     w.norms = w.scratch + scratch;
-    const int32_t first = (hr__fft_size(s->fft) - a->window_length) / 2;
+    const int32_t first = spectrogram_padding(a, s->fft);
     for (int64_t frame = 0; frame < w.frames; frame += HR_FFT_LANES) {
         const float *signals[HR_FFT_LANES];
         for (int64_t i = 0; i < HR_FFT_LANES; i++)
@@ -222,7 +203,7 @@ const hr_op_def hr_op_spectrogram = {
            "squares of these.",
     .devices = "cpu|gpu",
     .args = spectrogram_arg_defs,
-    .args_size = sizeof(spectrogram_args),
+    .args_size = sizeof(hr_spectrogram_args),
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* to_decibels: ratios as decibels. */
+#include "ops/audio/to_decibels.h"
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
 
-typedef struct decibels_args {
-    float multiplier, reference, cutoff_db;
-} decibels_args;
-
 static const hr_arg_def decibels_arg_defs[] = {
-    HR_ARG(decibels_args, multiplier, FLOAT, 0, "10.0",
+    HR_ARG(hr_decibels_args, multiplier, FLOAT, 0, "10.0",
            "Decibels per factor of 10: 10 for powers, 20 for magnitudes."),
-    HR_ARG(decibels_args, reference, FLOAT, 0, "0.0",
+    HR_ARG(hr_decibels_args, reference, FLOAT, 0, "0.0",
            "The value that gives 0 dB; 0: the largest value of the sample."),
-    HR_ARG(decibels_args, cutoff_db, FLOAT, 0, "-200.0", "Smaller results become this."),
+    HR_ARG(hr_decibels_args, cutoff_db, FLOAT, 0, "-200.0", "Smaller results become this."),
     HR_ARG_END};
 
 static hr_status decibels_infer(hr_op_call *c, hr_error *error)
 {
+    const hr_decibels_args *a = c->args;
     if (c->in[0].dtype != HR_DTYPE_FLOAT)
         return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
                        hr_dtype_name(c->in[0].dtype));
     hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, c->in[0].shape, c->in[0].layout.name);
+    hr_decibels *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    const float cutoff = (float)hr_pow(10.0, (double)a->cutoff_db / (double)a->multiplier);
+    m->least = cutoff > 0x1p-149f ? cutoff : 0x1p-149f; /* the smallest float */
+    c->memo = m;
     return HR_STATUS_OK;
 }
 
@@ -36,22 +40,18 @@ static float largest(const float *v, size_t count)
 static hr_status decibels_run(hr_op_call *calls, int32_t n, hr_error *error)
 {
     for (int32_t s = 0; s < n; s++) {
-        const decibels_args *a = calls[s].args;
+        const hr_decibels_args *a = calls[s].args;
+        const hr_decibels *m = calls[s].memo;
         const float *in = calls[s].in[0].data;
         float *out = calls[s].out[0].data;
         size_t count;
         if (!hr_shape_volume(&calls[s].in[0].shape, &count))
             return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
-        float reference = a->reference != 0 ? a->reference : largest(in, count);
-        reference = reference == 0 ? 1.0f : reference;
-        const float inverse = 1.0f / reference;
-        const float cutoff = (float)hr_pow(10.0, (double)a->cutoff_db / (double)a->multiplier);
-        const float least = cutoff > 0x1p-149f ? cutoff : 0x1p-149f; /* the smallest float */
-        for (size_t i = 0; i < count; i++) {
-            float ratio = in[i] * inverse;
-            out[i] = ratio > least ? ratio : least;
-        }
-        calls[s].kernels->log_f32(out, out, count, 2.302585092994045684); /* ln 10 */
+        const float inverse =
+            decibels_inverse(a->reference != 0 ? a->reference : largest(in, count));
+        for (size_t i = 0; i < count; i++)
+            out[i] = decibels_ratio(in[i], inverse, m->least);
+        calls[s].kernels->log_f32(out, out, count, HR_DECIBELS_BASE);
         for (size_t i = 0; i < count; i++)
             out[i] *= a->multiplier;
     }
@@ -64,7 +64,7 @@ const hr_op_def hr_op_to_decibels = {
     .doc = "Converts powers or magnitudes to decibels: `multiplier` * log10(value / `reference`).",
     .devices = "cpu|gpu",
     .args = decibels_arg_defs,
-    .args_size = sizeof(decibels_args),
+    .args_size = sizeof(hr_decibels_args),
     .in = HR_INPUTS({.name = "data"}),
     .in_min = 1,
     .in_max = 1,

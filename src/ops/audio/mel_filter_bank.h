@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* mel_filter_bank: shared by the CPU and the GPU. */
+#ifndef HR_OPS_AUDIO_MEL_FILTER_BANK_H
+#define HR_OPS_AUDIO_MEL_FILTER_BANK_H
+
+#include <stdint.h>
+
+/* Bins first .. first + count - 1, with weights from `at` on. */
+typedef struct hr_mel_band {
+    int32_t first, count, at;
+} hr_mel_band;
+
+/* The memo of a sample: an array (outer, bins, columns) becomes (outer, nfilter, columns). A sum
+ * begins with the product of its first bin; the others are added in their order. */
+typedef struct hr_mel_bank {
+    int64_t outer, bins, columns;
+    int32_t nfilter, weight_count;
+    const hr_mel_band *bands;
+    const float *weights;
+} hr_mel_bank;
+
+#endif
