@@ -34,6 +34,10 @@ GREY = pictures([(31, 43, 1), (50, 28, 1)])
 BARE = Data(HWC.samples)  # without a layout
 
 
+# What `out_of_bounds_policy` calls the ways to repeat a picture.
+REPEATS = ("clamp", "edge", "reflect_1001", "reflect", "reflect_101", "wrap")
+
+
 def crop_cases() -> list[Case]:
     # DALI lists layouts of five dimensions for crop and refuses them.
     layouts = [layout for layout in SHAPES if len(layout) < 5]
@@ -71,6 +75,14 @@ def crop_cases() -> list[Case]:
         {"crop": (20, 14), "image_type": "types.RGB"},
     ):  # fmt: skip
         cases.append(Case("crop", [HWC], args))
+    for policy in ("const", "constant", *REPEATS):
+        over = {"crop": (81, 14), "crop_pos_y": 0.3, "out_of_bounds_policy": policy}
+        cases += [Case("crop", [of(layout)], over) for layout in layouts]
+        cases.append(Case("crop", [HWC], {**over, "crop": vectors((9, 99), (90, 5))}))
+        cases.append(Case("crop", [HWC], {**over, "crop": (8, 9), "dtype": "types.FLOAT"}))
+        cases.append(Case("crop", [HWC], {**over, "crop": (200, 150), "dtype": "types.FLOAT16"}))
+        cases.append(Case("crop", [BARE], over))
+    cases.append(Case("crop", [of("FHWC")], {"crop": (9, 60, 30), "out_of_bounds_policy": "wrap"}))
     ties = Data([np.array([[[0.5, 1.5, 2.5, -3, 300, 254.9]]], np.float32)], "HWC")
     cases.append(Case("crop", [ties], {"dtype": "types.UINT8"}))
     for args in (

@@ -29,8 +29,7 @@ static const hr_arg_def slice_arg_defs[] = {
            "the window smaller); \"pad\" or \"constant\" (fill with `fill_values`); \"clamp\" or "
            "\"edge\" (aaa|abcd|ddd); \"reflect_1001\" or \"reflect\" (cba|abcd|dcb); "
            "\"reflect_101\" (dcb|abcd|cba); \"wrap\" (bcd|abcd|abc).",
-           .choices = "error|trim_to_shape|pad|constant|clamp|edge|reflect_1001|reflect|reflect_101"
-                      "|wrap"),
+           .choices = HR_BOUNDS_CHOICES "|" HR_BOUNDS_REPEAT_CHOICES),
     HR_ARG(slice_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: that of the input (default), FLOAT, FLOAT16 or UINT8. Fractions "
            "are truncated, and values outside the range saturate."),
@@ -43,30 +42,6 @@ typedef struct box {
     bool sticks_out;  /* with a policy that says what is outside: */
     hr_border border; /* that policy */
 } box;
-
-/* Whether the policy says what is outside the input. */
-static bool find_border(const char *policy, hr_border *border)
-{
-    static const struct {
-        const char *name;
-        hr_border border;
-    } known[] = {{"pad", HR_BORDER_CONSTANT},
-                 {"constant", HR_BORDER_CONSTANT},
-                 {"clamp", HR_BORDER_CLAMP},
-                 {"edge", HR_BORDER_CLAMP},
-                 {"reflect", HR_BORDER_REFLECT_1001},
-                 {"reflect_1001", HR_BORDER_REFLECT_1001},
-                 {"reflect_101", HR_BORDER_REFLECT_101},
-                 {"wrap", HR_BORDER_WRAP}};
-
-    for (size_t i = 0; i < HR_COUNT_OF(known); i++) {
-        if (strcmp(policy, known[i].name) == 0) {
-            *border = known[i].border;
-            return true;
-        }
-    }
-    return false;
-}
 
 static hr_status slice_type(const slice_args *a, hr_dtype in, hr_dtype *out, hr_error *error)
 {
@@ -94,7 +69,7 @@ static hr_status bound(const slice_args *a, const hr_tensor *in, int32_t d, box 
 
     if (start >= 0 && end <= extent)
         return HR_STATUS_OK;
-    if (find_border(a->out_of_bounds_policy, &b->border)) {
+    if (hr__bounds_border(a->out_of_bounds_policy, &b->border)) {
         b->sticks_out = true;
         return HR_STATUS_OK;
     }
@@ -145,7 +120,7 @@ static hr_status fill_check(const slice_args *a, const hr_tensor *in, const box 
 {
     const char *layout = usual_layout(in), *at = strchr(layout, 'C');
     hr_border border;
-    bool pads = find_border(a->out_of_bounds_policy, &border) && border == HR_BORDER_CONSTANT;
+    bool pads = hr__bounds_border(a->out_of_bounds_policy, &border) && border == HR_BORDER_CONSTANT;
 
     if (!pads || a->fill_values.n <= 1 || (at && b->size[at - layout] == a->fill_values.n))
         return HR_STATUS_OK;

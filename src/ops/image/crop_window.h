@@ -6,6 +6,7 @@
 #define HR_OPS_IMAGE_CROP_WINDOW_H
 
 #include "image/program.h"
+#include "kernels/border.h"
 
 typedef struct hr_crop_args {
     hr_floats crop;
@@ -69,12 +70,23 @@ typedef struct hr_crop_box {
 hr_status hr__crop_box(const hr_crop_args *args, bool has_depth, int64_t depth, int64_t height,
                        int64_t width, hr_crop_box *box, hr_error *error);
 
-/* What happens if a window extends beyond the picture. */
-typedef enum hr_bounds { HR_BOUNDS_ERROR, HR_BOUNDS_PAD, HR_BOUNDS_TRIM } hr_bounds;
+/* What happens if a window extends beyond the picture. REPEAT: see hr__bounds_border. */
+typedef enum hr_bounds {
+    HR_BOUNDS_ERROR,
+    HR_BOUNDS_PAD,
+    HR_BOUNDS_TRIM,
+    HR_BOUNDS_REPEAT,
+} hr_bounds;
 
-/* "error", "pad" or "trim_to_shape". */
+/* The policies of `crop_mirror_normalize`, and what `crop` and `slice` accept in addition. */
+#define HR_BOUNDS_CHOICES "error|trim_to_shape|pad|constant|const"
+#define HR_BOUNDS_REPEAT_CHOICES "clamp|edge|reflect_1001|reflect|reflect_101|wrap"
+
+/* One of the choices above. */
 hr_bounds hr__bounds_parse(const char *policy);
-/* Checks or trims the box according to the policy. PAD does not change it. */
+/* Whether the policy says what is outside the picture. CONSTANT: `fill_values`. */
+bool hr__bounds_border(const char *policy, hr_border *border);
+/* Checks or trims the box according to the policy. PAD and REPEAT do not change it. */
 hr_status hr__crop_bound(const hr_op_call *c, hr_crop_box *box, hr_bounds bounds, int64_t depth,
                          int64_t height, int64_t width, hr_error *error);
 
