@@ -146,7 +146,7 @@ static PyObject *tensor_array_interface(PyObject *object, void *unused)
 
 /* Parses the arguments of __dlpack__; 0, or -1 with an exception. */
 static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyObject **stream,
-                          int *versioned, int *to_host)
+                          int *versioned, int *to_host, int *copied)
 {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     PyObject *max_version = Py_None, *dl_device = Py_None, *copy = Py_None;
@@ -171,9 +171,10 @@ static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyOb
                      device < 0 ? "host" : "another device's");
         return -1;
     }
-    if (*to_host ? copy == Py_False : copy == Py_True) {
+    *copied = copy == Py_True && device < 0;
+    if (*to_host ? copy == Py_False : copy == Py_True && device >= 0) {
         PyErr_SetString(PyExc_BufferError, *to_host ? "copy=False: this tensor is in GPU memory"
-                                                    : "copy=True: this tensor can only be shared");
+                                                    : "copy=True: GPU memory can only be shared");
         return -1;
     }
     if (*stream != Py_None && (device < 0 || *to_host)) {
@@ -181,6 +182,16 @@ static int dlpack_request(PyObject *args, PyObject *kwargs, int32_t device, PyOb
         return -1;
     }
     return 0;
+}
+
+/* A copy in host memory as a batch of one sample; NULL with an exception. */
+static hr_batch *tensor_copy(const hr_tensor *tensor)
+{
+    hr_batch *copy = NULL;
+    hr_error error = {0};
+    if (hr_batch_create(&copy, tensor, 1, false, &error) != HR_STATUS_OK)
+        core_raise(&error);
+    return copy;
 }
 
 /* Data on a device is complete, so the consumer's stream need not wait. Its memory is reused after
@@ -191,11 +202,11 @@ static PyObject *tensor_dlpack(PyObject *object, PyObject *args, PyObject *kwarg
     int32_t device = hr_batch_device(self->owner);
     PyObject *stream;
     void *handle;
-    int versioned, to_host, known;
-    if (dlpack_request(args, kwargs, device, &stream, &versioned, &to_host) < 0)
+    int versioned, to_host, copied, known;
+    if (dlpack_request(args, kwargs, device, &stream, &versioned, &to_host, &copied) < 0)
         return NULL;
-    if (to_host) {
-        hr_batch *host = tensor_to_host(&self->view);
+    if (to_host || copied) {
+        hr_batch *host = to_host ? tensor_to_host(&self->view) : tensor_copy(&self->view);
         PyObject *capsule =
             host ? dlpack_export(host, hr_batch_tensor(host, 0), versioned, 1) : NULL;
         hr_batch_unref(host);

@@ -323,7 +323,8 @@ class TensorListCPU(_Batch[TensorCPU], _OnCpu, _core.Batch):
         data: DLPack capsule or array with the batch in dimension 0, another batch, or a list with
             one tensor or array per sample.
         layout: layout of a sample, one letter per dimension.
-        is_pinned, contiguous: have no effect.
+        is_pinned: has no effect.
+        contiguous: copy the samples of a list into one block of memory.
 
     Raises:
         TypeError: the data cannot be read, or the samples differ in element type.
@@ -341,7 +342,7 @@ class TensorListCPU(_Batch[TensorCPU], _OnCpu, _core.Batch):
         if isinstance(data, _core.Batch):
             return _core.make_batch(cls, list(data), layout or data.layout() or None, False)
         if isinstance(data, (list, tuple)):
-            return _core.make_batch(cls, data, layout, False)
+            return _core.make_batch(cls, data, layout, contiguous and len(data) > 1)
         return _core.make_batch_dense(cls, data, layout, False)
 
     @staticmethod

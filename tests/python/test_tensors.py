@@ -110,7 +110,7 @@ def test_references_are_held_and_given_back():
     data = np.arange(6, dtype=np.float32).view(Data)
     watch = weakref.ref(data)
     tensor = TensorCPU(data)
-    batch = TensorListCPU([tensor, tensor])
+    batch = TensorListCPU([tensor, tensor], contiguous=False)
     del data, tensor
     gc.collect()
     assert watch() is not None
@@ -262,6 +262,26 @@ def test_facts_and_text():
     assert "shape=(2, 3)" in repr(tensor) and "[[" not in repr(tensor)
     batch = TensorListCPU([np.zeros(1), np.zeros(2)])
     assert "num_samples=2" in repr(batch) and "shape=[(1,), (2,)]" in repr(batch)
+
+
+def test_dlpack_with_a_copy():
+    array = np.arange(6, dtype=np.int32).reshape(2, 3)
+    tensor = TensorCPU(array)
+    shared, copied = (
+        TensorCPU(tensor.__dlpack__(copy=False)),
+        TensorCPU(tensor.__dlpack__(copy=True)),
+    )
+    array[0] = 7
+    np.testing.assert_array_equal(np.asarray(shared), array)
+    np.testing.assert_array_equal(np.asarray(copied), [[0, 1, 2], [3, 4, 5]])
+
+
+def test_samples_of_a_list_are_copied_together_unless_told_otherwise():
+    arrays = [np.full((2, 3), i, np.int16) for i in range(3)]
+    together, apart = TensorListCPU(arrays), TensorListCPU(arrays, contiguous=False)
+    np.testing.assert_array_equal(np.asarray(together.as_tensor()), np.stack(arrays))
+    assert together.data_ptr() == together[0].data_ptr() != arrays[0].ctypes.data
+    assert [sample.data_ptr() for sample in apart] == [array.ctypes.data for array in arrays]
 
 
 def test_torch_reads_without_a_copy():
