@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,9 @@ def test_many_values_of_an_argument_need_few_plans() -> None:
 
 def test_random_numbers() -> None:
     def draw(rng: Any, **kwargs: Any) -> list[float]:
-        return [t.item() for t in ndd.random.uniform(range=[0, 1], batch_size=100, rng=rng, **kwargs)]
+        return [
+            t.item() for t in ndd.random.uniform(range=[0, 1], batch_size=100, rng=rng, **kwargs)
+        ]
 
     rng = ndd.random.RNG(5)
     first, state = draw(rng), rng.get_state()
@@ -257,31 +260,6 @@ def test_a_reader_continues_from_its_state(files: Path) -> None:
     assert sorted(seen + rest) == [0, 1, 2, 3, 4]
 
 
-def test_checkpoints(files: Path, tmp_path: Path) -> None:
-    def make() -> tuple[Any, Any, Any]:
-        ours = reader(files, enable_checkpointing=True)
-        rng, checkpoint = ndd.random.RNG(8), ndd.checkpoint.Checkpoint()
-        return ours, rng, checkpoint
-
-    ours, rng, checkpoint = make()
-    assert [checkpoint.register(rng), checkpoint.register(ours, "data")] == ["RNG_0", "data"]
-    epoch = ours.next_epoch()
-    next(epoch)
-    numbers = [rng() for _ in range(3)]
-    checkpoint.collect()
-    assert checkpoint.is_complete and not checkpoint.is_loaded
-    checkpoint.save(str(tmp_path / "state"))
-    then = [label.item() for _, label in epoch], rng()
-    ours, rng, checkpoint = make()
-    checkpoint.load(str(tmp_path / "state"))
-    checkpoint.register(rng)
-    checkpoint.register(ours, "data")
-    assert ([label.item() for _, label in ours.next_epoch()][:4], rng()) == then
-    assert rng() not in numbers
-    with pytest.raises(ValueError, match="not a checkpoint"):
-        checkpoint.deserialize("{}")
-
-
 def test_external_sources() -> None:
     source = ndd.ExternalSource([np.zeros(3), np.ones(2)], cycle="raise", dtype=ndd.int8)
     assert [source().shape, source().shape] == [(3,), (2,)]
@@ -330,13 +308,64 @@ def test_a_forked_child_makes_plans_of_its_own(child: Any) -> None:
 
 
 def test_devices_and_types() -> None:
-    assert ndd.device("cuda:1") == ndd.Device("gpu", 1) and ndd.tensor(1).device == ndd.Device("cpu")
+    assert ndd.device("cuda:1") == ndd.Device("gpu", 1) and ndd.tensor(1).device == ndd.Device(
+        "cpu"
+    )
     with pytest.raises(ValueError, match="foo"):
         ndd.Device("foo")
     with ndd.Device("gpu", 1):
         assert str(ndd.Device.current()) == "gpu:1"
     assert ndd.Device.current() == ndd.Device.CPU
     assert ndd.dtype("u8") == ndd.dtype(np.uint8) == ndd.uint8 != ndd.int8
-    assert repr(ndd.float16) == "DType(kind=Kind.float, bits=16, exponent_bits=5, significand_bits=10)"
+    assert (
+        repr(ndd.float16) == "DType(kind=Kind.float, bits=16, exponent_bits=5, significand_bits=10)"
+    )
     with pytest.raises(ValueError, match="bfloat16"):
         ndd.tensor(1, dtype=ndd.bfloat16)
+
+
+def test_functions_of_numpy() -> None:
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for ours in (ndd.tensor(array), ndd.batch([array, array])):
+        for made in (array + ours, np.add(array, ours), np.subtract(ours, -array)):
+            assert isinstance(made, type(ours))
+            sample = made if isinstance(made, ndd.Tensor) else made.select(1)
+            np.testing.assert_array_equal(np.asarray(sample), 2 * array)
+        assert bool((ours + array) == (array + ours))
+    np.testing.assert_array_equal(np.sqrt(ndd.tensor(array)), np.sqrt(array))
+    with pytest.raises(TypeError):
+        np.sqrt(ndd.batch([array]))
+    np.testing.assert_array_equal(np.add.reduce(ndd.tensor(array)), array.sum(0))
+
+
+def test_an_empty_list_has_the_type_of_the_others() -> None:
+    batch = ndd.as_batch([[1, 2], [], [3]])
+    assert (batch.dtype, batch.shape) == (ndd.int32, [(2,), (0,), (1,)])
+    with pytest.raises(TypeError):
+        ndd.as_batch([[1, 2], [1.5]])
+
+
+def test_names_of_types() -> None:
+    names = ("bfloat16", "ImageType", "DataType", "InterpType", "f16", "float32")
+    assert [ndd.dtype(name).bits for name in names] == [16, 32, 32, 32, 16, 32]
+    assert ndd.dtype("bfloat16") is ndd.bfloat16
+
+
+def test_a_context_is_for_one_thread() -> None:
+    context, found = ndd.EvalContext(), []
+
+    def enter() -> None:
+        try:
+            with context:
+                found.append(ndd.EvalContext.current() is context)
+        except RuntimeError as error:
+            found.append(str(error))
+
+    for inside in (True, False):
+        with context if inside else contextlib.nullcontext():
+            with context if inside else contextlib.nullcontext():
+                pass
+            thread = threading.Thread(target=enter)
+            thread.start()
+            thread.join()
+    assert found[0].startswith("Another thread is inside this EvalContext") and found[1] is True

@@ -173,6 +173,8 @@ class EvalContext:
         thread_pool: gives the number of threads instead of `num_threads`.
     """
 
+    _make_checkpoint: ClassVar[Callable[[], Any]]  # a class that a later module sets
+
     def __init__(
         self,
         *,
@@ -189,7 +191,10 @@ class EvalContext:
         self._pool = thread_pool
         self.device_id = Device.current().device_id if device_id is None else device_id
         self.cuda_stream = cuda_stream
-        self.checkpoint: Any = None
+        self._checkpoint: Any = None
+        self._lock = threading.Lock()  # guards _thread and _entered, until the thread is inside
+        self._thread = 0  # that is inside
+        self._entered = 0  # how often that thread has entered it
         self._waiting: list[Any] = []  # weak references to calls that were not evaluated
 
     @property
@@ -203,6 +208,13 @@ class EvalContext:
         if self._pool is None:
             self._pool = ThreadPool(self.num_threads)
         return self._pool
+
+    @property
+    def checkpoint(self) -> Any:
+        """The `Checkpoint` of this context, made when it is first asked for."""
+        if self._checkpoint is None:
+            self._checkpoint = self._make_checkpoint()
+        return self._checkpoint
 
     @staticmethod
     def current() -> EvalContext:
@@ -232,6 +244,15 @@ class EvalContext:
                 call()
 
     def __enter__(self) -> Self:
+        here = threading.get_ident()
+        with self._lock:
+            if self._entered and self._thread != here:
+                raise RuntimeError(
+                    "Another thread is inside this EvalContext: each thread needs one of its own. They can share the "
+                    "`thread_pool`."
+                )
+            self._thread = here
+            self._entered += 1
         _stack("contexts").append(self)
         return self
 
@@ -240,3 +261,4 @@ class EvalContext:
             self.evaluate_all()
         finally:
             _stack("contexts").pop()
+            self._entered -= 1

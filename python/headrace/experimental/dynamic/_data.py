@@ -42,7 +42,6 @@ class _Data:
     _call: Any
     _index: int
     __hash__ = None  # type: ignore[assignment]
-    __array_ufunc__ = None  # NumPy leaves arithmetic to us
 
     @classmethod
     def _of(cls, stored: Any) -> Self:
@@ -124,6 +123,15 @@ class _Data:
     def __pos__(self) -> Self:
         return self
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """Arithmetic between our data and arrays is ours; other functions of NumPy take tensors as arrays."""
+        if method == "__call__" and not kwargs and len(inputs) == 2 and ufunc.__name__ in _UFUNCS:
+            return _arithmetic(_UFUNCS[ufunc.__name__], *inputs)
+        if any(isinstance(item, Batch) for item in inputs):
+            return NotImplemented
+        arrays = [item.__array__() if isinstance(item, Tensor) else item for item in inputs]
+        return getattr(ufunc, method)(*arrays, **kwargs)
+
 
 def _device_id(stored: Any) -> int:
     if isinstance(stored, _core.Batch):
@@ -172,6 +180,15 @@ for _name in "eq ne lt le gt ge".split():
     setattr(_Data, f"__{_name}__", _forward(_name))
 for _name, _function in (("neg", "neg"), ("invert", "invert"), ("abs", "abs")):
     setattr(_Data, f"__{_name}__", _unary(_function))
+
+
+# NumPy's names of the operations with two operands
+_UFUNCS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "floor_divide": "floordiv",
+    "remainder": "mod", "power": "pow", "bitwise_and": "and", "bitwise_or": "or",
+    "bitwise_xor": "xor", "left_shift": "lshift", "right_shift": "rshift", "equal": "eq",
+    "not_equal": "ne", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge",
+}  # fmt: skip
 
 
 # ---- reading what the user gives ----
@@ -575,7 +592,19 @@ def _batch_storage(tensors: Any, dtype: Any, layout: str | None, copy: bool) -> 
     kinds = {sample.dtype for sample in samples}
     if len(kinds) > 1 and dtype is not None:
         samples = [Tensor(sample, dtype)._storage for sample in samples]
+    elif len(kinds) > 1:  # an empty list has the type of the others
+        others = {s.dtype for s, item in zip(samples, tensors, strict=True) if not _is_empty(item)}
+        if len(others) == 1:
+            wanted = others.pop()
+            samples = [
+                _cast(sample, wanted) if _is_empty(item) else sample
+                for sample, item in zip(samples, tensors, strict=True)
+            ]
     return batch_like(samples[0], samples, layout or samples[0].layout())
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and not value
 
 
 def _is_array(value: Any) -> bool:

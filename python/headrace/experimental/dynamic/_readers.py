@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,6 +56,7 @@ class Reader:
                 raise TypeError(f"{label}() got an unexpected keyword argument '{key}'")
         seed = plain.pop("seed", None)
         self._constants, _ = calls.split_arguments(self._op, label, plain)
+        self._keys = [*plain[self._op.out_keys]] if self._op.out_keys else None
         self._seed = draw(RNG()) if seed in (None, -1) else seed & 2**63 - 1
         self._device = device
         self._max = max_batch_size
@@ -63,7 +66,7 @@ class Reader:
         self._size: int | None = None  # of the batches; None: single samples
         self._left: int | None = None  # positions of this shard's epoch that were not taken
         self._state: bytes | None = None
-        self._waiting: list[Any] = []  # samples read ahead of their epoch
+        self._form = ""  # how it is used: by calls, as samples or as batches
 
     def _engine(self, size: int | None, ctx: EvalContext | None) -> Plan:
         if self._plan is not None:
@@ -105,19 +108,50 @@ class Reader:
 
     def next_epoch(
         self, batch_size: int | None = None, ctx: EvalContext | None = None, capture: bool = False
-    ) -> Iterator[tuple[Any, ...]]:
+    ) -> Iterator[Any]:
         """The samples of the next epoch: tuples of tensors, or of batches if `batch_size` is given.
 
-        Batches all have `batch_size` samples: the last one is filled from the next epoch.
+        Readers whose outputs have names (TFRecord) give dictionaries instead of tuples. Batches all have `batch_size` samples: the last one is filled from the next epoch.
 
         Args:
             batch_size: samples in each batch; None: single samples.
             ctx: the context whose threads are used.
             capture: has no effect: reading runs ahead in any case.
         """
+        self._use("samples" if batch_size is None else "batches")
         return self._iterate(batch_size, self._engine(batch_size, ctx))
 
-    def _iterate(self, size: int | None, plan: Plan) -> Iterator[tuple[Any, ...]]:
+    def __call__(self, *, batch_size: int | None = None) -> Any:
+        """The next sample, or the next batch if `batch_size` is given; one epoch follows another.
+
+        Returns:
+            A tensor or a batch, and a tuple of them if the operator has several outputs.
+        """
+        self._use("calls")
+        results = self._next(self._engine(batch_size, None), batch_size)
+        return results[0] if isinstance(results, tuple) and len(results) == 1 else results
+
+    def _use(self, form: str) -> None:
+        """A reader is used in one way."""
+        if self._form not in ("", form):
+            raise RuntimeError(
+                f"Cannot mix `samples`, `batches` and calls on the same reader: it gives {self._form}. "
+                "Make another reader."
+            )
+        self._form = form
+
+    def _next(self, plan: Plan, size: int | None) -> Any:
+        """The results of one run: by name if the operator's outputs have names."""
+        try:
+            results = plan.run([], size or 1, None)
+        except StopIteration:
+            raise
+        except Exception as error:
+            raise _located(error, self._op) from None
+        made = [Tensor._of(batch[0]) if size is None else Batch._of(batch) for batch in results]
+        return tuple(made) if self._keys is None else dict(zip(self._keys, made, strict=True))
+
+    def _iterate(self, size: int | None, plan: Plan) -> Iterator[Any]:
         step = size or 1
         meta = plan.engine.reader_meta(plan.node)
         if self._left is None:
@@ -126,15 +160,10 @@ class Reader:
         while self._left > 0:
             self._left -= step
             try:
-                results = plan.run([], step, None)
+                results = self._next(plan, size)
             except StopIteration:
                 return
-            except Exception as error:
-                raise _located(error, self._op) from None
-            if size is None:
-                yield tuple([Tensor._of(batch[0]) for batch in results])
-            else:
-                yield tuple([Batch._of(batch) for batch in results])
+            yield results
 
     def _shard_size(self, meta: dict[str, int]) -> int:
         """The items of the current epoch's shard."""
@@ -152,39 +181,85 @@ class Reader:
         plan = self._plan or self._engine(batch_size, None)
         return dict(plan.engine.reader_meta(plan.node))
 
-    def get_state(self, *, cuda_stream: Any = None) -> Any:
+    def _enable_checkpointing(self) -> None:
+        """Lets `get_state` work: a checkpoint needs it of what is registered."""
+        self._checkpoints = True
+
+    def get_state(self, *, cuda_stream: Any = None) -> ReaderState:
         """The state, from which `set_state` of another reader with the same arguments continues."""
-        if not self._checkpoints:
-            raise RuntimeError(
-                f"The reader '{self._op.name}' was initialized with checkpointing disabled. Pass "
-                "`enable_checkpointing=True` to the reader's constructor."
-            )
         if self._plan is None:
             raise RuntimeError(
                 "Cannot get the reader's state before its first iteration. Call `next_epoch` once before calling "
                 "`get_state`."
+            )
+        if not self._checkpoints:
+            raise RuntimeError(
+                f"The reader '{self._op.name}' was initialized with checkpointing disabled. Pass "
+                "`enable_checkpointing=True` to the reader's constructor."
             )
         return ReaderState(
             self._plan.engine.checkpoint(), self._left or 0, getattr(self, "_epoch", 0), self._size
         )
 
     def set_state(self, state: Any) -> None:
-        """Continues from a state; only before the first iteration."""
+        """Continues from a state or from its text; only before the first iteration.
+
+        Raises:
+            TypeError: it is neither a `ReaderState` nor a text.
+            ValueError: it is not the text of a state.
+        """
+        found = ReaderState._read(state)
         if self._plan is not None:
-            raise RuntimeError("Cannot set the reader's state after its first iteration.")
-        self._state = state.data
-        self._epoch = state.epoch
-        self._left = state.left
+            raise RuntimeError(
+                "Cannot set the reader's state after iteration has begun. Set it before the first call of "
+                "`next_epoch`."
+            )
+        self._enable_checkpointing()
+        self._state = found.data
+        self._epoch = found.epoch
+        self._left = found.left
 
 
 class ReaderState:
-    """Where a reader stands."""
+    """Where a reader stands. `str` makes a text from which `set_state` continues, too."""
 
     def __init__(self, data: bytes, left: int, epoch: int, size: int | None) -> None:
         self.data = data
         self.left = left
         self.epoch = epoch
         self.size = size
+
+    @classmethod
+    def _read(cls, state: Any) -> ReaderState:
+        """The state itself, or the one that a text describes."""
+        if isinstance(state, cls):
+            return state
+        if not isinstance(state, (str, bytes)):
+            raise TypeError(
+                f"The state must be a ReaderState, str or bytes, but it is a {type(state).__name__}."
+            )
+        try:
+            item = json.loads(base64.b64decode(state, validate=True))
+            left, epoch, size = (item[name] for name in ("left", "epoch", "size"))
+            if not all(type(number) is int for number in (left, epoch)):
+                raise ValueError("the position of a reader is not a number")
+            return cls(base64.b64decode(item["data"], validate=True), left, epoch, size)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"This is not the state of a reader: {error}.") from None
+
+    def __str__(self) -> str:
+        data = base64.b64encode(self.data).decode("ascii")
+        item = {"data": data, "left": self.left, "epoch": self.epoch, "size": self.size}
+        return base64.b64encode(json.dumps(item).encode()).decode("ascii")
+
+    def __repr__(self) -> str:
+        return f"ReaderState({str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (ReaderState, str)) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
 
 
 def make(name: str) -> Any:

@@ -93,6 +93,15 @@ class RNG:
         self._key, self._sequence = int(key, 16), int(sequence, 16)
         self._at = int(counter, 16) << 2 | int(phase)
 
+    @property
+    def state(self) -> str:
+        """The state as text, as `get_state` gives it."""
+        return self.get_state()
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self.set_state(value)
+
     def __deepcopy__(self, memo: Any) -> RNG:
         return self.clone()
 

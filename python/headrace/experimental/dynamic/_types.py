@@ -57,7 +57,7 @@ class DType:
     @staticmethod
     def parse(name: str) -> DType:
         """The type with a name such as "u8", "f32" or "float32"."""
-        for known in DType._known.values():
+        for known in (*DType._known.values(), bfloat16):
             if known.name == name:
                 return known
         return DType.from_fw_type(name)
