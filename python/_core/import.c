@@ -157,6 +157,30 @@ static int int64s_of(PyObject *tuple, int64_t *out)
     return 0;
 }
 
+/* The elements of an array interface that are in an object instead of at an address, as Pillow's
+ * are. The tensor has its type and shape already. */
+static int hold_elements(PyObject *data, imported *out)
+{
+    hr_tensor *t = &out->tensor;
+    Py_buffer view;
+    out->holder = PyMemoryView_FromObject(data);
+    if (!out->holder || PyObject_GetBuffer(out->holder, &view, PyBUF_SIMPLE) < 0)
+        return -1;
+    t->data = view.buf;
+    int64_t room = view.len / (Py_ssize_t)hr_dtype_size(t->dtype), volume = 1;
+    PyBuffer_Release(&view); /* the memoryview keeps the memory */
+    for (int32_t d = 0; d < t->shape.ndim; d++) {
+        int64_t extent = t->shape.extent[d] > 0 ? t->shape.extent[d] : 0;
+        if (extent > 0 && volume > room / extent) {
+            PyErr_SetString(PyExc_ValueError,
+                            "the array interface has too few bytes for its shape");
+            return -1;
+        }
+        volume *= extent; /* make_dense refuses negative extents */
+    }
+    return 0;
+}
+
 /* __array_interface__, or the CUDA one of an object on `device`. */
 static int import_interface(PyObject *object, PyObject *interface, int32_t device, imported *out)
 {
@@ -168,7 +192,8 @@ static int import_interface(PyObject *object, PyObject *interface, int32_t devic
         PyErr_SetString(PyExc_TypeError, "the array interface is incomplete");
         return -1;
     }
-    if (!PyTuple_Check(data)) /* Pillow and others store the bytes themselves */
+    bool strided = strides_tuple && PyTuple_Check(strides_tuple);
+    if (!PyTuple_Check(data) && (strided || device >= 0 || !PyObject_CheckBuffer(data)))
         return -2;
     Py_ssize_t ndim = PyTuple_Size(shape);
     const char *type = PyUnicode_AsUTF8AndSize(typestr, NULL);
@@ -182,25 +207,28 @@ static int import_interface(PyObject *object, PyObject *interface, int32_t devic
     t->shape.ndim = (int32_t)ndim;
     if (t->dtype == HR_DTYPE_NONE || int64s_of(shape, t->shape.extent) < 0)
         return -1;
-    PyObject *address = PyTuple_GetItem(data, 0);
-    t->data = address ? PyLong_AsVoidPtr(address) : NULL;
-    if (PyErr_Occurred())
+    if (PyTuple_Check(data)) {
+        PyObject *address = PyTuple_GetItem(data, 0);
+        t->data = address ? PyLong_AsVoidPtr(address) : NULL;
+        if (PyErr_Occurred())
+            return -1;
+        Py_INCREF(object);
+        out->holder = object;
+    } else if (hold_elements(data, out) < 0) {
         return -1;
+    }
     int64_t strides[HR_MAX_NDIM], stride = (int64_t)hr_dtype_size(t->dtype);
     for (int32_t d = t->shape.ndim - 1; d >= 0; d--) {
         strides[d] = stride;
         /* unsigned: make_dense refuses shapes so large that this overflows */
         stride = (int64_t)((uint64_t)stride * (uint64_t)t->shape.extent[d]);
     }
-    if (strides_tuple && PyTuple_Check(strides_tuple) &&
-        (PyTuple_Size(strides_tuple) != ndim || int64s_of(strides_tuple, strides) < 0)) {
+    if (strided && (PyTuple_Size(strides_tuple) != ndim || int64s_of(strides_tuple, strides) < 0)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_TypeError,
                             "the array interface's strides and shape differ in length");
         return -1;
     }
-    Py_INCREF(object);
-    out->holder = object;
     out->device = device;
     return make_dense(out, strides);
 }

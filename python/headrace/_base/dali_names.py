@@ -105,11 +105,6 @@ RENAMED = {
 MODULES = {
     module: tuple(names.split())
     for module, names in {
-        "plugin.pytorch.experimental": "",
-        "plugin.pytorch.experimental.proxy": "DALIOutputBatchRef DALIOutputSampleRef DALIPipelineRunRef DALIServer "
-        "DataLoader",
-        "plugin.pytorch.loader_evaluator": "LoaderEvaluator",
-        "plugin.pytorch.loader_evaluator.loader": "LoaderEvaluator",
         "plugin.triton": "autoserialize",
     }.items()
 }

@@ -211,6 +211,7 @@ class Source:
         stream: Any = None,
         engine: _core.Pipeline | None = None,
         layout: str | None = None,
+        copy: bool = True,
     ) -> list[_core.Batch]:
         """Makes and checks one batch per output.
 
@@ -219,6 +220,7 @@ class Source:
             max_batch: the largest number of samples.
             stream, engine: as in `make_batch`.
             layout: layout of outputs that were declared without one.
+            copy: copy the data, unless the source has `no_copy`.
 
         Raises:
             RuntimeError: too many samples, batches of different sizes, or data that differ from the declared type,
@@ -234,7 +236,7 @@ class Source:
             make_batch(
                 data if self.workers is None else self._join(data),
                 self.layouts[k] or layout,
-                not self.no_copy,
+                copy and not self.no_copy,
                 self.label,
                 self.device_id,
                 stream,

@@ -223,9 +223,10 @@ class Pool:
     def _receive(self) -> None:
         self._check_failure()
         ready = connection.wait([self._results, *(p.sentinel for p in self._processes)])
-        if self._results in ready:
-            self._take(self._results.recv(worker.MESSAGE))
-        else:
+        message = self._results.recv(worker.MESSAGE) if self._results in ready else b""
+        if message:
+            self._take(message)
+        else:  # also when the last worker has died, which closes the socket
             self._look_for_dead()
 
     def _take(self, message: bytes) -> None:

@@ -7,6 +7,10 @@ from __future__ import annotations
 import mmap
 import os
 from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from headrace import _core
 
 _PAGE = mmap.PAGESIZE
 _LEAST = 1 << 20  # initial bytes of a slot if the hint is smaller
@@ -36,6 +40,35 @@ class Slot:
     def __del__(self) -> None:
         if getattr(self, "fd", -1) >= 0:
             os.close(self.fd)
+
+
+class Memory:
+    """The mapping of a slot in this process."""
+
+    def __init__(self, fd: int, size: int) -> None:
+        self.fd = fd
+        self.map = mmap.mmap(fd, size)
+
+    def reach(self, size: int) -> None:
+        """Maps at least `size` bytes, and enlarges the memory if it has fewer."""
+        if size <= len(self.map):
+            return
+        if os.fstat(self.fd).st_size < size:
+            os.ftruncate(self.fd, size)
+        self.map = mmap.mmap(self.fd, size)
+
+    def write(self, columns: Sequence[Any], at: int = 0) -> list[int]:
+        """Writes the samples of each output from the offset `at` on. Returns the offset in bytes at
+        which each output begins."""
+        starts = []
+        for samples in columns:
+            end = _core.pack(samples, self.map, at)
+            if end > len(self.map):
+                self.reach(round_up(end + end // 4))
+                end = _core.pack(samples, self.map, at)
+            starts.append(at)
+            at = end
+        return starts
 
 
 class Lease:

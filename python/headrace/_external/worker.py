@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 import select
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace import _core, types
-from headrace._external.slots import round_up
+from headrace._external.slots import Memory
 
 STOP = b"stop"
 _FD = struct.Struct("i")  # a file descriptor in a control message
@@ -25,34 +24,6 @@ MESSAGE = 1 << 16  # largest message, in bytes
 _MOST = MESSAGE // 4  # longest text of an error, in characters
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # parameters of mallopt, from malloc.h
 _KEPT, _LARGE = 1 << 26, 1 << 25  # bytes; larger blocks than _LARGE are unmapped when freed
-
-
-class _Memory:
-    """The mapping of a slot in this process."""
-
-    def __init__(self, fd: int, size: int) -> None:
-        self.fd = fd
-        self.map = mmap.mmap(fd, size)
-
-    def reach(self, size: int) -> None:
-        """Maps at least `size` bytes, and enlarges the memory if it has fewer."""
-        if size <= len(self.map):
-            return
-        if os.fstat(self.fd).st_size < size:
-            os.ftruncate(self.fd, size)
-        self.map = mmap.mmap(self.fd, size)
-
-    def write(self, columns: list[Any]) -> list[int]:
-        """Writes the samples of each output. Returns the offset in bytes at which each output begins."""
-        at, starts = 0, []
-        for samples in columns:
-            end = _core.pack(samples, self.map, at)
-            if end > len(self.map):
-                self.reach(round_up(end + end // 4))
-                end = _core.pack(samples, self.map, at)
-            starts.append(at)
-            at = end
-        return starts
 
 
 class _Runner:
@@ -119,14 +90,16 @@ def _pack_error(error: BaseException) -> bytes:
     return pickle.dumps((plain, text))
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process when its parent ends, even while a callback runs."""
+def end_with(process: int) -> None:
+    """Waits until another process ends, then ends this one, even while a callback runs."""
     try:
         poll = select.poll()
-        poll.register(os.pidfd_open(parent), select.POLLIN)
+        poll.register(os.pidfd_open(process), select.POLLIN)
         poll.poll()
-    except OSError:  # the kernel lacks pidfd_open, or the parent has ended
-        while os.getppid() == parent:
+    except ProcessLookupError:  # it has ended
+        pass
+    except OSError:  # the kernel lacks pidfd_open
+        while os.path.exists(f"/proc/{process}"):
             threading.Event().wait(1.0)
     os._exit(1)
 
@@ -187,10 +160,10 @@ def run(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     for sock in inherited:
         sock.close()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=end_with, args=(parent,), daemon=True).start()
     _keep_memory()
     runners = [_Runner(make) for make in makers]
-    memory: dict[tuple[int, int], _Memory] = {}
+    memory: dict[tuple[int, int], Memory] = {}
     while (task := _next_task(own, shared)) is not None:
         ticket, chunk, number, slot, size, call = pickle.loads(task[0])
         key = number, slot
@@ -198,7 +171,7 @@ def run(
             os.close(task[1])
             memory[key].reach(size)
         else:
-            memory[key] = _Memory(task[1], size)
+            memory[key] = Memory(task[1], size)
         starts, error = [], None
         try:
             starts = memory[key].write(runners[number].columns(*call))

@@ -48,17 +48,19 @@ class Epoch:
         count = (1 if self._filled else depth) - self._ahead
         self._filled, self._ahead = True, False
         for _ in range(count):
-            self._schedule_one(prepare)
+            self.schedule_one(prepare)
 
-    def _schedule_one(self, prepare: Callable[[], None]) -> None:
+    def schedule_one(self, prepare: Callable[[], None]) -> bool:
+        """Schedules one iteration; returns False if the epoch has ended."""
         if self.ended:
-            return
+            return False
         try:
             prepare()
         except StopIteration:
             self.ended = True
-        else:
-            self.scheduled += 1
+            return False
+        self.scheduled += 1
+        return True
 
     def take(self, run: Callable[[], Result]) -> Result:
         """Takes the result of `run`, which waits for the oldest scheduled iteration.
@@ -120,5 +122,5 @@ class Epoch:
 
     def look_ahead(self, prepare: Callable[[], None]) -> None:
         """Schedules an iteration now that the next call of `schedule` then need not."""
-        self._schedule_one(prepare)
+        self.schedule_one(prepare)
         self._ahead = not self.ended

@@ -132,10 +132,17 @@ class Feeder:
             )
         return source
 
-    def prepare(self, source: Source, data: Any, layout: str | None, stream: Any) -> list[Any]:
+    def prepare(
+        self,
+        source: Source,
+        data: Any,
+        layout: str | None = None,
+        stream: Any = None,
+        copy: bool = True,
+    ) -> list[Any]:
         """Makes a batch of the user's data; raises RuntimeError if that is not possible."""
         size = self._config.max_batch_size or 0
-        return source.prepare([data], size, stream, engine=self._engine, layout=layout)
+        return source.prepare([data], size, stream, engine=self._engine, layout=layout, copy=copy)
 
     def flush(self, taken: int) -> None:
         """Feeds the queued batches while the engine has room.

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace._pipeline.pipeline import Pipeline
 from headrace.data_node import DataNode
+from headrace.types import PipelineAPIType
 
 
 class Iterated:
@@ -69,6 +70,37 @@ class Iterated:
     def takes_batches(self, name: str) -> bool:
         """Whether an external source was defined for batches, not for samples."""
         return self._pipeline._complete_graph().sources[name].batch
+
+    @property
+    def depth(self) -> int:
+        """How many iterations may be in flight."""
+        return self._pipeline._depth
+
+    def feed(self, data: dict[str, Any], copy: bool) -> None:
+        """Feeds one batch to each source of `placeholders`, and schedules the iteration that uses them.
+
+        Args:
+            copy: copy the data unless the source has `no_copy`. False: nobody changes them.
+
+        Raises:
+            RuntimeError: the data are not batches as the sources expect them, or another source has
+                ended. Nothing is fed then.
+        """
+        pipe = self._pipeline
+        pipe._enter(PipelineAPIType.SCHEDULED)
+        feeder, epoch = pipe._feeder, pipe._epoch
+        sources = [feeder.fed(name) for name in data]
+        prepared = [
+            feeder.prepare(source, batch, copy=copy)
+            for source, batch in zip(sources, data.values(), strict=True)
+        ]
+        with pipe._lock:
+            if not epoch.schedule_one(pipe._prepare):
+                raise RuntimeError("A source of the pipeline has no more data.")
+            for source, batches in zip(sources, prepared, strict=True):
+                source.queue.append(batches)
+            feeder.flush(epoch.taken)
+            pipe._core.schedule(epoch.scheduled)
 
     @property
     def skips(self) -> bool:

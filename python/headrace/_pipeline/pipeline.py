@@ -316,6 +316,8 @@ class Pipeline(Shown):
             self._core.close()
             _live.discard(self)
 
+    _shutdown = close  # scripts written for DALI call it
+
     # ---- running ---------------------------------------------------------------------------------
 
     def iter_setup(self) -> None:

@@ -30,6 +30,9 @@ Item = TypeVar("Item")
 class _DaliBaseIterator(Generic[Item]):
     """Runs pipelines until an epoch is over. Frameworks implement `_convert`.
 
+    Iterators written for DALI override `__next__` instead. They call `_get_outputs`,
+    `_schedule_runs`, `_advance_and_check_drop_last` and `_remove_padded`, in this order.
+
     Lengths are counted in positions of the reader, not in samples: bad files that
     ``on_error="skip"`` leaves out make a batch shorter but do not move the end of the epoch.
 
@@ -68,7 +71,7 @@ class _DaliBaseIterator(Generic[Item]):
         self._pipes: list[Any] = (
             list(pipelines) if isinstance(pipelines, (list, tuple)) else [pipelines]
         )
-        if not self._pipes:
+        if not self._pipes or pipelines is None:
             raise AssertionError("No pipelines given: pass one pipeline or a list of them.")
         for pipe in self._pipes:
             if not hasattr(pipe, "max_batch_size"):
@@ -107,7 +110,8 @@ class _DaliBaseIterator(Generic[Item]):
         self._first: Item | None = None
         self._first_checkpoints: list[bytes] | None = None
         self._prepare_first_batch = prepare_first_batch
-        if prepare_first_batch:
+        self._keeps: list[int] = []  # how many samples of the last batch are of this epoch
+        if prepare_first_batch and type(self)._convert is not _DaliBaseIterator._convert:
             self._prepare()
 
     # ---- construction ----------------------------------------------------------------------------
@@ -204,8 +208,7 @@ class _DaliBaseIterator(Generic[Item]):
         try:
             self._first = self._next()
         except StopIteration:
-            if not self._restored:
-                raise RuntimeError(_NO_DATA) from None
+            self._report_no_data_in_pipeline()
             # Restored at the very end of an epoch; `_next` has recorded the end.
 
     # ---- running ---------------------------------------------------------------------------------
@@ -259,6 +262,61 @@ class _DaliBaseIterator(Generic[Item]):
             for _ in range(max(taken) // self.batch_size - 1):
                 self._epochs.advance()
         return outputs
+
+    # ---- for iterators that override `__next__` --------------------------------------------------
+
+    def _get_outputs(self) -> list[Any]:
+        """The outputs of each pipeline; raises StopIteration at the end of an epoch."""
+        if self._ended or self._epochs.next_action() is Action.END:
+            self._end_epoch()
+            raise StopIteration
+        return self._run()
+
+    def _schedule_runs(self, release_outputs: bool = True) -> None:
+        """Has no effect: `_get_outputs` runs the pipelines."""
+
+    def _advance_and_check_drop_last(
+        self, dry_run: bool = False, end_iteration: bool = True
+    ) -> bool:
+        """Counts the batch. Returns whether it is one to leave out.
+
+        Args:
+            dry_run: only say whether it would be left out.
+            end_iteration: raise StopIteration then, because the epoch is over.
+        """
+        dropped = self._epochs.next_action() is Action.DROP
+        if not dry_run:
+            self._keeps = self._epochs.advance()
+            if dropped and end_iteration:
+                self._end_epoch()
+                raise StopIteration
+        return dropped
+
+    def _remove_padded(self) -> tuple[Any, Any]:
+        """For each pipeline, whether samples have to be removed from the end of its last batch, and
+        how many are left then. With policies other than PARTIAL: False, -1."""
+        if self._last_batch_policy is not LastBatchPolicy.PARTIAL:
+            return False, -1
+        import numpy as np
+
+        left = np.array(self._keeps)
+        return left < self.batch_size, left
+
+    def _report_no_data_in_pipeline(self) -> None:
+        """Raises RuntimeError if there should have been a first batch."""
+        if not self._restored:
+            raise RuntimeError(_NO_DATA)
+
+    @property
+    def _counter(self) -> int:
+        self._settle()
+        return self._epochs.taken
+
+    @property
+    def _last_batch_policy(self) -> LastBatchPolicy:
+        return self._epochs.policy
+
+    # ---- batches that need no decision -----------------------------------------------------------
 
     def _make_feed(self, left: int, last: int) -> Any:
         """A `_core.Feed` of the first pipeline's next batches, or None if not possible."""

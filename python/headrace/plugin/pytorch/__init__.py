@@ -22,7 +22,7 @@ from torch.utils.dlpack import from_dlpack
 
 from headrace import _core
 from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
-from headrace.plugin.pytorch import fn, torch_utils
+from headrace.plugin.pytorch import experimental, fn, torch_utils
 from headrace.plugin.pytorch._function import TorchPythonFunction
 from headrace.plugin.pytorch._tensors import (
     current_stream,
@@ -38,6 +38,7 @@ __all__ = [
     "DALIRaggedIterator",
     "LastBatchPolicy",
     "TorchPythonFunction",
+    "experimental",
     "feed_ndarray",
     "fn",
     "to_torch_type",

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""Iterators of one's own on `plugin.base_iterator`, as frameworks have them that were written for DALI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from headrace import fn, pipeline_def
+from headrace.plugin.base_iterator import LastBatchPolicy, _DaliBaseIterator
+
+
+class Lists(_DaliBaseIterator[Any]):
+    """Batches as lists of numbers, in the way of DALI's own iterators."""
+
+    def __init__(self, pipelines: Any, **options: Any) -> None:
+        super().__init__(pipelines, **options)
+        self._ready = None
+        if self._prepare_first_batch:
+            try:
+                self._ready = self.__next__()
+            except StopIteration:
+                self._report_no_data_in_pipeline()
+
+    def __next__(self) -> Any:
+        if self._ready is not None:
+            ready, self._ready = self._ready, None
+            return ready
+        batches = [[np.array(s).item() for s in batch] for (batch,) in self._get_outputs()]
+        self._schedule_runs()
+        self._advance_and_check_drop_last()
+        dropped, left = self._remove_padded()
+        if np.any(dropped):
+            batches = [batch[:n] for batch, n in zip(batches, left)]
+        return batches
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    paths = [tmp_path / f"{i:02}" for i in range(10)]
+    for path in paths:
+        path.write_bytes(b"x")
+    return [str(path) for path in paths]
+
+
+@pipeline_def(batch_size=3, num_threads=1, device_id=None)
+def labels(files: list[str], shard: int = 0, shards: int = 1) -> Any:
+    return fn.readers.file(files=files, name="reader", shard_id=shard, num_shards=shards)[1]
+
+
+# Three epochs each, as DALI 2.4 gives them.
+EPOCHS = {
+    "FILL": "012 345 678 901 / 234 567 890 / 123 456 789",
+    "DROP": "012 345 678 / 234 567 890 / 456 789 012",
+    "PARTIAL": "012 345 678 9 / 234 567 890 1 / 456 789 012 3",
+}
+
+
+def written(epochs: list[list[list[list[int]]]]) -> str:
+    return " / ".join(" ".join("".join(map(str, b[0])) for b in epoch) for epoch in epochs)
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+@pytest.mark.parametrize("policy", LastBatchPolicy)
+def test_the_epochs_of_a_reader(files: list[str], policy: LastBatchPolicy, prepare: bool) -> None:
+    iterator = Lists(
+        labels(files),
+        reader_name="reader",
+        auto_reset=True,
+        last_batch_policy=policy,
+        prepare_first_batch=prepare,
+    )
+    assert written([list(iterator) for _ in range(3)]) == EPOCHS[policy.name]
+
+
+def test_epochs_of_a_given_size(files: list[str]) -> None:
+    with pytest.warns(UserWarning, match="reader_name"):
+        iterator = Lists(labels(files), size=8, auto_reset=True)
+    assert written([list(iterator) for _ in range(3)]) == "012 345 678 / 901 234 567 / 890 123"
+
+
+def test_padding_is_removed_from_each_pipeline(files: list[str]) -> None:
+    pipelines = [labels(files[:7], shard, 2) for shard in range(2)]  # 3 and 4 samples
+    iterator = Lists(pipelines, reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL)
+    assert list(iterator) == [[[0, 1, 2], [3, 4, 5]], [[], [6]]]
+    with pytest.raises(StopIteration):
+        next(iterator)
+    iterator.reset()
+    assert [len(batch[0]) for batch in iterator] == [3, 1]
+
+
+def test_no_data(files: list[str]) -> None:
+    with pytest.raises(RuntimeError, match="no data in the pipeline"):
+        Lists(labels(files[:2]), reader_name="reader", last_batch_policy=LastBatchPolicy.DROP)
+    with pytest.raises(AssertionError, match="No pipelines given"):
+        Lists(None)
