@@ -8,6 +8,7 @@
 #include "codecs/exif.h"
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/decoder.h"
+#include "core/note.h"
 #include "io/cache.h"
 #include "codecs/jpeg/check.h"
 #include "codecs/jpeg/device.h"
@@ -317,15 +318,28 @@ typedef struct indexed_reader {
     hr_arena *arena;
 } indexed_reader;
 
+/* The key of the file, which is kept with its bytes if these stay the same. */
+static hr_hash key_of(const hr_cache *cache, const uint8_t *bytes, size_t size, const hr_op_call *c)
+{
+    hr_buffer *buffer = c->n_in > 0 ? c->in[0].buffer : NULL;
+    hr_note note;
+    if (buffer && hr_buffer_get_note(buffer, bytes, size, &note))
+        return (hr_hash){{note.word[0], note.word[1]}};
+    hr_hash key = hr_cache_key(cache, bytes, size);
+    if (buffer)
+        hr_buffer_put_note(buffer, bytes, size, (hr_note){{key.word[0], key.word[1]}});
+    return key;
+}
+
 /* The known entries of the file's index, with capacity for all of them. */
 static hr_status index_find(hr_jpeg_index *index, hr_hash *key, hr_cache *cache,
-                            const uint8_t *bytes, size_t size, hr_arena *arena, hr_error *error)
+                            const uint8_t *bytes, size_t size, const hr_op_call *c, hr_error *error)
 {
     const uint8_t *packed;
     size_t packed_size;
-    HR_TRY(hr_jpeg_index_make(index, size, arena, error));
-    *key = hr_cache_key(cache, bytes, size);
-    if (hr_cache_get(cache, key, arena, &packed, &packed_size))
+    HR_TRY(hr_jpeg_index_make(index, size, c->arena, error));
+    *key = key_of(cache, bytes, size, c);
+    if (hr_cache_get(cache, key, c->arena, &packed, &packed_size))
         hr_jpeg_index_unpack(index, packed, packed_size);
     return HR_STATUS_OK;
 }
@@ -340,7 +354,7 @@ static hr_status open_rows(const uint8_t *bytes, size_t size, const hr_image_inf
     *r = (indexed_reader){
         .left = request->window.h, .cache = hr_task_cache(c->task), .arena = c->arena};
     if (r->cache)
-        HR_TRY(index_find(&r->index, &r->key, r->cache, bytes, size, c->arena, error));
+        HR_TRY(index_find(&r->index, &r->key, r->cache, bytes, size, c, error));
     *reader = r;
     return hr_jpeg_open(bytes, size, info, request, r->cache ? &r->index : NULL, c, &r->inner,
                         error);
@@ -413,7 +427,7 @@ static hr_status stage(const uint8_t *bytes, size_t size, const hr_image_info *i
     picture->size = size;
     picture->keyed = cache != NULL;
     if (cache)
-        HR_TRY(index_find(&index, &picture->key, cache, bytes, size, c->arena, error));
+        HR_TRY(index_find(&index, &picture->key, cache, bytes, size, c, error));
     HR_TRY(hr_jpeg_device_prepare(bytes, size, info, request, cache ? &index : NULL,
                                   buffer && hr_buffer_pinned(buffer), staging, &picture->image,
                                   error));

@@ -5,6 +5,7 @@
  * class until they are lent again. */
 #include "core/alloc.h"
 #include "core/block.h"
+#include "core/note.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,6 +15,8 @@
 #define POOL_KEEP ((size_t)256 << 20) /* blocks are kept up to this, or 5/4 of the peak */
 #define SLAB ((size_t)8 << 20)        /* size of the pinned pieces that small blocks are cut from */
 #define HEAD ((sizeof(hr_buffer) + HR_ALIGN - 1) / HR_ALIGN * HR_ALIGN)
+
+typedef enum note_state { NOTE_REFUSED, NOTE_NONE, NOTE_BEING_SET, NOTE_SET } note_state;
 
 struct hr_buffer {
     atomic_size_t refs;
@@ -27,6 +30,10 @@ struct hr_buffer {
     void (*unpin)(void *memory); /* frees a pinned block */
     struct slab *slab;           /* ... or the slab that it was cut from */
     int32_t device;              /* HR_DEVICE_HOST, or the device of the memory */
+    _Atomic(note_state) noted;
+    hr_note note; /* this and the next two: once NOTE_SET */
+    const void *note_data;
+    size_t note_size;
 };
 
 struct hr_pool {
@@ -155,6 +162,7 @@ static void buffer_lend(hr_buffer *buffer, size_t size)
     buffer->size = size;
     buffer->next = NULL;
     atomic_init(&buffer->refs, 1);
+    atomic_init(&buffer->noted, NOTE_REFUSED);
     HR_POISON(buffer->data, buffer->block - HEAD);
     HR_UNPOISON(buffer->data, size + HR_PAD);
 }
@@ -245,6 +253,38 @@ void *hr_buffer_data(const hr_buffer *buffer)
 size_t hr_buffer_size(const hr_buffer *buffer)
 {
     return buffer->size;
+}
+
+/* ---- notes ---- */
+
+static bool note_advance(hr_buffer *buffer, note_state from, note_state to)
+{
+    return atomic_compare_exchange_strong_explicit(&buffer->noted, &from, to, memory_order_release,
+                                                   memory_order_relaxed);
+}
+
+void hr_buffer_settle(hr_buffer *buffer)
+{
+    note_advance(buffer, NOTE_REFUSED, NOTE_NONE);
+}
+
+void hr_buffer_put_note(hr_buffer *buffer, const void *data, size_t size, hr_note note)
+{
+    if (!note_advance(buffer, NOTE_NONE, NOTE_BEING_SET))
+        return;
+    buffer->note = note;
+    buffer->note_data = data;
+    buffer->note_size = size;
+    note_advance(buffer, NOTE_BEING_SET, NOTE_SET);
+}
+
+bool hr_buffer_get_note(const hr_buffer *buffer, const void *data, size_t size, hr_note *out)
+{
+    if (atomic_load_explicit(&buffer->noted, memory_order_acquire) != NOTE_SET ||
+        buffer->note_data != data || buffer->note_size != size)
+        return false;
+    *out = buffer->note;
+    return true;
 }
 
 static void free_list(hr_buffer *list)

@@ -265,11 +265,12 @@ static hr_status take_read(hr_group *g, const hr_source *s, hr_sample_source *ss
     hr_read *read = ss->read;
     *count = hr_readahead_count(read);
     ss->read = NULL;
-    hr_status status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
+    hr_status status =
+        hr_readahead_take(p->readahead, read, g->arena, &buffer, pieces, &waited, error);
     hr__count(&g->worker->stats.read_wait_ns, waited);
     if (status == HR_STATUS_NO_MEMORY) { /* of the read-ahead: there may be memory now */
         HR_TRY(request(p, s, ss->item.index, &read, error));
-        status = hr_readahead_take(p->readahead, read, &buffer, pieces, &waited, error);
+        status = hr_readahead_take(p->readahead, read, g->arena, &buffer, pieces, &waited, error);
     }
     HR_TRY(status);
     describe_bytes(buffer, pieces, *count, bytes);

@@ -192,6 +192,11 @@ hr_hash hr_cache_key(const hr_cache *cache, const void *data, size_t size)
     return cache->kernels->hash(&cache->hash_key, data, size);
 }
 
+hr_hash hr_cache_key_copy(const hr_cache *cache, const void *data, size_t size, void *to)
+{
+    return cache->kernels->hash_copy(&cache->hash_key, data, size, to);
+}
+
 /* Copies the slot of a key. If there is an arena, a value in memory is copied to it. */
 static bool look_up(hr_cache *cache, const hr_hash *key, hr_arena *arena, slot *out)
 {

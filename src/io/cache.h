@@ -26,6 +26,8 @@ void hr_cache_destroy(hr_cache *cache);
 
 /* ---- any thread ---- */
 hr_hash hr_cache_key(const hr_cache *cache, const void *data, size_t size);
+/* Also copies the data past the CPU's caches to `to`, aligned to HR_HASH_STRIPE. */
+hr_hash hr_cache_key_copy(const hr_cache *cache, const void *data, size_t size, void *to);
 /* Copies the value to the arena; false if there is none. */
 bool hr_cache_get(hr_cache *cache, const hr_hash *key, hr_arena *arena, const uint8_t **value,
                   size_t *size);

@@ -9,14 +9,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/note.h"
+#include "io/cache.h"
 #include "io/open_files.h"
 #include "io/storage.h"
 
 #define WARM_AFTER 64 /* reads in a row that were in the page cache */
 #define GAP_READ 4096 /* bytes between two spans that cost less than another request */
 #define PIECE_ALIGNMENT 64
-#define OPEN_FILES 128  /* that stay open while nobody reads them */
-#define THREADS_MAX 256 /* for storage that serves many requests at once */
+#define BOUNCE (256 << 10) /* bytes that stay in the L2 cache of a CPU */
+#define OPEN_FILES 128     /* that stay open while nobody reads them */
+#define THREADS_MAX 256    /* for storage that serves many requests at once */
 
 typedef enum read_state { READ_QUEUED, READ_READING, READ_DONE } read_state;
 
@@ -51,8 +54,9 @@ struct hr_readahead {
     pthread_cond_t cold;  /* a file was not in the page cache */
     hr_pool *pool;
     hr_open_files *files;
-    hr_cancel cancel;   /* set with `stop` */
-    size_t limit, held; /* `held`: bytes read or being read ahead, not taken yet */
+    const hr_cache *keys; /* or NULL */
+    hr_cancel cancel;     /* set with `stop` */
+    size_t limit, held;   /* `held`: bytes read or being read ahead, not taken yet */
     hr_read *first, *last;
     bool stop;
     int32_t sleeping; /* threads that wait for work */
@@ -145,37 +149,92 @@ static void close_pieces(hr_read *r)
     }
 }
 
-static hr_status read_pieces(hr_readahead *ra, hr_read *r, bool *cached, hr_error *error)
+/* Whether the bytes get a key: a device will read them. The CPU's decoder reads all of them itself,
+ * and computes the key then. */
+static bool has_key(const hr_readahead *ra, const hr_read *r)
+{
+    return ra->keys && hr_buffer_pinned(r->buffer);
+}
+
+/* The last of the pieces that are read together with piece i, plus one. */
+static int32_t joined_end(const hr_read *r, int32_t i)
+{
+    for (i++; i < r->count && r->pieces[i].joined;)
+        i++;
+    return i;
+}
+
+/* Notes the key of the largest piece. `from`: where the bytes of piece i are, which are copied to
+ * the buffer; NULL: they are there. */
+static void take_key(hr_readahead *ra, hr_read *r, int32_t i, const char *from)
+{
+    const hr_read_piece *p = &r->pieces[i].out;
+    char *to = (char *)hr_buffer_data(r->buffer) + p->offset;
+    bool largest = true;
+    for (int32_t k = 0; k < r->count; k++)
+        largest = largest && (r->pieces[k].out.size < p->size || k == i);
+    if (!largest || p->offset % HR_HASH_STRIPE > 0) {
+        if (from)
+            memcpy(to, from, p->size);
+        return;
+    }
+    hr_hash key =
+        from ? hr_cache_key_copy(ra->keys, from, p->size, to) : hr_cache_key(ra->keys, to, p->size);
+    hr_buffer_put_note(r->buffer, to, p->size, (hr_note){{key.word[0], key.word[1]}});
+}
+
+/* Pieces in pinned memory, from the first to the end (exclusive), which are joined. */
+static hr_status read_keyed(hr_readahead *ra, hr_read *r, int32_t i, int32_t end, char *bounce,
+                            bool *from_cache, hr_error *error)
+{
+    const piece *first = &r->pieces[i];
+    const hr_read_piece *last = &r->pieces[end - 1].out;
+    size_t size = last->offset + last->size - first->out.offset;
+    char *buffer = (char *)hr_buffer_data(r->buffer) + first->out.offset;
+    bounce = size <= BOUNCE ? bounce : NULL;
+    HR_TRY(hr_object_read(first->object, first->span.offset, size, bounce ? bounce : buffer,
+                          from_cache, &ra->cancel, error));
+    for (; i < end; i++)
+        take_key(ra, r, i, bounce ? bounce + r->pieces[i].out.offset - first->out.offset : NULL);
+    return HR_STATUS_OK;
+}
+
+/* `bounce`: BOUNCE bytes, or NULL. */
+static hr_status read_pieces(hr_readahead *ra, hr_read *r, char *bounce, bool *cached,
+                             hr_error *error)
 {
     size_t limit = hr_pool_limit(ra->pool);
     if (limit && r->size > limit) /* it never fits: not a lack of memory that can pass */
         return hr_fail(error, HR_STATUS_LIMIT, "has %zu bytes, more than host_memory_limit, %zu",
                        r->size, limit);
     HR_TRY(hr_pool_alloc(ra->pool, r->size, &r->buffer, error));
+    hr_buffer_settle(r->buffer); /* written only here, before anybody else has it */
     *cached = true;
     for (int32_t i = 0, end; i < r->count; i = end) {
         const piece *first = &r->pieces[i];
-        for (end = i + 1; end < r->count && r->pieces[end].joined;)
-            end++;
+        end = joined_end(r, i);
         size_t last = r->pieces[end - 1].out.offset + r->pieces[end - 1].out.size;
         bool from_cache = false;
-        HR_TRY(hr_object_read(first->object, first->span.offset, last - first->out.offset,
-                              (char *)hr_buffer_data(r->buffer) + first->out.offset, &from_cache,
-                              &ra->cancel, error));
+        if (has_key(ra, r))
+            HR_TRY(read_keyed(ra, r, i, end, bounce, &from_cache, error));
+        else
+            HR_TRY(hr_object_read(first->object, first->span.offset, last - first->out.offset,
+                                  (char *)hr_buffer_data(r->buffer) + first->out.offset,
+                                  &from_cache, &ra->cancel, error));
         *cached = *cached && from_cache;
     }
     return HR_STATUS_OK;
 }
 
 /* Reads the spans of a request and closes their objects. Lock not held on entry, held on exit. */
-static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, hr_error *error)
+static void read_now(hr_readahead *ra, hr_read *r, hr_status opened, char *bounce, hr_error *error)
 {
     int64_t start = hr_clock_ns();
     bool cached = false;
     stall(ra);
     r->status = opened;
     if (opened == HR_STATUS_OK)
-        r->status = read_pieces(ra, r, &cached, error);
+        r->status = read_pieces(ra, r, bounce, &cached, error);
     close_pieces(r);
     if (r->status != HR_STATUS_OK) {
         hr_buffer_unref(r->buffer);
@@ -233,7 +292,7 @@ static void add_threads_for(hr_readahead *ra, const hr_read *r)
 }
 
 /* One request on a read-ahead thread; lock held on entry and exit. */
-static void serve(hr_readahead *ra, hr_read *r)
+static void serve(hr_readahead *ra, hr_read *r, char *bounce)
 {
     hr_error error;
     unlink_read(ra, r);
@@ -251,7 +310,7 @@ static void serve(hr_readahead *ra, hr_read *r)
         ra->held += r->size;
         ra->stats.peak_bytes = HR_MAX(ra->stats.peak_bytes, (int64_t)ra->held);
         pthread_mutex_unlock(&ra->lock);
-        read_now(ra, r, opened, &error);
+        read_now(ra, r, opened, bounce, &error);
     }
     if (r->dropped) {
         release(ra, r->counted ? r->size : 0);
@@ -264,6 +323,7 @@ static void serve(hr_readahead *ra, hr_read *r)
 static void *thread_main(void *context)
 {
     hr_readahead *ra = context;
+    char *bounce = NULL;
     pthread_mutex_lock(&ra->lock);
     bool spare = ra->begun++ < ra->spare;
     while (!ra->stop) {
@@ -279,9 +339,12 @@ static void *thread_main(void *context)
         }
         if (ra->first->next && ra->sleeping > 0)
             pthread_cond_signal(&ra->work); /* hr_readahead_start wakes only one thread */
-        serve(ra, ra->first);
+        if (ra->keys && !bounce)
+            bounce = hr_calloc(1, BOUNCE, NULL);
+        serve(ra, ra->first, bounce);
     }
     pthread_mutex_unlock(&ra->lock);
+    hr_free(bounce);
     return NULL;
 }
 
@@ -316,6 +379,11 @@ hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, i
     }
     *out = ra;
     return HR_STATUS_OK;
+}
+
+void hr_readahead_keys(hr_readahead *ra, const hr_cache *cache)
+{
+    ra->keys = cache;
 }
 
 void hr_readahead_cancel(hr_readahead *ra)
@@ -375,24 +443,27 @@ void hr_readahead_start(hr_readahead *ra)
 }
 
 /* Reads a request that is still queued in the worker that needs it, without waiting for room. */
-static void read_here(hr_readahead *ra, hr_read *r)
+static void read_here(hr_readahead *ra, hr_read *r, hr_arena *arena)
 {
     hr_error error;
+    hr_arena_mark mark = hr_arena_save(arena);
     unlink_read(ra, r);
     r->state = READ_READING;
     ra->stats.own_reads++;
     pthread_mutex_unlock(&ra->lock);
-    read_now(ra, r, open_pieces(ra, r, &error), &error);
+    char *bounce = ra->keys ? hr_arena_alloc(arena, BOUNCE, NULL) : NULL;
+    read_now(ra, r, open_pieces(ra, r, &error), bounce, &error);
+    hr_arena_restore(arena, mark);
 }
 
-hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, hr_read_piece *pieces,
-                            int64_t *waited_ns, hr_error *error)
+hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_arena *arena, hr_buffer **out,
+                            hr_read_piece *pieces, int64_t *waited_ns, hr_error *error)
 {
     int64_t start = hr_clock_ns();
     pthread_mutex_lock(&ra->lock);
     *waited_ns = 0;
     if (read->state == READ_QUEUED && !ra->stop)
-        read_here(ra, read);
+        read_here(ra, read, arena);
     if (read->state != READ_DONE) {
         read->wanted = true;
         pthread_cond_broadcast(&ra->room);

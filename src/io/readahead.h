@@ -12,6 +12,8 @@
 typedef struct hr_readahead hr_readahead;
 typedef struct hr_read hr_read; /* one request, owned by the caller until taken or dropped */
 
+struct hr_cache;
+
 typedef struct hr_read_piece { /* where the bytes of a span are in the buffer of a request */
     size_t offset, size;
 } hr_read_piece;
@@ -27,6 +29,10 @@ typedef struct hr_readahead_stats {
  * threads have a CPU to themselves. `stall_us` > 0 delays every read, for tests. */
 hr_status hr_readahead_create(hr_readahead **out, hr_pool *pool, size_t limit, int32_t threads,
                               int32_t spare, int64_t stall_us, hr_error *error);
+/* From now on, what is read into pinned memory gets a note with its key in `cache`. The key is
+ * computed while the bytes are in the CPU's caches: later, reading them again would take as long as
+ * copying them. Call this before the first request. */
+void hr_readahead_keys(hr_readahead *ra, const struct hr_cache *cache);
 /* Ends all waiting, so that the workers can be joined: no new read begins, and taking an unfinished
  * request fails with HR_STATUS_STATE. Any thread. */
 void hr_readahead_cancel(hr_readahead *ra);
@@ -39,9 +45,9 @@ hr_status hr_readahead_ask(hr_readahead *ra, const hr_span *spans, int32_t count
 /* Starts the requests queued since the last call; without it they may wait until they are taken. */
 void hr_readahead_start(hr_readahead *ra);
 /* Waits for the bytes, or reads them now, and ends the request. `pieces`: one per span.
- * `*waited_ns`: the time spent here. */
-hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_buffer **out, hr_read_piece *pieces,
-                            int64_t *waited_ns, hr_error *error);
+ * `*waited_ns`: the time spent here. `arena`: for scratch memory. */
+hr_status hr_readahead_take(hr_readahead *ra, hr_read *read, hr_arena *arena, hr_buffer **out,
+                            hr_read_piece *pieces, int64_t *waited_ns, hr_error *error);
 void hr_readahead_drop(hr_readahead *ra, hr_read *read); /* NULL is fine */
 int32_t hr_readahead_count(const hr_read *read);         /* of its spans */
 void hr_readahead_stats_get(hr_readahead *ra, hr_readahead_stats *out);

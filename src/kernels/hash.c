@@ -22,6 +22,7 @@ typedef struct sums {
 
 typedef __m512i vec;
 #define VEC_LOAD(p) _mm512_loadu_si512((const void *)(p))
+#define VEC_STREAM(p, v) _mm512_stream_si512((void *)(p), v)
 #define VEC_ZERO() _mm512_setzero_si512()
 #define VEC_ADD32 _mm512_add_epi32
 #define VEC_ADD64 _mm512_add_epi64
@@ -31,6 +32,7 @@ typedef __m512i vec;
 
 typedef __m256i vec;
 #define VEC_LOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define VEC_STREAM(p, v) _mm256_stream_si256((void *)(p), v)
 #define VEC_ZERO() _mm256_setzero_si256()
 #define VEC_ADD32 _mm256_add_epi32
 #define VEC_ADD64 _mm256_add_epi64
@@ -40,6 +42,7 @@ typedef __m256i vec;
 
 typedef __m128i vec;
 #define VEC_LOAD(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define VEC_STREAM(p, v) _mm_stream_si128((void *)(p), v)
 #define VEC_ZERO() _mm_setzero_si128()
 #define VEC_ADD32 _mm_add_epi32
 #define VEC_ADD64 _mm_add_epi64
@@ -60,7 +63,7 @@ static inline uint64_t sum_lanes(const vec *v)
     return sum;
 }
 
-static inline sums compress(const uint8_t *p, size_t stripes, const uint64_t *key)
+static inline sums compress(const uint8_t *p, size_t stripes, const uint64_t *key, uint8_t *to)
 {
     vec a[PARTS], b[PARTS], k[PARTS];
     for (int i = 0; i < PARTS; i++) {
@@ -71,12 +74,15 @@ static inline sums compress(const uint8_t *p, size_t stripes, const uint64_t *ke
         key += HR_HASH_STRIPE / 8;
         for (int i = 0; i < PARTS; i++) {
             vec d = VEC_LOAD(p + (size_t)i * sizeof(vec));
+            if (to)
+                VEC_STREAM(to + (size_t)i * sizeof(vec), d);
             vec x = VEC_ADD32(d, k[i]);
             k[i] = VEC_LOAD(key + i * LANES);
             vec y = VEC_ADD32(d, k[i]);
             a[i] = VEC_ADD64(a[i], VEC_MUL(x));
             b[i] = VEC_ADD64(b[i], VEC_MUL(y));
         }
+        to = to ? to + HR_HASH_STRIPE : NULL;
     }
     return (sums){{sum_lanes(a), sum_lanes(b)}};
 }
@@ -94,9 +100,11 @@ static inline uint64_t product(const uint8_t *p, uint64_t key)
     return (uint64_t)low * high;
 }
 
-static inline sums compress(const uint8_t *p, size_t stripes, const uint64_t *key)
+static inline sums compress(const uint8_t *p, size_t stripes, const uint64_t *key, uint8_t *to)
 {
     sums s = {{0, 0}};
+    if (to)
+        memcpy(to, p, stripes * HR_HASH_STRIPE);
     for (size_t i = 0; i < stripes * HR_HASH_STRIPE / 8; i++, p += 8) {
         s.v[0] += product(p, key[i]);
         s.v[1] += product(p, key[i + HR_HASH_STRIPE / 8]);
@@ -126,22 +134,44 @@ static inline void add_words(hr_hash *h, const hr_hash_key *key, sums s)
     }
 }
 
-hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size)
+/* `to`: NULL, or where the bytes are copied to, aligned to HR_HASH_STRIPE. */
+static inline hr_hash hash(const hr_hash_key *key, const uint8_t *p, size_t size, uint8_t *to)
 {
-    const uint8_t *p = data;
     hr_hash h = {{1, 1}};
     add_words(&h, key, (sums){{size, size}});
-    for (; size >= HR_HASH_BLOCK; p += HR_HASH_BLOCK, size -= HR_HASH_BLOCK)
-        add_words(&h, key, compress(p, HR_HASH_BLOCK / HR_HASH_STRIPE, key->word));
+    for (const uint8_t *start = p; size >= HR_HASH_BLOCK;
+         p += HR_HASH_BLOCK, size -= HR_HASH_BLOCK) {
+        uint8_t *streamed = p > start ? to : NULL;
+        if (to && p == start) /* it has the headers, which will be read from there */
+            memcpy(to, p, HR_HASH_BLOCK);
+        add_words(&h, key, compress(p, HR_HASH_BLOCK / HR_HASH_STRIPE, key->word, streamed));
+        to = to ? to + HR_HASH_BLOCK : NULL;
+    }
     size_t stripes = size / HR_HASH_STRIPE, rest = size % HR_HASH_STRIPE;
-    sums s = compress(p, stripes, key->word);
+    sums s = compress(p, stripes, key->word, to);
     uint8_t last[HR_HASH_STRIPE] = {0};
     if (rest > 0) {
         memcpy(last, p + stripes * HR_HASH_STRIPE, rest);
-        sums t = compress(last, 1, key->word + stripes * HR_HASH_STRIPE / 8);
+        sums t = compress(last, 1, key->word + stripes * HR_HASH_STRIPE / 8, NULL);
         s.v[0] += t.v[0];
         s.v[1] += t.v[1];
+        if (to)
+            memcpy(to + stripes * HR_HASH_STRIPE, last, rest);
     }
     add_words(&h, key, s);
+    return h;
+}
+
+hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size)
+{
+    return hash(key, data, size, NULL);
+}
+
+hr_hash HR_LEVELED(hr__hash_copy)(const hr_hash_key *key, const void *data, size_t size, void *to)
+{
+    hr_hash h = hash(key, data, size, to);
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
     return h;
 }

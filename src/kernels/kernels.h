@@ -250,6 +250,8 @@ typedef struct hr_kernels {
 
     /* ---- hashing ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);
+    /* Also copies the data past the CPU's caches to `to`, aligned to HR_HASH_STRIPE. */
+    hr_hash (*hash_copy)(const hr_hash_key *key, const void *data, size_t size, void *to);
     uint32_t (*crc32c)(const void *data, size_t size);
 
     /* ---- JPEG; kernels/jpeg.h ---- */

@@ -108,6 +108,7 @@ void HR_LEVELED(hr__blend_tables)(uint8_t *dst, const uint8_t *src, size_t n, co
 
 /* hash.c */
 hr_hash HR_LEVELED(hr__hash)(const hr_hash_key *key, const void *data, size_t size);
+hr_hash HR_LEVELED(hr__hash_copy)(const hr_hash_key *key, const void *data, size_t size, void *to);
 
 /* crc32c.c */
 uint32_t HR_LEVELED(hr__crc32c)(const void *data, size_t size);

@@ -93,6 +93,25 @@ TEST(levels_follow_the_definition)
     }
 }
 
+/* The copy is exact, writes nothing else, and has the hash of the data. */
+TEST(copies_on_the_way)
+{
+    static const size_t sizes[] = {0, 1, 63, 64, 100, 4095, 4096, 4160, 8192, 8200, 12345};
+    static _Alignas(HR_HASH_STRIPE) uint8_t to[LARGEST + 64];
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        fill();
+        const uint8_t *p = data + rnd() % 60;
+        for (int i = 0; i < 3; i++) {
+            const hr_kernels *k = hr_kernels_get(wanted[i]);
+            memset(to, 0xA5, sizeof to);
+            CHECK(same(k->hash_copy(&key, p, sizes[s], to), k->hash(&key, p, sizes[s])));
+            CHECK(memcmp(to, p, sizes[s]) == 0);
+            for (size_t b = sizes[s]; b < sizes[s] + 64; b++)
+                CHECK(to[b] == 0xA5);
+        }
+    }
+}
+
 TEST(every_bit_counts)
 {
     const hr_kernels *k = hr_kernels_get(HR_CPU_LEVEL_AUTO);

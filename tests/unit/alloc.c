@@ -2,6 +2,7 @@
  * Copyright The Headrace authors */
 /* Plain memory, the arena, the pool and buffers, also from several threads. */
 #include "core/alloc.h"
+#include "core/note.h"
 #include "test.h"
 
 #include <pthread.h>
@@ -388,6 +389,33 @@ TEST(small_pinned_blocks_come_from_slabs)
     for (int i = 0; i < COUNT; i++)
         hr_buffer_unref(buffers[i]);
     CHECK(pin_pieces == 0);
+}
+
+TEST(notes_on_settled_buffers)
+{
+    hr_error error = {0};
+    hr_pool *pool;
+    hr_buffer *buffer;
+    hr_note out;
+    CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+    CHECK_OK(hr_pool_alloc(pool, 1000, &buffer, &error), error);
+    const char *data = hr_buffer_data(buffer);
+    hr_buffer_put_note(buffer, data, 10, (hr_note){{1, 2}});
+    CHECK(!hr_buffer_get_note(buffer, data, 10, &out)); /* somebody may still write */
+    hr_buffer_settle(buffer);
+    CHECK(!hr_buffer_get_note(buffer, data, 10, &out));
+    hr_buffer_put_note(buffer, data, 10, (hr_note){{1, 2}});
+    hr_buffer_settle(buffer);
+    hr_buffer_put_note(buffer, data, 10, (hr_note){{3, 4}});
+    CHECK(hr_buffer_get_note(buffer, data, 10, &out) && out.word[0] == 1 && out.word[1] == 2);
+    CHECK(!hr_buffer_get_note(buffer, data, 11, &out));
+    CHECK(!hr_buffer_get_note(buffer, data + 1, 10, &out));
+    hr_buffer_unref(buffer);
+    hr_buffer *again;
+    CHECK_OK(hr_pool_alloc(pool, 1000, &again, &error), error);
+    CHECK(again == buffer && !hr_buffer_get_note(again, data, 10, &out));
+    hr_buffer_unref(again);
+    hr_pool_unref(pool);
 }
 
 TEST(every_failing_allocation_leaves_the_pool_whole)

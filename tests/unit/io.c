@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/note.h"
+#include "io/cache.h"
 #include "io/readahead.h"
 #include "io/storage.h"
 #include "test.h"
@@ -176,6 +178,8 @@ TEST(back_ends_are_chosen_by_scheme)
 TEST(spans_of_an_open_object)
 {
     hr_error error = {0};
+    hr_arena *arena;
+    CHECK_OK(hr_arena_create(&arena, &error), error);
     hr_pool *pool;
     hr_readahead *ra;
     hr_read *reads[100];
@@ -194,7 +198,7 @@ TEST(spans_of_an_open_object)
         hr_buffer *buffer;
         hr_read_piece at[3];
         int64_t waited;
-        CHECK_OK(hr_readahead_take(ra, reads[i], &buffer, at, &waited, &error), error);
+        CHECK_OK(hr_readahead_take(ra, reads[i], arena, &buffer, at, &waited, &error), error);
         const unsigned char *data = hr_buffer_data(buffer);
         CHECK(at[0].size == 10 && data[at[0].offset] == 5 && data[at[0].offset + 9] == 14);
         CHECK(at[1].size == 3 && data[at[1].offset] == 20);
@@ -207,12 +211,89 @@ TEST(spans_of_an_open_object)
     hr_buffer *buffer;
     hr_read_piece at;
     int64_t waited;
-    CHECK(hr_readahead_take(ra, reads[0], &buffer, &at, &waited, &error) == HR_STATUS_IO);
+    CHECK(hr_readahead_take(ra, reads[0], arena, &buffer, &at, &waited, &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "too few"));
     hr_readahead_destroy(ra);
+    hr_arena_destroy(arena);
     CHECK(atomic_load(&faulty.opened) == atomic_load(&faulty.closed));
     CHECK(hr_pool_lent(pool) == 0);
     hr_pool_unref(pool);
+}
+
+static hr_status pin(int32_t device, size_t size, void **out, hr_error *error)
+{
+    (void)device;
+    *out = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+    return *out ? HR_STATUS_OK : hr_fail_memory(error, size);
+}
+
+static unsigned char byte_of(size_t at)
+{
+    return (unsigned char)(at * 31 + at / 4096);
+}
+
+/* Reads the spans of a file of 1 MB, and checks their bytes and that the note of the largest one is
+ * its key. */
+static bool keyed(hr_readahead *ra, const hr_cache *cache, hr_arena *arena, const hr_span *spans,
+                  int32_t count, int32_t largest)
+{
+    hr_error error = {0};
+    hr_read *read;
+    hr_buffer *buffer = NULL;
+    hr_read_piece at[4];
+    hr_note note = {{0}};
+    int64_t waited;
+    bool ok = hr_readahead_ask(ra, spans, count, &read, &error) == HR_STATUS_OK &&
+              hr_readahead_take(ra, read, arena, &buffer, at, &waited, &error) == HR_STATUS_OK;
+    for (int32_t i = 0; ok && i < count; i++) {
+        const unsigned char *data = (unsigned char *)hr_buffer_data(buffer) + at[i].offset;
+        for (size_t k = 0; k < at[i].size; k++)
+            ok = ok && data[k] == byte_of((size_t)spans[i].offset + k);
+        hr_hash key = hr_cache_key(cache, data, at[i].size);
+        bool noted = hr_buffer_get_note(buffer, data, at[i].size, &note);
+        ok = ok && noted == (i == largest) &&
+             (!noted || (note.word[0] == key.word[0] && note.word[1] == key.word[1]));
+    }
+    hr_buffer_unref(buffer);
+    return ok;
+}
+
+/* With threads and without, through the bounce buffer and, for large spans, without it. */
+TEST(keys_are_noted_while_reading)
+{
+    hr_error error = {0};
+    hr_pool *pool;
+    hr_readahead *ra;
+    hr_cache *cache;
+    hr_arena *arena;
+    make_files();
+    const char *path = path_of(0);
+    FILE *f = fopen(path, "wb");
+    for (size_t k = 0; f && k < 1 << 20; k++)
+        fputc(byte_of(k), f);
+    CHECK(f && fclose(f) == 0);
+    CHECK_OK(hr_cache_create(&cache, 1 << 20, NULL, &error), error);
+    CHECK_OK(hr_arena_create(&arena, &error), error);
+    for (int threads = 0; threads < 3; threads += 2) {
+        CHECK_OK(hr_pool_create(&pool, 0, &error), error);
+        hr_pool_pin(pool, 0, 4096, pin, free);
+        CHECK_OK(hr_readahead_create(&ra, pool, 1 << 22, threads, threads, 0, &error), error);
+        hr_readahead_keys(ra, cache);
+        const hr_span whole = {.path = path, .size = -1}, small = {.path = path, .size = 50001};
+        const hr_span two[] = {{.path = path, .offset = 512, .size = 9, .keep_open = true},
+                               {.path = path, .offset = 1024, .size = 70003, .keep_open = true}};
+        const hr_span odd[] = {{.path = path, .offset = 512, .size = 9, .keep_open = true},
+                               {.path = path, .offset = 1025, .size = 70003, .keep_open = true}};
+        CHECK(keyed(ra, cache, arena, &whole, 1, 0));
+        CHECK(keyed(ra, cache, arena, &small, 1, 0));
+        CHECK(keyed(ra, cache, arena, two, 2, 1));
+        CHECK(keyed(ra, cache, arena, odd, 2, -1)); /* not aligned: without a key */
+        hr_readahead_destroy(ra);
+        hr_pool_unref(pool);
+    }
+    hr_arena_destroy(arena);
+    hr_cache_destroy(cache);
+    remove_files();
 }
 
 /* Takes requests in another order than they were made, drops some, with few threads or none, under
@@ -224,7 +305,9 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
     hr_readahead *ra;
     hr_read *reads[FILES];
     char names[FILES][8];
-    bool ok = hr_pool_create(&pool, 0, &error) == HR_STATUS_OK &&
+    hr_arena *arena;
+    bool ok = hr_arena_create(&arena, &error) == HR_STATUS_OK &&
+              hr_pool_create(&pool, 0, &error) == HR_STATUS_OK &&
               hr_readahead_create(&ra, pool, limit, threads, spare, 0, &error) == HR_STATUS_OK;
     for (int i = 0; i < FILES && ok; i++) {
         sprintf(names[i], "%d", i);
@@ -240,7 +323,8 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
             hr_readahead_drop(ra, reads[i]);
             continue;
         }
-        ok = hr_readahead_take(ra, reads[i], &buffer, &piece, &waited, &error) == HR_STATUS_OK &&
+        ok = hr_readahead_take(ra, reads[i], arena, &buffer, &piece, &waited, &error) ==
+                 HR_STATUS_OK &&
              piece.offset == 0 && hr_buffer_size(buffer) == FILE_SIZE &&
              ((unsigned char *)hr_buffer_data(buffer))[123] == ((i * 7 + 123) & 255);
         hr_buffer_unref(buffer);
@@ -248,6 +332,7 @@ static bool read_all(int threads, int spare, size_t limit, hr_readahead_stats *s
     hr_readahead_stats_get(ra, stats);
     ok = ok && stats->peak_bytes <= (int64_t)HR_MAX(limit, FILE_SIZE) + FILE_SIZE;
     hr_readahead_destroy(ra);
+    hr_arena_destroy(arena);
     ok = ok && hr_pool_lent(pool) == 0;
     hr_pool_unref(pool);
     return ok;
@@ -292,14 +377,17 @@ TEST(read_ahead_reports_missing_files)
     hr_read *read;
     hr_buffer *buffer;
     hr_read_piece piece;
+    hr_arena *arena;
     int64_t waited;
+    CHECK_OK(hr_arena_create(&arena, &error), error);
     CHECK_OK(hr_pool_create(&pool, 0, &error), error);
     CHECK_OK(hr_readahead_create(&ra, pool, 1 << 20, 2, 2, 0, &error), error);
     hr_span span = {.path = "/nonexistent/picture.jpg", .size = -1};
     CHECK_OK(hr_readahead_ask(ra, &span, 1, &read, &error), error);
-    CHECK(hr_readahead_take(ra, read, &buffer, &piece, &waited, &error) == HR_STATUS_IO);
+    CHECK(hr_readahead_take(ra, read, arena, &buffer, &piece, &waited, &error) == HR_STATUS_IO);
     CHECK(strstr(error.message, "No such file"));
     hr_readahead_destroy(ra);
+    hr_arena_destroy(arena);
     hr_pool_unref(pool);
 }
 

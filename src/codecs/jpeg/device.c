@@ -257,15 +257,12 @@ static bool index_fits(const cutter *s, const hr_jpeg_index *index, int32_t down
 /* An upper bound of the number of segments; 0: surely fewer than needed. */
 static size_t count_segments(const cutter *s, const hr_jpeg_index *index)
 {
-    size_t count = 0, size = (size_t)(s->end - s->scan);
-    if (index) {
-        for (int32_t i = first_chunk(s, index); i < index->count; i = next_chunk(s, index, i + 1))
-            count++;
-        return count;
-    }
+    size_t size = (size_t)(s->end - s->scan);
+    if (index)
+        return (size_t)(index->count - first_chunk(s, index));
     if (s->m->restart == 0)
         return 1;
-    count = ((size_t)s->needed + (size_t)s->m->restart - 1) / (size_t)s->m->restart;
+    size_t count = ((size_t)s->needed + (size_t)s->m->restart - 1) / (size_t)s->m->restart;
     return count > size / 2 + 1 ? 0 : count;
 }
 
