@@ -19,7 +19,8 @@
 struct hr__chunk { /* pinned memory and its copy on the device */
     struct hr__chunk *next;
     char *host, *device;
-    size_t size, used, copied;
+    size_t size, copied;
+    atomic_size_t used;
 };
 
 struct hr__constant { /* bytes that were staged repeatedly, and their copy on the device */
@@ -36,9 +37,9 @@ typedef struct scratch {
 } scratch;
 
 struct hr__launch {
-    hr_launch public;     /* must be the first member */
-    pthread_mutex_t lock; /* guards the chunks while workers stage */
-    hr__chunk *chunks;    /* the first one is being filled */
+    hr_launch public;            /* must be the first member */
+    pthread_mutex_t lock;        /* of who adds a chunk while workers stage */
+    _Atomic(hr__chunk *) chunks; /* the first one is being filled */
     scratch *scratch;
     hr__launch *next;
 };
@@ -129,7 +130,8 @@ static hr_status chunk_take(hr_device *d, void *stream, size_t size, hr__chunk *
         HR_TRY(large_take(d, stream, size, &c, error));
     else if (!c)
         HR_TRY(chunk_make(d, stream, d->chunk_size, &c, error));
-    c->used = c->copied = 0;
+    atomic_init(&c->used, 0);
+    c->copied = 0;
     *out = c;
     return HR_STATUS_OK;
 }
@@ -147,6 +149,20 @@ static void chunks_give(hr_device *d, hr__chunk *c)
     }
 }
 
+/* Takes the next `need` bytes of a chunk. False: it has too few. Any thread. */
+static bool chunk_cut(hr__chunk *c, size_t need, hr_staged *out)
+{
+    size_t used = c ? atomic_load_explicit(&c->used, memory_order_relaxed) : 0;
+    do {
+        if (!c || c->size - used < need)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&c->used, &used, used + need,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    *out = (hr_staged){c->host + used, c->device + used};
+    return true;
+}
+
+/* Without a lock, except for a new chunk: every sample stages several pieces. */
 static hr_status stage(hr_staging *s, size_t size, hr_staged *out, hr_error *error)
 {
     hr__launch *l = (hr__launch *)s; /* the first member of the first member */
@@ -155,18 +171,17 @@ static hr_status stage(hr_staging *s, size_t size, hr_staged *out, hr_error *err
     size_t need = (size + STAGE_ALIGN - 1) & ~(STAGE_ALIGN - 1);
     if (need < size)
         return hr_fail_memory(error, size);
+    if (chunk_cut(atomic_load_explicit(&l->chunks, memory_order_acquire), need, out))
+        return HR_STATUS_OK;
     pthread_mutex_lock(&l->lock);
-    hr__chunk *c = l->chunks;
-    if (!c || c->size - c->used < need) {
+    hr__chunk *c = atomic_load_explicit(&l->chunks, memory_order_relaxed), *full = c;
+    if (!chunk_cut(c, need, out)) { /* nobody else has added one */
         status = chunk_take(d, l->public.cuda.stream, need, &c, error);
         if (status == HR_STATUS_OK) {
-            c->next = l->chunks;
-            l->chunks = c;
+            c->next = full;
+            chunk_cut(c, need, out);
+            atomic_store_explicit(&l->chunks, c, memory_order_release);
         }
-    }
-    if (status == HR_STATUS_OK) {
-        *out = (hr_staged){c->host + c->used, c->device + c->used};
-        c->used += need;
     }
     pthread_mutex_unlock(&l->lock);
     return status;

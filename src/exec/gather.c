@@ -22,7 +22,7 @@ static hr_status decide(hr_pipeline *p, const hr_iteration *it, hr_gather *g, co
     HR_TRY(hr_pool_alloc(p->pool, total, &g->buffer, error));
     g->like = *t;
     g->sample_bytes = bytes;
-    g->decided = true;
+    atomic_store_explicit(&g->decided, true, memory_order_release);
     return HR_STATUS_OK;
 }
 
@@ -33,11 +33,13 @@ hr_status hr__gather_memory(hr_pipeline *p, hr_iteration *it, int32_t output, in
     size_t bytes, total;
     if (!hr_tensor_bytes(t, &bytes) || !hr_size_mul(bytes, (size_t)n, &total))
         return hr_fail(error, HR_STATUS_LIMIT, "the output's size overflows");
-    pthread_mutex_lock(&g->lock);
-    hr_status status = g->decided ? HR_STATUS_OK : decide(p, it, g, t, bytes, error);
-    bool fits = status == HR_STATUS_OK && same_kind(&g->like, t);
-    pthread_mutex_unlock(&g->lock);
-    HR_TRY(status);
+    if (!atomic_load_explicit(&g->decided, memory_order_acquire)) {
+        pthread_mutex_lock(&g->lock);
+        hr_status status = g->decided ? HR_STATUS_OK : decide(p, it, g, t, bytes, error);
+        pthread_mutex_unlock(&g->lock);
+        HR_TRY(status);
+    }
+    bool fits = same_kind(&g->like, t);
     if (fits)
         t->buffer = hr_buffer_ref(g->buffer);
     else

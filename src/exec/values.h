@@ -27,7 +27,7 @@ typedef struct hr_sample {
  */
 typedef struct hr_gather {
     pthread_mutex_t lock;
-    bool decided;
+    atomic_bool decided; /* set with the lock held, after what it says is there */
     hr_tensor like; /* shape and type of the first sample; the contiguous buffer is made for it */
     size_t sample_bytes;
     hr_buffer *buffer;

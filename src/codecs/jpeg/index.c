@@ -51,18 +51,18 @@ size_t hr_jpeg_index_pack(const hr_jpeg_index *index, uint8_t *packed)
 
 void hr_jpeg_index_unpack(hr_jpeg_index *index, const uint8_t *packed, size_t size)
 {
-    index->count = 1;
-    for (; size >= HR_JPEG_PACKED; size -= HR_JPEG_PACKED, packed += HR_JPEG_PACKED) {
-        hr_jpeg_entry e = index->entry[index->count - 1];
+    hr_jpeg_entry e = index->entry[0], *end = index->entry + index->capacity;
+    hr_jpeg_entry *at = index->entry + 1;
+    for (; size >= HR_JPEG_PACKED && at < end; size -= HR_JPEG_PACKED, packed += HR_JPEG_PACKED) {
         uint16_t step[2];
         memcpy(step, packed, sizeof step);
         memcpy(e.dc, packed + sizeof step, sizeof e.dc);
-        if (e.bit > UINT32_MAX - step[0] || e.mcu > (uint32_t)INT32_MAX - step[1])
+        if (step[0] == 0 || step[1] == 0 || e.bit > UINT32_MAX - step[0] ||
+            e.mcu > (uint32_t)INT32_MAX - step[1])
             break;
         e.bit += step[0];
         e.mcu += step[1];
-        if (!hr_jpeg_index_add(index, &e))
-            break;
+        *at++ = e;
     }
-    index->known = index->count;
+    index->count = index->known = (int32_t)(at - index->entry);
 }
