@@ -91,6 +91,18 @@ def test_backend_impl_is_backend():
     assert TensorListCPU is headrace.tensors.TensorListCPU and types is headrace.types
 
 
+def test_modules_that_scripts_import_by_their_names_in_dali():
+    import headrace.experimental.dynamic as ndd
+    from headrace.auto_aug import augmentations
+    from headrace.auto_aug.core._utils import get_translations
+    from headrace.experimental.dynamic._batch import Batch
+    from headrace.experimental.dynamic._tensor import Tensor
+
+    assert Batch is ndd.Batch and Tensor is ndd.Tensor
+    x, y = get_translations(True, 250, 1.0)
+    assert x.op is augmentations.translate_x.op and y.op is augmentations.translate_y.op
+
+
 def test_experimental_pipeline_def():
     import headrace.pipeline.experimental as experimental
     from headrace.pipeline.experimental import pipeline_def

@@ -13,41 +13,6 @@ from headrace.auto_aug.core._args import MissingArgException
 from headrace.data_node import DataNode
 
 
-def get_translations(
-    use_shape: bool,
-    default_translate_abs: Any = 250,
-    default_translate_rel: Any = 1.0,
-    max_translate_abs: Any = None,
-    max_translate_rel: Any = None,
-) -> list[_Augmentation]:
-    """`translate_x` and `translate_y` up to the given shift: one number, or height and width.
-
-    Raises:
-        Exception: the limit is in the wrong unit. It must be in pixels without the shape of the picture, and a fraction
-            of the picture with it.
-    """
-    if not isinstance(use_shape, bool):
-        raise Exception(f"The `use_shape` must be True or False, got {use_shape}.")
-    limits = {"max_translate_abs": max_translate_abs, "max_translate_rel": max_translate_rel}
-    wrong = limits.pop("max_translate_abs" if use_shape else "max_translate_rel")
-    if wrong is not None:
-        name, other = sorted(["max_translate_abs", "max_translate_rel"], reverse=not use_shape)
-        raise Exception(
-            f"The argument `{name}` cannot be used {'with' if use_shape else 'without'} image shapes. "
-            f"You may use `{other}` instead."
-        )
-    (limit,) = limits.values()
-    if limit is None:
-        limit = default_translate_rel if use_shape else default_translate_abs
-    height, width = limit if isinstance(limit, tuple | list) else (limit, limit)
-    along = (
-        (a.translate_x, a.translate_y)
-        if use_shape
-        else (a.translate_x_no_shape, a.translate_y_no_shape)
-    )
-    return [along[0].augmentation((0, width), True), along[1].augmentation((0, height), True)]
-
-
 # Settings (mag_range, randomly_negate, mag_to_param), in the order of the suites.
 _COMMON = {"shear_x": ((0, 0.3), True), "shear_y": ((0, 0.3), True), "rotate": ((0, 30), True)}
 _LAST = [a.equalize, a.auto_contrast, a.identity]

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import fn, types
 from headrace.auto_aug import _suites
-from headrace.auto_aug._suites import get_translations as _get_translations
+from headrace.auto_aug.core._utils import get_translations as _get_translations
 from headrace.auto_aug.core import _Augmentation, signed_bin
 from headrace.auto_aug.core._args import forbid_unused_kwargs as _forbid_unused_kwargs
 from headrace.data_node import DataNode
