@@ -48,8 +48,11 @@ test-dali:
 	@$(PY) tests/ops/record.py --check
 	@$(PY) -m pytest tests --dali $(PARALLEL) $(ARGS)
 
-wheel wheel-aarch64:
-	@$(SETUP) system venv $@
+wheel:
+	@$(SETUP) system venv wheel
+
+wheel-aarch64:
+	@$(SETUP) system venv install wheel-aarch64
 
 bench:
 	@$(SETUP) system venv torch peers install

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
 # Checks a built wheel: tag, size, exported symbols, and a run of the README's pipeline in a fresh environment
-# with every CPython since 3.11 that is installed.
+# with every CPython since 3.11 that is installed. A wheel for another architecture runs in QEMU (tools/setup.sh aarch64),
+# and operators must give the same bytes as the package in .venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=$(realpath "$1")
+arch=$(sed 's/.*manylinux_2_28_\(.*\)\.whl/\1/' <<<"$wheel")
 folder=build/wheel-test
 rm -rf "$folder"
 mkdir -p "$folder"
@@ -24,13 +26,13 @@ size=$(stat -c %s "$wheel")
 
 .venv/bin/python -m zipfile -e "$wheel" "$folder/files"
 core=$(echo "$folder"/files/headrace/_core*.so)
-exported=$(nm -D --defined-only "$core" | awk '$2 ~ /[A-TV-Z]/ { print $3 }' | sort | tr '\n' ' ')
+exported=$("$arch-linux-gnu-nm" -D --defined-only "$core" | awk '$2 ~ /[A-TV-Z]/ { print $3 }' | sort | tr '\n' ' ')
 [ "$exported" = "PyInit__core " ] || fail "exports more than PyInit__core: $exported"
 echo "wheel: ${wheel##*/}: $size bytes, exports $exported"
 
 # Nothing newer than glibc 2.28, no other libraries, no paths of the machine that built it.
 for file in "$folder"/files/headrace/*.so; do
-    newest=$(objdump -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+    newest=$("$arch-linux-gnu-objdump" -T "$file" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
     [ "$(printf 'GLIBC_2.28\n%s\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.28 ] || fail "$file needs $newest"
     others=$(readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' |
         grep -vE '^(lib(c|m|dl|pthread|rt)|ld-linux-[a-z0-9_-]+)\.so\.[0-9]$' || true)
@@ -46,7 +48,8 @@ platform=$(.venv/bin/python -m auditwheel show "$wheel" | grep -o 'manylinux_2_[
 import json, sys
 bom = json.load(open(sys.argv[1]))
 found = {c["name"]: c["version"] for c in bom["components"]}
-assert {"zlib", "libpng1.6", "libjpeg-turbo", "libwebp", "openjpeg2"} <= set(found), found
+images = {"zlib", "libpng1.6", "libjpeg-turbo", "libwebp", "openjpeg2"}
+assert images | {"libogg", "flac", "libvorbis", "opus"} <= set(found), found
 assert all(found.values()) and bom["metadata"]["component"]["name"] == "headrace", bom
 print("wheel: bill of materials:", ", ".join(f"{name} {version}" for name, version in found.items()))
 END
@@ -64,6 +67,19 @@ check_slim() {
     case $message in *"pip install headrace[cli]"*) ;; *) fail "without rich: $message" ;; esac
 }
 .venv/bin/python .ci/wheel_use.py make "$folder/images"
+
+if [ "$arch" != "$(uname -m)" ]; then
+    (cd "$folder" && ../../.cache/aarch64/python ../../.ci/wheel_use.py load images)
+    .venv/bin/python tests/ops/digests.py 20 >"$folder/native" &
+    .cache/aarch64/python tests/ops/digests.py 20 >"$folder/emulated"
+    wait $!
+    diff "$folder/native" "$folder/emulated" >"$folder/differences" || {
+        head -n 20 "$folder/differences"
+        fail "results differ from those of $(uname -m)"
+    }
+    echo "wheel: $(wc -l <"$folder/native") cases give the bytes of $(uname -m)"
+    exit 0
+fi
 tried=
 for python in .venv/bin/python python3.12 python3.13 \
     "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[1-9]*/bin/python3; do

@@ -15,6 +15,7 @@
 #   install  build the package and install it into .venv
 #   wheel    build the wheel of this machine's architecture in dist/
 #   wheel-aarch64  build the wheel for aarch64 in dist/, with a cross compiler
+#   aarch64  make .cache/aarch64/python, which runs Python for aarch64 in QEMU, and install the wheel for aarch64 in it
 # A step does nothing if its result already exists. Concurrent runs wait for each other.
 set -eu
 cd "$(dirname "$0")/.."
@@ -83,6 +84,10 @@ missing_wheel() { # what tools/wheel/build.sh needs for $wheel_arch
     have nasm || echo nasm
     have dpkg-source || echo dpkg-dev
     have "$wheel_arch-linux-gnu-gcc" || echo "gcc-$wheel_arch-linux-gnu" | tr _ -
+}
+
+missing_aarch64() {
+    have qemu-aarch64 || echo qemu-user
 }
 
 apt_install() { # apt_install PACKAGE...
@@ -191,11 +196,47 @@ step_wheel() { # step_wheel ARCHITECTURE
     tools/wheel/build.sh "$1"
 }
 
+# Python for aarch64 with the wheel, from Debian's and PyPI's packages, unpacked in a folder. The script `python` can also
+# be started by a program in QEMU: it runs on the host.
+step_aarch64() {
+    ensure_packages missing_aarch64
+    folder=$PWD/.cache/aarch64
+    root=$folder/root
+    wheel=$(ls dist/headrace-*_aarch64.whl) || die "there is no wheel for aarch64 in dist/"
+    if [ ! -x "$folder/python" ]; then
+        say "setup: unpacking Python for aarch64"
+        tools/wheel/debian_root.sh arm64 "$root" python3 libstdc++6 libmpg123-0 >.cache/apt.log 2>&1 || {
+            tail -n 20 .cache/apt.log >&2
+            die "Debian's packages for arm64 could not be downloaded"
+        }
+        python=$(ls "$root"/usr/bin/python3.1[1-9])
+        version=${python##*python}
+        printf 'import sys\nsys.executable = "%s"\n' "$folder/python" \
+            >"$root/usr/lib/python3/dist-packages/sitecustomize.py"
+        rm -f "$root/usr/lib/python$version/sitecustomize.py"
+        # shellcheck disable=SC2046 # a list of words
+        foreign_pip "$version" $(sed -n 's/^\(numpy\|pillow\|lz4\|pytest\|hypothesis\|opencv\).*/&/p' tools/requirements.txt)
+        printf '#!/bin/sh\nexec qemu-aarch64 -L "%s" "%s" "$@"\n' "$root" "$python" >"$folder/python.new"
+        chmod +x "$folder/python.new"
+        mv "$folder/python.new" "$folder/python"
+    fi
+    version=$(ls "$root"/usr/bin/python3.1[1-9] | sed 's/.*python//')
+    rm -rf "$root"/usr/lib/python3/dist-packages/headrace*
+    foreign_pip "$version" --no-deps "$wheel"
+}
+foreign_pip() { # foreign_pip VERSION ARGUMENT...: installs packages for aarch64 in $root
+    foreign_version=$1
+    shift
+    "$venv_python" -m pip install -q --disable-pip-version-check --target "$root/usr/lib/python3/dist-packages" --upgrade \
+        --python-version "$foreign_version" --implementation cp --only-binary=:all: \
+        --platform manylinux_2_28_aarch64 --platform manylinux_2_17_aarch64 --platform manylinux2014_aarch64 "$@" </dev/null
+}
+
 [ $# -gt 0 ] || die "no step given; the comment at the top of tools/setup.sh lists the steps"
 for step in "$@"; do
     case $step in
     system | lint) ensure_packages "missing_$step" ;;
-    nginx | chromium | venv | torch | docs | peers | install) "step_$step" ;;
+    nginx | chromium | aarch64 | venv | torch | docs | peers | install) "step_$step" ;;
     jax | tf | paddle | numba | ray | s3) step_framework "$step" ;;
     wheel) step_wheel "$(uname -m)" ;;
     wheel-aarch64) step_wheel aarch64 ;;

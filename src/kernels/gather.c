@@ -8,10 +8,6 @@
 #include "kernels/gather_eight.h"
 
 #include <string.h>
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #define INLINE static inline __attribute__((always_inline)) /* with constant types and channels */
 
 INLINE float load(const void *src, hr_dtype type, int64_t i)
@@ -343,7 +339,7 @@ INLINE bool vectors(void *dst, hr_dtype to, const hr_gather_row *r)
 
 #else
 
-#if defined(__SSE2__)
+#if defined(HR_SSE2)
 
 /* The three channels at `src`; a fourth byte is read, too. */
 static inline __m128 three_floats(const uint8_t *src)

@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* IEEE half floats in plain C, with the results of F16C bit for bit: rounding to nearest even; NaNs
- * become quiet and keep the upper payload bits. */
+/* IEEE half floats in plain C, with the results of F16C and of AArch64 bit for bit: rounding to
+ * nearest even; NaNs become quiet and keep the upper payload bits. */
 #ifndef HR_KERNELS_HALF_H
 #define HR_KERNELS_HALF_H
 
 #include <stdint.h>
 #include <string.h>
+
+#if defined(__aarch64__)
+
+static inline uint16_t half_from_float(float value)
+{
+    __fp16 half = (__fp16)value;
+    uint16_t bits;
+    memcpy(&bits, &half, sizeof(bits));
+    return bits;
+}
+
+static inline float half_to_float(uint16_t half)
+{
+    __fp16 value;
+    memcpy(&value, &half, sizeof(value));
+    return (float)value;
+}
+
+#else
 
 static inline uint16_t half_from_float(float value)
 {
@@ -50,4 +69,5 @@ static inline float half_to_float(uint16_t half)
     return value;
 }
 
+#endif
 #endif

@@ -5,12 +5,9 @@
 #include "kernels/jpeg.h"
 #include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
+#include "kernels/sse2.h"
 
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 void HR_LEVELED(hr__jpeg_rgb_ycc)(uint8_t *restrict y, uint8_t *restrict cb, uint8_t *restrict cr,
                                   const uint8_t *restrict src, size_t n)
@@ -34,7 +31,7 @@ void HR_LEVELED(hr__jpeg_half)(uint8_t *restrict dst, const uint8_t *restrict up
     }
 }
 
-#if defined(__SSE2__)
+#if defined(HR_SSE2)
 
 /* The eight rows of a block, or, turned, its columns. */
 typedef struct block {

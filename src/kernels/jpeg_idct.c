@@ -6,12 +6,9 @@
 #include "kernels/jpeg.h"
 #include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
+#include "kernels/sse2.h"
 
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 static inline uint8_t sample(int16_t v)
 {
@@ -165,7 +162,7 @@ static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const 
     store_rows(dst, stride, out);
 }
 
-#elif defined(__SSE2__)
+#elif defined(HR_SSE2)
 
 static inline __m128i pair(int first, int second)
 {
@@ -233,7 +230,7 @@ static inline void store_two(uint8_t *dst, size_t stride, __m128i first, __m128i
 {
     __m128i v = _mm_add_epi8(_mm_packs_epi16(first, second), _mm_set1_epi8((char)CENTER));
     _mm_storel_epi64((__m128i *)(void *)dst, v);
-    _mm_storel_epi64((__m128i *)(void *)(dst + stride), _mm_srli_si128(v, 8));
+    _mm_storel_epi64((__m128i *)(void *)(dst + stride), _mm_unpackhi_epi64(v, v));
 }
 
 static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const int16_t *quant,
@@ -248,7 +245,7 @@ static inline void idct(uint8_t *dst, size_t stride, const int16_t *coef, const 
     __m128i below = in[1], v[8], x[8];
     for (int i = 2; i < 8; i++)
         below = _mm_or_si128(below, in[i]);
-    if (_mm_movemask_epi8(_mm_cmpeq_epi8(below, _mm_setzero_si128())) == 0xFFFF) {
+    if (hr_bytes_zero(below)) {
         idct_flat(dst, stride, coef, quant);
         return;
     }

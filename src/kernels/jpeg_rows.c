@@ -6,12 +6,9 @@
 #include "kernels/jpeg.h"
 #include "kernels/jpeg_shared.h"
 #include "kernels/level.h"
+#include "kernels/sse2.h"
 
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 void HR_LEVELED(hr__jpeg_h4v1)(uint8_t *dst, const uint8_t *src, size_t n)
 {
@@ -162,17 +159,16 @@ void HR_LEVELED(hr__jpeg_h2v1)(uint8_t *restrict dst, const uint8_t *restrict sr
 void HR_LEVELED(hr__jpeg_h2v2)(uint8_t *restrict dst, const uint8_t *restrict near,
                                const uint8_t *restrict far, size_t n)
 {
-    int32_t before = 3 * near[-1] + far[-1], now = 3 * near[0] + far[0];
     for (size_t i = 0; i < n; i++) {
-        int32_t next = 3 * near[i + 1] + far[i + 1];
-        dst[2 * i] = (uint8_t)((3 * now + before + 8) >> 4);
-        dst[2 * i + 1] = (uint8_t)((3 * now + next + 7) >> 4);
-        before = now;
-        now = next;
+        const uint8_t *a = near + i, *b = far + i;
+        uint16_t now = (uint16_t)(3 * a[0] + b[0]);
+        uint16_t before = (uint16_t)(3 * a[-1] + b[-1]), next = (uint16_t)(3 * a[1] + b[1]);
+        dst[2 * i] = (uint8_t)((uint16_t)(3 * now + before + 8) >> 4);
+        dst[2 * i + 1] = (uint8_t)((uint16_t)(3 * now + next + 7) >> 4);
     }
 }
 
-#if defined(__SSE2__)
+#if defined(HR_SSE2)
 
 static inline __m128i scale(__m128i v, int factor)
 {
@@ -198,6 +194,23 @@ static inline __m128i widen(const uint8_t *p)
                              _mm_setzero_si128());
 }
 
+/* Eight pixels of the lower halves of three planes; writes one byte more. */
+static inline void store_8(uint8_t *dst, __m128i a, __m128i b, __m128i c)
+{
+#if defined(__SSE2__)
+    __m128i ab = _mm_unpacklo_epi8(a, b), c0 = _mm_unpacklo_epi8(c, c);
+    uint32_t pixels[8];
+    _mm_storeu_si128((__m128i *)(void *)pixels, _mm_unpacklo_epi16(ab, c0));
+    _mm_storeu_si128((__m128i *)(void *)(pixels + 4), _mm_unpackhi_epi16(ab, c0));
+    for (int i = 0; i < 8; i++)
+        memcpy(dst + 3 * i, &pixels[i], 4);
+#else
+    vst3_u8(dst, (uint8x8x3_t){{vget_low_u8(vreinterpretq_u8_s32(a)),
+                                vget_low_u8(vreinterpretq_u8_s32(b)),
+                                vget_low_u8(vreinterpretq_u8_s32(c))}});
+#endif
+}
+
 /* Eight pixels; writes one byte more. */
 static inline void ycc_8(uint8_t *dst, const uint8_t *y, const uint8_t *cb, const uint8_t *cr)
 {
@@ -210,12 +223,7 @@ static inline void ycc_8(uint8_t *dst, const uint8_t *y, const uint8_t *cb, cons
     red = _mm_packus_epi16(red, red);
     middle = _mm_packus_epi16(middle, middle);
     blue = _mm_packus_epi16(blue, blue);
-    __m128i rg = _mm_unpacklo_epi8(red, middle), b0 = _mm_unpacklo_epi8(blue, blue);
-    uint32_t pixels[8];
-    _mm_storeu_si128((__m128i *)(void *)pixels, _mm_unpacklo_epi16(rg, b0));
-    _mm_storeu_si128((__m128i *)(void *)(pixels + 4), _mm_unpackhi_epi16(rg, b0));
-    for (int i = 0; i < 8; i++)
-        memcpy(dst + 3 * i, &pixels[i], 4);
+    store_8(dst, red, middle, blue);
 }
 
 void HR_LEVELED(hr__jpeg_ycc_rgb)(uint8_t *dst, const uint8_t *y, const uint8_t *cb,

@@ -8,6 +8,11 @@
 
 #include <string.h>
 
+#if defined(__aarch64__) && defined(__ARM_NEON)
+#define HR_NEON
+#include <arm_neon.h>
+#endif
+
 enum {
     V_SHIFT = HR_FIX_COEF_BITS - HR_FIX_ROW_BITS,
     H_SHIFT = HR_FIX_COEF_BITS + HR_FIX_ROW_BITS,
@@ -19,14 +24,46 @@ enum {
 
 enum { BLOCK = 256 }; /* elements: the sums fit the L1 cache */
 
-static int16_t saturate_i16(int32_t v)
-{
-    return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
-}
-
 static uint8_t saturate_u8(int32_t v)
 {
     return (uint8_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+}
+
+#if defined(HR_NEON)
+
+/* 16 elements from `at` on. */
+static inline void vfilter_16(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
+                              int32_t taps, size_t at)
+{
+    int32x4_t s[4];
+    for (int i = 0; i < 4; i++)
+        s[i] = vdupq_n_s32(1 << (V_SHIFT - 1));
+    for (int32_t k = 0; k < taps; k++) {
+        uint8x16_t row = vld1q_u8(rows[k] + at);
+        int16x8_t low = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(row)));
+        int16x8_t high = vreinterpretq_s16_u16(vmovl_high_u8(row));
+        int16x8_t c = vdupq_n_s16(coef[k]);
+        s[0] = vmlal_s16(s[0], vget_low_s16(low), vget_low_s16(c));
+        s[1] = vmlal_high_s16(s[1], low, c);
+        s[2] = vmlal_s16(s[2], vget_low_s16(high), vget_low_s16(c));
+        s[3] = vmlal_high_s16(s[3], high, c);
+    }
+    vst1q_s16(dst + at, vqshrn_high_n_s32(vqshrn_n_s32(s[0], V_SHIFT), s[1], V_SHIFT));
+    vst1q_s16(dst + at + 8, vqshrn_high_n_s32(vqshrn_n_s32(s[2], V_SHIFT), s[3], V_SHIFT));
+}
+
+void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
+                                int32_t taps, size_t n)
+{
+    for (size_t at = 0; at < n; at += 16)
+        vfilter_16(dst, rows, coef, taps, at);
+}
+
+#else
+
+static int16_t saturate_i16(int32_t v)
+{
+    return (int16_t)(v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v);
 }
 
 void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const int16_t *coef,
@@ -48,6 +85,8 @@ void HR_LEVELED(hr__vfilter_u8)(int16_t *dst, const uint8_t *const *rows, const 
             out[i] = saturate_i16(sum[i] >> V_SHIFT);
     }
 }
+
+#endif
 
 size_t HR_LEVELED(hr__hfilter_table_size)(const hr_filter_fix *f, int32_t channels)
 {
@@ -82,27 +121,78 @@ static void hfilter_even(uint8_t *dst, const int16_t *src, const int16_t *coef, 
     }
 }
 
+#if defined(HR_NEON)
+
+/* One output, of up to four channels. Reads four for each tap. */
+static inline __attribute__((always_inline)) void hfilter_pixel(uint8_t *dst, const int16_t *src,
+                                                                const int16_t *coef, int32_t taps,
+                                                                const int32_t channels)
+{
+    int32x4_t sum = vdupq_n_s32(0);
+    for (int32_t k = 0; k < taps; k++)
+        sum = vmlal_n_s16(sum, vld1_s16(src + (size_t)k * (size_t)channels), coef[k]);
+    int32x4_t odd = vandq_s32(vshrq_n_s32(sum, H_SHIFT), vdupq_n_s32(1));
+    sum = vaddq_s32(vaddq_s32(sum, vdupq_n_s32(H_BELOW_HALF)), odd);
+    int16x4_t words = vqmovn_s32(vshrq_n_s32(sum, H_SHIFT));
+    uint8x8_t bytes = vqmovun_s16(vcombine_s16(words, words));
+    uint32_t pixel = vget_lane_u32(vreinterpret_u32_u8(bytes), 0);
+    for (int32_t c = 0; c < channels; c++)
+        dst[c] = (uint8_t)(pixel >> 8 * c);
+}
+
+#else
+
+static inline __attribute__((always_inline)) void hfilter_pixel(uint8_t *dst, const int16_t *src,
+                                                                const int16_t *coef, int32_t taps,
+                                                                const int32_t channels)
+{
+    for (int32_t c = 0; c < channels; c++) {
+        int32_t sum = 0;
+        for (int32_t k = 0; k < taps; k++)
+            sum += coef[k] * src[k * channels + c];
+        dst[c] = saturate_u8((sum + H_BELOW_HALF + (sum >> H_SHIFT & 1)) >> H_SHIFT);
+    }
+}
+
+#endif
+
+/* The outputs from .. to - 1. */
+static inline __attribute__((always_inline)) void hfilter_some(uint8_t *dst, const int16_t *src,
+                                                               const hr_filter_fix *f,
+                                                               const int32_t channels, int32_t from,
+                                                               int32_t to)
+{
+    for (int32_t x = from; x < to; x++)
+        hfilter_pixel(dst + (size_t)x * (size_t)channels,
+                      src + (size_t)f->start[x] * (size_t)channels,
+                      f->coef + (size_t)x * (size_t)f->stride, f->taps, channels);
+}
+
+static void hfilter_outputs(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
+                            int32_t channels, int32_t from, int32_t to)
+{
+    if (channels == 3)
+        hfilter_some(dst, src, f, 3, from, to);
+    else if (channels == 1)
+        hfilter_some(dst, src, f, 1, from, to);
+    else
+        hfilter_some(dst, src, f, channels, from, to);
+}
+
 void HR_LEVELED(hr__hfilter_u8)(uint8_t *dst, const int16_t *src, const hr_filter_fix *f,
                                 int32_t channels)
 {
-    for (int32_t x = 0; x < f->out; x++) {
-        if (x == f->even_from && f->even_to > x) {
-            size_t n = (size_t)(f->even_to - x) * (size_t)channels;
-            hfilter_even(dst, src + (size_t)f->start[x] * (size_t)channels,
-                         f->coef + (size_t)x * (size_t)f->stride, f->taps, (size_t)channels, n);
-            dst += n;
-            x = f->even_to - 1;
-            continue;
-        }
-        const int16_t *from = src + (size_t)f->start[x] * (size_t)channels;
-        const int16_t *coef = f->coef + (size_t)x * (size_t)f->stride;
-        for (int32_t c = 0; c < channels; c++) {
-            int32_t sum = 0;
-            for (int32_t k = 0; k < f->taps; k++)
-                sum += coef[k] * from[k * channels + c];
-            *dst++ = saturate_u8((sum + H_BELOW_HALF + (sum >> H_SHIFT & 1)) >> H_SHIFT);
-        }
+    const int32_t from = f->even_from, to = f->even_to;
+    if (to <= from) {
+        hfilter_outputs(dst, src, f, channels, 0, f->out);
+        return;
     }
+    const size_t step = (size_t)channels;
+    hfilter_outputs(dst, src, f, channels, 0, from);
+    hfilter_even(dst + (size_t)from * step, src + (size_t)f->start[from] * step,
+                 f->coef + (size_t)from * (size_t)f->stride, f->taps, step,
+                 (size_t)(to - from) * step);
+    hfilter_outputs(dst, src, f, channels, to, f->out);
 }
 
 #else

@@ -6,6 +6,7 @@
 #define HR_KERNELS_SPREAD_H
 
 #include "kernels/level.h"
+#include "kernels/sse2.h"
 
 #include <string.h>
 
@@ -121,9 +122,7 @@ static inline hr_floats_vector channel_floats(const spreader *s, hr_pixels_vecto
     return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(pixels, s->bytes[c]));
 }
 
-#elif defined(__SSE2__)
-
-#include <emmintrin.h>
+#elif defined(HR_SSE2)
 
 #define HR_SPREAD
 

@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
 # Builds the wheel of an architecture in dist/. It needs glibc 2.28 or newer, and two builds of a commit give the same
-# bytes. Usage: tools/wheel/build.sh ARCH
+# bytes. Usage: tools/wheel/build.sh ARCH; for another architecture than this machine's, the type stubs come from the
+# build that tools/setup.sh install makes
 set -eu
 cd "$(dirname "$0")/../.."
 arch=$1
-native=$(uname -m)
 top=$PWD/.cache/wheel/$arch
 tools/wheel/toolchain.sh "$arch"
 tools/wheel/libraries.sh "$arch"
 set --
-if [ "$arch" != "$native" ]; then
-    [ -d "build/wheel-$native/python/stubs" ] || tools/wheel/build.sh "$native"
-    set -- --config-settings=cmake.define.HR_STUBS="$PWD/build/wheel-$native/python/stubs" \
+if [ "$arch" != "$(uname -m)" ]; then
+    set -- --config-settings=cmake.define.HR_STUBS="$PWD/build/dev/python/stubs" \
         --config-settings=cmake.define.HR_CUDA=OFF
 fi
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)

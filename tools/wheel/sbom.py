@@ -18,6 +18,10 @@ LICENSES = {
     "libjpeg-turbo": "IJG AND BSD-3-Clause AND Zlib",
     "libwebp": "BSD-3-Clause",
     "openjpeg2": "BSD-2-Clause",
+    "libogg": "BSD-3-Clause",
+    "flac": "BSD-3-Clause",
+    "libvorbis": "BSD-3-Clause",
+    "opus": "BSD-3-Clause",
 }
 
 

@@ -4,12 +4,9 @@
  * there is about one per 300 bytes. With an index, only the needed data is unstuffed. */
 #include "codecs/jpeg/codes.h"
 #include "codecs/jpeg/input.h"
+#include "kernels/sse2.h"
 
 #include <string.h>
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 enum { READ_AHEAD = HR_JPEG_READ_AHEAD, DISGUISED = HR_JPEG_DISGUISED, CUT = HR_JPEG_CUT };
 
@@ -17,14 +14,13 @@ enum { READ_AHEAD = HR_JPEG_READ_AHEAD, DISGUISED = HR_JPEG_DISGUISED, CUT = HR_
 static const uint8_t *copy_plain(uint8_t **out, const uint8_t *p, const uint8_t *end)
 {
     uint8_t *dst = *out;
-#if defined(__SSE2__)
+#if defined(HR_SSE2)
     const __m128i ones = _mm_set1_epi8(-1);
     while (end - p >= 16) {
         __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-        int found = _mm_movemask_epi8(_mm_cmpeq_epi8(v, ones));
+        int n = hr_bytes_first(_mm_cmpeq_epi8(v, ones));
         _mm_storeu_si128((__m128i *)(void *)dst, v);
-        if (found) {
-            int n = __builtin_ctz((unsigned)found);
+        if (n < 16) {
             *out = dst + n;
             return p + n;
         }
