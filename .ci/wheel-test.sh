@@ -70,8 +70,11 @@ check_slim() {
 
 if [ "$arch" != "$(uname -m)" ]; then
     (cd "$folder" && ../../.cache/aarch64/python ../../.ci/wheel_use.py load images)
-    .venv/bin/python tests/ops/digests.py 20 >"$folder/native" &
-    .cache/aarch64/python tests/ops/digests.py 20 >"$folder/emulated"
+    digests() { # without the codecs of videos, which are in no wheel
+        "$1" tests/ops/digests.py 20 | grep -v video
+    }
+    digests .venv/bin/python >"$folder/native" &
+    digests .cache/aarch64/python >"$folder/emulated"
     wait $!
     diff "$folder/native" "$folder/emulated" >"$folder/differences" || {
         head -n 20 "$folder/differences"
