@@ -107,6 +107,8 @@ class _Iter(_MultiProcessingDataLoaderIter):
         # thread can be started.
         if os.getpid() != self._owner or sys.is_finalizing():
             return
+        if not hasattr(self, "_shutdown"):  # PyTorch refused the loader
+            return
         # PyTorch waits 5 seconds for each worker that does not hear that it should end, as happens
         # when the garbage collector has taken the queues first.
         late = threading.Timer(_GRACE, _terminate, args=(getattr(self, "_workers", ()),))
