@@ -494,6 +494,33 @@ def test_bands_of_batches() -> None:
         )
 
 
+def test_regions_of_long_signals() -> None:
+    """Several intervals; loud parts within and across them, NaN, no element; types with and without exact means."""
+    rng = np.random.default_rng(8)
+    samples = []
+    for length, first, last in (
+        (30000, 9000, 9100),
+        (8192, 8191, 8192),
+        (20000, 0, 20000),
+        (0, 0, 0),
+    ):
+        samples.append(rng.normal(0, 1e-3, length).astype(np.float32))
+        samples[-1][first:last] += rng.normal(0, 0.5, last - first).astype(np.float32)
+    odd = [x.copy() for x in samples[:2]]
+    odd[0][0], odd[1][5000] = np.nan, np.nan
+    args = {"window_length": 512, "cutoff_db": -30.0}
+    for some in (samples, odd):
+        cases = [{"reset_interval": interval, **args} for interval in (512, 8192, -1)]
+        check([Case("nonsilent_region", [Data(some)], each) for each in cases])
+    args = {"window_length": 700, "cutoff_db": -20.0}
+    cases = []
+    for dtype in (np.int16, np.uint8, np.int32, np.uint64):
+        numbers = Data([np.abs(x * 100).astype(dtype) for x in samples])
+        for more in ({}, {"reference_power": 9.0}):
+            cases.append(Case("nonsilent_region", [numbers], {**args, **more}))
+    check(cases)
+
+
 ELSEWHERE = {"external_source", "decoders.inflate"}  # in all pipelines, and in test_inflate.py
 
 

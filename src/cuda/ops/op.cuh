@@ -156,13 +156,22 @@ HR_DEVICE static inline void add_to(uint32_t *counter, uint32_t v)
 #endif
 }
 
-// Raises a number that is not negative and that other threads raise, too.
-HR_DEVICE static inline void raise_to(float *most, float v)
+// Raises or lowers a number that other threads raise or lower, too.
+template <typename T> HR_DEVICE static inline void raise_to(T *most, T v)
 {
 #if defined(__CUDACC__)
-    atomicMax((int *)most, __float_as_int(v)); // in the order of the numbers
+    atomicMax(most, v);
 #else
     *most = v > *most ? v : *most;
+#endif
+}
+
+template <typename T> HR_DEVICE static inline void lower_to(T *least, T v)
+{
+#if defined(__CUDACC__)
+    atomicMin(least, v);
+#else
+    *least = v < *least ? v : *least;
 #endif
 }
 

@@ -23,7 +23,7 @@ struct alignas(8) slot {
 struct divider {
     uint32_t by, factor; // 2^31 / by, rounded up; 0: numbers are larger
 
-    HR_DEVICE int of(int i) const
+    HR_MEMBER int of(int i) const
     {
         return (int)(factor ? (uint64_t)(uint32_t)i * factor >> 31 : (uint32_t)i / by);
     }
@@ -48,67 +48,89 @@ struct plan {
     step steps[HR_FFT_MAX_PASSES];
 };
 
-// A group of windows and their buffers.
-struct place {
-    const plan *p;
-    slot *buffers[2];
-    int64_t first;
-    int windows;
-};
-
 struct record {
     const plan *p;
     const float *src;
     float *dst;
-    slot *room; // two buffers per tile; NULL: in shared memory
+    slot *room; // of windows that do not fit into shared memory: two buffers per tile
     int64_t length, windows;
     int32_t tiles, rounds; // groups are processed in rounds of `tiles`
-
-    struct Shared {
-        slot buffers[2][ROOM];
-    };
-
-    HR_DEVICE int phases() const
-    {
-        return p->phases * rounds;
-    }
-
-    HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const;
 };
 
-// Sample s of the transform of the window that begins at `start`.
-HR_DEVICE float sample_at(const record &r, const plan &p, int64_t start, int s)
+// Some windows: `first` and those behind it.
+struct group {
+    int64_t first;
+    int windows;
+};
+
+// Memory that does not change during a launch. The compiler does not know that pointers in records
+// are to device memory.
+HR_MEMBER float fetch(const float *from)
 {
-    int i = s - p.padding;
-    if (i < 0 || i >= p.length)
-        return 0.0f;
-    int64_t at = start + i;
-    if (at < 0 || at >= r.length)
-        at = border_index(at, r.length, p.reflect ? HR_BORDER_REFLECT_101 : HR_BORDER_CONSTANT);
-    return (at < 0 ? 0.0f : r.src[at]) * p.window[i];
+#if defined(__CUDA_ARCH__)
+    return __ldg(from);
+#else
+    return *from;
+#endif
 }
 
-HR_DEVICE void load(const record &r, const place &g, int thread)
+HR_MEMBER fft_point fetch(const slot *from)
 {
-    const plan &p = *g.p;
-    const int count = g.windows * p.size;
-    for (int i = thread; i < count; i += op::THREADS) {
-        int w = p.by_size.of(i), at = i - w * p.size;
-        int64_t start = (g.first + w) * p.hop - p.lead;
+#if defined(__CUDA_ARCH__)
+    float2 v = __ldg((const float2 *)from);
+    return {v.x, v.y};
+#else
+    return from->v;
+#endif
+}
+
+// Where windows are read, in registers.
+struct reading {
+    const float *src, *window;
+    int64_t length; // of the signal
+    int count;      // of a window
+    hr_border border;
+
+    // Sample i of the window that begins at `start`.
+    HR_MEMBER float at(int64_t start, int i, bool inside) const
+    {
+        if ((uint32_t)i >= (uint32_t)count)
+            return 0.0f;
+        int64_t at = start + i;
+        if (!inside)
+            at = border_index(at, length, border);
+        return (at < 0 ? 0.0f : fetch(src + at)) * fetch(window + i);
+    }
+};
+
+HR_MEMBER void load(const record &r, const plan &p, const group &g, slot *to, int thread)
+{
+    const reading from = {r.src, p.window, r.length, p.length,
+                          p.reflect ? HR_BORDER_REFLECT_101 : HR_BORDER_CONSTANT};
+    const int size = p.size, points = p.points, pitch = p.pitch, padding = p.padding, hop = p.hop;
+    const int64_t begin = g.first * hop - p.lead;
+    const bool even = p.n % 2 == 0;
+    const slot *chirp = p.chirp;
+    const divider by_size = p.by_size;
+    for (int i = thread; i < g.windows * size; i += op::THREADS) {
+        const int w = by_size.of(i), at = i - w * size;
+        const int64_t start = begin + (int64_t)w * hop;
+        const bool inside = start >= 0 && start + from.count <= from.length;
         fft_point v = {0.0f, 0.0f};
-        if (at < p.points && p.n % 2 == 0) {
-            v.re = sample_at(r, p, start, 2 * at);
-            v.im = sample_at(r, p, start, 2 * at + 1);
-        } else if (at < p.points) {
-            v.re = sample_at(r, p, start, at);
+        if (at < points) {
+            v.re = from.at(start, (even ? 2 * at : at) - padding, inside);
+            if (even)
+                v.im = from.at(start, 2 * at + 1 - padding, inside);
+            if (chirp) {
+                const fft_point turn = fetch(chirp + at);
+                v = fft_turned(v, turn.re, turn.im);
+            }
         }
-        if (p.chirp && at < p.points)
-            v = fft_turned(v, p.chirp[at].v.re, p.chirp[at].v.im);
-        g.buffers[0][w * p.pitch + at].v = v;
+        to[w * pitch + at].v = v;
     }
 }
 
-template <int RADIX> HR_DEVICE void butterfly(fft_point *v)
+template <int RADIX> HR_MEMBER void butterfly(fft_point *v)
 {
     if (RADIX == 2)
         fft_butterfly_2(v);
@@ -120,149 +142,201 @@ template <int RADIX> HR_DEVICE void butterfly(fft_point *v)
         fft_butterfly_5(v);
 }
 
-// Where the inputs and the outputs of butterfly i of a pass are, and its twiddles.
-struct butterfly_place {
-    const slot *src, *twiddles;
-    slot *dst;
+// A pass with what all of its butterflies need in registers.
+struct passing {
+    const step &s;
+    const slot *twiddles;
+    divider by_gap, by_stride;
+    int radix, stride, gap, pitch, count; // butterflies
 
-    HR_DEVICE butterfly_place(const step &s, const slot *from, slot *to, int pitch, int gap, int i)
+    HR_MEMBER passing(const plan &p, const group &g, int i)
+        : s(p.steps[i]), twiddles(s.twiddles), by_gap(s.by_gap), by_stride(s.by_stride),
+          radix(s.radix), stride(s.stride), gap((int)s.by_gap.by), pitch(p.pitch),
+          count(g.windows * gap)
     {
-        int w = s.by_gap.of(i), at = i - w * gap, q = s.by_stride.of(at);
-        src = from + w * pitch + at;
-        dst = to + w * pitch + at + q * (s.radix - 1) * s.stride;
-        twiddles = s.twiddles + q * (s.radix - 1);
+    }
+
+    // Of butterfly i: its first input and output, and its twiddles.
+    HR_MEMBER void find(int i, int *src, int *dst, const slot **w) const
+    {
+        const int window = by_gap.of(i), at = i - window * gap, q = by_stride.of(at);
+        *src = window * pitch + at;
+        *dst = *src + q * (radix - 1) * stride;
+        *w = twiddles + q * (radix - 1);
     }
 };
 
-template <int RADIX>
-HR_DEVICE void pass(const step &s, const place &g, const slot *from, slot *to, int thread)
+template <int RADIX> HR_MEMBER void pass(const passing &p, const slot *from, slot *to, int thread)
 {
-    const int pitch = g.p->pitch, gap = (int)s.by_gap.by, count = g.windows * gap;
-    const int stride = s.stride;
-    for (int i = thread; i < count; i += op::THREADS) {
-        const butterfly_place at(s, from, to, pitch, gap, i);
+    for (int i = thread; i < p.count; i += op::THREADS) {
+        int src, dst;
+        const slot *w;
         fft_point v[RADIX];
+        p.find(i, &src, &dst, &w);
         HR_UNROLL
         for (int j = 0; j < RADIX; j++)
-            v[j] = at.src[j * gap].v;
+            v[j] = from[src + j * p.gap].v;
         butterfly<RADIX>(v);
-        at.dst[0].v = v[0];
+        to[dst].v = v[0];
         HR_UNROLL
         for (int k = 1; k < RADIX; k++) {
-            const fft_point turn = at.twiddles[k - 1].v;
-            at.dst[k * stride].v = fft_turned(v[k], turn.re, turn.im);
+            const fft_point turn = fetch(w + k - 1);
+            to[dst + k * p.stride].v = fft_turned(v[k], turn.re, turn.im);
         }
     }
 }
 
-HR_DEVICE void pass_any(const step &s, const place &g, const slot *from, slot *to, int thread)
+HR_MEMBER void pass_any(const passing &p, const slot *from, slot *to, int thread)
 {
-    const int gap = (int)s.by_gap.by, count = g.windows * gap;
-    for (int i = thread; i < count; i += op::THREADS) {
-        const butterfly_place at(s, from, to, g.p->pitch, gap, i);
-        for (int k = 0; k < s.radix; k++) {
-            fft_point sum = at.src[0].v;
-            for (int j = 1, turn = k; j < s.radix; j++) {
-                const fft_point root = s.roots[turn].v;
-                fft_point v = fft_turned(at.src[j * gap].v, root.re, root.im);
+    for (int i = thread; i < p.count; i += op::THREADS) {
+        int src, dst;
+        const slot *w;
+        p.find(i, &src, &dst, &w);
+        for (int k = 0; k < p.radix; k++) {
+            fft_point sum = from[src].v;
+            for (int j = 1, turn = k; j < p.radix; j++) {
+                const fft_point root = fetch(p.s.roots + turn);
+                const fft_point v = fft_turned(from[src + j * p.gap].v, root.re, root.im);
                 sum.re += v.re;
                 sum.im += v.im;
-                turn = turn + k < s.radix ? turn + k : turn + k - s.radix;
+                turn = turn + k < p.radix ? turn + k : turn + k - p.radix;
             }
-            const fft_point one = {1.0f, 0.0f}, turn = k > 0 ? at.twiddles[k - 1].v : one;
-            at.dst[k * s.stride].v = fft_turned(sum, turn.re, turn.im);
+            const fft_point one = {1.0f, 0.0f}, turn = k > 0 ? fetch(w + k - 1) : one;
+            to[dst + k * p.stride].v = fft_turned(sum, turn.re, turn.im);
         }
     }
 }
 
-HR_DEVICE void run_pass(const place &g, int i, const slot *from, slot *to, int thread)
+HR_MEMBER void run_pass(const passing &p, const slot *from, slot *to, int thread)
 {
-    const step &s = g.p->steps[i];
-    if (s.radix == 4)
-        pass<4>(s, g, from, to, thread);
-    else if (s.radix == 2)
-        pass<2>(s, g, from, to, thread);
-    else if (s.radix == 3)
-        pass<3>(s, g, from, to, thread);
-    else if (s.radix == 5)
-        pass<5>(s, g, from, to, thread);
+    if (p.radix == 4)
+        pass<4>(p, from, to, thread);
+    else if (p.radix == 2)
+        pass<2>(p, from, to, thread);
+    else if (p.radix == 3)
+        pass<3>(p, from, to, thread);
+    else if (p.radix == 5)
+        pass<5>(p, from, to, thread);
     else
-        pass_any(s, g, from, to, thread);
+        pass_any(p, from, to, thread);
 }
 
 // Bluestein's products: with the kernel, conjugated after it; and with the chirp, conjugated
 // before.
-HR_DEVICE void multiply(const place &g, const slot *factors, bool before, slot *data, int thread)
+HR_MEMBER void multiply(const plan &p, const group &g, bool kernel, slot *data, int thread)
 {
-    const plan &p = *g.p;
-    const int count = g.windows * p.size;
-    for (int i = thread; i < count; i += op::THREADS) {
-        int w = p.by_size.of(i), at = i - w * p.size;
-        if (before && at >= p.points)
+    const slot *factors = kernel ? p.kernel : p.chirp;
+    const int size = p.size, used = kernel ? size : p.points;
+    for (int i = thread; i < g.windows * size; i += op::THREADS) {
+        const int w = p.by_size.of(i), at = i - w * size;
+        if (at >= used)
             continue;
+        const fft_point factor = fetch(factors + at);
         fft_point *v = &data[w * p.pitch + at].v, turned = *v;
-        turned.im *= before ? -1.0f : 1.0f;
-        turned = fft_turned(turned, factors[at].v.re, factors[at].v.im);
-        turned.im *= before ? 1.0f : -1.0f;
+        turned.im *= kernel ? 1.0f : -1.0f;
+        turned = fft_turned(turned, factor.re, factor.im);
+        turned.im *= kernel ? -1.0f : 1.0f;
         *v = turned;
     }
 }
 
-HR_DEVICE float norm_of(const plan &p, const slot *data, int bin)
-{
-    const int half = p.points;
-    fft_point v = data[bin < half ? bin : 0].v;
-    if (p.n % 2 == 0) {
-        const fft_point turn = p.turns[bin].v;
-        v = fft_real_bin(v, data[bin > 0 ? half - bin : 0].v, turn.re, turn.im);
+// The bins of a transform as norms.
+struct norms {
+    const slot *turns;
+    int half;
+    bool even, roots;
+
+    HR_MEMBER float of(const slot *data, int bin) const
+    {
+        fft_point v = data[bin < half ? bin : 0].v;
+        if (even) {
+            const fft_point turn = fetch(turns + bin);
+            v = fft_real_bin(v, data[bin > 0 ? half - bin : 0].v, turn.re, turn.im);
+        }
+        const float power = fft_power(v);
+        return roots ? sqrtf(power) : power;
     }
-    float power = fft_power(v);
-    return p.magnitudes ? sqrtf(power) : power;
+};
+
+HR_MEMBER void store(const record &r, const plan &p, const group &g, const slot *data, int thread)
+{
+    const norms n = {p.turns, p.points, p.n % 2 == 0, p.magnitudes};
+    const int bins = p.bins, pitch = p.pitch, row = (int)p.by_row.by;
+    const divider by_row = p.by_row;
+    if (p.time_first) {
+        float *to = r.dst + g.first * bins;
+        for (int i = thread; i < g.windows * bins; i += op::THREADS) {
+            const int w = by_row.of(i);
+            to[i] = n.of(data + w * pitch, i - w * bins);
+        }
+        return;
+    }
+    // A thread makes bins of one window; those of a bin are neighbours.
+    const int each = op::THREADS / row, y = by_row.of(thread), w = thread - y * row;
+    const int64_t apart = each * r.windows;
+    float *to = r.dst + y * r.windows + g.first + w;
+    if (y >= each || w >= g.windows)
+        return;
+    data += w * pitch;
+    for (int bin = y; bin < bins; bin += each, to += apart)
+        *to = n.of(data, bin);
 }
 
-HR_DEVICE void store(const record &r, const place &g, const slot *data, int thread)
+// Phase k of a group: load, passes, [multiply, passes, multiply,] store. `buffers` are `apart`.
+HR_MEMBER void run_phase(const record &r, const plan &p, const group &g, slot *buffers, int apart,
+                         int k, int thread)
 {
-    const plan &p = *g.p;
-    const int rows = p.time_first ? g.windows : p.bins, row = (int)p.by_row.by;
-    for (int i = thread; i < rows * row; i += op::THREADS) {
-        int y = p.by_row.of(i), x = i - y * row;
-        int w = p.time_first ? y : x, bin = p.time_first ? x : y;
-        if (w >= g.windows)
-            continue;
-        int64_t window = g.first + w;
-        r.dst[p.time_first ? window * p.bins + bin : bin * r.windows + window] =
-            norm_of(p, data + w * p.pitch, bin);
-    }
+    const int count = p.count;
+    const bool twice = p.chirp != nullptr, again = twice && k > count + 1;
+    const int i = again ? k - count - 2 : k - 1, at = (again ? i + count : i) & 1;
+    if (k == 0)
+        load(r, p, g, buffers, thread);
+    else if (i < count)
+        run_pass(passing(p, g, i), buffers + at * apart, buffers + (1 - at) * apart, thread);
+    else if (twice && k < p.phases - 1)
+        multiply(p, g, !again, buffers + at * apart, thread);
+    else
+        store(r, p, g, buffers + (twice ? 0 : at * apart), thread);
 }
 
-// load, passes, [multiply, passes, multiply,] store
-HR_DEVICE void record::phase(int k, int tile, Shared *shared, int thread) const
-{
-    const int round = rounds > 1 ? k / p->phases : 0, count = p->count;
-    place g = {p, {shared->buffers[0], shared->buffers[1]}, 0, 0};
-    if (room) {
-        g.buffers[0] = room + (int64_t)tile * 2 * p->pitch;
-        g.buffers[1] = g.buffers[0] + p->pitch;
+// In shared memory.
+struct short_windows : record {
+    struct Shared {
+        slot buffers[2 * ROOM];
+    };
+
+    HR_DEVICE int phases() const
+    {
+        return p->phases;
     }
-    g.first = ((int64_t)round * tiles + tile) * p->group;
-    g.windows = (int)HR_MIN(windows - g.first, p->group);
-    k -= round * p->phases;
-    if (k == 0) {
-        load(*this, g, thread);
-    } else if (k <= count) {
-        run_pass(g, k - 1, g.buffers[(k - 1) & 1], g.buffers[k & 1], thread);
-    } else if (!p->chirp) {
-        store(*this, g, g.buffers[count & 1], thread);
-    } else if (k == count + 1) {
-        multiply(g, p->kernel, false, g.buffers[count & 1], thread);
-    } else if (k <= 2 * count + 1) {
-        run_pass(g, k - count - 2, g.buffers[k & 1], g.buffers[(k + 1) & 1], thread);
-    } else if (k == 2 * count + 2) {
-        multiply(g, p->chirp, true, g.buffers[0], thread);
-    } else {
-        store(*this, g, g.buffers[0], thread);
+
+    HR_DEVICE void phase(int k, int tile, Shared *shared, int thread) const
+    {
+        const int64_t first = (int64_t)tile * p->group;
+        const group g = {first, (int)HR_MIN(windows - first, p->group)};
+        run_phase(*this, *p, g, shared->buffers, ROOM, k, thread);
     }
-}
+};
+
+// In slots of scratch memory.
+struct long_windows : record {
+    struct Shared {
+    };
+
+    HR_DEVICE int phases() const
+    {
+        return p->phases * rounds;
+    }
+
+    HR_DEVICE void phase(int k, int tile, Shared *, int thread) const
+    {
+        const int round = k / p->phases;
+        const int64_t first = (int64_t)round * tiles + tile;
+        const group g = {first, first < windows ? 1 : 0};
+        run_phase(*this, *p, g, room + (int64_t)tile * 2 * p->pitch, p->pitch,
+                  k - round * p->phases, thread);
+    }
+};
 
 divider divide_by(int64_t by, bool shared)
 {
@@ -303,7 +377,7 @@ hr_status make_plan(plan *p, const hr_op_call *c, hr_staging *staging, hr_error 
     p->bins = fft->n / 2 + 1;
     p->pitch = p->size + 2; // a bin of several windows is in different banks
     p->shared = p->pitch <= ROOM;
-    p->group = p->shared ? ROOM / p->pitch : 1;
+    p->group = p->shared ? HR_MIN(ROOM / p->pitch, op::THREADS) : 1;
     p->phases = fft->chirp ? 2 * p->count + 4 : p->count + 2;
     p->length = a->window_length;
     p->hop = a->window_step;
@@ -372,7 +446,8 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
         for (to = from + 1; to < n && (p.shared || r[to].room > r[to - 1].room);)
             to++;
         hr_staged part = {r + from, (char *)records.device + (size_t)from * sizeof(record)};
-        HR_TRY(op::launch_blocks<record>(l, part, to - from, error));
+        HR_TRY(p.shared ? op::launch_blocks<short_windows>(l, part, to - from, error)
+                        : op::launch_blocks<long_windows>(l, part, to - from, error));
     }
     return HR_STATUS_OK;
 }

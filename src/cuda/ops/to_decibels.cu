@@ -16,19 +16,20 @@ constexpr int JOINS = op::THREADS / 32; // threads that join the results of a bl
 
 struct sample {
     const float *src;
-    float *dst, *largest; // NULL: the reference is given
+    float *dst;
+    uint32_t *largest; // the bits of the number; NULL: the reference is given
     int64_t count;
     int32_t tiles;
     float multiplier, reference, least;
 };
 
 struct clear {
-    float *values; // of all samples
+    uint32_t *values; // of all samples
     int64_t count;
 
     HR_DEVICE void element(int64_t i) const
     {
-        values[i] = 0.0f;
+        values[i] = 0;
     }
 };
 
@@ -61,7 +62,7 @@ struct find_largest : sample {
         } else if (thread < JOINS) {
             for (int i = thread; i < op::THREADS; i += JOINS)
                 most = larger(most, shared->values[i]);
-            op::raise_to(largest, most);
+            op::raise_to(largest, bits_of_f32(most)); // not negative: in the order of the numbers
         }
     }
 };
@@ -69,14 +70,14 @@ struct find_largest : sample {
 struct convert : sample {
     HR_DEVICE void element(int64_t i) const
     {
-        float inverse = decibels_inverse(largest ? *largest : reference);
+        float inverse = decibels_inverse(largest ? bits_as_f32(*largest) : reference);
         float ratio = decibels_ratio(src[i], inverse, least);
         double log = ratio <= FLT_MAX ? mathx_short_log((double)ratio) : mathx_log((double)ratio);
         dst[i] = (float)(log / HR_DECIBELS_BASE) * multiplier;
     }
 };
 
-void make(sample *s, const hr_op_call *c, float *largest)
+void make(sample *s, const hr_op_call *c, uint32_t *largest)
 {
     const hr_decibels_args *a = (const hr_decibels_args *)c->args;
     *s = {};
@@ -96,12 +97,12 @@ hr_status run(hr_cuda_launch *l, hr_op_call *calls, int32_t n, hr_staging *stagi
 {
     hr_staged records, all;
     void *largest;
-    HR_TRY(l->scratch(l, (size_t)n * sizeof(float), &largest, error));
+    HR_TRY(l->scratch(l, (size_t)n * sizeof(uint32_t), &largest, error));
     HR_TRY(staging->alloc(staging, sizeof(clear), &all, error));
     HR_TRY(staging->alloc(staging, (size_t)n * sizeof(sample), &records, error));
-    *(clear *)all.host = {(float *)largest, n};
+    *(clear *)all.host = {(uint32_t *)largest, n};
     for (int32_t i = 0; i < n; i++)
-        make((sample *)records.host + i, &calls[i], (float *)largest + i);
+        make((sample *)records.host + i, &calls[i], (uint32_t *)largest + i);
     HR_TRY(staging->flush(staging, error));
     HR_TRY(op::launch<clear>(l, all, 1, error));
     HR_TRY(op::launch_blocks<find_largest>(l, records, n, error));

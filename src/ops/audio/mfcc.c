@@ -54,8 +54,9 @@ static double cosine(const mfcc_args *a, int32_t size, int32_t n, int32_t k)
     return scale * hr_cos(step * at * turn);
 }
 
-void hr__mfcc_tables(const mfcc_args *a, int32_t size, int32_t count, float *cosines,
-                     float *lifters)
+/* cosines: size * count; lifters: count. */
+static void make_tables(const mfcc_args *a, int32_t size, int32_t count, float *cosines,
+                        float *lifters)
 {
     const double lifter = (double)a->lifter;
     for (int32_t n = 0; n < size; n++)
@@ -64,32 +65,6 @@ void hr__mfcc_tables(const mfcc_args *a, int32_t size, int32_t count, float *cos
     for (int32_t k = 0; k < count; k++)
         lifters[k] =
             a->lifter == 0.0f ? 1.0f : (float)(1 + lifter / 2 * hr_sin(HR_PI * (k + 1) / lifter));
-}
-
-static hr_status mfcc_infer(hr_op_call *c, hr_error *error)
-{
-    const mfcc_args *a = c->args;
-    hr_shape shape = c->in[0].shape;
-    if (c->in[0].dtype != HR_DTYPE_FLOAT)
-        return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
-                       hr_dtype_name(c->in[0].dtype));
-    if (shape.ndim < 2 || shape.ndim > 4)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the input must have 2, 3 or 4 dimensions, but it has %d", (int)shape.ndim);
-    if (a->axis >= shape.ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d, but the input has %d dimensions",
-                       a->axis, (int)shape.ndim);
-    const int64_t size = shape.extent[a->axis], count = mfcc_count(a, size);
-    if (a->dct_type == 1 && size == 1)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "the cosine transform of type 1 needs more than one element");
-    if (size > INT32_MAX || size * count > MOST_COSINES)
-        return hr_fail(error, HR_STATUS_LIMIT,
-                       "%lld coefficients of %lld elements; their product may be %d at most",
-                       (long long)count, (long long)size, MOST_COSINES);
-    shape.extent[a->axis] = count;
-    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, shape, c->in[0].layout.name);
-    return HR_STATUS_OK;
 }
 
 /* ---- what a worker keeps: the tables of one size ---- */
@@ -129,12 +104,70 @@ static hr_status tables_fit(tables *t, const mfcc_args *a, int32_t size, int32_t
     t->lifters = t->rows + n;
     t->size = size;
     t->count = count;
-    hr__mfcc_tables(a, size, count, t->cosines, t->lifters);
+    make_tables(a, size, count, t->cosines, t->lifters);
     for (int32_t i = 0; i < size; i++)
         for (int32_t k = 0; k < count; k++)
             t->rows[(size_t)k * (size_t)size + (size_t)i] =
                 t->cosines[(size_t)i * (size_t)count + (size_t)k];
     return HR_STATUS_OK;
+}
+
+/* Of the axes of a sample: those before the transformed one, and those behind it. */
+static void find_axes(const hr_op_call *c, int64_t *outer, int64_t *columns)
+{
+    const int32_t axis = ((const mfcc_args *)c->args)->axis;
+    const hr_shape *shape = &c->in[0].shape;
+    *outer = *columns = 1;
+    for (int32_t d = 0; d < shape->ndim; d++)
+        *(d < axis ? outer : columns) *= d == axis ? 1 : shape->extent[d];
+}
+
+static hr_status stage_tables(hr_op_call *c, hr_error *error)
+{
+    const mfcc_args *a = c->args;
+    const int32_t size = (int32_t)c->in[0].shape.extent[a->axis];
+    const int32_t count = (int32_t)c->out[0].shape.extent[a->axis];
+    const void *cosines = NULL, *lifters = NULL;
+    hr_mfcc *m = hr_arena_alloc(c->arena, sizeof(*m), error);
+    if (!m)
+        return HR_STATUS_NO_MEMORY;
+    HR_TRY(tables_fit(c->local, a, size, count, error));
+    const tables *t = c->local;
+    HR_TRY(c->staging->constant(c->staging, t->cosines,
+                                (size_t)size * (size_t)count * sizeof(float), &cosines, error));
+    if (a->lifter != 0.0f)
+        HR_TRY(c->staging->constant(c->staging, t->lifters, (size_t)count * sizeof(float), &lifters,
+                                    error));
+    *m = (hr_mfcc){1, 1, size, count, cosines, lifters};
+    find_axes(c, &m->outer, &m->columns);
+    c->memo = m;
+    return HR_STATUS_OK;
+}
+
+static hr_status mfcc_infer(hr_op_call *c, hr_error *error)
+{
+    const mfcc_args *a = c->args;
+    hr_shape shape = c->in[0].shape;
+    if (c->in[0].dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "the input must be FLOAT, but it is %s",
+                       hr_dtype_name(c->in[0].dtype));
+    if (shape.ndim < 2 || shape.ndim > 4)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the input must have 2, 3 or 4 dimensions, but it has %d", (int)shape.ndim);
+    if (a->axis >= shape.ndim)
+        return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d, but the input has %d dimensions",
+                       a->axis, (int)shape.ndim);
+    const int64_t size = shape.extent[a->axis], count = HR_MIN(size, a->n_mfcc);
+    if (a->dct_type == 1 && size == 1)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "the cosine transform of type 1 needs more than one element");
+    if (size > INT32_MAX || size * count > MOST_COSINES)
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "%lld coefficients of %lld elements; their product may be %d at most",
+                       (long long)count, (long long)size, MOST_COSINES);
+    shape.extent[a->axis] = count;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_FLOAT, shape, c->in[0].layout.name);
+    return c->staging ? stage_tables(c, error) : HR_STATUS_OK;
 }
 
 /* ---- sums ---- */
@@ -176,11 +209,9 @@ static void transform_one(const hr_op_call *c, const tables *t, const float *con
 static hr_status mfcc_one(hr_op_call *c, hr_error *error)
 {
     const mfcc_args *a = c->args;
-    const hr_shape *shape = &c->in[0].shape;
-    const int64_t size = shape->extent[a->axis], count = c->out[0].shape.extent[a->axis];
-    int64_t outer = 1, columns = 1;
-    for (int32_t d = 0; d < shape->ndim; d++)
-        *(d < a->axis ? &outer : &columns) *= d == a->axis ? 1 : shape->extent[d];
+    const int64_t size = c->in[0].shape.extent[a->axis], count = c->out[0].shape.extent[a->axis];
+    int64_t outer, columns;
+    find_axes(c, &outer, &columns);
     if (outer == 0 || columns == 0 || size == 0)
         return HR_STATUS_OK;
     HR_TRY(tables_fit(c->local, a, (int32_t)size, (int32_t)count, error));

@@ -12,14 +12,13 @@ typedef struct mfcc_args {
     float lifter;
 } mfcc_args;
 
-/* The number of coefficients of an axis with `size` elements. */
-static inline int32_t mfcc_count(const mfcc_args *a, int64_t size)
-{
-    return (int32_t)HR_MIN(size, a->n_mfcc);
-}
-
-/* cosines: size * count; lifters: count. */
-void hr__mfcc_tables(const mfcc_args *a, int32_t size, int32_t count, float *cosines,
-                     float *lifters);
+/* The memo of a sample whose kernels run on a device: an array (outer, size, columns) becomes
+ * (outer, count, columns). The tables are on the device. */
+typedef struct hr_mfcc {
+    int64_t outer, columns;
+    int32_t size, count;
+    const float *cosines;
+    const float *lifters; /* NULL: `lifter` is 0 */
+} hr_mfcc;
 
 #endif
