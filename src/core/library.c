@@ -8,25 +8,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct library_path {
     char text[4096];
 } library_path;
 
-/* The file that the environment variable names, or the one beside this library. */
+/* The file that the environment variable names, or the one beside this library, or the one in
+ * library->folder if only that exists. */
 static void find(const hr_library *library, library_path *path)
 {
     Dl_info self = {0};
-    const char *chosen = getenv(library->variable), *file = library->file;
-    size_t folder = 0;
-    if (chosen && chosen[0])
-        file = chosen;
-    else if (dladdr((void *)(uintptr_t)&hr_library_open, &self) && self.dli_fname) {
-        const char *slash = strrchr(self.dli_fname, '/');
-        folder = slash ? (size_t)(slash - self.dli_fname) + 1 : 0;
+    const char *chosen = getenv(library->variable);
+    int length = 0;
+    if (chosen && chosen[0]) {
+        snprintf(path->text, sizeof path->text, "%s", chosen);
+        return;
     }
-    snprintf(path->text, sizeof path->text, "%.*s%s", (int)folder, folder ? self.dli_fname : "",
-             file);
+    if (dladdr((void *)(uintptr_t)&hr_library_open, &self) && self.dli_fname) {
+        const char *slash = strrchr(self.dli_fname, '/');
+        length = slash ? (int)(slash - self.dli_fname) + 1 : 0;
+    }
+    const char *own = length ? self.dli_fname : "";
+    snprintf(path->text, sizeof path->text, "%.*s%s", length, own, library->file);
+    if (!library->folder || access(path->text, F_OK) == 0)
+        return;
+    snprintf(path->text, sizeof path->text, "%.*s%s/%s", length, own, library->folder,
+             library->file);
+    if (access(path->text, F_OK) != 0) /* messages name the first place */
+        snprintf(path->text, sizeof path->text, "%.*s%s", length, own, library->file);
 }
 
 hr_status hr_library_open(const hr_library *library, void **entry, hr_error *error)

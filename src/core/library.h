@@ -8,8 +8,10 @@
 #include "headrace/headrace.h"
 
 typedef struct hr_library {
-    const char *name;     /* "CUDA module", for messages */
-    const char *file;     /* its name in the folder of this library */
+    const char *name; /* "CUDA module", for messages */
+    const char *file; /* its name in the folder of this library */
+    /* Another folder to look in, relative to that one: of a package of its own. May be NULL. */
+    const char *folder;
     const char *variable; /* an environment variable that names another file */
     const char *entry;    /* the function that returns the table */
     const char *advice;   /* what to do if it cannot be opened; may be NULL */

@@ -70,7 +70,10 @@ CASES.append(Case("experimental.decoders.video", [TWO], {}, exact))
 
 MODES = Data([np.frombuffer(mode, np.uint8) for mode in (b"edge", b"none")])
 OURS = [Case("decoders.video", [TWO], {"sequence_length": 6, "pad_mode": MODES})]
-ELSEWHERE = {"decoders.video": "test_video_frames.py"}
+ELSEWHERE = {
+    "decoders.video": "test_video_frames.py",
+    "experimental.inputs.video": "test_video_input.py",
+}
 
 ERRORS = [
     *[

@@ -218,12 +218,15 @@ class Call:
         return ""
 
 
+FED_FILES = ("experimental.inputs.video",)  # a function without inputs; files are fed to it
+
+
 def names() -> list[str]:
     """Operators that can be called with fed inputs."""
     return [
         name
         for name, op in _schema.operators().items()
-        if "hidden" not in op.flags and op.source is None
+        if "hidden" not in op.flags and op.source is None and name not in FED_FILES
     ]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -234,3 +235,34 @@ pipe.run()
     )
     assert done.returncode != 0
     assert "pip install headrace-video" in done.stderr
+
+
+def test_example(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    for name in ("run", "walk"):
+        (tmp_path / name).mkdir()
+        videos.make(tmp_path / name / "0.mp4", "h264", 70, size=(64, 48))
+    example = Path(__file__).resolve().parents[2] / "examples" / "pytorch" / "action_recognition.py"
+    command = [sys.executable, str(example), str(tmp_path), "--frames", "70", "--batch-size", "2"]
+    paths = [str(Path(_core.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    assert "clips (2, 3, 16, 112, 112), labels [" in done.stdout
+
+
+def test_module_of_another_package(tmp_path: Path) -> None:
+    """The package headrace-video is installed beside headrace, which finds its module."""
+    package, module = Path(_core.__file__).parent, "libheadrace_video.so"
+    if not (package / module).exists():
+        pytest.skip("the module is elsewhere")
+    shutil.copytree(package, tmp_path / "headrace", ignore=shutil.ignore_patterns(module, "*cuda*"))
+    program = "import json; from headrace import _core; print(_core.doctor_json())"
+    versions = []
+    for _ in range(2):
+        env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        out = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, check=True)
+        versions += [c["version"] for c in json.loads(out.stdout)["codecs"] if c["name"] == "video"]
+        (tmp_path / "headrace_video").mkdir(exist_ok=True)
+        shutil.copy(package / module, tmp_path / "headrace_video" / module)
+    assert versions[0] == "is not installed" and versions[1].startswith("libavcodec")

@@ -253,6 +253,18 @@ class Source:
             )
         return batches
 
+    def feedings(
+        self,
+        data: Any,
+        max_batch: int,
+        stream: Any = None,
+        engine: _core.Pipeline | None = None,
+        layout: str | None = None,
+        copy: bool = True,
+    ) -> list[list[_core.Batch]]:
+        """The batches of `prepare` for each of the iterations that `data` is for, which `feed_input` got."""
+        return [self.prepare([data], max_batch, stream, engine, layout, copy)]
+
     def _join(self, parts: list[Any]) -> _core.Batch:
         """The batch that workers wrote. It uses their shared memory without copying."""
         pieces = [(part.memory, part.lease, part.start) for part in parts]

@@ -139,10 +139,10 @@ class Feeder:
         layout: str | None = None,
         stream: Any = None,
         copy: bool = True,
-    ) -> list[Any]:
-        """Makes a batch of the user's data; raises RuntimeError if that is not possible."""
+    ) -> list[list[_core.Batch]]:
+        """Makes batches of the user's data, for one or more iterations; raises RuntimeError if that is not possible."""
         size = self._config.max_batch_size or 0
-        return source.prepare([data], size, stream, engine=self._engine, layout=layout, copy=copy)
+        return source.feedings(data, size, stream, self._engine, layout, copy)
 
     def flush(self, taken: int) -> None:
         """Feeds the queued batches while the engine has room.

@@ -98,7 +98,7 @@ class Iterated:
             if not epoch.schedule_one(pipe._prepare):
                 raise RuntimeError("A source of the pipeline has no more data.")
             for source, batches in zip(sources, prepared, strict=True):
-                source.queue.append(batches)
+                source.queue.extend(batches)
             feeder.flush(epoch.taken)
             pipe._core.schedule(epoch.scheduled)
 

@@ -22,6 +22,8 @@ from typing import Any, Self, TypeAlias
 from headrace import _core, _graph, types
 from headrace._base import messages
 from headrace._base.files import write_whole
+from headrace._external.video import VideoSource
+from headrace._graph import schema
 from headrace._graph.functions import add_cause
 from headrace._pipeline import checkpoints, serialize
 from headrace._pipeline.config import (
@@ -38,6 +40,7 @@ from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
 from headrace._pipeline.readers import Readers
 from headrace._pipeline.shown import Shown
 from headrace.data_node import DataNode
+from headrace.external_source import external_source
 from headrace.tensors import TensorListCPU, TensorListGPU
 from headrace.types import PipelineAPIType
 
@@ -420,7 +423,11 @@ class Pipeline(Shown):
         definition = self._complete_graph()
         try:
             batches, iteration, positions, slots = self._core.run()
-        except (IndexError, StopIteration):
+        except IndexError as error:
+            if any(isinstance(source, VideoSource) for source in definition.sources.values()):
+                raise RuntimeError(str(error)) from None  # as in DALI
+            raise
+        except StopIteration:
             raise
         except Exception as error:
             add_cause(self._graph.numbers, error)
@@ -522,7 +529,8 @@ class Pipeline(Shown):
         cuda_stream: Any = None,
         use_copy_kernel: bool = False,
     ) -> None:
-        """Feeds the next batch to an external source that has no `source` argument.
+        """Feeds the next batch to an external source that has no `source` argument, or a file to
+        `experimental.inputs.video`, for as many batches as it has.
 
         Args:
             data_node: the node or its name.
@@ -541,9 +549,11 @@ class Pipeline(Shown):
         """
         self.build()
         source = self._feeder.fed(data_node)
+        if isinstance(source, VideoSource):
+            source.count = _frames_of
         batches = self._feeder.prepare(source, data, layout, cuda_stream)
         with self._lock:
-            source.queue.append(batches)
+            source.queue.extend(batches)
             self._feeder.flush(self._epoch.taken)
 
     # ---- checkpoints and serialization -----------------------------------------------------------
@@ -803,3 +813,15 @@ def _close_all() -> None:
     """Joins the workers before the interpreter shuts down."""
     for pipeline in list(_live):
         pipeline.close()
+
+
+def _frames_of(file: bytes) -> int:
+    """The number of frames of a video file; raises RuntimeError if it is none."""
+    pipe = Pipeline(1, 1, None, prefetch_queue_depth=1)
+    op = schema.operators()["_video_length"]
+    with pipe:
+        node = external_source(name="file")
+        pipe.set_outputs(_graph.call(op, op.class_name, (node,), {}))
+    pipe.feed_input("file", [file])
+    (out,) = pipe.run()
+    return int(memoryview(out[0]).tolist())

@@ -22,6 +22,8 @@ def _make(name: str) -> Callable[..., Any] | None:
         from headrace.external_source import external_source
 
         return external_source
+    if name == "experimental.inputs.video":
+        return _video()
     if name in ("_conditional.split", "_conditional.merge"):
         from headrace._conditionals import split
 
@@ -32,6 +34,22 @@ def _make(name: str) -> Callable[..., Any] | None:
     if found is None:
         return _missing(name) if schema.missing_function(name) else None
     return _function(name, *found)
+
+
+def _video() -> Callable[..., Any]:
+    """The source of the sequences of a video."""
+    from headrace._external import video
+
+    op = schema.operators()[video.NAME]
+
+    def function(**kwargs: Any) -> Any:
+        return video.video(**kwargs)
+
+    _describe(function, video.NAME)
+    function.__doc__ = docs.docstring(op.raw)
+    function.__signature__ = modules.signature(op, with_inputs=False)  # type: ignore[attr-defined]
+    function._schema_name = video.NAME  # type: ignore[attr-defined]
+    return function
 
 
 def _calling(name: str) -> Callable[..., Any]:

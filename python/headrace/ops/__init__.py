@@ -110,6 +110,10 @@ def _make(name: str) -> Any:
         from headrace.external_source import ExternalSource
 
         return ExternalSource
+    if name == "experimental.inputs.Video":
+        from headrace._external.video import Video
+
+        return Video
     if name in ("PythonFunction", "DLTensorPythonFunction"):
         from headrace._graph import functions
 

@@ -64,6 +64,7 @@ static hr_status open_module(const hr_video_module_def **out, hr_error *error)
     static const hr_library library = {
         .name = "video module",
         .file = "libheadrace_video.so",
+        .folder = "../headrace_video",
         .variable = "HEADRACE_VIDEO_MODULE",
         .entry = "hr_video_module",
         .advice = "it is a package of its own: pip install headrace-video; or build Headrace where "

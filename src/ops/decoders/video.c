@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
 /* decoders.video: frames of video files. */
-#include <string.h>
-
-#include "codecs/video/frames.h"
 #include "codecs/video/select.h"
-#include "headrace/operator.h"
+#include "ops/decoders/clip.h"
 
 typedef struct video_args {
     hr_ints frames, fill_value;
@@ -42,20 +39,6 @@ static const hr_arg_def video_arg_defs[] = {
     HR_ARG_ACCEPT(build_index, BOOL, "True", "No effect: where frames are is always known."),
     HR_ARG_END};
 
-/* Of one worker. */
-typedef struct video_local {
-    hr_video_decoder *decoder;
-    hr_video video;
-    uint64_t turn; /* of the sample that `video` is of */
-} video_local;
-
-/* A sample between infer and run. */
-typedef struct sample {
-    hr_video_file file;
-    hr_video_request request;
-    uint64_t turn;
-} sample;
-
 static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
 {
     const hr_ints *fill = &((const video_args *)args)->fill_value;
@@ -63,36 +46,6 @@ static hr_status video_check(const void *args, const hr_given *given, hr_error *
     if (fill->n == 2)
         return hr_fail(error, HR_STATUS_ERROR,
                        "fill_value must have 1 or 3 elements, but it has 2");
-    return HR_STATUS_OK;
-}
-
-static hr_status video_local_create(const void *args, void *state, void **local, hr_error *error)
-{
-    video_local *l = hr_calloc(1, sizeof(*l), error);
-    (void)args;
-    (void)state;
-    if (!l)
-        return HR_STATUS_NO_MEMORY;
-    hr_status status = hr_video_decoder_create(&l->decoder, error);
-    if (status != HR_STATUS_OK)
-        hr_free(l);
-    else
-        *local = l;
-    return status;
-}
-
-static void video_local_destroy(void *local)
-{
-    video_local *l = local;
-    hr_video_decoder_destroy(l->decoder);
-    hr_video_fini(&l->video);
-    hr_free(l);
-}
-
-static hr_status read_memory(void *user, int64_t offset, size_t size, void *dst, hr_error *error)
-{
-    (void)error;
-    memcpy(dst, (const uint8_t *)user + offset, size);
     return HR_STATUS_OK;
 }
 
@@ -123,6 +76,8 @@ static hr_status select_frames(const hr_op_call *c, int32_t frames, hr_video_req
     const hr_video_pad_mode mode = hr_video_pad_mode_of(a->pad_mode);
     int64_t start = a->start_frame, length = a->sequence_length;
     int32_t *numbers = NULL;
+    for (int32_t i = 0; i < 3; i++)
+        r->fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
     if (a->frames.v)
         return given_frames(c, mode, frames, r, error);
     if (start >= frames)
@@ -142,62 +97,9 @@ static hr_status select_frames(const hr_op_call *c, int32_t frames, hr_video_req
     return HR_STATUS_OK;
 }
 
-/* Reads the tables of the file of a sample and decodes its first frame. */
-static hr_status begin(hr_op_call *c, sample *s, hr_error *error)
-{
-    const video_args *a = c->args;
-    video_local *l = c->local;
-    hr_video_fini(&l->video);
-    l->video = (hr_video){0};
-    s->turn = ++l->turn;
-    HR_TRY(hr_video_scan(&s->file, &l->video, error));
-    if (l->video.frames == 0)
-        return hr_fail(error, HR_STATUS_CORRUPT, "the video has no frames");
-    s->request = (hr_video_request){.video = &l->video,
-                                    .file = &s->file,
-                                    .max_pixels = hr_task_max_pixels(c->task),
-                                    .kernels = c->kernels,
-                                    .arena = c->arena};
-    for (int32_t i = 0; i < 3; i++)
-        s->request.fill[i] = (uint8_t)a->fill_value.v[a->fill_value.n == 3 ? i : 0];
-    HR_TRY(select_frames(c, l->video.frames, &s->request, error));
-    return hr_video_frames_begin(l->decoder, &s->request, error);
-}
-
 static hr_status video_infer(hr_op_call *c, hr_error *error)
 {
-    const hr_tensor *in = &c->in[0];
-    sample *s = hr_arena_alloc(c->arena, sizeof(*s), error);
-    if (!s)
-        return HR_STATUS_NO_MEMORY;
-    if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
-        return hr_fail(
-            error, HR_STATUS_ERROR,
-            "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
-            (int)in->shape.ndim, hr_dtype_name(in->dtype));
-    s->file = (hr_video_file){.read = read_memory, .user = in->data, .size = in->shape.extent[0]};
-    HR_TRY(begin(c, s, error));
-    const hr_video_request *r = &s->request;
-    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8,
-                       (hr_shape){4, {r->count, r->height, r->width, 3}}, "FHWC");
-    c->memo = s;
-    return HR_STATUS_OK;
-}
-
-static hr_status video_run(hr_op_call *calls, int32_t n, hr_error *error)
-{
-    for (int32_t i = 0; i < n; i++) {
-        sample *s = calls[i].memo;
-        video_local *l = calls[i].local;
-        if (s->turn != l->turn) /* the worker had another sample in between */
-            HR_TRY(begin(&calls[i], s, error));
-        HR_TRY(hr_video_frames_finish(l->decoder, &s->request, calls[i].out[0].data, error));
-        if (s->request.damaged > 0)
-            HR_TRY(hr_task_warn(calls[i].task, error,
-                                "%d of %d frames are damaged: what is missing was made up",
-                                s->request.damaged, s->request.count));
-    }
-    return HR_STATUS_OK;
+    return hr__clip_infer(c, select_frames, error);
 }
 
 static const char *const video_aliases[] = {"experimental.decoders.video", NULL};
@@ -220,7 +122,7 @@ const hr_op_def hr_op_decoders_video = {
     .out_count = 1,
     .check = video_check,
     .infer = video_infer,
-    .run_cpu = video_run,
-    .local_create = video_local_create,
-    .local_destroy = video_local_destroy,
+    .run_cpu = hr__clip_run,
+    .local_create = hr__clip_local_create,
+    .local_destroy = hr__clip_local_destroy,
 };

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "ops/decoders/clip.h"
+
+#include "codecs/video/memory.h"
+
+/* Of one worker. */
+typedef struct clip_local {
+    hr_video_decoder *decoder;
+    hr_video video;
+    uint64_t turn; /* of the sample that `video` is of */
+} clip_local;
+
+/* A sample between infer and run. */
+typedef struct sample {
+    hr_video_file file;
+    hr_video_request request;
+    uint64_t turn;
+    hr_clip_select_fn select;
+} sample;
+
+hr_status hr__clip_local_create(const void *args, void *state, void **local, hr_error *error)
+{
+    clip_local *l = hr_calloc(1, sizeof(*l), error);
+    (void)args;
+    (void)state;
+    if (!l)
+        return HR_STATUS_NO_MEMORY;
+    hr_status status = hr_video_decoder_create(&l->decoder, error);
+    if (status != HR_STATUS_OK)
+        hr_free(l);
+    else
+        *local = l;
+    return status;
+}
+
+void hr__clip_local_destroy(void *local)
+{
+    clip_local *l = local;
+    hr_video_decoder_destroy(l->decoder);
+    hr_video_fini(&l->video);
+    hr_free(l);
+}
+
+/* Reads the tables of the file of a sample and decodes its first frame. */
+static hr_status begin(hr_op_call *c, sample *s, hr_error *error)
+{
+    clip_local *l = c->local;
+    hr_video_fini(&l->video);
+    l->video = (hr_video){0};
+    s->turn = ++l->turn;
+    HR_TRY(hr_video_scan(&s->file, &l->video, error));
+    if (l->video.frames == 0)
+        return hr_fail(error, HR_STATUS_CORRUPT, "the video has no frames");
+    s->request = (hr_video_request){.video = &l->video,
+                                    .file = &s->file,
+                                    .max_pixels = hr_task_max_pixels(c->task),
+                                    .kernels = c->kernels,
+                                    .arena = c->arena};
+    HR_TRY(s->select(c, l->video.frames, &s->request, error));
+    return hr_video_frames_begin(l->decoder, &s->request, error);
+}
+
+hr_status hr__clip_infer(hr_op_call *c, hr_clip_select_fn select, hr_error *error)
+{
+    const hr_tensor *in = &c->in[0];
+    sample *s = hr_arena_alloc(c->arena, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    if (in->dtype != HR_DTYPE_UINT8 || in->shape.ndim != 1)
+        return hr_fail(
+            error, HR_STATUS_ERROR,
+            "the input must be the bytes of a file, a 1-D UINT8 tensor, but it is %d-D %s",
+            (int)in->shape.ndim, hr_dtype_name(in->dtype));
+    s->file = hr_video_file_of(in->data, (size_t)in->shape.extent[0]);
+    s->select = select;
+    HR_TRY(begin(c, s, error));
+    const hr_video_request *r = &s->request;
+    hr_tensor_describe(&c->out[0], HR_DTYPE_UINT8,
+                       (hr_shape){4, {r->count, r->height, r->width, 3}}, "FHWC");
+    c->memo = s;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__clip_run(hr_op_call *calls, int32_t n, hr_error *error)
+{
+    for (int32_t i = 0; i < n; i++) {
+        sample *s = calls[i].memo;
+        clip_local *l = calls[i].local;
+        if (s->turn != l->turn) /* the worker had another sample in between */
+            HR_TRY(begin(&calls[i], s, error));
+        HR_TRY(hr_video_frames_finish(l->decoder, &s->request, calls[i].out[0].data, error));
+        if (s->request.damaged > 0)
+            HR_TRY(hr_task_warn(calls[i].task, error,
+                                "%d of %d frames are damaged: what is missing was made up",
+                                s->request.damaged, s->request.count));
+    }
+    return HR_STATUS_OK;
+}
