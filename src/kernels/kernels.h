@@ -70,6 +70,8 @@ HR_SHARED float hr_matrix_row(const hr_matrix *m, int32_t c, const float *v)
 
 struct hr_debayer_row;
 struct hr_fft_pass;
+struct hr_sinc_filter;
+struct hr_sinc_signal;
 struct hr_gather_row;
 struct hr_map;
 struct hr_jpeg_coefs;
@@ -247,6 +249,9 @@ typedef struct hr_kernels {
                            int32_t result);
     /* The sum of a[i] * b[i] in HR_DOT_LANES partial sums; n is a multiple of HR_DOT_LANES. */
     float (*dot_f32)(const float *a, const float *b, size_t n);
+    /* `count` outputs of a signal, `stride` elements apart; kernels/sinc.h. */
+    void (*sinc)(float *dst, size_t stride, const struct hr_sinc_filter *f,
+                 const struct hr_sinc_signal *in, int64_t count);
 
     /* ---- hashing ---- */
     hr_hash (*hash)(const hr_hash_key *key, const void *data, size_t size);

@@ -130,6 +130,10 @@ void HR_LEVELED(hr__fft_real_norms)(float *dst, const float *src, const float *t
 /* dot.c */
 float HR_LEVELED(hr__dot_f32)(const float *a, const float *b, size_t n);
 
+/* sinc.c */
+void HR_LEVELED(hr__sinc)(float *dst, size_t stride, const struct hr_sinc_filter *f,
+                          const struct hr_sinc_signal *in, int64_t count);
+
 /* hue.c */
 void HR_LEVELED(hr__turn_hue)(uint8_t *pixels, size_t n, int32_t turn);
 void HR_LEVELED(hr__saturate)(uint8_t *pixels, size_t n, float factor);

@@ -68,6 +68,7 @@ const hr_kernels HR_LEVELED(hr__kernels) = {
     .fft_norms = HR_LEVELED(hr__fft_norms),
     .fft_real_norms = HR_LEVELED(hr__fft_real_norms),
     .dot_f32 = HR_LEVELED(hr__dot_f32),
+    .sinc = HR_LEVELED(hr__sinc),
     .hash = HR_LEVELED(hr__hash),
     .hash_copy = HR_LEVELED(hr__hash_copy),
     .crc32c = HR_LEVELED(hr__crc32c),

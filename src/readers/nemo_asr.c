@@ -69,7 +69,7 @@ static void nemo_destroy(void *state)
     for (int64_t i = 0; i < s->count; i++)
         hr_free(s->entries[i].path);
     hr_free(s->entries);
-    hr_free(s->resampler.phases);
+    hr_free(s->resampler.memory);
     hr_free(s);
 }
 
@@ -300,6 +300,7 @@ static hr_status nemo_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes,
     hr_sound_options options = options_of(s->args);
     hr_sound sound;
     options.resampler = &s->resampler;
+    options.kernels = c->kernels;
     if (is_part(s, index)) {
         hr_object *object;
         HR_TRY(hr_object_open(&object, NULL, e->path, NULL, error));

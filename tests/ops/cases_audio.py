@@ -220,12 +220,65 @@ def whole_spectra() -> list[Case]:
     return cases + [Case("power_spectrum", [block], {"axis": a}, spectral) for a in (1, 2)]
 
 
+def resampled(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Of signals that span their type: 1e-5 of full scale, or 1 of small integers."""
+    if theirs.dtype.kind == "f":
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5)
+        return
+    limit = max(1, np.iinfo(theirs.dtype).max * 1e-5)
+    np.testing.assert_allclose(ours.astype(float), theirs.astype(float), rtol=0, atol=limit)
+
+
+def of_type(wave: np.ndarray, kind: str) -> np.ndarray:
+    """The wave in the range of an integer type."""
+    info = np.iinfo(kind)
+    middle = 0.5 * info.max if info.min == 0 else 0.0
+    return (middle + wave * (info.max - middle) * 0.9).astype(kind)
+
+
+def resamplings() -> list[Case]:
+    waves = Data([signal(900) * 0.9, signal(1, 5), signal(333, 6) * 0.5])
+    options: list[dict[str, Any]] = [
+        {"scale": 2.0},
+        {"scale": Data([np.float32(x) for x in (0.5, 1, 2.75625)])},
+        {"in_rate": 16000.0, "out_rate": 44100.0},
+        {
+            "in_rate": Data([np.float32(x) for x in (16000, 8000, 3)]),
+            "out_rate": Data([np.float32(x) for x in (22050, 8000, 0)]),
+        },
+        {"out_length": 77},
+        {"out_length": Data([np.int64(x) for x in (0, 4, 1234)])},
+        {"scale": 1.5, "quality": 0.0},
+        {"scale": 0.7, "quality": 100.0},
+        {"scale": 1e-6},
+    ]
+    cases = [Case("audio_resample", [waves], args, resampled) for args in options]
+    stereo = Data([signal(600).reshape(300, 2), signal(20, 4).reshape(10, 2)], "tc")
+    cases += [
+        Case("audio_resample", [stereo], args, resampled) for args in (options[0], options[4])
+    ]
+    small = ("u1", "i1", "u2", "i2", "u4", "i4")
+    for kind in small:
+        wave = Data([of_type(signal(500), kind)])
+        cases.append(Case("audio_resample", [wave], {"scale": 1.25}, resampled))
+        for dtype in ("UINT8", "INT16", "FLOAT"):
+            args = {"scale": 0.8, "dtype": f"types.{dtype}"}
+            cases.append(Case("audio_resample", [wave], args, resampled))
+    for dtype in ("UINT8", "INT8", "UINT16", "INT16", "UINT32", "INT32"):
+        args = {"scale": 1.25, "dtype": f"types.{dtype}"}
+        cases.append(Case("audio_resample", [waves], args, resampled))
+    return cases
+
+
 CASES = spectrograms() + filter_banks() + sounds()
-CASES += preemphasis() + regions() + cepstra() + whole_spectra()
+CASES += preemphasis() + regions() + cepstra() + whole_spectra() + resamplings()
 CASES += [Case("to_decibels", [x], args, decibels) for x in (POWERS, SPECTRA) for args in DECIBELS]
 
 # Resampling, in single precision, is among the cases that the sweep makes of this one.
-BASES = {"decoders.audio": Case("decoders.audio", sounds()[0].inputs, {}, close)}
+BASES = {
+    "audio_resample": Case("audio_resample", [SIGNALS], {"scale": 2.0}, resampled),
+    "decoders.audio": Case("decoders.audio", sounds()[0].inputs, {}, close),
+}
 DIFFERENT = {
     r"^nonsilent_region: window_length=(-1|0)$": "a window without elements is refused",
     r"^decoders\.audio: (sample_rate|quality)=.*-1\.0": "a negative rate or quality is refused",
@@ -255,6 +308,25 @@ ERRORS = [
     Case("nonsilent_region", [SIGNALS], {"reset_interval": 100}),
     Case("nonsilent_region", [SIGNALS], {"reset_interval": -2}),
     Case("nonsilent_region", [SIGNALS], {"window_length": 200}),
+    *[
+        Case("audio_resample", [SIGNALS], args)
+        for args in (
+            {},
+            {"scale": -1.0},
+            {"in_rate": 8.0},
+            {"in_rate": 0.0, "out_rate": 4.0},
+            {"in_rate": 4.0, "out_rate": -1.0},
+            {"out_length": -1},
+            {"scale": 2.0, "out_length": 5},
+            {"scale": 2.0, "in_rate": 5.0, "out_rate": 2.0},
+            {"scale": 2.0, "quality": -1.0},
+            {"scale": 2.0, "quality": 101.0},
+            {"scale": 2.0, "dtype": "types.FLOAT64"},
+            {"scale": 2.0, "dtype": "types.INT64"},
+        )
+    ],
+    Case("audio_resample", [Data([np.ones(9)])], {"scale": 2.0}),
+    Case("audio_resample", [Data([np.ones((2, 2, 2), np.float32)])], {"scale": 2.0}),
     Case("mfcc", [SIGNALS], {}),
     Case("mfcc", [Data([np.ones((4, 4), np.int16)])], {}),
     *[

@@ -125,6 +125,13 @@ def ssd(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("ssd_train")
 
 
+def test_speech_trains() -> None:
+    pytest.importorskip("torch")
+    out = run(script("speech_train"), *"--draw 22 --epochs 4 --threads 1".split())
+    losses = [float(x) for x in re.findall(r"22 sounds, mean loss ([\d.]+)", out)]
+    assert len(losses) == 4 and losses[3] < 0.5 * losses[0]
+
+
 def test_ssd_trains(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     small = "--draw 24 --batch-size 4 --width 8 --epochs 3 --print-every 6 --threads 1"

@@ -55,6 +55,7 @@ GIVEN = {
 }  # fmt: skip
 
 CALLS = {
+    "audio_resample": "result = fn.audio_resample(sound, in_rate=16000, out_rate=8000)",
     "batch_permutation": "order = fn.batch_permutation()",
     "bb_flip": "mirrored = fn.bb_flip(boxes, ltrb=True, horizontal=1)",
     "bbox_paste": "moved = fn.bbox_paste(boxes, ltrb=True, ratio=2.0, paste_x=0.5, paste_y=0.5)",

@@ -29,7 +29,8 @@ static hr_sound_options options_of(const hr_op_call *c)
     return (hr_sound_options){.dtype = (hr_dtype)a->dtype,
                               .downmix = a->downmix != 0,
                               .rate = a->sample_rate,
-                              .resampler = c->state};
+                              .resampler = c->state,
+                              .kernels = c->kernels};
 }
 
 static hr_status audio_check(const void *args, const hr_given *given, hr_error *error)
@@ -41,7 +42,7 @@ static hr_status audio_check(const void *args, const hr_given *given, hr_error *
 
 static void audio_destroy(void *state)
 {
-    hr_free(((hr_resampler *)state)->phases);
+    hr_free(((hr_resampler *)state)->memory);
     hr_free(state);
 }
 

@@ -139,8 +139,8 @@ static hr_status resample(const hr_sound *sound, const hr_sound_options *options
         return HR_STATUS_NO_MEMORY;
     HR_TRY(by_floats(sound, downmix, HR_DTYPE_FLOAT, (char *)src, arena, error));
     for (int32_t k = 0; k < channels; k++)
-        HR_TRY(hr__resample(options->resampler, src, sound->frames, channels, k, step, dst, count,
-                            arena, error));
+        HR_TRY(hr__resample(options->resampler, options->kernels, src, sound->frames, channels, k,
+                            step, dst, count, arena, error));
     if (out->dtype != HR_DTYPE_FLOAT)
         hr_audio_scale(dst, values, out->dtype, out->data);
     return HR_STATUS_OK;

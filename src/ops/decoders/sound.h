@@ -13,6 +13,7 @@ typedef struct hr_sound_options {
     bool downmix;
     float rate; /* of the output; 0: that of the file */
     const hr_resampler *resampler;
+    const hr_kernels *kernels;
 } hr_sound_options;
 
 typedef struct hr_sound {

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Another sampling rate by a windowed sinc. The window is a table with HR_SINC_PHASES points from
+ * one input sample to the next, between which weights are interpolated. All taps of an output have
+ * the same place between two points, so the table is stored by phases: the weights of an output
+ * are a mean of two rows. Positions are exact at the beginning of HR_SINC_BLOCK outputs and added
+ * up in single precision from there on, as in DALI. The CPU and the GPU share this. */
+#ifndef HR_KERNELS_SINC_H
+#define HR_KERNELS_SINC_H
+
+#include <stdint.h>
+
+#define HR_SINC_PHASES 32
+#define HR_SINC_LANES 8       /* partial sums of an output */
+#define HR_SINC_MOST_TAPS 128 /* of an output */
+#define HR_SINC_BLOCK 256
+
+typedef struct hr_sinc_filter {
+    int32_t lobes;       /* on each side of an output */
+    int32_t stride;      /* taps of a phase: 2 * lobes, and zeros up to a multiple of LANES */
+    const float *phases; /* HR_SINC_PHASES rows of weights ... */
+    const float *steps;  /* ... and what is to be added to them to get to the next row */
+} hr_sinc_filter;
+
+/* A signal: `src` begins with `lobes` zeros, and MOST_TAPS + LANES zeros follow its samples. */
+typedef struct hr_sinc_signal {
+    const float *src;
+    int64_t samples;
+    double step; /* samples from one output to the next */
+} hr_sinc_signal;
+
+#endif
