@@ -93,6 +93,7 @@ typedef struct job {
     hr_error *errors; /* one per file */
     int cache;        /* folder, or -1 */
     const bool *interrupt;
+    bool each; /* go on after a failure */
     atomic_int next;
     atomic_bool failed;
 } job;
@@ -122,7 +123,7 @@ static void *work(void *context)
     job *j = context;
     hr_interrupt_by(j->interrupt);
     for (int32_t i; !atomic_load(&j->failed) && (i = atomic_fetch_add(&j->next, 1)) < j->paths->n;)
-        if (scan_file(j, i, &j->errors[i]) != HR_STATUS_OK)
+        if (scan_file(j, i, &j->errors[i]) != HR_STATUS_OK && !j->each)
             atomic_store(&j->failed, true);
     return NULL;
 }
@@ -140,12 +141,13 @@ static hr_status first_error(const job *j, hr_error *error)
     return HR_STATUS_OK;
 }
 
-hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_scan **out,
-                        hr_error *error)
+static hr_status scan_all(const hr_strings *paths, const hr_scanner *scanner, bool each,
+                          hr_scan **out, hr_error **errors, hr_error *error)
 {
     size_t n = (size_t)paths->n;
     job j = {.paths = paths,
              .scanner = scanner,
+             .each = each,
              .cache = hr_scan_cache_open(),
              .interrupt = hr_interrupt_get()};
     j.scans = hr_calloc(n + 1, sizeof(*j.scans), error);
@@ -161,14 +163,31 @@ hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_s
         work(&j);
         for (int32_t i = 0; i < count; i++)
             pthread_join(threads[i], NULL);
-        status = first_error(&j, error);
+        status = each ? HR_STATUS_OK : first_error(&j, error);
     }
     hr_scan_cache_close(j.cache);
-    hr_free(j.errors);
     if (status != HR_STATUS_OK) {
         hr_scan_free(j.scans, paths->n);
+        hr_free(j.errors);
         j.scans = NULL;
+        j.errors = NULL;
     }
     *out = j.scans;
+    *errors = j.errors;
     return status;
+}
+
+hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_scan **out,
+                        hr_error *error)
+{
+    hr_error *errors;
+    hr_status status = scan_all(paths, scanner, false, out, &errors, error);
+    hr_free(errors);
+    return status;
+}
+
+hr_status hr_scan_each(const hr_strings *paths, const hr_scanner *scanner, hr_scan **out,
+                       hr_error **errors, hr_error *error)
+{
+    return scan_all(paths, scanner, true, out, errors, error);
 }

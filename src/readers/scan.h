@@ -30,6 +30,10 @@ typedef struct hr_scanner {
  * "path 'name': ...". */
 hr_status hr_scan_files(const hr_strings *paths, const hr_scanner *scanner, hr_scan **out,
                         hr_error *error);
+/* The same, but a file that fails does not keep the others from being scanned: (*errors)[i] says
+ * what was wrong with file i, whose result is empty; free it with hr_free. */
+hr_status hr_scan_each(const hr_strings *paths, const hr_scanner *scanner, hr_scan **out,
+                       hr_error **errors, hr_error *error);
 void hr_scan_free(hr_scan *scans, int32_t count); /* NULL is fine */
 
 /* A window of a file for parsers that go through it from front to back and skip most of it. */

@@ -29,6 +29,7 @@ ELSEWHERE = {
     "decoders.inflate": "tests/gpu/test_inflate.py",
     "dump_image": "test_dump_image.py",
     "experimental.readers.fits": "tests/python/test_fits.py",
+    "experimental.readers.video": "tests/python/test_video_readers.py",
     "readers.caffe": "tests/python/test_caffe.py",
     "readers.caffe2": "tests/python/test_caffe.py",
     "readers.coco": "tests/python/test_coco.py",
@@ -37,12 +38,21 @@ ELSEWHERE = {
     "readers.numpy": "tests/python/test_numpy.py",
     "readers.sequence": "tests/python/test_sequence.py",
     "readers.tfrecord": "tests/python/test_tfrecord.py",
+    "readers.video": "tests/python/test_video_readers.py",
+    "readers.video_resize": "tests/python/test_video_readers.py",
     "readers.webdataset": "tests/python/test_webdataset.py",
 }
 SHARED = {f"decoders.inflate({name})" for name in ("shape", "chunk_offsets", "chunk_sizes")}
 SHARED |= {  # see tests/python/test_numpy.py
     f"readers.numpy({argument})"
     for argument in "roi_start rel_roi_start roi_end rel_roi_end roi_shape rel_roi_shape".split()
+}
+SHARED |= {  # those of resize, which does the work
+    f"readers.video_resize({argument})"
+    for argument in (
+        "interp_type min_filter mag_filter size resize_x resize_y resize_z resize_shorter "
+        "resize_longer roi_start roi_end"
+    ).split()
 }
 ERRORS = [
     Case("io.file.read", [names(HERE.parent / "nothing")], {}),

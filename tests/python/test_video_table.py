@@ -91,7 +91,28 @@ def check(path: Path) -> Table:
     return t
 
 
-VFR = [0, 20, 53, 99, 100, 163, 170, 250, 260, 333, 334, 400, 480, 481, 600, 601, 660, 720, 790, 850]
+VFR = [
+    0,
+    20,
+    53,
+    99,
+    100,
+    163,
+    170,
+    250,
+    260,
+    333,
+    334,
+    400,
+    480,
+    481,
+    600,
+    601,
+    660,
+    720,
+    790,
+    850,
+]
 VARIANTS: dict[str, dict[str, Any]] = {
     "plain.mp4": {},
     "pyramid.mp4": {"options": B_PYRAMID},
@@ -239,7 +260,9 @@ def _element(kind: int, contents: bytes, size: int | None = None) -> bytes:
     """`size` -1: unknown."""
     name = kind.to_bytes((kind.bit_length() + 7) // 8, "big")
     length = len(contents) if size is None else size
-    return name + ((1 << 56 | length) if length >= 0 else (1 << 57) - 1).to_bytes(8, "big") + contents
+    return (
+        name + ((1 << 56 | length) if length >= 0 else (1 << 57) - 1).to_bytes(8, "big") + contents
+    )
 
 
 def _number(kind: int, value: int) -> bytes:

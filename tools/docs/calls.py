@@ -101,6 +101,8 @@ CALLS = {
     "equalize": "result = fn.equalize(picture)",
     "erase": "result = fn.erase(picture, anchor=[40, 40], shape=[60, 80], axis_names='HW', fill_value=128)",
     "experimental.erode": "result = fn.experimental.erode(picture, mask_size=[7, 7])",
+    "experimental.readers.video": "video, label = fn.experimental.readers.video(\n"
+    "    file_root='clips', sequence_length=4, stride=2, pad_mode='edge')",
     "expand_dims": "result = fn.expand_dims(numbers, axes=0)",
     "experimental.readers.fits": "pixels, bright = fn.experimental.readers.fits(\n"
     "    file_root='frames', hdu_indices=[1, 2], dtypes=[types.FLOAT, types.UINT8])",
@@ -170,6 +172,9 @@ CALLS = {
     "        'image/encoded': tfrecord.FixedLenFeature((), tfrecord.string, ''),\n"
     "        'image/class/label': tfrecord.FixedLenFeature([1], tfrecord.int64, -1)})\n"
     "files, label = record['image/encoded'], record['image/class/label']",
+    "readers.video": "video, label = fn.readers.video(file_root='clips', sequence_length=5)",
+    "readers.video_resize": "video, label = fn.readers.video_resize(\n"
+    "    file_root='clips', sequence_length=5, resize_shorter=32.0)",
     "readers.webdataset": "files, labels = fn.readers.webdataset(\n"
     "    paths='imagenet/train-000.tar', ext=['jpg', 'cls'], random_shuffle=True)",
     "reductions.max": "result = fn.reductions.max(numbers, axes=1)",

@@ -15,7 +15,7 @@ typedef struct resize_args {
 } resize_args;
 
 static const hr_arg_def resize_arg_defs[] = {
-    HR_FILTER_ARG_DEFS(hr_resize_args, filter), HR_RESIZE_ARG_DEFS,
+    HR_FILTER_ARG_DEFS(hr_resize_args, filter), HR_RESIZE_ARG_DEFS(resize_args, resize),
     HR_ARG(resize_args, save_attrs, BOOL, 0, "False",
            "Add a second output, INT32: the extents of the input, (depth,) height, width."),
     HR_ARG_GONE(image_type, IMAGE_TYPE, NULL, "0.25"), HR_ARG_END};

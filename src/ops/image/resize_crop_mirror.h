@@ -14,7 +14,8 @@ typedef struct hr_resize_crop_mirror_args {
 } hr_resize_crop_mirror_args;
 
 #define HR_RESIZE_CROP_MIRROR_ARG_DEFS                                                             \
-    HR_RESIZE_ARG_DEFS, HR_CROP_ARG_DEFS(hr_resize_crop_mirror_args, crop),                        \
+    HR_RESIZE_ARG_DEFS(hr_resize_crop_mirror_args, resize),                                        \
+        HR_CROP_ARG_DEFS(hr_resize_crop_mirror_args, crop),                                        \
         HR_ARG(                                                                                    \
             hr_resize_crop_mirror_args, mirror, INT, HR_ARG_PER_SAMPLE, "0",                       \
             "Sum of 1 (mirror horizontally), 2 (vertically) and 4 (depth). In layouts that begin " \

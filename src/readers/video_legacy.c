@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* readers.video, and what readers.video_resize shares with it. */
+#include "readers/video_legacy.h"
+
+static bool is_labelled(const hr_video_legacy_args *a)
+{
+    return a->labels.v || a->file_root[0] || a->file_list[0];
+}
+
+hr_status hr_video_legacy_check(const hr_video_legacy_args *a, int32_t dtype, hr_error *error)
+{
+    if (a->image_type != HR_IMAGE_TYPE_RGB && a->image_type != HR_IMAGE_TYPE_YCBCR)
+        return hr_fail(error, HR_STATUS_ERROR, "image_type must be RGB or YCbCr");
+    if (dtype != HR_DTYPE_UINT8 && dtype != HR_DTYPE_FLOAT)
+        return hr_fail(error, HR_STATUS_ERROR, "dtype must be UINT8 or FLOAT, not %s",
+                       hr_dtype_name((hr_dtype)dtype));
+    return HR_STATUS_OK;
+}
+
+int32_t hr_video_legacy_outputs(const hr_video_legacy_args *a)
+{
+    return 1 + is_labelled(a) +
+           (hr_video_numbers_of(a->enable_frame_num) != HR_VIDEO_NUMBERS_NONE) +
+           (a->enable_timestamps != 0);
+}
+
+static hr_status make_wish(const hr_video_legacy_args *a, hr_video_wish *w, hr_error *error)
+{
+    int64_t step = (int64_t)a->sequence_length * a->stride;
+    int64_t span = 1 + (int64_t)(a->sequence_length - 1) * a->stride;
+    bool before = a->file_list_include_preceding_frame != 0;
+    if (step > INT32_MAX)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "sequence_length * stride is %lld, more than 2^31 - 1", (long long)step);
+    *w = (hr_video_wish){.names = {a->file_root, a->file_list, a->filenames, a->labels, true},
+                         .rounding = {.frames = a->file_list_frame_num != 0,
+                                      .rate = true,
+                                      .start_up = !before,
+                                      .end_down = !before},
+                         .sequences = {.length = a->sequence_length,
+                                       .stride = a->stride,
+                                       .step = a->step > 0 ? a->step : (int32_t)step,
+                                       .span = (int32_t)span,
+                                       .tails = a->pad_sequences != 0,
+                                       .many = true},
+                         .pad = a->pad_sequences ? HR_VIDEO_PAD_CONSTANT : HR_VIDEO_PAD_NONE,
+                         .same_codec = true,
+                         .constant_rate = !a->skip_vfr_check};
+    return HR_STATUS_OK;
+}
+
+hr_status hr_video_legacy_create(const hr_video_legacy_args *a, int32_t dtype, void **state,
+                                 hr_error *error)
+{
+    hr_video_wish wish;
+    HR_TRY(make_wish(a, &wish, error));
+    hr_video_legacy *s = hr_calloc(1, sizeof(*s), error);
+    if (!s)
+        return HR_STATUS_NO_MEMORY;
+    s->output = (hr_video_output){.ycbcr = a->image_type == HR_IMAGE_TYPE_YCBCR,
+                                  .is_float = dtype == HR_DTYPE_FLOAT,
+                                  .normalized = a->normalized != 0,
+                                  .label = is_labelled(a),
+                                  .times = a->enable_timestamps != 0,
+                                  .numbers = hr_video_numbers_of(a->enable_frame_num)};
+    hr_status status = hr_video_reader_create(&s->reader, &wish, error);
+    if (status != HR_STATUS_OK)
+        hr_video_legacy_destroy(s);
+    else
+        *state = s;
+    return status;
+}
+
+void hr_video_legacy_destroy(void *state)
+{
+    hr_video_legacy *s = state;
+    if (s->reader)
+        hr_video_reader_destroy(s->reader);
+    hr_free(s);
+}
+
+int64_t hr_video_legacy_count(const void *state)
+{
+    return hr_video_reader_count(((const hr_video_legacy *)state)->reader);
+}
+
+const char *hr_video_legacy_name(const void *state, int64_t index, char *room, size_t size)
+{
+    return hr_video_reader_name(((const hr_video_legacy *)state)->reader, index, room, size);
+}
+
+hr_status hr_video_legacy_locate(const void *state, int64_t index, hr_span *spans, int32_t *count,
+                                 hr_error *error)
+{
+    const hr_video_legacy *s = state;
+    return hr_video_reader_locate(s->reader, index, spans, count, error);
+}
+
+int64_t hr_video_legacy_label(const void *state, int64_t index)
+{
+    return hr_video_reader_label(((const hr_video_legacy *)state)->reader, index);
+}
+
+/* ---- readers.video ---- */
+
+typedef struct video_args {
+    hr_sampler_args sampler;
+    hr_video_legacy_args video;
+    int32_t dtype;
+} video_args;
+
+static const hr_arg_def video_arg_defs[] = {
+    HR_VIDEO_LEGACY_ARG_DEFS(video_args, video),
+    HR_ARG(video_args, dtype, DTYPE, 0, "UINT8", "Type of the frames: UINT8 or FLOAT."),
+    HR_SAMPLER_ORDER_DEFS(video_args),
+    HR_READER_ACCEPTED_DEFS,
+    HR_ARG_ACCEPT(dont_use_mmap, BOOL, "False", "Accepted: files are read, never mapped."),
+    HR_ARG_END};
+
+static hr_status video_check(const void *args, const hr_given *given, hr_error *error)
+{
+    const video_args *a = args;
+    (void)given;
+    return hr_video_legacy_check(&a->video, a->dtype, error);
+}
+
+static int32_t video_outputs(const void *args, int32_t n_in)
+{
+    (void)n_in;
+    return hr_video_legacy_outputs(&((const video_args *)args)->video);
+}
+
+static hr_status video_create(const void *args, void **state, hr_error *error)
+{
+    const video_args *a = args;
+    return hr_video_legacy_create(&a->video, a->dtype, state, error);
+}
+
+static hr_status video_emit(hr_op_call *c, int64_t index, const hr_tensor *bytes, hr_error *error)
+{
+    const hr_video_legacy *s = c->state;
+    return hr_video_emit(c, s->reader, &s->output, index, bytes, error);
+}
+
+static const hr_source_def video_source = {
+    .kind = HR_SOURCE_KIND_INDEXED,
+    .count = hr_video_legacy_count,
+    .name = hr_video_legacy_name,
+    .locate = hr_video_legacy_locate,
+    .emit = video_emit,
+    .label = hr_video_legacy_label,
+};
+static const char *const video_aliases[] = {"video_reader", NULL};
+
+const hr_op_def hr_op_readers_video = {
+    HR_OP_ABI,
+    .name = "readers.video",
+    .doc = "Reads sequences of frames of video files that all have one codec and a constant frame "
+           "rate. The outputs are the frames, with the layout FHWC; the label, if there are "
+           "labels, INT32 of shape (1); and what `enable_frame_num` and `enable_timestamps` ask "
+           "for. Give one of `file_root`, `file_list` and `filenames`. Files that cannot be read "
+           "are left out, with a warning. In DALI this reader exists on the GPU only. "
+           "`experimental.readers.video` has more choices.",
+    .aliases = video_aliases,
+    .devices = "gpu",
+    .args = video_arg_defs,
+    .args_size = sizeof(video_args),
+    .out = HR_OUTPUTS({"video"}, {"label"}, {"frame_num"}, {"timestamps"}),
+    .out_count = -1,
+    .outputs = video_outputs,
+    .check = video_check,
+    .create = video_create,
+    .destroy = hr_video_legacy_destroy,
+    .local_create = hr_video_local_create,
+    .local_destroy = hr_video_local_destroy,
+    .source = &video_source,
+};
