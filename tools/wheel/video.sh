@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+# Builds the wheel of the package headrace-video in dist/: libheadrace_video.so with libavcodec and libavutil, whose
+# licence is the LGPL 2.1 and which have nothing but the decoders that are used, and dav1d inside libavcodec. They come
+# from the source packages of the Debian (or Ubuntu) that this machine runs. Usage: tools/wheel/video.sh ARCH, after
+# libraries.sh ARCH. It needs meson, ninja and nasm
+set -eu
+cd "$(dirname "$0")/../.."
+arch=$1
+top=$PWD/.cache/wheel
+sources=$top/sources
+toolchain=$top/$arch/toolchain
+build=$top/$arch/build-video
+out=$top/$arch/video
+jobs=$(nproc)
+suffix=_headrace # of the libraries' names, so that they are never those of another package
+decoders=h264,hevc,vp8,vp9,mpeg4,mjpeg,libdav1d
+
+die() {
+    echo "video: $*" >&2
+    exit 1
+}
+
+export APT_CONFIG="$sources/apt/apt.conf"
+for library in ffmpeg dav1d; do
+    [ ! -f "$sources/video/$library/version" ] || continue
+    rm -rf "$sources/video/$library"
+    mkdir -p "$sources/video/$library"
+    for version in $(apt-cache showsrc --only-source "$library" | sed -n 's/^Version: //p' | sort -rVu); do
+        (cd "$sources/video/$library" && apt-get source -qq --only-source "$library=$version" >>"$sources/apt/log" 2>&1) &&
+            break
+    done
+    mv "$sources/video/$library"/*/ "$sources/video/$library/tree" || die "the source package $library cannot be had"
+    printf '%s\n' "$version" >"$sources/video/$library/version"
+done
+
+state="$(cat tools/wheel/video.sh "$toolchain/state" "$sources"/video/*/version | sha256sum)"
+if [ "$state" != "$(cat "$out/state" 2>/dev/null)" ]; then
+    rm -rf "$build" "$out"
+    mkdir -p "$build" "$out"
+    # The library's files say who compiled them, not where.
+    cpu=${arch%%-*}
+    cat >"$build/meson.txt" <<END
+[binaries]
+c = '$toolchain/cc'
+ar = '$arch-linux-gnu-ar'
+strip = '$arch-linux-gnu-strip'
+nasm = 'nasm'
+[host_machine]
+system = 'linux'
+cpu_family = '$cpu'
+cpu = '$cpu'
+endian = 'little'
+END
+    {
+        meson setup "$build/dav1d" "$sources/video/dav1d/tree" --cross-file "$build/meson.txt" --prefix "$out" \
+            --libdir lib --buildtype release --default-library static -Denable_tools=false -Denable_tests=false
+        ninja -C "$build/dav1d" install
+        mkdir "$build/ffmpeg"
+        (cd "$build/ffmpeg" && PKG_CONFIG_LIBDIR="$out/lib/pkgconfig" "$sources/video/ffmpeg/tree/configure" \
+            --prefix="$out" --arch="$arch" --target-os=linux --enable-cross-compile --cc="$toolchain/cc" \
+            --ar="$arch-linux-gnu-ar" --nm="$arch-linux-gnu-nm" --strip="$arch-linux-gnu-strip" \
+            --ranlib="$arch-linux-gnu-ranlib" --pkg-config=pkg-config --pkg-config-flags=--static \
+            --build-suffix="$suffix" --enable-shared --disable-static --enable-pic --disable-autodetect \
+            --disable-programs --disable-doc --disable-network --disable-avformat --disable-avdevice \
+            --disable-avfilter --disable-swscale --disable-swresample --disable-postproc --disable-debug \
+            --disable-everything --enable-libdav1d --enable-decoder="$decoders" &&
+            sed -i 's/^#define HAVE_SYSCTL 1/#define HAVE_SYSCTL 0/' config.h && # glibc has it, but no header
+            make -j"$jobs" && make install)
+    } >"$build/log" 2>&1 || {
+        tail -n 30 "$build/log" >&2
+        exit 1
+    }
+    printf '%s\n' "$state" >"$out/state"
+fi
+
+# ---- the module and the wheel ----------------------------------------------------------------------------------------
+
+stage=$build/stage
+rm -rf "$stage"
+mkdir -p "$stage/headrace_video" dist
+for library in avcodec avutil; do
+    file=$(basename "$(readlink -f "$out/lib/lib$library$suffix.so")")
+    name=$(readelf -d "$out/lib/$file" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')
+    cp "$out/lib/$file" "$stage/headrace_video/$name"
+    "$arch-linux-gnu-strip" "$stage/headrace_video/$name"
+done
+"$toolchain/cc" -std=c11 -O2 -fPIC -shared -fvisibility=hidden -Wl,--no-undefined -Wl,-rpath,'$ORIGIN' -Wl,-s \
+    -I"$out/include" -Iinclude -Isrc -o "$stage/headrace_video/libheadrace_video.so" src/modules/video/video.c \
+    -L"$out/lib" -lavcodec$suffix -lavutil$suffix
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
+export SOURCE_DATE_EPOCH
+rm -f dist/headrace_video-*_"$arch".whl
+.venv/bin/python tools/wheel/video.py "$arch" "$sources/video" "$stage" dist
+ls -l dist/headrace_video-*_"$arch".whl
