@@ -164,7 +164,7 @@ def row_of(entry: Theirs) -> Row:
     function = python_function(entry.name)
     if function is None:
         return Row(entry, False, dali_names.RENAMED.get(entry.name, ""))
-    return Row(entry, True, "", ["cpu"], (function.__doc__ or "").strip())
+    return Row(entry, True, "", sorted(entry.devices), (function.__doc__ or "").strip())
 
 
 def sentence(text: str) -> str:

@@ -228,9 +228,33 @@ HR_API int32_t hr_function_outputs(const hr_function_call *call);
 /* Valid as long as the call; a reference to its buffer keeps it longer. NULL when out of range. */
 HR_API const hr_tensor *hr_function_input(const hr_function_call *call, int32_t input,
                                           int32_t sample);
-/* Copies a result into its output slot. Every output of every sample needs one. */
+/* Copies a result into its output slot. Every output of every sample needs one. On a device, the
+ * result is in its memory and complete for work queued on the call's stream from now on; it is
+ * copied on that stream later, and a reference to its buffer is held until then. */
 HR_API hr_status hr_function_output(hr_function_call *call, int32_t output, int32_t sample,
                                     const hr_tensor *value, hr_error *error);
+/* The same for a result that is not contiguous. `strides`: bytes between neighbouring elements of
+ * each dimension, which may be negative; NULL: contiguous. */
+HR_API hr_status hr_function_output_strided(hr_function_call *call, int32_t output, int32_t sample,
+                                            const hr_tensor *value, const int64_t *strides,
+                                            hr_error *error);
+/* Instead of hr_function_output: makes an output whose samples have the types and shapes of `like`
+ * (one tensor per sample). `out` gets views of its memory, into which the function writes; on a
+ * device, in the order of the call's stream. */
+HR_API hr_status hr_function_make(hr_function_call *call, int32_t output, const hr_tensor *like,
+                                  hr_tensor *out, hr_error *error);
+/* The CUDA device of a call whose node runs on one; HR_DEVICE_HOST for others. Its inputs are in
+ * the memory of the device, and no work is queued that writes them, except by the streams of fed
+ * data: wait for these with hr_function_synchronize, or use the inputs in the order of the call's
+ * stream. */
+HR_API int32_t hr_function_device(const hr_function_call *call);
+/* The call's stream (a cudaStream_t), in whose order results are copied. Work that the function
+ * queues on it is done before anything uses the outputs. NULL without a device. */
+HR_API void *hr_function_stream(const hr_function_call *call);
+/* The call's stream waits for the work that is queued on `stream` (NULL: the default stream). */
+HR_API hr_status hr_function_await(hr_function_call *call, void *stream, hr_error *error);
+/* Waits on the host for the work that is queued on the call's stream. */
+HR_API hr_status hr_function_synchronize(hr_function_call *call, hr_error *error);
 
 /* ---- graphs ---- */
 

@@ -463,7 +463,10 @@ enum {
     HR_OP_COLUMNS = 1 << 14,
     /* Inputs and arguments of type DTYPE may be enumerations (HR_DTYPE_IMAGE_TYPE ...): the
      * operator copies elements, or handles these types. */
-    HR_OP_ENUMS = 1 << 16
+    HR_OP_ENUMS = 1 << 16,
+    /* Its output is its input, whose elements it only looks at on the CPU: a call in Python with
+     * an input on a GPU passes it a copy in host memory, and returns the input. */
+    HR_OP_OBSERVES = 1 << 17
 };
 
 /* The rank of an operator in an image program. Ranks only rise along a chain; WINDOW fits anywhere.

@@ -91,6 +91,11 @@ static int make_dense(imported *im, const int64_t *strides)
             dense = 0;
         volume *= t->shape.extent[d];
     }
+    if (im->device >= 0 && volume > 0 && !dense && im->strides) {
+        memcpy(im->strides, strides, (size_t)t->shape.ndim * sizeof(*strides));
+        im->strided = 1;
+        return 0;
+    }
     if (im->device >= 0 && volume > 0 && !dense) {
         PyErr_SetString(PyExc_ValueError, "an array in GPU memory has to be contiguous");
         return -1;
@@ -320,15 +325,24 @@ static int import_called_dlpack(PyObject *object, void *stream, imported *out)
 
 int import_object(core_state *state, PyObject *object, void *stream, int32_t device, imported *out)
 {
-    *out =
-        (imported){.tensor = {.dtype = HR_DTYPE_NONE}, .device = HR_DEVICE_HOST, .stream = stream};
+    return import_strided(state, object, stream, device, NULL, out);
+}
+
+int import_strided(core_state *state, PyObject *object, void *stream, int32_t device,
+                   int64_t *strides, imported *out)
+{
+    *out = (imported){.tensor = {.dtype = HR_DTYPE_NONE},
+                      .device = HR_DEVICE_HOST,
+                      .stream = stream,
+                      .strides = strides};
     int rc = -2;
     if (PyObject_TypeCheck(object, state->tensor_type))
         return import_tensor((tensor_object *)object, out);
     if (PyCapsule_CheckExact(object))
         rc = import_dlpack(object, out);
-    else if (PyObject_CheckBuffer(object))
-        rc = import_buffer(object, out);
+    else if (PyObject_CheckBuffer(object) &&
+             !PyObject_HasAttrString(object, "__cuda_array_interface__"))
+        rc = import_buffer(object, out); /* GPU arrays have the protocol, too, but refuse */
     if (rc == -2)
         rc = import_interface_of(object, "__array_interface__", HR_DEVICE_HOST, out);
     if (rc == -2)
@@ -391,4 +405,24 @@ int import_adopt(core_state *state, imported *im, hr_buffer **buffer)
     im->holder = NULL; /* the buffer owns both now */
     im->copy = NULL;
     return 0;
+}
+
+int import_keep(core_state *state, imported *im, hr_buffer **buffer)
+{
+    if (im->owner) {
+        *buffer = hr_buffer_ref(im->tensor.buffer);
+        return 0;
+    }
+    void *context = im->holder ? reaper_hold(state->reaper, im->holder) : im->copy;
+    hr_release_fn release = im->holder ? reaper_release : free;
+    if (im->holder && !context)
+        return -1;
+    hr_error error = {0};
+    im->holder = NULL;
+    im->copy = NULL;
+    if (hr_buffer_adopt(buffer, im->tensor.data, 0, release, context, &error) == HR_STATUS_OK)
+        return 0;
+    release(context);
+    core_raise(&error);
+    return -1;
 }

@@ -36,11 +36,17 @@ typedef struct scratch {
     size_t size;
 } scratch;
 
+typedef struct kept { /* a buffer that queued work reads */
+    struct kept *next;
+    hr_buffer *buffer;
+} kept;
+
 struct hr__launch {
     hr_launch public;            /* must be the first member */
     pthread_mutex_t lock;        /* of who adds a chunk while workers stage */
     _Atomic(hr__chunk *) chunks; /* the first one is being filled */
     scratch *scratch;
+    kept *kept;
     hr__launch *next;
 };
 
@@ -353,6 +359,31 @@ static void scratch_free(hr__launch *l)
     l->scratch = NULL;
 }
 
+/* ---- buffers that are kept ---- */
+
+hr_status hr_launch_keep(hr_launch *launch, hr_buffer *buffer, hr_error *error)
+{
+    hr__launch *l = (hr__launch *)launch;
+    if (l->kept && l->kept->buffer == buffer)
+        return HR_STATUS_OK;
+    kept *k = hr_calloc(1, sizeof(*k), error);
+    if (!k)
+        return HR_STATUS_NO_MEMORY;
+    *k = (kept){l->kept, hr_buffer_ref(buffer)};
+    l->kept = k;
+    return HR_STATUS_OK;
+}
+
+static void kept_release(hr__launch *l)
+{
+    for (kept *k = l->kept, *next; k; k = next) {
+        next = k->next;
+        hr_buffer_unref(k->buffer);
+        hr_free(k);
+    }
+    l->kept = NULL;
+}
+
 /* ---- launches ---- */
 
 static void launch_free(hr_device *d, hr__launch *l)
@@ -403,6 +434,7 @@ hr_status hr_launch_create(hr_launch **out, hr_device *d, hr_error *error)
 
 void hr_launch_rewind(hr_launch *l)
 {
+    kept_release((hr__launch *)l);
     scratch_free((hr__launch *)l);
 }
 
@@ -419,6 +451,7 @@ void hr_launch_destroy(hr_launch *launch)
         return;
     hr__launch *l = (hr__launch *)launch;
     hr_device *d = l->public.device;
+    kept_release(l);
     scratch_free(l);
     chunks_give(d, l->chunks);
     l->chunks = NULL;

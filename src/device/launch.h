@@ -20,7 +20,10 @@ void hr_launch_destroy(hr_launch *l);
 /* To be called after a failed call: waits for the queued work, whatever its state. Afterwards the
  * launch can only be destroyed. */
 void hr_launch_abandon(hr_launch *l);
-/* Drops scratch and keeps staged memory: the launch will be repeated. */
+/* Holds a reference to the buffer until the launch is destroyed or rewound: queued work reads it.
+ * From the launching thread. */
+hr_status hr_launch_keep(hr_launch *l, hr_buffer *buffer, hr_error *error);
+/* Drops scratch and what was kept; keeps staged memory: the launch will be repeated. */
 void hr_launch_rewind(hr_launch *l);
 
 size_t hr__chunk_size(size_t memory_limit); /* of a device with this limit */

@@ -12,12 +12,13 @@
 #include "image/device.h"
 
 typedef enum hr_piece_kind {
-    HR_PIECE_KIND_PROGRAM, /* an image program over a tensor ... */
-    HR_PIECE_KIND_PICTURE, /* ... over a picture that the device decodes ... */
-    HR_PIECE_KIND_PIXELS,  /* ... or over pixels decoded here and staged */
-    HR_PIECE_KIND_OP,      /* an operator of the CUDA module */
-    HR_PIECE_KIND_VIEW,    /* changes metadata only */
-    HR_PIECE_KIND_COPY,    /* a copy of what the operator borrows on the CPU (HR_OP_BORROWS) */
+    HR_PIECE_KIND_PROGRAM,  /* an image program over a tensor ... */
+    HR_PIECE_KIND_PICTURE,  /* ... over a picture that the device decodes ... */
+    HR_PIECE_KIND_PIXELS,   /* ... or over pixels decoded here and staged */
+    HR_PIECE_KIND_OP,       /* an operator of the CUDA module */
+    HR_PIECE_KIND_VIEW,     /* changes metadata only */
+    HR_PIECE_KIND_COPY,     /* a copy of what the operator borrows on the CPU (HR_OP_BORROWS) */
+    HR_PIECE_KIND_FUNCTION, /* a function of the caller, which queues work itself */
     HR_PIECE_KIND_TO_DEVICE,
     HR_PIECE_KIND_TO_HOST
 } hr_piece_kind;
@@ -36,7 +37,7 @@ struct hr_piece {
     hr_coded_memory memory; /* PICTURE: where the device decodes it */
     const void *notes;      /* PICTURE: the host's copy of what the device notes, or NULL */
     hr_staged pixels;       /* PIXELS, TO_DEVICE */
-    hr_op_call call;        /* OP, VIEW, COPY, TO_HOST */
+    hr_op_call call;        /* OP, VIEW, COPY, FUNCTION, TO_HOST */
     hr_tensor **in;         /* tensors of the inputs */
     hr_tensor **out;        /* tensors of the outputs */
     int32_t n_in, n_out;
@@ -60,8 +61,8 @@ struct hr_device_batch {
 /* Prepares one sample for one step; the group has its batch. */
 hr_status hr__device_prepare(hr_group *g, const hr_plan_step *step, int32_t i, const hr_node **at,
                              hr_error *error);
-/* Queues the work of a prepared stage (device_queue.c). */
-hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error);
+/* Queues the work of a prepared stage (device_queue.c). Functions of the caller are called here. */
+hr_status hr__device_queue(hr_worker *w, hr_iteration *it, hr_error *error);
 /* Ends the stage and frees its memory. All queued work must be finished. */
 void hr__device_batch_give(hr_pipeline *p, hr_iteration *it);
 /* The same for a stage that was not launched, or whose launch failed. */

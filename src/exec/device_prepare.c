@@ -159,6 +159,10 @@ static hr_status prepare_alone(preparing *p, hr_chain *chain, int32_t i, hr_piec
         piece->kind = HR_PIECE_KIND_TO_DEVICE;
         return stage_tensor(p, &c->in[0], piece, error);
     }
+    if (c->def->flags & HR_OP_FUNCTION) {
+        piece->kind = HR_PIECE_KIND_FUNCTION;
+        return HR_STATUS_OK;
+    }
     bool view = c->def->flags & HR_OP_VIEW, borrows = c->def->flags & HR_OP_BORROWS;
     piece->kind = c->def->flags & HR_OP_TO_HOST ? HR_PIECE_KIND_TO_HOST
                   : view && borrows             ? HR_PIECE_KIND_COPY

@@ -9,10 +9,12 @@
 #include "device/memory.h"
 #include "exec/device_batch.h"
 #include "exec/source.h"
+#include "ops/function/call.h"
 
 #define SAMPLE_ALIGN ((size_t)256) /* between samples of different shapes */
 
 typedef struct queueing {
+    hr_worker *worker;
     hr_pipeline *p;
     hr_iteration *it;
     hr_device_batch *batch;
@@ -364,10 +366,74 @@ static hr_status queue_downloads(queueing *q, hr_error *error)
                            q->part[0]->out[0]->data, together, total, error);
 }
 
+/* ---- functions of the caller ---- */
+
+typedef struct calling {
+    queueing *q;
+    hr_op_call *calls; /* of the pieces in q->round */
+} calling;
+
+/* Allocates an output of all samples, which the calls describe. */
+static hr_status function_memory(void *context, int32_t output, hr_error *error)
+{
+    const calling *c = context;
+    queueing *q = c->q;
+    for (int32_t i = 0; i < q->count; i++) {
+        hr_tensor *to = q->round[i]->out[output];
+        const char *info = to->source_info;
+        hr_buffer_unref(to->buffer);
+        *to = c->calls[i].out[output];
+        to->source_info = info;
+    }
+    HR_TRY(give_memory(q, output, false, error));
+    for (int32_t i = 0; i < q->count; i++) {
+        c->calls[i].out[output].data = q->round[i]->out[output]->data;
+        c->calls[i].out[output].buffer = q->round[i]->out[output]->buffer;
+    }
+    return HR_STATUS_OK;
+}
+
+/* Calls the function with the samples of the round, and queues the copies of its results. */
+static hr_status queue_function(queueing *q, hr_error *error)
+{
+    int32_t n = q->count, n_out = q->round[0]->n_out;
+    hr_op_call *calls = hr_arena_alloc(q->arena, (size_t)n * sizeof(*calls), error);
+    calling context = {q, calls};
+    hr_function_device_call device = {q->launch, function_memory, &context, NULL};
+    if (!calls)
+        return HR_STATUS_NO_MEMORY;
+    for (int32_t i = 0; i < n; i++) {
+        fill_call(q->round[i], &calls[i]);
+        calls[i].arena = q->arena;
+        for (int32_t k = 0; k < n_out; k++)
+            calls[i].out[k].buffer = NULL;
+    }
+    HR_TRY(hr__function_run_device(calls, n, &device, error));
+    /* the function may have made another device the thread's current one */
+    HR_TRY(q->module->use(hr_device_id(q->launch->device), error));
+    for (int32_t k = 0; k < n_out; k++) {
+        if (calls[0].out[k].buffer)
+            continue; /* made in place */
+        HR_TRY(function_memory(&context, k, error));
+        HR_TRY(hr__function_copy(calls, n, k, &device, error));
+    }
+    return HR_STATUS_OK;
+}
+
+static hr_status queue_step_function(queueing *q, const hr_plan_step *step, hr_error *error)
+{
+    int64_t start = hr_clock_ns();
+    hr_status status = queue_function(q, error);
+    hr__count(&q->worker->stats.node_ns[step->first], hr_clock_ns() - start);
+    return status;
+}
+
 static hr_status queue_round(queueing *q, const hr_plan_step *step, hr_error *error)
 {
     const hr_piece *first = q->round[0];
     q->node = first->node;
+    if (first->kind == HR_PIECE_KIND_FUNCTION)
+        return queue_step_function(q, step, error);
     bool host = first->kind == HR_PIECE_KIND_TO_HOST;
     for (int32_t k = 0; k < first->n_out && first->kind != HR_PIECE_KIND_VIEW; k++)
         HR_TRY(give_memory(q, k, host, error));
@@ -451,11 +517,13 @@ static void await_fed(const queueing *q)
     }
 }
 
-hr_status hr__device_queue(hr_pipeline *p, hr_iteration *it, hr_error *error)
+hr_status hr__device_queue(hr_worker *w, hr_iteration *it, hr_error *error)
 {
     char text[512];
+    hr_pipeline *p = w->pipeline;
     const hr_plan_step *step = &p->plan->steps[p->plan->stages[it->stage].first];
-    queueing q = {.p = p,
+    queueing q = {.worker = w,
+                  .p = p,
                   .it = it,
                   .batch = it->device,
                   .launch = it->device->launch,

@@ -12,14 +12,15 @@
 
 /* ---- launching ---- */
 
-void hr__device_launch(hr_pipeline *p, hr_iteration *it)
+void hr__device_launch(hr_worker *w, hr_iteration *it)
 {
     hr_error error = {0};
+    hr_pipeline *p = w->pipeline;
     hr_completion *c = p->completion;
     hr_status status = HR_STATUS_OK;
     it->launched_ns = hr_clock_ns();
     if (it->device) /* NULL if every sample was skipped before it was prepared */
-        status = hr__device_queue(p, it, &error);
+        status = hr__device_queue(w, it, &error);
     pthread_mutex_lock(&p->lock);
     if (status != HR_STATUS_OK)
         it->status = hr_fail(&it->error, status, "%s", error.message);
@@ -27,6 +28,9 @@ void hr__device_launch(hr_pipeline *p, hr_iteration *it)
     *(c->last ? &c->last->launched : &c->first) = it;
     c->last = it;
     pthread_cond_signal(&c->work);
+    it->queued = true;
+    if (p->plan->stages[it->stage].ordered)
+        hr__wake(p, 1); /* the next iteration may enter the stage */
     pthread_mutex_unlock(&p->lock);
 }
 

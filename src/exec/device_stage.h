@@ -28,6 +28,6 @@ void hr__device_close(hr_pipeline *p); /* call it after freeing the iterations *
 bool hr__device_complete(hr_pipeline *p);
 
 /* Queues the stage's work and hands the iteration to hr__device_complete. No lock held. */
-void hr__device_launch(hr_pipeline *p, hr_iteration *it);
+void hr__device_launch(hr_worker *w, hr_iteration *it);
 
 #endif

@@ -196,6 +196,7 @@ void hr__iteration_enter(hr_pipeline *p, hr_iteration *it, int32_t stage)
 {
     it->stage = stage;
     it->next_task = 0;
+    it->queued = false;
     if (stage >= p->plan->stage_count) {
         it->done = true;
         it->starved = can_retry(p, it);

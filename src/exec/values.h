@@ -42,6 +42,7 @@ struct hr_iteration {
     int32_t stage, next_task, tasks, tasks_left;
     int32_t group; /* samples per task of this stage */
     bool done, retried;
+    bool queued;  /* the device has all work of this stage */
     bool starved; /* done, but out of memory: it is retried once when it is the oldest */
     hr_sample *samples;
     struct hr_sample_source *sample_sources;

@@ -16,13 +16,14 @@
 #define LOOKS 50        /* looks without a task before it sleeps until it is woken */
 
 /* Whether an iteration may begin its ordered stage: the consumer has asked for it, and all earlier
- * iterations have finished that stage. */
+ * iterations have finished that stage, or a device has their work. */
 static bool in_turn(const hr_pipeline *p, const hr_iteration *it)
 {
     if (it->number >= p->ordered_end)
         return false;
     for (const hr_iteration *before = p->first; before != it; before = before->next)
-        if (!before->done && before->stage <= it->stage)
+        if (!before->done && before->stage <= it->stage &&
+            !(before->stage == it->stage && before->queued))
             return false;
     return true;
 }
@@ -70,8 +71,9 @@ static int32_t turn_length(const hr_pipeline *p, const hr_iteration *it)
 }
 
 /* Lock held. The last task of a stage ends it, or launches what was prepared for a device. */
-static void tasks_done(hr_pipeline *p, hr_iteration *it, int32_t count)
+static void tasks_done(hr_worker *w, hr_iteration *it, int32_t count)
 {
+    hr_pipeline *p = w->pipeline;
     it->tasks_left -= count;
     if (it->tasks_left > 0)
         return;
@@ -80,7 +82,7 @@ static void tasks_done(hr_pipeline *p, hr_iteration *it, int32_t count)
         return;
     }
     pthread_mutex_unlock(&p->lock);
-    hr__device_launch(p, it);
+    hr__device_launch(w, it);
     pthread_mutex_lock(&p->lock);
 }
 
@@ -101,7 +103,7 @@ static void take_turn(hr_worker *w, hr_iteration *it)
     pthread_mutex_lock(&p->lock);
     int64_t before = p->task_ns[stage], now = ns / count;
     p->task_ns[stage] = before ? before + (now - before) / 8 : now;
-    tasks_done(p, it, count);
+    tasks_done(w, it, count);
 }
 
 /* Waits for work; lock held. Waking a thread is the most expensive part of `run` for the training

@@ -75,7 +75,7 @@ static void stage_add(hr_plan *plan, int32_t first, hr_stage_kind kind, const hr
                              .first = first,
                              .count = plan->step_count - first};
     bool whole = kind == HR_STAGE_KIND_BATCH || stage->ordered || stage_cheap(plan, stage);
-    stage->group = whole && kind != HR_STAGE_KIND_DEVICE ? 0 : 1;
+    stage->group = stage->ordered || (whole && kind != HR_STAGE_KIND_DEVICE) ? 0 : 1;
 }
 
 /* The first node of the chain that ends in `last`. */
@@ -86,7 +86,19 @@ static int32_t chain_head(const hr__planning *p, int32_t last)
     return last;
 }
 
-typedef enum step_kind { STEP_SOURCE, STEP_SAMPLE, STEP_DEVICE, STEP_CUT, STEP_INFER } step_kind;
+typedef enum step_kind {
+    STEP_SOURCE,
+    STEP_SAMPLE,
+    STEP_DEVICE,
+    STEP_DEVICE_CUT, /* on a device, in a stage of its own */
+    STEP_CUT,
+    STEP_INFER
+} step_kind;
+
+static step_kind device_kind(const hr_node *node)
+{
+    return node->def->flags & HR_OP_ORDERED ? STEP_DEVICE_CUT : STEP_DEVICE;
+}
 
 /* A node with infer_batch first gets an INFER stage, then a step like any other node, unless
  * run_batch describes its outputs. */
@@ -101,7 +113,8 @@ static step_kind kind_of(const hr_plan *plan, const hr_node *node)
     return node->def->source && node->arg_input_count == 0 ? STEP_SOURCE
            : node->def->source                             ? STEP_SAMPLE
            : infers && hr_node_whole_batch(node)           ? STEP_INFER
-           : hr_node_on_device(node) && !permutes          ? STEP_DEVICE
+           : permutes                                      ? STEP_CUT
+           : hr_node_on_device(node)                       ? device_kind(node)
            : cuts(node)                                    ? STEP_CUT
                                                            : STEP_SAMPLE;
 }
@@ -133,6 +146,8 @@ static void steps_add(hr__planning *p, step_kind kind)
             continue;
         }
         step_add(p, head);
+        if (kind == STEP_DEVICE_CUT)
+            stage_add(plan, first, HR_STAGE_KIND_DEVICE, node);
         if (kind == STEP_CUT)
             stage_add(plan, first,
                       hr_node_whole_batch(node) ? HR_STAGE_KIND_BATCH : HR_STAGE_KIND_SAMPLE, node);
@@ -182,6 +197,7 @@ hr_status hr__plan_group(hr__planning *p, hr_error *error)
         first = plan->step_count;
         steps_add(p, STEP_DEVICE);
         stage_add(plan, first, HR_STAGE_KIND_DEVICE, NULL);
+        steps_add(p, STEP_DEVICE_CUT);
         steps_add(p, STEP_CUT);
         steps_add(p, STEP_INFER);
         first = plan->step_count;

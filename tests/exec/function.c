@@ -14,12 +14,29 @@
 typedef struct caller { /* not locked: TSan reports calls that run at the same time */
     int32_t next, calls, fail_at;
     bool short_of_one, out_of_order;
+    bool strided, in_place; /* how it returns its results */
     atomic_int released;
 } caller;
 
 static void caller_release(void *context)
 {
     atomic_fetch_add(&((caller *)context)->released, 1);
+}
+
+static hr_status make_in_place(caller *c, hr_function_call *call, hr_error *error)
+{
+    hr_tensor like[BATCH], made[BATCH];
+    for (int32_t i = 0; i < BATCH; i++)
+        like[i] = (hr_tensor){.dtype = HR_DTYPE_INT32, .shape = {.ndim = 1, .extent = {2}}};
+    HR_TRY(hr_function_make(call, 0, like, made, error));
+    for (int32_t i = 0; i < BATCH; i++, c->next++)
+        ((int32_t *)made[i].data)[0] = ((int32_t *)made[i].data)[1] =
+            *(const int32_t *)hr_function_input(call, 0, i)->data;
+    bool host = hr_function_device(call) == HR_DEVICE_HOST && !hr_function_stream(call) &&
+                hr_function_await(call, NULL, error) == HR_STATUS_OK &&
+                hr_function_synchronize(call, error) == HR_STATUS_OK;
+    bool twice = hr_function_make(call, 0, like, made, error) == HR_STATUS_STATE;
+    return host && twice ? HR_STATUS_OK : HR_STATUS_ERROR;
 }
 
 /* Output: the sample's number twice as int32, after a sleep that lets iterations pile up. */
@@ -29,6 +46,8 @@ static hr_status caller_call(void *context, hr_function_call *call, hr_error *er
     int32_t n = hr_function_samples(call);
     nanosleep(&(struct timespec){0, 200000}, NULL);
     c->calls++;
+    if (c->in_place)
+        return make_in_place(c, call, error);
     for (int32_t i = 0; i < n; i++) {
         const hr_tensor *in = hr_function_input(call, 0, i);
         int32_t v = *(const int32_t *)in->data, both[2] = {v, v};
@@ -43,7 +62,11 @@ static hr_status caller_call(void *context, hr_function_call *call, hr_error *er
             .data = both, .dtype = HR_DTYPE_INT32, .shape = {.ndim = 1, .extent = {2}}};
         if (c->short_of_one && i == n - 1)
             break;
-        hr_status status = hr_function_output(call, 0, i, &out, error);
+        int64_t stride = i % 2 ? 0 : -(int64_t)sizeof(v); /* one element twice, or backwards */
+        if (c->strided)
+            out.data = &both[i % 2 ? 0 : 1];
+        hr_status status =
+            hr_function_output_strided(call, 0, i, &out, c->strided ? &stride : NULL, error);
         if (status != HR_STATUS_OK)
             return status;
     }
@@ -144,6 +167,23 @@ TEST(in_order_and_in_place)
     hr_pipeline_destroy(p); /* with four iterations in flight */
     CHECK(!c.out_of_order && c.calls >= 40);
     CHECK(atomic_load(&c.released) == 1);
+}
+
+TEST(results_of_other_kinds)
+{
+    for (int32_t k = 0; k < 2; k++) {
+        caller c = {.fail_at = -1, .strided = k == 0, .in_place = k == 1};
+        hr_pipeline *p = NULL;
+        hr_error error = {0};
+        hr_outputs *outputs;
+        CHECK_OK(pipeline_make(&p, &c, &error), error);
+        CHECK_OK(feed(p, 0, &error), error);
+        CHECK_OK(hr_pipeline_run(p, -1, &outputs, &error), error);
+        bool ok = right(outputs, 0);
+        hr_outputs_unref(outputs);
+        hr_pipeline_destroy(p);
+        CHECK(ok);
+    }
 }
 
 TEST(failures_end_one_iteration)

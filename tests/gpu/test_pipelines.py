@@ -402,17 +402,6 @@ def test_missing_device(device: int) -> None:
         pipe.build()
 
 
-def test_missing_operator() -> None:
-    """An operator without a GPU version is an error when the graph is built."""
-    with Pipeline(2, 1, 0) as pipe:
-        data = fn.external_source(name="in", device="gpu")
-        pipe.set_outputs(fn.dump_image(data))
-    with pytest.raises(
-        NotImplementedError, match=r"dump_image.*test_pipelines.py.*no GPU version yet"
-    ):
-        pipe.build()
-
-
 def test_memory_limit(photos: Path) -> None:
     pipe = training(photos, True, device_memory_limit=1 << 16)
     with pytest.raises(MemoryError, match="device_memory_limit"):

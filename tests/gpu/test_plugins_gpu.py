@@ -49,6 +49,18 @@ for _ in range(3):
     for numbers in scaled:
         product = pictures.astype(np.float32) * factor.reshape(3, 1, 1, 1)
         assert (numbers == product + np.float32(0.5)).all()
+
+if not kernels:  # an operator without a GPU version is an error when the graph is built
+    @pipeline_def(batch_size=1, num_threads=1, device_id=0)
+    def missing():
+        return fn.example.scale(fn.external_source(name="in", device="gpu"))
+
+    try:
+        missing().build()
+    except NotImplementedError as error:
+        assert "example.scale (<string>:" in str(error) and "no GPU version yet" in str(error)
+    else:
+        raise AssertionError("it was built")
 """
 
 

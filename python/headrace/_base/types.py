@@ -469,6 +469,10 @@ class CUDAStream:
         """Address of the stream."""
         return self._ptr
 
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The protocol by which other libraries take streams: its version, and the address."""
+        return 0, self._ptr
+
 
 # ---- external_source ----
 

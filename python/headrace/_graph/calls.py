@@ -245,6 +245,11 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
         # Such an operator needs no data on the device (e.g. shapes, a reader): its outputs are copied.
         on_cpu = "anywhere" in op.flags or op.is_reader
         copied = device == "gpu" and device in op.devices and on_cpu
+        if device == "gpu" and "observes" in op.flags:
+            host = [node.cpu() for node in row]
+            Instance(op.name, host, constants, nodes, own, True, op.class_name, "cpu")
+            results.append(row)
+            continue
         runs_on = "cpu" if copied else device
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
         made = instance.nodes()

@@ -11,11 +11,22 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from headrace import _core
+from headrace._base.types import CUDAStream
 from headrace._graph import schema
+from headrace._graph.arrays import (
+    Arrays,
+    Capsules,
+    CupyArrays,
+    NumpyArrays,
+    current_stream,
+    stream_of,
+)
 from headrace._graph.calls import promote, split_arguments
 from headrace._graph.graph import (
     Instance,
     check_device,
+    choose_device,
     current_pipeline,
     pop_pipeline,
     push_pipeline,
@@ -30,22 +41,12 @@ _PACKAGE = str(Path(__file__).parents[1])
 # ---- called by worker threads ----
 
 
-def _array(tensor: Any) -> Any:
-    import numpy
-
-    return numpy.asarray(tensor)
-
-
-def _capsule(tensor: Any) -> Any:
-    return tensor.__dlpack__()
-
-
 class Function:
     """The function of one node. Passes the samples of an iteration to the user's function and stores its results.
 
     Args:
         function: the user's function.
-        convert: converts a tensor to what the user's function takes.
+        arrays: what the user's function takes and returns.
         batch: the function takes and returns lists with one item per sample.
         whole: the function takes and returns one array per batch; its samples have one shape.
         outputs: number of outputs that the function returns.
@@ -55,14 +56,14 @@ class Function:
     def __init__(
         self,
         function: Callable[..., Any],
-        convert: Callable[[Any], Any],
+        arrays: Arrays,
         batch: bool,
         whole: bool,
         outputs: int,
         pipeline: Any,
     ) -> None:
         self._function = function
-        self._convert = convert
+        self._arrays = arrays
         self._batch = batch or whole
         self._whole = whole
         self._outputs = outputs
@@ -76,7 +77,8 @@ class Function:
             return "the pipeline is gone"
         push_pipeline(pipeline)
         try:
-            (self._run_batch if self._batch else self._run_samples)(call)
+            with stream_of(call), self._arrays.scope(call):
+                self._run(call)
         except BaseException as error:
             text = _describe(error)
             self.failures.append((text, error))
@@ -85,28 +87,36 @@ class Function:
             pop_pipeline()
         return None
 
+    def _run(self, call: Any) -> None:
+        (self._run_batch if self._batch else self._run_samples)(call)
+
     def _run_samples(self, call: Any) -> None:
+        arrays = self._arrays
         inputs = call.inputs()
         for i in range(call.samples):
-            result = self._function(*[self._convert(batch[i]) for batch in inputs])
+            result = self._function(*[arrays.convert(batch[i]) for batch in inputs])
             for k, value in enumerate(self._results(result)):
-                call.put(k, i, value)
+                call.put(k, i, arrays.result(value))
 
     def _run_batch(self, call: Any) -> None:
+        arrays = self._arrays
         count = call.samples
         inputs = call.inputs()
         lists: list[Any]
         if self._whole:
-            lists = [self._convert(_uniform(batch)) for batch in inputs]
+            lists = [arrays.convert(_uniform(batch, call)) for batch in inputs]
         else:
-            lists = [[self._convert(sample) for sample in batch] for batch in inputs]
+            lists = [[arrays.convert(sample) for sample in batch] for batch in inputs]
         for k, values in enumerate(self._results(self._function(*lists))):
             if len(values) != count:
                 raise RuntimeError(
                     f"The function returned {len(values)} samples for output {k}, expected {count}."
                 )
+            if self._whole:
+                call.put_batch(k, arrays.result(values))
+                continue
             for i in range(count):
-                call.put(k, i, values[i])
+                call.put(k, i, arrays.result(values[i]))
 
     def _results(self, result: Any) -> Sequence[Any]:
         """Splits the return value of the function into outputs.
@@ -133,25 +143,24 @@ class Function:
         return results[:count]
 
 
-def _uniform(batch: Any) -> Any:
-    """A batch as one array that shares its memory.
+def _uniform(batch: Any, call: Any) -> Any:
+    """A batch as one array, which shares its memory if that is contiguous.
 
     Raises:
         RuntimeError: the samples differ in shape.
     """
-    try:
-        return batch.as_tensor()
-    except RuntimeError:
-        arrays = [_array(sample) for sample in batch]
-        shapes = sorted({array.shape for array in arrays})
-        if len(shapes) > 1:
-            shown = ", ".join(map(str, shapes[:3])) + (", ..." if len(shapes) > 3 else "")
-            raise RuntimeError(
-                f"The function takes whole batches, but the samples differ in shape ({shown})."
-            ) from None
-        import numpy
-
-        return numpy.stack(arrays)
+    dense = batch._dense()
+    if dense is not None:
+        return dense
+    shapes = sorted(set(batch.shape()))
+    if len(shapes) > 1:
+        shown = ", ".join(map(str, shapes[:3])) + (", ..." if len(shapes) > 3 else "")
+        raise RuntimeError(
+            f"The function takes whole batches, but the samples differ in shape ({shown})."
+        )
+    stream = call.stream if call.device >= 0 else None
+    copy = _core.make_batch(type(batch), list(batch), stream=stream, device=call.device)
+    return copy._dense()
 
 
 def _describe(error: BaseException) -> str:
@@ -185,19 +194,21 @@ def make_function(
     name: str,
     label: str,
     function: Callable[..., Any] | None,
-    convert: Callable[[Any], Any],
+    arrays: Callable[[str], Arrays],
     inputs: Sequence[Any],
     kwargs: dict[str, Any],
     whole: bool = False,
+    make: type[Function] = Function,
 ) -> Any:
     """Adds a node of the operator `name` that calls `function`.
 
     Args:
         label: the operator's name in messages.
-        convert: converts a tensor to what `function` takes.
+        arrays: what `function` takes and returns on the device that it gets, "cpu" or "gpu".
         inputs: nodes, numbers or arrays.
-        kwargs: arguments of the operator.
+        kwargs: arguments of the operator. Without `device`, it runs where its inputs are.
         whole: `function` takes and returns whole batches as arrays.
+        make: the class that calls `function`.
 
     Returns:
         A node, or a list of nodes unless there is one output.
@@ -207,7 +218,7 @@ def make_function(
         TypeError: an input cannot be a node; `function` is missing or not callable.
     """
     kwargs = dict(kwargs)
-    device = kwargs.pop("device", None) or "cpu"
+    device = kwargs.pop("device", None) or choose_device(inputs)
     check_device(device, label)
     node_name = kwargs.pop("name", None)
     kwargs.pop(
@@ -243,8 +254,13 @@ def make_function(
         True,
         label,
         device,
-        Function(
-            function, convert, bool(constants.get("batch_processing")), whole, outputs, pipeline
+        make(
+            function,
+            arrays(device),
+            bool(constants.get("batch_processing")),
+            whole,
+            outputs,
+            pipeline,
         ),
     )
     nodes = instance.nodes()
@@ -262,7 +278,7 @@ class _FunctionOperator:
         self,
         function: Callable[..., Any] | None,
         num_outputs: int = 1,
-        device: str = "cpu",
+        device: str | None = "cpu",
         batch_processing: bool | None = None,
         **kwargs: Any,
     ) -> None:
@@ -275,8 +291,7 @@ class _FunctionOperator:
     def device(self) -> str:
         return self._args["device"] or "cpu"
 
-    @staticmethod
-    def _convert(tensor: Any) -> Any:
+    def _arrays(self, device: str) -> Arrays:
         raise NotImplementedError
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -284,7 +299,7 @@ class _FunctionOperator:
             if value is not None and self._args.get(key) is not None and key != "device":
                 raise ValueError(f"The argument `{key}` was already specified in __init__.")
         given = {**self._args, **{k: v for k, v in kwargs.items() if v is not None}}
-        return make_function(self._name, self._label, self.function, self._convert, inputs, given)
+        return make_function(self._name, self._label, self.function, self._arrays, inputs, given)
 
 
 class PythonFunction(_FunctionOperator):
@@ -292,7 +307,14 @@ class PythonFunction(_FunctionOperator):
 
     _name = "python_function"
     _label = "PythonFunction"
-    _convert = staticmethod(_array)
+
+    def _arrays(self, device: str) -> Arrays:
+        return CupyArrays() if device == "gpu" else NumpyArrays()
+
+    @staticmethod
+    def current_stream() -> CUDAStream:
+        """The stream of the pipeline, inside a function that runs on a GPU."""
+        return CUDAStream(current_stream())
 
 
 class DLTensorPythonFunction(_FunctionOperator):
@@ -301,17 +323,29 @@ class DLTensorPythonFunction(_FunctionOperator):
     _name = "dl_tensor_python_function"
     _label = "DLTensorPythonFunction"
     _batch = True
-    _convert = staticmethod(_capsule)
+
+    def _arrays(self, device: str) -> Arrays:
+        return Capsules(bool(self._args.get("synchronize_stream", True)))
+
+
+def call_operator(
+    operator: type[_FunctionOperator],
+    inputs: Sequence[Any],
+    function: Callable[..., Any] | None,
+    kwargs: dict[str, Any],
+) -> Any:
+    """Calls the class as a function of `fn`, which runs where its inputs are."""
+    return operator(function, **{"device": None, **kwargs})(*inputs)
 
 
 def python_function(*inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
-    return PythonFunction(function, **kwargs)(*inputs)
+    return call_operator(PythonFunction, inputs, function, kwargs)
 
 
 def dl_tensor_python_function(
     *inputs: Any, function: Callable[..., Any] | None = None, **kwargs: Any
 ) -> Any:
-    return DLTensorPythonFunction(function, **kwargs)(*inputs)
+    return call_operator(DLTensorPythonFunction, inputs, function, kwargs)
 
 
 #: Name under `fn` -> function and class.

@@ -11,6 +11,7 @@ static const hr_arg_def python_function_arg_defs[] = {
     HR_ARG_END};
 
 const hr_op_def hr_op_python_function = {
-    FUNCTION_TABLE(python_function, "Calls a Python function with NumPy arrays. It is called for "
-                                    "one batch after the other, in order."),
+    FUNCTION_TABLE(python_function, "Calls a Python function with NumPy arrays, or on a GPU "
+                                    "with arrays of CuPy. It is called for one batch after the "
+                                    "other, in order."),
 };

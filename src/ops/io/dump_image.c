@@ -94,7 +94,7 @@ const hr_op_def hr_op_dump_image = {
     .doc = "Writes pictures to files in the current folder, as PPM or PGM text, and returns them "
            "unchanged. Every batch writes the same files: those of the last one remain.",
     .devices = "cpu|gpu",
-    .flags = HR_OP_ORDERED, /* a later iteration writes the same files */
+    .flags = HR_OP_ORDERED | HR_OP_OBSERVES, /* a later iteration writes the same files */
     .args = dump_image_arg_defs,
     .args_size = sizeof(dump_image_args),
     .in = HR_INPUTS({.name = "data"}),

@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
 import numpy as np
 from jax.sharding import NamedSharding, Sharding
 
+from headrace._graph.arrays import Arrays
 from headrace._graph.functions import make_function
 from headrace.data_node import DataNode
 
@@ -43,14 +45,13 @@ def jax_function(
         output_layouts: layouts of the outputs, without the batch; one string for all.
         sharding: the function gets and returns global arrays with this sharding; there must be
             one device in this process.
-        device: "cpu".
+        device: "cpu" or "gpu"; None: where the inputs are.
         preserve: has no effect: the function is always called.
 
     Raises:
         ValueError: `sharding` is not one. (When run) the function returns an array of several
-            devices, or one that is not on the CPU.
-        NotImplementedError: `sharding` is given, and the process has several devices; the function
-            would run on a GPU.
+            devices, or one that is not on the operator's device.
+        NotImplementedError: `sharding` is given, and the process has several devices.
         RuntimeError: (when run) the samples of a batch differ in shape.
     """
     del preserve
@@ -71,9 +72,8 @@ def jax_function(
             if output_layouts is not None:
                 kwargs["output_layouts"] = output_layouts
             called = _called(function, sharding)
-            convert = jax.dlpack.from_dlpack
             return make_function(
-                "python_function", _LABEL, called, convert, inputs, kwargs, whole=True
+                "python_function", _LABEL, called, _Arrays, inputs, kwargs, whole=True
             )
 
         return operator
@@ -81,8 +81,41 @@ def jax_function(
     return decorate if function is None else decorate(function)
 
 
+class _Arrays(Arrays):
+    """Arrays of JAX on the pipeline's device. JAX orders its work after that of other streams."""
+
+    def __init__(self, device: str) -> None:
+        self._platform = device
+
+    @contextmanager
+    def scope(self, call: Any) -> Iterator[None]:
+        if call.device < 0:
+            yield
+            return
+        with jax.default_device(_device(call.device)):
+            yield
+
+    def convert(self, tensor: Any) -> Any:
+        return jax.dlpack.from_dlpack(tensor)
+
+    def result(self, value: Any) -> Any:
+        (device,) = value.devices()
+        if device.platform != self._platform:
+            raise ValueError(
+                f"The function returned array residing on the device of kind `{device.platform}`, "
+                f"expected `{self._platform}`."
+            )
+        return np.asarray(value) if self._platform == "cpu" else value
+
+
+@functools.cache
+def _device(number: int) -> Any:
+    """The device of JAX with this CUDA number."""
+    return next(d for d in jax.local_devices(backend="gpu") if d.local_hardware_id == number)
+
+
 def _called(function: Callable[..., Any], sharding: Sharding | None) -> Callable[..., Any]:
-    """`function` for arrays of this process; returns arrays that NumPy can read."""
+    """`function` for arrays of this process; returns arrays on one device."""
 
     def call(*arrays: jax.Array) -> Any:
         result = function(*(arrays if sharding is None else [_whole(a, sharding) for a in arrays]))
@@ -102,7 +135,7 @@ def _whole(array: jax.Array, sharding: Sharding) -> jax.Array:
     return jax.make_array_from_single_device_arrays(shape, sharding, [array])
 
 
-def _local(array: jax.Array) -> np.ndarray[Any, Any]:
+def _local(array: jax.Array) -> jax.Array:
     """The part of an array on the only device of this process."""
     shards = [shard.data for shard in array.addressable_shards]
     if len(shards) != 1:
@@ -110,10 +143,4 @@ def _local(array: jax.Array) -> np.ndarray[Any, Any]:
             f"The function returned array split across multiple devices ({len(shards)}), expected "
             "single device array."
         )
-    (device,) = shards[0].devices()
-    if device.platform != "cpu":
-        raise ValueError(
-            f"The function returned array residing on the device of kind `{device.platform}`, "
-            "expected `cpu`."
-        )
-    return np.asarray(shards[0])
+    return shards[0]

@@ -95,30 +95,34 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
                 f"output_map has {len(self.output_map)} names ({', '.join(self.output_map)}), but "
                 f"the pipeline has {len(outputs)} output(s)"
             )
-        return [dense(batch) for _, batch in zip(self.output_map, outputs)]
+        return [dense(batch, self._leading) for _, batch in zip(self.output_map, outputs)]
+
+    @property
+    def _leading(self) -> bool:
+        """Whether arrays have a dimension for the pipelines."""
+        return self._sharding is None and (len(self._pipes) > 1 or bool(self._pmap_compatible))
 
     def _wrap(self, converted: list[Any]) -> Arrays:
         return dict(zip(self.output_map, map(self._join, zip(*converted))))
 
     def _join(self, shards: tuple[jax.Array, ...]) -> jax.Array:
         """One array of the batches of all pipelines."""
-        stacked = len(shards) > 1 if self._pmap_compatible is None else self._pmap_compatible
-        if self._sharding is None and not stacked and len(shards) == 1:
+        if self._sharding is None and not self._leading:
             return shards[0]
         if any(shard.shape != shards[0].shape for shard in shards):
             raise AssertionError(
                 "The batches of the pipelines differ in shape: "
-                f"{', '.join(str(shard.shape) for shard in shards)}."
+                f"{', '.join(str(shard.shape[self._leading :]) for shard in shards)}."
             )
         return _stacked(shards) if self._sharding is None else _global(shards, self._sharding)
 
 
 def _stacked(shards: Sequence[jax.Array]) -> jax.Array:
-    """An array of shape (shards, *shape of a shard), each shard on its device."""
+    """An array of the shards, whose first dimension has the extent 1, each on its device."""
     devices = [next(iter(shard.devices())) for shard in shards]
     distinct = len(set(devices))
     if distinct == 1:
-        return jnp.stack(shards)
+        return shards[0] if len(shards) == 1 else jnp.concatenate(shards)
     if distinct != len(devices):
         raise AssertionError(
             "Pipelines must be on one device each or all on the same one, but they are on "
@@ -126,7 +130,7 @@ def _stacked(shards: Sequence[jax.Array]) -> jax.Array:
         )
     sharding = NamedSharding(Mesh(np.array(devices), ("device",)), PartitionSpec("device"))
     return jax.make_array_from_single_device_arrays(
-        (len(shards), *shards[0].shape), sharding, [shard[None] for shard in shards]
+        (len(shards), *shards[0].shape[1:]), sharding, list(shards)
     )
 
 

@@ -101,3 +101,48 @@ def batch(function: Callable[..., Any], kinds: Sequence[Kind], lists: bool) -> A
         run(addresses, shapes)
 
     return call
+
+
+# ---- on a GPU ----
+
+
+def has_cuda() -> bool:
+    """Whether `numba.cuda` has a GPU."""
+    from numba import cuda
+
+    return bool(cuda.is_available())
+
+
+def kernel(function: Callable[..., Any], kinds: Sequence[Kind], device: int | None) -> Any:
+    """Compiles a `run_fn` for a GPU, unless it is a kernel already.
+
+    Args:
+        kinds: the kinds of the outputs and of the inputs.
+        device: the number of the GPU.
+    """
+    from numba import cuda
+
+    if hasattr(function, "py_func"):
+        return function
+    arrays = [
+        numba_types.Array(numba.from_dtype(dtype), ndim, "C", aligned=True) for dtype, ndim in kinds
+    ]
+    with cuda.gpus[device or 0]:
+        return cuda.jit(numba_types.void(*arrays))(function)
+
+
+def launch(
+    compiled: Any, size: tuple[tuple[int, ...], tuple[int, ...]], call: Any, batches: list[Any]
+) -> None:
+    """Launches a kernel for each sample, on the stream of the call.
+
+    Args:
+        size: blocks, and threads per block.
+        batches: the outputs and the inputs.
+    """
+    from numba import cuda
+
+    with cuda.gpus[call.device]:
+        configured = compiled[(*size, cuda.external_stream(call.stream))]
+        for i in range(call.samples):
+            configured(*[cuda.as_cuda_array(batch[i]) for batch in batches])

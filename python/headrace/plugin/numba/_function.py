@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from headrace import types
-from headrace._graph.functions import make_function
+from headrace._graph.arrays import Arrays, NumpyArrays
+from headrace._graph.functions import Function, current_pipeline, make_function
 from headrace.data_node import DataNode
 from headrace.plugin.numba import _compile
 
@@ -45,8 +46,34 @@ def _numpy_types(dtypes: Sequence[Any]) -> list[np.dtype[Any]]:
     return [_NUMPY[dtype] for dtype in dtypes]
 
 
+class _Arrays(NumpyArrays):
+    def convert(self, tensor: Any) -> Any:
+        return np.ascontiguousarray(tensor)
+
+
+class _Launching(Function):
+    """Passes on the call itself: the function launches kernels that write the outputs in place."""
+
+    def _run(self, call: Any) -> None:
+        self._function(call)
+
+
+def _dimensions(name: str, given: Sequence[int] | None) -> tuple[int, ...]:
+    """Checks `blocks` or `threads_per_block`."""
+    if given is None or len(given) != 3:
+        raise AssertionError(
+            f"`{name}` must contain 3 numbers; received: {0 if given is None else len(given)}."
+        )
+    for i, n in enumerate(given):
+        if n <= 0:
+            raise AssertionError(
+                f"All dimensions should be positive. The value of `{name}` at index {i} is {n}."
+            )
+    return tuple(given)
+
+
 class NumbaFunction:
-    """Calls a function that Numba compiles in nopython mode. It runs without the GIL.
+    """Calls a function that Numba compiles. On the CPU it runs in nopython mode, without the GIL.
 
     For example::
 
@@ -58,6 +85,20 @@ class NumbaFunction:
             out_types=[types.UINT8], outs_ndim=[3],
         )
 
+    On a GPU it is a kernel of `numba.cuda`, which is launched once per sample::
+
+        def invert(out, image):
+            y, x = cuda.grid(2)
+            if y < image.shape[0] and x < image.shape[1]:
+                for c in range(3):
+                    out[y, x, c] = 255 - image[y, x, c]
+
+        inverted = numba_function(
+            images, run_fn=invert, in_types=[types.UINT8], ins_ndim=[3],
+            out_types=[types.UINT8], outs_ndim=[3],
+            device="gpu", blocks=[20, 20, 1], threads_per_block=[16, 16, 1],
+        )
+
     Args:
         run_fn: takes one array per output, which it fills, and then one array per input; with
             `batch_processing`, lists with one array per sample.
@@ -67,16 +108,17 @@ class NumbaFunction:
         ins_ndim: numbers of dimensions of the inputs.
         setup_fn: sets the shapes of the outputs of a batch. It takes two tuples, of the outputs
             and of the inputs, with one array of shape (samples, dimensions) each, and fills those
-            of the outputs. It is compiled, too. None: output i has the shape of input i.
-        device: "cpu".
-        batch_processing: call `run_fn` once per batch, with lists.
-        blocks, threads_per_block: for a GPU.
+            of the outputs. It is compiled, too, for the CPU. None: output i has the shape of input
+            i.
+        device: "cpu" or "gpu".
+        batch_processing: call `run_fn` once per batch, with lists; on the CPU only.
+        blocks, threads_per_block: three numbers each, the size of a launch on a GPU.
 
     Raises:
-        AssertionError: the numbers of types and of dimensions differ.
+        AssertionError: the numbers of types and of dimensions differ. With a GPU: `blocks` or
+            `threads_per_block` are not three positive numbers; `batch_processing` is set.
         RuntimeError: an element type is not supported, or `setup_fn` is needed. (When run) an input
-            differs from `in_types` or `ins_ndim`.
-        NotImplementedError: `device` is "gpu".
+            differs from `in_types` or `ins_ndim`. With a GPU: `numba.cuda` finds none.
     """
 
     def __init__(
@@ -93,11 +135,14 @@ class NumbaFunction:
         threads_per_block: Sequence[int] | None = None,
         **kwargs: Any,
     ) -> None:
-        del blocks, threads_per_block
-        if device != "cpu":
-            raise NotImplementedError(
-                f"{_LABEL} runs on the CPU only: leave out device={device!r}, and call .gpu() on its "
-                "outputs."
+        self._device = device
+        if device == "gpu":
+            self._check_cuda_compatibility()
+            if batch_processing:
+                raise AssertionError("Currently batch processing for GPU is not supported.")
+            self._size = (
+                _dimensions("blocks", blocks),
+                _dimensions("threads_per_block", threads_per_block),
             )
         ins, outs = _listed(in_types), _listed(out_types)
         self._in_ndim, self._out_ndim = _listed(ins_ndim), _listed(outs_ndim)
@@ -112,25 +157,31 @@ class NumbaFunction:
                 f"of dimensions must agree: {self._out_ndim} and {self._in_ndim}."
             )
         self._kwargs = kwargs
+        self._dtypes = outs
         self._setup = None if setup_fn is None else _compile.setup(setup_fn)
-        self._run = _compile.batch(
-            run_fn,
-            list(zip(self._out_types + self._in_types, self._out_ndim + self._in_ndim)),
-            batch_processing,
-        )
+        kinds = list(zip(self._out_types + self._in_types, self._out_ndim + self._in_ndim))
+        if device == "gpu":
+            self._run = _compile.kernel(run_fn, kinds, getattr(current_pipeline(), "device_id", 0))
+        else:
+            self._run = _compile.batch(run_fn, kinds, batch_processing)
 
     @staticmethod
     def _check_minimal_numba_version(throw: bool = True) -> bool:
         """Whether the operator runs on a GPU, as scripts ask. With `throw`, an error says why not."""
+        if _compile.has_cuda():
+            return True
         if throw:
-            raise NotImplementedError(f"{_LABEL} runs on the CPU only.")
+            raise RuntimeError(
+                f'{_LABEL} with device="gpu" needs numba.cuda (the package numba-cuda) and a GPU '
+                "that it can use; numba.cuda.is_available() is False."
+            )
         return False
 
     _check_cuda_compatibility = _check_minimal_numba_version
 
     @property
     def device(self) -> str:
-        return "cpu"
+        return self._device
 
     def __call__(self, *inputs: Any, **kwargs: Any) -> DataNode | list[DataNode]:
         if len(inputs) != len(self._in_types):
@@ -143,12 +194,38 @@ class NumbaFunction:
             **kwargs,
             "num_outputs": len(self._out_types),
             "batch_processing": True,
+            "device": self._device,
         }
         given.pop("bytes_per_sample_hint", None)
+        gpu = self._device == "gpu"
         nodes: DataNode | list[DataNode] = make_function(
-            "python_function", _LABEL, self._called, np.ascontiguousarray, inputs, given
+            "python_function",
+            _LABEL,
+            self._launch if gpu else self._called,
+            _arrays,
+            inputs,
+            given,
+            make=_Launching if gpu else Function,
         )
         return nodes
+
+    def _launch(self, call: Any) -> None:
+        """Launches the kernel for each sample. It writes the outputs in place."""
+        inputs = call.inputs()
+        for k, batch in enumerate(inputs):
+            if len(batch):
+                self._check_kind(k, _NUMPY.get(batch.dtype), batch.ndim())
+        shapes = [
+            np.array(batch.shape(), np.int64).reshape(call.samples, ndim)
+            for batch, ndim in zip(inputs, self._in_ndim)
+        ]
+        outputs = [
+            call.make(k, int(dtype), extents.tolist())
+            for k, (dtype, extents) in enumerate(
+                zip(self._dtypes, self._shapes(shapes, call.samples))
+            )
+        ]
+        _compile.launch(self._run, self._size, call, [*outputs, *inputs])
 
     def _called(self, *inputs: list[np.ndarray[Any, Any]]) -> tuple[list[Any], ...]:
         """The outputs of a batch: a list of arrays each."""
@@ -172,15 +249,17 @@ class NumbaFunction:
 
     def _check(self, k: int, arrays: list[np.ndarray[Any, Any]]) -> None:
         for array in arrays:
-            if array.dtype != self._in_types[k]:
-                raise RuntimeError(
-                    f"Input {k} has the element type {array.dtype}, but `in_types` says "
-                    f"{self._in_types[k]}."
-                )
-            if array.ndim != self._in_ndim[k]:
-                raise RuntimeError(
-                    f"Input {k} has {array.ndim} dimensions, but `ins_ndim` says {self._in_ndim[k]}."
-                )
+            self._check_kind(k, array.dtype, array.ndim)
+
+    def _check_kind(self, k: int, dtype: np.dtype[Any] | None, ndim: int) -> None:
+        if dtype != self._in_types[k]:
+            raise RuntimeError(
+                f"Input {k} has the element type {dtype}, but `in_types` says {self._in_types[k]}."
+            )
+        if ndim != self._in_ndim[k]:
+            raise RuntimeError(
+                f"Input {k} has {ndim} dimensions, but `ins_ndim` says {self._in_ndim[k]}."
+            )
 
     def _shapes(self, ins: list[np.ndarray[Any, Any]], count: int) -> list[np.ndarray[Any, Any]]:
         """One array of shape (samples, dimensions) per output."""
@@ -192,6 +271,10 @@ class NumbaFunction:
             if (shape < 0).any():
                 raise RuntimeError(f"`setup_fn` set a negative extent for output {k}.")
         return outs
+
+
+def _arrays(device: str) -> Arrays:
+    return Arrays() if device == "gpu" else _Arrays()
 
 
 def numba_function(*inputs: Any, **kwargs: Any) -> DataNode | list[DataNode]:
