@@ -11,13 +11,14 @@ one lacks is filled with its last frame.
 import argparse
 
 from headrace import fn, pipeline_def, types
+from headrace.data_node import DataNode
 from headrace.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
 LENGTH, STRIDE, SIZE = 16, 4, 112
 
 
 @pipeline_def
-def clips(root, frames):
+def clips(root: str, frames: int) -> tuple[DataNode, DataNode]:
     files, labels = fn.readers.file(
         file_root=root, file_filters=["*.mp4", "*.mkv", "*.webm"], random_shuffle=True, name="Reader"
     )
@@ -42,7 +43,7 @@ def clips(root, frames):
     return video, labels
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("root")
     parser.add_argument("--frames", type=int, default=300)
