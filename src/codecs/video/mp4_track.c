@@ -48,7 +48,8 @@ static bool next_descriptor(hr_mp4_span *in, uint8_t *tag, hr_mp4_span *contents
 
 static hr_mp4_span skip(hr_mp4_span s, size_t bytes)
 {
-    bytes = HR_MIN(bytes, s.size);
+    if (bytes >= s.size) /* also of a box that is not there, whose pointer is NULL */
+        return (hr_mp4_span){0};
     return (hr_mp4_span){s.p + bytes, s.size - bytes};
 }
 
