@@ -236,4 +236,4 @@ def _collate_dali_output_sample_ref_fn(
     return DALIOutputBatchRef(batch, first.output_idx)
 
 
-default_collate_fn_map[DALIOutputSampleRef] = _collate_dali_output_sample_ref_fn
+default_collate_fn_map.update({DALIOutputSampleRef: _collate_dali_output_sample_ref_fn})
