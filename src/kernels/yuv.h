@@ -65,7 +65,7 @@ HR_SHARED hr_yuv_tap hr_yuv_tap_of(int32_t i, int32_t in, int32_t out, int32_t o
 {
     int64_t step = (((int64_t)in << 16) + (out >> 1)) / out;
     int64_t at = (2 * (int64_t)i + 1) * step - 65536, first = at >> 17;
-    hr_yuv_tap tap = {(int32_t)first, (int32_t)(((at - (first << 17)) * one + 65536) >> 17)};
+    hr_yuv_tap tap = {(int32_t)first, (int32_t)(((at - first * 131072) * one + 65536) >> 17)};
     return tap;
 }
 
