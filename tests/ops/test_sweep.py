@@ -8,7 +8,8 @@ import pytest
 
 import sweep
 
-pytestmark = pytest.mark.dali
+# The first test computes the results for all operators.
+pytestmark = [pytest.mark.dali, pytest.mark.timeout(900)]
 
 NAMES = sorted({case.op for case in sweep.cases()})
 
