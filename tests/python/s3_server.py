@@ -167,7 +167,7 @@ def serve_s3(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[S3]:
             "AWS_EC2_METADATA_DISABLED": "true",
             "AWS_ACCESS_KEY_ID": "KEY",
             "AWS_SECRET_ACCESS_KEY": "secret/+=",
-            "HEADRACE_NET_TIMEOUT": "5",
+            "HEADRACE_NET_TIMEOUT": "30",
         }
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
