@@ -329,8 +329,8 @@ static const char *const nemo_aliases[] = {"nemo_asr_reader", NULL};
 const hr_op_def hr_op_readers_nemo_asr = {
     HR_OP_ABI,
     .name = "readers.nemo_asr",
-    .doc = "Reads the utterances of manifests of NeMo for speech recognition, and decodes them as "
-           "decoders.audio does. The outputs are the audio, of shape (frames), or (frames, "
+    .doc = "Reads the utterances of NVIDIA NeMo's manifests for speech recognition, and decodes "
+           "them as decoders.audio does. The outputs are the audio, of shape (frames), or (frames, "
            "channels) without `downmix`, and what `read_sample_rate`, `read_text` and `read_idxs` "
            "ask for.",
     .aliases = nemo_aliases,

@@ -92,8 +92,8 @@ static hr_status decode(hr_op_call *c, const hr_video_output *o, const hr_video_
     HR_TRY(put_frames(c, o, &q, error));
     if (q.damaged > 0)
         return hr_task_warn(c->task, error,
-                            "%d of %d frames are damaged: what is missing was made up", q.damaged,
-                            q.count);
+                            "%d of %d frames are damaged; the decoder concealed the missing parts",
+                            q.damaged, q.count);
     return HR_STATUS_OK;
 }
 

@@ -58,7 +58,8 @@ static hr_status parse_line(hr_video_list *list, const char *line, const char *e
     if (path_size == 0)
         return HR_STATUS_OK;
     if (path_size >= sizeof(path))
-        return hr_fail(error, HR_STATUS_ERROR, "the path has %zu characters", path_size);
+        return hr_fail(error, HR_STATUS_ERROR, "the path has %zu bytes; the limit is %d", path_size,
+                       MOST_PATH - 1);
     memcpy(path, word, path_size);
     path[path_size] = 0;
     word = next_word(&line, end, &size);

@@ -83,8 +83,7 @@ static hr_status check_files(const hr_video_reader *r, hr_error *error)
         first = first ? first : t;
         if (r->wish.same_codec && t->video.codec != first->video.codec)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "all files must have the same codec, but '%s' has another one than "
-                           "'%s'",
+                           "all files must have the same codec, but those of '%s' and '%s' differ",
                            r->paths[i], r->paths[first - r->tables.tables]);
         if (r->wish.constant_rate && !has_constant_rate(&t->video))
             return hr_fail(error, HR_STATUS_ERROR,
@@ -242,8 +241,8 @@ hr_status hr_video_reader_warn(const hr_video_reader *r, hr_task *task, hr_error
         return HR_STATUS_OK;
     if (r->tables.bad == 0)
         return hr_task_warn(task, error,
-                            "%lld lines of the file_list are left out: their part "
-                            "of the video is empty",
+                            "%lld lines of file_list are left out, because the part "
+                            "of the video that they select is empty",
                             (long long)r->list.empty);
     return hr_task_warn(task, error, "%d of %d files are left out; '%s': %s", r->tables.bad,
                         r->path_count, r->paths[r->tables.first_bad], r->tables.why.message);

@@ -85,14 +85,16 @@ static hr_status set_format(parser *p, hr_audio_code code, uint64_t channels, in
     hr_audio *a = p->out;
     const char *name = p->box->name;
     if (p->has_format)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the format is described twice", name);
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file describes its format more than once",
+                       name);
     if (code == HR_AUDIO_CODE_NONE)
         return hr_fail(error, HR_STATUS_CORRUPT,
                        "%s: the encoding of the samples is not supported; integers of up to 32 "
                        "bits, floats, mu-law and A-law are",
                        name);
     if (channels == 0 || channels > HR_AUDIO_MOST_CHANNELS)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s: %llu channels; 1 to %d are possible", name,
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "%s: the file has %llu channels; 1 to %d are possible", name,
                        (unsigned long long)channels, HR_AUDIO_MOST_CHANNELS);
     if (rate <= 0 || rate > INT32_MAX)
         return hr_fail(error, HR_STATUS_CORRUPT, "%s: %lld is not a sampling rate", name,
@@ -183,7 +185,7 @@ static hr_status take_desc(parser *p, const uint8_t *b, uint64_t size, hr_error 
 static hr_status set_data(parser *p, uint64_t offset, uint64_t length, hr_error *error)
 {
     if (p->has_data)
-        return hr_fail(error, HR_STATUS_CORRUPT, "%s: there are two chunks of samples",
+        return hr_fail(error, HR_STATUS_CORRUPT, "%s: the file has two chunks of samples",
                        p->box->name);
     p->offset = offset;
     p->length = length;
@@ -234,7 +236,8 @@ static hr_status walk(parser *p, hr_error *error)
         const uint8_t *id = p->bytes + at;
         uint64_t size = get(id + k->id, k->size, k->big);
         if (k->whole && size < head)
-            return hr_fail(error, HR_STATUS_CORRUPT, "%s: a chunk of %llu bytes", k->name,
+            return hr_fail(error, HR_STATUS_CORRUPT,
+                           "%s: the size of a chunk, %llu bytes, is less than its header", k->name,
                            (unsigned long long)size);
         size -= k->whole ? head : 0;
         HR_TRY(take_chunk(p, id, at + head, size, error));
@@ -257,7 +260,7 @@ static hr_status read_au(parser *p, hr_error *error)
     const uint8_t *b = p->bytes;
     bool big = p->box->big;
     if (p->size < 24)
-        return hr_fail(error, HR_STATUS_CORRUPT, "AU: the header is cut");
+        return hr_fail(error, HR_STATUS_CORRUPT, "AU: the file ends within its header");
     uint64_t code = get(b + 12, 4, big), length = get(b + 8, 4, big);
     hr_audio_code known = code < HR_COUNT_OF(codes) ? codes[code] : HR_AUDIO_CODE_NONE;
     HR_TRY(set_format(p, code == 27 ? HR_AUDIO_CODE_ALAW : known, get(b + 20, 4, big),
@@ -297,8 +300,8 @@ hr_status hr_audio_open(const uint8_t *bytes, size_t size, uint64_t file_size, h
     parser p = {.box = k, .bytes = bytes, .size = size, .file_size = file_size, .out = audio};
     if (!k)
         return hr_fail(error, HR_STATUS_CORRUPT,
-                       "the bytes are not a sound file that can be decoded: WAV, RF64, W64, AIFF, "
-                       "AU or CAF, FLAC, Vorbis, Opus or MP3");
+                       "the bytes are not a sound file of a supported format: WAV, RF64, W64, "
+                       "AIFF, AU, CAF, FLAC, Vorbis, Opus or MP3");
     *audio = (hr_audio){.format = k->name, .big_endian = k->big_values};
     HR_TRY(k->id == 0 ? read_au(&p, error) : walk(&p, error));
     if (!p.has_format || !p.has_data)

@@ -111,7 +111,7 @@ hr_status hr__demux_extra(hr_demux *d, const uint8_t *bytes, size_t size, hr_err
         return HR_STATUS_OK;
     if (size > HR_VIDEO_MOST_EXTRA)
         return hr_fail(error, HR_STATUS_LIMIT,
-                       "the configuration of the decoder has %zu bytes, more than %d", size,
+                       "the configuration of the decoder has %zu bytes; the limit is %d", size,
                        HR_VIDEO_MOST_EXTRA);
     if (!(v->extra = hr_calloc(size + HR_VIDEO_PAD, 1, error)))
         return HR_STATUS_NO_MEMORY;

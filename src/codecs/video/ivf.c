@@ -18,8 +18,8 @@ static hr_status add_packet(hr_demux *d, int64_t at, const uint8_t *head, int64_
     uint64_t pts = hr_get_le32(head + 4) | (uint64_t)hr_get_le32(head + 8) << 32;
     size_t have;
     if (size > INT32_MAX)
-        return hr_fail(error, HR_STATUS_CORRUPT, "packet %d has %lu bytes", d->video->count,
-                       (unsigned long)size);
+        return hr_fail(error, HR_STATUS_CORRUPT, "packet %d has %lu bytes, which is too large",
+                       d->video->count, (unsigned long)size);
     *next = at + FRAME_HEAD + (int64_t)size;
     const uint8_t *p =
         hr__demux_some(d, at + FRAME_HEAD, HR_MIN(size, HR_BITSTREAM_HEAD), &have, error);
@@ -39,7 +39,7 @@ static hr_status ivf_scan(hr_demux *d, hr_error *error)
     v->codec = hr__fourcc_codec(p + 8);
     if (v->codec != HR_VIDEO_CODEC_VP8 && v->codec != HR_VIDEO_CODEC_VP9 &&
         v->codec != HR_VIDEO_CODEC_AV1)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the coding '%.4s' is not supported",
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%.4s' is not supported",
                        (const char *)p + 8);
     v->width = (int32_t)hr_get_le16(p + 12);
     v->height = (int32_t)hr_get_le16(p + 14);

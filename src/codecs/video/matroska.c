@@ -175,8 +175,10 @@ static hr_status read_encodings(hr_video *v, span in, hr_error *error)
         if (!find_child(compression, ID_SETTINGS, &value))
             continue;
         if (value.size > sizeof(v->prefix) - (size_t)v->prefix_size)
-            return hr_fail(error, HR_STATUS_LIMIT, "%zu bytes are stripped off all packets",
-                           value.size);
+            return hr_fail(error, HR_STATUS_LIMIT,
+                           "the header that is stripped off all packets has %zu bytes; at most %zu "
+                           "are supported",
+                           value.size, sizeof(v->prefix) - (size_t)v->prefix_size);
         memcpy(v->prefix + v->prefix_size, value.p, value.size);
         v->prefix_size += (int32_t)value.size;
     }
@@ -238,7 +240,7 @@ static hr_status read_headers(hr_demux *d, track *t, uint64_t id, int64_t at, ui
     uint8_t *bytes;
     span value;
     if (size > MOST_HEADERS)
-        return hr_fail(error, HR_STATUS_LIMIT, "its headers have more than %llu bytes",
+        return hr_fail(error, HR_STATUS_LIMIT, "a header has more than %llu bytes",
                        (unsigned long long)MOST_HEADERS);
     HR_TRY(hr__demux_load(d, at, (int64_t)size, &bytes, error));
     hr_status status = HR_STATUS_OK;
@@ -319,7 +321,7 @@ static hr_status add_block(hr_demux *d, const track *t, int64_t at, uint64_t siz
     at += (int64_t)head;
     for (int32_t i = 0; i < count; at += (int64_t)sizes[i], i++) {
         if (sizes[i] > INT32_MAX)
-            return hr_fail(error, HR_STATUS_LIMIT, "a packet has %llu bytes",
+            return hr_fail(error, HR_STATUS_LIMIT, "a packet has %llu bytes, which is too large",
                            (unsigned long long)sizes[i]);
         int64_t pts = time + (int64_t)((uint64_t)i * t->duration / t->scale);
         hr_video_packet packet = {
@@ -406,7 +408,7 @@ static hr_status matroska_scan(hr_demux *d, hr_error *error)
     track t = {.scale = 1000000};
     HR_TRY(walk(d, &t, error));
     if (!t.found && t.unknown[0])
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the coding '%s' is not supported",
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%s' is not supported",
                        t.unknown);
     if (!t.found)
         return hr_fail(error, HR_STATUS_CORRUPT, "there is no video track");

@@ -119,12 +119,13 @@ static hr_status read_movie(hr_demux *d, hr_mp4_span moov, hr_mp4_track *t, hr_e
     uint32_t type, unknown = 0;
     bool found = false;
     if (hr_mp4_find(moov, HR_MP4_TYPE('c', 'm', 'o', 'v')).size > 0)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "compressed headers are not supported");
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED,
+                       "a compressed movie header (cmov) is not supported");
     while (!found && hr_mp4_next(&in, &type, &box))
         if (type == HR_MP4_TYPE('t', 'r', 'a', 'k'))
             HR_TRY(read_track(d, box, t, &unknown, &found, error));
     if (!found && unknown != 0)
-        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the coding '%c%c%c%c' is not supported",
+        return hr_fail(error, HR_STATUS_NOT_IMPLEMENTED, "the codec '%c%c%c%c' is not supported",
                        (int)(unknown >> 24 & 127), (int)(unknown >> 16 & 127),
                        (int)(unknown >> 8 & 127), (int)(unknown & 127));
     if (!found)

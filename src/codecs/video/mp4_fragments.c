@@ -86,7 +86,8 @@ static hr_status add_run(hr_demux *d, fragment *f, hr_mp4_span in, hr_error *err
         if (take(&in, flags, 0x800, 4, &value))
             shift = (int32_t)value;
         if (size > INT32_MAX || (size == 0 && each == 0))
-            return hr_fail(error, HR_STATUS_CORRUPT, "a packet of a fragment has %lu bytes",
+            return hr_fail(error, HR_STATUS_CORRUPT,
+                           "the size of a packet in a fragment, %lu bytes, is not possible",
                            (unsigned long)size);
         hr_video_packet packet = {f->offset, (int32_t)size,
                                   sample & NOT_SYNC ? 0 : HR_VIDEO_PACKET_KEY, f->time + shift};
@@ -120,7 +121,8 @@ static hr_status read_fragment(hr_demux *d, const hr_mp4_track *t, fragment *f, 
 {
     uint8_t *bytes;
     if (size - head > MOST_FRAGMENT)
-        return hr_fail(error, HR_STATUS_LIMIT, "the header of a fragment has %lld bytes",
+        return hr_fail(error, HR_STATUS_LIMIT,
+                       "the header of a fragment has %lld bytes, which is too large",
                        (long long)size);
     HR_TRY(hr__demux_load(d, f->start + head, size - head, &bytes, error));
     hr_status status = add_fragment(d, t, f, (hr_mp4_span){bytes, (size_t)(size - head)}, error);

@@ -111,7 +111,7 @@ static hr_status add_chunk(hr_demux *d, sample_tables *s, int64_t offset, uint32
     for (uint32_t k = 0; k < count && s->number < s->sizes.count && !d->full; k++, s->number++) {
         uint32_t size = size_at(&s->sizes, s->number);
         if (size > INT32_MAX)
-            return hr_fail(error, HR_STATUS_LIMIT, "packet %lld has %lu bytes",
+            return hr_fail(error, HR_STATUS_LIMIT, "packet %lld has %lu bytes, which is too large",
                            (long long)s->number, (unsigned long)size);
         /* shifts are signed, whatever the version says */
         int64_t pts = s->time + (int32_t)next_value(&s->shifts);

@@ -43,8 +43,8 @@ hr_status hr_video_select(hr_video_pad_mode mode, int32_t frames, int64_t start,
     if (mode == HR_VIDEO_PAD_NONE) {
         if (start < 0)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "the sequence begins at frame %lld, which does not exist; with another "
-                           "pad_mode, another frame stands for it",
+                           "the sequence begins at frame %lld, which does not exist; a pad_mode "
+                           "other than \"none\" replaces such frames",
                            (long long)start);
         length = HR_MIN(length, start < frames ? HR_DIVIDE_UP(frames - start, stride) : 0);
     }

@@ -125,11 +125,13 @@ static void measure_rate(hr_video *v)
 static hr_status finish(hr_video *v, hr_error *error)
 {
     if (v->time_num < 1 || v->time_den < 1 || v->time_num > INT32_MAX || v->time_den > INT32_MAX)
-        return hr_fail(error, HR_STATUS_CORRUPT, "its unit of time is %lld / %lld seconds",
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "its unit of time, %lld / %lld seconds, is not possible",
                        (long long)v->time_num, (long long)v->time_den);
     if (v->width < 0 || v->height < 0 || v->codec <= HR_VIDEO_CODEC_NONE ||
         v->codec >= HR_VIDEO_CODEC_COUNT)
-        return hr_fail(error, HR_STATUS_CORRUPT, "its header makes no sense");
+        return hr_fail(error, HR_STATUS_CORRUPT,
+                       "the size of the frames or the codec in its header is not possible");
     if (v->count == 0)
         return hr_fail(error, HR_STATUS_CORRUPT, "it has no frames");
     mark_packets(v);

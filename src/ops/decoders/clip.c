@@ -91,9 +91,10 @@ hr_status hr__clip_run(hr_op_call *calls, int32_t n, hr_error *error)
             HR_TRY(begin(&calls[i], s, error));
         HR_TRY(hr_video_frames_finish(l->decoder, &s->request, calls[i].out[0].data, error));
         if (s->request.damaged > 0)
-            HR_TRY(hr_task_warn(calls[i].task, error,
-                                "%d of %d frames are damaged: what is missing was made up",
-                                s->request.damaged, s->request.count));
+            HR_TRY(
+                hr_task_warn(calls[i].task, error,
+                             "%d of %d frames are damaged; the decoder concealed the missing parts",
+                             s->request.damaged, s->request.count));
     }
     return HR_STATUS_OK;
 }

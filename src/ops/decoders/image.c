@@ -37,9 +37,9 @@ const hr_op_def hr_op_decoders_image = {
     HR_OP_ABI,
     .name = "decoders.image",
     .doc = "Decodes pictures. The input is the bytes of one file per sample (1-D, UINT8): JPEG, "
-           "PNG, TIFF, BMP, PNM or WebP, recognised by content. The output is HWC. Damaged files "
-           "are an "
-           "error, or they are replaced or skipped, as the pipeline argument `on_error` says.",
+           "JPEG 2000, PNG, TIFF, BMP, PNM or WebP, recognised by content. The output is HWC. A "
+           "file that cannot be decoded raises an error, or its sample is replaced or skipped, as "
+           "the pipeline argument `on_error` says.",
     .aliases = image_aliases,
     .devices = "cpu|mixed",
     .args = image_arg_defs,

@@ -18,7 +18,7 @@ static const hr_arg_def input_video_arg_defs[] = {
            "up with black frames (`pad`).",
            .choices = "partial|pad"),
     HR_ARG_ACCEPT(affine, BOOL, "True", "No effect: it concerns threads of other decoders."),
-    HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: data must be fed before a run needs them."),
+    HR_ARG_ACCEPT(blocking, BOOL, "False", "No effect: data must be fed before it is needed."),
     HR_ARG_ACCEPT(no_copy, BOOL, "False", "No effect: the file is copied when it is fed."),
     HR_ARG_END};
 
@@ -40,7 +40,7 @@ static hr_status select_numbers(const hr_op_call *c, int32_t frames, hr_video_re
 static hr_status input_video_infer(hr_op_call *c, hr_error *error)
 {
     if (c->n_in != 2)
-        return hr_fail(error, HR_STATUS_ERROR, "no video was fed");
+        return hr_fail(error, HR_STATUS_ERROR, "no video was fed: pass one to feed_input");
     return hr__clip_infer(c, select_numbers, error);
 }
 
