@@ -404,7 +404,7 @@ def test_samples_that_differ_in_shape(server: Any) -> None:
 def test_a_server_that_does_not_run() -> None:
     server = proxy.DALIServer(square())
     batch = torch_data.default_collate([server.proxy(np.int32(3))])
-    with pytest.raises(RuntimeError, match="does not run"):
+    with pytest.raises(RuntimeError, match="is not running"):
         server.produce_data(batch)
     with server:
         assert server.produce_data(batch).tolist() == [9]

@@ -79,11 +79,11 @@ class LoaderBase(Generic[Item]):
         return self._upcoming() if self._wanted is None else self._wanted
 
     def set_epoch(self, epoch: int) -> None:
-        """Lets the next loop be this epoch, whose order and augmentation depend on its number.
+        """Makes the next loop this epoch. Order and augmentation depend on the number of the epoch.
 
-        Epochs are counted from 0, and each loop is one more than the one before: without
-        `set_epoch` the order changes from epoch to epoch, too. Any other epoch than the next one
-        takes as long as building the pipeline again.
+        Epochs are counted from 0, and the number increases with each loop, so the order changes
+        without `set_epoch`, too. Choosing another epoch than the next one takes as long as building
+        the pipeline again.
 
         Raises:
             ValueError: `epoch` is negative.
@@ -93,7 +93,7 @@ class LoaderBase(Generic[Item]):
         self._wanted = epoch
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the position of this loader: what follows the last batch that was taken.
+        """Returns the position of this loader, after the last batch that was taken.
 
         The size does not depend on the data set. Every process saves its own state.
         """
@@ -104,7 +104,7 @@ class LoaderBase(Generic[Item]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues at the position that `state_dict` returned, with exactly the same batches.
 
-        The pipeline must be the same; the number of shards may be another one (docs/pytorch.md).
+        The pipeline must be the same, but the number of shards may differ (docs/pytorch.md).
 
         Raises:
             ValueError: `state` does not come from `state_dict`.

@@ -47,7 +47,7 @@ class _DaliBaseIterator(Generic[Item]):
         last_batch_padded: with `size`: the source fills the last batch by repeating its last
             sample instead of continuing with the next epoch.
         last_batch_policy: see `LastBatchPolicy`.
-        prepare_first_batch: run the first batch in the constructor, so that errors show here.
+        prepare_first_batch: run the first batch in the constructor, so that errors are raised there.
 
     Raises:
         AssertionError: arguments exclude each other.

@@ -97,7 +97,7 @@ class DALIGenericIterator(_DaliBaseIterator["list[dict[str, Any]]"]):
         last_batch_padded: with `size`: the source fills the last batch by repeating its last
             sample instead of continuing with the next epoch.
         last_batch_policy: see `LastBatchPolicy`.
-        prepare_first_batch: run the first batch in the constructor, so that errors show there.
+        prepare_first_batch: run the first batch in the constructor, so that errors are raised there.
 
     Raises:
         AssertionError: arguments exclude each other, `output_map` repeats a name, or samples

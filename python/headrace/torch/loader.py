@@ -22,7 +22,7 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
     """Yields the batches of a pipeline as tuples of tensors, for example ``(images, labels)``.
 
     Each ``for`` loop is an epoch. An output with one integer per sample, such as the labels of
-    `fn.readers.file`, becomes a one-dimensional int64 tensor, as loss functions want it. Every other
+    `fn.readers.file`, becomes a one-dimensional int64 tensor, as loss functions expect. Every other
     output has the shape (batch, *sample shape) and shares its memory with the pipeline's batch.
 
     A loop that was left early is not continued: the next loop is the next epoch. Only
@@ -36,8 +36,8 @@ class Loader(LoaderBase[tuple[torch.Tensor, ...]]):
         pipeline: a pipeline whose reader has ``pad_last_batch=True`` and determines the epochs.
         reader_name: name of that reader; None: the only reader of the pipeline.
         drop_last: leave out a last batch that is smaller than the others.
-        even: all shards get last batches of the same size, for which a shard with fewer samples
-            repeats its last one, as `torch.utils.data.DistributedSampler` does. False: each sample
+        even: the last batches of all shards have the same size: a shard with fewer samples repeats
+            its last one, as `torch.utils.data.DistributedSampler` does. False: each sample
             comes exactly once, and the last batch of a shard may be smaller or empty.
         device: a GPU, such as "cuda" or ``torch.device("cuda", 1)``: the pipeline copies its outputs
             there, ahead of their use; None: they stay where the pipeline makes them.

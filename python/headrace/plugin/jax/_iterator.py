@@ -35,7 +35,7 @@ class DALIGenericIterator(_DaliBaseIterator[Arrays]):
         last_batch_padded: with `size`: the source fills the last batch by repeating its last
             sample instead of continuing with the next epoch.
         last_batch_policy: FILL or DROP; JAX functions are compiled per shape, so PARTIAL is refused.
-        prepare_first_batch: run the first batch in the constructor, so that errors show there.
+        prepare_first_batch: run the first batch in the constructor, so that errors are raised there.
         sharding: the arrays are global ones with this sharding, made of the batches of the
             pipelines of all processes, in the order of ``sharding.addressable_devices`` for the
             pipelines of this one. A batch moves to its device if it is not there.

@@ -5,8 +5,8 @@
 A tensor shares the memory of its batch, on the CPU or on the GPU: nothing is copied, and the
 batch lives as long as the tensor. `LastBatchPolicy.PARTIAL` returns a slice of the last batch.
 
-GPU batches are allocated by PyTorch's caching allocator, so `torch.cuda.memory_allocated` counts
-them; only the first batches of a pipeline are not. A tensor is complete when it is returned and
+PyTorch's caching allocator allocates GPU batches, so `torch.cuda.memory_allocated` counts them,
+except for the first batches of a pipeline. A tensor is complete when it is returned and
 can be used on the stream that is current at that time. Its memory is reused only after the work
 queued on that stream before the last tensor was freed. Before you free a tensor that you used on
 another stream, make the current stream wait for it (`torch.cuda.Stream.wait_stream`).
@@ -118,7 +118,7 @@ class DALIGenericIterator(_TorchIterator["list[dict[str, torch.Tensor]]"]):
         last_batch_padded: with `size`: the source fills the last batch by repeating its last
             sample instead of continuing with the next epoch.
         last_batch_policy: see `LastBatchPolicy`.
-        prepare_first_batch: run the first batch in the constructor, so that errors show there.
+        prepare_first_batch: run the first batch in the constructor, so that errors are raised there.
         pin_memory: copy CPU tensors to pinned memory (needs a GPU). Otherwise nothing is copied.
 
     Raises:

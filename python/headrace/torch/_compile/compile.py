@@ -36,7 +36,7 @@ class CompiledLoader(Loader):
     """A `Loader` that `compile` made.
 
     Attributes:
-        report: what became of the transforms.
+        report: which transforms were compiled, and why others were not.
     """
 
     def __init__(self, pipeline: Pipeline, report: Report, drop_last: bool) -> None:
@@ -71,7 +71,7 @@ def compile(
         batch_size, shuffle, drop_last: as in a DataLoader.
         num_threads: threads that read, decode and transform.
         device: where batches are made: "cpu", "cuda", "cuda:1" or a torch.device.
-        seed: of the order and of the random transforms; by default another one in each run.
+        seed: of the order and of the random transforms; by default a different one in each run.
         shard_id, num_shards: which part of the data set is read, for training in parallel.
         pipeline_kwargs: further arguments of `Pipeline`.
 

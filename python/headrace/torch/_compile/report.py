@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""What became of each transform."""
+"""Reports which transforms were compiled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What became of one transform.
+    """Whether one transform was compiled.
 
     Attributes:
         transform: the transform as text.
@@ -31,7 +31,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What became of the transforms, in their order. `print(report)` shows it."""
+    """Which transforms were compiled, in their order. `print(report)` shows it."""
 
     steps: tuple[Step, ...]
 

@@ -23,18 +23,19 @@ class LoaderEvaluator:
     loader limits the training, and the difference is what a faster loader can gain.
 
     Args:
-        dataloader: the loader.
-        mode: "log": give its batches and measure how long each takes. "replay": read the first
-            batches now, and give them from memory, again and again, until an epoch is over. Anything
-            else means "log".
+        dataloader: the loader. It needs a length; `print_summary` also needs its `dataset`.
+        mode: "log": pass its batches on and measure how long each one takes. "replay": read the
+            first batches now, and repeat them from memory for a whole epoch. Anything else means
+            "log".
         num_cached_batches: with "replay": the largest number of batches to keep in memory.
         metrics_file: where `save_metrics` writes by default.
 
     Attributes:
         cached_batches: the batches in memory.
-        cache_ready: whether there are any.
+        cache_ready: whether there are batches in memory.
         batch_times: how long each batch of the last epoch took, in seconds.
-        start_time, end_time: of the last epoch, as `time.time` gives them; None: not yet.
+        start_time, end_time: of the last epoch, as `time.time` gives them; None before it begins or
+            ends.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class LoaderEvaluator:
     def get_metrics(self) -> dict[str, Any]:
         """The times of the last epoch in seconds, as a dictionary; empty before the first batch.
 
-        `total_time` is that of the whole epoch with the work of the training loop, and 0 if the
+        `total_time` covers the whole epoch, including the work of the training loop; it is 0 if the
         loop was left early.
         """
         times = self.batch_times
@@ -113,14 +114,14 @@ class LoaderEvaluator:
         """Writes `get_metrics()` as JSON to `filename`, or to `metrics_file`."""
         target = self.metrics_file if filename is None else filename
         if target is None:
-            print("The metrics are not saved: there is no `filename` and no `metrics_file`.")
+            print("The metrics are not saved: give `filename` or `metrics_file`.")
             return
         with open(target, "w") as file:
             json.dump(self.get_metrics(), file, indent=2)
         print(f"Metrics saved to: {target}")
 
     def print_summary(self) -> None:
-        """Prints what is loaded, and the times of the last epoch."""
+        """Prints the mode, the sizes of data set and cache, and the times of the last epoch."""
         facts: dict[str, Any] = {
             "Mode": self.mode,
             "Dataset size": len(self.dataloader.dataset),  # type: ignore[arg-type]

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""One pipeline behind the worker processes of a `torch.utils.data.DataLoader`.
+"""Runs one pipeline, in the main process, on what the workers of a `DataLoader` read.
 
-The workers read samples and call `DALIServer.proxy`, which returns references in place of data. The
-collate function passes the inputs of a batch to the `DALIServer` in the main process, which runs
-the pipeline. `DataLoader`, or `DALIServer.produce_data`, puts the outputs in place of references.
+The workers read samples and call `DALIServer.proxy`, which returns references to outputs that do not
+exist yet. The collate function passes the inputs of a batch to the `DALIServer` in the main process,
+which runs the pipeline. `DataLoader`, or `DALIServer.produce_data`, replaces the references by the
+outputs.
 """
 
 from headrace.plugin.pytorch.experimental.proxy._loader import DataLoader

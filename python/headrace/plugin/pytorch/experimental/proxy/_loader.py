@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""`DataLoader`: PyTorch's, whose batches contain outputs of a pipeline."""
+"""`DataLoader`: PyTorch's, with the outputs of a pipeline in its batches."""
 
 from __future__ import annotations
 
@@ -130,8 +130,8 @@ class DataLoader(data.DataLoader[Any]):
     """A `torch.utils.data.DataLoader` that puts the outputs of a pipeline in its batches.
 
     Args:
-        dali_server: the server, whose `proxy` the data set calls. If it does not run, the loader
-            starts it for its own lifetime.
+        dali_server: the server, whose `proxy` the data set calls. If it is not running, the loader
+            starts it, and stops it when the loader is freed.
         args, kwargs: as for `torch.utils.data.DataLoader`, with `num_workers` of at least 1.
 
     Raises:
@@ -149,7 +149,7 @@ class DataLoader(data.DataLoader[Any]):
         return self._start.started
 
     def ensure_server_listening(self) -> None:
-        """Starts the server unless it runs."""
+        """Starts the server if it is not running."""
         self._start()
 
     def _get_iterator(self) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Puts data in place of the references in any structure."""
+"""Replaces references by data in any structure."""
 
 from __future__ import annotations
 

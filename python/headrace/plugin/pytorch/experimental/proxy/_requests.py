@@ -161,8 +161,8 @@ class Requests:
                     ) from self.failure
                 if not self.running:
                     raise RuntimeError(
-                        "The DALIServer does not run, so this batch never comes: use it in a `with` statement, "
-                        "or call `start_thread`."
+                        "The DALIServer is not running, so this batch cannot be made: use the server in a "
+                        "`with` statement, or call `start_thread`."
                     )
                 self.changed.wait()
             _, outputs, error = self._results.pop(key)

@@ -37,8 +37,8 @@ class DALIServer:
     Args:
         pipeline: a pipeline with one or more external sources without `source`. The server builds
             it when it starts; nothing else may run it.
-        deterministic: batches run in the order in which they are asked for. This matters if
-            the pipeline draws random numbers, and costs the overlap of a batch with the next one.
+        deterministic: run a batch only when its outputs are asked for, so that random numbers repeat
+            from run to run. Batches then do not overlap.
 
     Raises:
         TypeError: `pipeline` is not a pipeline.
@@ -76,11 +76,11 @@ class DALIServer:
         return self._runner.thread is not None
 
     def start_thread(self) -> None:
-        """Builds the pipeline and starts the thread, unless it runs. A `with` statement does this."""
+        """Builds the pipeline and starts the thread, if it is not running. `with` does this."""
         self._runner.start()
 
     def stop_thread(self) -> None:
-        """Stops the thread after the batch that is being made. A `with` statement does this."""
+        """Stops the thread after the current batch. The end of `with` does this."""
         self._runner.stop()
 
     def __enter__(self) -> DALIServer:
@@ -96,7 +96,7 @@ class DALIServer:
         self.stop_thread()
 
     def produce_data(self, obj: Any) -> Any:
-        """Puts the outputs of the pipeline in place of all references within `obj`.
+        """Replaces all references within `obj` by the outputs of the pipeline.
 
         Lists, dictionaries and the attributes of objects are changed where they are; tuples are
         replaced.
@@ -108,7 +108,7 @@ class DALIServer:
             `obj`, or what replaces it.
 
         Raises:
-            RuntimeError: the server does not run, the pipeline failed, or the samples of an output
+            RuntimeError: the server is not running, the pipeline failed, or the samples of an output
                 differ in shape.
         """
         return Replacer(self._output).replace(obj)
