@@ -27,7 +27,6 @@ help:
 all: build
 
 build:
-	@echo "Building Headrace in .venv; the first time, this compiles all of it."
 	@$(SETUP) system venv install
 
 demo: build

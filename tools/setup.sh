@@ -182,7 +182,7 @@ sources_state() { # prints a hash that changes with the files of the package
 step_install() {
     state=$(sources_state)
     [ -d build/dev ] && [ "$state" = "$(cat .venv/.installed 2>/dev/null)" ] && return 0
-    say "setup: building and installing headrace"
+    say "setup: building Headrace and installing it into .venv; the first time, this compiles all of it"
     "$venv_python" -m pip install -q --disable-pip-version-check --no-build-isolation --force-reinstall \
         --no-deps --config-settings=build-dir=build/dev --config-settings=cmake.define.HR_TESTS=ON \
         --config-settings=cmake.define.HR_CUDA=OFF . </dev/null

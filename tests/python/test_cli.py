@@ -171,6 +171,16 @@ def test_user_mistakes(command: str, tmp_path: Path, capsys: pytest.CaptureFixtu
         assert words in captured.err and captured.err.count("\n") == 1 and not captured.out
 
 
+@pytest.mark.parametrize("suffix", ["jpg", "JPEG", "png", "bmp", "tif", "tiff", "ppm", "jp2", "webp"])
+def test_formats(suffix: str, tmp_path: Path) -> None:
+    """A folder of pictures of any one format is a data set."""
+    (tmp_path / "set" / "class").mkdir(parents=True)
+    Image.linear_gradient("L").convert("RGB").save(tmp_path / "set" / "class" / f"one.{suffix}")
+    sheet = tmp_path / "sheet.png"
+    assert cli.main(["show", str(tmp_path / "set"), "-o", str(sheet)]) == 0
+    assert Image.open(sheet).convert("L").getextrema()[1] > 200
+
+
 def test_bad_values(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for args in (["--threads", "0"], ["--batch-size", "x"], ["--seconds", "-1"]):
         with pytest.raises(SystemExit) as ended:
@@ -238,6 +248,31 @@ def test_bench(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench._spread([90.0, 100.0, 110.0]) == "± 10 %"
 
 
+def test_bench_names_bad_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = make_folders(tmp_path / "set", 4)
+    (folder / CLASSES[0] / "bad.jpg").write_bytes(b"\xff\xd8\xff\xe0 no picture")
+    args = ["bench", str(folder), "--seconds", "0.1", "--rounds", "1", "--batch-size", "8"]
+    assert cli.main([*args, "--threads", "1", "--no-progress"]) == 0
+    found = capfd.readouterr()
+    lines = found.err.splitlines()
+    assert "train" in found.out and "eval" in found.out
+    assert lines[0] == "1 file could not be decoded and was replaced:"
+    assert "bad.jpg" in lines[1] and len(lines) == 2
+
+
+def test_bench_names_the_library_that_failed(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: object) -> bench.Contender:
+        raise FileNotFoundError("found no file\nin these classes")
+
+    monkeypatch.setitem(bench.CONTENDERS, "torchvision", fails)
+    monkeypatch.setattr(bench, "_installed", lambda library: True)
+    assert cli.main(["bench", str(folder), "--seconds", "0.1", "--compare", "torchvision"]) == 2
+    text = "train pipeline of torchvision: found no file in these classes\n"
+    assert capsys.readouterr().err.endswith(text)
+
+
 @pytest.mark.live_dali  # which is installed together with torchvision
 def test_bench_compares(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     args = ["bench", str(folder), "--seconds", "0.3", "--rounds", "1", "--batch-size", "4"]
@@ -272,7 +307,8 @@ def test_doctor(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["storage"]["files_read"] == 21 and facts["storage"]["bytes_per_second"] > 0
     assert facts["memory"]["total"] > 0 and facts["build"] and facts["advice"]
     assert cli.main(["doctor"]) == 0
-    assert capsys.readouterr().out.startswith("advice\n  * ")
+    out = capsys.readouterr().out
+    assert out.startswith("advice\n  * ") and "( " not in out
 
 
 def test_doctor_advice() -> None:
@@ -302,6 +338,15 @@ def test_demo(folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     out = capfd.readouterr().out
     assert "images per second" in out and "where the time went" in out and "Verdict" in out
     assert str(sheet.name) in out.replace("\n", "") and Image.open(sheet).size[0] > 100
+
+
+def test_demo_checks_its_output_first(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sheet that cannot be written is reported before the pipeline runs."""
+    assert cli.main(["demo", str(folder), "-o", str(tmp_path / "nowhere" / "d.png")]) == 2
+    captured = capsys.readouterr()
+    assert "no such folder" in captured.err and "nowhere" in captured.err and not captured.out
 
 
 def block_device(folder: Path, rotational: str, vendor: str = "", model: str = "") -> Path:

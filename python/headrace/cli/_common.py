@@ -34,6 +34,19 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+def check_output(path: str) -> None:
+    """Called by a command before its work: `path` is the file that it will write.
+
+    Raises:
+        UserError: its folder does not exist, or no file can be written there.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise UserError(f"cannot write {path}: no such folder: {folder}")
+    if not os.access(path if os.path.exists(path) else folder, os.W_OK):
+        raise UserError(f"cannot write {path}: permission denied")
+
+
 def positive(text: str) -> int:
     """An argument that is an integer of at least 1."""
     value = int(text)

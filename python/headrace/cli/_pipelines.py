@@ -11,7 +11,10 @@ from headrace.cli._common import UserError
 
 MEAN = [123.675, 116.28, 103.53]
 STD = [58.395, 57.12, 57.375]
-EXTENSIONS = (".jpg", ".jpeg", ".png", ".bmp", ".pnm", ".ppm", ".pgm", ".pbm", ".webp")
+# The pictures among the default `file_filters` of `readers.file`.
+EXTENSIONS = (
+    ".jpg", ".jpeg", ".png", ".bmp", ".tif", ".tiff", ".pnm", ".ppm", ".pgm", ".pbm", ".jp2", ".webp",
+)  # fmt: skip
 
 
 def find_images(folder: str) -> tuple[dict[str, Any], list[str]]:

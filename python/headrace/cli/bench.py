@@ -28,6 +28,7 @@ from headrace.cli._common import (
     seconds,
 )
 from headrace.cli._pipelines import MEAN, STD, evaluation, find_images, training
+from headrace.cli.demo import report
 
 HELP = "measure the speed of the training and evaluation pipelines on a folder"
 DESCRIPTION = (
@@ -49,10 +50,12 @@ class Contender:
     pipeline: str
     take: Callable[[], int]
     close: Callable[[], Any]
+    errors: Callable[[], list[dict[str, Any]]] = list  # of Headrace: bad files
     images: int = 0
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     rounds: list[float] = field(default_factory=list)
+    bad_files: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def per_second(self) -> float:
@@ -79,7 +82,7 @@ def cpu_seconds() -> float:
     return total
 
 
-def _gone() -> int:
+def _gone() -> Any:
     raise RuntimeError("this contender is closed")
 
 
@@ -89,8 +92,12 @@ def _of_pipeline(library: str, name: str, pipe: Any) -> Contender:
 
 
 def _headrace(name: str, source: dict[str, Any], batch: int, threads: int) -> Contender:
-    pipe = PIPELINES[name](headrace, source, batch_size=batch, num_threads=threads, seed=0)
-    return _of_pipeline("headrace", name, pipe)
+    pipe = PIPELINES[name](
+        headrace, source, batch_size=batch, num_threads=threads, seed=0, on_error="replace"
+    )
+    contender = _of_pipeline("headrace", name, pipe)
+    contender.errors = pipe.errors
+    return contender
 
 
 def _dali(name: str, source: dict[str, Any], batch: int, threads: int) -> Contender:
@@ -193,19 +200,32 @@ def measure(
     source, _ = find_images(folder)
     results = []
     for name in pipelines:
-        contenders = [CONTENDERS[lib](name, source, batch_size, threads) for lib in libraries]
-        try:
-            for _ in range(rounds):
-                for contender in contenders:
+        contenders = []
+        for library in libraries:
+            with _failures(library, name):
+                contenders.append(CONTENDERS[library](name, source, batch_size, threads))
+        for _ in range(rounds):
+            for contender in contenders:
+                with _failures(contender.library, name):
                     _turn(contender, seconds / rounds)
-                    advance()
-        except (RuntimeError, OSError) as error:
-            raise UserError(f"{name} pipeline: {str(error).splitlines()[0]}") from None
+                advance()
         for contender in contenders:
+            contender.bad_files = contender.errors()
             contender.close()
-            contender.take = contender.close = _gone  # drops the pipeline, which ends its workers
+            # drops the pipeline, which ends its workers
+            contender.take = contender.close = contender.errors = _gone
         results.extend(contenders)
     return results
+
+
+@contextlib.contextmanager
+def _failures(library: str, pipeline: str) -> Iterator[None]:
+    """Turns errors of a library into a UserError. Those of Headrace say it in the first line, others anywhere."""
+    try:
+        yield
+    except (RuntimeError, OSError) as error:
+        text = str(error).splitlines()[0] if library == "headrace" else " ".join(str(error).split())
+        raise UserError(f"{pipeline} pipeline of {library}: {text}") from None
 
 
 def _as_json(results: list[Contender], args: argparse.Namespace) -> str:
@@ -348,4 +368,6 @@ def run(args: argparse.Namespace) -> int:
         print(_as_json(results, args))
     else:
         _print_table(results)
+    for line in report([error for c in results for error in c.bad_files]):
+        print(line, file=sys.stderr)
     return 0

@@ -18,6 +18,7 @@ from headrace.cli._common import (
     add_folder,
     add_no_progress,
     add_threads,
+    check_output,
     need,
     positive,
 )
@@ -161,6 +162,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     source, _ = find_images(args.dir)
+    check_output(args.output)
     pipe = training(
         headrace,
         source,

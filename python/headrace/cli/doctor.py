@@ -402,7 +402,10 @@ def _rows(section: str, value: Any) -> list[tuple[str, Any]]:
         return [(section, value)]
     if section != "build":
         return list(value.items())
-    codecs = [f"{c['name']} ({c['library']} {c['version']})" for c in value.get("codecs", [])]
+    codecs = [
+        f"{c['name']} ({' '.join(filter(None, (c['library'], c['version'])))})"
+        for c in value.get("codecs", [])
+    ]
     shown = ("version", "compiler", "cpu_level", "operators", "hwloc", "cuda_driver", "gpu_support")
     curl = value.get("libcurl") or "not installed: no http://, s3:// or gs:// (package libcurl4)"
     return [(key, value.get(key)) for key in shown] + [("codecs", codecs), ("libcurl", curl)]

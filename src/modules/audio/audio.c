@@ -106,8 +106,8 @@ static const char *version(void)
 {
     static char text[200];
     if (!text[0])
-        snprintf(text, sizeof(text), "%s, %s, %s, %s", hr__flac_version(), hr__vorbis_version(),
-                 hr__opus_version(), hr__mp3_version());
+        snprintf(text, sizeof(text), "libFLAC %s, %s, %s, %s", hr__flac_version(),
+                 hr__vorbis_version(), hr__opus_version(), hr__mp3_version());
     return text;
 }
 

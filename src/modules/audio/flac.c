@@ -172,5 +172,5 @@ bool hr__flac_decode(hr_audio_job *job)
 
 const char *hr__flac_version(void)
 {
-    return FLAC__VENDOR_STRING;
+    return FLAC__VERSION_STRING;
 }
