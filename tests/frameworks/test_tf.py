@@ -121,6 +121,39 @@ def test_tensors_share_the_memory_of_the_batch() -> None:
     np.testing.assert_array_equal(first.numpy(), seen)  # not used again while it is held
 
 
+def test_transformations_share_the_memory_of_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from headrace.plugin.tf import _dataset
+
+    @pipeline_def(batch_size=2, **KEYS)
+    def noise() -> Any:
+        return fn.random.uniform(range=[0, 1], shape=[64, 64]), fn.constant(fdata=[1.0])
+
+    made, own = [], _dataset.tensor
+
+    def noted(batch: Any) -> Any:
+        made.append((batch.as_tensor().data_ptr(), batch.as_array().copy()))
+        return own(batch)
+
+    monkeypatch.setattr(_dataset, "tensor", noted)
+
+    def address(array: Any) -> Any:
+        return np.int64(array.__array_interface__["data"][0])
+
+    def look(*batch: Any) -> Any:
+        where = [tf.numpy_function(address, [tensor], tf.int64) for tensor in batch]
+        with tf.control_dependencies(where):  # the sums must not be made in the batch's memory
+            changed = tuple(tensor + 1.0 for tensor in batch)
+        return tuple(where), batch, changed
+
+    dataset = DALIDataset(noise(), (tf.float32, tf.float32), ((2, 64, 64), (2, 1)), batch_size=2)
+    for i, (where, batch, changed) in enumerate(dataset.map(look).take(5)):
+        for k, (pointer, expected) in enumerate(made[2 * i : 2 * i + 2]):
+            assert int(where[k]) == pointer
+            np.testing.assert_array_equal(batch[k], expected)
+            np.testing.assert_array_equal(changed[k], expected + 1)
+    assert not np.array_equal(made[0][1], made[2][1]) and np.all(made[-1][1] == 1)
+
+
 @pipeline_def(batch_size=2, **KEYS)
 def doubled() -> Any:
     return fn.external_source(name="a", batch=False) * types.Constant(2, dtype=types.INT32)

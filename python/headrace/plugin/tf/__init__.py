@@ -2,9 +2,8 @@
 # Copyright The Headrace authors
 """Pipelines as `tf.data.Dataset`.
 
-In eager mode, the tensors of a loop over a `DALIDataset` share the memory of the batches. Where
-TensorFlow takes them itself (`Dataset.map`, a loop inside `tf.function`, `Model.fit`), they pass
-through `Dataset.from_generator`, which copies them through host memory.
+The tensors share the memory of the batches. Where TensorFlow takes them itself (`Dataset.map`, a
+loop inside `tf.function`, `Model.fit`), they are in host memory.
 """
 
 from headrace.plugin.tf import experimental

@@ -13,7 +13,8 @@ from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
 from headrace._pipeline.iterated import Iterated
 from headrace.pipeline import Pipeline
-from headrace.plugin.tf._runner import Definition, Runner, array, inputs_of, tensor
+from headrace.plugin.tf._generated import generated
+from headrace.plugin.tf._runner import Definition, Runner, inputs_of, tensor
 
 Specs = tuple[tf.TensorSpec, ...]
 
@@ -56,19 +57,11 @@ class _Declared:
     def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self) -> tuple[Any, ...]:
-        """The next batch as arrays in host memory."""
-        return self._next(array)
-
-    def tensors(self) -> tuple[tf.Tensor, ...]:
-        """The next batch as tensors."""
-        return self._next(tensor)
-
-    def _next(self, convert: Any) -> tuple[Any, ...]:
+    def __next__(self) -> tuple[tf.Tensor, ...]:
         outputs = next(self._runner)
         if len(outputs) != len(self._specs):
             raise _wrong(f"{len(self._specs)} outputs are declared, but there are {len(outputs)}.")
-        made = [convert(batch) for batch in outputs]
+        made = [tensor(batch) for batch in outputs]
         for k, (value, spec) in enumerate(zip(made, self._specs)):
             if tf.as_dtype(value.dtype) != spec.dtype:
                 raise _wrong(
@@ -87,31 +80,22 @@ def _wrong(text: str) -> tf.errors.InvalidArgumentError:
     return tf.errors.InvalidArgumentError(None, None, f"DALIDataset: {text}")
 
 
-def _generated(start: Any, specs: Specs) -> tf.data.Dataset:
-    """A dataset of what `start()` iterates over, without work ahead: the pipeline does that."""
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    options.experimental_optimization.apply_default_optimizations = False
-    made = tf.data.Dataset.from_generator(start, output_signature=specs)
-    return made.with_options(options)
-
-
 class _Iterator(OwnedIterator):
     """Takes tensors from the pipeline in eager mode. Within `tf.function`, TensorFlow takes them."""
 
     def __init__(self, declared: _Declared, specs: Specs) -> None:
         self._declared = declared
-        super().__init__(_generated(lambda: declared, specs))
+        super().__init__(generated(lambda: declared, specs))
 
     def __next__(self) -> Any:
-        return self._declared.tensors() if tf.executing_eagerly() else super().__next__()
+        return next(self._declared) if tf.executing_eagerly() else super().__next__()
 
     def get_next(self) -> Any:
         """As `next`; raises `tf.errors.OutOfRangeError` at the end."""
         if not tf.executing_eagerly():
             return super().get_next()
         try:
-            return self._declared.tensors()
+            return next(self._declared)
         except StopIteration:
             raise tf.errors.OutOfRangeError(None, None, "End of sequence") from None
 
@@ -153,7 +137,7 @@ class _PipelineDataset(tf.data.Dataset):
         definition = Definition(pipeline, options, inputs)
         self._definition = definition
         self._specs = specs
-        self._whole = _generated(lambda: _Declared(definition.start(), specs), specs)
+        self._whole = generated(lambda: _Declared(definition.start(), specs), specs)
         super().__init__(self._whole._variant_tensor)
 
     def _inputs(self) -> list[tf.data.Dataset]:
