@@ -19,10 +19,6 @@
 # A step does nothing if its result already exists. Concurrent runs wait for each other.
 set -eu
 cd "$(dirname "$0")/.."
-mkdir -p .cache
-exec 9>.cache/setup.lock
-flock 9
-
 venv_python=.venv/bin/python
 export CC="${CC:-cc}" # the default would be the compiler that built Python, which may be missing
 
@@ -31,6 +27,13 @@ die() {
     say "setup: $*"
     exit 1
 }
+
+if ! { mkdir -p .cache && touch .cache/setup.lock; } 2>/dev/null; then
+    die "$PWD/.cache cannot be written: everything is built inside this folder, so it must be yours"
+fi
+exec 9>.cache/setup.lock
+flock 9
+
 have() { command -v "$1" >/dev/null 2>&1; }
 
 # ---- system packages ------------------------------------------------------------------------------
@@ -114,7 +117,8 @@ ensure_packages() { # ensure_packages CHECK: installs the packages that the func
     # shellcheck disable=SC2086 # a list of words
     apt_install $packages
     packages=$("$1" | tr '\n' ' ')
-    [ -z "$packages" ] || die "still missing after the installation: $packages"
+    [ -z "$packages" ] || die "still missing after the installation: $packages
+What this system installs may be too old: CMake 3.25 and Python 3.11 are needed, or newer ones"
 }
 
 # Not installed: that would start a web server.
