@@ -4,8 +4,6 @@
 #include "kernels/sinc.h"
 #include "kernels/level.h"
 
-#include <math.h>
-
 #define LANES HR_SINC_LANES
 
 #if defined(HR_LEVEL_v3) || defined(HR_LEVEL_v4)
@@ -31,7 +29,7 @@ static inline float weighted(const float *restrict row, const float *restrict st
         }
     for (int v = 0; v < VECTORS; v++)
         *(lanes *)(s + v * WIDTH) = sum[v];
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    return hr_sinc_sum(s);
 }
 
 void HR_LEVELED(hr__sinc)(float *dst, size_t stride, const hr_sinc_filter *f,
@@ -42,14 +40,10 @@ void HR_LEVELED(hr__sinc)(float *dst, size_t stride, const hr_sinc_filter *f,
         const int64_t end = begin + HR_SINC_BLOCK < count ? begin + HR_SINC_BLOCK : count;
         float at = (float)((double)begin * in->step - whole);
         for (int64_t n = begin; n < end; n++, at += (float)in->step) {
-            const double next = -floor(-(double)at);
-            const double phase = (next - (double)at) * HR_SINC_PHASES;
-            const int32_t row = (int32_t)phase;
-            const double first = whole + next;
-            const int64_t from = first < (double)in->samples ? (int64_t)first : in->samples;
-            const size_t offset = (size_t)row * (size_t)f->stride;
-            dst[(size_t)n * stride] = weighted(f->phases + offset, f->steps + offset,
-                                               (float)(phase - row), in->src + from, f->stride);
+            const hr_sinc_place p = hr_sinc_place_of(whole, at, in->samples);
+            const size_t offset = (size_t)p.row * (size_t)f->stride;
+            dst[(size_t)n * stride] = weighted(f->phases + offset, f->steps + offset, p.part,
+                                               in->src + p.from, f->stride);
         }
     }
 }

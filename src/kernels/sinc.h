@@ -8,6 +8,9 @@
 #ifndef HR_KERNELS_SINC_H
 #define HR_KERNELS_SINC_H
 
+#include "core/shared.h"
+
+#include <math.h>
 #include <stdint.h>
 
 #define HR_SINC_PHASES 32
@@ -28,5 +31,30 @@ typedef struct hr_sinc_signal {
     int64_t samples;
     double step; /* samples from one output to the next */
 } hr_sinc_signal;
+
+/* An output between two input samples. Its taps begin at sample `from` of `src`; its weights are
+ * `part` of the way from row `row` of the table to the next one. */
+typedef struct hr_sinc_place {
+    int64_t from;
+    int32_t row;
+    float part;
+} hr_sinc_place;
+
+/* The place of the output `at` samples after sample `whole` of the input. */
+HR_SHARED hr_sinc_place hr_sinc_place_of(double whole, float at, int64_t samples)
+{
+    const double next = -floor(-(double)at), first = whole + next;
+    const double phase = (next - (double)at) * HR_SINC_PHASES;
+    const int32_t row = (int32_t)phase;
+    const hr_sinc_place place = {first < (double)samples ? (int64_t)first : samples, row,
+                                 (float)(phase - row)};
+    return place;
+}
+
+/* Adds partial sums, at all levels and on the GPU in one order. */
+HR_SHARED float hr_sinc_sum(const float s[HR_SINC_LANES])
+{
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
 
 #endif

@@ -496,6 +496,27 @@ def test_bands_of_batches() -> None:
         )
 
 
+def test_resampled_in_blocks() -> None:
+    """Outputs of several thread blocks, at their edges; NaN and infinity; channels; every type; the shortest window."""
+    samples = signals(5000, 2048, 2049, 1, 40).samples
+    samples[0][2000], samples[1][-1], samples[4][3] = np.nan, np.inf, -np.inf
+    pairs = [x[: len(x) // 3 * 3].reshape(-1, 3) for x in signals(9000, 30).samples]
+    options = [{"scale": 1.0}, {"scale": 0.01}, {"scale": 3.7}, {"out_length": 2049}]
+    options += [{"scale": 0.9, "quality": q} for q in (0.0, 100.0)]
+    for data in (Data(samples), Data(pairs)):
+        check([Case("audio_resample", [data], args) for args in options])
+    cases = []
+    kinds = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32")
+    for kind in kinds:
+        wide = np.iinfo(kind).max if kind != "float32" else 1
+        loud = Data([(np.abs(x) / 4 * wide).astype(kind) for x in signals(3000, 7).samples])
+        for dtype in kinds:
+            to = "FLOAT" if dtype == "float32" else dtype.upper()
+            args = {"in_rate": 16000.0, "out_rate": 22050.0, "dtype": f"types.{to}"}
+            cases.append(Case("audio_resample", [loud], args))
+    check(cases)
+
+
 def test_regions_of_long_signals() -> None:
     """Several intervals; loud parts within and across them, NaN, no element; types with and without exact means."""
     rng = np.random.default_rng(8)

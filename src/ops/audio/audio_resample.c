@@ -65,7 +65,12 @@ static hr_status audio_resample_create(const void *args, void **state, hr_error 
     return status;
 }
 
-double hr__audio_resample_step(const audio_resample_args *a, int64_t length)
+static float most_of(hr_dtype dtype)
+{
+    return dtype == HR_DTYPE_FLOAT ? 1.0f : (float)hr_dtype_max(dtype);
+}
+
+static double step_of(const audio_resample_args *a, int64_t length)
 {
     if (a->in_rate == a->in_rate)
         return (double)a->in_rate / (double)a->out_rate;
@@ -120,24 +125,35 @@ static hr_status audio_resample_infer(hr_op_call *c, hr_error *error)
     hr_tensor_describe(&c->out[0], dtype, shape, in->layout.name);
     if (!hr_tensor_bytes(&c->out[0], &bytes) || bytes > SIZE_MAX / 8)
         return hr_fail(error, HR_STATUS_LIMIT, "the size of the output overflows");
+    if (shape.ndim == 2 && shape.extent[1] > INT32_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "the input has more than %d channels", INT32_MAX);
+    audio_resampling *r = hr_arena_alloc(c->arena, sizeof(*r), error);
+    if (!r)
+        return HR_STATUS_NO_MEMORY;
+    *r = (audio_resampling){&((const hr_resampler *)c->state)->sinc,
+                            step_of(a, in->shape.extent[0]),
+                            most_of(in->dtype),
+                            most_of(dtype),
+                            hr_dtype_is_signed(in->dtype),
+                            hr_dtype_is_signed(dtype)};
+    c->memo = r;
     return HR_STATUS_OK;
 }
 
 /* The samples of the input as floats: the input itself, if it has them. */
 static hr_status load(const hr_op_call *c, size_t n, const float **out, hr_error *error)
 {
-    const hr_dtype from = c->in[0].dtype, to = c->out[0].dtype;
-    const bool from_signed = hr_dtype_is_signed(from), to_signed = hr_dtype_is_signed(to);
-    const float most = audio_resample_most(from);
+    const audio_resampling *r = c->memo;
+    const hr_dtype from = c->in[0].dtype;
     *out = c->in[0].data;
-    if (from == HR_DTYPE_FLOAT && to_signed)
+    if (from == HR_DTYPE_FLOAT && r->to_signed)
         return HR_STATUS_OK;
     float *v = hr_arena_alloc(c->arena, n * sizeof(*v), error);
     if (!v)
         return HR_STATUS_NO_MEMORY;
     hr_convert(v, HR_DTYPE_FLOAT, c->in[0].data, from, n);
     for (size_t i = 0; i < n; i++)
-        v[i] = audio_resample_load(v[i], most, from_signed, to_signed);
+        v[i] = audio_resample_load(v[i], r->in_most, r->from_signed, r->to_signed);
     *out = v;
     return HR_STATUS_OK;
 }
@@ -147,26 +163,24 @@ static hr_status audio_resample_one(hr_op_call *c, hr_error *error)
     const hr_shape *in = &c->in[0].shape, *out = &c->out[0].shape;
     const int64_t frames = in->extent[0], count = out->extent[0];
     const int64_t channels = in->ndim == 2 ? in->extent[1] : 1;
-    const double step = hr__audio_resample_step(c->args, frames);
+    const audio_resampling *r = c->memo;
     const size_t n = (size_t)(count * channels);
     const hr_dtype dtype = c->out[0].dtype;
-    const float *src, most = audio_resample_most(dtype);
+    const float *src;
     if (n == 0)
         return HR_STATUS_OK;
-    if (channels > INT32_MAX)
-        return hr_fail(error, HR_STATUS_LIMIT, "the input has more than %d channels", INT32_MAX);
     HR_TRY(load(c, (size_t)(frames * channels), &src, error));
     float *dst = dtype == HR_DTYPE_FLOAT ? c->out[0].data
                                          : hr_arena_alloc(c->arena, n * sizeof(*dst), error);
     if (!dst)
         return HR_STATUS_NO_MEMORY;
     for (int64_t k = 0; k < channels; k++)
-        HR_TRY(hr__resample(c->state, c->kernels, src, frames, (int32_t)channels, (int32_t)k, step,
-                            dst, count, c->arena, error));
+        HR_TRY(hr__resample(c->state, c->kernels, src, frames, (int32_t)channels, (int32_t)k,
+                            r->step, dst, count, c->arena, error));
     if (dtype == HR_DTYPE_FLOAT)
         return HR_STATUS_OK;
     for (size_t i = 0; i < n; i++)
-        dst[i] = audio_resample_scale(dst[i], most);
+        dst[i] = audio_resample_scale(dst[i], r->out_most);
     hr_convert(c->out[0].data, dtype, dst, HR_DTYPE_FLOAT, n);
     return HR_STATUS_OK;
 }

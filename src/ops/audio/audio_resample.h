@@ -17,6 +17,14 @@ typedef struct audio_resample_args {
     int64_t out_length; /* -1: not given */
 } audio_resample_args;
 
+/* How a sample of the batch is resampled. */
+typedef struct audio_resampling {
+    const struct hr_sinc_filter *sinc;
+    double step;             /* samples of the input from one output to the next */
+    float in_most, out_most; /* the largest sample of the types, 1 for floats */
+    bool from_signed, to_signed;
+} audio_resampling;
+
 /* `v`: a sample as a number; `most`: the largest one of its type, 1 for floats. */
 HR_SHARED float audio_resample_load(float v, float most, bool from_signed, bool to_signed)
 {
@@ -30,14 +38,5 @@ HR_SHARED float audio_resample_scale(float x, float most)
 {
     return x * most;
 }
-
-/* The largest sample of a type. */
-static inline float audio_resample_most(hr_dtype dtype)
-{
-    return dtype == HR_DTYPE_FLOAT ? 1.0f : (float)hr_dtype_max(dtype);
-}
-
-/* Samples from one output to the next, for an input of `length` samples. */
-double hr__audio_resample_step(const audio_resample_args *a, int64_t length);
 
 #endif
