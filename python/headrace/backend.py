@@ -8,6 +8,7 @@ it when it ends.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from headrace import _core, types
@@ -17,6 +18,7 @@ from headrace.tensors import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 
 __all__ = [
     "CheckDLPackCapsule",
+    "GetCUDADeviceCount",
     "GetCxx11AbiFlag",
     "GetDeviceBufferGrowthFactor",
     "GetHostBufferGrowthFactor",
@@ -51,16 +53,10 @@ __cuda_version__ = 13000  # CUDA Toolkit that the wheels are built with: 1000 * 
 # ---- operators ----
 
 
-def _schema_name(name: str) -> str:
-    module, _, _ = name.rpartition(".")
-    prefix = "".join(part + "__" for part in module.split(".") if part)
-    return prefix + schema.class_name(name)
-
-
 def _registered(device: str) -> list[str]:
     known = schema.operators()
     return sorted(
-        _schema_name(name) for name in schema.function_names() if device in known[name].devices
+        schema.schema_name(name) for name in schema.function_names() if device in known[name].devices
     )
 
 
@@ -87,7 +83,7 @@ class OpSchema:
 
     def Name(self) -> str:
         """The schema name: "readers__File"."""
-        return _schema_name(self._op.name)
+        return schema.schema_name(self._op.name)
 
     def OperatorName(self) -> str:
         """The class name without modules: "File"."""
@@ -157,18 +153,26 @@ class OpSchema:
     def GetInputDevice(
         self, index: int, actual_device: str | None = None, operator_device: str | None = None
     ) -> str | None:
-        """The device on which an input must be.
+        """The device on which an input must be; None if that is not known.
 
         Args:
             index: number of the input.
-            actual_device: where the data are. This is the result if the operator accepts both devices.
-            operator_device: where the operator runs.
+            actual_device: where the data are; None if that is not known.
+            operator_device: where the operator runs; None if that is not known.
         """
-        if operator_device in (None, "mixed"):
-            return "cpu" if operator_device else actual_device
-        if "anywhere" in self._op.flags and actual_device is not None:
-            return actual_device
-        return operator_device
+        last = len(self._op.inputs) - 1  # the description of all further inputs, too
+        host = last >= 0 and self._op.inputs[min(index, last)]["host"]
+        anywhere = "anywhere" in self._op.flags
+        if operator_device == "mixed":
+            return "cpu"
+        if actual_device is None or not (host or anywhere):
+            return operator_device
+        return "cpu" if host and operator_device == "cpu" else actual_device
+
+    def IsStateful(self) -> bool:
+        """Whether a call depends on earlier ones: random numbers, sources, Python functions."""
+        op = self._op
+        return op.has_seed or bool(op.source) or "function" in op.flags
 
     def HasRandomSeedArg(self) -> bool:
         """Whether the operator has the argument `seed`."""
@@ -191,10 +195,10 @@ def GetSchema(name: str) -> OpSchema:
     Raises:
         KeyError: it does not exist.
     """
-    schema = TryGetSchema(name)
-    if schema is None:
+    found = TryGetSchema(name)
+    if found is None:
         raise KeyError(f'Schema for operator "{name}" not registered')
-    return schema
+    return found
 
 
 # ---- memory ----
@@ -280,6 +284,11 @@ def RestrictPinnedMemUsage() -> bool:
 
 
 # ---- others ----
+
+
+def GetCUDADeviceCount() -> int:
+    """The number of CUDA devices that pipelines can use; 0 without a driver."""
+    return int(json.loads(_core.doctor_json())["cuda_devices"])
 
 
 def GetNvjpegVersion() -> int:

@@ -49,6 +49,12 @@ static hr_status find_inputs(preparing *p, hr_piece *piece, const hr_node *node,
 static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c, hr_error *error)
 {
     const hr_pipeline *pipeline = p->g->pipeline;
+    const char *info = c->source_info;
+    if (info && info != c->task->info) {
+        info = hr__name_keep(hr__sample_at(p->g, p->i), info, error);
+        if (!info)
+            return HR_STATUS_NO_MEMORY;
+    }
     piece->n_out = c->n_out;
     piece->out = hr_arena_alloc(p->g->arena, ((size_t)c->n_out + 1) * sizeof(*piece->out), error);
     if (!piece->out)
@@ -60,7 +66,7 @@ static hr_status put_outputs(preparing *p, hr_piece *piece, const hr_op_call *c,
         *slot = c->out[k];
         slot->data = NULL;
         slot->buffer = NULL;
-        slot->source_info = c->source_info;
+        slot->source_info = info;
         piece->out[k] = slot;
     }
     return HR_STATUS_OK;

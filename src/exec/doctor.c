@@ -104,10 +104,15 @@ hr_status hr_doctor_json(char **json, hr_error *error)
     append_quoted(&t, "compiler", __VERSION__);
     const char *curl = hr_net_version(NULL);
     append_quoted(&t, "libcurl", curl ? curl : "");
+    const bool gpu_support = hr_module_open(&module, NULL) == HR_STATUS_OK;
+    int32_t devices = 0;
+    if (gpu_support && module->device_count(&devices, NULL) != HR_STATUS_OK)
+        devices = 0;
     hr_text_append(&t,
-                   ", \"operators\": %d, \"hwloc\": %s, \"cuda_driver\": %s, \"gpu_support\": %s}",
+                   ", \"operators\": %d, \"hwloc\": %s, \"cuda_driver\": %s, \"gpu_support\": %s, "
+                   "\"cuda_devices\": %d}",
                    hr_registry_count(), has_library("libhwloc.so.15") ? "true" : "false",
-                   has_library("libcuda.so.1") ? "true" : "false",
-                   hr_module_open(&module, NULL) == HR_STATUS_OK ? "true" : "false");
+                   has_library("libcuda.so.1") ? "true" : "false", gpu_support ? "true" : "false",
+                   (int)devices);
     return hr_text_take(&t, json, NULL, error);
 }

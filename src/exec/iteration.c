@@ -71,8 +71,10 @@ static void free_work(hr_pipeline *p, hr_iteration *it)
     size_t size = (size_t)it->size, requests = size * (size_t)p->source_count;
     for (size_t i = 0; it->sample_sources && i < requests; i++)
         hr__source_drop(p, &it->sample_sources[i]);
-    for (int32_t i = 0; it->samples && i < it->size; i++)
+    for (int32_t i = 0; it->samples && i < it->size; i++) {
+        hr__names_free(&it->samples[i]);
         hr_free(it->samples[i].error);
+    }
     for (int32_t i = 0; it->fed && i < p->source_count; i++)
         hr__fed_free(it->fed[i]);
     rows_give(p, it);

@@ -28,14 +28,20 @@ static bool alive(const hr_group *g, int32_t i)
     return s->status == HR_STATUS_OK && !s->skipped;
 }
 
-/* Stores the outputs of a node. They have the source_info of its input. */
+/* Stores the outputs of a node. They have the source_info of its input, or what it made of it. */
 static hr_status outputs_put(hr_group *g, const hr_op_call *c, const hr_node *node, int32_t i,
                              hr_error *error)
 {
+    const char *info = c->source_info;
+    if (info && info != c->task->info) {
+        info = hr__name_keep(hr__sample_at(g, i), info, error);
+        if (!info)
+            return HR_STATUS_NO_MEMORY;
+    }
     if (node->def->flags & HR_OP_MERGE)
         hr__merged_note(g, node, &c->out[0]);
     for (int32_t k = 0; k < node->output_count; k++) {
-        c->out[k].source_info = c->source_info;
+        c->out[k].source_info = info;
         HR_TRY(
             hr__value_put(g, hr__value_of(g->pipeline, node, k), i, c->count, &c->out[k], error));
     }

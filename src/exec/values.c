@@ -77,6 +77,31 @@ void hr__group_release(hr_group *g)
     g->held = NULL;
 }
 
+typedef struct hr_kept_name {
+    struct hr_kept_name *next;
+    char text[];
+} hr_kept_name;
+
+const char *hr__name_keep(hr_sample *sample, const char *text, hr_error *error)
+{
+    size_t size = strlen(text) + 1;
+    hr_kept_name *name = hr_calloc(1, sizeof(*name) + size, error);
+    if (!name)
+        return NULL;
+    name->next = sample->names;
+    sample->names = name;
+    return memcpy(name->text, text, size);
+}
+
+void hr__names_free(hr_sample *sample)
+{
+    while (sample->names) {
+        hr_kept_name *name = sample->names;
+        sample->names = name->next;
+        hr_free(name);
+    }
+}
+
 static void keep_at(hr_group *g, int32_t value, int32_t i, const hr_tensor *t)
 {
     hr_tensor *slot = hr__crossing(g, value, i);

@@ -21,7 +21,12 @@ typedef struct hr_sample {
     int32_t attempt;
     const char *info; /* name of the primary source's item, borrowed from it */
     hr_error *error;
+    struct hr_kept_name *names; /* source_info that operators made */
 } hr_sample;
+
+/* Copies a text that an operator set as source_info into memory of the sample. NULL: no memory. */
+const char *hr__name_keep(hr_sample *sample, const char *text, hr_error *error);
+void hr__names_free(hr_sample *sample);
 
 /* The samples of one pipeline output of an iteration. `lock` guards the choice of the common shape.
  */

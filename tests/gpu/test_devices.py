@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headrace import Pipeline, fn, ops, types
+from headrace import Pipeline, backend, fn, ops, types
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +40,11 @@ def test_device_of_the_inputs() -> None:
     assert types.Constant([1, 2], device="gpu").device == "gpu"
     first, second = fn.copy([node.gpu(), node.gpu()])
     assert first.device == second.device == "gpu"
+
+
+def test_devices_are_counted(module: Any) -> None:
+    count = backend.GetCUDADeviceCount()
+    assert count == 2 if module.fake else count >= 1
 
 
 def test_arithmetic_goes_to_the_gpu() -> None:

@@ -157,6 +157,7 @@ def laplacian_cases() -> list[Case]:
         {"scale": [0.5, -2.0]},
         {"normalized_kernel": True},
         {"normalized_kernel": True, "window_size": [5, 9]},
+        {"normalized_kernel": False, "window_size": [5, 3], "scale": [0.25, 2.0]},
         {"normalized_kernel": True, "window_size": [5, 3], "smoothing_size": [7, 1]},
         {"window_size": vectors((3, 5), (9, 7), dtype=np.int32)},
         {"smoothing_size": scalars(1, 5, dtype=np.int32)},

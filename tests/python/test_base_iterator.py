@@ -97,3 +97,56 @@ def test_no_data(files: list[str]) -> None:
         Lists(labels(files[:2]), reader_name="reader", last_batch_policy=LastBatchPolicy.DROP)
     with pytest.raises(AssertionError, match="No pipelines given"):
         Lists(None)
+
+
+# `_shards_id` and `_counter_per_gpu` in the first three epochs, as DALI 2.4 has them.
+SHARDS = [[[0, 1], [0, 0]], [[1, 0], [3, 2]], [[0, 1], [2, 2]]]
+
+
+class Consuming(Lists):
+    """The same, with the mark that DALI's iterators set."""
+
+    def __init__(self, pipelines: Any, **options: Any) -> None:
+        super().__init__(pipelines, **options)
+        self._ever_consumed = False
+
+    def __next__(self) -> Any:
+        self._ever_consumed = True
+        return super().__next__()
+
+
+def test_a_batch_that_was_run_ahead_is_not_consumed(files: list[str]) -> None:
+    """It is not the end of the epoch for `iter`, and checkpoints are from before it."""
+    iterator = Consuming(labels(files[:3]), reader_name="reader", auto_reset=True)
+    assert [list(iterator) for _ in range(2)] == [[[[0, 1, 2]]]] * 2
+
+    def made(**options: Any) -> Consuming:
+        return Consuming(
+            labels(files, enable_checkpointing=True, **options), reader_name="reader"
+        )
+
+    iterator = made()
+    assert not iterator._ever_consumed and iterator._enable_checkpointing
+    (before,) = iterator.checkpoints()
+    assert next(iterator) == [[0, 1, 2]] and iterator._ever_consumed
+    (after,) = iterator.checkpoints()
+    assert next(made(checkpoint=before)) == [[0, 1, 2]]
+    assert next(made(checkpoint=after)) == [[3, 4, 5]]
+
+
+def test_names_of_shards(files: list[str]) -> None:
+    """What DALI's iterators for `clu` compute padding from; the numbers are those of DALI 2.4."""
+    pipelines = [labels(files[:7], shard, 2) for shard in range(2)]  # 3 and 4 samples
+    iterator = Lists(pipelines, reader_name="reader", auto_reset=True, prepare_first_batch=False)
+    assert not iterator._ever_consumed
+    state = iterator._save_state()
+    seen = []
+    for _ in range(3):
+        seen.append([iterator._shards_id.tolist(), iterator._counter_per_gpu.tolist()])
+        assert iterator._shard_sizes_per_gpu_initial.tolist() == [3, 4]
+        list(iterator)
+    assert seen == SHARDS
+    assert iterator._ever_consumed and iterator._save_state() != state
+    with pytest.warns(UserWarning, match="reader_name"):
+        sized = Lists(labels(files), size=8)
+    assert not hasattr(sized, "_shards_id") and not hasattr(sized, "_counter_per_gpu")

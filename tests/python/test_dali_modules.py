@@ -173,9 +173,12 @@ def test_a_device_that_is_missing_is_named(child):
             pipe.build()
         except RuntimeError as error:
             print(error)
+        from headrace import backend
+        print("devices:", backend.GetCUDADeviceCount())
         """,
         HEADRACE_CUDA_MODULE="/no/such/module",
     )
+    assert "devices: 0" in output
     assert 'device="gpu": the pipeline requires a CUDA-capable GPU but none can be used: ' in output
 
 

@@ -67,7 +67,7 @@ def test_every_operator_has_a_function_or_a_reader() -> None:
             module = name.rpartition(".")[0]
             assert function(f"{module}.{op.class_name}")._op is op
         elif not op.source and "python_function" not in name and name != "constant":
-            assert function(name)._schema_name == name
+            assert function(name)._schema_name == schema.schema_name(name)
     assert {"resize", "readers", "Tensor", "random"} <= set(dir(ndd))
     with pytest.raises(AttributeError, match="resize"):
         ndd.resise  # noqa: B018

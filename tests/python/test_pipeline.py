@@ -316,6 +316,24 @@ def test_training_pipeline_runs(folders):
     assert images[0].source_info().endswith(".jpg")
 
 
+def test_a_collage_names_all_its_sources(folders):
+    """As in DALI: the sources of the regions, in their order, without those that have none."""
+
+    @headrace.pipeline_def(batch_size=3, num_threads=2, device_id=None)
+    def collage():
+        images = fn.resize(fn.decoders.image(fn.readers.file(file_root=folders)[0]), size=[8, 8])
+        blank = fn.external_source(source=lambda: np.zeros((3, 8, 8, 3), np.uint8), layout="HWC")
+        ids = fn.external_source(source=[[np.array(n, np.int32) for n in ([2, 0, 2], [], [1])]])
+        pasted = fn.multi_paste(images, in_ids=ids, output_size=[8, 8])
+        return images, fn.multi_paste(images, blank, images), fn.multi_paste(blank), pasted
+
+    images, pairs, blank, pasted = ([s.source_info() for s in b] for b in collage().run())
+    assert len(set(images)) == 3 and all(images)
+    assert pairs == [f"{name};{name}" for name in images]
+    assert blank == [""] * 3
+    assert pasted == [";".join(images[i] for i in (2, 0, 2)), "", images[1]]
+
+
 def test_same_bytes_whatever_the_options(folders):
     expected = [arrays(train(folders).run()) for _ in range(1)]
     for kwargs in (

@@ -382,3 +382,23 @@ def test_names_and_documentation() -> None:
     assert {"python_function", "dl_tensor_python_function"} <= set(dir(fn))
     assert {"PythonFunction", "DLTensorPythonFunction"} <= set(dir(ops))
     assert "function" in (fn.python_function.__doc__ or "")
+
+
+def test_arrays_and_capsules() -> None:
+    """What functions of `DLTensorPythonFunction` convert with."""
+    from headrace import ops
+
+    array = np.arange(6, dtype=np.int16).reshape(2, 3)
+    shared = ops._dlpack_to_array(ops._dlpack_from_array(array))
+    np.testing.assert_array_equal(shared, array)
+
+    def mirrored(samples: Any) -> Any:
+        arrays = [ops._dlpack_to_array(sample) for sample in samples]
+        return [ops._dlpack_from_array(np.ascontiguousarray(a[:, ::-1])) for a in arrays]
+
+    pipe = Pipeline(2, 1, None)
+    with pipe:
+        given = fn.external_source(source=[[array, array + 9]])
+        pipe.set_outputs(ops.DLTensorPythonFunction(mirrored, batch_processing=True)(given))
+    (out,) = pipe.run()
+    np.testing.assert_array_equal(out.as_array(), np.stack([array, array + 9])[:, :, ::-1])

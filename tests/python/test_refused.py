@@ -253,6 +253,10 @@ INPUT_DEVICES = [
     ("Shapes", None, "cpu", "cpu"),
     ("GetProperty", "gpu", "cpu", "gpu"),
     ("Copy", "cpu", "mixed", "cpu"),
+    ("Resize", "gpu", None, None),
+    ("Slice", "cpu", "gpu", "gpu"),
+    ("Slice", "gpu", None, None),
+    ("Shapes", "gpu", None, "gpu"),
 ]
 
 
@@ -264,3 +268,31 @@ def test_input_devices(engine: str, name: str, actual: Any, operator: str, expec
     if schema is None:
         pytest.skip(f"{engine} has no operator {name}")
     assert schema.GetInputDevice(0, actual, operator) == expected
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_devices_of_arguments_given_as_inputs(engine: str) -> None:
+    """The window of `slice` may stay on the CPU; what is on a GPU is copied for a CPU operator."""
+    d = headrace if engine == "headrace" else dali()
+    found = [
+        d.backend.GetSchema("Slice").GetInputDevice(1, actual, operator)
+        for actual in (None, "cpu", "gpu")
+        for operator in (None, "cpu", "gpu")
+    ]
+    assert found == [None, "cpu", "gpu", "cpu", "cpu", "cpu", "gpu", "cpu", "gpu"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_functions_name_their_schema(engine: str) -> None:
+    d = headrace if engine == "headrace" else dali()
+    fn, schema = d.fn, d.backend.GetSchema
+    stateful = [fn.external_source, fn.readers.tfrecord, fn.python_function, fn.random.beta]
+    others = [fn.resize, fn.decoders.image, fn.transforms.crop]
+    names = [schema(f._schema_name).Name() for f in (*stateful, *others)]
+    assert names[1] == "readers__TFRecord" and names[4:] == [
+        "Resize",
+        "decoders__Image",
+        "transforms__Crop",
+    ]
+    assert all(schema(f._schema_name).IsStateful() for f in stateful)
+    assert not any(schema(f._schema_name).IsStateful() for f in others)

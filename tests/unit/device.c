@@ -47,11 +47,11 @@ TEST(module_missing)
     CHECK(strstr(error.message, "is not a CUDA module"));
     char *doctor = NULL;
     CHECK_OK(hr_doctor_json(&doctor, &error), error);
-    CHECK(doctor && strstr(doctor, "\"gpu_support\": false"));
+    CHECK(doctor && strstr(doctor, "\"gpu_support\": false, \"cuda_devices\": 0}"));
     hr_string_free(doctor);
     fake_find();
     CHECK_OK(hr_doctor_json(&doctor, &error), error);
-    CHECK(doctor && strstr(doctor, "\"gpu_support\": true"));
+    CHECK(doctor && strstr(doctor, "\"gpu_support\": true, \"cuda_devices\": 1}"));
     hr_string_free(doctor);
     CHECK_OK(hr_module_open(&module, &error), error);
     CHECK(counts_of && fail_at);

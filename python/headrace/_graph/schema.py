@@ -100,6 +100,12 @@ def class_name(name: str) -> str:
     return "".join(part[:1].upper() + part[1:] for part in name.rpartition(".")[2].split("_"))
 
 
+def schema_name(name: str) -> str:
+    """What DALI's registry calls an operator: "readers.file" -> "readers__File"."""
+    module, _, _ = name.rpartition(".")
+    return "".join(part + "__" for part in module.split(".") if part) + class_name(name)
+
+
 @functools.cache
 def operators() -> dict[str, Operator]:
     """All operators by name, including hidden ones."""

@@ -21,6 +21,7 @@ def _make(name: str) -> Callable[..., Any] | None:
     if name == "external_source":
         from headrace.external_source import external_source
 
+        external_source._schema_name = "ExternalSource"  # type: ignore[attr-defined]
         return external_source
     if name == "experimental.inputs.video":
         return _video()
@@ -48,7 +49,7 @@ def _video() -> Callable[..., Any]:
     _describe(function, video.NAME)
     function.__doc__ = docs.docstring(op.raw)
     function.__signature__ = modules.signature(op, with_inputs=False)  # type: ignore[attr-defined]
-    function._schema_name = video.NAME  # type: ignore[attr-defined]
+    function._schema_name = schema.schema_name(video.NAME)  # type: ignore[attr-defined]
     return function
 
 
@@ -61,7 +62,7 @@ def _calling(name: str) -> Callable[..., Any]:
     op = schema.operators()[name]
     function.__doc__ = docs.docstring(op.raw)
     function.__signature__ = modules.signature(op)  # type: ignore[attr-defined]
-    function._schema_name = name  # type: ignore[attr-defined]
+    function._schema_name = schema.schema_name(name)  # type: ignore[attr-defined]
     return function
 
 
@@ -80,7 +81,7 @@ def _function(name: str, op: schema.Operator, renamed: bool) -> Callable[..., An
     _describe(function, name)
     function.__doc__ = docs.docstring(op.raw)
     function.__signature__ = modules.signature(op)  # type: ignore[attr-defined]
-    function._schema_name = op.name  # type: ignore[attr-defined]
+    function._schema_name = schema.schema_name(op.name)  # type: ignore[attr-defined]
     return function
 
 

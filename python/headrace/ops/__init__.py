@@ -14,6 +14,19 @@ from headrace import _graph
 from headrace._base import docs, messages
 from headrace._graph import modules, schema
 from headrace.data_node import DataNode as _DataNode  # noqa: F401  DALI has this name here
+from headrace.tensors import TensorCPU
+
+
+def _dlpack_to_array(dlpack: Any) -> Any:
+    """A NumPy array of the data of a DLPack capsule, for functions of `DLTensorPythonFunction`."""
+    import numpy as np
+
+    return np.asarray(TensorCPU(dlpack))
+
+
+def _dlpack_from_array(array: Any) -> Any:
+    """A DLPack capsule of the data of a NumPy array."""
+    return TensorCPU(array).__dlpack__()
 
 
 class Operator:
@@ -127,7 +140,7 @@ def _make(name: str) -> Any:
             "_renamed": name if renamed else None,
             "__doc__": docs.docstring(op.raw),
             "__signature__": modules.signature(op, with_inputs=False),
-            "_schema_name": op.name,
+            "_schema_name": schema.schema_name(op.name),
         }
         made = type(leaf, (Operator,), members)
     elif schema.missing_class(name):

@@ -102,7 +102,7 @@ class ReaderEpochs:
         self.mine = mine
         self.policy = policy
         self.stick = stick
-        self._sizes = _shards(samples, shards)
+        self.sizes = _shards(samples, shards)  # of the shards
         self._rest = _shards(rest, shards) if rest else None
         self._turn = first - bool(rest)  # number of the epoch 0 below
         self._padded = padded if pad else 0
@@ -120,7 +120,7 @@ class ReaderEpochs:
         if self.epoch < 0:  # see `restore`
             return 0, 0
         resting = self.epoch == 0 and self._rest is not None
-        sizes = self._rest if resting and self._rest is not None else self._sizes
+        sizes = self._rest if resting and self._rest is not None else self.sizes
         samples, shards = sum(sizes), len(sizes)
         if self.policy is LastBatchPolicy.DROP:
             # A rest is read to its end, even if no batch of it is full.
@@ -135,11 +135,17 @@ class ReaderEpochs:
         if self.epoch < 0:
             return 0
         if self._even:
-            return max(self._rest if self._rest and self.epoch == 0 else self._sizes)
+            return max(self._rest if self._rest and self.epoch == 0 else self.sizes)
         if self._rest and self.epoch == 0:
             return self._rest[lane]
         turn = 0 if self.stick else self._turn + self.epoch
-        return self._sizes[(lane + turn) % len(self._sizes)]
+        return self.sizes[(lane + turn) % len(self.sizes)]
+
+    @property
+    def shard_now(self) -> list[int]:
+        """For each pipeline, the shard that it reads in this epoch."""
+        turn = 0 if self.stick else self._turn + self.epoch
+        return [(lane + turn) % len(self.sizes) for lane in self.mine]
 
     @property
     def number(self) -> int:
@@ -209,10 +215,10 @@ class ReaderEpochs:
             self.epoch = -1 if over else 0
             self.positions, self._end = self._length()
             return
-        if len(state["carry"]) != len(self._sizes):
+        if len(state["carry"]) != len(self.sizes):
             raise ValueError(
                 f"The checkpoint was taken with {len(state['carry'])} shards, but the reader has "
-                f"{len(self._sizes)}."
+                f"{len(self.sizes)}."
             )
         self.epoch = state["epoch"]
         self.positions, self._end = self._length()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +32,8 @@ class _DaliBaseIterator(Generic[Item]):
     """Runs pipelines until an epoch is over. Frameworks implement `_convert`.
 
     Iterators written for DALI override `__next__` instead. They call `_get_outputs`,
-    `_schedule_runs`, `_advance_and_check_drop_last` and `_remove_padded`, in this order.
+    `_schedule_runs`, `_advance_and_check_drop_last` and `_remove_padded`, in this order. One that
+    takes its first batch in the constructor sets `_ever_consumed` to False afterwards.
 
     Lengths are counted in positions of the reader, not in samples: bad files that
     ``on_error="skip"`` leaves out make a batch shorter but do not move the end of the epoch.
@@ -108,10 +110,15 @@ class _DaliBaseIterator(Generic[Item]):
         self._take: Callable[[], Any] = _nothing
         self._left = 0  # batches left in the feed when it was last counted
         self._first: Item | None = None
-        self._first_checkpoints: list[bytes] | None = None
+        self._first_checkpoints: list[bytes] | None = None  # from before the first batch
         self._prepare_first_batch = prepare_first_batch
         self._keeps: list[int] = []  # how many samples of the last batch are of this epoch
-        if prepare_first_batch and type(self)._convert is not _DaliBaseIterator._convert:
+        self._at_start = self._epochs.state()
+        self._consumed: bool | None = None  # what a subclass has set as `_ever_consumed`
+        overridden = type(self)._convert is _DaliBaseIterator._convert
+        if overridden and self._inner[0].checkpointing:
+            self._first_checkpoints = self._take_checkpoints()
+        if prepare_first_batch and not overridden:
             self._prepare()
 
     # ---- construction ----------------------------------------------------------------------------
@@ -302,6 +309,11 @@ class _DaliBaseIterator(Generic[Item]):
         left = np.array(self._keeps)
         return left < self.batch_size, left
 
+    def _save_state(self) -> str:
+        """The position of this iterator as JSON; `checkpoints()` contains it."""
+        self._settle()
+        return json.dumps({"epochs": self._epochs.state(), "ended": self._ended})
+
     def _report_no_data_in_pipeline(self) -> None:
         """Raises RuntimeError if there should have been a first batch."""
         if not self._restored:
@@ -315,6 +327,45 @@ class _DaliBaseIterator(Generic[Item]):
     @property
     def _last_batch_policy(self) -> LastBatchPolicy:
         return self._epochs.policy
+
+    @property
+    def _enable_checkpointing(self) -> bool:
+        return self._inner[0].checkpointing
+
+    @property
+    def _ever_consumed(self) -> bool:
+        """Whether the user has got a batch, as opposed to one that was run ahead."""
+        if self._consumed is not None:
+            return self._consumed
+        self._settle()
+        return self._first is None and self._epochs.state() != self._at_start
+
+    @_ever_consumed.setter
+    def _ever_consumed(self, consumed: bool) -> None:
+        self._consumed = consumed
+
+    @property
+    def _shards_id(self) -> Any:
+        """The shard of the reader that each pipeline reads in this epoch."""
+        return self._lanes("shard_now")
+
+    @property
+    def _shard_sizes_per_gpu_initial(self) -> Any:
+        """The size of each shard of the reader."""
+        return self._lanes("sizes")
+
+    @property
+    def _counter_per_gpu(self) -> Any:
+        """For each shard of the reader, how many of its samples the last epoch has taken already."""
+        return self._lanes("carry")
+
+    def _lanes(self, name: str) -> Any:
+        if not isinstance(self._epochs, ReaderEpochs):
+            raise AttributeError("only iterators with `reader_name` know the shards of a reader")
+        import numpy as np
+
+        self._settle()
+        return np.array(getattr(self._epochs, name), dtype=np.int64)
 
     # ---- batches that need no decision -----------------------------------------------------------
 
@@ -381,7 +432,7 @@ class _DaliBaseIterator(Generic[Item]):
         return self.__next__()
 
     def __iter__(self) -> Iterator[Item]:
-        if self._first is None:
+        if self._first is None and self._consumed is not False:
             if self._over():
                 self.reset()
             elif self._epochs.positions >= 0 and self._epochs.taken != self._begun:
@@ -452,7 +503,7 @@ class _DaliBaseIterator(Generic[Item]):
         """
         if not self._inner[0].checkpointing:
             raise ValueError("Cannot access checkpoints with checkpointing disabled")
-        if self._first_checkpoints is not None:
+        if self._first_checkpoints is not None and not self._ever_consumed:
             return list(self._first_checkpoints)
         if self._held is not None and self._before_held is not None:
             return list(self._before_held)

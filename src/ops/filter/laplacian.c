@@ -23,14 +23,22 @@ static const hr_arg_def laplacian_arg_defs[] = {
            "Number of taps of the smoothing along the other axes, odd, from 1 to 31: one for "
            "all axes, or one per axis. Default: that of the derivative. 1: no smoothing."),
     HR_ARG(laplacian_args, scale, FLOATS, PER_AXIS | HR_ARG_NONFINITE, "[1.0]",
-           "Factors of the derivatives: one for all axes, or one per axis.",
-           .excludes = "normalized_kernel"),
+           "Factors of the derivatives: one for all axes, or one per axis."),
     HR_ARG(laplacian_args, normalized_kernel, BOOL, 0, "False",
            "Scale each derivative by 2 ^ (axes + 2 - the sum of its numbers of taps), so that the "
            "output has about the range of the input."),
     HR_ARG(laplacian_args, dtype, DTYPE, HR_ARG_OPTIONAL, NULL,
            "Type of the output: that of the input (default) or FLOAT."),
     HR_ARG_END};
+
+static hr_status laplacian_check(const void *args, const hr_given *given, hr_error *error)
+{
+    if (((const laplacian_args *)args)->normalized_kernel && hr_arg_given(given, "scale"))
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set "
+                       "to True");
+    return HR_STATUS_OK;
+}
 
 /* Row n - 1 of Pascal's triangle: n taps. For the derivative it is convolved with [1, -2, 1], which
  * takes two of the taps. */
@@ -54,12 +62,16 @@ static hr_status window_make(int32_t n, bool derivative, float scale, hr_arena *
     return HR_STATUS_OK;
 }
 
-static hr_status size_check(const char *name, int32_t n, int32_t least, hr_error *error)
+static hr_status size_check(bool smooth, int32_t n, hr_error *error)
 {
+    const int32_t least = smooth ? 1 : 3;
+
     if (n >= least && n <= WINDOW_MAX && n % 2 == 1)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "`%s` is %d; it must be odd and from %d to %d", name,
-                   (int)n, (int)least, WINDOW_MAX);
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s must be an odd integer between %d and %d; `%s` is %d",
+                   smooth ? "Smoothing window size" : "Window size", (int)least, WINDOW_MAX,
+                   smooth ? "smoothing_size" : "window_size", (int)n);
 }
 
 /* The taps of the filter whose derivative is along axis `i`. */
@@ -73,8 +85,7 @@ static hr_status filter_make(const hr_op_call *c, int32_t axes, int32_t i, hr_in
         bool smooth = k != i && smoothing.v != NULL;
         const hr_ints *list = smooth ? &smoothing : &window;
         size[k] = list->v[list->n == 1 ? 0 : smooth ? k : i];
-        HR_TRY(
-            size_check(smooth ? "smoothing_size" : "window_size", size[k], smooth ? 1 : 3, error));
+        HR_TRY(size_check(smooth, size[k], error));
         sum += size[k];
     }
     for (; a->normalized_kernel && sum > axes + 2; sum--)
@@ -170,6 +181,7 @@ const hr_op_def hr_op_laplacian = {
     .in_max = 1,
     .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
+    .check = laplacian_check,
     .infer = laplacian_infer,
     .lower = laplacian_lower,
     .lower_rank = HR_LOWER_RANK_RESAMPLE,

@@ -76,6 +76,32 @@ static hr_status canvas_find(hr_multi_paste *m, hr_error *error)
     return hr__pixels_check(c, 1, m->canvas[0], m->canvas[1], error);
 }
 
+/* The sources of all regions, separated by semicolons: that of the output. */
+static hr_status sources_join(hr_multi_paste *m, hr_op_call *c, hr_error *error)
+{
+    size_t size = 1, at = 0;
+
+    for (int64_t k = 0; k < m->count; k++) {
+        const char *info = multi_paste_source(m, k)->source_info;
+        size += info ? strlen(info) + 1 : 0;
+    }
+    char *text = hr_arena_alloc(c->arena, size, error);
+    if (!text)
+        return HR_STATUS_NO_MEMORY;
+    for (int64_t k = 0; k < m->count; k++) {
+        const char *info = multi_paste_source(m, k)->source_info;
+        if (!info || !info[0])
+            continue;
+        if (at > 0)
+            text[at++] = ';';
+        memcpy(text + at, info, strlen(info));
+        at += strlen(info);
+    }
+    text[at] = 0;
+    c->source_info = text;
+    return HR_STATUS_OK;
+}
+
 /* Describes the output of call i, after all checks. */
 static hr_status open_call(hr_multi_paste *m, hr_op_call *calls, int32_t n, int32_t i,
                            hr_error *error)
@@ -96,7 +122,7 @@ static hr_status open_call(hr_multi_paste *m, hr_op_call *calls, int32_t n, int3
     bool sequence = m->first > 0;
     hr_shape shape = hr_shape_make(sequence ? 4 : 3, sequence ? extent : extent + 1);
     hr_tensor_describe(&calls[i].out[0], to, shape, sequence ? "FHWC" : "HWC");
-    return HR_STATUS_OK;
+    return sources_join(m, &calls[i], error);
 }
 
 static void region_paste(const hr_multi_paste *m, const hr_paste_region *r, int64_t frame,

@@ -456,5 +456,5 @@ def make(name: str) -> Callable[..., Any] | None:
     function.__module__ = f"{package}.{module}" if module else package
     function.__doc__ = docs.docstring(op.raw)
     function.__signature__ = signature(op)  # type: ignore[attr-defined]
-    function._schema_name = op.name  # type: ignore[attr-defined]
+    function._schema_name = schema.schema_name(op.name)  # type: ignore[attr-defined]
     return function
