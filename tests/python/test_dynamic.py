@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from headrace import fn, pipeline_def, types
 from headrace._graph import schema
+from headrace.tensors import TensorListCPU
 
 RNG = np.random.default_rng(3)
 IMAGES = [RNG.integers(0, 256, (h, w, 3)).astype(np.uint8) for h, w in ((7, 9), (12, 5), (8, 8))]
@@ -369,3 +371,53 @@ def test_a_context_is_for_one_thread() -> None:
             thread.start()
             thread.join()
     assert found[0].startswith("Another thread is inside this EvalContext") and found[1] is True
+
+
+def test_the_cause_of_a_deferred_failure_is_at_the_call() -> None:
+    """As in DALI: `__cause__` says what failed, and its traceback ends where the operator was called."""
+    image = ndd.as_tensor(IMAGES[0], layout="HWC")
+
+    def crop() -> Any:
+        return ndd.crop(image, crop=(2000, 2000))  # LINE: called
+
+    with pytest.raises(RuntimeError) as at_once:
+        crop()
+    with ndd.EvalMode.deferred:
+        later = crop()
+    with pytest.raises(RuntimeError) as error:
+        later.evaluate()  # LINE: needed
+    cause = error.value.__cause__
+    assert type(cause) is RuntimeError and str(cause) == str(at_once.value)
+    frames = traceback.extract_tb(cause.__traceback__)
+    assert [frame.name for frame in frames[-2:]] == [
+        "test_the_cause_of_a_deferred_failure_is_at_the_call",
+        "crop",
+    ]
+    assert frames[-1].line.endswith("# LINE: called") and frames[-1].filename == __file__
+    assert traceback.extract_tb(error.value.__traceback__)[0].line.endswith("# LINE: needed")
+
+
+def test_the_threads_of_a_context_follow_the_common_number() -> None:
+    context, own = ndd.EvalContext(), ndd.EvalContext(num_threads=3)
+    common = ndd.get_num_threads()
+    try:
+        assert context.thread_pool is context.thread_pool
+        ndd.set_num_threads(common + 5)
+        assert context.thread_pool.num_threads == context.num_threads == common + 5
+        assert own.thread_pool.num_threads == 3
+    finally:
+        ndd.set_num_threads(None)
+    assert context.thread_pool.num_threads == common
+
+
+def test_the_text_of_a_large_batch_is_abbreviated() -> None:
+    """Of more than 1,000 elements in more than five samples, the first two and the last two are shown."""
+    samples = [np.full((10, 21), i, np.int32) for i in range(10, 16)]
+    for batch in (ndd.batch(samples), TensorListCPU(samples)):
+        text = str(batch)
+        assert [str(i) in text.split("dtype")[0] for i in range(10, 16)] == [1, 1, 0, 0, 1, 1]
+        assert "\n    ...,\n" in text
+    for few in (samples[:5], [sample[:9] for sample in samples[:5]] + [samples[5][:1]]):
+        for batch in (ndd.batch(few), TensorListCPU(few)):
+            text = str(batch)
+            assert "..." not in text and "12" in text.split("dtype")[0]

@@ -4,11 +4,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 from headrace._base import types
 
 _MOST_SHAPES = 16  # longer lists of shapes are abbreviated
+_EDGE = 2  # how many rows, samples or shapes an abbreviated list has at each end
 
 
 def format_tensor(tensor: Any, show_data: bool = True) -> str:
@@ -19,16 +22,28 @@ def format_tensor(tensor: Any, show_data: bool = True) -> str:
 
 
 def format_batch(batch: Any, show_data: bool = True, indent: str = "") -> str:
-    """The text of a batch: the elements of its samples (abbreviated by NumPy), type, layout and shapes."""
+    """The text of a batch: the elements of its samples (abbreviated), type, layout and shapes."""
     lines = []
     if show_data:
         gap = ", " if batch.ndim() == 0 else "," + "\n" * batch.ndim() + "    "
-        lines = ["[" + gap.join(_elements(sample) for sample in batch) + "]"]
+        elements = sum(math.prod(shape) for shape in batch.shape())
+        lines = ["[" + gap.join(sample_texts(batch, elements, _elements)) + "]"]
     shapes = [str(shape) for shape in batch.shape()]
     if len(shapes) > _MOST_SHAPES:
-        shapes = [*shapes[:2], "...", *shapes[-2:]]
+        shapes = [*shapes[:_EDGE], "...", *shapes[-_EDGE:]]
     lines += [*_facts(batch), f"num_samples={len(batch)}", f"shape=[{', '.join(shapes)}]"]
     return _body(type(batch).__name__, lines, indent)
+
+
+def sample_texts(samples: Any, elements: int, text: Callable[[Any], str]) -> list[str]:
+    """The texts of the samples; of the first and the last ones only, if NumPy would abbreviate as many elements."""
+    import numpy
+
+    count = len(samples)
+    if elements <= numpy.get_printoptions()["threshold"] or count <= 2 * _EDGE + 1:
+        return [text(samples[i]) for i in range(count)]
+    first = [text(samples[i]) for i in range(_EDGE)]
+    return [*first, "...", *[text(samples[i]) for i in range(count - _EDGE, count)]]
 
 
 def _elements(tensor: Any) -> str:
@@ -37,7 +52,7 @@ def _elements(tensor: Any) -> str:
     tensor = tensor.as_cpu()
     if types.is_enum(tensor._dtype):  # shown as integers
         tensor = tensor._view(int(types.INT32), tuple(tensor.shape()), tensor.layout())
-    with numpy.printoptions(edgeitems=2):
+    with numpy.printoptions(edgeitems=_EDGE):
         lines = numpy.array2string(numpy.asarray(tensor)).split("\n")
     return "\n".join([lines[0], *(f"    {line}" if line else "" for line in lines[1:])])
 

@@ -205,7 +205,7 @@ class EvalContext:
     @property
     def thread_pool(self) -> ThreadPool:
         """The threads, to be shared with other contexts."""
-        if self._pool is None:
+        if self._pool is None or self._pool.num_threads != self.num_threads:
             self._pool = ThreadPool(self.num_threads)
         return self._pool
 

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 from headrace import _core
-from headrace._base import types
+from headrace._base import tensor_text, types
 from headrace._base.types import INT32, enum_type, is_enum, to_numpy_type
 from headrace._graph.subscript import NewAxis
 from headrace.experimental.dynamic import _types
@@ -549,7 +550,8 @@ class Batch(_Data):
         return made.clone() if copy else made
 
     def __str__(self) -> str:
-        texts = [_text(sample._numpy()) for sample in self]
+        elements = sum(math.prod(shape) for shape in self.shape)
+        texts = tensor_text.sample_texts(self.tensors, elements, lambda one: _text(one._numpy()))
         between = ", " if self.ndim == 0 else ",\n" + "\n" * (self.ndim - 1) + "    "
         shown = between.join(texts)
         return (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import _core
-from headrace._base import docs, messages, types
+from headrace._base import call_site, docs, messages, types
 from headrace._graph import calls, modules, schema
 from headrace.experimental.dynamic import _data, _types
 from headrace.experimental.dynamic._context import Device, EvalContext, EvalMode, device
@@ -51,6 +51,7 @@ class _Call:
         "_results",
         "_lock",
         "_line",
+        "_site",
         "__weakref__",
     )
 
@@ -75,11 +76,13 @@ class _Call:
         self._results: list[Any] | None = None
         self._lock: Any = None
         self._line = ""
+        self._site: Any = None  # where a call that is deferred was made
 
     def defer(self) -> list[Any]:
         """The results, to be computed later."""
         self._lock = threading.Lock()
         self._line = messages.user_line()
+        self._site = call_site.here()
         self._context.wait_for(self)
         kind = Tensor if self._size is None else Batch
         return [kind._later(self, i) for i in range(_outputs(self._op, self._constants))]
@@ -108,7 +111,11 @@ class _Call:
             )
             results = plan.run(batches + given, count, self._seed)
         except Exception as error:
-            raise _located(error, op, self._line) from None
+            made = _located(error, op, self._line)
+            if self._site is None:
+                raise made from None
+            cause = type(made)(*made.args).with_traceback(call_site.traceback(self._site))
+            raise made from cause
         stored = [batch[0] for batch in results] if size is None else list(results)
         return [item._as_gpu(number) for item in stored] if copied else stored
 
