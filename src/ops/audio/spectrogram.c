@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+enum {
+    STORED = 8 * HR_FFT_LANES, /* windows whose spectra are stored together ... */
+    LONG = 2048                /* ... unless they have so many bins */
+};
+
 static const hr_arg_def spectrogram_arg_defs[] = {
     HR_ARG(hr_spectrogram_args, nfft, INT, HR_ARG_OPTIONAL, NULL,
            "Samples of a transform, `window_length` by default. A shorter window is centred in it, "
@@ -141,17 +146,28 @@ static const float *window_at(const work *w, int64_t frame, float *room)
     return room;
 }
 
+/* Stores the spectra of `count` windows. Several groups of windows at once: fewer places of memory
+ * at a time are written. */
 static void store(const work *w, int64_t first, int64_t count, float *out)
 {
+    const int64_t group = w->bins * HR_FFT_LANES;
     if (w->a->layout[0] == 't') {
-        for (int64_t bin = 0; bin < w->bins; bin++)
-            for (int64_t i = 0; i < count; i++)
-                out[(first + i) * w->bins + bin] = w->norms[bin * HR_FFT_LANES + i];
+        for (int64_t i = 0; i < count; i++) {
+            const float *norms = w->norms + i / HR_FFT_LANES * group + i % HR_FFT_LANES;
+            for (int64_t bin = 0; bin < w->bins; bin++)
+                out[(first + i) * w->bins + bin] = norms[bin * HR_FFT_LANES];
+        }
         return;
     }
-    for (int64_t bin = 0; bin < w->bins; bin++)
-        memcpy(out + bin * w->frames + first, w->norms + bin * HR_FFT_LANES,
-               (size_t)count * sizeof(*out));
+    for (int64_t bin = 0; bin < w->bins; bin++) {
+        const float *norms = w->norms + bin * HR_FFT_LANES;
+        float *to = out + bin * w->frames + first;
+        int64_t i = 0;
+        for (; i + HR_FFT_LANES <= count; i += HR_FFT_LANES, norms += group)
+            memcpy(to + i, norms, HR_FFT_LANES * sizeof(*to));
+        for (int64_t k = 0; k < count - i; k++)
+            to[i + k] = norms[k];
+    }
 }
 
 static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
@@ -170,21 +186,26 @@ static hr_status spectrogram_one(hr_op_call *c, hr_error *error)
               NULL,
               NULL};
     size_t edge = (size_t)a->window_length * HR_FFT_LANES, scratch = hr__fft_scratch(s->fft);
-    size_t norms = (size_t)w.bins * HR_FFT_LANES;
+    const int64_t stored = w.bins < LONG ? STORED : HR_FFT_LANES;
+    const size_t norms = (size_t)(w.bins * stored);
     w.edges = hr_arena_alloc(c->arena, (edge + scratch + norms) * sizeof(float), error);
     if (!w.edges)
         return HR_STATUS_NO_MEMORY;
     w.scratch = w.edges + edge;
     w.norms = w.scratch + scratch;
     const int32_t first = spectrogram_padding(a, s->fft);
-    for (int64_t frame = 0; frame < w.frames; frame += HR_FFT_LANES) {
+    for (int64_t frame = 0, done = 0; frame < w.frames; frame += HR_FFT_LANES) {
         const float *signals[HR_FFT_LANES];
         for (int64_t i = 0; i < HR_FFT_LANES; i++)
             signals[i] =
                 window_at(&w, HR_MIN(frame + i, w.frames - 1), w.edges + i * a->window_length);
         hr__fft_norms(s->fft, c->kernels, signals, s->window, first, a->window_length,
-                      (hr_fft_result)a->power, w.scratch, w.norms);
-        store(&w, frame, HR_MIN(HR_FFT_LANES, w.frames - frame), c->out[0].data);
+                      (hr_fft_result)a->power, w.scratch, w.norms + (frame - done) * w.bins);
+        const int64_t end = HR_MIN(frame + HR_FFT_LANES, w.frames);
+        if (end - done < stored && end < w.frames)
+            continue;
+        store(&w, done, end - done, c->out[0].data);
+        done = end;
     }
     return HR_STATUS_OK;
 }
