@@ -35,6 +35,16 @@ static void run(const job *j, size_t at, size_t n, const float *mean, const floa
         hr_kernels_convert(j->kernels, y, j->out->dtype, result, HR_DTYPE_FLOAT, n);
 }
 
+/* n elements: the `count` of `from` again and again. */
+static void repeat(float *to, size_t n, const float *from, size_t count)
+{
+    memcpy(to, from, count * sizeof(*to));
+    for (size_t done = count, more; done < n; done += more) {
+        more = HR_MIN(done, n - done);
+        memcpy(to + done, to, more * sizeof(*to));
+    }
+}
+
 /* rows * cols elements; column c has mean `at` + c. */
 static void columns(const job *j, size_t x, size_t at, size_t rows, size_t cols)
 {
@@ -48,10 +58,8 @@ static void columns(const job *j, size_t x, size_t at, size_t rows, size_t cols)
         return;
     }
     const size_t n = HR_MIN(RUN / cols, rows) * cols, total = rows * cols;
-    for (size_t i = 0; i < n; i++) {
-        mean[i] = i < cols ? j->mean[at + i] : mean[i - cols];
-        factor[i] = i < cols ? j->factor[at + i] : factor[i - cols];
-    }
+    repeat(mean, n, j->mean + at, cols);
+    repeat(factor, n, j->factor + at, cols);
     for (size_t i = 0; i < total; i += n)
         run(j, x + i, HR_MIN(n, total - i), mean, factor);
 }
