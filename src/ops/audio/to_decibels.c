@@ -5,6 +5,11 @@
 #include "headrace/operator.h"
 #include "kernels/kernels.h"
 
+enum {
+    LANES = 16,
+    BLOCK = 2048 /* elements that stay in the cache between the steps */
+};
+
 static const hr_arg_def decibels_arg_defs[] = {
     HR_ARG(hr_decibels_args, multiplier, FLOAT, 0, "10.0",
            "Decibels per factor of 10: 10 for powers, 20 for magnitudes."),
@@ -29,12 +34,20 @@ static hr_status decibels_infer(hr_op_call *c, hr_error *error)
     return HR_STATUS_OK;
 }
 
+/* The largest element, or 0; NaN counts as nothing. Lanes, so that one comparison need not wait for
+ * the other. */
 static float largest(const float *v, size_t count)
 {
-    float max = 0.0f;
-    for (size_t i = 0; i < count; i++)
-        max = v[i] > max ? v[i] : max;
-    return max;
+    float max[LANES] = {0}, most = 0.0f;
+    size_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            max[k] = v[i + k] > max[k] ? v[i + k] : max[k];
+    for (; i < count; i++)
+        most = v[i] > most ? v[i] : most;
+    for (size_t k = 0; k < LANES; k++)
+        most = max[k] > most ? max[k] : most;
+    return most;
 }
 
 static hr_status decibels_run(hr_op_call *calls, int32_t n, hr_error *error)
@@ -44,16 +57,19 @@ static hr_status decibels_run(hr_op_call *calls, int32_t n, hr_error *error)
         const hr_decibels *m = calls[s].memo;
         const float *in = calls[s].in[0].data;
         float *out = calls[s].out[0].data;
-        size_t count;
+        size_t count, size;
         if (!hr_shape_volume(&calls[s].in[0].shape, &count))
             return hr_fail(error, HR_STATUS_ERROR, "the input is too large");
         const float inverse =
             decibels_inverse(a->reference != 0 ? a->reference : largest(in, count));
-        for (size_t i = 0; i < count; i++)
-            out[i] = decibels_ratio(in[i], inverse, m->least);
-        calls[s].kernels->log_f32(out, out, count, HR_DECIBELS_BASE);
-        for (size_t i = 0; i < count; i++)
-            out[i] *= a->multiplier;
+        for (; count > 0; count -= size, in += size, out += size) {
+            size = HR_MIN(count, (size_t)BLOCK);
+            for (size_t i = 0; i < size; i++)
+                out[i] = decibels_ratio(in[i], inverse, m->least);
+            calls[s].kernels->log_f32(out, out, size, HR_DECIBELS_BASE);
+            for (size_t i = 0; i < size; i++)
+                out[i] *= a->multiplier;
+        }
     }
     return HR_STATUS_OK;
 }
