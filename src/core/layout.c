@@ -58,6 +58,7 @@ hr_status hr_layout_match(const char *allowed, const hr_layout *given, int32_t n
                        "The layout \"%s\" does not match any of the allowed layouts: %s",
                        given->name, allowed);
     return hr_fail(error, HR_STATUS_VALUE,
-                   "%d dimensions without a layout are not supported: allowed are %s", (int)ndim,
-                   allowed);
+                   "The number of dimensions %d does not match any of the allowed layouts: %s. The "
+                   "input has no layout",
+                   (int)ndim, allowed);
 }

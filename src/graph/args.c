@@ -258,7 +258,8 @@ static hr_status arg_set_edge(hr_node *node, int32_t i, hr_edge edge, hr_error *
     if (!(arg->flags & HR_ARG_PER_SAMPLE))
         return hr_fail(
             error, HR_STATUS_TYPE,
-            "%s: argument \"%s\": must be a constant; got one value per sample (a DataNode)",
+            "%s: argument \"%s\": should not be a 'DataNode' but a constant: it has one value for "
+            "all samples",
             hr_node_text(node, text, sizeof(text)), arg->name);
     if (arg->flags & HR_ARG_IGNORED)
         return HR_STATUS_OK;
@@ -319,8 +320,10 @@ static hr_status required_check(const hr_node *node, hr_error *error)
     }
     if (count == 0)
         return HR_STATUS_OK;
-    return hr_fail(error, HR_STATUS_ERROR, "%s: missing required argument%s %s",
-                   hr_node_text(node, text, sizeof(text)), count == 1 ? "" : "s", missing);
+    return hr_fail(error, HR_STATUS_ERROR,
+                   "%s: Not all required arguments were specified. Please specify values for "
+                   "arguments: %s",
+                   hr_node_text(node, text, sizeof(text)), missing);
 }
 
 static hr_status excludes_check(const hr_node *node, hr_error *error)

@@ -50,6 +50,16 @@ def choice(n: Any, **args: Any) -> Any:
     return lambda e: e.fn.random.choice(n, **args)
 
 
+def bayer(shape: tuple[int, ...], **kwargs: Any) -> Any:
+    arguments = {"blue_position": [0, 0], **kwargs}
+    return lambda e: e.fn.debayer(constant(e, np.zeros(shape, np.uint8)), **arguments)
+
+
+def blurred(layout: str) -> Any:
+    picture = np.zeros((4, 5, 6, 7)[: len(layout)], np.uint8)
+    return lambda e: e.fn.gaussian_blur(constant(e, picture, layout), sigma=1.0)
+
+
 CASES = {
     "slice, axis": (
         lambda e: e.fn.slice(frames(e), start=[0], end=[1], axes=[7]),
@@ -233,6 +243,55 @@ CASES = {
             vector(e), crop_shape=[2], roi_start=[0], roi_end=[2], in_shape=[3]
         ),
         "``in_shape`` argument is incompatible with providing an input.",
+    ),
+    "debayer, channels": (
+        bayer((4, 6, 2)),
+        "The debayer operator expects grayscale (i.e. single channel) images",
+    ),
+    "debayer, odd": (bayer((5, 6)), "The height and width of the image to debayer must be even"),
+    "debayer, position": (
+        bayer((4, 6), blue_position=[1, 2]),
+        "The `blue_position` position must lie within 2x2 tile",
+    ),
+    "gaussian_blur, even": (
+        lambda e: e.fn.gaussian_blur(frames(e), window_size=4),
+        "Kernel window should have odd length, got: 4.",
+    ),
+    "gaussian_blur, frames inside": (
+        blurred("HFW"),
+        "For sequences, layout should begin with 'F' or 'C', got: HFW.",
+    ),
+    "gaussian_blur, channels inside": (
+        blurred("HCW"),
+        "Only channel-first or channel-last layouts are supported, got: HCW.",
+    ),
+    "gaussian_blur, dimensions": (
+        blurred("ABDE"),
+        "Too many dimensions, found: 4 data axes, maximum supported is: 3.",
+    ),
+    "laplacian, window": (
+        lambda e: e.fn.laplacian(frames(e), window_size=4),
+        "Window size must be an odd integer between 3 and 31",
+    ),
+    "laplacian, smoothing": (
+        lambda e: e.fn.laplacian(frames(e), smoothing_size=4),
+        "Smoothing window size must be an odd integer between 1 and 31",
+    ),
+    "laplacian, scale": (
+        lambda e: e.fn.laplacian(frames(e), scale=2.0, normalized_kernel=True),
+        "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set to True",
+    ),
+    "no layout": (
+        lambda e: e.fn.crop(constant(e, np.zeros((4, 5), np.uint8)), crop=(1, 1)),
+        "The number of dimensions 2 does not match any of the allowed layouts",
+    ),
+    "argument that is missing": (
+        lambda e: e.fn.rotate(frames(e)),
+        "Not all required arguments were specified",
+    ),
+    "layout of a constant": (
+        lambda e: e.fn.zeros(shape=[2, 3, 4], layout="HW"),
+        "Layout 'HW' has 2 dimensions but output shape has 3",
     ),
     "argument on a device": (
         lambda e: e.fn.random.coin_flip(probability=constant(e, np.float32(0)).gpu()),

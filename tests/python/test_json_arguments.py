@@ -121,7 +121,7 @@ def test_errors_show_the_place_and_the_line(run: Callable[[str], str]) -> None:
         refused(TypeError, "the keys of a dictionary must be strings", fields={1: 2})
         refused(TypeError, "not JSON", fields={"a": float("nan")})
         refused(TypeError, "not JSON serializable", fields={"a": object()})
-        refused(RuntimeError, 'missing required argument "fields"', groups=[])
+        refused(RuntimeError, 'Please specify values for arguments: "fields"', groups=[])
         nested = []
         nested.append(nested)
         refused(TypeError, 'Argument "groups"', fields={}, groups=nested)

@@ -297,8 +297,8 @@ TEST(refusals_of_types)
     hr_value edge = {.kind = HR_VALUE_EDGE, .u.edge = {0, 0}};
     CHECK(
         refused("dtype", edge, HR_STATUS_TYPE,
-                "test.all 'n' (train.py:31): argument \"dtype\": must be a constant; got one value "
-                "per sample (a DataNode)"));
+                "test.all 'n' (train.py:31): argument \"dtype\": should not be a 'DataNode' but a "
+                "constant: it has one value for all samples"));
 }
 
 TEST(refusals_of_values)
@@ -353,7 +353,9 @@ TEST(refusals_of_names)
                                 "its old name)") == 0);
     desc.arg_count = 1;
     CHECK(hr__graph_add(graph, &all_op, &desc, NULL, &error) == HR_STATUS_ERROR);
-    CHECK(strcmp(error.message, "test.all: missing required argument \"required\"") == 0);
+    CHECK(strcmp(error.message,
+                 "test.all: Not all required arguments were specified. Please specify values for "
+                 "arguments: \"required\"") == 0);
 }
 
 TEST(arguments_that_exclude_each_other)

@@ -68,11 +68,14 @@ static hr_status read_shape(const hr_op_call *c, hr_debayer *m, hr_data_axes *ax
     m->height = extent[axes->first];
     m->width = extent[axes->first + 1];
     if (hr_layout_find(&layout, 'C') >= 0 && extent[axes->first + 2] != 1)
-        return hr_fail(error, HR_STATUS_ERROR, "the input has %lld channels; it must have one",
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "The debayer operator expects grayscale (i.e. single channel) images; the "
+                       "input has %lld channels",
                        (long long)extent[axes->first + 2]);
     if (m->height % 2 != 0 || m->width % 2 != 0)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the picture has %lld x %lld pixels (height x width); both must be even",
+                       "The height and width of the image to debayer must be even; they are %lld "
+                       "and %lld",
                        (long long)m->height, (long long)m->width);
     return HR_STATUS_OK;
 }
@@ -94,7 +97,7 @@ static hr_status read_starts(const hr_op_call *c, hr_debayer *m, const hr_data_a
         int32_t row = at.v[0], column = at.v[at.n - 1];
         if (row < 0 || row > 1 || column < 0 || column > 1)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "`blue_position` is [%d, %d]; the row and the column must be 0 or 1",
+                           "The `blue_position` position must lie within 2x2 tile; it is [%d, %d]",
                            (int)row, (int)column);
         start[i] = (uint8_t)(2 * row + column);
     }

@@ -21,16 +21,18 @@ hr_status hr__data_axes(const hr_layout *layout, int32_t ndim, hr_data_axes *out
         for (int32_t d = first; d < end; d++)
             if (name[d] == 'F' || name[d] == 'C')
                 return hr_fail(error, HR_STATUS_ERROR,
-                               "the layout %s is not supported: F must be the first dimension, and "
-                               "C the first or the last",
+                               name[d] == 'F'
+                                   ? "For sequences, layout should begin with 'F' or 'C', got: %s."
+                                   : "Only channel-first or channel-last layouts are supported, "
+                                     "got: %s.",
                                name);
     }
     if (end - first < 1)
         return hr_fail(error, HR_STATUS_ERROR, "the input has no dimensions to filter");
     if (end - first > HR_DATA_AXES_MAX)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the input has %d dimensions to filter, other than frames and channels; at "
-                       "most %d are supported",
+                       "Too many dimensions, found: %d data axes, maximum supported is: %d. Frames "
+                       "and channels are not counted.",
                        (int)(end - first), HR_DATA_AXES_MAX);
     out->first = first;
     out->count = end - first;

@@ -45,8 +45,9 @@ static hr_status solve(float sigma, int32_t window, int32_t i, double *deviation
     *taps = window > 0 ? window : 2 * (int32_t)-floorf(-3.0f * sigma) + 1;
     *deviation = (double)(sigma > 0.0f ? sigma : (float)((window - 1) / 2 - 1) * 0.3f + 0.8f);
     if (*taps % 2 == 0)
-        return hr_fail(error, HR_STATUS_ERROR, "axis %d: `window_size` is %d; it must be odd",
-                       (int)i, (int)window);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "axis %d: Kernel window should have odd length, got: %d.", (int)i,
+                       (int)window);
     return HR_STATUS_OK;
 }
 

@@ -30,7 +30,8 @@ hr_status hr__function_check(const void *args, const hr_given *given, hr_error *
     (void)given;
     if (a->output_layouts.n > HR_MAX(a->num_outputs, 1))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`output_layouts` has %d entries, but there are only %d outputs",
+                       "The length of `output_layouts`, %d, is greater than the number of "
+                       "outputs, %d",
                        (int)a->output_layouts.n, (int)a->num_outputs);
     for (int32_t i = 0; i < a->output_layouts.n; i++)
         HR_TRY(hr_layout_set(&layout, a->output_layouts.v[i], error));

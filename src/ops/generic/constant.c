@@ -46,8 +46,9 @@ static hr_status constant_shape(const constant_args *a, hr_shape *shape, hr_erro
         return hr_fail(error, HR_STATUS_ERROR, "%lld values do not fill `shape`",
                        (long long)values);
     if (a->layout && *a->layout && strlen(a->layout) != (size_t)shape->ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" for %d dimensions", a->layout,
-                       (int)shape->ndim);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Layout '%s' has %d dimensions but output shape has %d", a->layout,
+                       (int)strlen(a->layout), (int)shape->ndim);
     return HR_STATUS_OK;
 }
 

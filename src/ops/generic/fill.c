@@ -16,8 +16,9 @@ hr_status hr__fill_infer(hr_op_call *c, const hr_fill_args *a, int32_t dtype, hr
     for (int32_t d = 0; d < shape.ndim; d++)
         shape.extent[d] = a->shape.v[d];
     if (a->layout && a->layout[0] && strlen(a->layout) != (size_t)shape.ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "`layout` is \"%s\" for %d dimensions", a->layout,
-                       (int)shape.ndim);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Layout '%s' has %d dimensions but output shape has %d", a->layout,
+                       (int)strlen(a->layout), (int)shape.ndim);
     hr_tensor_describe(&c->out[0], (hr_dtype)dtype, shape, a->layout);
     if (!hr_tensor_bytes(&c->out[0], &bytes))
         return hr_fail(error, HR_STATUS_ERROR, "`shape` is too large");
