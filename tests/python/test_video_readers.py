@@ -284,6 +284,63 @@ def test_damaged_files(make: Callable[..., tuple[str, Any]], tmp_path: Path) -> 
     assert np.array(pipe.run()[0][0]).shape[0] == 20
 
 
+def spoiled(data: bytes, number: int) -> bytes:
+    """The file with a few bytes changed, or a block of them, or cut."""
+    rng = np.random.default_rng(number)
+    out = bytearray(data)
+    if number % 3 == 0:
+        return bytes(out[: int(rng.integers(1, len(out)))])
+    first, count = int(rng.integers(len(out))), int(rng.integers(1, 200))
+    places = rng.integers(len(out), size=8) if number % 3 == 1 else range(first, first + count)
+    for place in places:
+        out[int(place) % len(out)] = int(rng.integers(256))
+    return bytes(out)
+
+
+@pytest.mark.parametrize(
+    "operator", ["experimental.readers.video", "readers.video", "readers.video_resize"]
+)
+def test_two_hundred_damaged_files(
+    operator: str, make: Callable[..., tuple[str, Any]], tmp_path: Path
+) -> None:
+    """They are skipped or give a sequence, and the files between them give the frames that they give alone."""
+    names = ["h264.mp4", "vp9.webm", "mpeg4.mkv", "h264.mkv"]
+    options: dict[str, Any] = {"sequence_length": 4, "step": 100}
+    if operator != "experimental.readers.video":  # one codec, and a constant rate
+        names = ["h264.mp4", "h264.mkv", "h264.2.mp4", "h264.2.mkv"]
+        options["skip_vfr_check"] = True
+    if operator == "readers.video_resize":
+        options["size"] = (24, 32)
+    good = [make(name, name.split(".")[0], 8)[0] for name in names]
+    alone = [read(headrace, operator, filenames=[path], **options)[0][0] for path in good]
+    files, kinds = [], []
+    for i in range(200):
+        bad = tmp_path / f"{i:03}{Path(good[i % 4]).suffix}"
+        bad.write_bytes(spoiled(Path(good[i % 4]).read_bytes(), i))
+        files += [str(bad), good[(i + i // 4) % 4]]
+        kinds += [-1, (i + i // 4) % 4]
+    seen = {kind: 0 for kind in range(-1, 4)}
+    pipe = Pipeline(batch_size=16, num_threads=2, device_id=None, on_error="skip")
+    with pipe:
+        reader = fn
+        for part in operator.split("."):
+            reader = getattr(reader, part)
+        video, label = reader(filenames=files, labels=list(range(400)), name="r", **options)
+        pipe.set_outputs(video, label)
+    pipe.build()
+    left = pipe.reader_meta("r")["epoch_size"]
+    while left > 0:
+        videos, labels = pipe.run()
+        for sample, number in zip(videos, labels):
+            kind = kinds[int(np.array(number).ravel()[0])]
+            seen[kind] += 1
+            if kind >= 0:
+                np.testing.assert_array_equal(np.array(sample), alone[kind])
+        left -= 16
+    assert all(seen[kind] >= 50 for kind in range(4)), seen
+    assert seen[-1] < 200 and len(pipe.errors()) > 20
+
+
 @pytest.mark.parametrize("damage", [None, "flip", "cut"])
 def test_the_cache_is_checked(
     damage: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
