@@ -319,7 +319,7 @@ def test_two_hundred_damaged_files(
         bad.write_bytes(spoiled(Path(good[i % 4]).read_bytes(), i))
         files += [str(bad), good[(i + i // 4) % 4]]
         kinds += [-1, (i + i // 4) % 4]
-    seen = {kind: 0 for kind in range(-1, 4)}
+    seen = dict.fromkeys(range(-1, 4), 0)
     pipe = Pipeline(batch_size=16, num_threads=2, device_id=None, on_error="skip")
     with pipe:
         reader = fn
