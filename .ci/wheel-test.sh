@@ -38,6 +38,9 @@ for file in "$folder"/files/headrace/*.so; do
         grep -vE '^(lib(c|m|dl|pthread|rt)|ld-linux-[a-z0-9_-]+)\.so\.[0-9]$' || true)
     [ -z "$others" ] || fail "$file needs $others"
     ! grep -q "$PWD" "$file" || fail "$file contains the path of this tree"
+    # The build ID is a hash of what the linker wrote, before anything was stripped.
+    linked=build/wheel-$arch/python/headrace/${file##*/}
+    [ -f "$linked" ] && ! grep -q "$PWD" "$linked" || fail "$linked is missing, or contains the path of this tree"
     echo "wheel: ${file##*/}: $newest"
 done
 platform=$(.venv/bin/python -m auditwheel show "$wheel" | grep -o 'manylinux_2_[0-9]*' | head -n 1)

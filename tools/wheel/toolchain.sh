@@ -57,7 +57,9 @@ set(CMAKE_C_COMPILER $root/cc)
 set(CMAKE_AR $arch-linux-gnu-ar)
 set(CMAKE_RANLIB $arch-linux-gnu-ranlib)
 set(CMAKE_STRIP $arch-linux-gnu-strip)
-set(CMAKE_MODULE_LINKER_FLAGS_INIT "-B$root/lib -L$root/lib") # of the CUDA module, which g++ links
+# -B and -L: for the CUDA module, which g++ links. -s: the linker's build ID is a hash of all that it writes, and debug
+# information contains paths.
+set(CMAKE_MODULE_LINKER_FLAGS_INIT "-B$root/lib -L$root/lib -Wl,-s")
 set(CMAKE_FIND_ROOT_PATH $(dirname "$root")/libraries)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
