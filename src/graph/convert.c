@@ -266,6 +266,8 @@ static hr_status scalar_convert(const hr__conversion *c, void *field, hr_error *
     bool as_bytes = c->arg->type == HR_ARG_TYPE_STRING || c->arg->type == HR_ARG_TYPE_LAYOUT;
     if (c->tensor && as_bytes)
         return string_from_tensor(c, field, error);
+    if (c->value && hr__value_is_list(c->value) && as_bytes && c->arg->choices)
+        return refuse(c, error, HR_STATUS_ERROR, "must be one of %s, not a list", c->arg->choices);
     if (c->value && hr__value_is_list(c->value))
         return refuse(c, error, HR_STATUS_TYPE, "must be one value, not a list");
     if (c->tensor && source_count(c) != 1)

@@ -430,7 +430,7 @@ def test_pasted_pictures() -> None:
     [
         ([[0], [2]], {}, "`in_ids` contains 2; the batch has the samples 0 to 1"),
         ([[0], [1]], {"out_anchors": [3, 0]}, "region 0 is not inside the canvas: 4 elements"),
-        ([[0, 1], [0]], {}, "regions with 3 and with 1 channels"),
+        ([[0, 1], [0]], {}, "same number of channels, but they have 3 and 1"),
     ],
 )
 def test_bad_pastes(ids_of: list[list[int]], args: dict[str, Any], message: str) -> None:

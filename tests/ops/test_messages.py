@@ -50,6 +50,12 @@ def choice(n: Any, **args: Any) -> Any:
     return lambda e: e.fn.random.choice(n, **args)
 
 
+def pair(e: Engine) -> Any:
+    """Two pictures of different sizes, with one channel and with two."""
+    batch = [np.zeros(shape, np.uint8) for shape in ((4, 5, 1), (5, 5, 2))]
+    return e.fn.external_source(source=lambda: batch, batch=True, layout="HWC")
+
+
 def bayer(shape: tuple[int, ...], **kwargs: Any) -> Any:
     arguments = {"blue_position": [0, 0], **kwargs}
     return lambda e: e.fn.debayer(constant(e, np.zeros(shape, np.uint8)), **arguments)
@@ -281,6 +287,33 @@ CASES = {
         lambda e: e.fn.laplacian(frames(e), scale=2.0, normalized_kernel=True),
         "Parameter ``scale`` cannot be specified when ``normalized_kernel`` is set to True",
     ),
+    "mfcc, normalized": (
+        lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), dct_type=1, normalize=True),
+        "Ortho-normalization is not supported for DCT type I",
+    ),
+    "mfcc, type": (
+        lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), dct_type=10),
+        "Unsupported DCT type: 10. Supported types are: 1, 2, 3, 4",
+    ),
+    "mfcc, axis": (
+        lambda e: e.fn.mfcc(constant(e, np.ones((4, 3), np.float32)), axis=2),
+        "Axis 2 is out of bounds [0,2)",
+    ),
+    "multi_paste, shapes": (
+        lambda e: e.fn.multi_paste(pair(e), in_ids=[0]),
+        "If the `output_size` is not specified, all the input samples must have the same shape.",
+    ),
+    "multi_paste, channels": (
+        lambda e: e.fn.multi_paste(pair(e), in_ids=[0, 1], output_size=[9, 9]),
+        "All regions pasted into given output sample must have the same number of channels",
+    ),
+    "paste, size of the canvas": (
+        lambda e: e.fn.paste(
+            constant(e, np.zeros((4, 4, 3), np.uint8)), ratio=1.5, fill_value=0, min_canvas_size=-1.0
+        ),
+        "min_canvas_size",
+    ),
+    "get_property, key": (lambda e: e.fn.get_property(frames(e), key=["layout"]), "layout"),
     "no layout": (
         lambda e: e.fn.crop(constant(e, np.zeros((4, 5), np.uint8)), crop=(1, 1)),
         "The number of dimensions 2 does not match any of the allowed layouts",

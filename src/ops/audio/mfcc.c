@@ -28,11 +28,11 @@ static hr_status mfcc_check(const void *args, const hr_given *given, hr_error *e
     if (a->n_mfcc < 1)
         return hr_fail(error, HR_STATUS_ERROR, "`n_mfcc` is %d; it must be positive", a->n_mfcc);
     if (a->dct_type < 1 || a->dct_type > 4)
-        return hr_fail(error, HR_STATUS_ERROR, "`dct_type` is %d; it must be 1, 2, 3 or 4",
-                       a->dct_type);
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "Unsupported DCT type: %d. Supported types are: 1, 2, 3, 4", a->dct_type);
     if (a->dct_type == 1 && a->normalize)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "the cosine transform of type 1 cannot be normalized");
+                       "Ortho-normalization is not supported for DCT type I");
     if (a->axis < 0)
         return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d; it must not be negative", a->axis);
     return HR_STATUS_OK;
@@ -155,8 +155,8 @@ static hr_status mfcc_infer(hr_op_call *c, hr_error *error)
         return hr_fail(error, HR_STATUS_ERROR,
                        "the input must have 2, 3 or 4 dimensions, but it has %d", (int)shape.ndim);
     if (a->axis >= shape.ndim)
-        return hr_fail(error, HR_STATUS_ERROR, "`axis` is %d, but the input has %d dimensions",
-                       a->axis, (int)shape.ndim);
+        return hr_fail(error, HR_STATUS_ERROR, "Axis %d is out of bounds [0,%d)", a->axis,
+                       (int)shape.ndim);
     const int64_t size = shape.extent[a->axis], count = HR_MIN(size, a->n_mfcc);
     if (a->dct_type == 1 && size == 1)
         return hr_fail(error, HR_STATUS_ERROR,

@@ -71,7 +71,8 @@ static hr_status canvas_find(hr_multi_paste *m, hr_error *error)
         for (int32_t k = 0; k < c->n_in && !size.v; k++)
             if (c->in[k].shape.extent[m->first + d] != m->canvas[d])
                 return hr_fail(error, HR_STATUS_ERROR,
-                               "without `output_size`, all inputs must have the same size");
+                               "If the `output_size` is not specified, all the input samples must "
+                               "have the same shape.");
     }
     return hr__pixels_check(c, 1, m->canvas[0], m->canvas[1], error);
 }
@@ -210,11 +211,12 @@ static hr_status open_in_batch(hr_multi_paste *m, hr_op_call *calls, int32_t n, 
                        "there must be exactly one input if `in_ids` is given");
     if (c->in[0].shape.ndim > 3)
         return hr_fail(error, HR_STATUS_ERROR, "`in_ids` cannot be given for sequences");
-    HR_TRY(open_call(m, calls, n, i, error));
-    if (!m->args->output_size.v && (extent[0] != first[0] || extent[1] != first[1]))
+    if (!((const hr_multi_paste_args *)c->args)->output_size.v &&
+        (extent[0] != first[0] || extent[1] != first[1]))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "without `output_size`, all samples must have the same size");
-    return HR_STATUS_OK;
+                       "If the `output_size` is not specified, all the input samples must have "
+                       "the same shape.");
+    return open_call(m, calls, n, i, error);
 }
 
 static hr_status multi_paste_infer_batch(hr_op_call *calls, int32_t n, hr_error *error)

@@ -73,7 +73,8 @@ static inline bool multi_paste_open(hr_multi_paste *m, const hr_op_call *calls, 
         }
         if (k > 0 && t->shape.extent[last] != m->channels) {
             snprintf(text, HR_PASTE_TEXT,
-                     "regions with %lld and with %lld channels cannot be pasted into one picture",
+                     "All regions pasted into given output sample must have the same number of "
+                     "channels, but they have %lld and %lld",
                      (long long)m->channels, (long long)t->shape.extent[last]);
             return false;
         }

@@ -53,6 +53,9 @@ static hr_status values_check(const paste_args *a, const hr_tensor *in, hr_error
     if (!(a->ratio >= 1.0f))
         return hr_fail(error, HR_STATUS_ERROR, "`ratio` is %g; it must be at least 1",
                        (double)a->ratio);
+    if (!(a->min_canvas_size >= 0.0f))
+        return hr_fail(error, HR_STATUS_ERROR, "`min_canvas_size` is %g; it must be at least 0",
+                       (double)a->min_canvas_size);
     if (!(a->paste_x >= 0.0f && a->paste_x <= 1.0f && a->paste_y >= 0.0f && a->paste_y <= 1.0f))
         return hr_fail(error, HR_STATUS_ERROR,
                        "`paste_x` and `paste_y` are %g and %g; they must be from 0 to 1",
