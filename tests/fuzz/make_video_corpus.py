@@ -34,6 +34,17 @@ MAKE: dict[str, dict[str, dict[str, Any]]] = {
         "vp8.webm": {"codec": "vp8"},
         "live.mkv": {"codec": "mpeg4", "container": {"live": "1", "cluster_time_limit": "100"}},
     },
+    "video_avi": {
+        "pyramid.avi": PYRAMID,
+        "mpeg4.avi": {"codec": "mpeg4", "options": {"bf": "2"}},
+        "mjpeg.avi": {"codec": "mjpeg"},
+        "vp8.avi": {"codec": "vp8"},
+    },
+    "video_annexb": {
+        "pyramid.h264": PYRAMID,
+        "open.h264": {"options": videos.OPEN_GOP, "frames": 12},
+        "hevc.hevc": {"codec": "hevc", "options": videos.OPEN_GOP, "frames": 12},
+    },
     "video_ivf": {c + ".ivf": {"codec": c} for c in ("vp8", "vp9", "av1")},
 }
 

@@ -98,7 +98,7 @@ def decode(path: Path | str) -> Decoded:
     with av.open(str(path)) as file:
         file.streams.video[0].codec_context.thread_count = 1
         frames = list(file.decode(video=0))
-    times = [Fraction(f.pts) * f.time_base for f in frames]
+    times = [Fraction(f.pts or 0) * f.time_base for f in frames]
     data, keys = packets(path)
     return Decoded(
         [t - times[0] for t in times],

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+/* Elementary streams of H.264 and HEVC with start codes (Annex B), without a container. The whole
+ * file is read to find the pictures. Frames have no times: they follow one another at the rate that
+ * the stream specifies. */
+#include "codecs/video/demuxer.h"
+#include "codecs/video/split.h"
+#include "codecs/video/times.h"
+
+enum { PIECE = 1 << 18, MOST_ZEROS = 16, DEFAULT_RATE = 25 };
+
+typedef struct scan {
+    hr_demux *d;
+    hr_slots slots;
+} scan;
+
+/* What a file is whose first unit begins with these bytes. */
+static hr_video_codec codec_of(const uint8_t *unit)
+{
+    int32_t type = unit[0] & 31, reference = unit[0] >> 5;
+    if (reference < 4 && (reference > 0 ? type == 7 || type == 8 : type == 6 || type == 9))
+        return HR_VIDEO_CODEC_H264;
+    type = unit[0] >> 1;
+    if ((unit[0] & 0x81) == 0 && unit[1] == 1 && ((type >= 32 && type <= 35) || type == 39))
+        return HR_VIDEO_CODEC_HEVC;
+    return HR_VIDEO_CODEC_NONE;
+}
+
+static hr_video_codec codec_of_file(const uint8_t *bytes, size_t size)
+{
+    size_t zeros = 0;
+    while (zeros < size && zeros < MOST_ZEROS && bytes[zeros] == 0)
+        zeros++;
+    return zeros >= 2 && size >= zeros + 3 && bytes[zeros] == 1 ? codec_of(bytes + zeros + 1)
+                                                                : HR_VIDEO_CODEC_NONE;
+}
+
+static hr_status add_packet(void *user, const hr_split_packet *p, hr_error *error)
+{
+    scan *s = user;
+    int64_t offset = p->first.place + (int64_t)p->first.before;
+    int64_t size = p->last.place + (int64_t)p->last.before + 1 - offset;
+    if (size > INT32_MAX)
+        return hr_fail(error, HR_STATUS_LIMIT, "packet %d has %lld bytes, which is too large",
+                       s->d->video->count, (long long)size);
+    hr_video_packet packet = {offset, (int32_t)size, 0, s->d->video->count};
+    return hr__slots_add(&s->slots, s->d, packet, &p->picture, error);
+}
+
+static hr_status split_file(scan *s, hr_split *split, hr_error *error)
+{
+    hr_demux *d = s->d;
+    hr_video *v = d->video;
+    size_t have;
+    for (int64_t at = 0; at < d->file->size; at += (int64_t)have) {
+        hr_split_piece piece = {.place = at};
+        if (!(piece.bytes = hr__demux_some(d, at, PIECE, &have, error)))
+            return error->status;
+        piece.size = have;
+        HR_TRY(hr__split_add(split, &piece, error));
+    }
+    HR_TRY(hr__split_end(split, error));
+    hr__units_describe(split->units, v);
+    if (v->rate_num == 0 || v->rate_den == 0) {
+        v->rate_num = DEFAULT_RATE;
+        v->rate_den = 1;
+    }
+    v->time_num = v->rate_den;
+    v->time_den = v->rate_num;
+    HR_TRY(hr__demux_extra(d, split->units->extra, split->units->extra_size, error));
+    return hr__slots_assign(&s->slots, v, error);
+}
+
+static hr_status annexb_scan(hr_demux *d, hr_error *error)
+{
+    scan s = {.d = d};
+    hr_split *split = NULL;
+    size_t have;
+    const uint8_t *head = hr__demux_some(d, 0, HR_VIDEO_HEAD, &have, error);
+    if (!head)
+        return error->status;
+    d->video->codec = codec_of_file(head, have);
+    hr_status status = hr__split_create(&split, d->video->codec, error);
+    if (status == HR_STATUS_OK) {
+        split->found = add_packet;
+        split->user = &s;
+        status = split_file(&s, split, error);
+    }
+    hr__split_destroy(split);
+    hr__slots_fini(&s.slots);
+    return status;
+}
+
+static bool annexb_match(const uint8_t *bytes, size_t size)
+{
+    return codec_of_file(bytes, size) != HR_VIDEO_CODEC_NONE;
+}
+
+const hr_demuxer hr_demuxer_annexb = {
+    .name = "Annex B",
+    .match = annexb_match,
+    .scan = annexb_scan,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The Headrace authors */
+#include "codecs/video/units.h"
+
+#include <string.h>
+
+/* Of MPEG-4: the byte behind the start code says what follows. */
+enum { MPEG4_SEQUENCE = 0xb0, MPEG4_END = 0xb1, MPEG4_OBJECT = 0xb5, MPEG4_PICTURE = 0xb6 };
+
+hr_status hr__units_create(hr_units **out, hr_video_codec codec, hr_error *error)
+{
+    if (!(*out = hr_calloc(1, sizeof(**out), error)))
+        return HR_STATUS_NO_MEMORY;
+    (*out)->codec = codec;
+    (*out)->ended = true;
+    return HR_STATUS_OK;
+}
+
+void hr__units_destroy(hr_units *u)
+{
+    if (u)
+        hr_free(u->extra);
+    hr_free(u);
+}
+
+/* The byte behind the next start code (0, 0, 1); `end` if there is none. */
+static const uint8_t *behind_start_code(const uint8_t *p, const uint8_t *end)
+{
+    for (; end - p > 3 && (p = memchr(p + 2, 1, (size_t)(end - p - 2))); p -= 1)
+        if (p[-1] == 0 && p[-2] == 0)
+            return p + 1;
+    return end;
+}
+
+bool hr__units_next(const uint8_t **at, size_t *left, const uint8_t **unit, size_t *size)
+{
+    if (*left == 0)
+        return false;
+    const uint8_t *end = *at + *left, *next;
+    do {
+        *unit = behind_start_code(*at, end);
+        next = behind_start_code(*unit, end);
+        *at = next == end ? end : next - 3;
+        *left = (size_t)(end - *at);
+        *size = (size_t)(*at - *unit);
+    } while (*size == 0 && *left > 0);
+    return *size > 0;
+}
+
+static hr_unit_kind mpeg4_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters)
+{
+    if (unit[0] != MPEG4_PICTURE) {
+        *parameters = unit[0] < 0x30 || unit[0] == MPEG4_SEQUENCE || unit[0] == MPEG4_OBJECT;
+        return unit[0] == MPEG4_END ? HR_UNIT_OTHER : HR_UNIT_PREFIX;
+    }
+    int32_t type = size > 1 ? unit[1] >> 6 : 1;
+    u->picture =
+        (hr_unit_picture){.between = type == 2, .flags = type == 0 ? HR_VIDEO_PACKET_KEY : 0};
+    return HR_UNIT_PICTURE;
+}
+
+static hr_status keep(hr_units *u, const uint8_t *unit, size_t size, hr_error *error)
+{
+    static const uint8_t start[] = {0, 0, 1};
+    size_t grown = u->extra_size + sizeof(start) + size;
+    if (grown > HR_UNIT_MOST_EXTRA)
+        return HR_STATUS_OK;
+    uint8_t *more = hr_realloc(u->extra, grown, 1, error);
+    if (!more)
+        return HR_STATUS_NO_MEMORY;
+    memcpy(more + u->extra_size, start, sizeof(start));
+    memcpy(more + u->extra_size + sizeof(start), unit, size);
+    u->extra = more;
+    u->extra_size = grown;
+    return HR_STATUS_OK;
+}
+
+hr_status hr__units_read(hr_units *u, const uint8_t *unit, size_t size, hr_unit_kind *kind,
+                         hr_error *error)
+{
+    bool parameters = false;
+    *kind = HR_UNIT_OTHER;
+    if (size == 0)
+        return HR_STATUS_OK;
+    if (u->codec == HR_VIDEO_CODEC_H264)
+        *kind = hr__h264_unit(u, unit, size, &parameters);
+    else if (u->codec == HR_VIDEO_CODEC_HEVC)
+        *kind = hr__hevc_unit(u, unit, size, &parameters);
+    else
+        *kind = mpeg4_unit(u, unit, size, &parameters);
+    if (parameters && !u->begun && size < HR_UNIT_MOST_HEAD)
+        return keep(u, unit, size, error);
+    u->begun = u->begun || *kind == HR_UNIT_PICTURE;
+    return HR_STATUS_OK;
+}
+
+size_t hr__units_head(const hr_units *u, uint8_t first)
+{
+    bool slice = u->codec == HR_VIDEO_CODEC_H264   ? (first & 31) <= 5
+                 : u->codec == HR_VIDEO_CODEC_HEVC ? first >> 1 < 32
+                                                   : first == MPEG4_PICTURE;
+    return slice ? HR_UNIT_SLICE_HEAD : HR_UNIT_MOST_HEAD;
+}
+
+void hr__units_describe(const hr_units *u, hr_video *v)
+{
+    if (v->width == 0 || v->height == 0) {
+        v->width = u->width;
+        v->height = u->height;
+    }
+    if (v->rate_num == 0 && u->rate_num > 0 && u->rate_den > 0 && u->rate_num <= INT32_MAX &&
+        u->rate_den <= INT32_MAX) {
+        v->rate_num = (int32_t)u->rate_num;
+        v->rate_den = (int32_t)u->rate_den;
+    }
+}

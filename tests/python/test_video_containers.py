@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Headrace authors
+"""experimental.readers.video on containers without times, indexes or packets in one piece: the frames of PyAV."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+np = pytest.importorskip("numpy")
+av = pytest.importorskip("av")
+
+import videos  # noqa: E402
+from headrace import Pipeline, _core, fn  # noqa: E402
+from test_video_frames import rgb  # noqa: E402
+
+PYRAMID = {"options": {"preset": "medium", **videos.B_PYRAMID}}
+OPEN = {"options": {"preset": "medium", **videos.OPEN_GOP}}
+# times in units of 1 / (40 * 25) s
+VFR = [0, 20, 53, 99, 100, 163, 170, 250, 260, 333, 334, 400, 480, 481, 600, 601, 660, 720, 790, 850]
+EVEN = [40 * i for i in range(30)]
+FILES: dict[str, dict[str, Any]] = {
+    "h264.avi": PYRAMID,
+    "h264-open.avi": OPEN,
+    "mpeg4.avi": {"codec": "mpeg4", "options": {"bf": "2"}},
+    "mpeg4-gaps.avi": {"codec": "mpeg4", "times": [0, 40, 120, 160, 200, 400, 440], "frames": 7},
+    "mjpeg.avi": {"codec": "mjpeg"},
+    "vp8.avi": {"codec": "vp8"},
+    "h264.h264": PYRAMID,
+    "h264-open.h264": OPEN,
+    "h264-one-key.h264": {"options": {**PYRAMID["options"], "x264-params": "bframes=3:keyint=250"}},
+    "hevc.hevc": {"codec": "hevc"},
+    "hevc-open.hevc": {"codec": "hevc", "options": videos.OPEN_GOP},
+}
+
+
+def has_decoders() -> bool:
+    codecs = {codec["name"]: codec["version"] for codec in json.loads(_core.doctor_json())["codecs"]}
+    return codecs["video"] != "is not installed"
+
+
+pytestmark = pytest.mark.skipif(not has_decoders(), reason="the video module was not built")
+
+
+def read(path: Path, **arguments: Any) -> list[tuple[Any, Any, Any]]:
+    """The sequences of a file: frames, their numbers and times."""
+    pipe = Pipeline(1, 2, None)
+    with pipe:
+        frames, numbers, times = fn.experimental.readers.video(
+            name="reader",
+            filenames=[str(path)],
+            enable_frame_num="sequence",
+            enable_timestamps=True,
+            **arguments,
+        )
+        pipe.set_outputs(frames, numbers, times)
+    found = list[tuple[Any, Any, Any]]()
+    for _ in range(pipe.reader_meta("reader")["epoch_size"]):
+        frames, numbers, times = pipe.run()
+        found.append((np.array(frames[0]), np.array(numbers[0]), np.array(times[0])))
+    return found
+
+
+def expected(path: Path) -> list[Any]:
+    """The frames in the order in which libavcodec gives them, which is that of presentation."""
+    with av.open(str(path)) as file:
+        file.streams.video[0].codec_context.thread_count = 1
+        return [rgb(frame) for frame in file.decode(video=0)]
+
+
+@pytest.fixture(scope="module", params=FILES)
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("videos") / request.param
+    videos.make(file, **FILES[request.param])
+    return file
+
+
+def test_all_frames_and_times(path: Path) -> None:
+    want = expected(path)
+    arguments = FILES[path.name]
+    times = arguments.get("times", EVEN[: arguments.get("frames", 30)])
+    assert len(want) == len(times)
+    ((frames, numbers, seconds),) = read(path, sequence_length=len(want))
+    np.testing.assert_array_equal(frames, want)
+    assert numbers.tolist() == list(range(len(want)))
+    # the clock of MPEG-TS has units of 1 / 90000 s
+    np.testing.assert_allclose(seconds - seconds[0], np.array(times) / 1000, atol=2 / 90000)
+
+
+def test_parts(path: Path) -> None:
+    """Each sequence is decoded from the key frame before it, by a decoder that was used before."""
+    want = expected(path)
+    found = read(path, sequence_length=2, stride=2, step=3)
+    assert len(found) == (len(want) - 3 + 2) // 3
+    for frames, numbers, _ in reversed(found):
+        np.testing.assert_array_equal(frames, [want[i] for i in numbers])
