@@ -50,6 +50,12 @@ def choice(n: Any, **args: Any) -> Any:
     return lambda e: e.fn.random.choice(n, **args)
 
 
+def objects(**kwargs: Any) -> Any:
+    return lambda e: e.fn.segmentation.random_object_bbox(
+        constant(e, np.ones((3, 3), np.int32)), **kwargs
+    )[0]
+
+
 def pair(e: Engine) -> Any:
     """Two pictures of different sizes, with one channel and with two."""
     batch = [np.zeros(shape, np.uint8) for shape in ((4, 5, 1), (5, 5, 2))]
@@ -314,6 +320,18 @@ CASES = {
         "min_canvas_size",
     ),
     "get_property, key": (lambda e: e.fn.get_property(frames(e), key=["layout"]), "layout"),
+    "random_object_bbox, background": (
+        objects(classes=[0, 2], background=0),
+        "Class label 0 coincides with background label",
+    ),
+    "random_object_bbox, ignored": (
+        objects(classes=[1], ignore_class=True),
+        "cannot be used when ``ignore_class`` is True",
+    ),
+    "random_object_bbox, largest": (
+        objects(k_largest=-1),
+        "``k_largest`` must be at least 1; got -1",
+    ),
     "no layout": (
         lambda e: e.fn.crop(constant(e, np.zeros((4, 5), np.uint8)), crop=(1, 1)),
         "The number of dimensions 2 does not match any of the allowed layouts",

@@ -174,3 +174,36 @@ def test_nothing_to_draw(headrace: Engine) -> None:
         return e.fn.segmentation.random_mask_pixel(e.feed(Data([np.zeros((0, 4), np.uint8)])))
 
     assert isinstance(headrace.run(1, define), Failure)
+
+
+BACKGROUNDS = [
+    ([1, 2, 3], 0),
+    ([0, 1], -1),
+    ([0, -5], -6),
+    ([-(2**31), 2**31 - 1], 0),
+    ([-(2**31), 2**31 - 1, 0, 2**31 - 2], 2**31 - 3),
+]
+
+
+def background_of(engine: Engine, classes: list[int]) -> int:
+    root = engine.root
+    pipe = root.Pipeline(batch_size=1, num_threads=1, device_id=None)
+    with pipe:
+        mask = root.fn.external_source(source=lambda: [np.zeros((3, 4), np.int32)], batch=True)
+        pipe.set_outputs(
+            *root.fn.segmentation.random_object_bbox(
+                mask, format="box", foreground_prob=1e-9, classes=classes, output_class=True
+            )
+        )
+    return int(np.asarray(pipe.run()[1][0]))
+
+
+@pytest.mark.parametrize(("classes", "wanted"), BACKGROUNDS)
+def test_the_background_is_no_class(headrace: Engine, classes: list[int], wanted: int) -> None:
+    """0, or the next integer below the least class; below the least integer is the greatest."""
+    assert background_of(headrace, classes) == wanted
+
+
+@pytest.mark.parametrize(("classes", "wanted"), BACKGROUNDS)
+def test_the_background_of_dali(live_dali: Engine, classes: list[int], wanted: int) -> None:
+    assert background_of(live_dali, classes) == wanted

@@ -54,12 +54,29 @@ static hr_status object_bbox_check(const void *args, const hr_given *given, hr_e
     if (a->ignore_class &&
         (a->output_class || hr_arg_given(given, "classes") || hr_arg_given(given, "class_weights")))
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`ignore_class` cannot be combined with `classes`, `class_weights` or "
-                       "`output_class`");
+                       "Class-related arguments (`classes`, `class_weights`, `output_class`) "
+                       "cannot be used when ``ignore_class`` is True");
     if (hr_arg_given(given, "k_largest") && a->k_largest < 1)
-        return hr_fail(error, HR_STATUS_ERROR, "`k_largest` is %d; it must be at least 1",
+        return hr_fail(error, HR_STATUS_ERROR, "``k_largest`` must be at least 1; got %d",
                        (int)a->k_largest);
     return HR_STATUS_OK;
+}
+
+static bool contains(const hr_ints *list, int32_t value)
+{
+    for (int32_t k = 0; k < list->n; k++)
+        if (list->v[k] == value)
+            return true;
+    return false;
+}
+
+/* The next integer below `value` that is not in the list; the greatest is below the least. */
+static int32_t below(const hr_ints *list, int32_t value)
+{
+    do
+        value = value == INT32_MIN ? INT32_MAX : value - 1;
+    while (contains(list, value));
+    return value;
 }
 
 /* The class of the background, and checks of the lists. */
@@ -77,15 +94,10 @@ static hr_status background_of(const object_bbox_args *a, int32_t *background, h
         least = HR_MIN(least, a->classes.v[k]);
         has_zero |= a->classes.v[k] == 0;
         if (a->background.v && a->classes.v[k] == a->background.v[0])
-            return hr_fail(error, HR_STATUS_ERROR,
-                           "`classes` contains %d, which is the class of the background",
+            return hr_fail(error, HR_STATUS_ERROR, "Class label %d coincides with background label",
                            (int)a->classes.v[k]);
     }
-    if (has_zero && least == INT32_MIN && !a->background.v)
-        return hr_fail(error, HR_STATUS_ERROR,
-                       "`classes` contains the least integer, so that none is left for the "
-                       "background; give `background`");
-    *background = a->background.v ? a->background.v[0] : has_zero ? least - 1 : 0;
+    *background = a->background.v ? a->background.v[0] : has_zero ? below(&a->classes, least) : 0;
     return HR_STATUS_OK;
 }
 
