@@ -56,6 +56,17 @@ def objects(**kwargs: Any) -> Any:
     )[0]
 
 
+def masks(ids: list[int], columns: int = 3, end: int = 2) -> Any:
+    polygons = np.array([[0, 0, end, 0][:columns]], np.int32)
+    return lambda e: list(
+        e.fn.segmentation.select_masks(
+            constant(e, np.array(ids, np.int32)),
+            constant(e, polygons),
+            constant(e, np.zeros((3, 2), np.float32)),
+        )
+    )
+
+
 def pair(e: Engine) -> Any:
     """Two pictures of different sizes, with one channel and with two."""
     batch = [np.zeros(shape, np.uint8) for shape in ((4, 5, 1), (5, 5, 2))]
@@ -331,6 +342,21 @@ CASES = {
     "random_object_bbox, largest": (
         objects(k_largest=-1),
         "``k_largest`` must be at least 1; got -1",
+    ),
+    "select_masks, mask": (masks([10]), "Selected mask_id 10 is not present in the input."),
+    "select_masks, columns": (
+        masks([0], columns=4),
+        "``polygons`` is expected to contain 2D tensors with 3 columns: ``mask_id, start_idx, "
+        "end_idx``. Got 4 columns.",
+    ),
+    "select_masks, vertices": (
+        masks([0], end=20),
+        "Vertex index range for mask id 0 [0, 20) is out of bounds. Expected to be within the "
+        "range of available vertices [0, 3).",
+    ),
+    "to_decibels, reference": (
+        lambda e: e.fn.to_decibels(vector(e), reference=0.0),
+        "`reference` argument can't be zero",
     ),
     "no layout": (
         lambda e: e.fn.crop(constant(e, np.zeros((4, 5), np.uint8)), crop=(1, 1)),

@@ -14,9 +14,16 @@ static const hr_arg_def decibels_arg_defs[] = {
     HR_ARG(hr_decibels_args, multiplier, FLOAT, 0, "10.0",
            "Decibels per factor of 10: 10 for powers, 20 for magnitudes."),
     HR_ARG(hr_decibels_args, reference, FLOAT, 0, "0.0",
-           "The value that gives 0 dB; 0: the largest value of the sample."),
+           "The value that gives 0 dB, not 0. Default: the largest value of the sample."),
     HR_ARG(hr_decibels_args, cutoff_db, FLOAT, 0, "-200.0", "Smaller results become this."),
     HR_ARG_END};
+
+static hr_status decibels_check(const void *args, const hr_given *given, hr_error *error)
+{
+    if (((const hr_decibels_args *)args)->reference == 0 && hr_arg_given(given, "reference"))
+        return hr_fail(error, HR_STATUS_ERROR, "`reference` argument can't be zero");
+    return HR_STATUS_OK;
+}
 
 static hr_status decibels_infer(hr_op_call *c, hr_error *error)
 {
@@ -86,6 +93,7 @@ const hr_op_def hr_op_to_decibels = {
     .in_max = 1,
     .out = HR_OUTPUTS({"output"}),
     .out_count = 1,
+    .check = decibels_check,
     .infer = decibels_infer,
     .run_cpu = decibels_run,
 };

@@ -32,10 +32,14 @@ static hr_status check_inputs(const hr_op_call *c, hr_error *error)
 
     if (ids->dtype != HR_DTYPE_INT32 || ids->shape.ndim != 1)
         return hr_fail(error, HR_STATUS_ERROR, "`mask_ids` must be INT32, with one dimension");
-    if (polygons->dtype != HR_DTYPE_INT32 || polygons->shape.ndim != 2 ||
-        polygons->shape.extent[1] != 3)
+    if (polygons->dtype != HR_DTYPE_INT32 || polygons->shape.ndim != 2)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "`polygons` must be INT32 with three columns: mask, first vertex, end");
+                       "`polygons` must be INT32 with two dimensions and three columns");
+    if (polygons->shape.extent[1] != 3)
+        return hr_fail(error, HR_STATUS_ERROR,
+                       "``polygons`` is expected to contain 2D tensors with 3 columns: ``mask_id, "
+                       "start_idx, end_idx``. Got %lld columns.",
+                       (long long)polygons->shape.extent[1]);
     if (vertices->shape.ndim != 2)
         return hr_fail(error, HR_STATUS_ERROR, "`vertices` must have two dimensions, not %d",
                        (int)vertices->shape.ndim);
@@ -54,11 +58,12 @@ static hr_status find(const hr_op_call *c, int32_t mask, polygon *found, hr_erro
         *found = all[k];
         if (found->start < 0 || found->end > vertices || found->end < found->start)
             return hr_fail(error, HR_STATUS_ERROR,
-                           "mask %d has the vertices %d to %d, excluding the last; there are %lld",
+                           "Vertex index range for mask id %d [%d, %d) is out of bounds. Expected "
+                           "to be within the range of available vertices [0, %lld).",
                            (int)mask, (int)found->start, (int)found->end, (long long)vertices);
         return HR_STATUS_OK;
     }
-    return hr_fail(error, HR_STATUS_ERROR, "`mask_ids` contains %d, which is not in `polygons`",
+    return hr_fail(error, HR_STATUS_ERROR, "Selected mask_id %d is not present in the input.",
                    (int)mask);
 }
 
