@@ -134,6 +134,7 @@ static hr_status load(coco_state *s, hr_error *error)
                                      .keep_ids = a->avoid_class_remapping,
                                      .crowds = a->include_iscrowd,
                                      .masks = parts.polygons || parts.pixels,
+                                     .drawn = parts.pixels,
                                      .size_threshold = a->size_threshold,
                                      .images = a->images};
     const char *saved = a->preprocessed_annotations, *save = a->save_preprocessed_annotations_dir;

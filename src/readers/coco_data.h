@@ -11,6 +11,7 @@
 typedef struct hr_coco_options {
     bool ltrb, ratio, skip_empty, keep_ids, crowds; /* keep_ids: labels are ids of categories */
     bool masks;                                     /* read polygons and run lengths */
+    bool drawn;                                     /* vertices are in pixels, also with `ratio` */
     float size_threshold;
     hr_strings images; /* n 0: all, by id */
 } hr_coco_options;

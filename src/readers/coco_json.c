@@ -311,7 +311,8 @@ static hr_status add_masks(loader *l, const annotation *a, const picture *p, hr_
         const hr_coco_polygon polygon = {mask, (int32_t)image->vertices.count, (int32_t)end};
         for (int64_t k = 2 * range[0]; k < 2 * (range[0] + range[1]); k++) {
             float v = HR_COCO_AT(l->vertices, float)[k];
-            v = l->options->ratio ? v / (float)(k % 2 ? p->height : p->width) : v;
+            if (l->options->ratio && !l->options->drawn)
+                v /= (float)(k % 2 ? p->height : p->width);
             HR_TRY(hr_scan_add(&d->vertices, &v, sizeof(v), l->error));
         }
         HR_TRY(hr_scan_add(&d->polygons, &polygon, sizeof(polygon), l->error));

@@ -233,6 +233,7 @@ OPTIONS: list[dict[str, Any]] = [
     {"avoid_class_remapping": True, "skip_empty": True},
     {"polygon_masks": True, "image_ids": True},
     {"pixelwise_masks": True},
+    {"pixelwise_masks": True, "ratio": True},
     {"pixelwise_masks": True, "avoid_class_remapping": True, "include_iscrowd": False},
     {"include_iscrowd": False, "skip_empty": True},
     {"size_threshold": 6.5, "polygon_masks": True},
