@@ -251,11 +251,16 @@ def test_samples(tmp_path: Path, options: dict[str, Any], seed: int) -> None:
     same(samples, wanted)
 
 
-def comparable(ours: list[list[Any]], theirs: list[list[Any]]) -> None:
-    """The same samples, except for masks that include the last pixel: DALI paints a lower label over a higher one there."""
+def comparable(ours: list[list[Any]], theirs: list[list[Any]], ratio: bool = False) -> None:
+    """The same samples, except for masks that include the last pixel: DALI paints a lower label over a higher one
+    there. With `ratio`, DALI multiplies rounded fractions to draw masks: a pixel at an edge may differ."""
     for a, b in zip(ours, theirs, strict=True):
         kept = [k for k, x in enumerate(a) if x.ndim < 3 or x.flat[-1] == 0]
+        drawn = [k for k in kept if ratio and a[k].ndim == 3]
+        kept = [k for k in kept if k not in drawn]
         same([[a[k] for k in kept]], [[b[k] for k in kept]])
+        for k in drawn:
+            assert a[k].shape == b[k].shape and np.count_nonzero(a[k] != b[k]) <= 2
 
 
 @pytest.mark.live_dali
@@ -269,7 +274,7 @@ def test_against_dali(tmp_path: Path, options: dict[str, Any], live_dali: Any) -
         size, theirs = run(live_dali, 12, **files, **options)
         mine_size, mine = run(headrace, 12, **files, **options)
         assert size == mine_size
-        comparable(mine, theirs)
+        comparable(mine, theirs, options.get("ratio", False))
 
 
 def test_images(tmp_path: Path) -> None:
