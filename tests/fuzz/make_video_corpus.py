@@ -45,6 +45,16 @@ MAKE: dict[str, dict[str, dict[str, Any]]] = {
         "open.h264": {"options": videos.OPEN_GOP, "frames": 12},
         "hevc.hevc": {"codec": "hevc", "options": videos.OPEN_GOP, "frames": 12},
     },
+    "video_mpegts": {
+        "pyramid.ts": PYRAMID,
+        "hevc.ts": {"codec": "hevc"},
+        "mpeg4.ts": {"codec": "mpeg4", "options": {"bf": "2"}},
+        "pyramid.m2ts": {
+            **PYRAMID,
+            "format": "mpegts",
+            "container": {"mpegts_m2ts_mode": "1"},
+        },
+    },
     "video_ivf": {c + ".ivf": {"codec": c} for c in ("vp8", "vp9", "av1")},
 }
 

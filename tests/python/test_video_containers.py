@@ -32,8 +32,18 @@ FILES: dict[str, dict[str, Any]] = {
     "h264.h264": PYRAMID,
     "h264-open.h264": OPEN,
     "h264-one-key.h264": {"options": {**PYRAMID["options"], "x264-params": "bframes=3:keyint=250"}},
+    "h264-low-delay.h264": {},
+    "h264-interlaced.h264": {"options": {"preset": "medium", "x264-params": "interlaced=1:bframes=2"}},
+    "h264-slices.h264": {"options": {"preset": "medium", "x264-params": "slices=3:bframes=2"}},
+    "h264-refresh.h264": {"options": {"preset": "medium", "x264-params": "intra-refresh=1:keyint=8"}},
+    "h264-bare.h264": PYRAMID,
     "hevc.hevc": {"codec": "hevc"},
     "hevc-open.hevc": {"codec": "hevc", "options": videos.OPEN_GOP},
+    "h264.ts": PYRAMID,
+    "h264-vfr.ts": {**PYRAMID, "times": VFR, "frames": 20},
+    "hevc-open.ts": {"codec": "hevc", "options": videos.OPEN_GOP},
+    "mpeg4.ts": {"codec": "mpeg4", "options": {"bf": "2"}},
+    "h264.m2ts": {**PYRAMID, "format": "mpegts", "container": {"mpegts_m2ts_mode": "1"}},
 }
 
 
@@ -71,10 +81,21 @@ def expected(path: Path) -> list[Any]:
         return [rgb(frame) for frame in file.decode(video=0)]
 
 
+def without_parameters(data: bytes) -> bytes:
+    """H.264 whose key frames do not repeat the parameters, which are in front of the first picture only."""
+    first, *units = data.split(b"\0\0\1")
+    parameters = [i for i, unit in enumerate(units) if unit[0] & 31 in (7, 8)]
+    assert len(parameters) > 2
+    kept = [unit for i, unit in enumerate(units) if i < 2 or i not in parameters]
+    return b"\0\0\1".join([first, *kept])
+
+
 @pytest.fixture(scope="module", params=FILES)
 def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("videos") / request.param
     videos.make(file, **FILES[request.param])
+    if "bare" in file.name:
+        file.write_bytes(without_parameters(file.read_bytes()))
     return file
 
 
