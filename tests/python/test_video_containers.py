@@ -20,7 +20,28 @@ from test_video_frames import rgb  # noqa: E402
 PYRAMID = {"options": {"preset": "medium", **videos.B_PYRAMID}}
 OPEN = {"options": {"preset": "medium", **videos.OPEN_GOP}}
 # times in units of 1 / (40 * 25) s
-VFR = [0, 20, 53, 99, 100, 163, 170, 250, 260, 333, 334, 400, 480, 481, 600, 601, 660, 720, 790, 850]
+VFR = [
+    0,
+    20,
+    53,
+    99,
+    100,
+    163,
+    170,
+    250,
+    260,
+    333,
+    334,
+    400,
+    480,
+    481,
+    600,
+    601,
+    660,
+    720,
+    790,
+    850,
+]
 EVEN = [40 * i for i in range(30)]
 FILES: dict[str, dict[str, Any]] = {
     "h264.avi": PYRAMID,
@@ -33,9 +54,13 @@ FILES: dict[str, dict[str, Any]] = {
     "h264-open.h264": OPEN,
     "h264-one-key.h264": {"options": {**PYRAMID["options"], "x264-params": "bframes=3:keyint=250"}},
     "h264-low-delay.h264": {},
-    "h264-interlaced.h264": {"options": {"preset": "medium", "x264-params": "interlaced=1:bframes=2"}},
+    "h264-interlaced.h264": {
+        "options": {"preset": "medium", "x264-params": "interlaced=1:bframes=2"}
+    },
     "h264-slices.h264": {"options": {"preset": "medium", "x264-params": "slices=3:bframes=2"}},
-    "h264-refresh.h264": {"options": {"preset": "medium", "x264-params": "intra-refresh=1:keyint=8"}},
+    "h264-refresh.h264": {
+        "options": {"preset": "medium", "x264-params": "intra-refresh=1:keyint=8"}
+    },
     "h264-bare.h264": PYRAMID,
     "hevc.hevc": {"codec": "hevc"},
     "hevc-open.hevc": {"codec": "hevc", "options": videos.OPEN_GOP},
@@ -48,7 +73,9 @@ FILES: dict[str, dict[str, Any]] = {
 
 
 def has_decoders() -> bool:
-    codecs = {codec["name"]: codec["version"] for codec in json.loads(_core.doctor_json())["codecs"]}
+    codecs = {
+        codec["name"]: codec["version"] for codec in json.loads(_core.doctor_json())["codecs"]
+    }
     return codecs["video"] != "is not installed"
 
 
@@ -118,3 +145,46 @@ def test_parts(path: Path) -> None:
     assert len(found) == (len(want) - 3 + 2) // 3
     for frames, numbers, _ in reversed(found):
         np.testing.assert_array_equal(frames, [want[i] for i in numbers])
+
+
+def test_tables_of_packets_are_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the bytes of a packet are between those of others."""
+    monkeypatch.setenv("HEADRACE_SCAN_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "large.ts"
+    videos.make(file, **PYRAMID)
+    want = expected(file)
+    empty = b"\x47\x1f\xff\x10" + b"\xff" * 184
+    file.write_bytes(file.read_bytes() + empty * 6000)  # small files are not worth an entry
+    for _ in range(2):
+        ((frames, _, _),) = read(file, sequence_length=30)
+        np.testing.assert_array_equal(frames, want)
+        assert len(list((tmp_path / "cache").iterdir())) == 1
+
+
+@pytest.mark.parametrize("name", ["h264.avi", "hevc-open.hevc", "h264-vfr.ts", "h264.h264"])
+def test_damaged_files_do_not_change_their_neighbours(name: str, tmp_path: Path) -> None:
+    good = tmp_path / name
+    videos.make(good, **FILES[name])
+    data = good.read_bytes()
+    rng = np.random.default_rng(3)
+    files = list[str]()
+    for i in range(24):
+        broken = bytearray(data)
+        for at in rng.integers(len(data), size=12):
+            broken[at] = rng.integers(256)
+        bad = tmp_path / f"{i}{good.suffix}"
+        bad.write_bytes(broken if i % 3 else data[: int(rng.integers(1, len(data)))])
+        files += [str(bad), str(good)]
+    pipe = Pipeline(8, 2, None, on_error="skip")
+    with pipe:
+        outputs = fn.experimental.readers.video(
+            name="reader", filenames=files, labels=list(range(48)), sequence_length=4, step=100
+        )
+        pipe.set_outputs(*outputs)
+    want, seen = expected(good)[:4], 0
+    for _ in range(-(-pipe.reader_meta("reader")["epoch_size"] // 8)):
+        for frames, label in zip(*pipe.run()):
+            if np.array(label).item() % 2:
+                np.testing.assert_array_equal(np.array(frames), want)
+                seen += 1
+    assert seen >= 24
