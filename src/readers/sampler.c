@@ -47,7 +47,8 @@ hr_status hr_sampler_init(hr_sampler *s, const hr_sampler_args *args, int64_t co
                        args->num_shards, args->num_shards - 1);
     if (count < args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR,
-                       "there are %lld items, too few for num_shards=%d: a shard would be empty",
+                       "The number of input samples: %lld, needs to be at least equal to the "
+                       "requested number of shards: %d.",
                        (long long)count, args->num_shards);
     if (count > (INT64_MAX >> 1) / args->num_shards)
         return hr_fail(error, HR_STATUS_ERROR, "%lld items in %d shards are too many",

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,12 @@ def masks(ids: list[int], columns: int = 3, end: int = 2) -> Any:
             constant(e, np.zeros((3, 2), np.float32)),
         )
     )
+
+
+def array_file(array: np.ndarray) -> np.ndarray:
+    file = io.BytesIO()
+    np.save(file, array)
+    return np.frombuffer(file.getvalue(), np.uint8)
 
 
 def pair(e: Engine) -> Any:
@@ -357,6 +364,19 @@ CASES = {
     "to_decibels, reference": (
         lambda e: e.fn.to_decibels(vector(e), reference=0.0),
         "`reference` argument can't be zero",
+    ),
+    "readers, shards": (
+        lambda e: e.fn.readers.file(files=[__file__], num_shards=3)[0],
+        "The number of input samples: 1, needs to be at least equal to the requested number of "
+        "shards: 3.",
+    ),
+    "decoders.numpy, no array": (
+        lambda e: e.fn.decoders.numpy(constant(e, np.zeros(99, np.uint8))),
+        "Got bad magic string for numpy header",
+    ),
+    "decoders.numpy, type": (
+        lambda e: e.fn.decoders.numpy(constant(e, array_file(np.zeros(3, np.complex64)))),
+        "Unknown Numpy type string",
     ),
     "no layout": (
         lambda e: e.fn.crop(constant(e, np.zeros((4, 5), np.uint8)), crop=(1, 1)),

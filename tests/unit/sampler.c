@@ -143,7 +143,7 @@ TEST(wrong_settings_are_refused)
           strstr(error.message, "shard_id"));
     args = (hr_sampler_args){.num_shards = 11};
     CHECK(hr_sampler_init(&s, &args, 10, 1, 4, 0, &error) == HR_STATUS_ERROR &&
-          strstr(error.message, "10 items"));
+          strstr(error.message, "input samples: 10"));
     args = (hr_sampler_args){.num_shards = 1, .shuffle_after_epoch = 1, .stick_to_shard = 1};
     CHECK(hr_sampler_init(&s, &args, 10, 1, 4, 0, &error) == HR_STATUS_ERROR);
 }

@@ -27,8 +27,10 @@ hr_status hr__npy_header_end(const void *data, size_t size, size_t *end, hr_erro
 {
     const uint8_t *b = data;
     if (size < sizeof(magic) + 4 || memcmp(b, magic, sizeof(magic)) != 0)
-        return hr_fail(error, HR_STATUS_CORRUPT,
-                       "it is not a NumPy file: it does not begin with \\x93NUMPY");
+        return hr_fail(
+            error, HR_STATUS_CORRUPT,
+            "Got bad magic string for numpy header: it is not a NumPy file, which begins "
+            "with \\x93NUMPY");
     bool wide = b[6] >= 2;
     if (b[6] < 1 || b[6] > 3)
         return hr_fail(error, HR_STATUS_CORRUPT,
@@ -160,7 +162,7 @@ static hr_status read_type(reader *r, hr_npy *npy)
         return HR_STATUS_OK;
     }
     return hr_fail(r->error, HR_STATUS_ERROR,
-                   "its elements have the type '%.*s', which is not supported: allowed are b1, u1 "
+                   "Unknown Numpy type string '%.*s' of its elements: allowed are b1, u1 "
                    "to u8, i1 to i8, f2, f4 and f8",
                    (int)HR_MIN(name.size, 40), name.at);
 }

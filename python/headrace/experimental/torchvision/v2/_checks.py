@@ -42,7 +42,9 @@ def interval(value: Any, name: str) -> tuple[float, float]:
 def probability(p: Any) -> float:
     """Raises ValueError unless it is a number from 0 to 1."""
     if not isinstance(p, (int, float)) or not 0.0 <= p <= 1.0:
-        raise ValueError(f"`p` must be a number from 0 to 1, not {p!r}")
+        raise ValueError(
+            f"p should be a floating point value in the interval [0.0, 1.0], not {p!r}"
+        )
     return float(p)
 
 
