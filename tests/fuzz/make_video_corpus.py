@@ -83,6 +83,12 @@ def main() -> None:
             path = HERE / "corpus" / "video_matroska" / name
             if not path.exists():
                 path.write_bytes(data)
+        packed = HERE / "corpus" / "video_avi" / "packed.avi"
+        if not packed.exists():
+            source = Path(folder) / "source.avi"
+            options = {"bf": "1", "b_strategy": "0"}
+            videos.make(source, "mpeg4", 7, size=(16, 16), options=options, gop=100)
+            videos.pack(source, packed)
 
 
 if __name__ == "__main__":

@@ -188,3 +188,16 @@ def test_damaged_files_do_not_change_their_neighbours(name: str, tmp_path: Path)
                 np.testing.assert_array_equal(np.array(frames), want)
                 seen += 1
     assert seen >= 24
+
+
+def test_packed_pictures(tmp_path: Path) -> None:
+    source, file = tmp_path / "source.avi", tmp_path / "packed.avi"
+    videos.make(source, "mpeg4", 17, options={"bf": "1", "b_strategy": "0"}, gop=100)
+    videos.pack(source, file)
+    want = expected(file)
+    assert len(want) == 17
+    ((frames, _, seconds),) = read(file, sequence_length=17)
+    np.testing.assert_array_equal(frames, want)
+    np.testing.assert_allclose(seconds - seconds[0], np.arange(17) / 25)
+    for frames, numbers, _ in read(file, sequence_length=2, step=3):
+        np.testing.assert_array_equal(frames, [want[i] for i in numbers])

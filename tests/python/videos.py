@@ -2,6 +2,7 @@
 # Copyright The Headrace authors
 """Small videos, made with PyAV, and what PyAV (libavformat and libavcodec) reads from videos."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,3 +107,30 @@ def decode(path: Path | str) -> Decoded:
         data,
         keys,
     )
+
+
+# ---- AVI files that PyAV reads, but does not write ----
+
+PICTURE = b"\0\0\1\xb6"  # the start code of MPEG-4 pictures
+
+
+def chunk(name: bytes, data: bytes) -> bytes:
+    return name + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
+
+
+def pack(source: Path, target: Path) -> None:
+    """Writes MPEG-4 as DivX does: a packet has a picture and the one shown before it, the next one none."""
+    pictures, _ = packets(source)
+    pictures[0] = pictures[0].replace(PICTURE, b"\0\0\1\xb2DivX503b1393p" + PICTURE, 1)
+    nothing = PICTURE + bytes([0b01010000, 0b01011111])  # 25 units of time per second: 5 bits
+    stored = [pictures[0]]
+    for first, second in zip(pictures[1::2], pictures[2::2]):
+        assert [p[p.index(PICTURE) + 4] >> 6 for p in (first, second)] == [1, 2]
+        stored += [first + second, nothing]
+    header = b"vidsXVID" + struct.pack("<IHHIIIIIIII", 0, 0, 0, 0, 1, 25, 0, len(stored), 0, 0, 0)
+    bitmap = struct.pack("<IiiHH4sIiiII", 40, 64, 48, 1, 24, b"XVID", 0, 0, 0, 0, 0)
+    stream = b"strl" + chunk(b"strh", header + bytes(8)) + chunk(b"strf", bitmap)
+    main = struct.pack("<14I", 40000, 0, 0, 0, len(stored), 0, 1, 0, 64, 48, 0, 0, 0, 0)
+    head = chunk(b"LIST", b"hdrl" + chunk(b"avih", main) + chunk(b"LIST", stream))
+    body = chunk(b"LIST", b"movi" + b"".join(chunk(b"00dc", data) for data in stored))
+    target.write_bytes(chunk(b"RIFF", b"AVI " + head + body))

@@ -31,6 +31,7 @@ typedef struct track {
     bool unknown;
     char letters[5]; /* of a coding that is not supported */
     int64_t time;    /* number of the next packet */
+    bool ahead;      /* the last packet had the picture of the next one, too */
     hr_units *units; /* NULL: the coding has no order of its own */
     hr_slots slots;
 } track;
@@ -143,6 +144,56 @@ static hr_status read_picture(hr_demux *d, track *t, int64_t at, int64_t size, b
     return HR_STATUS_OK;
 }
 
+static hr_status add_picture(hr_demux *d, track *t, int64_t at, int64_t size, int64_t time,
+                             hr_error *error)
+{
+    const hr_video_packet packet = {at, (int32_t)size, 0, time};
+    return hr__slots_add(&t->slots, d, packet, &t->units->picture, error);
+}
+
+/* A packet of MPEG-4 with two pictures, after which an empty one follows. */
+static hr_status add_pictures(hr_demux *d, track *t, int64_t at, const span *whole, int64_t time,
+                              hr_error *error)
+{
+    const uint8_t *begin = whole->p, *end = whole->p + whole->size;
+    hr_status status = HR_STATUS_OK;
+    hr_unit_kind kind;
+    hr_unit_picture first = {0};
+    span in = *whole, unit;
+    int32_t count = 0;
+    while (status == HR_STATUS_OK && count < 2 &&
+           hr__units_next(&in.p, &in.size, &unit.p, &unit.size)) {
+        status = hr__units_read(t->units, unit.p, unit.size, &kind, error);
+        if (status != HR_STATUS_OK || kind != HR_UNIT_PICTURE)
+            continue;
+        if (count++ == 0) {
+            first = t->units->picture;
+            continue;
+        }
+        hr_unit_picture second = t->units->picture;
+        t->units->picture = first;
+        begin = unit.p - 3;
+        status = add_picture(d, t, at, begin - whole->p, time, error);
+        t->units->picture = second;
+    }
+    bool dropped = count == 1 && t->ahead && (first.flags & HR_VIDEO_PACKET_HIDDEN);
+    t->ahead = count == 2;
+    if (status != HR_STATUS_OK || count == 0 || dropped)
+        return status;
+    return add_picture(d, t, at + (begin - whole->p), end - begin, time + count - 1, error);
+}
+
+static hr_status add_packed(hr_demux *d, track *t, int64_t at, int64_t size, int64_t time,
+                            hr_error *error)
+{
+    uint8_t *bytes;
+    HR_TRY(hr__demux_load(d, at, size, &bytes, error));
+    const span whole = {bytes, (size_t)size};
+    hr_status status = add_pictures(d, t, at, &whole, time, error);
+    hr_free(bytes);
+    return status;
+}
+
 static hr_status add_packet(hr_demux *d, track *t, int64_t at, uint32_t size, hr_error *error)
 {
     hr_video_packet packet = {at, (int32_t)size, 0, t->time++};
@@ -159,6 +210,8 @@ static hr_status add_packet(hr_demux *d, track *t, int64_t at, uint32_t size, hr
     }
     if (t->units) {
         HR_TRY(read_picture(d, t, at, size, &found, error));
+        if (t->units->packed)
+            return add_packed(d, t, at, size, packet.pts, error);
         packet.flags = found ? 0 : HR_VIDEO_PACKET_HIDDEN;
     } else {
         const uint8_t *p = hr__demux_some(d, at, HR_MIN(size, HR_BITSTREAM_HEAD), &have, error);

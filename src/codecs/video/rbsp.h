@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The Headrace authors */
-/* Bits of a NAL unit of H.264 or HEVC. Bytes that only keep start codes away (3 after 0, 0) are
- * left out. Behind the end there are zeros. */
+/* Bits of a unit. Bytes that only keep start codes away (3 after 0, 0; in H.264 and HEVC) are left
+ * out. Behind the end there are zeros. */
 #ifndef HR_CODECS_VIDEO_RBSP_H
 #define HR_CODECS_VIDEO_RBSP_H
 
@@ -12,7 +12,8 @@ typedef struct hr_rbsp {
     int32_t zeros; /* bytes of zero before `at` */
     int32_t left;  /* bits of `byte` that were not read */
     uint32_t byte;
-    bool over; /* bits behind the end were read */
+    bool over;  /* bits behind the end were read */
+    bool plain; /* all bytes count: MPEG-4 */
 } hr_rbsp;
 
 static inline hr_rbsp hr__rbsp_of(const uint8_t *bytes, size_t size)
@@ -23,7 +24,7 @@ static inline hr_rbsp hr__rbsp_of(const uint8_t *bytes, size_t size)
 static inline uint32_t hr__rbsp_bit(hr_rbsp *r)
 {
     if (r->left == 0) {
-        if (r->zeros >= 2 && r->at < r->end && *r->at == 3) {
+        if (!r->plain && r->zeros >= 2 && r->at < r->end && *r->at == 3) {
             r->at++;
             r->zeros = 0;
         }

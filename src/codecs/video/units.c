@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* Of MPEG-4: the byte behind the start code says what follows. */
-enum { MPEG4_SEQUENCE = 0xb0, MPEG4_END = 0xb1, MPEG4_OBJECT = 0xb5, MPEG4_PICTURE = 0xb6 };
+enum { MPEG4_PICTURE = 0xb6 };
 
 hr_status hr__units_create(hr_units **out, hr_video_codec codec, hr_error *error)
 {
@@ -47,18 +46,6 @@ bool hr__units_next(const uint8_t **at, size_t *left, const uint8_t **unit, size
     return *size > 0;
 }
 
-static hr_unit_kind mpeg4_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters)
-{
-    if (unit[0] != MPEG4_PICTURE) {
-        *parameters = unit[0] < 0x30 || unit[0] == MPEG4_SEQUENCE || unit[0] == MPEG4_OBJECT;
-        return unit[0] == MPEG4_END ? HR_UNIT_OTHER : HR_UNIT_PREFIX;
-    }
-    int32_t type = size > 1 ? unit[1] >> 6 : 1;
-    u->picture =
-        (hr_unit_picture){.between = type == 2, .flags = type == 0 ? HR_VIDEO_PACKET_KEY : 0};
-    return HR_UNIT_PICTURE;
-}
-
 static hr_status keep(hr_units *u, const uint8_t *unit, size_t size, hr_error *error)
 {
     static const uint8_t start[] = {0, 0, 1};
@@ -87,7 +74,7 @@ hr_status hr__units_read(hr_units *u, const uint8_t *unit, size_t size, hr_unit_
     else if (u->codec == HR_VIDEO_CODEC_HEVC)
         *kind = hr__hevc_unit(u, unit, size, &parameters);
     else
-        *kind = mpeg4_unit(u, unit, size, &parameters);
+        *kind = hr__mpeg4_unit(u, unit, size, &parameters);
     if (parameters && !u->begun && size < HR_UNIT_MOST_HEAD)
         return keep(u, unit, size, error);
     u->begun = u->begun || *kind == HR_UNIT_PICTURE;

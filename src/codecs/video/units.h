@@ -69,6 +69,9 @@ typedef struct hr_units {
     bool paired;             /* H.264: the current picture has both fields */
     int64_t high, low;       /* the order of the last picture that others refer to */
     int64_t number, offsets; /* H.264: of the last picture */
+    /* of mpeg4.c: */
+    int32_t time_bits; /* of times in pictures; 0: unknown */
+    bool packed;       /* packets of AVI files may have two pictures */
 } hr_units;
 
 hr_status hr__units_create(hr_units **out, hr_video_codec codec, hr_error *error);
@@ -86,6 +89,7 @@ void hr__units_describe(const hr_units *u, hr_video *v);
 
 /* *parameters: decoders need the unit before they can begin. */
 hr_unit_kind hr__h264_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
+hr_unit_kind hr__mpeg4_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
 hr_unit_kind hr__hevc_unit(hr_units *u, const uint8_t *unit, size_t size, bool *parameters);
 
 #endif
