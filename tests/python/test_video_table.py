@@ -352,6 +352,29 @@ def test_matroska(lacing: int, groups: bool, unknown: bool, strip: int, tmp_path
     assert videos.decode(path).times == t.times()
 
 
+# ---- AVI files that PyAV reads, but does not write ----
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_avi(parts: int, tmp_path: Path) -> None:
+    """Several parts and lists in them; pictures that are not coded are no frames, but take time."""
+    source, path = tmp_path / "source.avi", tmp_path / "own.avi"
+    videos.make(source, "mpeg4", 17, gop=6)
+    packets, _ = videos.packets(source)
+    stored, times = list[bytes](), list[Fraction]()
+    for i, packet in enumerate(packets):
+        times.append(Fraction(len(stored), 25))
+        stored += [packet, videos.NO_PICTURE] if i % 4 == 2 else [packet]
+    videos.write_avi(path, stored, parts)
+    t = table(path)
+    assert not t.error
+    assert t.times() == videos.decode(path).times == times
+    assert unpacked(path, tmp_path) == stored == videos.packets(path)[0]
+    whole, last = path.read_bytes(), t.packets[-1]
+    path.write_bytes(whole[: last[0] + last[1] - 1])
+    assert table(path).packets == t.packets[:-1]
+
+
 # ---- transport streams that PyAV reads, but does not write ----
 
 VIDEO, OTHER = 0x100, 0x101

@@ -118,19 +118,34 @@ def chunk(name: bytes, data: bytes) -> bytes:
     return name + struct.pack("<I", len(data)) + data + bytes(len(data) % 2)
 
 
-def pack(source: Path, target: Path) -> None:
-    """Writes MPEG-4 as DivX does: a packet has a picture and the one shown before it, the next one none."""
-    pictures, _ = packets(source)
-    pictures[0] = pictures[0].replace(PICTURE, b"\0\0\1\xb2DivX503b1393p" + PICTURE, 1)
-    nothing = PICTURE + bytes([0b01010000, 0b01011111])  # 25 units of time per second: 5 bits
-    stored = [pictures[0]]
-    for first, second in zip(pictures[1::2], pictures[2::2]):
-        assert [p[p.index(PICTURE) + 4] >> 6 for p in (first, second)] == [1, 2]
-        stored += [first + second, nothing]
+NO_PICTURE = PICTURE + bytes([0b01010000, 0b01011111])  # 25 units of time per second: 5 bits
+
+
+def write_avi(path: Path, stored: list[bytes], parts: int = 1) -> None:
+    """MPEG-4 at 25 frames per second. Several parts, as of OpenDML, have an index and lists of packets."""
     header = b"vidsXVID" + struct.pack("<IHHIIIIIIII", 0, 0, 0, 0, 1, 25, 0, len(stored), 0, 0, 0)
     bitmap = struct.pack("<IiiHH4sIiiII", 40, 64, 48, 1, 24, b"XVID", 0, 0, 0, 0, 0)
     stream = b"strl" + chunk(b"strh", header + bytes(8)) + chunk(b"strf", bitmap)
     main = struct.pack("<14I", 40000, 0, 0, 0, len(stored), 0, 1, 0, 64, 48, 0, 0, 0, 0)
-    head = chunk(b"LIST", b"hdrl" + chunk(b"avih", main) + chunk(b"LIST", stream))
-    body = chunk(b"LIST", b"movi" + b"".join(chunk(b"00dc", data) for data in stored))
-    target.write_bytes(chunk(b"RIFF", b"AVI " + head + body))
+    out = chunk(b"LIST", b"hdrl" + chunk(b"avih", main) + chunk(b"LIST", stream))
+    each = -(-len(stored) // parts)
+    for i in range(parts):
+        packets = b"".join(chunk(b"00dc", data) for data in stored[i * each : (i + 1) * each])
+        if parts > 1:
+            packets = chunk(b"LIST", b"rec " + packets) + chunk(b"ix00", bytes(24))
+        body = out + chunk(b"LIST", b"movi" + packets)
+        out = chunk(b"RIFF", (b"AVIX" if i else b"AVI ") + body)
+        with path.open("ab" if i else "wb") as file:
+            file.write(out)
+        out = b""
+
+
+def pack(source: Path, target: Path) -> None:
+    """Writes MPEG-4 as DivX does: a packet has a picture and the one shown before it, the next one none."""
+    pictures, _ = packets(source)
+    pictures[0] = pictures[0].replace(PICTURE, b"\0\0\1\xb2DivX503b1393p" + PICTURE, 1)
+    stored = [pictures[0]]
+    for first, second in zip(pictures[1::2], pictures[2::2]):
+        assert [p[p.index(PICTURE) + 4] >> 6 for p in (first, second)] == [1, 2]
+        stored += [first + second, NO_PICTURE]
+    write_avi(target, stored)
