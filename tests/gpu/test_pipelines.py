@@ -605,6 +605,33 @@ def test_branches_of_two_devices() -> None:
         on(False).build()
 
 
+def test_inputs_that_the_host_needs() -> None:
+    """Matrices, anchors and shapes may be on the GPU, as in DALI."""
+    rng = np.random.default_rng(1)
+    pictures = [rng.integers(0, 255, (20, 30, 3), np.uint8) for _ in range(3)]
+    matrices = [np.float32([[1, 0.1 * i, i], [0, 1, 2]]) for i in range(3)]
+    corners = [np.float32([0.1 * i, 0.2]) for i in range(3)]
+
+    @pipeline_def(batch_size=3, num_threads=2, device_id=0)
+    def on(device: str) -> Any:
+        def fed(values: list[Any], layout: str = "") -> Any:
+            return fn.external_source(lambda: values, layout=layout)
+
+        def placed(node: Any) -> Any:
+            return node.gpu() if device == "gpu" else node
+
+        picture = fed(pictures, "HWC").gpu()
+        matrix, corner, half = fed(matrices), fed(corners), fed([np.float32([0.5, 0.5])] * 3)
+        warped = fn.warp_affine(picture, placed(matrix), size=(16, 16), fill_value=7)
+        return warped, fn.slice(picture, placed(corner), placed(half))
+
+    wanted, found = on("cpu").run(), on("gpu").run()
+    for one, other in zip(wanted, found):
+        for i in range(3):
+            np.testing.assert_array_equal(np.array(one.as_cpu()[i]), np.array(other.as_cpu()[i]))
+    assert not np.array_equal(np.array(found[0].as_cpu()[0]), np.array(found[0].as_cpu()[1]))
+
+
 def test_outputs_of_a_branch() -> None:
     """Outputs inside a branch have only the samples that take the branch, on both devices; empty batches are allowed."""
     fed = iter([[1, 2, 3, 0], [], [0, 0], [5]])

@@ -251,6 +251,8 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
             results.append(row)
             continue
         runs_on = "cpu" if copied else device
+        if runs_on == "gpu":
+            row = _copied_to_host(op, row)
         instance = Instance(op.name, row, constants, nodes, own, preserve, op.class_name, runs_on)
         made = instance.nodes()
         results.append([node.gpu() for node in made] if copied else made)
@@ -261,6 +263,15 @@ def call(op: Operator, label: str, inputs: Sequence[Any], kwargs: dict[str, Any]
     if all(len(nodes_of_set) == 1 for nodes_of_set in results):
         return [nodes_of_set[0] for nodes_of_set in results]
     return tuple(list(outputs) for outputs in zip(*results, strict=True))
+
+
+def _copied_to_host(op: Operator, row: list[Node]) -> list[Node]:
+    """The inputs; those on the GPU whose elements the host needs, such as matrices and anchors, are copied there."""
+    host = [bool(declared["host"]) for declared in op.inputs]
+    return [
+        node.cpu() if i < len(host) and host[i] and node.device == "gpu" else node
+        for i, node in enumerate(row)
+    ]
 
 
 def _unwrap(nodes: list[Node]) -> Any:
