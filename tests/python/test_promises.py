@@ -311,7 +311,7 @@ OPERATORS: list[tuple[Any, type[Exception], str]] = [
     (lambda: fn.readers.file(files=["a"], labels=[1, 2])[0], RuntimeError, "labels"),
     (lambda: fn.readers.file(files=["a"], labels=[2**40])[0], ValueError, "labels"),
     (lambda: fn.readers.file(files=["a"], num_shards=0)[0], RuntimeError, "num_shards"),
-    (lambda: fn.readers.file(files=["a"], num_shards=2)[0], RuntimeError, "num_shards"),
+    (lambda: fn.readers.file(files=["a"], num_shards=2)[0], RuntimeError, "number of shards: 2"),
     (lambda: fn.readers.file(files=["a"], shard_id=-1)[0], RuntimeError, "shard_id"),
     (lambda: fn.readers.file(files=["a"], shard_id=1)[0], RuntimeError, "shard_id"),
     (lambda: fn.readers.file(files=["a"], file_list="b")[0], RuntimeError, "file_list"),

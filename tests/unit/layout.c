@@ -44,7 +44,7 @@ TEST(match)
     CHECK(hr_layout_match("FHWC|HW", &hwc, 3, &out, &error) == HR_STATUS_VALUE);
     CHECK(strstr(error.message, "\"HWC\"") && strstr(error.message, "FHWC|HW"));
     CHECK(hr_layout_match("HWC", &none, 2, &out, &error) == HR_STATUS_VALUE);
-    CHECK(strstr(error.message, "2 dimensions") && strstr(error.message, "HWC"));
+    CHECK(strstr(error.message, "number of dimensions 2") && strstr(error.message, "HWC"));
     CHECK_OK(hr_layout_match(NULL, &chw, 3, &out, &error), error);
     CHECK(hr_layout_is(&out, "CHW"));
     CHECK_OK(hr_layout_match("HWC", &hwc, 3, &hwc, &error),
