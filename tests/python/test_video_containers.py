@@ -19,29 +19,7 @@ from test_video_frames import rgb  # noqa: E402
 
 PYRAMID = {"options": {"preset": "medium", **videos.B_PYRAMID}}
 OPEN = {"options": {"preset": "medium", **videos.OPEN_GOP}}
-# times in units of 1 / (40 * 25) s
-VFR = [
-    0,
-    20,
-    53,
-    99,
-    100,
-    163,
-    170,
-    250,
-    260,
-    333,
-    334,
-    400,
-    480,
-    481,
-    600,
-    601,
-    660,
-    720,
-    790,
-    850,
-]
+# times in units of 1 / (40 * 25) s, as those of videos.VFR
 EVEN = [40 * i for i in range(30)]
 FILES: dict[str, dict[str, Any]] = {
     "h264.avi": PYRAMID,
@@ -65,7 +43,7 @@ FILES: dict[str, dict[str, Any]] = {
     "hevc.hevc": {"codec": "hevc"},
     "hevc-open.hevc": {"codec": "hevc", "options": videos.OPEN_GOP},
     "h264.ts": PYRAMID,
-    "h264-vfr.ts": {**PYRAMID, "times": VFR, "frames": 20},
+    "h264-vfr.ts": {**PYRAMID, "times": videos.VFR, "frames": 20},
     "hevc-open.ts": {"codec": "hevc", "options": videos.OPEN_GOP},
     "mpeg4.ts": {"codec": "mpeg4", "options": {"bf": "2"}},
     "h264.m2ts": {**PYRAMID, "format": "mpegts", "container": {"mpegts_m2ts_mode": "1"}},

@@ -30,6 +30,10 @@ OPEN_GOP = {
     "x264-params": "bframes=3:b-adapt=0:scenecut=0:keyint=8:min-keyint=8:open-gop=1",
     "x265-params": "log-level=none:bframes=3:b-adapt=0:scenecut=0:keyint=8:min-keyint=8:open-gop=1",
 }
+# times of frames with a variable rate, in units of 1 / (40 * 25) s
+VFR = [
+    0, 20, 53, 99, 100, 163, 170, 250, 260, 333, 334, 400, 480, 481, 600, 601, 660, 720, 790, 850,
+]  # fmt: skip
 QUICK = {
     "h264": {"preset": "ultrafast"},
     "hevc": {"preset": "ultrafast", "x265-params": "log-level=none"},

@@ -79,19 +79,7 @@ static bool read_order(hr_rbsp *r, hr_unit_sps *s)
 
 static void read_rate(hr_units *u, hr_rbsp *r)
 {
-    if (hr__rbsp_bit(r) && hr__rbsp_bits(r, 8) == 255) /* the shape of pixels */
-        hr__rbsp_skip(r, 32);
-    if (hr__rbsp_bit(r)) /* overscan */
-        hr__rbsp_skip(r, 1);
-    if (hr__rbsp_bit(r)) { /* signal */
-        hr__rbsp_skip(r, 4);
-        if (hr__rbsp_bit(r))
-            hr__rbsp_skip(r, 24);
-    }
-    if (hr__rbsp_bit(r)) { /* position of chroma */
-        hr__rbsp_ue(r);
-        hr__rbsp_ue(r);
-    }
+    hr__rbsp_skip_colors(r);
     if (!hr__rbsp_bit(r))
         return;
     uint32_t unit = hr__rbsp_bits(r, 32), scale = hr__rbsp_bits(r, 32); /* for fields */

@@ -125,19 +125,7 @@ static void read_rate(hr_units *u, hr_rbsp *r, uint32_t layers, int32_t order_bi
     hr__rbsp_skip(r, 2);
     if (!hr__rbsp_bit(r))
         return;
-    if (hr__rbsp_bit(r) && hr__rbsp_bits(r, 8) == 255) /* the shape of pixels */
-        hr__rbsp_skip(r, 32);
-    if (hr__rbsp_bit(r)) /* overscan */
-        hr__rbsp_skip(r, 1);
-    if (hr__rbsp_bit(r)) { /* signal */
-        hr__rbsp_skip(r, 4);
-        if (hr__rbsp_bit(r))
-            hr__rbsp_skip(r, 24);
-    }
-    if (hr__rbsp_bit(r)) { /* position of chroma */
-        hr__rbsp_ue(r);
-        hr__rbsp_ue(r);
-    }
+    hr__rbsp_skip_colors(r);
     hr__rbsp_skip(r, 3);
     if (hr__rbsp_bit(r)) /* the window that is shown */
         for (int32_t i = 0; i < 4; i++)

@@ -69,4 +69,22 @@ static inline int32_t hr__rbsp_se(hr_rbsp *r)
     return r->over ? 0 : (int32_t)(code % 2 ? size : -size);
 }
 
+/* The first part of the VUI, which H.264 and HEVC share: up to the position of chroma. */
+static inline void hr__rbsp_skip_colors(hr_rbsp *r)
+{
+    if (hr__rbsp_bit(r) && hr__rbsp_bits(r, 8) == 255) /* the shape of pixels */
+        hr__rbsp_skip(r, 32);
+    if (hr__rbsp_bit(r)) /* overscan */
+        hr__rbsp_skip(r, 1);
+    if (hr__rbsp_bit(r)) { /* signal */
+        hr__rbsp_skip(r, 4);
+        if (hr__rbsp_bit(r))
+            hr__rbsp_skip(r, 24);
+    }
+    if (hr__rbsp_bit(r)) { /* position of chroma */
+        hr__rbsp_ue(r);
+        hr__rbsp_ue(r);
+    }
+}
+
 #endif
