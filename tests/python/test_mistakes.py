@@ -65,7 +65,9 @@ def test_dump_image_leaves_no_incomplete_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    pipe = made(lambda: fn.dump_image(np.zeros((4, 4, 3), np.uint8)), batch_size=1)
+    picture = np.zeros((4, 4, 3), np.uint8)
+    # depth 1: otherwise the next iteration may write its picture when the disk has room again
+    pipe = made(lambda: fn.dump_image(picture), batch_size=1, prefetch_queue_depth=1)
     with full_disk(), pytest.raises(RuntimeError, match="0--0.ppm.* cannot be written"):
         pipe.run()
     assert list(tmp_path.iterdir()) == []
