@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import sys
 import threading
@@ -36,8 +35,8 @@ from headrace._pipeline.config import (
 from headrace._pipeline.definition import Definition, define
 from headrace._pipeline.epoch import Epoch
 from headrace._pipeline.feeder import Feeder
+from headrace._pipeline.observed import Observed
 from headrace._pipeline.outputs import OutputChecks, OutputMemory, Outputs
-from headrace._pipeline.readers import Readers
 from headrace._pipeline.shown import Shown
 from headrace.data_node import DataNode
 from headrace.external_source import external_source
@@ -47,7 +46,7 @@ from headrace.types import PipelineAPIType
 Batch: TypeAlias = TensorListCPU | TensorListGPU
 
 
-class Pipeline(Shown):
+class Pipeline(Observed, Shown):
     """A graph of operators that prepares batches ahead of the code that takes them.
 
     Args:
@@ -711,7 +710,7 @@ class Pipeline(Shown):
         """Whether the pipeline was restored from a checkpoint."""
         return self._core is not None and self._restored is not None
 
-    # ---- outputs, readers, statistics ------------------------------------------------------------
+    # ---- outputs, parallel sources ---------------------------------------------------------------
 
     @property
     def num_outputs(self) -> int:
@@ -726,47 +725,6 @@ class Pipeline(Shown):
     def output_ndim(self) -> list[Any]:
         """Declared numbers of dimensions of the outputs; None is a wildcard."""
         return each_output("output_ndim", self._config.output_ndim, self.num_outputs)
-
-    def reader_meta(self, name: str | None = None) -> dict[str, Any]:
-        """Returns the metadata of a reader, or of all readers by name.
-
-        Keys: epoch_size, epoch_size_padded, number_of_shards, shard_id, pad_last_batch,
-        stick_to_shard. After a resume with another number of shards also rest_size, the number of
-        samples, over all shards, that were left of the epoch and are read before whole epochs.
-
-        Raises:
-            RuntimeError: there is no such reader.
-        """
-        readers = self._readers()
-        return readers.all() if name is None else readers.meta(name)
-
-    def _readers(self) -> Readers:
-        self.build()
-        nodes = self._complete_graph().readers
-        return Readers({name: self._core.reader_meta(node) for name, node in nodes.items()})
-
-    def epoch_size(self, name: str | None = None) -> Any:
-        """Returns the number of samples in an epoch of a reader, or of all readers by name.
-
-        All shards are counted; with `pad_last_batch`, each as long as the longest.
-
-        Raises:
-            RuntimeError: there is no such reader.
-        """
-        if name is None:
-            return {k: meta["epoch_size_padded"] for k, meta in self.reader_meta().items()}
-        return self.reader_meta(name)["epoch_size_padded"]
-
-    def executor_statistics(self) -> dict[str, dict[str, list[int]]]:
-        """Returns the memory of the pipeline's outputs in bytes; empty without `enable_memory_stats`.
-
-        Keys are "CPU_name" or "GPU_name" of the operator. Each value has lists with one entry per
-        output: `real_memory_size` (largest batch so far), `max_real_memory_size` (largest sample),
-        and the same numbers as `reserved_memory_size` and `max_reserved_memory_size`. Data that
-        stay inside the pipeline are not counted; see also `stats`.
-        """
-        self.build()
-        return self._memory.by_operator() if self._memory is not None else {}
 
     def external_source_shm_statistics(self) -> dict[str, list[int]]:
         """Returns the sizes in bytes of the shared memory blocks of parallel sources.
@@ -783,26 +741,6 @@ class Pipeline(Shown):
         from headrace._external.pool_view import PoolView
 
         return PoolView(self._feeder.pool)
-
-    def stats(self) -> dict[str, Any]:
-        """Returns the counters since the start: see docs/statistics.md."""
-        self.build()
-        return json.loads(self._core.stats())
-
-    def explain(self) -> str:
-        """Returns a text that explains what limits the speed of this pipeline."""
-        self.build()
-        return self._core.explain()
-
-    def errors(self) -> list[dict[str, Any]]:
-        """Returns a dictionary per bad sample: iteration, index, epoch, source, operator, message, action."""
-        self.build()
-        return json.loads(self._core.errors())
-
-    def describe(self) -> str:
-        """Returns a text that describes the compiled plan: stages, nodes, fused chains."""
-        self.build()
-        return self._core.describe()
 
 
 _live: weakref.WeakSet[Pipeline] = weakref.WeakSet()
