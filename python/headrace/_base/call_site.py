@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The Headrace authors
-"""Where the user's code made a call, kept without its frames, and shown as a traceback later."""
+"""The place of a call in the user's code, from which a traceback can be made later. Frames are not kept alive."""
 
 from __future__ import annotations
 

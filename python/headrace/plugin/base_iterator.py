@@ -334,7 +334,7 @@ class _DaliBaseIterator(Generic[Item]):
 
     @property
     def _ever_consumed(self) -> bool:
-        """Whether the user has got a batch, as opposed to one that was run ahead."""
+        """Whether the user has received a batch. One that was only run ahead does not count."""
         if self._consumed is not None:
             return self._consumed
         self._settle()

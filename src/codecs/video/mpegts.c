@@ -18,7 +18,7 @@ enum {
     SYNC = 0x47,
     TIMED = 4,      /* bytes of the time in front of a cell of M2TS */
     READ = 64,      /* cells that are asked for at once: so few are read far ahead */
-    CELLS_SEEN = 5, /* in front of a file, to know it */
+    CELLS_SEEN = 5, /* that recognise a file */
     NO_PID = 0x1fff,
     MOST_SECTION = 1024, /* bytes of a table, with its name and size */
     MOST_MAPS = 16,      /* programs whose tables are looked for */

@@ -139,7 +139,7 @@ class Checkpoint:
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Gives their states to all that do not have them yet. Does nothing if there are no states.
+        """Restores the state of every object that has not been restored yet, if a checkpoint was loaded.
 
         Raises:
             RuntimeError: something has no state, or a state belongs to nothing.

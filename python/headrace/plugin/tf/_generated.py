@@ -41,7 +41,7 @@ class _Passes(script_ops.EagerFunc):  # type: ignore[misc]
         return np.int64(0)
 
     def node(self, number: tf.Tensor, specs: tuple[tf.TensorSpec, ...]) -> list[tf.Tensor]:
-        """The tensors of a call, in a graph."""
+        """Adds a call to a graph, and returns its output tensors."""
         made: list[tf.Tensor] = tf.raw_ops.EagerPyFunc(
             input=[number], token=self._token, Tout=[s.dtype for s in specs], is_async=False
         )
@@ -51,7 +51,7 @@ class _Passes(script_ops.EagerFunc):  # type: ignore[misc]
 def generated(start: Callable[[], Iterator[Any]], specs: tuple[tf.TensorSpec, ...]) -> Any:
     """A dataset of what `start()` iterates over: tuples of eager tensors.
 
-    `Dataset.from_generator` would copy each element, twice. There is no work ahead, because the
+    Unlike `Dataset.from_generator`, this does not copy the elements. It does not prefetch: the
     pipeline itself does that.
 
     Args:
