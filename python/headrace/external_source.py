@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from headrace import _graph
 from headrace._base import messages, types
-from headrace._external.callback import Items
 from headrace._external.feeding import Source
 from headrace.data_node import DataNode
 
@@ -136,7 +135,7 @@ def _make_parallel(
     Raises:
         TypeError: the source is a callable without argument, or an iterable of single samples.
     """
-    plain = callable(source) and not isinstance(feeder.callback, Items)
+    plain = feeder.plain
     if plain and not feeder.takes_argument:
         raise TypeError(
             "Callable passed to External Source in parallel mode (when `parallel=True`) must accept exactly one "
@@ -145,7 +144,7 @@ def _make_parallel(
             "arguments instead."
         )
     if not plain and not feeder.batch:
-        function = isinstance(feeder.callback, Items) and callable(source)
+        function = callable(source) and not plain
         kind = "a generator function" if function else "an iterable"
         raise TypeError(
             f"Parallel external source with {kind} must be run in a batch mode (specify `batch=True` in the "

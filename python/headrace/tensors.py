@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from headrace import _core
-from headrace._base import pictures
 from headrace._base.tensor_text import format_batch, format_tensor
 from headrace._base.types import DALIDataType, DTypeLike, check_numeric, data_type
 
@@ -261,6 +260,8 @@ class _Batch(_Data, Generic[Sample]):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: pictures of the first samples, element type, layout, shapes."""
+        from headrace._base import pictures  # loads `html`
+
         return pictures.batch_html(self)
 
     def __repr__(self) -> str:

@@ -5,11 +5,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 
 def write_whole(filename: str | os.PathLike[str], content: bytes) -> None:
     """Writes a file. If that fails, for example on a full disk, an older file of this name remains as it was."""
+    from pathlib import Path
+
     path = Path(filename)
     if path.exists() and not path.is_file():  # a pipe or a device
         path.write_bytes(content)

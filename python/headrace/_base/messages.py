@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Iterable
-from pathlib import Path
 
 
 def package() -> str:
@@ -54,9 +54,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def _relative(path: str) -> str:
     """The path relative to the current folder, if the file is below it."""
     try:
-        return str(Path(path).relative_to(Path.cwd()))
-    except (ValueError, OSError):
+        folder = os.path.join(os.getcwd(), "")
+    except OSError:
         return path
+    return path.removeprefix(folder)
 
 
 def depth() -> int:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import _core, types
-from headrace._external.callback import callback_of
 from headrace.tensors import TensorListCPU, TensorListGPU
 
 _NOT_DATA = (bool, int, float, complex, str)
@@ -107,13 +106,16 @@ class Source:
     ) -> None:
         self.callback: Callable[..., Any] | None = None
         self.takes_argument = False
+        self.plain = False  # the source itself is the callable
         self.source = source
         self.resumable = (
             True  # a checkpoint needs only a number: a callable with an argument, or feed_input
         )
         if source is not None:
-            self.callback, self.takes_argument, plain = callback_of(source, cycle)
-            self.resumable = plain and self.takes_argument
+            from headrace._external.callback import callback_of  # loads `inspect`
+
+            self.callback, self.takes_argument, self.plain = callback_of(source, cycle)
+            self.resumable = self.plain and self.takes_argument
         self.several = several
         self.outputs = outputs
         self.batch = batch

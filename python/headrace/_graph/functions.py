@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-import traceback
+import os
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from headrace import _core
@@ -35,7 +34,7 @@ from headrace._graph.node import Node
 
 __all__ = ["DLTensorPythonFunction", "PythonFunction", "make_function"]
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 # ---- called by worker threads ----
@@ -165,6 +164,8 @@ def _uniform(batch: Any, call: Any) -> Any:
 
 def _describe(error: BaseException) -> str:
     """The error's type and text, and the lines of user code, innermost first."""
+    import traceback
+
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     lines = [
         f"  {frame.filename}({frame.lineno}): {frame.name}"

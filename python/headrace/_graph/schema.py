@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import json
 from typing import Any
@@ -86,6 +85,8 @@ def _literal(type_name: str, text: str | None) -> Any:
         return None
     if type_name in ("DTYPE", "IMAGE_TYPE", "INTERP") and hasattr(types, text):
         return getattr(types, text)
+    import ast
+
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

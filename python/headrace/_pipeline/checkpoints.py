@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 _MAGIC = b"HRIT\x01"
@@ -78,14 +77,22 @@ def moved(checkpoint: bytes, epoch: int, batches: int, positions: int) -> bytes:
     return wrap(json.dumps(engine).encode(), {"epoch_idx": epoch, "iter": 0})
 
 
-@dataclass
 class Restored:
-    """A checkpoint that a pipeline resumes from."""
+    """A checkpoint that a pipeline resumes from.
 
-    engine: bytes
-    epoch: int
-    iteration: int  # in the epoch
-    iterator: dict[str, Any] | None  # the header that an iterator added
+    Attributes:
+        engine: the state of the engine.
+        iteration: the number of the next one in the epoch.
+        iterator: the header that an iterator added.
+    """
+
+    def __init__(
+        self, engine: bytes, epoch: int, iteration: int, iterator: dict[str, Any] | None
+    ) -> None:
+        self.engine = engine
+        self.epoch = epoch
+        self.iteration = iteration
+        self.iterator = iterator
 
 
 def restore(checkpoint: bytes | str) -> Restored:

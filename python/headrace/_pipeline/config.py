@@ -8,7 +8,6 @@ import enum
 import operator
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Generic, Self, TypeVar, overload
 
 from headrace._base import messages
@@ -207,7 +206,6 @@ _ENGINE = """on_error fuse strict host_memory_limit device_memory_limit read_ahe
     max_image_pixels index_memory_limit index_cache quarantine trace""".split()
 
 
-@dataclass
 class PipelineConfig:
     """The arguments of `Pipeline` after their checks, and what follows from them."""
 
@@ -234,6 +232,10 @@ class PipelineConfig:
     stream_policy: StreamPolicy | None
     concurrency: OperatorConcurrency | None
     options: dict[str, Any]  # what the engine takes under the same name; None: not given
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        for name in type(self).__annotations__:
+            setattr(self, name, values[name])
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Self:
@@ -268,7 +270,7 @@ class PipelineConfig:
             "gpu_queue_size": gpu_size,
             "options": {name: values[name] for name in _ENGINE},
         }
-        return cls(**{field.name: values[field.name] for field in fields(cls)})
+        return cls(values)
 
     @property
     def depth(self) -> int:

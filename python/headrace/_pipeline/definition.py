@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from headrace import _graph
@@ -18,16 +17,29 @@ if TYPE_CHECKING:
     from headrace._external.feeding import Source
 
 
-@dataclass
 class Definition:
-    """A complete graph."""
+    """A complete graph.
 
-    graph: _graph.Graph
-    output_count: int
-    sink_count: int  # outputs of the engine that keep nodes in the graph; they follow the others
-    outputs: list[DataNode] = field(default_factory=list)  # empty after deserialization
-    sources: dict[str, Source] = field(default_factory=dict)
-    readers: dict[str, int] = field(default_factory=dict)  # the node of each by name
+    Attributes:
+        sink_count: outputs of the engine that keep nodes in the graph; they follow the others.
+        outputs: the nodes; empty after deserialization.
+        sources: external sources by name.
+        readers: the node of each by name.
+    """
+
+    def __init__(
+        self,
+        graph: _graph.Graph,
+        output_count: int,
+        sink_count: int,
+        outputs: Sequence[DataNode] = (),
+    ) -> None:
+        self.graph = graph
+        self.output_count = output_count
+        self.sink_count = sink_count
+        self.outputs = list(outputs)
+        self.sources: dict[str, Source] = {}
+        self.readers: dict[str, int] = {}
 
     def check_resumes(self) -> None:
         """Checks that a checkpoint can be taken.

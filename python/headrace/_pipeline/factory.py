@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from headrace._base import messages
 from headrace._pipeline.pipeline import Pipeline
-from headrace._pipeline.typed import Factory, P, PipelineOptions
 
 if TYPE_CHECKING:
     from typing import Unpack
+
+    from headrace._pipeline.typed import Factory, P, PipelineOptions
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

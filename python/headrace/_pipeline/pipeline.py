@@ -15,7 +15,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from headrace import _core, _graph, types
@@ -659,7 +658,8 @@ class Pipeline(Observed, Shown):
         """
         self.build()
         text = serialize.to_dot(self._graph, show_tensors, use_colors)
-        Path(filename).write_text(text, encoding="utf-8")
+        with open(filename, "w", encoding="utf-8") as file:
+            file.write(text)
 
     # ---- arguments -------------------------------------------------------------------------------
 

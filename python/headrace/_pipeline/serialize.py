@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from headrace import _core, _graph
@@ -102,7 +101,10 @@ def from_bytes_or_file(text: Any, filename: Any) -> tuple[dict[str, Any], Defini
             "serialized_pipeline and filename arguments are mutually exclusive. Precisely one of them "
             "should be defined."
         )
-    return from_bytes(Path(filename).read_bytes() if text is None else text)
+    if text is None:
+        with open(filename, "rb") as file:
+            text = file.read()
+    return from_bytes(text)
 
 
 def _source(core: Any, node: int, device: str) -> Source:

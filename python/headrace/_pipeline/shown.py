@@ -7,8 +7,6 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from headrace._pipeline import drawing
-
 if TYPE_CHECKING:
     from headrace._pipeline.steps import Steps
 
@@ -25,6 +23,8 @@ class Shown:
             definition = self._complete_graph()
         except NotImplementedError:  # no outputs yet
             return None
+        from headrace._pipeline import drawing  # loads `html`
+
         return drawing.pipeline_svg(definition, self._core)
 
     def show(self, samples: int = 4) -> Steps:
