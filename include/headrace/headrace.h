@@ -361,7 +361,8 @@ typedef struct hr_pipeline_options {
     bool set_affinity;
     size_t host_memory_limit; /* bytes of outputs, read-ahead, and each worker's scratch beyond
                                  64 MiB; 0: 3/4 of memory */
-    size_t read_ahead_limit;  /* bytes of files read before they are needed; 0: 64 MiB */
+    size_t read_ahead_limit;  /* bytes of files read before they are needed, at most a quarter of
+                                 host_memory_limit; 0: 64 MiB */
     int64_t max_image_pixels; /* 0: 2^28 */
     /* Bytes for indices of JPEG files, with which the next decode of a window of the same file is
      * faster. 0: none; < 0: 4 GB or 2 % of memory, whichever is less. */

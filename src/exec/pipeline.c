@@ -62,6 +62,7 @@ static hr_status check_options(hr_pipeline_options *o, hr_error *error)
     if (o->index_memory_limit < 0)
         o->index_memory_limit = (int64_t)HR_MIN(INDEX_MEMORY_LIMIT, memory / 50);
     o->read_ahead_limit = o->read_ahead_limit ? o->read_ahead_limit : READ_AHEAD_LIMIT;
+    o->read_ahead_limit = HR_MIN(o->read_ahead_limit, o->host_memory_limit / 4); /* caches: half */
     o->max_image_pixels = o->max_image_pixels ? o->max_image_pixels : MAX_IMAGE_PIXELS;
     return HR_STATUS_OK;
 }

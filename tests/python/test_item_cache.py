@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,8 @@ def epoch(pipe: Pipeline) -> list[tuple[bytes, ...]]:
 
 
 def settle(pipe: Pipeline) -> None:
-    """Takes what was asked for before: some epochs of so few items are read ahead."""
-    for _ in range(5):
+    """Takes what was asked for before: 128 items and two batches are read ahead."""
+    for _ in range(136 // COUNT + 1):
         epoch(pipe)
 
 
@@ -157,6 +158,20 @@ def test_bad_files(root: Path) -> None:
     path.write_bytes(content(5))
     settle(pipe)
     assert epoch(pipe)[5][0] == content(5)
+
+
+@pytest.mark.parametrize("cache_size", [0, ROOM])
+def test_a_slow_consumer_stays_within_the_memory_limit(tmp_path: Path, cache_size: int) -> None:
+    """Files read ahead leave memory for batches, however long the pipeline waits for the user."""
+    (tmp_path / "files" / "all").mkdir(parents=True)
+    for i in range(100):
+        (tmp_path / "files" / "all" / f"{i:03}.jpg").write_bytes(content(i)[: SIZE // 3])
+    pipe = make(tmp_path, cache_size=cache_size, host_memory_limit=16 * SIZE)
+    plain = make(tmp_path)
+    for _ in range(32):
+        time.sleep(0.02)
+        assert epoch(pipe) == epoch(plain)
+    assert 0 < pipe.stats()["read_ahead_peak_bytes"] <= 8 * SIZE
 
 
 def test_memory_limits(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ class Pipeline(Observed, Shown):
             0: no limit.
         host_memory_limit: maximum host memory in bytes for outputs, read-ahead, and scratch
             buffers beyond 64 MiB per thread; 0: three quarters of the memory.
-        read_ahead_limit: bytes of files to read before they are needed; 0: 64 MiB.
+        read_ahead_limit: bytes of files to read before they are needed, at most a quarter of
+            host_memory_limit; 0: 64 MiB.
         max_image_pixels: larger images are errors; 0: 2 ** 28.
         index_memory_limit: maximum memory in bytes for indices of JPEG files; 0: no indices;
             None: 4 GB or 2 % of the memory, whichever is less.
