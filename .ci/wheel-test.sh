@@ -29,6 +29,7 @@ core=$(echo "$folder"/files/headrace/_core*.so)
 exported=$("$arch-linux-gnu-nm" -D --defined-only "$core" | awk '$2 ~ /[A-TV-Z]/ { print $3 }' | sort | tr '\n' ' ')
 [ "$exported" = "PyInit__core " ] || fail "exports more than PyInit__core: $exported"
 echo "wheel: ${wheel##*/}: $size bytes, exports $exported"
+sha256sum "$wheel"
 
 # Nothing newer than glibc 2.28, no other libraries, no paths of the machine that built it.
 for file in "$folder"/files/headrace/*.so; do

@@ -27,8 +27,8 @@ __version__ = "{version}"
 '''
 README = """# headrace-video
 
-The decoders of videos for [Headrace](https://pypi.org/project/headrace/): H.264, HEVC, VP8, VP9, AV1, MPEG-4 and
-MJPEG. `pip install headrace-video`, and `fn.decoders.video` works; nothing has to be imported.
+The decoders of videos for Headrace: H.264, HEVC, VP8, VP9, AV1, MPEG-4 and
+MJPEG. Once it is installed, `fn.decoders.video` works; nothing has to be imported.
 
 `libheadrace_video.so` is part of Headrace (Apache-2.0). It calls libavcodec and libavutil of FFmpeg (LGPL 2.1 or
 newer), which are shared libraries of their own in this package and may be replaced by others that were built from

@@ -67,8 +67,8 @@ static hr_status open_module(const hr_video_module_def **out, hr_error *error)
         .folder = "../headrace_video",
         .variable = "HEADRACE_VIDEO_MODULE",
         .entry = "hr_video_module",
-        .advice = "it is a package of its own: pip install headrace-video; or build Headrace where "
-                  "libavcodec-dev is installed",
+        .advice = "it is in a package of its own, headrace-video, which tools/wheel/video.sh "
+                  "builds; or build Headrace where libavcodec-dev is installed",
         .abi = HR_VIDEO_ABI_VERSION,
         .size = sizeof(hr_video_module_def)};
     void *symbol = NULL;
